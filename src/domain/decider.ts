@@ -1,0 +1,48 @@
+import { PlantStoreError } from './errors.ts';
+import type { PlantEvent } from './events.ts';
+import type { NewPlant, Plant } from './plant.ts';
+
+/** Add a plant to the owner's. */
+export interface AddPlant {
+  readonly type: 'AddPlant';
+  readonly owner: string;
+  readonly actor: string;
+  readonly plant: NewPlant;
+}
+
+/** Delete a plant of the owner's. */
+export interface DeletePlant {
+  readonly type: 'DeletePlant';
+  readonly owner: string;
+  readonly actor: string;
+  readonly id: bigint;
+}
+
+/** What a caller can ask for. Every accepted command becomes one event. */
+export type Command = AddPlant | DeletePlant;
+
+/** State of one key: the plant there, or undefined. A key's last event alone decides it. */
+export type PlantState = Plant | undefined;
+
+/** The id of the plant that a command is about. */
+export const plantIdOf = (command: Command): bigint => (command.type === 'AddPlant' ? command.plant.id : command.id);
+
+/** The one event that a command becomes in a state, or the error that refuses it. Pure. */
+export function decide(command: Command, state: PlantState): PlantEvent | PlantStoreError {
+  const { owner, actor } = command;
+  if (command.type === 'AddPlant') {
+    const { id, name, tag } = command.plant;
+    if (state !== undefined)
+      return new PlantStoreError(
+        'PLANT_ALREADY_EXISTS',
+        `a plant with id ${id} exists; delete it first or use another id`,
+      );
+    return { type: 'PlantAdded', owner, actor, plantId: id, name, tag };
+  }
+  if (state === undefined) return new PlantStoreError('PLANT_NOT_FOUND', `there is no plant with id ${command.id}`);
+  return { type: 'PlantDeleted', owner, actor, plantId: command.id };
+}
+
+/** The state of a key after one of its events. Pure. */
+export const evolve = (_state: PlantState, event: PlantEvent): PlantState =>
+  event.type === 'PlantAdded' ? { name: event.name, tag: event.tag } : undefined;

@@ -1,0 +1,75 @@
+/**
+ * Every way in which a call can fail: the reason (stable, for machines), the google.rpc.Code number, and the HTTP status.
+ * Transports map nothing by themselves.
+ */
+export const ERRORS = {
+  MALFORMED_REQUEST: { code: 3, status: 400 },
+  INVALID_FIELD: { code: 3, status: 400 },
+  INVALID_CURSOR: { code: 3, status: 400 },
+  PLANT_ALREADY_EXISTS: { code: 6, status: 400 },
+  AUTHORIZATION_MALFORMED: { code: 16, status: 400 },
+  TOKEN_MISSING: { code: 16, status: 401 },
+  TOKEN_INVALID: { code: 16, status: 401 },
+  INSUFFICIENT_SCOPE: { code: 7, status: 403 },
+  PLANT_NOT_FOUND: { code: 5, status: 404 },
+  ROUTE_NOT_FOUND: { code: 5, status: 404 },
+  METHOD_NOT_ALLOWED: { code: 12, status: 405 },
+  REQUEST_TIMEOUT: { code: 4, status: 408 },
+  BODY_TOO_LARGE: { code: 8, status: 413 },
+  UNSUPPORTED_MEDIA_TYPE: { code: 3, status: 415 },
+  RATE_LIMITED: { code: 8, status: 429 },
+  HEADERS_TOO_LARGE: { code: 8, status: 431 },
+  CANCELLED: { code: 1, status: 499 },
+  INTERNAL: { code: 13, status: 500 },
+  OVERLOADED: { code: 14, status: 503 },
+  STORE_UNAVAILABLE: { code: 14, status: 503 },
+  OUTCOME_UNKNOWN: { code: 14, status: 503 },
+  ISSUER_UNAVAILABLE: { code: 14, status: 503 },
+} as const satisfies Record<string, { code: number; status: number }>;
+
+/** Name of one kind of failure. */
+export type Reason = keyof typeof ERRORS;
+
+/** What a caller may need to know beside the message. */
+export interface ErrorDetails {
+  /** Seconds after which a retry makes sense. */
+  readonly retryAfter?: number;
+  /** The field of the request that is wrong, as a proto path such as `plant.name`. */
+  readonly field?: string;
+  /** Value for WWW-Authenticate (RFC 6750, section 3). */
+  readonly challenge?: string;
+}
+
+/** The one error type that callers get to see. Its message says what to do, and holds nothing internal. */
+export class PlantStoreError extends Error {
+  readonly reason: Reason;
+  readonly details: ErrorDetails;
+
+  constructor(reason: Reason, message: string, details: ErrorDetails = {}, options?: ErrorOptions) {
+    super(message, options);
+    this.name = 'PlantStoreError';
+    this.reason = reason;
+    this.details = details;
+  }
+
+  /** google.rpc.Code number. */
+  get code(): number {
+    return ERRORS[this.reason].code;
+  }
+
+  /** HTTP status. */
+  get status(): number {
+    return ERRORS[this.reason].status;
+  }
+}
+
+/** Any thrown value as the error that a caller gets: what is not ours is INTERNAL and says nothing of the inside. */
+export const toPlantStoreError = (thrown: unknown): PlantStoreError =>
+  thrown instanceof PlantStoreError
+    ? thrown
+    : new PlantStoreError(
+        'INTERNAL',
+        'internal error; the log of the service has it under this request id',
+        {},
+        { cause: thrown },
+      );

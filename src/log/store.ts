@@ -1,0 +1,84 @@
+import type { Plant, PlantKey } from '../domain/plant.ts';
+import type { Head, LoggedEvent } from './event.ts';
+
+/** One row of the read model. */
+export interface PlantRow extends Plant {
+  readonly id: bigint;
+}
+
+/**
+ * Rows of the read model, read without a snapshot: each row may come from another moment. `checkpoint` was read no earlier than
+ * the last row, so no row knows of an event after it.
+ */
+export interface Rows<Row> {
+  readonly rows: Row[];
+  readonly checkpoint: number;
+}
+
+/** What one step of the projector does to the read model. No key is in one list twice; deletes come first. */
+export interface Changes {
+  /** Keys that have a row before the step. */
+  readonly deletes: PlantKey[];
+  /** Rows that stand after the step. A key may be in deletes too: it is replaced. */
+  readonly inserts: (PlantRow & PlantKey)[];
+}
+
+/** The read model at one instant. Closing it lets the store forget that instant. */
+export interface Snapshot {
+  /** The checkpoint: the rows are exactly the fold of the log up to here. */
+  readonly position: number;
+  /** Rows of an owner in ascending id, those after `after` (undefined: all), in batches of bounded size. */
+  list(owner: string, after: bigint | undefined): AsyncIterable<PlantRow[]>;
+  close(): Promise<void>;
+}
+
+/**
+ * What a database has to do for the log: hold it, append to it if nobody else did, and keep one read model whose rows and
+ * checkpoint move together. All else (deciding, batching, merging, chaining, projecting) stands on this port.
+ *
+ * Every method rejects when the store cannot be reached. What it returns is durable: a majority has it, or the disk.
+ */
+export interface Store {
+  /** Most events that one `advance` should take, so that it holds up nobody. */
+  readonly advanceLimit: number;
+
+  /** The end of the log, no older than anything acknowledged by any instance before the call. */
+  head(): Promise<Head>;
+
+  /** Events after a position, in order, in batches of bounded size; up to the end of the log as of some instant after the call. */
+  read(after: number): AsyncIterable<LoggedEvent[]>;
+
+  /**
+   * Appends events, whose positions follow `expected`, if the log ends there. Returns how many were appended: all, or as many
+   * as stood before a position that something else holds. Never a hole, never out of order.
+   * Rejects when the outcome is unknown: any prefix may be in the log, now or later.
+   */
+  append(expected: number, events: readonly LoggedEvent[]): Promise<number>;
+
+  /** The position up to which the read model is folded. */
+  checkpoint(): Promise<number>;
+
+  /** The rows of these keys, in their order. */
+  get(keys: readonly PlantKey[]): Promise<Rows<Plant | undefined>>;
+
+  /** An owner's first rows after `after` (undefined: from the smallest id), in ascending id, at most `limit`. */
+  list(owner: string, after: bigint | undefined, limit: number): Promise<Rows<PlantRow>>;
+
+  /** The read model as of now, to be read at leisure. Rejects with OVERLOADED when too many are open. */
+  snapshot(): Promise<Snapshot>;
+
+  /**
+   * Moves the checkpoint from `from` to `to` and applies the changes, in one atomic step. False, with nothing done, when the
+   * checkpoint is not at `from`. Rejects when the changes do not fit the rows, with nothing done.
+   */
+  advance(from: number, to: number, changes: Changes): Promise<boolean>;
+
+  /**
+   * Takes or renews a lease for so many milliseconds. False while another holder has it. A lease only spares useless work:
+   * everything done under it is safe without it.
+   */
+  lease(name: string, holder: string, milliseconds: number): Promise<boolean>;
+
+  /** Lets go of what is held open. Nothing may be called afterwards. */
+  close(): Promise<void>;
+}

@@ -1,0 +1,15 @@
+import { createContextKey, type HandlerContext } from '@connectrpc/connect';
+import type { Principal } from '../auth/principal.ts';
+
+/** What a method of the service needs to know of a call, whatever the protocol: a part of Connect's HandlerContext. */
+export type CallContext = Pick<HandlerContext, 'signal' | 'values'>;
+
+/** Where the transport puts the caller that the authenticator let in. */
+export const principalKey = createContextKey<Principal | undefined>(undefined, { description: 'principal' });
+
+/** The caller. Throws when a transport forgot to authenticate, so that no call goes unauthenticated. */
+export function principalOf(call: CallContext): Principal {
+  const principal = call.values.get(principalKey);
+  if (principal === undefined) throw new Error('call without a principal');
+  return principal;
+}
