@@ -29,6 +29,7 @@ export interface Snapshot {
   readonly position: number;
   /** Rows of an owner in ascending id, those after `after` (undefined: all), in batches of bounded size. */
   list(owner: string, after: bigint | undefined): AsyncIterable<PlantRow[]>;
+  /** May be called more than once, and while a batch is being read: that read then rejects. */
   close(): Promise<void>;
 }
 

@@ -1,0 +1,38 @@
+import { createHash } from 'node:crypto';
+import type { PlantEvent } from '../domain/events.ts';
+import { canonicalBytes } from './canonical.ts';
+import type { Head, LoggedEvent } from './event.ts';
+
+/** The log is not what it was when it was written: the event at this position does not continue the chain. */
+export class BrokenChainError extends Error {
+  readonly position: number;
+
+  constructor(position: number, why: string) {
+    super(`the log is broken at position ${position}: ${why}`);
+    this.name = 'BrokenChainError';
+    this.position = position;
+  }
+}
+
+/** hash(n) = SHA-256(hash(n-1) || canonical bytes of event n). */
+export const hashOf = (previous: Uint8Array, event: Omit<LoggedEvent, 'hash'>): Uint8Array =>
+  createHash('sha256').update(previous).update(canonicalBytes(event)).digest();
+
+/** The event that follows `head`, in its place and chained. Its time is the clock's, or that of the event before if that is later. */
+export function seal(head: Head, event: PlantEvent, eventId: string, clock: number): LoggedEvent {
+  const unsealed = { position: head.position + 1, eventId, time: Math.max(clock, head.time), event };
+  return { ...unsealed, hash: hashOf(head.hash, unsealed) };
+}
+
+/** Throws BrokenChainError unless `event` is the one that follows `head`: position, time and hash. */
+export function verifyNext(head: Head, event: LoggedEvent): void {
+  const expected = head.position + 1;
+  if (event.position !== expected)
+    throw new BrokenChainError(expected, `the next event has position ${event.position}`);
+  if (event.time < head.time) throw new BrokenChainError(expected, 'its time is before that of the event before it');
+  if (Buffer.compare(hashOf(head.hash, event), event.hash) !== 0)
+    throw new BrokenChainError(expected, 'its hash does not follow from its content and the hash before it');
+}
+
+/** The head of a log that ends with this event. */
+export const headAt = ({ position, hash, time }: LoggedEvent): Head => ({ position, hash, time });

@@ -1,0 +1,207 @@
+import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises';
+import { type Command, type PlantState, plantIdOf } from '../domain/decider.ts';
+import { PlantStoreError } from '../domain/errors.ts';
+import { keyString } from '../domain/plant.ts';
+import type { Appender } from './appender.ts';
+import type { LoggedEvent } from './event.ts';
+import type { Follower } from './follower.ts';
+import { type Keyed, type Plan, plan, stands } from './plan.ts';
+import type { Tail } from './tail.ts';
+import { unavailable } from './unavailable.ts';
+import type { States, View } from './view.ts';
+
+/** Bounds of the committer. */
+export interface CommitterLimits {
+  /** Most commands that may wait; more are refused at once. */
+  readonly queue: number;
+  /** Most commands that one append decides. */
+  readonly batch: number;
+  /** Most bytes that the tail may take; while it has more, commands are refused. */
+  readonly tailBytes: number;
+  /** Milliseconds after which a command is given up. */
+  readonly patience: number;
+}
+
+interface Waiting extends Keyed {
+  readonly since: number;
+  readonly signal: AbortSignal | undefined;
+  readonly resolve: (event: LoggedEvent) => void;
+  readonly reject: (error: Error) => void;
+}
+
+/** Commands whose keys have been read. */
+interface Loaded {
+  readonly commands: Waiting[];
+  readonly states: States;
+}
+
+/**
+ * Group commit. Commands queue; while one append is in flight the next batch gathers and its keys are read. A batch is decided
+ * in order against the state at the tail's head and appended onto that head only, so each command is decided once, at one position.
+ */
+export class Committer {
+  readonly #tail: Tail;
+  readonly #view: View;
+  readonly #follower: Follower;
+  readonly #appender: Appender;
+  readonly #limits: CommitterLimits;
+  readonly #waiting: Waiting[] = [];
+  #loaded: Loaded[] = [];
+  #pending = 0;
+  #loading = false;
+  #committing = false;
+  #closed = false;
+  #idle: (() => void) | undefined;
+
+  constructor(tail: Tail, view: View, follower: Follower, appender: Appender, limits: CommitterLimits) {
+    this.#tail = tail;
+    this.#view = view;
+    this.#follower = follower;
+    this.#appender = appender;
+    this.#limits = limits;
+  }
+
+  /** Commands taken and not yet answered. */
+  get pending(): number {
+    return this.#pending;
+  }
+
+  /**
+   * Resolves with the command's event once it is durable. Rejects with the decider's error; with OVERLOADED when too much
+   * waits already; with STORE_UNAVAILABLE when it was not applied; with OUTCOME_UNKNOWN when it may have been. A signal
+   * withdraws the command while it is still undecided.
+   */
+  submit(command: Command, signal?: AbortSignal): Promise<LoggedEvent> {
+    const refusal = this.#refusal();
+    if (refusal !== undefined) return Promise.reject(refusal);
+    return new Promise((resolve, reject) => {
+      this.#pending++;
+      const key = keyString(command.owner, plantIdOf(command));
+      this.#waiting.push({ command, key, since: Date.now(), signal, resolve, reject });
+      if (!this.#loading) void this.#load();
+    });
+  }
+
+  #refusal(): PlantStoreError | undefined {
+    const overloaded = (why: string) => new PlantStoreError('OVERLOADED', `${why}; try again`, { retryAfter: 1 });
+    if (this.#closed) return overloaded('this instance is shutting down');
+    if (this.#pending >= this.#limits.queue) return overloaded('too many commands are waiting');
+    if (this.#tail.bytes >= this.#limits.tailBytes) return overloaded('the read model is too far behind the log');
+    return undefined;
+  }
+
+  /** Refuses new commands and resolves when all that were taken are answered. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    if (this.#pending === 0) return;
+    await new Promise<void>((resolve) => {
+      this.#idle = resolve;
+    });
+  }
+
+  /** Reads the keys of what waits, a batch at a time, ahead of the commit. */
+  async #load(): Promise<void> {
+    this.#loading = true;
+    // One turn of the event loop, so that commands that arrived together are committed together.
+    await turn();
+    while (this.#waiting.length > 0) {
+      const commands = this.#waiting.splice(0, this.#limits.batch).filter((waiting) => !this.#withdrawn(waiting));
+      if (commands.length === 0) continue;
+      try {
+        const keys = commands.map(({ command }) => ({ owner: command.owner, id: plantIdOf(command) }));
+        this.#loaded.push({ commands, states: await this.#view.states(keys) });
+      } catch (error) {
+        for (const waiting of commands) this.#answer(waiting, error as Error);
+      }
+      if (!this.#committing) void this.#commitAll();
+    }
+    this.#loading = false;
+  }
+
+  #withdrawn(waiting: Waiting): boolean {
+    if (waiting.signal?.aborted === true) {
+      this.#answer(waiting, new PlantStoreError('CANCELLED', 'the caller gave up before the command was decided'));
+      return true;
+    }
+    if (Date.now() - waiting.since < this.#limits.patience) return false;
+    this.#answer(
+      waiting,
+      new PlantStoreError('STORE_UNAVAILABLE', 'not applied in time; try again', { retryAfter: 1 }),
+    );
+    return true;
+  }
+
+  async #commitAll(): Promise<void> {
+    this.#committing = true;
+    while (this.#loaded.length > 0) {
+      const batch = this.#nextBatch();
+      const commands = batch.flatMap((loaded) => loaded.commands);
+      try {
+        await this.#commit(commands, (key) => batch.find(({ states }) => states.has(key))!.states.of(key));
+      } catch (error) {
+        for (const waiting of commands) this.#answer(waiting, unavailable(error));
+      } finally {
+        for (const { states } of batch) states.release();
+      }
+    }
+    this.#committing = false;
+  }
+
+  /** All that is loaded, up to the size of a batch, but at least one load. */
+  #nextBatch(): Loaded[] {
+    let size = 0;
+    const end = this.#loaded.findIndex(({ commands }, index) => {
+      size += commands.length;
+      return index > 0 && size > this.#limits.batch;
+    });
+    return this.#loaded.splice(0, end === -1 ? this.#loaded.length : end);
+  }
+
+  /** Commits a batch. Removes the commands from it as they are answered; rejects with what the rest have to be told. */
+  async #commit(commands: Waiting[], stateOf: (key: string) => PlantState): Promise<void> {
+    const deadline = Date.now() + this.#limits.patience;
+    let synced = false;
+    while (commands.length > 0) {
+      const decided = plan(this.#tail.head, commands, stateOf, Date.now());
+      if (decided.events.length === 0) {
+        // Nothing is appended that could show that the tail is not behind the log: ask before refusing anybody.
+        if (synced) return this.#settle(commands, decided, (verdict) => !verdict.accepted);
+        await this.#follower.sync();
+        synced = true;
+        continue;
+      }
+      const { landed, certain } = await this.#appender.append(decided.events, deadline);
+      this.#settle(commands, decided, (verdict) => stands(verdict, landed));
+      if (!certain)
+        throw new PlantStoreError('OUTCOME_UNKNOWN', 'maybe applied; list to find out, or try again', {
+          retryAfter: 1,
+        });
+      if (commands.length > 0 && Date.now() >= deadline)
+        throw new PlantStoreError('STORE_UNAVAILABLE', 'not applied: other instances were faster; try again', {
+          retryAfter: 1,
+        });
+      if (commands.length > 0) await sleep(Math.random() * 2);
+    }
+  }
+
+  #settle(
+    commands: Waiting[],
+    { events, verdicts }: Plan,
+    stand: (verdict: Plan['verdicts'][number]) => boolean,
+  ): void {
+    const left = commands.filter((waiting, index) => {
+      const verdict = verdicts[index]!;
+      if (!stand(verdict)) return true;
+      this.#answer(waiting, verdict.accepted ? events[verdict.index]! : verdict.error);
+      return false;
+    });
+    commands.splice(0, commands.length, ...left);
+  }
+
+  #answer({ resolve, reject }: Waiting, outcome: LoggedEvent | Error): void {
+    if (outcome instanceof Error) reject(outcome);
+    else resolve(outcome);
+    this.#pending--;
+    if (this.#pending === 0) this.#idle?.();
+  }
+}

@@ -1,0 +1,80 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { headAt, verifyNext } from './chain.ts';
+import type { Head, LoggedEvent } from './event.ts';
+import { shared } from './shared.ts';
+import type { Store } from './store.ts';
+import type { Tail } from './tail.ts';
+
+/** Reads on in vain after which a log that ends before its head is taken for a fault of the store. */
+const MAX_EMPTY_READS = 3;
+
+/** Milliseconds between two looks at the log for what other instances appended. */
+const POLL = 100;
+/** Longest time between two looks while the store cannot be reached, in milliseconds. */
+const MAX_POLL = 2_000;
+
+/** Keeps the tail up with the log, whoever appends to it. Every event is checked to continue the chain before it is built on. */
+export class Follower {
+  readonly #store: Store;
+  readonly #tail: Tail;
+
+  constructor(store: Store, tail: Tail) {
+    this.#store = store;
+    this.#tail = tail;
+  }
+
+  /**
+   * Resolves when the tail holds everything that any instance acknowledged before the call. Concurrent callers share one read of
+   * the head. Rejects when the store cannot be reached, or with BrokenChainError.
+   */
+  readonly sync: () => Promise<void> = shared(async () => {
+    const head = await this.#store.head();
+    await this.reach(head.position);
+  });
+
+  /** Reads all there is after the tail's head. Concurrent callers share one read that starts after they asked. */
+  readonly readOn: () => Promise<void> = shared(async () => {
+    for await (const batch of this.#store.read(this.#tail.head.position)) this.#take(batch);
+  });
+
+  /** Resolves when the tail reaches a position that is known to be in the log. */
+  async reach(position: number): Promise<void> {
+    for (let reads = 0; this.#tail.head.position < position; reads++) {
+      if (reads === MAX_EMPTY_READS)
+        throw new Error(`the store says the log reaches ${position}, but does not show it`);
+      await this.readOn();
+    }
+  }
+
+  /**
+   * Looks for news until the signal aborts, so that an instance that nobody asks hears of them too. Tells `onChange` when the
+   * store cannot be reached (with the fault) and when it can again (without), the first look included.
+   */
+  async watch(signal: AbortSignal, onChange: (fault: unknown) => void): Promise<void> {
+    let failures = -1;
+    while (!signal.aborted) {
+      try {
+        await this.sync();
+        if (failures !== 0) onChange(undefined);
+        failures = 0;
+      } catch (error) {
+        if (failures <= 0) onChange(error);
+        failures = Math.max(failures, 0) + 1;
+      }
+      await sleep(Math.min(POLL * 2 ** failures, MAX_POLL), undefined, { signal, ref: false }).catch(() => {});
+    }
+  }
+
+  /** Own appends may have reached the tail while the batch was read: what it holds already is passed over. */
+  #take(batch: readonly LoggedEvent[]): void {
+    let head: Head = this.#tail.head;
+    const news: LoggedEvent[] = [];
+    for (const event of batch) {
+      if (event.position <= head.position) continue;
+      verifyNext(head, event);
+      news.push(event);
+      head = headAt(event);
+    }
+    this.#tail.extend(news);
+  }
+}

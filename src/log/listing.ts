@@ -1,0 +1,108 @@
+import { PlantStoreError } from '../domain/errors.ts';
+import { Merge } from './merge.ts';
+import type { PlantRow, Snapshot } from './store.ts';
+import type { TailEntry } from './tail.ts';
+import { unavailable } from './unavailable.ts';
+import type { ListQuery } from './view.ts';
+
+/** A list as of one position: short ones as an array, long ones in batches that are read as they are taken. */
+export interface PlantList {
+  readonly plants: readonly PlantRow[] | AsyncIterableIterator<readonly PlantRow[]>;
+  /** The last id listed, when a limit cut the list; undefined: the list is whole. */
+  readonly next: bigint | undefined;
+}
+
+/** Milliseconds for which one list may hold a snapshot. The oldest moment that MongoDB keeps by default is 300 s ago. */
+const SNAPSHOT_LIMIT = 240_000;
+
+/**
+ * A list of any length from a snapshot and the tail's entries of the owner. Memory is bounded by a batch and those entries. It
+ * owns the snapshot from here on: closes it at the end, when the reader stops, and at the latest when its time is up; the
+ * reader then gets an error, never a list that ends early as if it were whole.
+ */
+export async function openListing(
+  snapshot: Snapshot,
+  entries: readonly TailEntry[],
+  query: ListQuery,
+): Promise<PlantList> {
+  const { owner, after, limit } = query;
+  const batches = () => merged(snapshot.list(owner, after), new Merge(entries));
+  const next = limit === undefined ? undefined : await lastOf(batches(), limit);
+  return { plants: new Held(snapshot, next === undefined ? batches() : upTo(batches(), next)), next };
+}
+
+async function* merged(batches: AsyncIterable<PlantRow[]>, merge: Merge): AsyncGenerator<readonly PlantRow[]> {
+  for await (const batch of batches) yield merge.rows(batch);
+  yield merge.rest();
+}
+
+/** The id at which a limit cuts the list, or undefined when it does not. */
+async function lastOf(batches: AsyncIterable<readonly PlantRow[]>, limit: number): Promise<bigint | undefined> {
+  let seen = 0;
+  let last: bigint | undefined;
+  for await (const batch of batches) {
+    if (seen + batch.length > limit) return seen === limit ? last : batch[limit - seen - 1]!.id;
+    seen += batch.length;
+    last = batch.at(-1)?.id ?? last;
+  }
+  return undefined;
+}
+
+async function* upTo(batches: AsyncIterable<readonly PlantRow[]>, last: bigint): AsyncGenerator<readonly PlantRow[]> {
+  for await (const batch of batches) {
+    if (batch.length === 0 || batch.at(-1)!.id < last) {
+      yield batch;
+      continue;
+    }
+    yield batch.filter(({ id }) => id <= last);
+    return;
+  }
+}
+
+/** The batches of a list, and the snapshot they are read from, which is closed at the end, on return and when its time is up. */
+class Held implements AsyncIterableIterator<readonly PlantRow[]> {
+  readonly #snapshot: Snapshot;
+  readonly #batches: AsyncIterator<readonly PlantRow[]>;
+  readonly #timer: NodeJS.Timeout;
+  #late = false;
+
+  constructor(snapshot: Snapshot, batches: AsyncIterable<readonly PlantRow[]>) {
+    this.#snapshot = snapshot;
+    this.#batches = batches[Symbol.asyncIterator]();
+    this.#timer = setTimeout(() => {
+      this.#late = true;
+      void this.#close();
+    }, SNAPSHOT_LIMIT);
+    this.#timer.unref();
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  async next(): Promise<IteratorResult<readonly PlantRow[]>> {
+    try {
+      if (this.#late) throw new Error('closed');
+      const result = await this.#batches.next();
+      if (result.done === true) await this.#close();
+      return result;
+    } catch (error) {
+      await this.#close();
+      throw this.#late
+        ? new PlantStoreError('OVERLOADED', 'the list took too long to read; read it in pages with limit', {
+            retryAfter: 1,
+          })
+        : unavailable(error);
+    }
+  }
+
+  async return(): Promise<IteratorResult<readonly PlantRow[]>> {
+    await this.#close();
+    return { done: true, value: undefined };
+  }
+
+  #close(): Promise<void> {
+    clearTimeout(this.#timer);
+    return this.#snapshot.close();
+  }
+}

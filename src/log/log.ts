@@ -1,0 +1,112 @@
+import { randomUUID } from 'node:crypto';
+import type { Command } from '../domain/decider.ts';
+import { Appender } from './appender.ts';
+import { BrokenChainError, headAt, verifyNext } from './chain.ts';
+import { Committer, type CommitterLimits } from './committer.ts';
+import { EMPTY_HEAD, type Head, type LoggedEvent } from './event.ts';
+import { Follower } from './follower.ts';
+import type { PlantList } from './listing.ts';
+import { Projector } from './projector.ts';
+import { type ReadOptions, readEvents } from './read.ts';
+import type { Store } from './store.ts';
+import { Tail } from './tail.ts';
+import { unavailable } from './unavailable.ts';
+import { type ListQuery, View } from './view.ts';
+
+/** Bounds that hold unless others are given. */
+export const DEFAULT_LIMITS: CommitterLimits = {
+  queue: 8_192,
+  batch: 512,
+  tailBytes: 128 * 1024 * 1024,
+  patience: 10_000,
+};
+
+/** How to run a log. */
+export interface EventLogOptions {
+  readonly limits?: Partial<CommitterLimits>;
+  /** Hears of every fault of the store that an append or the projector meets and deals with: for the service's log. */
+  readonly onFault: (error: unknown) => void;
+  /** Hears when the store cannot be reached (with the fault) and when it can again (with undefined). */
+  readonly onReachable?: (fault: unknown) => void;
+}
+
+/** The event log of one instance: takes commands, answers lists, keeps the read model moving. */
+export class EventLog {
+  readonly #store: Store;
+  readonly #committer: Committer;
+  readonly #view: View;
+  readonly #projector: Projector;
+  readonly #tail: Tail;
+  readonly #follower: Follower;
+  readonly #stop = new AbortController();
+  readonly #running: Promise<unknown>;
+
+  constructor(store: Store, tail: Tail, { limits, onFault, onReachable }: EventLogOptions) {
+    this.#store = store;
+    this.#tail = tail;
+    this.#follower = new Follower(store, tail);
+    this.#view = new View(store, tail, this.#follower);
+    const appender = new Appender(store, tail, this.#follower, onFault);
+    this.#committer = new Committer(tail, this.#view, this.#follower, appender, { ...DEFAULT_LIMITS, ...limits });
+    this.#projector = new Projector(store, tail, randomUUID(), onFault);
+    this.#running = Promise.all([
+      this.#projector.run(),
+      this.#follower.watch(this.#stop.signal, onReachable ?? (() => {})),
+    ]);
+  }
+
+  /** See Committer.submit. */
+  submit(command: Command, signal?: AbortSignal): Promise<LoggedEvent> {
+    return this.#committer.submit(command, signal);
+  }
+
+  /** See View.list. */
+  list(query: ListQuery): Promise<PlantList> {
+    return this.#view.list(query);
+  }
+
+  /** The end of the log, no older than anything acknowledged before the call. Rejects with STORE_UNAVAILABLE. */
+  async head(): Promise<Head> {
+    try {
+      await this.#follower.sync();
+      return this.#tail.head;
+    } catch (error) {
+      throw unavailable(error);
+    }
+  }
+
+  /** The events after a position; see read.ts. */
+  read(after: number, options: ReadOptions = {}): AsyncGenerator<readonly LoggedEvent[]> {
+    return readEvents(this.#store, this.#tail, this.#follower, after, options);
+  }
+
+  /** Answers what was taken, ends the projector, and closes the store. */
+  async close(): Promise<void> {
+    await this.#committer.close();
+    this.#projector.stop();
+    this.#stop.abort();
+    await this.#running;
+    await this.#store.close();
+  }
+}
+
+/**
+ * Opens the log on a store: reads the events after the checkpoint and checks that they continue the chain. Rejects with
+ * BrokenChainError when the log is not fit to be built on.
+ */
+export async function openLog(store: Store, options: EventLogOptions): Promise<EventLog> {
+  const checkpoint = await store.checkpoint();
+  let tail = new Tail(EMPTY_HEAD);
+  let head: Head = EMPTY_HEAD;
+  for await (const batch of store.read(Math.max(checkpoint - 1, 0))) {
+    for (const event of batch) {
+      if (event.position > checkpoint) verifyNext(head, event);
+      head = headAt(event);
+      if (event.position === checkpoint) tail = new Tail(head);
+    }
+    tail.extend(batch);
+  }
+  if (head.position < checkpoint)
+    throw new BrokenChainError(head.position + 1, `missing, yet the read model stands at ${checkpoint}`);
+  return new EventLog(store, tail, options);
+}

@@ -1,0 +1,42 @@
+import { expect, test } from 'vitest';
+import { shared } from '../../src/log/shared.ts';
+
+/** A call whose runs are ended by hand. */
+function handRun() {
+  const runs: PromiseWithResolvers<number>[] = [];
+  const call = shared(() => {
+    const run = Promise.withResolvers<number>();
+    runs.push(run);
+    return run.promise;
+  });
+  return { call, runs };
+}
+
+test('who asks while a call runs gets the next one, which starts after they asked', async () => {
+  const { call, runs } = handRun();
+  const first = call();
+  const second = call();
+  const third = call();
+  expect(runs).toHaveLength(1);
+  runs[0]!.resolve(1);
+  expect(await first).toBe(1);
+  await Promise.resolve();
+  expect(runs).toHaveLength(2);
+  const fourth = call();
+  runs[1]!.resolve(2);
+  expect(await Promise.all([second, third])).toEqual([2, 2]);
+  await Promise.resolve();
+  runs[2]!.resolve(3);
+  expect(await fourth).toBe(3);
+});
+
+test('a call that fails fails its callers alone', async () => {
+  const { call, runs } = handRun();
+  const first = call();
+  const second = call();
+  runs[0]!.reject(new Error('lost'));
+  await expect(first).rejects.toThrow('lost');
+  await Promise.resolve();
+  runs[1]!.resolve(2);
+  expect(await second).toBe(2);
+});

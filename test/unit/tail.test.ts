@@ -1,0 +1,78 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { keyOf } from '../../src/domain/events.ts';
+import { keyString } from '../../src/domain/plant.ts';
+import { headAt, seal } from '../../src/log/chain.ts';
+import { EMPTY_HEAD, type LoggedEvent } from '../../src/log/event.ts';
+import { type Pin, Tail } from '../../src/log/tail.ts';
+import { eventArbitrary } from '../support/arbitraries.ts';
+
+const steps = fc.array(
+  fc.oneof(
+    { weight: 4, arbitrary: fc.record({ do: fc.constant('extend' as const), event: eventArbitrary }) },
+    fc.record({ do: fc.constant('project' as const), events: fc.nat(5) }),
+    fc.record({ do: fc.constant('pin' as const) }),
+    fc.record({ do: fc.constant('release' as const), index: fc.nat() }),
+  ),
+  { maxLength: 60 },
+);
+
+/** What a tail holds, told from the events alone. */
+function naive(events: readonly LoggedEvent[], base: number) {
+  const states = new Map<string, string | undefined>();
+  for (const { event } of events.slice(base)) {
+    const { owner, id } = keyOf(event);
+    states.set(keyString(owner, id), event.type === 'PlantAdded' ? event.name : undefined);
+  }
+  return states;
+}
+
+test('a tail holds what is after the checkpoint and all that is pinned, and nothing else', () => {
+  fc.assert(
+    fc.property(steps, (run) => {
+      const tail = new Tail(EMPTY_HEAD);
+      const events: LoggedEvent[] = [];
+      const pins: Pin[] = [];
+      for (const step of run) {
+        if (step.do === 'extend') {
+          const last = events.at(-1);
+          events.push(seal(last === undefined ? EMPTY_HEAD : headAt(last), step.event, `${events.length}`, 0));
+          tail.extend(events.slice(-2));
+        } else if (step.do === 'project') tail.projected(Math.min(tail.checkpoint + step.events, events.length));
+        else if (step.do === 'pin') pins.push(tail.pin());
+        else if (pins.length > 0) pins.splice(step.index % pins.length, 1)[0]!.release();
+
+        const base = Math.min(tail.checkpoint, ...pins.map((pin) => pin.base));
+        expect(tail.size).toBe(events.length - base);
+        expect(tail.at(base)).toBeUndefined();
+        expect(tail.at(base + 1)).toBe(events[base]);
+        const expected = naive(events, base);
+        for (const { event } of events) {
+          const key = keyString(event.owner, event.plantId);
+          expect(tail.get(key) !== undefined).toBe(expected.has(key));
+          expect(tail.get(key)?.state?.name).toBe(expected.get(key));
+          const owned = tail.ownedBy(event.owner, undefined);
+          expect(owned.map(({ id }) => id)).toEqual(
+            [...new Set(owned.map(({ id }) => id))].sort((a, b) => (a < b ? -1 : 1)),
+          );
+          expect(owned.every(({ id }) => expected.has(keyString(event.owner, id)))).toBe(true);
+          expect(tail.ownedBy(event.owner, event.plantId)).toEqual(owned.filter(({ id }) => id > event.plantId));
+        }
+      }
+      for (const pin of pins) pin.release();
+      tail.projected(events.length);
+      expect([tail.size, tail.bytes]).toEqual([0, 0]);
+    }),
+  );
+});
+
+test('a gap never gets into a tail', () => {
+  const tail = new Tail(EMPTY_HEAD);
+  const event = seal(
+    { ...EMPTY_HEAD, position: 1 },
+    { type: 'PlantDeleted', owner: 'a', actor: 'a', plantId: 1n },
+    'x',
+    0,
+  );
+  expect(() => tail.extend([event])).toThrow('position 2 does not follow 0');
+});
