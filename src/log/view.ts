@@ -7,7 +7,7 @@ import type { PlantRow, Store } from './store.ts';
 import type { Tail } from './tail.ts';
 import { unavailable } from './unavailable.ts';
 
-/** Plants that one plain read answers; longer lists are streamed from a snapshot. */
+/** Plants that one plain read is sure to answer; longer lists are streamed from a snapshot. */
 export const PAGE_ROWS = 1_000;
 
 /** The state of some keys, at the head whenever it is asked. Holds on to the tail until it is released. */
@@ -85,9 +85,11 @@ export class View {
 
   /** A list that one plain read answers, or undefined. */
   async #page({ owner, after, limit }: ListQuery): Promise<PlantList | undefined> {
-    const wanted = Math.min(limit ?? PAGE_ROWS, PAGE_ROWS) + 1;
     const pin = this.#tail.pin();
     try {
+      // Each entry of the tail may take one row away; one more row tells whether the limit cuts.
+      const wanted =
+        Math.min(limit ?? PAGE_ROWS, PAGE_ROWS) + 1 + Math.min(this.#tail.ownedBy(owner, after).length, PAGE_ROWS);
       const { rows, checkpoint } = await this.#store.list(owner, after, wanted);
       await this.#settle(checkpoint);
       const merge = new Merge(this.#tail.ownedBy(owner, after));
