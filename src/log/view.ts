@@ -1,7 +1,7 @@
 import type { PlantState } from '../domain/decider.ts';
 import { keyString, type PlantKey } from '../domain/plant.ts';
 import type { Follower } from './follower.ts';
-import { openListing, type PlantList } from './listing.ts';
+import { type ListQuery, openListing, type PlantList } from './listing.ts';
 import { Merge } from './merge.ts';
 import type { PlantRow, Store } from './store.ts';
 import type { Tail } from './tail.ts';
@@ -16,15 +16,6 @@ export interface States {
   has(key: string): boolean;
   of(key: string): PlantState;
   release(): void;
-}
-
-/** What to list. */
-export interface ListQuery {
-  readonly owner: string;
-  /** Only ids above this one. */
-  readonly after: bigint | undefined;
-  /** At most so many plants; undefined: all. */
-  readonly limit: number | undefined;
 }
 
 /**

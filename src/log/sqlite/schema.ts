@@ -7,6 +7,20 @@ const SCHEMA_VERSION = 1;
 /** Rows of `checkpoints`: the one read model that there is. */
 export const PLANTS_CHECKPOINT = 'plants';
 
+/** The table of the live read model. */
+export const PLANTS_TABLE = 'plants';
+
+/** The statement that makes a table of plants. */
+export function createPlants(table: string): string {
+  return `CREATE TABLE ${table} (
+    owner TEXT NOT NULL,
+    id    INTEGER NOT NULL,
+    name  TEXT NOT NULL,
+    tag   TEXT,
+    PRIMARY KEY (owner, id)
+  ) STRICT, WITHOUT ROWID`;
+}
+
 const SCHEMA = `
   CREATE TABLE events (
     position INTEGER PRIMARY KEY,
@@ -24,13 +38,7 @@ const SCHEMA = `
   CREATE TRIGGER events_are_not_changed BEFORE UPDATE ON events BEGIN SELECT RAISE(ABORT, 'events are immutable'); END;
   CREATE TRIGGER events_are_not_deleted BEFORE DELETE ON events BEGIN SELECT RAISE(ABORT, 'events are immutable'); END;
 
-  CREATE TABLE plants (
-    owner TEXT NOT NULL,
-    id    INTEGER NOT NULL,
-    name  TEXT NOT NULL,
-    tag   TEXT,
-    PRIMARY KEY (owner, id)
-  ) STRICT, WITHOUT ROWID;
+  ${createPlants(PLANTS_TABLE)};
 
   CREATE TABLE checkpoints (name TEXT PRIMARY KEY, position INTEGER NOT NULL) STRICT, WITHOUT ROWID;
   INSERT INTO checkpoints VALUES ('${PLANTS_CHECKPOINT}', 0);

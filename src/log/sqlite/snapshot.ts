@@ -1,9 +1,10 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
-import type { PlantRow, Snapshot } from '../store.ts';
+import type { OwnedRow, PlantRow, Snapshot } from '../store.ts';
+import { allPlants } from './all-plants.ts';
 import { batches } from './batches.ts';
 import { openReader } from './connection.ts';
 import { plantsOf, prepareQuery } from './rows.ts';
-import { PLANTS_CHECKPOINT } from './schema.ts';
+import { PLANTS_CHECKPOINT, PLANTS_TABLE } from './schema.ts';
 import { SELECT_CHECKPOINT, SELECT_PLANTS } from './statements.ts';
 
 /** Page cache of a connection that reads each page once, in KiB: many may be open. */
@@ -36,6 +37,10 @@ export class SqliteSnapshot implements Snapshot {
       ({ id }) => id,
       after,
     );
+  }
+
+  all(): AsyncIterable<OwnedRow[]> {
+    return allPlants(this.#db, PLANTS_TABLE);
   }
 
   async close(): Promise<void> {

@@ -1,5 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
+import { prepareChanges } from './changes.ts';
 import { EVENT_COLUMNS, PLANT_COLUMNS, prepareQuery } from './rows.ts';
+import { PLANTS_TABLE } from './schema.ts';
 
 /** The checkpoint of the read model, which the name of PLANTS_CHECKPOINT selects. */
 export const SELECT_CHECKPOINT = 'SELECT position FROM checkpoints WHERE name = ?';
@@ -20,8 +22,7 @@ export const prepareLog = (db: DatabaseSync) => ({
 /** What is asked of the connection that projects. */
 export const prepareProjector = (db: DatabaseSync) => ({
   advance: db.prepare('UPDATE checkpoints SET position = ? WHERE name = ? AND position = ?'),
-  remove: db.prepare('DELETE FROM plants WHERE owner = ? AND id = ?'),
-  insert: db.prepare('INSERT INTO plants (owner, id, name, tag) VALUES (?, ?, ?, ?)'),
+  changes: prepareChanges(db, PLANTS_TABLE),
   lease: db.prepare(`
     INSERT INTO leases (name, holder, until) VALUES (:name, :holder, :until)
     ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, until = excluded.until

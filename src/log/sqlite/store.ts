@@ -4,9 +4,11 @@ import type { DatabaseSync } from 'node:sqlite';
 import { PlantStoreError } from '../../domain/errors.ts';
 import type { Plant, PlantKey } from '../../domain/plant.ts';
 import { EMPTY_HEAD, type Head, type LoggedEvent } from '../event.ts';
-import type { Changes, PlantRow, Rows, Snapshot, Store } from '../store.ts';
+import type { Changes, PlantRow, Rebuild, Rows, Snapshot, Store } from '../store.ts';
 import { batches } from './batches.ts';
+import { applyChanges } from './changes.ts';
 import { openReader, openWriter, privateFile, transaction } from './connection.ts';
+import { SqliteRebuild } from './rebuild.ts';
 import { eventsOf, plantOf, plantsOf, valuesOf } from './rows.ts';
 import { checkSchema, createSchema, PLANTS_CHECKPOINT } from './schema.ts';
 import { checkpointOf, SqliteSnapshot } from './snapshot.ts';
@@ -111,15 +113,16 @@ class SqliteStore implements Store {
     return snapshot;
   }
 
-  async advance(from: number, to: number, { deletes, inserts }: Changes): Promise<boolean> {
+  async advance(from: number, to: number, changes: Changes): Promise<boolean> {
     return transaction(this.#projecting, () => {
       if (this.#projector.advance.run(to, PLANTS_CHECKPOINT, from).changes === 0) return false;
-      for (const { owner, id } of deletes)
-        if (this.#projector.remove.run(owner, id).changes === 0)
-          throw new Error(`the read model at ${from} has no plant ${id} to delete`);
-      for (const { owner, id, name, tag } of inserts) this.#projector.insert.run(owner, id, name, tag ?? null);
+      applyChanges(this.#projector.changes, changes);
       return true;
     });
+  }
+
+  async rebuild(): Promise<Rebuild> {
+    return new SqliteRebuild(this.#path);
   }
 
   async lease(name: string, holder: string, milliseconds: number): Promise<boolean> {
