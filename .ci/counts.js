@@ -5,9 +5,12 @@ const [report] = process.argv.slice(2);
 const { testResults } = existsSync(report) ? JSON.parse(readFileSync(report, 'utf8')) : { testResults: [] };
 const countOf = (status) =>
   testResults.flatMap((file) => file.assertionResults).filter((test) => test.status === status).length;
-// A file that could not be loaded has no tests in the report.
-const broken = testResults.filter((file) => file.status === 'failed' && file.assertionResults.length === 0).length;
+// A file that could not be loaded, or whose process died, has no failed test in the report.
+const broken = testResults.filter(
+  (file) => file.status === 'failed' && file.assertionResults.every((test) => test.status !== 'failed'),
+).length;
 const passed = countOf('passed');
 const failed = countOf('failed') + broken;
-console.log(`${passed} passed, ${failed} failed`);
+const skipped = countOf('skipped') + countOf('pending');
+console.log(`${passed} passed, ${failed} failed, ${skipped} skipped`);
 process.exitCode = passed > 0 && failed === 0 ? 0 : 1;

@@ -1,3 +1,4 @@
+import { createPrivateKey } from 'node:crypto';
 import { resolve } from 'node:path';
 import { z } from 'zod';
 
@@ -35,6 +36,15 @@ const jwksUrl = z
 const path = z.string().transform((value) => resolve(value));
 
 const origin = z.string().refine((value) => value === '*' || (URL.canParse(value) && new URL(value).origin === value));
+
+const ed25519Key = z.string().transform((value, context) => {
+  try {
+    const key = createPrivateKey(value.startsWith('{') ? { key: JSON.parse(value), format: 'jwk' } : value);
+    if (key.asymmetricKeyType === 'ed25519') return key;
+  } catch {}
+  context.addIssue({ code: 'custom' });
+  return z.NEVER;
+});
 
 const list = (separator: RegExp) => z.string().transform((value) => value.split(separator).filter(Boolean));
 
@@ -76,7 +86,7 @@ export const VARIABLES = {
     schema: path,
     fallback: './data',
     expected: 'a folder',
-    meaning: 'the SQLite file and the development key',
+    meaning: 'the SQLite file and the keys that are made here',
   },
   JWKS_URL: {
     schema: jwksUrl,
@@ -124,6 +134,12 @@ export const VARIABLES = {
     fallback: 'plantstore.events',
     expected: 'a topic name of at most 249 letters, digits, dots, dashes and underscores',
     meaning: 'the topic of the events',
+  },
+  AUDIT_SIGNING_KEY: {
+    schema: ed25519Key,
+    expected: 'an Ed25519 private key, as PKCS #8 in PEM or as a JWK',
+    meaning: 'signs heads of the log; unset: a key in DATA_DIR, made on first use',
+    secret: true,
   },
   STRICT_READS: {
     schema: z.enum(['true', 'false']).transform((value) => value === 'true'),

@@ -1,3 +1,4 @@
+import type { KeyObject } from 'node:crypto';
 import type { z } from 'zod';
 import { VARIABLES } from './config-variables.ts';
 
@@ -45,6 +46,8 @@ export interface Config {
   /** Requests a second for each owner. */
   readonly rateLimit: number | undefined;
   readonly kafka: { readonly brokers: readonly string[]; readonly topic: string } | undefined;
+  /** Undefined: a key in `dataDirectory`. */
+  readonly auditSigningKey: KeyObject | undefined;
   readonly strictReads: boolean;
   readonly logLevel: Values['LOG_LEVEL'];
 }
@@ -84,6 +87,7 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config
     requiredScopes: values.JWT_REQUIRED_SCOPES,
     rateLimit: values.RATE_LIMIT,
     kafka: values.KAFKA_BROKERS && { brokers: values.KAFKA_BROKERS, topic: values.KAFKA_TOPIC },
+    auditSigningKey: values.AUDIT_SIGNING_KEY,
     strictReads: values.STRICT_READS,
     logLevel: values.LOG_LEVEL,
   });

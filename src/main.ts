@@ -1,6 +1,9 @@
 import closeWithGrace from 'close-with-grace';
 import type { FastifyInstance } from 'fastify';
+import { AuditService } from '../gen/plantstore/v1/audit_service_pb.ts';
 import { PlantStoreService } from '../gen/plantstore/v1/plant_store_service_pb.ts';
+import { implementAudit } from './audit/service.ts';
+import { jwksOf, signingKeyOnDemand } from './audit/signing-key.ts';
 import { createAuthenticator, type Decision } from './auth/authenticator.ts';
 import { DEVELOPMENT_ISSUER, openDevelopmentIssuer } from './auth/development.ts';
 import { RemoteKeySet } from './auth/jwks.ts';
@@ -18,6 +21,7 @@ import { PlantsService } from './plants/service.ts';
 import { registerConnect } from './transport/connect/connect.ts';
 import { allowOrigins } from './transport/cors.ts';
 import { createGrpcServer } from './transport/grpc/server.ts';
+import { registerAuditKeys } from './transport/rest/audit-keys.ts';
 import { registerDocumentation } from './transport/rest/documentation.ts';
 import { registerRest } from './transport/rest/rest.ts';
 import { createHttpServer } from './transport/rest/server.ts';
@@ -93,7 +97,8 @@ async function start(
 
   const unlock = lockDataDirectory(dataDirectory);
   opened.defer(async () => unlock());
-  const log = await openLog(openSqlite(dataDirectory), {
+  const store = openSqlite(dataDirectory);
+  const log = await openLog(store, {
     onFault: (err) => logger.error({ err }, 'the store failed'),
   });
   opened.defer(() => log.close());
@@ -106,7 +111,9 @@ async function start(
   const onDecision = (decision: Decision) =>
     logger[decision.outcome === 'refused' ? 'info' : 'debug']({ decision }, 'authentication');
   const { authenticate } = createAuthenticator({ ...issuer, ownerClaim, onDecision });
-  const plants = new PlantsService(log, createScopePolicy(config.requiredScopes, onDecision));
+  const scopes = createScopePolicy(config.requiredScopes, onDecision);
+  const plants = new PlantsService(log, scopes);
+  const signingKey = signingKeyOnDemand(config.auditSigningKey, dataDirectory);
 
   const app = createHttpServer(logger);
   if (config.corsOrigins.length > 0) allowOrigins(app, config.corsOrigins);
@@ -120,7 +127,11 @@ async function start(
     authenticate,
   });
   registerDocumentation(app, PlantStoreService);
-  const services = [{ desc: PlantStoreService, methods: implementPlantStore(plants) }];
+  registerAuditKeys(app, async () => jwksOf(await signingKey()));
+  const services = [
+    { desc: PlantStoreService, methods: implementPlantStore(plants) },
+    { desc: AuditService, methods: implementAudit({ log, store, scopes, signingKey }) },
+  ];
   registerConnect(app, { services, authenticate, drainLimit: STREAM_LIMIT });
   const isReady = () => health.ready;
   const grpc = createGrpcServer({

@@ -199,6 +199,18 @@ describe('what is no HTTP request of ours', () => {
   });
 });
 
+test('an answer reaches a client that still sends a large body', async () => {
+  const body = Buffer.alloc(16 * MIB, 'x');
+  for (let round = 0; round < 3; round++)
+    for (const chunked of [false, true]) {
+      expectError(await nobody('POST', '/plants', { body, chunked }), 401, 16);
+      expectError(await nobody('POST', '/nothing', { body, chunked }), 404, 5);
+      expectError(await nobody('PUT', '/plants', { body, chunked }), 405, 12);
+      expectError(await alice('POST', '/plants', { body, chunked }), 413, 8);
+      expectError(await alice('POST', '/plants', { body, chunked, headers: { 'content-type': 'x/y' } }), 415, 3);
+    }
+});
+
 test('a failure names the request id, which is yours if it is short and plain', async () => {
   const yours = await nobody('GET', '/plants', { headers: { 'x-request-id': 'abc-123' } });
   expect(yours.headers['x-request-id']).toBe('abc-123');

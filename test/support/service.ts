@@ -108,7 +108,8 @@ export class Service implements AsyncDisposable {
   }
 
   async #isReady(): Promise<boolean> {
-    if (this.#listening('admin') === undefined) return false;
+    // A line may arrive after the answer of `/readyz` that it was written before.
+    if (['admin', 'rest', 'grpc'].some((protocol) => this.#listening(protocol) === undefined)) return false;
     const response = await fetch(`${this.adminUrl}/readyz`).catch(() => undefined);
     await response?.body?.cancel();
     return response?.status === 200;

@@ -1,6 +1,9 @@
+import { generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { resolve } from 'node:path';
 import { expect, test } from 'vitest';
 import { ConfigError, loadConfig } from '../../src/config.ts';
+
+const ed25519 = generateKeyPairSync('ed25519').privateKey;
 
 const JWT = { JWKS_URL: 'https://issuer.test/jwks.json', JWT_ISSUER: 'https://issuer.test/', JWT_AUDIENCE: 'plants' };
 
@@ -28,6 +31,7 @@ const defaults = {
   requiredScopes: [],
   rateLimit: undefined,
   kafka: undefined,
+  auditSigningKey: undefined,
   strictReads: false,
   logLevel: 'info',
 };
@@ -61,6 +65,7 @@ test('every variable is read', () => {
     RATE_LIMIT: '50',
     KAFKA_BROKERS: 'one.test:9092,two.test:9093',
     KAFKA_TOPIC: 'plants',
+    AUDIT_SIGNING_KEY: ed25519.export({ type: 'pkcs8', format: 'pem' }).toString(),
     STRICT_READS: 'true',
     LOG_LEVEL: 'debug',
     NODE_ENV: 'production',
@@ -79,6 +84,7 @@ test('every variable is read', () => {
     requiredScopes: ['plants:read', 'plants:write'],
     rateLimit: 50,
     kafka: { brokers: ['one.test:9092', 'two.test:9093'], topic: 'plants' },
+    auditSigningKey: expect.toSatisfy((key: KeyObject) => key.equals(ed25519)),
     strictReads: true,
     logLevel: 'debug',
   });
@@ -112,11 +118,19 @@ test.each([
   ['MONGODB_URI', 'postgres://plants:hunter2@db.test/store'],
   ['KAFKA_BROKERS', 'kafka://plants:hunter2@kafka.test'],
   ['JWKS_URL', 'https://plants:hunter2@issuer.test/jwks.json'],
+  ['AUDIT_SIGNING_KEY', 'hunter2'],
+  ['AUDIT_SIGNING_KEY', '{"kty":"OKP","crv":"Ed25519","d":"hunter2"}'],
+  ['AUDIT_SIGNING_KEY', generateKeyPairSync('x25519').privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()],
 ])('a wrong value that may hold a credential is named and not repeated: %s', (name, value) => {
   const problems = problemsOf({ ...JWT, [name]: value });
   expect(problems).toHaveLength(1);
   expect(problems[0]).toMatch(new RegExp(`^${name} is wrong .*; expected .+$`));
   expect(problems[0]).not.toContain('hunter2');
+});
+
+test('the key for heads may be a JWK too', () => {
+  const AUDIT_SIGNING_KEY = JSON.stringify(ed25519.export({ format: 'jwk' }));
+  expect(loadConfig({ AUDIT_SIGNING_KEY }).auditSigningKey?.equals(ed25519)).toBe(true);
 });
 
 test('a value with line breaks still gives one line', () => {

@@ -13,7 +13,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file plantstore/v1/plant_store_service.proto.
  */
 export const file_plantstore_v1_plant_store_service: GenFile = /*@__PURE__*/
-  fileDesc("CidwbGFudHN0b3JlL3YxL3BsYW50X3N0b3JlX3NlcnZpY2UucHJvdG8SDXBsYW50c3RvcmUudjEiPAoSQ3JlYXRlUGxhbnRSZXF1ZXN0EiYKBXBsYW50GAEgASgLMhcucGxhbnRzdG9yZS52MS5OZXdQbGFudCJMChNDcmVhdGVQbGFudFJlc3BvbnNlEiMKBXBsYW50GAEgASgLMhQucGxhbnRzdG9yZS52MS5QbGFudBIQCghwb3NpdGlvbhgCIAEoAyJBChFMaXN0UGxhbnRzUmVxdWVzdBISCgVsaW1pdBgBIAEoBUgAiAEBEg4KBmN1cnNvchgCIAEoCUIICgZfbGltaXQiTwoSTGlzdFBsYW50c1Jlc3BvbnNlEiQKBnBsYW50cxgBIAMoCzIULnBsYW50c3RvcmUudjEuUGxhbnQSEwoLbmV4dF9jdXJzb3IYAiABKAkiIAoSRGVsZXRlUGxhbnRSZXF1ZXN0EgoKAmlkGAEgASgDIicKE0RlbGV0ZVBsYW50UmVzcG9uc2USEAoIcG9zaXRpb24YASABKAMy4AIKEVBsYW50U3RvcmVTZXJ2aWNlEnMKC0NyZWF0ZVBsYW50EiEucGxhbnRzdG9yZS52MS5DcmVhdGVQbGFudFJlcXVlc3QaIi5wbGFudHN0b3JlLnYxLkNyZWF0ZVBsYW50UmVzcG9uc2UiHYLT5JMCFzoFcGxhbnRiBXBsYW50IgcvcGxhbnRzEmoKCkxpc3RQbGFudHMSIC5wbGFudHN0b3JlLnYxLkxpc3RQbGFudHNSZXF1ZXN0GiEucGxhbnRzdG9yZS52MS5MaXN0UGxhbnRzUmVzcG9uc2UiF4LT5JMCEWIGcGxhbnRzEgcvcGxhbnRzEmoKC0RlbGV0ZVBsYW50EiEucGxhbnRzdG9yZS52MS5EZWxldGVQbGFudFJlcXVlc3QaIi5wbGFudHN0b3JlLnYxLkRlbGV0ZVBsYW50UmVzcG9uc2UiFILT5JMCDioML3BsYW50cy97aWR9YgZwcm90bzM", [file_google_api_annotations, file_plantstore_v1_plant]);
+  fileDesc("CidwbGFudHN0b3JlL3YxL3BsYW50X3N0b3JlX3NlcnZpY2UucHJvdG8SDXBsYW50c3RvcmUudjEiPAoSQ3JlYXRlUGxhbnRSZXF1ZXN0EiYKBXBsYW50GAEgASgLMhcucGxhbnRzdG9yZS52MS5OZXdQbGFudCJMChNDcmVhdGVQbGFudFJlc3BvbnNlEiMKBXBsYW50GAEgASgLMhQucGxhbnRzdG9yZS52MS5QbGFudBIQCghwb3NpdGlvbhgCIAEoAyJBChFMaXN0UGxhbnRzUmVxdWVzdBISCgVsaW1pdBgBIAEoBUgAiAEBEg4KBmN1cnNvchgCIAEoCUIICgZfbGltaXQiTwoSTGlzdFBsYW50c1Jlc3BvbnNlEiQKBnBsYW50cxgBIAMoCzIULnBsYW50c3RvcmUudjEuUGxhbnQSEwoLbmV4dF9jdXJzb3IYAiABKAkiJQoTU3RyZWFtUGxhbnRzUmVxdWVzdBIOCgZjdXJzb3IYASABKAkiUQoUU3RyZWFtUGxhbnRzUmVzcG9uc2USJAoGcGxhbnRzGAEgAygLMhQucGxhbnRzdG9yZS52MS5QbGFudBITCgtuZXh0X2N1cnNvchgCIAEoCSIgChJEZWxldGVQbGFudFJlcXVlc3QSCgoCaWQYASABKAMiJwoTRGVsZXRlUGxhbnRSZXNwb25zZRIQCghwb3NpdGlvbhgBIAEoAzK7AwoRUGxhbnRTdG9yZVNlcnZpY2UScwoLQ3JlYXRlUGxhbnQSIS5wbGFudHN0b3JlLnYxLkNyZWF0ZVBsYW50UmVxdWVzdBoiLnBsYW50c3RvcmUudjEuQ3JlYXRlUGxhbnRSZXNwb25zZSIdgtPkkwIXOgVwbGFudGIFcGxhbnQiBy9wbGFudHMSagoKTGlzdFBsYW50cxIgLnBsYW50c3RvcmUudjEuTGlzdFBsYW50c1JlcXVlc3QaIS5wbGFudHN0b3JlLnYxLkxpc3RQbGFudHNSZXNwb25zZSIXgtPkkwIRYgZwbGFudHMSBy9wbGFudHMSWQoMU3RyZWFtUGxhbnRzEiIucGxhbnRzdG9yZS52MS5TdHJlYW1QbGFudHNSZXF1ZXN0GiMucGxhbnRzdG9yZS52MS5TdHJlYW1QbGFudHNSZXNwb25zZTABEmoKC0RlbGV0ZVBsYW50EiEucGxhbnRzdG9yZS52MS5EZWxldGVQbGFudFJlcXVlc3QaIi5wbGFudHN0b3JlLnYxLkRlbGV0ZVBsYW50UmVzcG9uc2UiFILT5JMCDioML3BsYW50cy97aWR9YgZwcm90bzM", [file_google_api_annotations, file_plantstore_v1_plant]);
 
 /**
  * @generated from message plantstore.v1.CreatePlantRequest
@@ -46,7 +46,8 @@ export type CreatePlantResponse = Message<"plantstore.v1.CreatePlantResponse"> &
   plant?: Plant | undefined;
 
   /**
-   * Position of the PlantAdded event in the log; the first event has position 1.
+   * Position of the PlantAdded event in the log, from 1 up. Every later list on any instance stands at this position or
+   * after it.
    *
    * @generated from field: int64 position = 2;
    */
@@ -65,14 +66,14 @@ export const CreatePlantResponseSchema: GenMessage<CreatePlantResponse> = /*@__P
  */
 export type ListPlantsRequest = Message<"plantstore.v1.ListPlantsRequest"> & {
   /**
-   * At most this many plants; not negative. 0 gives an empty list.
+   * At most this many plants; not negative. 0 gives an empty list. A response may hold fewer although more follow.
    *
    * @generated from field: optional int32 limit = 1;
    */
   limit?: number | undefined;
 
   /**
-   * next_cursor of an earlier list: go on after it. Empty: from the smallest id.
+   * next_cursor of an earlier list or stream: go on after it. Empty: from the smallest id.
    *
    * @generated from field: string cursor = 2;
    */
@@ -113,11 +114,56 @@ export const ListPlantsResponseSchema: GenMessage<ListPlantsResponse> = /*@__PUR
   messageDesc(file_plantstore_v1_plant_store_service, 3);
 
 /**
+ * @generated from message plantstore.v1.StreamPlantsRequest
+ */
+export type StreamPlantsRequest = Message<"plantstore.v1.StreamPlantsRequest"> & {
+  /**
+   * next_cursor of an earlier list or stream: go on after it. Empty: from the smallest id.
+   *
+   * @generated from field: string cursor = 1;
+   */
+  cursor: string;
+};
+
+/**
+ * Describes the message plantstore.v1.StreamPlantsRequest.
+ * Use `create(StreamPlantsRequestSchema)` to create a new message.
+ */
+export const StreamPlantsRequestSchema: GenMessage<StreamPlantsRequest> = /*@__PURE__*/
+  messageDesc(file_plantstore_v1_plant_store_service, 4);
+
+/**
+ * @generated from message plantstore.v1.StreamPlantsResponse
+ */
+export type StreamPlantsResponse = Message<"plantstore.v1.StreamPlantsResponse"> & {
+  /**
+   * The next plants in ascending id: at least one, at most 1,000, and fewer where they are large.
+   *
+   * @generated from field: repeated plantstore.v1.Plant plants = 1;
+   */
+  plants: Plant[];
+
+  /**
+   * Never empty: goes on after the last of these plants, on this or any other instance. Opaque.
+   *
+   * @generated from field: string next_cursor = 2;
+   */
+  nextCursor: string;
+};
+
+/**
+ * Describes the message plantstore.v1.StreamPlantsResponse.
+ * Use `create(StreamPlantsResponseSchema)` to create a new message.
+ */
+export const StreamPlantsResponseSchema: GenMessage<StreamPlantsResponse> = /*@__PURE__*/
+  messageDesc(file_plantstore_v1_plant_store_service, 5);
+
+/**
  * @generated from message plantstore.v1.DeletePlantRequest
  */
 export type DeletePlantRequest = Message<"plantstore.v1.DeletePlantRequest"> & {
   /**
-   * The id that the plant was added with.
+   * The id that the plant was added with, any int64.
    *
    * @generated from field: int64 id = 1;
    */
@@ -129,14 +175,15 @@ export type DeletePlantRequest = Message<"plantstore.v1.DeletePlantRequest"> & {
  * Use `create(DeletePlantRequestSchema)` to create a new message.
  */
 export const DeletePlantRequestSchema: GenMessage<DeletePlantRequest> = /*@__PURE__*/
-  messageDesc(file_plantstore_v1_plant_store_service, 4);
+  messageDesc(file_plantstore_v1_plant_store_service, 6);
 
 /**
  * @generated from message plantstore.v1.DeletePlantResponse
  */
 export type DeletePlantResponse = Message<"plantstore.v1.DeletePlantResponse"> & {
   /**
-   * Position of the PlantDeleted event in the log.
+   * Position of the PlantDeleted event in the log, from 1 up. Every later list on any instance stands at this position
+   * or after it.
    *
    * @generated from field: int64 position = 1;
    */
@@ -148,20 +195,24 @@ export type DeletePlantResponse = Message<"plantstore.v1.DeletePlantResponse"> &
  * Use `create(DeletePlantResponseSchema)` to create a new message.
  */
 export const DeletePlantResponseSchema: GenMessage<DeletePlantResponse> = /*@__PURE__*/
-  messageDesc(file_plantstore_v1_plant_store_service, 5);
+  messageDesc(file_plantstore_v1_plant_store_service, 7);
 
 /**
  * The plants of the caller. A plant belongs to the owner that the caller's token names, and no call sees another owner's.
+ * Every call needs the metadata or header `authorization: Bearer <token>`.
  *
  * Lists are linearizable: a list shows at least everything that any instance acknowledged before the list was asked,
  * so there is no minimum position to send with it.
+ *
+ * A failed call carries google.rpc.Status details: always ErrorInfo (`reason` is stable, `domain` is "plantstore"),
+ * BadRequest where a field is wrong, RetryInfo where a retry makes sense.
  *
  * @generated from service plantstore.v1.PlantStoreService
  */
 export const PlantStoreService: GenService<{
   /**
-   * Adds one plant. ALREADY_EXISTS when the owner has a plant of that id, INVALID_ARGUMENT when a field breaks its
-   * bounds. UNAVAILABLE means: maybe applied, and the log decides; list or retry to find out.
+   * Adds one plant; answers once it is durable. ALREADY_EXISTS when the owner has a plant of that id, INVALID_ARGUMENT
+   * when a field breaks its bounds. UNAVAILABLE means: maybe applied, and the log decides; list or retry to find out.
    *
    * @generated from rpc plantstore.v1.PlantStoreService.CreatePlant
    */
@@ -172,7 +223,8 @@ export const PlantStoreService: GenService<{
   },
   /**
    * Lists the owner's plants in ascending id. Over REST an absent limit lists all of them as one streamed array; over
-   * Connect and gRPC one response holds at most 1,000 plants, whatever the limit, and next_cursor goes on from there.
+   * Connect and gRPC one response holds at most 1,000 plants, and fewer where they are large, whatever the limit;
+   * next_cursor goes on from there. INVALID_ARGUMENT when the limit is negative or the cursor is none.
    *
    * @generated from rpc plantstore.v1.PlantStoreService.ListPlants
    */
@@ -182,7 +234,21 @@ export const PlantStoreService: GenService<{
     output: typeof ListPlantsResponseSchema;
   },
   /**
-   * Deletes one plant. NOT_FOUND when the owner has no plant of that id. UNAVAILABLE as for CreatePlant.
+   * Lists all of the owner's plants in ascending id, as of one position of the log, in as many messages as it takes. The
+   * list is whole when the status is OK. After any other status, the last next_cursor goes on where the stream broke.
+   * INVALID_ARGUMENT when the cursor is none; UNAVAILABLE when the stream was read for more than four minutes, or when
+   * too many are open. No google.api.http rule: over REST, ListPlants without a limit is streamed.
+   *
+   * @generated from rpc plantstore.v1.PlantStoreService.StreamPlants
+   */
+  streamPlants: {
+    methodKind: "server_streaming";
+    input: typeof StreamPlantsRequestSchema;
+    output: typeof StreamPlantsResponseSchema;
+  },
+  /**
+   * Deletes one plant; answers once that is durable. NOT_FOUND when the owner has no plant of that id. UNAVAILABLE as
+   * for CreatePlant.
    *
    * @generated from rpc plantstore.v1.PlantStoreService.DeletePlant
    */

@@ -5,8 +5,8 @@ import { JsonObject } from './json-object.ts';
 type MemberDecoder = (object: JsonObject) => unknown;
 
 /**
- * Makes the function that reads a message from a JSON body. Types are strict: nothing is converted, integers are exact, text is
- * well-formed Unicode. A field that is not `optional` must be there, null is no value, and members that the message does not
+ * Makes the function that reads a message from a JSON body. Types are strict: nothing is converted, integers are exact. Text is
+ * as it was sent, which may be ill-formed Unicode. A field that is not `optional` must be there, null is no value, and members that the message does not
  * have are ignored. The function throws MALFORMED_REQUEST or INVALID_FIELD; `path` is where the message is in the request.
  */
 export function compileBodyDecoder(message: DescMessage, path: string): (body: Buffer) => Message {
@@ -38,7 +38,7 @@ function valueDecoder(field: DescField, path: string): MemberDecoder {
   if (type.kind !== 'string') throw new Error(`REST has no form for ${field} in a request body`);
   return (object) => {
     const value = object.get(name);
-    if (typeof value !== 'string' || !value.isWellFormed()) throw invalidField(path, 'a string of well-formed Unicode');
+    if (typeof value !== 'string') throw invalidField(path, 'a string');
     return value;
   };
 }

@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { PlantStoreError, type Reason, toPlantStoreError } from '../../domain/errors.ts';
+import { answerWhileReading, isUnread } from './linger.ts';
 
 /** Content type of every JSON answer. */
 export const JSON_TYPE = 'application/json; charset=utf-8';
@@ -28,11 +29,15 @@ export function sendError(thrown: unknown, request: FastifyRequest, reply: Fasti
   const { retryAfter, challenge } = error.details;
   // A list may name its next page and then fail before its first byte.
   reply.removeHeader('link');
-  // Fastify closes after a body that is too large; that resets the connection under a client that still sends, and loses the answer.
-  if (error.reason === 'BODY_TOO_LARGE' && !reply.raw.hasHeader('connection')) reply.removeHeader('connection');
   if (challenge !== undefined) reply.header('www-authenticate', challenge);
   if (error.status === 503 || retryAfter !== undefined) reply.header('retry-after', retryAfter ?? RETRY_AFTER);
-  reply.header('x-request-id', request.id).code(error.status).type(JSON_TYPE).send(errorBody(error));
+  const body = errorBody(error);
+  reply
+    .header('x-request-id', request.id)
+    .header('content-length', Buffer.byteLength(body))
+    .code(error.status)
+    .type(JSON_TYPE);
+  reply.send(isUnread(request.raw) ? answerWhileReading(request.raw, body) : body);
 }
 
 function foreignError(thrown: unknown, { raw }: FastifyRequest): PlantStoreError | undefined {

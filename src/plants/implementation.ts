@@ -1,0 +1,63 @@
+import { create } from '@bufbuild/protobuf';
+import type { ServiceImpl } from '@connectrpc/connect';
+import {
+  type ListPlantsRequest,
+  ListPlantsRequestSchema,
+  type ListPlantsResponse,
+  ListPlantsResponseSchema,
+  type PlantStoreService,
+  type StreamPlantsRequest,
+  type StreamPlantsResponse,
+  StreamPlantsResponseSchema,
+} from '../../gen/plantstore/v1/plant_store_service_pb.ts';
+import type { PlantRow } from '../log/store.ts';
+import type { CallContext } from './call.ts';
+import { encodeCursor } from './cursor.ts';
+import { MAX_PAGE_PLANTS, pages } from './pages.ts';
+import type { PlantList, PlantsService } from './service.ts';
+
+/** plantstore.v1.PlantStoreService for gRPC and Connect. Rejects with PlantStoreError. */
+export const implementPlantStore = (plants: PlantsService) =>
+  ({
+    createPlant: (request, call: CallContext) => plants.createPlant(request, call),
+    deletePlant: (request, call: CallContext) => plants.deletePlant(request, call),
+    listPlants: (request, call: CallContext) => listPage(plants, request, call),
+    streamPlants: (request, call: CallContext) => streamPages(plants, request, call),
+  }) satisfies ServiceImpl<typeof PlantStoreService>;
+
+async function listPage(
+  plants: PlantsService,
+  request: ListPlantsRequest,
+  call: CallContext,
+): Promise<ListPlantsResponse> {
+  const limit = Math.min(request.limit ?? MAX_PAGE_PLANTS, MAX_PAGE_PLANTS);
+  const list = await plants.openList({ ...request, limit }, call);
+  const rows = await collect(list);
+  const page = pages(rows).next().value ?? [];
+  const nextCursor = page.length < rows.length ? cursorAfter(page) : list.nextCursor;
+  return create(ListPlantsResponseSchema, { plants: page.map(plantOf), nextCursor });
+}
+
+async function* streamPages(
+  plants: PlantsService,
+  { cursor }: StreamPlantsRequest,
+  call: CallContext,
+): AsyncGenerator<StreamPlantsResponse> {
+  const list = await plants.openList(create(ListPlantsRequestSchema, { cursor }), call);
+  for await (const batch of batches(list))
+    for (const page of pages(batch))
+      yield create(StreamPlantsResponseSchema, { plants: page.map(plantOf), nextCursor: cursorAfter(page) });
+}
+
+const batches = ({ plants }: PlantList) => (Symbol.iterator in plants ? [plants] : plants);
+
+async function collect(list: PlantList): Promise<readonly PlantRow[]> {
+  if (Symbol.iterator in list.plants) return list.plants;
+  const rows: PlantRow[] = [];
+  for await (const batch of list.plants) rows.push(...batch);
+  return rows;
+}
+
+const cursorAfter = (page: readonly PlantRow[]): string => encodeCursor(page.at(-1)!.id);
+
+const plantOf = ({ name, tag }: PlantRow) => (tag === undefined ? { name } : { name, tag });

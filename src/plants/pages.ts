@@ -1,0 +1,27 @@
+import type { PlantRow } from '../log/store.ts';
+
+/** Most plants that one message holds. */
+export const MAX_PAGE_PLANTS = 1_000;
+
+/** Bytes of plants at which a message ends: gRPC clients take no message above 4 MiB unless told to. */
+const PAGE_BYTES = 1024 * 1024;
+
+/** Most bytes of UTF-8 that one UTF-16 code unit takes. */
+const BYTES_PER_CODE_UNIT = 3;
+
+/** Splits rows into what one message each holds: at most MAX_PAGE_PLANTS, and fewer where they are large. None is empty. */
+export function* pages(rows: readonly PlantRow[]): Generator<readonly PlantRow[]> {
+  let start = 0;
+  let bytes = 0;
+  for (let end = 0; end < rows.length; end++) {
+    const { name, tag } = rows[end]!;
+    const size = BYTES_PER_CODE_UNIT * (name.length + (tag?.length ?? 0));
+    if (end - start === MAX_PAGE_PLANTS || (end > start && bytes + size > PAGE_BYTES)) {
+      yield rows.slice(start, end);
+      start = end;
+      bytes = 0;
+    }
+    bytes += size;
+  }
+  if (start < rows.length) yield start === 0 ? rows : rows.slice(start);
+}

@@ -1,0 +1,91 @@
+import type { IncomingMessage } from 'node:http';
+import type { DescService } from '@bufbuild/protobuf';
+import { createContextKey, createContextValues, type HandlerContext, type ServiceImpl } from '@connectrpc/connect';
+import type { UniversalHandler } from '@connectrpc/connect/protocol';
+import { fastifyConnectPlugin } from '@connectrpc/connect-fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { Authenticator } from '../../auth/authenticator.ts';
+import { principalKey } from '../../plants/call.ts';
+import { stopping } from '../failure.ts';
+import { authorizationOf } from '../rest/authentication.ts';
+import type { Service } from '../service.ts';
+import { checkRequest } from './checks.ts';
+import { connectErrorOf } from './errors.ts';
+import { exactJson } from './exact-json.ts';
+import { relay } from './relay.ts';
+
+/** Most bytes of a request message. Fastify's own limit does not hold for what it does not read itself. */
+const MAX_REQUEST = 1024 * 1024;
+/** Most bytes of a response message: what gRPC clients take unless told otherwise. Pages are far below it. */
+const MAX_RESPONSE = 4 * 1024 * 1024;
+/** The longest time limit that a client may ask for, in milliseconds: a longer one overflows the timer and ends the call at once. */
+const MAX_TIMEOUT = 2 ** 31 - 1;
+
+/** The Fastify request that a call of Connect came in. */
+const requestKey = createContextKey<FastifyRequest | undefined>(undefined, { description: 'request' });
+
+/** What to serve over Connect and gRPC-Web, and who lets a caller in. */
+export interface ConnectOptions {
+  readonly services: readonly Service[];
+  readonly authenticate: Authenticator['authenticate'];
+  /** Milliseconds that streams have to end once the app closes. They then end as UNAVAILABLE. */
+  readonly drainLimit: number;
+}
+
+/**
+ * Adds the routes of these services for Connect and gRPC-Web. Their failures have Connect's own form, but for what is refused
+ * before Connect sees it, which has the Error body of the app. Messages are not compressed: that is for a proxy in front.
+ */
+export function registerConnect(app: FastifyInstance, options: ConnectOptions): void {
+  const { services, authenticate, drainLimit } = options;
+  const handlers = new Map<string, UniversalHandler>();
+  const stop = new AbortController();
+  app.register((scope, _options, done) => {
+    scope.removeAllContentTypeParsers();
+    scope.addHook('onRequest', async (request, reply) =>
+      checkRequest(handlers.get(request.routeOptions.url!)!, request, reply),
+    );
+    scope.addHook('preHandler', async (request) => {
+      request.body = bodyOf(request.raw);
+    });
+    scope.addHook('preClose', async () => {
+      setTimeout(() => stop.abort(stopping()), drainLimit).unref();
+    });
+    scope.register(fastifyConnectPlugin, {
+      grpc: false,
+      acceptCompression: [],
+      readMaxBytes: MAX_REQUEST,
+      writeMaxBytes: MAX_RESPONSE,
+      maxTimeoutMs: MAX_TIMEOUT,
+      shutdownSignal: stop.signal,
+      contextValues: (request) => createContextValues().set(requestKey, request),
+      requestGate: (context) => admit(context, authenticate),
+      interceptors: [relay((values) => values.get(requestKey)!)],
+      routes: (router) => {
+        for (const { desc, methods } of services) router.service(desc, methods as ServiceImpl<DescService>);
+        for (const handler of router.handlers) handlers.set(handler.requestPath, handler);
+      },
+    });
+    done();
+  });
+}
+
+/** Lets a caller in before its message is read. */
+async function admit({ values }: HandlerContext, authenticate: Authenticator['authenticate']): Promise<void> {
+  const request = values.get(requestKey)!;
+  try {
+    values.set(principalKey, await authenticate(authorizationOf(request.raw.rawHeaders)));
+  } catch (thrown) {
+    throw connectErrorOf(thrown, request);
+  }
+}
+
+/** What Connect reads instead of the request itself, which it would destroy where it stops to read, and the answer with it. */
+function bodyOf(request: IncomingMessage): AsyncIterable<Uint8Array> {
+  const { headers } = request;
+  const body = request.iterator({ destroyOnReturn: false });
+  if (!headers['content-type']!.toLowerCase().startsWith('application/json')) return body;
+  // Of the body as it was sent; Connect would hold what it reads to it.
+  delete headers['content-length'];
+  return exactJson(body, MAX_REQUEST);
+}

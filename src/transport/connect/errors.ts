@@ -1,0 +1,14 @@
+import { type Code, ConnectError } from '@connectrpc/connect';
+import type { FastifyRequest } from 'fastify';
+import { failureOf } from '../failure.ts';
+
+/** Anything thrown as Connect's error: code, message and details as gRPC gives them, and the headers that REST gives. */
+export function connectErrorOf(thrown: unknown, { id, log }: Pick<FastifyRequest, 'id' | 'log'>): ConnectError {
+  if (thrown instanceof ConnectError) return thrown;
+  const { error, details } = failureOf(thrown, log, id);
+  const { challenge, retryAfter } = error.details;
+  const headers = new Headers({ 'x-request-id': id });
+  if (challenge !== undefined) headers.set('www-authenticate', challenge);
+  if (retryAfter !== undefined) headers.set('retry-after', String(retryAfter));
+  return new ConnectError(error.message, error.code as Code, headers, [...details], thrown);
+}

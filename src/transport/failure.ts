@@ -1,0 +1,56 @@
+import { randomUUID } from 'node:crypto';
+import type { DescMessage, MessageInitShape } from '@bufbuild/protobuf';
+import { durationFromMs } from '@bufbuild/protobuf/wkt';
+import {
+  BadRequestSchema,
+  ErrorInfoSchema,
+  RequestInfoSchema,
+  RetryInfoSchema,
+} from '../../gen/google/rpc/error_details_pb.ts';
+import { PlantStoreError, toPlantStoreError } from '../domain/errors.ts';
+import type { Logger } from '../observe/logger.ts';
+
+/** Names the service whose reasons an ErrorInfo holds (AIP-193). */
+const DOMAIN = 'plantstore';
+
+/** One detail of a google.rpc.Status. */
+export interface Detail<Desc extends DescMessage = DescMessage> {
+  readonly desc: Desc;
+  readonly value: MessageInitShape<Desc>;
+}
+
+/** What the caller of a failed gRPC or Connect call gets to know. */
+export interface Failure {
+  readonly error: PlantStoreError;
+  /** ErrorInfo always; BadRequest, RetryInfo and RequestInfo where they help. */
+  readonly details: readonly Detail[];
+}
+
+/**
+ * Anything thrown as a failure. What is not a PlantStoreError is internal: it goes to the log under the request id, and the
+ * caller gets the id (RequestInfo) and nothing of the inside.
+ */
+export function failureOf(thrown: unknown, log: Pick<Logger, 'error'>, requestId: string = randomUUID()): Failure {
+  const error = toPlantStoreError(thrown);
+  const details = detailsOf(error);
+  if (error !== thrown) {
+    log.error({ err: thrown, requestId }, error.message);
+    details.push(detail(RequestInfoSchema, { requestId }));
+  }
+  return { error, details };
+}
+
+function detailsOf({ reason, message, details: { field, retryAfter } }: PlantStoreError): Detail[] {
+  const details: Detail[] = [detail(ErrorInfoSchema, { reason, domain: DOMAIN })];
+  if (field !== undefined)
+    details.push(detail(BadRequestSchema, { fieldViolations: [{ field, description: message, reason }] }));
+  if (retryAfter !== undefined)
+    details.push(detail(RetryInfoSchema, { retryDelay: durationFromMs(retryAfter * 1000) }));
+  return details;
+}
+
+/** What a stream ends with that is still open when the server stops. */
+export const stopping = () =>
+  new PlantStoreError('OVERLOADED', 'this instance is shutting down; go on with another', { retryAfter: 1 });
+
+const detail = <Desc extends DescMessage>(desc: Desc, value: MessageInitShape<Desc>): Detail<Desc> => ({ desc, value });

@@ -1,0 +1,25 @@
+import { type DescMessage, type DescMethod, type DescService, fromBinary, toBinary } from '@bufbuild/protobuf';
+import type { MethodDefinition, ServiceDefinition } from '@grpc/grpc-js';
+
+/** The definition of a service for grpc-js, server or client, made from its descriptor. Methods go by their local names. */
+export const definitionOf = (service: DescService): ServiceDefinition =>
+  Object.fromEntries(service.methods.map((method) => [method.localName, methodDefinition(method)]));
+
+function methodDefinition({ parent, name, methodKind, input, output }: DescMethod): MethodDefinition<object, object> {
+  return {
+    path: `/${parent.typeName}/${name}`,
+    requestStream: methodKind === 'client_streaming' || methodKind === 'bidi_streaming',
+    responseStream: methodKind === 'server_streaming' || methodKind === 'bidi_streaming',
+    requestSerialize: serializer(input),
+    requestDeserialize: deserializer(input),
+    responseSerialize: serializer(output),
+    responseDeserialize: deserializer(output),
+  };
+}
+
+const serializer = (desc: DescMessage) => (message: object) => {
+  const { buffer, byteOffset, byteLength } = toBinary(desc, message as never);
+  return Buffer.from(buffer, byteOffset, byteLength);
+};
+
+const deserializer = (desc: DescMessage) => (bytes: Buffer) => fromBinary(desc, bytes, { readUnknownFields: false });

@@ -1,0 +1,84 @@
+import type { DescMethod } from '@bufbuild/protobuf';
+import type { handleServerStreamingCall, handleUnaryCall, ServerWritableStream, StatusObject } from '@grpc/grpc-js';
+import type { Authenticator } from '../../auth/authenticator.ts';
+import { stopping } from '../failure.ts';
+import type { Service } from '../service.ts';
+import { GrpcCall, type ServerCall } from './call.ts';
+
+/** What the handlers of all methods share. */
+export interface HandlerOptions {
+  readonly authenticate: Authenticator['authenticate'];
+  /** The status for anything thrown. */
+  readonly statusOf: (thrown: unknown) => StatusObject;
+  /** Aborted when streams may go on no longer, because the server stops. */
+  readonly stop: AbortSignal;
+}
+
+type Handler = handleUnaryCall<object, object> | handleServerStreamingCall<object, object>;
+
+/** The handlers of a service by local name, for grpc-js. Throws when a method is missing, or of a kind that is not served. */
+export const handlersOf = ({ desc, methods }: Service, options: HandlerOptions): Record<string, Handler> =>
+  Object.fromEntries(
+    desc.methods.map((method) => [method.localName, handlerOf(method, methods[method.localName], options)]),
+  );
+
+function handlerOf(method: DescMethod, implementation: unknown, options: HandlerOptions): Handler {
+  if (implementation === undefined) throw new Error(`${method} has no implementation`);
+  switch (method.methodKind) {
+    case 'unary':
+      return unary(implementation as UnaryMethod, options);
+    case 'server_streaming':
+      return serverStreaming(implementation as StreamingMethod, options);
+    default:
+      throw new Error(`${method} streams its requests, which is not served`);
+  }
+}
+
+type UnaryMethod = (request: object, call: GrpcCall) => Promise<object>;
+type StreamingMethod = (request: object, call: GrpcCall) => AsyncIterable<object>;
+
+function unary(method: UnaryMethod, { authenticate, statusOf }: HandlerOptions): handleUnaryCall<object, object> {
+  const answer = async (call: ServerCall) => {
+    const principal = authenticate(authorizationOf(call));
+    return method(call.request, new GrpcCall(principal instanceof Promise ? await principal : principal, call));
+  };
+  return (call, callback) => {
+    answer(call).then(
+      (response) => callback(null, response),
+      (thrown) => callback(statusOf(thrown)),
+    );
+  };
+}
+
+function serverStreaming(method: StreamingMethod, options: HandlerOptions): handleServerStreamingCall<object, object> {
+  const { authenticate, statusOf, stop } = options;
+  const send = async (call: ServerWritableStream<object, object>) => {
+    const principal = await authenticate(authorizationOf(call));
+    for await (const response of method(call.request, new GrpcCall(principal, call))) {
+      await write(call, response);
+      if (call.cancelled) return;
+    }
+    call.end();
+  };
+  return (call) => {
+    const fail = (thrown: unknown) => call.emit('error', statusOf(thrown));
+    const breakOff = () => fail(stopping());
+    stop.addEventListener('abort', breakOff);
+    call.once('close', () => stop.removeEventListener('abort', breakOff));
+    send(call).catch(fail);
+  };
+}
+
+const authorizationOf = ({ metadata }: ServerCall) => metadata.get('authorization') as string[];
+
+/** Resolves when the message is on its way, so that one at a time is held for a slow reader, or when the call is over. */
+function write(call: ServerWritableStream<object, object>, message: object): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      call.off('close', done);
+      resolve();
+    };
+    call.once('close', done);
+    call.write(message, done);
+  });
+}

@@ -1,0 +1,74 @@
+import type { handleServerStreamingCall, handleUnaryCall, Server, ServerWritableStream } from '@grpc/grpc-js';
+import { HealthImplementation } from 'grpc-health-check';
+
+type Request = { readonly service: string };
+type Response = { readonly status: string };
+type Watch = ServerWritableStream<Request, Response>;
+
+/** Milliseconds after which who watches is told of a change. */
+const WATCH_INTERVAL = 1_000;
+
+/** grpc.health.v1.Health: of each service and, under the empty name, of all. Asks for no token. */
+export class GrpcHealth {
+  readonly #names: readonly string[];
+  #isReady: () => boolean;
+  readonly #health = new HealthImplementation();
+  readonly #watches = new Set<Watch>();
+  readonly #timer: NodeJS.Timeout;
+  #serving: boolean | undefined;
+
+  /** These services serve as long as `isReady` says so. */
+  constructor(services: readonly string[], isReady: () => boolean) {
+    this.#names = ['', ...services];
+    this.#isReady = isReady;
+    this.#update();
+    this.#timer = setInterval(() => this.#update(), WATCH_INTERVAL).unref();
+  }
+
+  /** Nothing serves any more, and who watches is told and sent off, so that no watch keeps the server from stopping. */
+  close(): void {
+    clearInterval(this.#timer);
+    this.#isReady = () => false;
+    this.#update();
+    for (const call of this.#watches) call.end();
+  }
+
+  /** Adds the service to a server. */
+  addTo(server: Server): void {
+    this.#health.addToServer({
+      addService: (definition, implementation) => {
+        const check = implementation.check as handleUnaryCall<Request, Response>;
+        const list = implementation.list as handleUnaryCall<Request, Response>;
+        const watch = implementation.watch as handleServerStreamingCall<Request, Response>;
+        server.addService(definition, {
+          check: this.#asked(check),
+          list: this.#asked(list),
+          watch: (call: Watch) => this.#watch(call, watch),
+        });
+      },
+    });
+  }
+
+  /** A handler that answers with what is so now. */
+  #asked(handler: handleUnaryCall<Request, Response>): handleUnaryCall<Request, Response> {
+    return (call, callback) => {
+      this.#update();
+      handler(call, callback);
+    };
+  }
+
+  #watch(call: Watch, watch: handleServerStreamingCall<Request, Response>): void {
+    this.#watches.add(call);
+    call.once('close', () => this.#watches.delete(call));
+    // The library would remember every name that anybody ever watched.
+    if (this.#names.includes(call.request.service)) watch(call);
+    else call.write({ status: 'SERVICE_UNKNOWN' });
+  }
+
+  #update(): void {
+    const serving = this.#isReady();
+    if (serving === this.#serving) return;
+    this.#serving = serving;
+    for (const name of this.#names) this.#health.setStatus(name, serving ? 'SERVING' : 'NOT_SERVING');
+  }
+}

@@ -1,0 +1,17 @@
+import { create, toBinary } from '@bufbuild/protobuf';
+import { anyPack } from '@bufbuild/protobuf/wkt';
+import { Metadata, type StatusObject } from '@grpc/grpc-js';
+import { StatusSchema } from '../../../gen/google/rpc/status_pb.ts';
+import type { Failure } from '../failure.ts';
+
+/** The status that ends a failed call: code and message, and both again with the details as a google.rpc.Status (AIP-193). */
+export function statusOf({ error: { code, message }, details }: Failure): StatusObject {
+  const status = create(StatusSchema, {
+    code,
+    message,
+    details: details.map(({ desc, value }) => anyPack(desc, create(desc, value))),
+  });
+  const metadata = new Metadata();
+  metadata.set('grpc-status-details-bin', Buffer.from(toBinary(StatusSchema, status)));
+  return { code, details: message, metadata };
+}

@@ -1,0 +1,13 @@
+import type { DescService } from '@bufbuild/protobuf';
+import type { CallContext } from '../plants/call.ts';
+
+/**
+ * A service as gRPC and Connect serve it: its descriptor, and its methods by their local names. Each takes a decoded request
+ * and answers with a response message, or with a stream of them. Connect's ServiceImpl of the same descriptor fits.
+ */
+export interface Service {
+  readonly desc: DescService;
+  readonly methods: {
+    readonly [localName: string]: (request: never, call: CallContext) => Promise<object> | AsyncIterable<object>;
+  };
+}

@@ -1,0 +1,98 @@
+import { once } from 'node:events';
+import { create } from '@bufbuild/protobuf';
+import { createClient } from '@connectrpc/connect';
+import { createConnectTransport } from '@connectrpc/connect-node';
+import { describe, expect, test } from 'vitest';
+import { PlantStoreService, StreamPlantsResponseSchema } from '../../gen/plantstore/v1/plant_store_service_pb.ts';
+import { PlantStoreError } from '../../src/domain/errors.ts';
+import type { CallContext } from '../../src/plants/call.ts';
+import { ConnectApp } from '../support/connect-app.ts';
+import { client } from '../support/http.ts';
+import { callErrorOf } from '../support/protocols.ts';
+
+const LIST = '/plantstore.v1.PlantStoreService/ListPlants';
+const STREAM = '/plantstore.v1.PlantStoreService/StreamPlants';
+/** `{}` as the one message of a stream. */
+const ENVELOPE = Buffer.from([0, 0, 0, 0, 2, 0x7b, 0x7d]);
+
+const untilAborted = async (_request: never, { signal }: CallContext): Promise<never> => {
+  if (!signal.aborted) await once(signal, 'abort');
+  throw new PlantStoreError('CANCELLED', 'the caller gave up');
+};
+
+async function* oneUntilAborted(request: never, call: CallContext) {
+  yield create(StreamPlantsResponseSchema, { nextCursor: 'a' });
+  await untilAborted(request, call);
+}
+
+async function* forEver() {
+  for (;;) yield create(StreamPlantsResponseSchema, { nextCursor: 'a' });
+}
+
+describe('errors of the inside say nothing, but for an id under which the log has all', () => {
+  test('at once', async () => {
+    await using app = await ConnectApp.start({ listPlants: () => Promise.reject(new TypeError('secret')) });
+    const reply = await client(app.url)('POST', LIST, { body: '{}' });
+    expect(reply.status).toBe(500);
+    expect(reply.text).not.toContain('secret');
+    const requestId = reply.headers['x-request-id'];
+    expect(JSON.parse(reply.text)).toMatchObject({
+      code: 'internal',
+      details: [{ debug: { reason: 'INTERNAL' } }, { type: 'google.rpc.RequestInfo', debug: { requestId } }],
+    });
+    expect(app.logs).toMatchObject([{}, { level: 'error', requestId, err: { message: 'secret' } }]);
+  });
+
+  test('in the middle of a stream', async () => {
+    await using app = await ConnectApp.start({
+      async *streamPlants() {
+        yield create(StreamPlantsResponseSchema, { nextCursor: 'a' });
+        throw new TypeError('secret');
+      },
+    });
+    const headers = { 'content-type': 'application/connect+json' };
+    const { text } = await client(app.url)('POST', STREAM, { headers, body: ENVELOPE });
+    expect(text).toContain('"nextCursor":"a"');
+    expect(text).toContain('"code":"internal"');
+    expect(text).not.toContain('secret');
+  });
+});
+
+describe('a time limit that passes ends the call', () => {
+  const limit = { 'connect-timeout-ms': '50' };
+
+  test('of one answer', async () => {
+    await using app = await ConnectApp.start({ listPlants: untilAborted });
+    const reply = await client(app.url)('POST', LIST, { headers: limit, body: '{}' });
+    expect({ status: reply.status, code: JSON.parse(reply.text).code }).toEqual({
+      status: 504,
+      code: 'deadline_exceeded',
+    });
+  });
+
+  test.each([
+    ['that waits', oneUntilAborted],
+    ['that does not look at it', forEver],
+  ])('of a stream %s', async (_, streamPlants) => {
+    await using app = await ConnectApp.start({ streamPlants });
+    const headers = { 'content-type': 'application/connect+json', ...limit };
+    const { text } = await client(app.url)('POST', STREAM, { headers, body: ENVELOPE });
+    expect(text).toContain('"nextCursor":"a"');
+    expect(text).toContain('"code":"deadline_exceeded"');
+  });
+});
+
+test.each([
+  ['that waits', oneUntilAborted],
+  ['that does not look at it', forEver],
+])('the end of the server ends a stream %s, as unavailable', async (_, streamPlants) => {
+  await using app = await ConnectApp.start({ streamPlants }, 50);
+  const plants = createClient(PlantStoreService, createConnectTransport({ baseUrl: app.url, httpVersion: '1.1' }));
+  let closed: Promise<void> | undefined;
+  const read = async () => {
+    for await (const _message of plants.streamPlants({})) closed ??= app.close();
+  };
+  const error = callErrorOf(await read().catch((thrown) => thrown));
+  expect(error).toMatchObject({ code: 14, reason: 'OVERLOADED', message: expect.stringContaining('another') });
+  await closed;
+});

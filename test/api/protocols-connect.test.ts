@@ -1,0 +1,202 @@
+import { METHODS } from 'node:http';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { client, exchange, expectError, type RequestParts, type Send } from '../support/http.ts';
+import { named } from '../support/named.ts';
+import { type Service, startService } from '../support/service.ts';
+
+const CREATE = '/plantstore.v1.PlantStoreService/CreatePlant';
+const DELETE = '/plantstore.v1.PlantStoreService/DeletePlant';
+const LIST = '/plantstore.v1.PlantStoreService/ListPlants';
+const STREAM = '/plantstore.v1.PlantStoreService/StreamPlants';
+const ORIGIN = 'https://app.test';
+
+let service: Service;
+let send: Send;
+beforeAll(async () => {
+  service = await startService({ CORS_ORIGINS: ORIGIN });
+  send = client(service.url, await service.token('alice'));
+});
+afterAll(() => service.stop());
+
+/** Expects an error in Connect's form. */
+async function expectFailure(path: string, parts: RequestParts, status: number, code: string) {
+  const reply = await send('POST', path, parts);
+  expect({ status: reply.status, type: reply.headers['content-type'] }, reply.text).toEqual({
+    status,
+    type: 'application/json',
+  });
+  const error = JSON.parse(reply.text);
+  expect(error).toMatchObject({ code, message: expect.stringMatching(/./) });
+  return { ...error, headers: reply.headers };
+}
+
+describe('int64 in JSON', () => {
+  test.each(['9007199254740993', '-9223372036854775808', '9223372036854775807', '0', '-7', '70'])(
+    'is exact as a number: %s',
+    async (id) => {
+      const created = await send('POST', CREATE, { body: `{"plant": {"id": ${id}, "name": "\\"${id}\\""}}` });
+      expect(created.status, created.text).toBe(200);
+      expect(JSON.parse((await send('GET', '/plants')).text)).toContainEqual({ name: `"${id}"` });
+      expect((await send('DELETE', `/plants/${id}`)).status).toBe(204);
+    },
+  );
+
+  test('is exact as a number where another id is a neighbour', async () => {
+    await send('POST', CREATE, { body: '{"plant":{"id":9007199254740992,"name":"even"}}' });
+    await expectFailure(DELETE, { body: '{"id":9007199254740993}' }, 404, 'not_found');
+    expect((await send('POST', DELETE, { body: '{"id":"9007199254740992"}' })).status).toBe(200);
+  });
+
+  test.each(
+    named(
+      [
+        '7.5',
+        '1e400',
+        '-1e400',
+        '9223372036854775808',
+        '9007199254740992.5',
+        '9.007199254740993e15',
+        '1.2345678901234e18',
+        '09007199254740993',
+        '[9007199254740993]',
+        '"fern"',
+        'true',
+      ].map((id) => [id]),
+    ),
+  )('is refused where it is none, or not for certain: %s', async (_, id) => {
+    await expectFailure(DELETE, { body: `{"id": ${id}}` }, 400, 'invalid_argument');
+  });
+});
+
+test('unknown fields are ignored', async () => {
+  const reply = await send('POST', LIST, { body: '{"limit": 0, "fern": 12345678901234567890}' });
+  expect({ status: reply.status, text: reply.text }).toEqual({ status: 200, text: '{}' });
+});
+
+test.each(
+  named([
+    ['', 'invalid_argument'],
+    ['[]', 'invalid_argument'],
+    ['{', 'invalid_argument'],
+    [Buffer.from('{"cursor":"\xff"}', 'latin1'), 'invalid_argument'],
+  ] as const),
+)('a body that is none is refused: %s', async (_, body, code) => {
+  await expectFailure(LIST, { body }, 400, code);
+});
+
+test('errors have the headers that REST has, and details', async () => {
+  const { headers, details } = await expectFailure(
+    LIST,
+    { headers: { authorization: null as never }, body: '{}' },
+    401,
+    'unauthenticated',
+  );
+  expect(headers['www-authenticate']).toMatch(/^Bearer/);
+  expect(headers['x-request-id']).toMatch(/./);
+  expect(details[0]).toMatchObject({
+    type: 'google.rpc.ErrorInfo',
+    debug: { reason: 'TOKEN_MISSING', domain: 'plantstore' },
+  });
+});
+
+describe('what Connect would answer with an empty body has an Error body', () => {
+  test.each(METHODS.filter((method) => !['POST', 'CONNECT', 'HEAD', 'OPTIONS'].includes(method)))(
+    '%s',
+    async (method) => {
+      const reply = await send(method, LIST);
+      expectError(reply, 405, 12);
+      expect(reply.headers.allow).toBe('POST');
+    },
+  );
+
+  test.each([
+    [LIST, 'text/plain'],
+    [LIST, 'application/connect+json'],
+    [LIST, 'application/grpc'],
+    [LIST, 'application/grpc-web-text'],
+    [LIST, 'application/grpc-web+json'],
+    [LIST, 'application/json; charset=latin1'],
+    [STREAM, 'application/json'],
+    [STREAM, 'application/proto'],
+  ])('%s as %s', async (path, type) => {
+    expectError(await send('POST', path, { headers: { 'content-type': type }, body: '{}' }), 415, 3);
+  });
+
+  test('a method that is none', async () => {
+    expectError(await send('POST', '/plantstore.v1.PlantStoreService/Water', { body: '{}' }), 404, 5);
+    expectError(await send('POST', '/plantstore.v1.Garden/ListPlants', { body: '{}' }), 404, 5);
+  });
+
+  test.each(['a b', 'a:b', '['])('a Host that names nothing: %j', async (host) => {
+    expectError(await send('POST', LIST, { headers: { host }, body: '{}' }), 400, 3);
+  });
+
+  test('no Host, over HTTP/1.0', async () => {
+    const head = ['content-type: application/json', 'content-length: 2'].join('\r\n');
+    const answer = await exchange(service.url, `POST ${LIST} HTTP/1.0\r\n${head}\r\n\r\n{}`);
+    expect(answer).toMatch(/^HTTP\/1.1 400 .*\{"error":3,/s);
+  });
+});
+
+describe('limits', () => {
+  const big = Buffer.alloc(1024 * 1024 + 1, ' ');
+
+  test.each([
+    ['application/json', LIST, 429],
+    ['application/proto', LIST, 429],
+    ['application/grpc-web+proto', LIST, 200],
+    ['application/connect+json', STREAM, 200],
+  ])('a message above 1 MiB is refused: %s', async (type, path, status) => {
+    for (const chunked of [false, true]) {
+      const reply = await send('POST', path, { headers: { 'content-type': type }, body: big, chunked });
+      expect(reply.status).toBe(status);
+      expect(reply.text).toMatch(/resource_exhausted|grpc-status: 8/);
+    }
+  });
+
+  test('a message of 1 MiB is not', async () => {
+    const reply = await send('POST', LIST, { body: Buffer.concat([big.subarray(0, -3), Buffer.from('{}')]) });
+    expect(reply.text).toMatch(/^\{/);
+    expect(reply.status).toBe(200);
+  });
+
+  test('a compressed message is not unpacked', async () => {
+    await expectFailure(LIST, { headers: { 'content-encoding': 'gzip' }, body: '{}' }, 501, 'unimplemented');
+  });
+
+  test('a time limit that cannot be kept is refused, and a long one is not', async () => {
+    const limited = (milliseconds: string) => ({ headers: { 'connect-timeout-ms': milliseconds }, body: '{}' });
+    await expectFailure(LIST, limited('2147483648'), 400, 'invalid_argument');
+    expect((await send('POST', LIST, limited('2147483647'))).status).toBe(200);
+  });
+});
+
+describe('CORS', () => {
+  const preflight = (path: string, origin: string) =>
+    send('OPTIONS', path, { headers: { origin, 'access-control-request-method': 'POST' } });
+
+  test.each([LIST, STREAM, '/plants', '/plants/7'])('a script of an allowed origin may call %s', async (path) => {
+    const { status, headers } = await preflight(path, ORIGIN);
+    expect({ status, origin: headers['access-control-allow-origin'] }).toEqual({ status: 204, origin: ORIGIN });
+    expect(headers['access-control-allow-methods']).toMatch(/DELETE.*POST.*GET/);
+    for (const name of ['Authorization', 'Connect-Protocol-Version', 'X-Grpc-Web'])
+      expect(headers['access-control-allow-headers']).toContain(name);
+    expect((await preflight(path, 'https://other.test')).headers).not.toHaveProperty('access-control-allow-origin');
+  });
+
+  test('it may read answers and errors, with their headers', async () => {
+    for (const parts of [{ body: '{}' }, { body: '{' }]) {
+      const { headers } = await send('POST', LIST, { ...parts, headers: { origin: ORIGIN } });
+      expect(headers['access-control-allow-origin']).toBe(ORIGIN);
+      expect(headers['access-control-expose-headers']).toMatch(/Plantstore-Position.*Grpc-Status/);
+    }
+  });
+
+  test('without CORS_ORIGINS no foreign script reads anything', async () => {
+    await using strict = await startService();
+    const call = client(strict.url, await strict.token('alice'));
+    const { headers } = await call('POST', LIST, { headers: { origin: ORIGIN }, body: '{}' });
+    expect(Object.keys(headers).filter((name) => name.startsWith('access-control'))).toEqual([]);
+    expectError(await call('OPTIONS', LIST, { headers: { origin: ORIGIN } }), 405, 12);
+  });
+});

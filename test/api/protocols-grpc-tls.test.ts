@@ -1,0 +1,66 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type ChannelCredentials, credentials, status } from '@grpc/grpc-js';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { TlsFiles } from '../../src/transport/grpc/credentials.ts';
+import { type Certificate, CertificateAuthority } from '../support/certificates.ts';
+import { bearer, grpcClient, unary } from '../support/grpc.ts';
+import { startService } from '../support/service.ts';
+
+const directory = mkdtempSync(join(tmpdir(), 'plantstore-tls-'));
+let ca: CertificateAuthority;
+let server: Certificate;
+beforeAll(() => {
+  ca = new CertificateAuthority(directory, 'ca');
+  server = ca.issue('server');
+});
+afterAll(() => rmSync(directory, { recursive: true }));
+
+const trusting = ({ certificate }: Certificate, own?: Certificate): ChannelCredentials =>
+  credentials.createSsl(
+    readFileSync(certificate),
+    own === undefined ? null : readFileSync(own.key),
+    own === undefined ? null : readFileSync(own.certificate),
+  );
+
+const variables = ({ certificate, key, clientCa }: TlsFiles) => ({
+  GRPC_TLS_CERT: certificate,
+  GRPC_TLS_KEY: key,
+  ...(clientCa !== undefined && { GRPC_TLS_CLIENT_CA: clientCa }),
+});
+
+/** The code of a list by a client with these credentials. */
+async function codeOf(service: { grpcUrl: string }, token: string, tls: ChannelCredentials): Promise<number> {
+  const client = grpcClient(service.grpcUrl.replace('127.0.0.1', 'localhost'), { tls });
+  const call = unary(client, 'listPlants', {}, bearer(token), { deadline: Date.now() + 20_000 });
+  const code = await call.then(
+    () => status.OK,
+    (error) => error.code,
+  );
+  client.close();
+  return code;
+}
+
+test('with a certificate the port speaks TLS, and only TLS', async () => {
+  await using service = await startService(variables(server));
+  const token = await service.token('alice');
+  expect(await codeOf(service, token, trusting(ca))).toBe(status.OK);
+  expect(await codeOf(service, token, trusting(new CertificateAuthority(directory, 'other')))).toBe(status.UNAVAILABLE);
+  expect(await codeOf(service, token, credentials.createInsecure())).toBe(status.UNAVAILABLE);
+});
+
+test('with a client CA only its clients get in, and a token is needed all the same', async () => {
+  const clients = new CertificateAuthority(directory, 'clients');
+  await using service = await startService(variables({ ...server, clientCa: clients.certificate }));
+  const token = await service.token('alice');
+  expect(await codeOf(service, token, trusting(ca, clients.issue('alice')))).toBe(status.OK);
+  expect(await codeOf(service, 'none', trusting(ca, clients.issue('bob')))).toBe(status.UNAUTHENTICATED);
+  expect(await codeOf(service, token, trusting(ca))).toBe(status.UNAVAILABLE);
+  expect(await codeOf(service, token, trusting(ca, ca.issue('mallory')))).toBe(status.UNAVAILABLE);
+});
+
+test('a file that is not there ends the start with its name', async () => {
+  const missing = join(directory, 'missing.key');
+  await expect(startService(variables({ ...server, key: missing }))).rejects.toThrow(missing);
+});

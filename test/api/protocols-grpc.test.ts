@@ -1,0 +1,216 @@
+import { once } from 'node:events';
+import http2 from 'node:http2';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { create, createRegistry } from '@bufbuild/protobuf';
+import { anyUnpack } from '@bufbuild/protobuf/wkt';
+import { type ClientReadableStream, type ServiceError, status } from '@grpc/grpc-js';
+import { describe, expect, test } from 'vitest';
+import {
+  BadRequestSchema,
+  ErrorInfoSchema,
+  type RequestInfo,
+  RequestInfoSchema,
+  RetryInfoSchema,
+} from '../../gen/google/rpc/error_details_pb.ts';
+import {
+  ListPlantsResponseSchema,
+  StreamPlantsResponseSchema,
+} from '../../gen/plantstore/v1/plant_store_service_pb.ts';
+import { PlantStoreError } from '../../src/domain/errors.ts';
+import type { CallContext } from '../../src/plants/call.ts';
+import { GrpcApp, grpcClient, richStatus, unary } from '../support/grpc.ts';
+
+const DETAILS = createRegistry(BadRequestSchema, ErrorInfoSchema, RequestInfoSchema, RetryInfoSchema);
+const empty = async () => create(ListPlantsResponseSchema);
+
+/** How a call failed. Rejects when it did not. */
+const failure = (call: Promise<unknown>): Promise<ServiceError> =>
+  call.then(
+    () => Promise.reject(new Error('the call succeeded')),
+    (thrown) => thrown,
+  );
+
+/** How a stream ended, whatever it had before. */
+const endOf = (stream: ClientReadableStream<unknown>): Promise<ServiceError | undefined> =>
+  new Promise((resolve) => {
+    stream
+      .on('end', () => resolve(undefined))
+      .on('error', (error: ServiceError) => resolve(error))
+      .resume();
+  });
+
+describe('errors', () => {
+  const listAgainst = async (thrown: unknown) => {
+    await using app = await GrpcApp.start({ listPlants: () => Promise.reject(thrown) });
+    const error = await failure(unary(grpcClient(app.address), 'listPlants', {}));
+    const { code, message, details } = richStatus(error);
+    expect({ code, message }).toEqual({ code: error.code, message: error.details });
+    return { app, error, details: details.map((detail) => anyUnpack(detail, DETAILS)!) };
+  };
+
+  test('have their reason, the field that is wrong, and when to try again', async () => {
+    const thrown = new PlantStoreError('RATE_LIMITED', 'wait', { field: 'plant.name', retryAfter: 2.5 });
+    const { error, details } = await listAgainst(thrown);
+    expect({ code: error.code, message: error.details }).toEqual({ code: status.RESOURCE_EXHAUSTED, message: 'wait' });
+    expect(details).toMatchObject([
+      { $typeName: 'google.rpc.ErrorInfo', reason: 'RATE_LIMITED', domain: 'plantstore' },
+      { $typeName: 'google.rpc.BadRequest', fieldViolations: [{ field: 'plant.name', description: 'wait' }] },
+      { $typeName: 'google.rpc.RetryInfo', retryDelay: { seconds: 2n, nanos: 500_000_000 } },
+    ]);
+  });
+
+  test('of the inside say nothing, but for an id under which the log has all', async () => {
+    const { app, error, details } = await listAgainst(new TypeError('secret'));
+    expect(error.code).toBe(status.INTERNAL);
+    expect(JSON.stringify(error)).not.toContain('secret');
+    const { requestId } = details[1] as RequestInfo;
+    expect(details).toMatchObject([{ reason: 'INTERNAL' }, { $typeName: 'google.rpc.RequestInfo' }]);
+    expect(app.logs).toMatchObject([{ level: 'error', requestId, err: { message: 'secret' } }]);
+  });
+
+  test('may have any text', async () => {
+    const { error } = await listAgainst(new PlantStoreError('INTERNAL', '100 % é 🌱\n'));
+    expect(error.details).toBe('100 % é 🌱\n');
+  });
+});
+
+describe('the end of a call reaches its method', () => {
+  const waiting = (seen: (reason: unknown) => void) => ({
+    listPlants: async (_request: never, { signal }: CallContext) => {
+      await once(signal, 'abort');
+      seen(signal.reason);
+      throw signal.reason;
+    },
+  });
+
+  test('when the deadline passes', async () => {
+    const { promise, resolve } = Promise.withResolvers();
+    await using app = await GrpcApp.start(waiting(resolve));
+    const call = unary(grpcClient(app.address), 'listPlants', {}, undefined, { deadline: Date.now() + 100 });
+    expect((await failure(call)).code).toBe(status.DEADLINE_EXCEEDED);
+    expect(await promise).toMatchObject({ reason: 'CANCELLED' });
+  });
+
+  test('when the caller cancels', async () => {
+    const { promise, resolve } = Promise.withResolvers();
+    const begun = Promise.withResolvers<void>();
+    const methods = waiting(resolve);
+    await using app = await GrpcApp.start({
+      listPlants: (request, call) => {
+        begun.resolve();
+        return methods.listPlants(request, call);
+      },
+    });
+    const call = grpcClient(app.address).listPlants!({}, () => {});
+    await begun.promise;
+    call.cancel();
+    expect(await promise).toMatchObject({ reason: 'CANCELLED' });
+  });
+
+  test.each(['cancels', 'goes away'])('when the caller of a stream %s', async (how) => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    await using app = await GrpcApp.start({
+      async *streamPlants() {
+        try {
+          for (;;) yield create(StreamPlantsResponseSchema, { nextCursor: 'x'.repeat(1_000) });
+        } finally {
+          resolve();
+        }
+      },
+    });
+    const session = http2.connect(`http://${app.address}`);
+    const stream = session.request({
+      ':method': 'POST',
+      ':path': '/plantstore.v1.PlantStoreService/StreamPlants',
+      'content-type': 'application/grpc',
+      te: 'trailers',
+    });
+    stream.on('error', () => {}).end(Buffer.alloc(5));
+    await once(stream, 'data');
+    if (how === 'cancels') stream.close(http2.constants.NGHTTP2_CANCEL);
+    else session.destroy();
+    await promise;
+    session.destroy();
+  });
+});
+
+test('a slow reader holds back the stream', async () => {
+  let made = 0;
+  await using app = await GrpcApp.start({
+    async *streamPlants() {
+      for (; made < 1_000; made++) yield create(StreamPlantsResponseSchema, { nextCursor: 'x'.repeat(100_000) });
+    },
+  });
+  const stream: ClientReadableStream<unknown> = grpcClient(app.address).streamPlants!({});
+  await once(stream, 'readable');
+  await sleep(300);
+  expect(made).toBeLessThan(100);
+  expect(await endOf(stream)).toBeUndefined();
+  expect(made).toBe(1_000);
+});
+
+test('a stream that fails in the middle says so after what it had', async () => {
+  await using app = await GrpcApp.start({
+    async *streamPlants() {
+      yield create(StreamPlantsResponseSchema, { nextCursor: 'a' });
+      throw new PlantStoreError('STORE_UNAVAILABLE', 'gone', { retryAfter: 1 });
+    },
+  });
+  const stream: ClientReadableStream<unknown> = grpcClient(app.address).streamPlants!({});
+  let messages = 0;
+  stream.on('data', () => messages++);
+  expect(await endOf(stream)).toMatchObject({ code: status.UNAVAILABLE, details: 'gone' });
+  expect(messages).toBe(1);
+});
+
+describe('draining', () => {
+  test('lets calls end, and takes no new ones', async () => {
+    const begun = Promise.withResolvers<void>();
+    const release = Promise.withResolvers<void>();
+    await using app = await GrpcApp.start({
+      listPlants: async () => {
+        begun.resolve();
+        await release.promise;
+        return empty();
+      },
+    });
+    const call = unary(grpcClient(app.address), 'listPlants', {});
+    await begun.promise;
+    const drained = app.server.drain(60_000);
+    const late = unary(grpcClient(app.address), 'listPlants', {});
+    expect((await failure(late)).code).toBe(status.UNAVAILABLE);
+    release.resolve();
+    expect(await call).toMatchObject({ plants: [] });
+    await drained;
+  });
+
+  test('ends streams that do not end, with UNAVAILABLE', async () => {
+    await using app = await GrpcApp.start({
+      async *streamPlants(_request: never, { signal }: CallContext) {
+        yield create(StreamPlantsResponseSchema);
+        await once(signal, 'abort');
+      },
+    });
+    const stream: ClientReadableStream<unknown> = grpcClient(app.address).streamPlants!({});
+    const end = endOf(stream);
+    await once(stream, 'data');
+    await app.server.drain(50);
+    const error = await end;
+    expect(error).toMatchObject({ code: status.UNAVAILABLE, details: expect.stringContaining('another') });
+    expect(anyUnpack(richStatus(error!).details[1]!, DETAILS)).toMatchObject({ $typeName: 'google.rpc.RetryInfo' });
+  });
+
+  test('does not wait for a method that never ends', async () => {
+    await using app = await GrpcApp.start({ listPlants: () => new Promise(() => {}) });
+    const call = unary(grpcClient(app.address), 'listPlants', {});
+    await sleep(50);
+    await Promise.all([app.server.drain(0), failure(call)]);
+  });
+});
+
+test('a port that is taken is an error', async () => {
+  await using app = await GrpcApp.start({});
+  await using other = await GrpcApp.start({});
+  const port = Number(app.address.split(':')[1]);
+  await expect(other.server.listen('127.0.0.1', port)).rejects.toThrow('EADDRINUSE');
+});

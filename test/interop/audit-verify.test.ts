@@ -1,0 +1,69 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { FORMATS } from '../../src/audit/formats.ts';
+import { signHead } from '../../src/audit/signed-head.ts';
+import { jwksOf, openSigningKey, type SigningKey } from '../../src/audit/signing-key.ts';
+import { headAt } from '../../src/log/chain.ts';
+import { EMPTY_HEAD, type LoggedEvent } from '../../src/log/event.ts';
+import { eventArbitrary } from '../support/arbitraries.ts';
+import { chain } from '../support/events.ts';
+import { findPython } from '../support/python.ts';
+import { run } from '../support/run.ts';
+
+const python = await findPython(['grpcio-tools==1.85.1', 'cryptography==50.0.2']);
+
+describe.skipIf(python === undefined)('an export, verified in Python from event.proto alone', () => {
+  const directory = mkdtempSync(join(tmpdir(), 'plantstore-interop-'));
+  const events = chain(EMPTY_HEAD, fc.sample(eventArbitrary, 200));
+  let key: SigningKey;
+
+  beforeAll(async () => {
+    key = await openSigningKey(undefined, directory);
+  });
+
+  afterAll(() => rmSync(directory, { recursive: true }));
+
+  const file = (name: string, content: string | Uint8Array): string => {
+    const path = join(directory, name);
+    writeFileSync(path, content);
+    return path;
+  };
+
+  const verify = (...files: string[]) => run(python!, ['test/interop/audit_verify.py', 'proto', ...files]);
+
+  const hashAt = (position: number) => Buffer.from(events[position - 1]!.hash).toString('hex');
+
+  describe.each(Object.keys(FORMATS) as (keyof typeof FORMATS)[])('%s', (format) => {
+    const exported = (log: readonly LoggedEvent[]) => file(`log.${format}`, FORMATS[format].encode(log));
+
+    test('is whole, whatever the events hold, and ends with the same hash', async () => {
+      expect(await verify(exported(events))).toEqual({ code: 0, stdout: `200 ${hashAt(200)}\n`, stderr: '' });
+    });
+
+    test.each([
+      ['changed', (log: LoggedEvent[]) => log.with(99, { ...log[99]!, eventId: 'x' }), 100],
+      ['left out', (log: LoggedEvent[]) => log.toSpliced(99, 1), 100],
+      ['doubled', (log: LoggedEvent[]) => log.toSpliced(99, 0, log[98]!), 100],
+    ])('an event that was %s is found', async (_, change, position) => {
+      const { code, stderr } = await verify(exported(change(events)));
+      expect({ code, stderr }).toEqual({ code: 1, stderr: `broken at position ${position}\n` });
+    });
+
+    test('a head that was signed proves that the log extends it', async () => {
+      const jwks = file('keys.json', JSON.stringify(jwksOf(key)));
+      const head = headAt(events[149]!);
+      const signed = file('head.jws', await signHead(head, key));
+      expect(await verify(exported(events), signed, jwks)).toMatchObject({ code: 0 });
+      const cut = await verify(exported(events.slice(0, 100)), signed, jwks);
+      expect(cut).toMatchObject({ code: 1, stderr: 'does not extend the head that was signed at position 150\n' });
+      const other = file('other.jws', (await signHead(head, key)).replace(/.{8}$/, 'AAAAAAAA'));
+      expect(await verify(exported(events), other, jwks)).toMatchObject({
+        code: 1,
+        stderr: expect.stringContaining('InvalidSignature'),
+      });
+    });
+  });
+});

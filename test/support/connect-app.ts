@@ -1,0 +1,49 @@
+import { Writable } from 'node:stream';
+import type { FastifyInstance } from 'fastify';
+import { PlantStoreService } from '../../gen/plantstore/v1/plant_store_service_pb.ts';
+import { createLogger } from '../../src/observe/logger.ts';
+import { registerConnect } from '../../src/transport/connect/connect.ts';
+import { createHttpServer } from '../../src/transport/rest/server.ts';
+import type { Service } from '../../src/transport/service.ts';
+
+/** Connect on a free port with methods that a test writes, and callers that need no token. */
+export class ConnectApp implements AsyncDisposable {
+  readonly url: string;
+  /** The lines that were logged. */
+  readonly logs: readonly Record<string, unknown>[];
+  readonly #app: FastifyInstance;
+
+  private constructor(app: FastifyInstance, url: string, logs: readonly Record<string, unknown>[]) {
+    this.#app = app;
+    this.url = url;
+    this.logs = logs;
+  }
+
+  /** Starts it; a method that is not given fails. */
+  static async start(methods: Service['methods'], drainLimit = 0): Promise<ConnectApp> {
+    const logs: Record<string, unknown>[] = [];
+    const destination = new Writable({
+      write(line: Buffer, _encoding, done) {
+        logs.push(JSON.parse(line.toString()));
+        done();
+      },
+    });
+    const app = createHttpServer(createLogger('info', destination));
+    registerConnect(app, {
+      services: [{ desc: PlantStoreService, methods }],
+      authenticate: () => ({ issuer: 'test', actor: 'alice', owner: 'alice', scopes: new Set<string>() }),
+      drainLimit,
+    });
+    return new ConnectApp(app, await app.listen({ host: '127.0.0.1', port: 0 }), logs);
+  }
+
+  /** Closes it as the service does: what is in flight may end. */
+  close(): Promise<void> {
+    return this.#app.close();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#app.server.closeAllConnections();
+    await this.#app.close();
+  }
+}

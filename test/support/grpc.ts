@@ -1,0 +1,110 @@
+import { Writable } from 'node:stream';
+import { create, type DescService, fromBinary } from '@bufbuild/protobuf';
+import {
+  type ChannelCredentials,
+  type ChannelOptions,
+  credentials,
+  Metadata,
+  makeClientConstructor,
+  type ServiceError,
+} from '@grpc/grpc-js';
+import { StatusSchema } from '../../gen/google/rpc/status_pb.ts';
+import { PlantStoreService } from '../../gen/plantstore/v1/plant_store_service_pb.ts';
+import { createLogger } from '../../src/observe/logger.ts';
+import { definitionOf } from '../../src/transport/grpc/definition.ts';
+import { createGrpcServer, type GrpcServer, type GrpcServerOptions } from '../../src/transport/grpc/server.ts';
+import type { Service } from '../../src/transport/service.ts';
+
+const unexpected = () => Promise.reject(new Error('this method is not part of the test'));
+
+/** The gRPC server on a free port with methods that a test writes, and callers that need no token. */
+export class GrpcApp implements AsyncDisposable {
+  readonly server: GrpcServer;
+  readonly address: string;
+  /** The lines that were logged. */
+  readonly logs: readonly Record<string, unknown>[];
+
+  private constructor(server: GrpcServer, address: string, logs: readonly Record<string, unknown>[]) {
+    this.server = server;
+    this.address = address;
+    this.logs = logs;
+  }
+
+  /** Starts it; a method that is not given fails. */
+  static async start(methods: Service['methods'], options: Partial<GrpcServerOptions> = {}): Promise<GrpcApp> {
+    const logs: Record<string, unknown>[] = [];
+    const destination = new Writable({
+      write(line: Buffer, _encoding, done) {
+        logs.push(JSON.parse(line.toString()));
+        done();
+      },
+    });
+    const all = {
+      createPlant: unexpected,
+      deletePlant: unexpected,
+      listPlants: unexpected,
+      streamPlants: unexpected,
+      ...methods,
+    };
+    const server = createGrpcServer({
+      services: [{ desc: PlantStoreService, methods: all }],
+      authenticate: () => ({ issuer: 'test', actor: 'alice', owner: 'alice', scopes: new Set<string>() }),
+      logger: createLogger('info', destination),
+      isReady: () => true,
+      ...options,
+    });
+    return new GrpcApp(server, await server.listen('127.0.0.1', 0), logs);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.server.drain(0);
+  }
+}
+
+/** A client of grpc-js. */
+export type GrpcClient = InstanceType<ReturnType<typeof makeClientConstructor>>;
+
+/** A client, whose methods go by their local names and take the fields of a request, on a connection of its own. */
+export function grpcClient(
+  address: string,
+  {
+    desc = PlantStoreService,
+    tls = credentials.createInsecure(),
+    options = {},
+  }: { desc?: DescService; tls?: ChannelCredentials; options?: ChannelOptions } = {},
+): GrpcClient {
+  const methods = Object.entries(definitionOf(desc)).map(([name, method], index) => {
+    const { input } = desc.methods[index]!;
+    return [
+      name,
+      { ...method, requestSerialize: (init: object) => method.requestSerialize(create(input, init as never)) },
+    ];
+  });
+  const Client = makeClientConstructor(Object.fromEntries(methods), desc.typeName);
+  return new Client(address, tls, { 'grpc.use_local_subchannel_pool': 1, ...options });
+}
+
+/** Metadata with a token. */
+export function bearer(token: string): Metadata {
+  const metadata = new Metadata();
+  metadata.set('authorization', `Bearer ${token}`);
+  return metadata;
+}
+
+/** Calls a unary method. Rejects with grpc-js's ServiceError. */
+export const unary = <Response>(
+  client: GrpcClient,
+  method: string,
+  request: object,
+  metadata = new Metadata(),
+  options: object = {},
+): Promise<Response> =>
+  new Promise((resolve, reject) => {
+    client[method]!(request, metadata, options, (error: ServiceError | null, response: Response) =>
+      error === null ? resolve(response) : reject(error),
+    );
+  });
+
+/** The google.rpc.Status in the trailers of a failed call. */
+export const richStatus = ({ metadata }: ServiceError) =>
+  fromBinary(StatusSchema, metadata.get('grpc-status-details-bin')[0] as Buffer);

@@ -1,0 +1,55 @@
+import http2, { type ClientHttp2Session, type OutgoingHttpHeaders } from 'node:http2';
+
+/** How a call that was written by hand ended. */
+export interface RawEnd {
+  /** HTTP status, when there was an answer. */
+  readonly http?: number;
+  /** google.rpc.Code number, when there was one. */
+  readonly status?: number;
+  /** The google.rpc.Status of a failed call, when it had one. */
+  readonly details?: Buffer;
+  /** HTTP/2 error code of a stream that was broken off. */
+  readonly reset?: number;
+}
+
+/** A length-prefixed message of gRPC, with a length and a flag that may be wrong. */
+export function frame(message: Uint8Array, { length = message.length, compressed = 0 } = {}): Buffer {
+  const head = Buffer.alloc(5);
+  head.writeUInt8(compressed);
+  head.writeUInt32BE(length, 1);
+  return Buffer.concat([head, message]);
+}
+
+/** Sends one call with these headers and bytes on a connection, and waits for its end. Never rejects. */
+export function rawCall(session: ClientHttp2Session, headers: OutgoingHttpHeaders, body: Uint8Array): Promise<RawEnd> {
+  return new Promise((resolve) => {
+    let end: RawEnd = {};
+    const take = (fields: http2.IncomingHttpHeaders & { ':status'?: number }) => {
+      if (fields[':status'] !== undefined) end = { ...end, http: fields[':status'] };
+      if (fields['grpc-status'] !== undefined) end = { ...end, status: Number(fields['grpc-status']) };
+      const details = fields['grpc-status-details-bin'];
+      if (details !== undefined) end = { ...end, details: Buffer.from(String(details), 'base64') };
+    };
+    const stream = session.request({
+      ':method': 'POST',
+      ':path': '/plantstore.v1.PlantStoreService/ListPlants',
+      'content-type': 'application/grpc',
+      te: 'trailers',
+      ...headers,
+    });
+    stream
+      .on('response', take)
+      .on('trailers', take)
+      .on('error', () => {})
+      .resume();
+    stream.on('close', () => resolve(stream.rstCode === 0 ? end : { ...end, reset: stream.rstCode }));
+    stream.end(body);
+  });
+}
+
+/** A connection to a gRPC server on which calls are written by hand. */
+export function rawSession(address: string): ClientHttp2Session {
+  const session = http2.connect(`http://${address}`);
+  session.on('error', () => {});
+  return session;
+}
