@@ -1,17 +1,20 @@
 import { pipeline } from 'node:stream/promises';
 
 /**
- * Writes lines to stdout as fast as its reader takes them. A reader that has seen enough, such as `head`, ends it without an
- * error.
+ * Writes texts to stdout, each with a line break, as fast as its reader takes them. A reader that has seen enough, such as
+ * `head`, ends it without an error.
  */
-export async function print(lines: Iterable<string> | AsyncIterable<string>): Promise<void> {
+export const print = (texts: Iterable<string> | AsyncIterable<string>): Promise<void> => write(withLineBreaks(texts));
+
+/** Writes to stdout as `print` does, with nothing added. */
+export async function write(chunks: AsyncIterable<string | Uint8Array>): Promise<void> {
   try {
-    await pipeline(withLineBreaks(lines), process.stdout, { end: false });
+    await pipeline(chunks, process.stdout, { end: false });
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EPIPE') throw error;
   }
 }
 
-async function* withLineBreaks(lines: Iterable<string> | AsyncIterable<string>): AsyncGenerator<string> {
-  for await (const line of lines) yield `${line}\n`;
+async function* withLineBreaks(texts: Iterable<string> | AsyncIterable<string>): AsyncGenerator<string> {
+  for await (const text of texts) yield `${text}\n`;
 }

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import type { PlantEvent } from '../domain/events.ts';
-import { canonicalBytes } from './canonical.ts';
+import { canonicalAfter } from './canonical.ts';
 import type { Head, LoggedEvent } from './event.ts';
 
 /** The log is not what it was when it was written: the event at this position does not continue the chain. */
@@ -19,7 +19,8 @@ export class BrokenChainError extends Error {
 
 /** hash(n) = SHA-256(hash(n-1) || canonical bytes of event n). */
 export const hashOf = (previous: Uint8Array, event: Omit<LoggedEvent, 'hash'>): Uint8Array =>
-  hash('sha256', Buffer.concat([previous, canonicalBytes(event)]), 'buffer');
+  // By way of hexadecimal: the call that answers with bytes takes more than twice as long.
+  Buffer.from(hash('sha256', canonicalAfter(previous, event)), 'hex');
 
 /** The event that follows `head`, in its place and chained. Its time is the clock's, or that of the event before if that is later. */
 export function seal(head: Head, event: PlantEvent, eventId: string, clock: number): LoggedEvent {

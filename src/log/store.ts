@@ -38,6 +38,16 @@ export interface Snapshot {
   close(): Promise<void>;
 }
 
+/** Which of the events after a position to read; what is not given does not matter. */
+export interface Selection {
+  /** Only up to this position. */
+  readonly to?: number | undefined;
+  /** Only this owner's. */
+  readonly owner?: string | undefined;
+  /** Only of plants with this id. */
+  readonly id?: bigint | undefined;
+}
+
 /** A read model that is built beside the live one. Nobody else reads it until it takes the live one's place. */
 export interface Rebuild {
   /** Applies changes, in one atomic step of any size up to `advanceLimit`. Rejects when they do not fit the rows. */
@@ -67,10 +77,11 @@ export interface Store {
   head(): Promise<Head>;
 
   /**
-   * Events after a position, in order, in batches of bounded size; up to the end of the log as of some instant after the call.
-   * Rejects with BrokenChainError, after the events before it, at what is not exactly what `append` wrote for some event.
+   * Events after a position, in order, in batches of bounded size; up to the end of the log as of some instant after the call,
+   * or as far as `only` says. What it leaves out is not sent; to find it takes time all the same, as there is no index for it.
+   * Rejects with BrokenChainError at what is not exactly what `append` writes for some event.
    */
-  read(after: number): AsyncIterable<LoggedEvent[]>;
+  read(after: number, only?: Selection): AsyncIterable<LoggedEvent[]>;
 
   /**
    * Appends events, whose positions follow `expected`, if the log ends there. Returns how many were appended: all, or as many
@@ -101,7 +112,7 @@ export interface Store {
   rebuild(): Promise<Rebuild>;
 
   /**
-   * Takes or renews a lease for so many milliseconds. False while another holder has it. A lease only spares useless work:
+   * Takes or renews a lease for so many milliseconds; 0 gives it back. False while another holder has it. A lease only spares useless work:
    * everything done under it is safe without it.
    */
   lease(name: string, holder: string, milliseconds: number): Promise<boolean>;

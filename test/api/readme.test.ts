@@ -68,7 +68,7 @@ test('every plantstore command that it names has a help', async () => {
 });
 
 test('its table names every variable with its default', () => {
-  const rows = README.matchAll(/^\| `([A-Z_]+)` \| (.*?) \|/gm).map(([, name, fallback]) => [name, fallback]);
+  const rows = README.matchAll(/^\| `([A-Z_]+)` +\| (.*?) +\|/gm).map(([, name, fallback]) => [name, fallback]);
   const variables = Object.entries(VARIABLES).map(([name, variable]) => [
     name,
     ('fallback' in variable && variable.fallback) || 'unset',

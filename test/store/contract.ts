@@ -2,6 +2,8 @@ import { describe } from 'vitest';
 import { eventsContract } from './contract-events.ts';
 import { foldContract } from './contract-fold.ts';
 import { readModelContract } from './contract-read-model.ts';
+import { rebuildContract } from './contract-rebuild.ts';
+import { selectionContract } from './contract-selection.ts';
 import { snapshotContract } from './contract-snapshot.ts';
 import type { OpenStore } from './open-store.ts';
 
@@ -14,5 +16,7 @@ export function storeContract(name: string, open: OpenStore): void {
     readModelContract(open);
     snapshotContract(open);
     foldContract(open);
+    selectionContract(open);
+    rebuildContract(open);
   });
 }

@@ -9,19 +9,20 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   observe: ['domain'],
   log: ['domain'],
   plants: ['domain', 'log', 'auth', 'gen'],
-  audit: ['domain', 'log', 'auth', 'gen'],
+  audit: ['domain', 'log', 'auth', 'plants', 'gen'],
   publisher: ['domain', 'log', 'gen'],
   transport: ['domain', 'log', 'auth', 'observe', 'plants', 'audit', 'publisher', 'gen'],
   'config-variables': [],
   config: ['config-variables'],
   welcome: [],
   main: ['domain', 'log', 'auth', 'observe', 'plants', 'audit', 'publisher', 'transport', 'config', 'welcome', 'gen'],
+  'publisher-thread': ['log', 'publisher'],
   cli: ['domain', 'log', 'auth', 'observe', 'plants', 'audit', 'publisher', 'config', 'config-variables', 'main'],
 };
 
 /** Folders that only the outermost parts know: they connect the log and the publisher to a database or a broker. */
 const ADAPTERS = ['src/log/sqlite/', 'src/log/mongo/', 'src/publisher/kafka/'];
-const CONSTRUCTS_ADAPTERS = ['main', 'cli'];
+const CONSTRUCTS_ADAPTERS = ['main', 'publisher-thread', 'cli'];
 
 /** The one file of the log that encodes events as protobuf. */
 const CANONICAL_ENCODING = 'src/log/canonical.ts';

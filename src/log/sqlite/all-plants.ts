@@ -4,11 +4,11 @@ import { batches } from './batches.ts';
 import { PLANT_COLUMNS, prepareQuery } from './rows.ts';
 
 /** Every row of a table of plants, in the order of its primary key. */
-export function allPlants(db: DatabaseSync, table: string): AsyncGenerator<OwnedRow[], void, void> {
+export async function* allPlants(db: DatabaseSync, table: string): AsyncGenerator<OwnedRow[]> {
   const select = `SELECT owner, ${PLANT_COLUMNS} FROM ${table}`;
   const first = prepareQuery(db, `${select} ORDER BY owner, id LIMIT ?`);
   const next = prepareQuery(db, `${select} WHERE (owner, id) > (?, ?) ORDER BY owner, id LIMIT ?`);
-  return batches<OwnedRow, OwnedRow | undefined>(
+  yield* batches<OwnedRow, OwnedRow | undefined>(
     (after, limit) => rowsOf(after === undefined ? first.all(limit) : next.all(after.owner, after.id, limit)),
     (row) => row,
     undefined,

@@ -1,5 +1,7 @@
-import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
+import type { PlantEvent } from '../../domain/events.ts';
 import type { Plant } from '../../domain/plant.ts';
+import { BrokenChainError } from '../chain.ts';
 import type { LoggedEvent } from '../event.ts';
 import type { PlantRow } from '../store.ts';
 
@@ -30,20 +32,31 @@ export function prepareQuery(db: DatabaseSync, sql: string): StatementSync {
   return statement;
 }
 
-/** All rows of a query over EVENT_COLUMNS. */
-export const eventsOf = (query: StatementSync, ...values: number[]): LoggedEvent[] =>
+/** All rows of a query over EVENT_COLUMNS. Throws BrokenChainError for a row that `valuesOf` gives for no event. */
+export const eventsOf = (query: StatementSync, ...values: SQLInputValue[]): LoggedEvent[] =>
   (query.all(...values) as unknown as EventValues[]).map(
     ([position, type, owner, actor, plantId, name, tag, time, eventId, hash]) => ({
       position: Number(position),
       eventId,
       time: Number(time),
-      event:
-        type === 'PlantAdded'
-          ? { type, owner, actor, plantId, name: name!, tag: tag ?? undefined }
-          : { type: 'PlantDeleted', owner, actor, plantId },
+      event: plantEventOf(position, type, owner, actor, plantId, name, tag),
       hash,
     }),
   );
+
+function plantEventOf(
+  position: bigint,
+  type: string,
+  owner: string,
+  actor: string,
+  plantId: bigint,
+  name: string | null,
+  tag: string | null,
+): PlantEvent {
+  if (type === 'PlantAdded' && name !== null) return { type, owner, actor, plantId, name, tag: tag ?? undefined };
+  if (type === 'PlantDeleted' && name === null && tag === null) return { type, owner, actor, plantId };
+  throw new BrokenChainError(Number(position), `no ${type} has this name and tag`);
+}
 
 /** The values of an event for EVENT_COLUMNS. */
 export function valuesOf({ position, eventId, time, event, hash }: LoggedEvent) {

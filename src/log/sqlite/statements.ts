@@ -12,7 +12,15 @@ export const SELECT_PLANTS = `SELECT ${PLANT_COLUMNS} FROM plants WHERE owner = 
 /** What is asked of the connection that appends and reads. */
 export const prepareLog = (db: DatabaseSync) => ({
   head: prepareQuery(db, 'SELECT position, hash, time FROM events ORDER BY position DESC LIMIT 1'),
-  read: prepareQuery(db, `SELECT ${EVENT_COLUMNS} FROM events WHERE position > ? ORDER BY position LIMIT ?`),
+  read: prepareQuery(
+    db,
+    `SELECT ${EVENT_COLUMNS} FROM events WHERE position > ? AND position <= ? ORDER BY position LIMIT ?`,
+  ),
+  search: prepareQuery(
+    db,
+    `SELECT ${EVENT_COLUMNS} FROM events WHERE position > ? AND position <= ?
+     AND owner = ifnull(?, owner) AND plant_id = ifnull(?, plant_id) ORDER BY position`,
+  ),
   append: db.prepare(`INSERT INTO events (${EVENT_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`),
   checkpoint: prepareQuery(db, SELECT_CHECKPOINT),
   plant: prepareQuery(db, 'SELECT name, tag FROM plants WHERE owner = ? AND id = ?'),

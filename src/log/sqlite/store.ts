@@ -1,10 +1,11 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
+import { setImmediate as turn } from 'node:timers/promises';
 import { PlantStoreError } from '../../domain/errors.ts';
 import type { Plant, PlantKey } from '../../domain/plant.ts';
 import { EMPTY_HEAD, type Head, type LoggedEvent } from '../event.ts';
-import type { Changes, PlantRow, Rebuild, Rows, Snapshot, Store } from '../store.ts';
+import type { Changes, PlantRow, Rebuild, Rows, Selection, Snapshot, Store } from '../store.ts';
 import { batches } from './batches.ts';
 import { applyChanges } from './changes.ts';
 import { openReader, openWriter, privateFile, transaction } from './connection.ts';
@@ -16,6 +17,12 @@ import { prepareLog, prepareProjector } from './statements.ts';
 
 /** The database in the data directory. */
 export const DATABASE_FILE = 'plantstore.sqlite';
+
+/** Beyond every position. */
+const MAX_POSITION = Number.MAX_SAFE_INTEGER;
+
+/** Positions searched at once: a few milliseconds of the event loop when all of them match. */
+const SEARCHED = 2_000;
 
 /** Most snapshots that may be open: each has three file descriptors and a small cache. */
 const MAX_SNAPSHOTS = 64;
@@ -66,12 +73,22 @@ class SqliteStore implements Store {
     return row === undefined ? EMPTY_HEAD : { position: Number(row[0]), hash: row[1], time: Number(row[2]) };
   }
 
-  read(after: number): AsyncIterable<LoggedEvent[]> {
+  read(after: number, { to = MAX_POSITION, owner, id }: Selection = {}): AsyncIterable<LoggedEvent[]> {
+    if (owner !== undefined || id !== undefined) return this.#search(after, to, owner ?? null, id ?? null);
     return batches(
-      (position, limit) => eventsOf(this.#log.read, position, limit),
+      (position, limit) => eventsOf(this.#log.read, position, to, limit),
       ({ position }) => position,
       after,
     );
+  }
+
+  /** Goes through so many positions at a time, however few events are found there. */
+  async *#search(after: number, to: number, owner: string | null, id: bigint | null): AsyncGenerator<LoggedEvent[]> {
+    const end = Math.min(to, (await this.head()).position);
+    for (let from = after; from < end; from += SEARCHED, await turn()) {
+      const found = eventsOf(this.#log.search, from, Math.min(from + SEARCHED, end), owner, id);
+      if (found.length > 0) yield found;
+    }
   }
 
   /**

@@ -1,0 +1,34 @@
+import type { Head, LoggedEvent } from '../log/event.ts';
+import type { OwnedRow } from '../log/store.ts';
+
+declare global {
+  interface JSON {
+    /** A value that JSON.stringify writes as this text; the text has to be a JSON literal (ECMAScript proposal, in Node 24). */
+    rawJSON(text: string): object;
+  }
+}
+
+/**
+ * An event as the audit log shows it: one JSON object without line breaks, members in a fixed order, int64 as an exact number,
+ * time in ISO 8601 (UTC, milliseconds), hash in hexadecimal. `name` and `tag` are there only where the event has them.
+ */
+export function eventJson({ position, eventId, time, event, hash }: LoggedEvent): string {
+  const { type, owner, actor } = event;
+  const plantId = JSON.rawJSON(String(event.plantId));
+  const added = event.type === 'PlantAdded' ? { name: event.name, tag: event.tag } : {};
+  return JSON.stringify({ position, eventId, time: iso(time), type, owner, actor, plantId, ...added, hash: hex(hash) });
+}
+
+/** The head of the log with its members in the same form. */
+export const headMembers = ({ position, hash, time }: Head) => ({ position, hash: hex(hash), time: iso(time) });
+
+/** The head of the log in the same form. */
+export const headJson = (head: Head): string => JSON.stringify(headMembers(head));
+
+const iso = (time: number): string => new Date(time).toISOString();
+
+const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
+
+/** A plant of the fold in the same form. */
+export const plantJson = ({ owner, id, name, tag }: OwnedRow): string =>
+  JSON.stringify({ owner, id: JSON.rawJSON(String(id)), name, tag });

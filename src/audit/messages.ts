@@ -1,0 +1,77 @@
+import { create } from '@bufbuild/protobuf';
+import { type Timestamp, timestampFromMs } from '@bufbuild/protobuf/wkt';
+import {
+  type Head as HeadMessage,
+  HeadSchema,
+  type ListPlantsAsOfResponse_OwnedPlant,
+  ListPlantsAsOfResponse_OwnedPlantSchema,
+  type VerifyLogResponse,
+  VerifyLogResponseSchema,
+} from '../../gen/plantstore/v1/audit_service_pb.ts';
+import { type Event, EventSchema } from '../../gen/plantstore/v1/event_pb.ts';
+import type { PlantEvent } from '../domain/events.ts';
+import type { Head, LoggedEvent } from '../log/event.ts';
+import type { OwnedRow } from '../log/store.ts';
+import type { Failure } from './check.ts';
+import type { Progress, Verdict } from './verify.ts';
+
+/** An event as a message. */
+export const eventMessage = ({ position, eventId, time, event, hash }: LoggedEvent): Event =>
+  create(EventSchema, {
+    position: BigInt(position),
+    eventId,
+    time: timestampFromMs(time),
+    owner: event.owner,
+    actor: event.actor,
+    data: dataOf(event),
+    hash,
+  });
+
+function dataOf(event: PlantEvent) {
+  if (event.type === 'PlantDeleted') return { case: 'plantDeleted' as const, value: { id: event.plantId } };
+  const { plantId: id, name, tag } = event;
+  return { case: 'plantAdded' as const, value: tag === undefined ? { id, name } : { id, name, tag } };
+}
+
+/** A timestamp in milliseconds since 1970, with a fraction where it has one. */
+export const millisecondsOf = ({ seconds, nanos }: Timestamp): number => Number(seconds) * 1_000 + nanos / 1_000_000;
+
+/** A head as a message. */
+export const headMessage = ({ position, hash, time }: Head): HeadMessage =>
+  create(HeadSchema, {
+    position: BigInt(position),
+    hash,
+    ...(position > 0 && { time: timestampFromMs(time) }),
+  });
+
+/** A row of the fold as a message. */
+export const ownedPlantMessage = ({ owner, id, name, tag }: OwnedRow): ListPlantsAsOfResponse_OwnedPlant =>
+  create(ListPlantsAsOfResponse_OwnedPlantSchema, tag === undefined ? { owner, id, name } : { owner, id, name, tag });
+
+/** Where a verification stands, as a message. */
+export const progressMessage = ({ position, end }: Progress): VerifyLogResponse =>
+  create(VerifyLogResponseSchema, {
+    step: { case: 'progress', value: { position: BigInt(position), end: BigInt(end) } },
+  });
+
+/** The outcome of a verification as a message. */
+export const verdictMessage = ({ ok, head, checkpoint, answers }: Verdict): VerifyLogResponse =>
+  create(VerifyLogResponseSchema, {
+    step: {
+      case: 'verdict',
+      value: {
+        ok,
+        head: headMessage(head),
+        ...(checkpoint !== undefined && { checkpoint: BigInt(checkpoint) }),
+        answers: answers.map(({ question, failure }) =>
+          failure === undefined ? { question } : { question, failure: failureOf(failure) },
+        ),
+      },
+    },
+  });
+
+const failureOf = ({ message, position, plant }: Failure) => ({
+  message,
+  ...(position !== undefined && { position: BigInt(position) }),
+  ...(plant !== undefined && { owner: plant.owner, plantId: plant.id }),
+});

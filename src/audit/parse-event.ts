@@ -1,0 +1,43 @@
+import type { PlantEvent } from '../domain/events.ts';
+import { MAX_INT64, MIN_INT64 } from '../domain/plant.ts';
+import type { LoggedEvent } from '../log/event.ts';
+import { eventJson } from './event-json.ts';
+
+declare global {
+  interface JSON {
+    /** The reviver gets a number's text as it stands there (ECMAScript proposal, in Node 24). */
+    parse(text: string, reviver: (key: string, value: unknown, context: { source?: string }) => unknown): unknown;
+  }
+}
+
+type Member = string | number | bigint;
+
+/**
+ * The event that a line of an export in JSON holds, the inverse of `eventJson`. Throws for every text that `eventJson` does not
+ * write, down to the byte: what is read is all that is there.
+ */
+export function parseEvent(line: string): LoggedEvent {
+  const members = JSON.parse(line, exactPlantId) as Record<string, Member>;
+  const { position, eventId, time, hash } = members;
+  const event = {
+    position: Number(position),
+    eventId: String(eventId),
+    time: Date.parse(String(time)),
+    event: plantEventOf(members),
+    hash: Buffer.from(String(hash), 'hex'),
+  };
+  if (eventJson(event) !== line) throw new SyntaxError('it is not written as an export writes it');
+  return event;
+}
+
+function plantEventOf({ type, owner, actor, plantId, name, tag }: Record<string, Member>): PlantEvent {
+  if (typeof plantId !== 'bigint' || plantId < MIN_INT64 || plantId > MAX_INT64)
+    throw new RangeError('plantId is not an int64');
+  const about = { owner: String(owner), actor: String(actor), plantId };
+  if (type !== 'PlantAdded') return { type: 'PlantDeleted', ...about };
+  return { type, ...about, name: String(name), tag: tag === undefined ? undefined : String(tag) };
+}
+
+/** The digits as they stand in the text: a number would not be exact. */
+const exactPlantId = (key: string, value: unknown, { source }: { source?: string }): unknown =>
+  key === 'plantId' && typeof value === 'number' ? BigInt(source!) : value;

@@ -1,0 +1,47 @@
+import { create } from '@bufbuild/protobuf';
+import {
+  type ReadEventsRequest,
+  type ReadEventsResponse,
+  ReadEventsResponseSchema,
+} from '../../gen/plantstore/v1/audit_service_pb.ts';
+import { PlantStoreError } from '../domain/errors.ts';
+import type { LoggedEvent } from '../log/event.ts';
+import type { EventLog } from '../log/log.ts';
+import type { Store } from '../log/store.ts';
+import { positionAt } from './as-of.ts';
+import { eventMessage, millisecondsOf } from './messages.ts';
+import { partsOf } from './parts.ts';
+
+/** The events that a request asks for, in order, each once; with `follow` until the signal aborts. */
+export async function* readEvents(
+  log: EventLog,
+  store: Store,
+  request: ReadEventsRequest,
+  signal: AbortSignal,
+): AsyncGenerator<ReadEventsResponse> {
+  const { owner, plantId, follow } = request;
+  const isWanted = ({ event }: LoggedEvent) =>
+    (owner === undefined || event.owner === owner) && (plantId === undefined || event.plantId === plantId);
+  for await (const batch of log.read(await startOf(log, store, request), { follow, signal })) {
+    const parts = partsOf(batch.filter(isWanted));
+    for (const part of parts) {
+      // What the filter left out at the end of the batch has been seen too.
+      const last = part === parts.at(-1) ? batch : part;
+      yield create(ReadEventsResponseSchema, {
+        events: part.map(eventMessage),
+        position: BigInt(last.at(-1)!.position),
+      });
+    }
+  }
+}
+
+/** The position to read after. Rejects with INVALID_FIELD when that is no position of the log. */
+async function startOf(log: EventLog, store: Store, { start }: ReadEventsRequest): Promise<number> {
+  if (start.case === 'fromTime') return positionAt(store, Math.ceil(millisecondsOf(start.value)) - 1);
+  const after = Number(start.value ?? 0n);
+  const { position } = await log.head();
+  if (after >= 0 && after <= position) return after;
+  throw new PlantStoreError('INVALID_FIELD', `after_position must be from 0 to ${position}, the end of the log now`, {
+    field: 'after_position',
+  });
+}

@@ -1,0 +1,46 @@
+import type { LoggedEvent } from '../log/event.ts';
+import type { Store } from '../log/store.ts';
+import type { Check, Failure } from './check.ts';
+import { firstDifference } from './difference.ts';
+import { Fold } from './fold.ts';
+
+/**
+ * Is the read model exactly the fold of the log up to its checkpoint: nothing missing, nothing extra, nothing different? The
+ * pass folds as far as the checkpoint was when it began. The read model is then read at one instant, and what was projected
+ * meanwhile is folded on top, so that it holds while the service runs and the instant need not last for the whole pass.
+ */
+export class ReadModelCheck implements Check {
+  readonly question = 'read_model';
+  failure: Failure | undefined;
+  /** Where the read model stood when it was compared; undefined before. */
+  checkpoint: number | undefined;
+  readonly #store: Store;
+  readonly #start: number;
+  readonly #fold = new Fold();
+
+  /** `start` is the checkpoint before the pass. */
+  constructor(store: Store, start: number) {
+    this.#store = store;
+    this.#start = start;
+  }
+
+  async take(events: readonly LoggedEvent[]): Promise<void> {
+    await this.#fold.apply(events.filter(({ position }) => position <= this.#start));
+  }
+
+  async finish(): Promise<void> {
+    const snapshot = await this.#store.snapshot();
+    try {
+      this.checkpoint = snapshot.position;
+      for await (const events of this.#store.read(this.#start, { to: snapshot.position }))
+        await this.#fold.apply(events);
+      this.failure = await firstDifference(this.#fold.rows(), snapshot.all());
+    } finally {
+      await snapshot.close();
+    }
+  }
+
+  close(): Promise<void> {
+    return this.#fold.close();
+  }
+}

@@ -1,0 +1,88 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { headAt, verifyNext } from '../log/chain.ts';
+import { EMPTY_HEAD, type Head, type LoggedEvent } from '../log/event.ts';
+import type { Store } from '../log/store.ts';
+import { firstDifference } from './difference.ts';
+import { Fold } from './fold.ts';
+import { stepsOf } from './project.ts';
+import type { Progress } from './verify.ts';
+
+/** Milliseconds after its last step for which a rebuild keeps others from starting one. */
+const LEASE = 10_000;
+
+/** Times that a rebuild catches up with a read model that moves on before it gives up. */
+const MAX_ATTEMPTS = 100;
+
+/**
+ * Builds the read model anew from the log, beside the live one, while the service runs; compares what the store then holds with
+ * the fold; and puts it in the live one's place in one step. Until then the live one stays as it is, whenever this ends.
+ * Yields progress, last when it is in place. Rejects when the log is broken, when the new read model is not the fold,
+ * or when another rebuild is running.
+ */
+export async function* rebuildReadModel(store: Store): AsyncGenerator<Progress> {
+  await using stack = new AsyncDisposableStack();
+  const lease = stack.adopt(new Lease(store), (taken) => taken.release());
+  await lease.renew();
+  const rebuild = stack.adopt(await store.rebuild(), (opened) => opened.close());
+  const fold = stack.adopt(new Fold(), (opened) => opened.close());
+
+  let head: Head = EMPTY_HEAD;
+  const take = async (events: readonly LoggedEvent[]) => {
+    for (const event of events) {
+      verifyNext(head, event);
+      head = headAt(event);
+    }
+    await lease.renew();
+    await fold.apply(events);
+    for (const { changes } of stepsOf(store, events)) {
+      await rebuild.apply(changes);
+      // The service's own transactions get their turn.
+      await sleep(1);
+    }
+  };
+
+  const { position: end } = await store.head();
+  for await (const batch of store.read(0)) {
+    await take(batch);
+    yield { position: head.position, end: Math.max(head.position, end) };
+  }
+  const difference = await firstDifference(lease.renewing(fold.rows()), rebuild.all());
+  if (difference !== undefined) throw new Error(`the new read model is not the fold of the log: ${difference.message}`);
+  for (let attempt = 0; !(await rebuild.swap(head.position)); attempt++) {
+    if (attempt === MAX_ATTEMPTS)
+      throw new Error(`the live read model stands beyond position ${head.position}, the end of the log`);
+    for await (const batch of store.read(head.position)) await take(batch);
+  }
+  yield { position: head.position, end: head.position };
+}
+
+/** Keeps others from dropping what is being built. Without it the build ends with an error, and the live read model stays. */
+class Lease {
+  readonly #store: Store;
+  readonly #holder = randomUUID();
+  #until = 0;
+
+  constructor(store: Store) {
+    this.#store = store;
+  }
+
+  async renew(): Promise<void> {
+    const now = Date.now();
+    if (now < this.#until - LEASE / 2) return;
+    if (!(await this.#store.lease('rebuild', this.#holder, LEASE)))
+      throw new Error('another rebuild is running, or was killed in the last 10 seconds; try again later');
+    this.#until = now + LEASE;
+  }
+
+  async *renewing<Batch>(batches: AsyncIterable<Batch>): AsyncGenerator<Batch> {
+    for await (const batch of batches) {
+      await this.renew();
+      yield batch;
+    }
+  }
+
+  async release(): Promise<void> {
+    if (this.#until > 0) await this.#store.lease('rebuild', this.#holder, 0);
+  }
+}

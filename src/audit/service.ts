@@ -1,0 +1,143 @@
+import { create } from '@bufbuild/protobuf';
+import type { ServiceImpl } from '@connectrpc/connect';
+import {
+  type AuditService,
+  GetHeadResponseSchema,
+  GetHistoryResponseSchema,
+  type ListPlantsAsOfRequest,
+  type ListPlantsAsOfResponse,
+  ListPlantsAsOfResponseSchema,
+  type VerifyLogRequest,
+  type VerifyLogResponse,
+} from '../../gen/plantstore/v1/audit_service_pb.ts';
+import type { ScopePolicy } from '../auth/scopes.ts';
+import { PlantStoreError } from '../domain/errors.ts';
+import type { Head } from '../log/event.ts';
+import type { EventLog } from '../log/log.ts';
+import type { Store } from '../log/store.ts';
+import { unavailable } from '../log/unavailable.ts';
+import { type CallContext, principalOf } from '../plants/call.ts';
+import { type Moment, plantsAsOf } from './as-of.ts';
+import { Gate } from './gate.ts';
+import {
+  eventMessage,
+  headMessage,
+  millisecondsOf,
+  ownedPlantMessage,
+  progressMessage,
+  verdictMessage,
+} from './messages.ts';
+import { partsOf } from './parts.ts';
+import { readEvents } from './read-events.ts';
+import { signHead, verifySignedHead } from './signed-head.ts';
+import { jwksOf, type SigningKey } from './signing-key.ts';
+import { verifyLog } from './verify.ts';
+
+/** What the audit stands on. */
+export interface AuditOptions {
+  readonly log: EventLog;
+  /** The store of that log. */
+  readonly store: Store;
+  readonly scopes: ScopePolicy;
+  /** The key that heads are signed with. */
+  readonly signingKey: () => Promise<SigningKey>;
+}
+
+/** Calls at once that go through the whole log; most have a thread and a temporary file for it. */
+const MAX_LONG_CALLS = 2;
+/** Milliseconds between two messages of progress. */
+const PROGRESS = 1_000;
+
+/** plantstore.v1.AuditService on the event log and its store. Every call needs the scope `plants:audit`; all reject with PlantStoreError. */
+export function implementAudit({ log, store, scopes, signingKey }: AuditOptions) {
+  const longCalls = new Gate(MAX_LONG_CALLS);
+  const admit = (call: CallContext) => scopes.require(principalOf(call), 'plants:audit');
+
+  /** The messages of a stream that goes through the whole log, one of few at once. */
+  async function* long<Message>(call: CallContext, messages: AsyncIterable<Message>): AsyncGenerator<Message> {
+    admit(call);
+    using _place = longCalls.enter();
+    yield* relayed(call, messages);
+  }
+
+  return {
+    async *readEvents(request, call: CallContext) {
+      admit(call);
+      yield* relayed(call, readEvents(log, store, request, call.signal));
+    },
+
+    async getHead(_request, call: CallContext) {
+      admit(call);
+      const head = await log.head();
+      const signedHead = await signHead(head, await signingKey());
+      return create(GetHeadResponseSchema, { head: headMessage(head), signedHead });
+    },
+
+    listPlantsAsOf: (request, call: CallContext) => long(call, listPlantsAsOf(store, request)),
+
+    getHistory: ({ owner, plantId }, call: CallContext) => long(call, getHistory(store, owner, plantId)),
+
+    verifyLog: (request, call: CallContext) => long(call, verify(store, request, signingKey, call.signal)),
+  } satisfies ServiceImpl<typeof AuditService>;
+}
+
+async function* relayed<Message>(call: CallContext, messages: AsyncIterable<Message>): AsyncGenerator<Message> {
+  try {
+    for await (const message of messages) {
+      call.signal.throwIfAborted();
+      yield message;
+    }
+  } catch (error) {
+    throw unavailable(error);
+  }
+}
+
+async function* listPlantsAsOf(
+  store: Store,
+  { asOf, owner }: ListPlantsAsOfRequest,
+): AsyncGenerator<ListPlantsAsOfResponse> {
+  const { position, plants } = await plantsAsOf(store, momentOf(asOf), owner);
+  let sent = false;
+  for await (const rows of plants)
+    for (const part of partsOf(rows)) {
+      sent = true;
+      yield create(ListPlantsAsOfResponseSchema, { plants: part.map(ownedPlantMessage), position: BigInt(position) });
+    }
+  if (!sent) yield create(ListPlantsAsOfResponseSchema, { position: BigInt(position) });
+}
+
+function momentOf(asOf: ListPlantsAsOfRequest['asOf']): Moment {
+  if (asOf.case === 'position') return { position: Number(asOf.value) };
+  return asOf.case === 'time' ? { time: millisecondsOf(asOf.value) } : undefined;
+}
+
+async function* getHistory(store: Store, owner: string, id: bigint) {
+  for await (const events of store.read(0, { owner, id }))
+    for (const part of partsOf(events)) yield create(GetHistoryResponseSchema, { events: part.map(eventMessage) });
+}
+
+async function* verify(
+  store: Store,
+  request: VerifyLogRequest,
+  signingKey: AuditOptions['signingKey'],
+  signal: AbortSignal,
+): AsyncGenerator<VerifyLogResponse> {
+  const signedHead =
+    request.signedHead === undefined ? undefined : await trustedHead(request.signedHead, await signingKey());
+  let told = 0;
+  for await (const step of verifyLog(store, { signedHead, signal })) {
+    if ('answers' in step) yield verdictMessage(step);
+    else if (performance.now() >= told + PROGRESS) {
+      told = performance.now();
+      yield progressMessage(step);
+    }
+  }
+}
+
+async function trustedHead(jws: string, key: SigningKey): Promise<Head> {
+  try {
+    return await verifySignedHead(jws, jwksOf(key));
+  } catch (error) {
+    throw new PlantStoreError('INVALID_FIELD', (error as Error).message, { field: 'signed_head' }, { cause: error });
+  }
+}

@@ -1,0 +1,36 @@
+import type { Failure } from './check.ts';
+import { headMembers } from './event-json.ts';
+import type { Verdict } from './verify.ts';
+
+/** A verdict for machines: one JSON object without line breaks. */
+export const verdictJson = ({ ok, head, checkpoint, answers }: Verdict): string =>
+  JSON.stringify({
+    ok,
+    head: headMembers(head),
+    checkpoint,
+    answers: answers.map(({ question, failure }) => ({
+      question,
+      ok: failure === undefined,
+      ...(failure && failureMembers(failure)),
+    })),
+  });
+
+const failureMembers = ({ position, plant, message }: Failure) => ({
+  position,
+  ...(plant && { owner: plant.owner, plantId: JSON.rawJSON(String(plant.id)) }),
+  message,
+});
+
+/** A verdict for people. */
+export function verdictText({ ok, head, checkpoint, answers }: Verdict): string {
+  const { position, hash, time } = headMembers(head);
+  return [
+    ...answers.map(({ question, failure }) => `${question.padEnd(12)} ${failure ? `NO   ${placeOf(failure)}` : 'yes'}`),
+    '',
+    `${ok ? 'whole' : 'NOT WHOLE'}: the log up to position ${position} of ${time}, hash ${hash}`,
+    ...(checkpoint === undefined ? [] : [`compared with the read model at position ${checkpoint}`]),
+  ].join('\n');
+}
+
+const placeOf = ({ position, message }: Failure): string =>
+  position === undefined ? message : `at position ${position}: ${message}`;

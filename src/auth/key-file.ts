@@ -1,0 +1,53 @@
+import { createPrivateKey, generateKeyPairSync, type KeyObject, randomUUID } from 'node:crypto';
+import { link, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
+
+/**
+ * The Ed25519 private key in a file (PKCS #8, PEM), made on first use and readable by its owner alone. Processes that start at
+ * once get the same key, and none sees half of one. Rejects with one clear line when the file holds something else; `loss` then
+ * says what deleting it would end.
+ */
+export async function ed25519KeyFile(path: string, loss: string): Promise<KeyObject> {
+  const key = parse((await readIfThere(path)) ?? (await create(path)));
+  if (key === undefined)
+    throw new Error(`${path} is damaged: it is not an Ed25519 private key; delete it, and a new key is made (${loss})`);
+  return key;
+}
+
+function parse(pem: string): KeyObject | undefined {
+  try {
+    const key = createPrivateKey(pem);
+    return key.asymmetricKeyType === 'ed25519' ? key : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+async function create(path: string): Promise<string> {
+  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+  const pem = generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
+  const draft = `${path}.${randomUUID()}`;
+  try {
+    await writeFile(draft, pem, { flag: 'wx', mode: 0o600, flush: true });
+    // Unlike a rename, a link never replaces the key of a process that was faster.
+    await link(draft, path);
+    return pem;
+  } catch (thrown) {
+    if (!hasCode(thrown, 'EEXIST')) throw thrown;
+    return await readFile(path, 'utf8');
+  } finally {
+    await rm(draft, { force: true });
+  }
+}
+
+async function readIfThere(path: string): Promise<string | undefined> {
+  try {
+    return await readFile(path, 'utf8');
+  } catch (thrown) {
+    if (hasCode(thrown, 'ENOENT')) return undefined;
+    throw thrown;
+  }
+}
+
+const hasCode = (thrown: unknown, code: string): boolean =>
+  thrown instanceof Error && (thrown as NodeJS.ErrnoException).code === code;

@@ -1,0 +1,38 @@
+import { InvalidArgumentError } from 'commander';
+import { z } from 'zod';
+import type { Moment } from '../audit/as-of.ts';
+import { MAX_INT64, MIN_INT64 } from '../domain/plant.ts';
+
+const DIGITS = /^\d+$/;
+const INT64 = /^-?\d{1,19}$/;
+/** RFC 3339, and a day that there is. */
+const TIME = z.iso.datetime({ offset: true });
+
+/** A position in the log. */
+export function position(text: string): number {
+  const value = Number(text);
+  if (!DIGITS.test(text) || !Number.isSafeInteger(value))
+    throw new InvalidArgumentError('Expected a position: a whole number, 0 or above.');
+  return value;
+}
+
+/** A time, in milliseconds since 1970. */
+export function time(text: string): number {
+  if (!TIME.safeParse(text).success) throw new InvalidArgumentError('Expected a time such as 2026-01-02T03:04:05Z.');
+  return Date.parse(text);
+}
+
+/** A position or a time. */
+export function moment(text: string): Moment {
+  if (DIGITS.test(text)) return { position: position(text) };
+  if (TIME.safeParse(text).success) return { time: time(text) };
+  throw new InvalidArgumentError('Expected a position such as 42, or a time such as 2026-01-02T03:04:05Z.');
+}
+
+/** The id of a plant. */
+export function plantId(text: string): bigint {
+  const value = INT64.test(text) ? BigInt(text) : undefined;
+  if (value === undefined || value < MIN_INT64 || value > MAX_INT64)
+    throw new InvalidArgumentError('Expected the id of a plant: an int64.');
+  return value;
+}

@@ -1,0 +1,95 @@
+/** Wire types of protobuf's binary encoding. */
+const VARINT = 0;
+const LENGTH_DELIMITED = 2;
+
+/** Most bytes of UTF-8 that one UTF-16 code unit takes. */
+const BYTES_PER_CODE_UNIT = 3;
+
+const LOW_32_BITS = 0xffff_ffffn;
+
+/**
+ * Writes protobuf's binary encoding into one buffer that is used again for every message, because a library's writer makes a
+ * dozen objects for each: this one takes a third of the time. Field numbers are below 16, so that a tag is one byte.
+ */
+export class WireWriter {
+  #bytes = Buffer.allocUnsafe(32 * 1024);
+  #end = 0;
+
+  /** Begins anew with these bytes, and with room for as many more. */
+  begin(prefix: Uint8Array, room: number): void {
+    const most = prefix.length + room;
+    if (most > this.#bytes.length) this.#bytes = Buffer.allocUnsafe(2 * most);
+    this.#bytes.set(prefix);
+    this.#end = prefix.length;
+  }
+
+  /** Most bytes that a text field takes. */
+  static roomFor(text: string): number {
+    return 6 + BYTES_PER_CODE_UNIT * text.length;
+  }
+
+  /** An int64 or int32 field of a whole number; 0, the default, is left out. */
+  number(field: number, value: number): void {
+    if (value < 0) this.int64(field, BigInt(value));
+    else if (value !== 0) {
+      this.#tag(field, VARINT);
+      this.#varint(value);
+    }
+  }
+
+  /** An int64 field; 0, the default, is left out. */
+  int64(field: number, value: bigint): void {
+    if (value === 0n) return;
+    this.#tag(field, VARINT);
+    const bits = BigInt.asUintN(64, value);
+    let low = Number(bits & LOW_32_BITS);
+    let high = Number(bits >> 32n);
+    while (high > 0 || low > 127) {
+      this.#bytes[this.#end++] = (low & 127) | 128;
+      low = ((low >>> 7) | (high << 25)) >>> 0;
+      high >>>= 7;
+    }
+    this.#bytes[this.#end++] = low;
+  }
+
+  /** A string field, written even when it is empty. */
+  text(field: number, value: string): void {
+    const start = this.open(field);
+    this.#end += this.#bytes.write(value, start);
+    this.close(start);
+  }
+
+  /** Begins a length-delimited field. Returns where its content starts, for `close`. */
+  open(field: number): number {
+    this.#tag(field, LENGTH_DELIMITED);
+    return ++this.#end;
+  }
+
+  /** Ends a length-delimited field: its length goes before the content, which makes way where that takes more than a byte. */
+  close(start: number): void {
+    const length = this.#end - start;
+    const more = length < 128 ? 0 : length < 16_384 ? 1 : length < 2_097_152 ? 2 : 3;
+    if (more > 0) this.#bytes.copyWithin(start + more, start, this.#end);
+    this.#end = start - 1;
+    this.#varint(length);
+    this.#end += length;
+  }
+
+  /** All that was written since `begin`; it holds until the next `begin`. */
+  get written(): Uint8Array {
+    return this.#bytes.subarray(0, this.#end);
+  }
+
+  #tag(field: number, type: number): void {
+    this.#bytes[this.#end++] = (field << 3) | type;
+  }
+
+  #varint(value: number): void {
+    let rest = value;
+    while (rest > 127) {
+      this.#bytes[this.#end++] = (rest % 128) | 128;
+      rest = Math.floor(rest / 128);
+    }
+    this.#bytes[this.#end++] = rest;
+  }
+}

@@ -1,0 +1,253 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { FORMATS } from '../../src/audit/formats.ts';
+import { jwksOf, openSigningKey } from '../../src/audit/signing-key.ts';
+import type { LoggedEvent } from '../../src/log/event.ts';
+import { openSqlite } from '../../src/log/sqlite/store.ts';
+import { verdictOf } from '../store/audit-tampering.ts';
+import { openSqliteDatabase } from '../store/sqlite-database.ts';
+import { added, append, deleted, project } from '../support/events.ts';
+import { plantstore } from '../support/run.ts';
+
+let root: string;
+let data: string;
+
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), 'plantstore-audit-'));
+  data = join(root, 'data');
+});
+
+afterEach(() => rmSync(root, { recursive: true }));
+
+const audit = (...args: string[]) => plantstore(['audit', ...args], { DATA_DIR: data });
+
+/** Fills the store; the read model goes along. */
+async function fill(...events: Parameters<typeof append>[1][]): Promise<LoggedEvent[]> {
+  const store = await openSqlite(data);
+  const logged = await append(store, ...events);
+  await project(store);
+  await store.close();
+  return logged;
+}
+
+const some = () =>
+  fill(added('alice', 7n, 'Fern', 'indoor'), added('bob', -1n, 'Oak'), deleted('alice', 7n), added('alice', 8n, 'Ivy'));
+
+const linesOf = (events: readonly LoggedEvent[]) => FORMATS.ndjson.encode(events);
+
+describe('verify', () => {
+  test('a log that is whole: yes to every question, exit code 0', async () => {
+    await some();
+    const { code, stdout } = await audit('verify');
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^positions +yes\nchain +yes\nread_model +yes\n\nwhole: .*position 4 /);
+    expect(JSON.parse((await audit('verify', '--json')).stdout)).toMatchObject({
+      ok: true,
+      head: { position: 4 },
+      checkpoint: 4,
+      answers: ['positions', 'chain', 'read_model'].map((question) => ({ question, ok: true })),
+    });
+  });
+
+  test('a log that was changed: the place, for people and for machines, and exit code 1', async () => {
+    const events = await some();
+    const database = openSqliteDatabase(data);
+    await database.putEvent({ ...events[1]!, eventId: 'x' });
+    await database.removePlant('alice', 8n);
+    await database.close();
+    const { code, stdout } = await audit('verify');
+    expect(code).toBe(1);
+    expect(stdout).toMatch(/^chain +NO +at position 2: /m);
+    expect(stdout).toMatch(/^read_model +NO +plant 8 of "alice" is missing/m);
+    const machine = await audit('verify', '--json');
+    expect(machine.code).toBe(1);
+    expect(JSON.parse(machine.stdout)).toMatchObject({
+      ok: false,
+      answers: [
+        { question: 'positions', ok: true },
+        { question: 'chain', ok: false, position: 2 },
+        { question: 'read_model', ok: false, owner: 'alice', plantId: 8 },
+      ],
+    });
+  });
+
+  test('a log that was rewritten as a whole is found out by a head that was signed before', async () => {
+    await some();
+    const head = join(root, 'head.jws');
+    const keys = join(root, 'keys.json');
+    writeFileSync(head, (await audit('head', '--sign')).stdout);
+    writeFileSync(keys, JSON.stringify(jwksOf(await openSigningKey(undefined, data))));
+    expect((await audit('verify', '--head', head)).code).toBe(0);
+    rmSync(data, { recursive: true });
+    await some();
+    expect((await audit('verify')).code).toBe(0);
+    const { code, stdout } = await audit('verify', '--head', head, '--keys', keys);
+    expect(code).toBe(1);
+    expect(stdout).toMatch(/^signed_head +NO +at position 4: .*not the one that was signed/m);
+    const otherKey = await audit('verify', '--head', head);
+    expect(otherKey).toMatchObject({ code: 1, stdout: '' });
+    expect(otherKey.stderr).toContain('none of the keys known here has signed it');
+  });
+});
+
+describe('travel', () => {
+  test('list shows the plants of any moment, by position and by time', async () => {
+    const events = await some();
+    const first = '{"owner":"alice","id":7,"name":"Fern","tag":"indoor"}\n';
+    const oak = '{"owner":"bob","id":-1,"name":"Oak"}\n';
+    const ivy = '{"owner":"alice","id":8,"name":"Ivy"}\n';
+    expect(await audit('list', '--as-of', '2')).toEqual({ code: 0, stdout: first + oak, stderr: 'as of position 2\n' });
+    expect((await audit('list', '--owner', 'alice', '--as-of', '1')).stdout).toBe(first);
+    expect((await audit('list')).stdout).toBe(ivy + oak);
+    const now = new Date(events[3]!.time).toISOString();
+    expect((await audit('list', '--owner', 'bob', '--as-of', now)).stdout).toBe(oak);
+    expect((await audit('list', '--as-of', '2001-02-03T04:05:06+02:00')).stdout).toBe('');
+    expect((await audit('list', '--as-of', '5')).stderr).toContain('from 0 to 4');
+  });
+
+  test('history and export show what is asked for', async () => {
+    const events = await some();
+    const of = (...positions: number[]) => linesOf(positions.map((position) => events[position - 1]!));
+    expect((await audit('history', '--owner', 'alice', '--id', '7')).stdout).toBe(of(1, 3));
+    expect((await audit('export', '--owner', 'alice', '--after', '1')).stdout).toBe(of(3, 4));
+    expect((await audit('export', '--id', '-1')).stdout).toBe(of(2));
+    const time = new Date(events[0]!.time).toISOString();
+    expect((await audit('export', '--from', time)).stdout).toBe(of(1, 2, 3, 4));
+    expect((await audit('export', '--from', '2999-01-01T00:00:00Z')).stdout).toBe('');
+  });
+
+  test('a followed export goes on with what is appended later', async () => {
+    const events = await some();
+    const child = spawn(process.execPath, ['bin/plantstore.js', 'audit', 'export', '--follow'], {
+      env: { PATH: process.env.PATH, DATA_DIR: data },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    let seen = '';
+    child.stdout.on('data', (chunk) => {
+      seen += chunk;
+    });
+    for (let id = 20n; id < 23n; id++) {
+      while (seen.split('\n').length <= events.length) await sleep(10);
+      events.push(...(await fill(added('alice', id))));
+    }
+    while (seen.split('\n').length <= events.length) await sleep(10);
+    child.kill();
+    await once(child, 'close');
+    expect(seen).toBe(linesOf(events));
+  });
+});
+
+test.each([
+  ['list', '--as-of', 'yesterday'],
+  ['list', '--as-of', '2026-02-30T00:00:00Z'],
+  ['list', '--as-of', '2026-01-02T03:04:05'],
+  ['list', '--as-of', '-1'],
+  ['history', '--owner', 'alice'],
+  ['history', '--owner', 'alice', '--id', '9223372036854775808'],
+  ['export', '--format', 'xml'],
+  ['export', '--after', '1', '--from', '2026-01-02T03:04:05Z'],
+  ['verify', '--head', 'no-such-file'],
+  ['import'],
+  ['import', 'no-such-file'],
+])('wrong use says why and fails: audit %s %s %s', async (...args) => {
+  await some();
+  const { code, stdout, stderr } = await audit(...args);
+  expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+  expect(stderr).toMatch(/\S/);
+  expect(stderr).not.toMatch(/^ +at /m);
+});
+
+test.each(['verify', 'list', 'rebuild'])('audit %s makes no store where there is none', async (command) => {
+  const { code, stderr } = await audit(command);
+  expect(code).toBe(1);
+  expect(stderr).toContain(`there is no plant store in ${data}`);
+});
+
+const start = (args: readonly string[], directory: string): ChildProcess =>
+  spawn(process.execPath, ['bin/plantstore.js', 'audit', ...args], {
+    env: { PATH: process.env.PATH, DATA_DIR: directory },
+    stdio: 'ignore',
+  });
+
+/** Starts a command, and kills it after some time unless it has ended; tells whether it had. */
+async function killed(args: readonly string[], directory: string, milliseconds: number): Promise<boolean> {
+  const child = start(args, directory);
+  const closed = once(child, 'close');
+  await Promise.race([closed, sleep(milliseconds)]);
+  child.kill('SIGKILL');
+  const [code] = await closed;
+  return code === 0;
+}
+
+const MANY = 6_000;
+const many = async () => {
+  const logged: LoggedEvent[] = [];
+  for (let from = 0; from < MANY; from += 1_000)
+    logged.push(...(await fill(...Array.from({ length: 1_000 }, (_, index) => added('alice', BigInt(from + index))))));
+  return logged;
+};
+
+test('an import that is killed again and again goes on, and ends with the same log', async () => {
+  const events = await many();
+  const file = join(root, 'log.ndjson');
+  const { code } = await plantstore(['audit', 'export'], { DATA_DIR: data }).then(({ code, stdout }) => {
+    writeFileSync(file, stdout);
+    return { code };
+  });
+  expect(code).toBe(0);
+  expect(readFileSync(file, 'utf8')).toBe(linesOf(events));
+  const copy = join(root, 'copy');
+  for (let milliseconds = 250; !(await killed(['import', file], copy, milliseconds)); milliseconds += 100);
+  const after = await plantstore(['audit', 'export'], { DATA_DIR: copy });
+  expect(after.stdout === linesOf(events)).toBe(true);
+  const { stdout } = await plantstore(['audit', 'verify', '--json'], { DATA_DIR: copy });
+  expect(JSON.parse(stdout)).toMatchObject({ ok: true, checkpoint: MANY });
+});
+
+test('a rebuild that is killed at any moment leaves the read model whole; the next one is made', async () => {
+  await many();
+  const database = openSqliteDatabase(data);
+  const built = database.db.prepare("SELECT count(*) AS tables FROM sqlite_schema WHERE name GLOB 'plants_rebuilt_*'");
+  const leased = database.db.prepare('SELECT 1 FROM leases');
+  const isBuilding = () => built.get()!.tables === 1;
+  let broken = 0;
+  for (let milliseconds = 0; milliseconds < 60; milliseconds += 6) {
+    // What was killed before has the lease for a while, and has left its table.
+    database.db.exec('DELETE FROM leases');
+    const child = start(['rebuild'], data);
+    const closed = once(child, 'close');
+    while (child.exitCode === null && leased.get() === undefined) await sleep(1);
+    await sleep(milliseconds);
+    child.kill('SIGKILL');
+    await closed;
+    if (isBuilding()) broken++;
+    const store = await openSqlite(data, { readOnly: true });
+    expect((await verdictOf(store)).places).toEqual({});
+    await store.close();
+  }
+  expect(broken).toBeGreaterThan(0);
+  database.db.exec('DELETE FROM leases');
+  await database.removePlant('alice', 3n);
+  expect((await audit('verify')).code).toBe(1);
+  expect(await audit('rebuild')).toEqual({ code: 0, stdout: `{"checkpoint":${MANY}}\n`, stderr: '' });
+  expect(isBuilding()).toBe(false);
+  await database.close();
+  expect((await audit('verify')).code).toBe(0);
+});
+
+test('nothing is imported into a store that a service runs on', async () => {
+  await some();
+  const file = join(root, 'log.ndjson');
+  writeFileSync(file, (await audit('export')).stdout);
+  const { lockDataDirectory } = await import('../../src/log/sqlite/lock.ts');
+  const unlock = lockDataDirectory(data);
+  const { code, stderr } = await audit('import', file);
+  unlock();
+  expect(code).toBe(1);
+  expect(stderr).toContain('another service runs on the data directory');
+});

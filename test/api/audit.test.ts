@@ -1,0 +1,204 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { timestampFromMs, timestampMs } from '@bufbuild/protobuf/wkt';
+import { type CallOptions, createClient } from '@connectrpc/connect';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { AuditService, type ListPlantsAsOfResponse } from '../../gen/plantstore/v1/audit_service_pb.ts';
+import type { Event } from '../../gen/plantstore/v1/event_pb.ts';
+import { fromMessage } from '../../src/audit/event-protobuf.ts';
+import { verifySignedHead } from '../../src/audit/signed-head.ts';
+import { headAt } from '../../src/log/chain.ts';
+import type { LoggedEvent } from '../../src/log/event.ts';
+import { openSqlite } from '../../src/log/sqlite/store.ts';
+import { added, append, deleted, project } from '../support/events.ts';
+import { verifyLog } from '../support/fold.ts';
+import { callErrorOf, TRANSPORTS } from '../support/protocols.ts';
+import { type Service, startService } from '../support/service.ts';
+
+const KEYS = '/.well-known/plantstore-audit-keys';
+/** More than the service sends in one message, or reads at once. */
+const PLANTS = 1_200;
+
+const directory = mkdtempSync(join(tmpdir(), 'plantstore-audit-'));
+let events: LoggedEvent[];
+let service: Service;
+let auditor: CallOptions;
+
+const as = async (scope: string): Promise<CallOptions> => ({
+  headers: { authorization: `Bearer ${await service.token('auditor', scope)}` },
+});
+
+beforeAll(async () => {
+  const store = openSqlite(directory);
+  const plants = Array.from({ length: PLANTS }, (_, id) => added(id % 2 ? 'alice' : 'bob', BigInt(id), `Plant ${id}`));
+  events = await append(store, added('alice', 7n), deleted('alice', 7n), ...plants);
+  await project(store);
+  await store.close();
+  service = await startService({ DATA_DIR: directory });
+  auditor = await as('plants:audit');
+});
+
+afterAll(async () => {
+  await service.stop();
+  rmSync(directory, { recursive: true });
+});
+
+const plain = (event: LoggedEvent): LoggedEvent => ({ ...event, hash: new Uint8Array(event.hash) });
+
+async function readAll(messages: AsyncIterable<{ readonly events: readonly Event[] }>): Promise<LoggedEvent[]> {
+  const read: LoggedEvent[] = [];
+  for await (const { events: part } of messages) {
+    expect(part.length).toBeLessThanOrEqual(200);
+    read.push(...part.map((event) => plain(fromMessage(event))));
+  }
+  return read;
+}
+
+const failureOf = async (stream: AsyncIterable<unknown>) => {
+  try {
+    for await (const _ of stream);
+  } catch (thrown) {
+    const { code, reason, field } = callErrorOf(thrown);
+    return { code, reason, field };
+  }
+  return undefined;
+};
+
+describe.each(TRANSPORTS)('$name', ({ open }) => {
+  const connect = () => createClient(AuditService, open(service));
+
+  test('nobody gets in without plants:audit, whatever else the token is good for', async () => {
+    const audit = connect();
+    const options = await as('plants:read plants:write');
+    const refused = { code: 7, reason: 'INSUFFICIENT_SCOPE', field: undefined };
+    const streams = [
+      audit.readEvents({}, options),
+      audit.listPlantsAsOf({}, options),
+      audit.getHistory({}, options),
+      audit.verifyLog({}, options),
+    ];
+    for (const stream of streams) expect(await failureOf(stream)).toEqual(refused);
+    await expect(
+      audit.getHead({}, options).catch((thrown) => Promise.reject(callErrorOf(thrown))),
+    ).rejects.toMatchObject({ code: 7, reason: 'INSUFFICIENT_SCOPE' });
+    expect(await failureOf(audit.readEvents({}))).toMatchObject({ code: 16, reason: 'TOKEN_MISSING' });
+  });
+
+  test('the whole log comes with its hashes, and verifies', async () => {
+    const read = await readAll(connect().readEvents({}, auditor));
+    expect(read).toEqual(events.map(plain));
+    verifyLog(read);
+  });
+
+  test('a read starts after any position or at any time, and filters', async () => {
+    const audit = connect();
+    const read = (request: Parameters<typeof audit.readEvents>[0]) => readAll(audit.readEvents(request, auditor));
+    const start = (after: number) => ({ case: 'afterPosition' as const, value: BigInt(after) });
+    for (const after of [0, 1, 1_000, events.length])
+      expect(await read({ start: start(after) })).toEqual(events.slice(after).map(plain));
+    const time = events[900]!.time;
+    const fromTime = { case: 'fromTime' as const, value: timestampFromMs(time) };
+    expect(await read({ start: fromTime })).toEqual(events.filter((event) => event.time >= time).map(plain));
+    expect(await read({ owner: 'bob' })).toEqual(events.filter(({ event }) => event.owner === 'bob').map(plain));
+    expect(await read({ owner: 'alice', plantId: 7n })).toEqual([0, 1, 9].map((index) => plain(events[index]!)));
+    expect(await read({ owner: 'nobody' })).toEqual([]);
+  });
+
+  test('every position that a message names goes on exactly there', async () => {
+    const audit = connect();
+    for await (const { position } of audit.readEvents({ owner: 'alice' }, auditor)) {
+      const start = { case: 'afterPosition' as const, value: position };
+      const rest = await readAll(audit.readEvents({ owner: 'alice', start }, auditor));
+      const wanted = events.filter(({ event, position: at }) => event.owner === 'alice' && at > Number(position));
+      expect(rest).toEqual(wanted.map(plain));
+    }
+  });
+
+  test.each([-1n, 1_203n, 2n ** 63n - 1n])('a start that is no position of the log is refused: %s', async (value) => {
+    const start = { case: 'afterPosition' as const, value };
+    expect(await failureOf(connect().readEvents({ start, follow: true }, auditor))).toEqual({
+      code: 3,
+      reason: 'INVALID_FIELD',
+      field: 'after_position',
+    });
+  });
+
+  test('the head is that of the log, signed with a published key', async () => {
+    const { head, signedHead } = await connect().getHead({}, auditor);
+    expect(head).toMatchObject({ position: BigInt(events.length), hash: plain(events.at(-1)!).hash });
+    expect(timestampMs(head!.time!)).toBe(events.at(-1)!.time);
+    const response = await fetch(service.url + KEYS);
+    expect(response.headers.get('content-type')).toBe('application/jwk-set+json');
+    const signed = await verifySignedHead(signedHead, (await response.json()) as never);
+    expect({ ...signed, hash: new Uint8Array(signed.hash) }).toEqual(headAt(plain(events.at(-1)!)));
+  });
+
+  test('plants are listed as they were, of one owner and of all, with the position that they stand at', async () => {
+    const audit = connect();
+    const list = async (request: Parameters<typeof audit.listPlantsAsOf>[0]) => {
+      const messages: ListPlantsAsOfResponse[] = [];
+      for await (const message of audit.listPlantsAsOf(request, auditor)) messages.push(message);
+      const plants = messages.flatMap((message) => message.plants.map(({ owner, id }) => `${owner}/${id}`));
+      return { plants, positions: [...new Set(messages.map(({ position }) => position))] };
+    };
+    const at = (value: bigint) => ({ case: 'position' as const, value });
+    expect(await list({ asOf: at(1n) })).toEqual({ plants: ['alice/7'], positions: [1n] });
+    expect(await list({ asOf: at(2n) })).toEqual({ plants: [], positions: [2n] });
+    expect(await list({ asOf: at(6n), owner: 'bob' })).toEqual({ plants: ['bob/0', 'bob/2'], positions: [6n] });
+    const now = await list({});
+    expect(now.plants).toHaveLength(PLANTS);
+    expect(now.positions).toEqual([BigInt(events.length)]);
+    const first = { case: 'time' as const, value: timestampFromMs(events[0]!.time - 1) };
+    expect(await list({ asOf: first })).toEqual({ plants: [], positions: [0n] });
+    expect(await failureOf(audit.listPlantsAsOf({ asOf: at(9_999n) }, auditor))).toMatchObject({ field: 'position' });
+  });
+
+  test('the history of a plant is all that happened to it', async () => {
+    const audit = connect();
+    const history = await readAll(audit.getHistory({ owner: 'alice', plantId: 7n }, auditor));
+    expect(history).toEqual([0, 1, 9].map((index) => plain(events[index]!)));
+    expect(await readAll(audit.getHistory({ owner: 'bob', plantId: 7n }, auditor))).toEqual([]);
+  });
+
+  test('a verification tells how far it is, and last the verdict, with a head that was signed earlier', async () => {
+    const audit = connect();
+    const { signedHead } = await audit.getHead({}, auditor);
+    const steps: string[] = [];
+    for await (const { step } of audit.verifyLog({ signedHead }, auditor)) {
+      steps.push(step.case!);
+      if (step.case === 'progress') expect(step.value.end).toBe(BigInt(events.length));
+      if (step.case === 'verdict') {
+        expect(step.value).toMatchObject({ ok: true, checkpoint: BigInt(events.length) });
+        const answers = step.value.answers.map(({ question, failure }) => [question, failure]);
+        expect(answers).toEqual(['positions', 'chain', 'read_model', 'signed_head'].map((name) => [name, undefined]));
+      }
+    }
+    expect(steps[0]).toBe('progress');
+    expect(steps.filter((step) => step === 'verdict')).toHaveLength(1);
+    expect(steps.at(-1)).toBe('verdict');
+    expect(await failureOf(audit.verifyLog({ signedHead: 'forged' }, auditor))).toEqual({
+      code: 3,
+      reason: 'INVALID_FIELD',
+      field: 'signed_head',
+    });
+  });
+});
+
+test('calls that go through the whole log are bounded: those too many are told when to come back, and room is made again', async () => {
+  const audit = createClient(AuditService, TRANSPORTS.at(-1)!.open(service));
+  const outcomes = await Promise.all(Array.from({ length: 12 }, () => failureOf(audit.listPlantsAsOf({}, auditor))));
+  const refused = outcomes.filter((failure) => failure !== undefined);
+  expect(refused.length).toBeGreaterThan(0);
+  expect(refused.length).toBeLessThanOrEqual(10);
+  for (const failure of refused) expect(failure).toMatchObject({ code: 14, reason: 'OVERLOADED' });
+  expect(await failureOf(audit.listPlantsAsOf({}, auditor))).toBeUndefined();
+});
+
+test('the keys are public; every other method on them is refused', async () => {
+  const keys = await (await fetch(service.url + KEYS)).json();
+  expect(keys).toEqual({ keys: [expect.objectContaining({ kty: 'OKP', crv: 'Ed25519', kid: expect.any(String) })] });
+  const response = await fetch(service.url + KEYS, { method: 'POST' });
+  expect([response.status, response.headers.get('allow')]).toEqual([405, 'GET, HEAD']);
+  await response.body?.cancel();
+});

@@ -1,0 +1,73 @@
+import { describe, expect, test } from 'vitest';
+import type { Failure } from '../../src/audit/check.ts';
+import { type Verdict, type VerifyOptions, verifyLog } from '../../src/audit/verify.ts';
+import { headAt } from '../../src/log/chain.ts';
+import type { LoggedEvent } from '../../src/log/event.ts';
+import type { Store } from '../../src/log/store.ts';
+import { added, append, deleted, project } from '../support/events.ts';
+import { type Database, type Places, SIGNED, TAMPERINGS } from '../support/tampering.ts';
+import type { OpenedStore } from './open-store.ts';
+
+/** An empty store, and its database to tamper with. */
+export type OpenDatabase = () => Promise<OpenedStore & { database(): Promise<Database> }>;
+
+/** The log that TAMPERINGS know. */
+export const fillForTampering = async (store: Store): Promise<LoggedEvent[]> => {
+  const events = await append(
+    store,
+    added('alice', 7n, 'Moss'),
+    deleted('alice', 7n),
+    added('alice', 1n, 'Fern', 'indoor'),
+    added('alice', 2n, 'Palm'),
+    added('bob', 1n, 'Oak'),
+    added('bob', 2n, 'Elm', ''),
+    added('carol', -5n, '🌱'),
+    deleted('bob', 2n),
+    added('bob', 2n, 'Elm again'),
+    deleted('carol', -5n),
+    added('zoe', 8n, 'Ivy'),
+    added('zoe', 9n, 'Yew'),
+  );
+  await project(store);
+  return events;
+};
+
+const placeOf = ({ position, plant }: Failure): number | string => position ?? `${plant!.owner}/${plant!.id}`;
+
+/** The verdict, and where each question that is answered with no first fails. */
+export async function verdictOf(store: Store, options?: VerifyOptions): Promise<{ verdict: Verdict; places: Places }> {
+  let verdict: Verdict | undefined;
+  for await (const step of verifyLog(store, options)) if ('answers' in step) verdict = step;
+  const failed = verdict!.answers.flatMap(({ question, failure }) => (failure ? [[question, placeOf(failure)]] : []));
+  return { verdict: verdict!, places: Object.fromEntries(failed) };
+}
+
+/** What the verification of every store has to find. */
+export function tamperingContract(name: string, open: OpenDatabase): void {
+  describe(`tampering on ${name}`, () => {
+    test('what nobody touched is found to be whole, up to any head signed earlier', async () => {
+      const opened = await open();
+      const events = await fillForTampering(opened.store);
+      for (const event of events) {
+        const { verdict, places } = await verdictOf(opened.store, { signedHead: headAt(event) });
+        expect({ ok: verdict.ok, places }).toEqual({ ok: true, places: {} });
+        expect(verdict.head).toEqual(headAt(events.at(-1)!));
+        expect(verdict.checkpoint).toBe(12);
+      }
+      await opened.cleanup();
+    });
+
+    test.each(TAMPERINGS)('$name: found, with the place', async ({ tamper, found }) => {
+      const opened = await open();
+      const events = await fillForTampering(opened.store);
+      const database = await opened.database();
+      await tamper(database, events);
+      await database.close();
+      const signedHead = headAt(events[SIGNED - 1]!);
+      const { verdict, places } = await verdictOf(opened.store, { signedHead });
+      expect(verdict.ok).toBe(false);
+      expect(places).toEqual(found);
+      await opened.cleanup();
+    });
+  });
+}

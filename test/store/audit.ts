@@ -1,0 +1,312 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { plantsAsOf, positionAt } from '../../src/audit/as-of.ts';
+import { FORMATS } from '../../src/audit/formats.ts';
+import { importLog } from '../../src/audit/import.ts';
+import { rebuildReadModel } from '../../src/audit/rebuild.ts';
+import type { Command } from '../../src/domain/decider.ts';
+import { headAt } from '../../src/log/chain.ts';
+import { EMPTY_HEAD, type LoggedEvent } from '../../src/log/event.ts';
+import { openLog } from '../../src/log/log.ts';
+import type { OwnedRow, Store } from '../../src/log/store.ts';
+import { commandArbitrary, textArbitrary } from '../support/arbitraries.ts';
+import { added, append, deleted, project } from '../support/events.ts';
+import { withoutProjector } from '../support/faulty-store.ts';
+import { fold, readLog } from '../support/fold.ts';
+import { count } from '../support/soak.ts';
+import { type OpenDatabase, verdictOf } from './audit-tampering.ts';
+import { withStore } from './open-store.ts';
+
+const quiet = { onFault: () => {} };
+
+/** Submits commands at once; the refused ones are refused. */
+async function submitAll(store: Store, commands: readonly Command[]): Promise<void> {
+  const log = await openLog(withoutProjector(store), quiet);
+  await Promise.allSettled(commands.map((command) => log.submit(command)));
+}
+
+const bytesOf = (left: Buffer, right: Buffer): number => Buffer.compare(left, right);
+
+/** The fold of events as rows, in the order in which lists of all owners have them. */
+const rowsOf = (events: readonly LoggedEvent[]): OwnedRow[] =>
+  [...fold(events)]
+    .sort(([a], [b]) => bytesOf(Buffer.from(a), Buffer.from(b)))
+    .flatMap(([owner, rows]) => rows.map((row) => ({ owner, ...row })));
+
+async function drain<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
+  const all: Item[] = [];
+  for await (const item of items) all.push(item);
+  return all;
+}
+
+async function* exported(store: Store, format: keyof typeof FORMATS): AsyncGenerator<Buffer> {
+  for await (const events of store.read(0)) yield Buffer.from(FORMATS[format].encode(events));
+}
+
+const exportOf = async (store: Store, format: keyof typeof FORMATS): Promise<Buffer> =>
+  Buffer.concat(await drain(exported(store, format)));
+
+/** Twelve hundred events of a few owners, a third of them deletions. */
+async function fillSome(store: Store): Promise<LoggedEvent[]> {
+  const events: LoggedEvent[] = [];
+  for (let id = 0n; id < 400n; id += 100n) {
+    const ids = Array.from({ length: 100 }, (_, index) => id + BigInt(index));
+    events.push(
+      ...(await append(
+        store,
+        ...ids.flatMap((each) => [added('alice', each), added('bob', each), deleted('bob', each)]),
+      )),
+    );
+  }
+  return events;
+}
+
+/** What the audit of every store has to keep. */
+export function auditContract(name: string, open: OpenDatabase): void {
+  const on = withStore(open);
+
+  describe(`audit on ${name}`, () => {
+    test('whatever was done, and however far the read model is, the log is found to be whole', async () => {
+      const runs = fc.array(
+        fc.record({ commands: fc.array(commandArbitrary, { maxLength: 20 }), project: fc.nat({ max: 12 }) }),
+        { maxLength: 4 },
+      );
+      await fc.assert(
+        fc.asyncProperty(runs, async (run) => {
+          const opened = await open();
+          const other = await opened.second();
+          for (const { commands, project: steps } of run) {
+            await submitAll(other, commands);
+            await project(opened.store, steps);
+          }
+          const { verdict, places } = await verdictOf(opened.store);
+          expect({ ok: verdict.ok, places }).toEqual({ ok: true, places: {} });
+          expect(verdict.checkpoint).toBe(await opened.store.checkpoint());
+          await opened.cleanup();
+        }),
+        { numRuns: count(10, 200) },
+      );
+    });
+
+    test('any one event changed in any way is found at its position, or its successor is', async () => {
+      const change = fc.record({
+        position: fc.integer({ min: 1, max: 9 }),
+        field: fc.constantFrom('owner', 'actor', 'name', 'tag', 'eventId' as const),
+        text: textArbitrary,
+      });
+      await fc.assert(
+        fc.asyncProperty(change, async ({ position, field, text }) => {
+          const opened = await open();
+          const events = await append(
+            opened.store,
+            ...Array.from({ length: 9 }, (_, id) => added('alice', BigInt(id), 'Fern', 'indoor')),
+          );
+          await project(opened.store);
+          const logged = events[position - 1]!;
+          const changed =
+            field === 'eventId'
+              ? { ...logged, eventId: text }
+              : { ...logged, event: { ...logged.event, [field]: text } };
+          fc.pre(JSON.stringify(changed, stringify) !== JSON.stringify(logged, stringify));
+          const database = await opened.database();
+          await database.putEvent(changed);
+          await database.close();
+          expect((await verdictOf(opened.store)).places.chain).toBe(position);
+          await opened.cleanup();
+        }),
+        { numRuns: count(15, 300) },
+      );
+    });
+
+    test(
+      'while commands and the projector go on, every verification is a yes, up to a head that only grows',
+      on(async ({ store, second }) => {
+        const log = await openLog(await second(), quiet);
+        let running = true;
+        const commands = async (owner: string) => {
+          for (let id = 0n; running; id++) {
+            await log.submit({ type: 'AddPlant', owner, actor: owner, plant: { id, name: 'Fern', tag: undefined } });
+            if (id % 3n === 2n) await log.submit({ type: 'DeletePlant', owner, actor: owner, id: id - 1n });
+          }
+        };
+        const writers = ['alice', 'bob', 'carol'].map(commands);
+        let head = -1;
+        for (let round = 0; round < count(8, 100); round++) {
+          const { verdict, places } = await verdictOf(store);
+          expect(places).toEqual({});
+          expect(verdict.head.position).toBeGreaterThanOrEqual(head);
+          head = verdict.head.position;
+        }
+        running = false;
+        await Promise.all(writers);
+        await log.close();
+        expect(head).toBeGreaterThan(0);
+      }),
+    );
+
+    test(
+      'plants as of any position are the fold of the log up to there, of one owner and of all',
+      on(async ({ store }) => {
+        const events = await fillSome(store);
+        for (const position of [0, 1, 2, 3, 599, 600, 601, events.length]) {
+          const expected = rowsOf(events.slice(0, position));
+          const all = await plantsAsOf(store, { position }, undefined);
+          expect(all.position).toBe(position);
+          expect((await drain(all.plants)).flat()).toEqual(expected);
+          const bobs = await plantsAsOf(store, { position }, 'bob');
+          expect((await drain(bobs.plants)).flat()).toEqual(expected.filter(({ owner }) => owner === 'bob'));
+        }
+        const now = await plantsAsOf(store, undefined, undefined);
+        expect(now.position).toBe(events.length);
+        await expect(plantsAsOf(store, { position: events.length + 1 }, undefined)).rejects.toMatchObject({
+          reason: 'INVALID_FIELD',
+        });
+      }),
+    );
+
+    test(
+      'a time stands for the last event of that millisecond or earlier, however many have it',
+      on(async ({ store }) => {
+        const [first] = await append(store, added('a', 0n));
+        const times = [0, 5, 5, 5, 9, 10, 10].map((offset) => first!.time + offset);
+        const events = times.map((time, index) => ({ ...first!, position: index + 2, time, eventId: `${index}` }));
+        expect(await store.append(1, events)).toBe(events.length);
+        const position = (offset: number) => positionAt(store, first!.time + offset);
+        const offsets = [-1, 0, 1, 4, 5, 6, 8, 9, 9.5, 10, 11];
+        expect(await Promise.all(offsets.map(position))).toEqual([0, 2, 2, 2, 5, 5, 5, 6, 6, 8, 8]);
+      }),
+    );
+
+    test('an export brought into another store is exported the same, to the byte, in every format', async () => {
+      const [from, to] = [await open(), await open()];
+      const commands = fc.sample(commandArbitrary, 300);
+      await submitAll(await from.second(), commands);
+      for (const format of ['ndjson', 'protobuf'] as const) {
+        const target = await open();
+        await drain(importLog(target.store, FORMATS[format].decode(exported(from.store, format))));
+        for (const again of ['ndjson', 'protobuf'] as const)
+          expect(await exportOf(target.store, again)).toEqual(await exportOf(from.store, again));
+        expect(await target.store.head()).toEqual(await from.store.head());
+        const { verdict } = await verdictOf(target.store);
+        expect(verdict).toMatchObject({ ok: true, checkpoint: verdict.head.position });
+        await target.cleanup();
+      }
+      await from.cleanup();
+      await to.cleanup();
+    });
+
+    test('an import that ended early goes on where it was, whatever it had done', async () => {
+      const from = await open();
+      const events = await fillSome(from.store);
+      for (const reached of [1, 2, 500, 1_199, 1_200]) {
+        const to = await open();
+        await to.store.append(0, events.slice(0, reached));
+        await project(to.store, Math.floor(reached / 2));
+        await drain(importLog(to.store, from.store.read(0)));
+        expect(await exportOf(to.store, 'ndjson')).toEqual(await exportOf(from.store, 'ndjson'));
+        expect(await to.store.checkpoint()).toBe(events.length);
+        await to.cleanup();
+      }
+      await from.cleanup();
+    });
+
+    test(
+      'an import is refused, with nothing written, where the log is broken or the store holds another one',
+      on(async ({ store, second }) => {
+        const from = await open();
+        const events = await fillSome(from.store);
+        const imported = (batch: readonly LoggedEvent[]) =>
+          drain(
+            importLog(
+              store,
+              (async function* () {
+                yield batch;
+              })(),
+            ),
+          );
+        await expect(imported(events.slice(1))).rejects.toThrow('broken at position 1');
+        await expect(imported(events.with(7, { ...events[7]!, eventId: 'x' }))).rejects.toThrow('broken at position 8');
+        expect(await readLog(store)).toEqual([]);
+        await append(await second(), added('alice', 0n));
+        await expect(imported(events)).rejects.toThrow('another log');
+        await expect(imported([])).rejects.toThrow('more than the 0 to import');
+        expect(await readLog(store)).toHaveLength(1);
+        await from.cleanup();
+      }),
+    );
+
+    test('a read model that was damaged in every way is rebuilt, while commands go on and lists stay right', async () => {
+      const opened = await open();
+      const events = await fillSome(opened.store);
+      await project(opened.store);
+      const database = await opened.database();
+      await database.removePlant('alice', 3n);
+      await database.putPlant({ owner: 'alice', id: 5n, name: 'Weed', tag: undefined });
+      await database.putPlant({ owner: 'mallory', id: 1n, name: 'Weed', tag: undefined });
+      await database.close();
+      const log = await openLog(await opened.second(), quiet);
+      let running = true;
+      const commands = (async () => {
+        for (let id = 0n; running; id++)
+          await log.submit({
+            type: 'AddPlant',
+            owner: 'carol',
+            actor: 'c',
+            plant: { id, name: 'Fern', tag: undefined },
+          });
+      })();
+      const progress = await drain(rebuildReadModel(opened.store));
+      running = false;
+      await commands;
+      await log.close();
+      expect(progress.at(-1)!.position).toBeGreaterThanOrEqual(events.length);
+      expect((await verdictOf(opened.store)).places).toEqual({});
+      const snapshot = await opened.store.snapshot();
+      const rows = (await drain(snapshot.all())).flat();
+      await snapshot.close();
+      expect(rows).toEqual(rowsOf((await readLog(opened.store)).slice(0, snapshot.position)));
+      await opened.cleanup();
+    });
+
+    test(
+      'a rebuild that is given up leaves the read model as it is; one at a time may run',
+      on(async ({ store, second }) => {
+        await fillSome(store);
+        await project(store);
+        const rebuild = rebuildReadModel(store);
+        await rebuild.next();
+        await expect(drain(rebuildReadModel(await second()))).rejects.toThrow('another rebuild is running');
+        await rebuild.return(undefined);
+        expect((await verdictOf(store)).places).toEqual({});
+      }),
+    );
+
+    test('a rebuild is refused where the log is broken, and where the read model has seen events that it lost', async () => {
+      const opened = await open();
+      const events = await fillSome(opened.store);
+      await project(opened.store);
+      const database = await opened.database();
+      await database.removeEvent(events.length);
+      await expect(drain(rebuildReadModel(opened.store))).rejects.toThrow(`beyond position ${events.length - 1}`);
+      await database.putEvent(events.at(-1)!);
+      await database.putEvent({ ...events[6]!, eventId: 'x' });
+      await expect(drain(rebuildReadModel(await opened.second()))).rejects.toThrow('broken at position 7');
+      await database.close();
+      await opened.cleanup();
+    });
+
+    test(
+      'an empty log is whole, lists nothing, and is exported as nothing',
+      on(async ({ store }) => {
+        const { verdict } = await verdictOf(store, { signedHead: EMPTY_HEAD });
+        expect(verdict).toMatchObject({ ok: true, head: EMPTY_HEAD, checkpoint: 0 });
+        expect(await drain((await plantsAsOf(store, { time: Date.now() }, undefined)).plants)).toEqual([]);
+        expect((await exportOf(store, 'ndjson')).length).toBe(0);
+        await drain(rebuildReadModel(store));
+        expect(headAt((await append(store, added('a', 1n)))[0]!).position).toBe(1);
+      }),
+    );
+  });
+}
+
+const stringify = (_key: string, value: unknown): unknown => (typeof value === 'bigint' ? `${value}n` : value);

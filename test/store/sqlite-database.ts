@@ -1,0 +1,22 @@
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { EVENT_COLUMNS, valuesOf } from '../../src/log/sqlite/rows.ts';
+import { DATABASE_FILE } from '../../src/log/sqlite/store.ts';
+import type { Database } from '../support/tampering.ts';
+
+/** The SQLite database in a directory, to be tampered with: the triggers that keep events as they are, are gone. */
+export function openSqliteDatabase(directory: string): Database & { readonly db: DatabaseSync } {
+  const db = new DatabaseSync(join(directory, DATABASE_FILE));
+  db.exec('DROP TRIGGER events_are_not_changed; DROP TRIGGER events_are_not_deleted');
+  const putEvent = db.prepare(`INSERT OR REPLACE INTO events (${EVENT_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`);
+  return {
+    db,
+    putEvent: async (event) => void putEvent.run(...valuesOf(event)),
+    removeEvent: async (position) => void db.prepare('DELETE FROM events WHERE position = ?').run(position),
+    putPlant: async ({ owner, id, name, tag }) =>
+      void db.prepare('INSERT OR REPLACE INTO plants VALUES (?, ?, ?, ?)').run(owner, id, name, tag ?? null),
+    removePlant: async (owner, id) => void db.prepare('DELETE FROM plants WHERE owner = ? AND id = ?').run(owner, id),
+    setCheckpoint: async (position) => void db.prepare('UPDATE checkpoints SET position = ?').run(position),
+    close: async () => db.close(),
+  };
+}

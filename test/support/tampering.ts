@@ -1,0 +1,227 @@
+import type { PlantEvent } from '../../src/domain/events.ts';
+import type { Plant } from '../../src/domain/plant.ts';
+import { headAt, seal } from '../../src/log/chain.ts';
+import { EMPTY_HEAD, type LoggedEvent } from '../../src/log/event.ts';
+import type { OwnedRow } from '../../src/log/store.ts';
+import { fold } from './fold.ts';
+
+/** A store's database as somebody has it who may write to it, past the store. */
+export interface Database {
+  /** Puts an event where its position says, in the place of what is there. */
+  putEvent(event: LoggedEvent): Promise<void>;
+  removeEvent(position: number): Promise<void>;
+  /** Puts a row of the read model in the place of what is there. */
+  putPlant(row: OwnedRow): Promise<void>;
+  removePlant(owner: string, id: bigint): Promise<void>;
+  setCheckpoint(position: number): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Where the answers to the questions are no: the position, or the plant. */
+export type Places = Readonly<Record<string, number | string>>;
+
+/** One way to tamper with a log, and what gives it away. */
+export interface Tampering {
+  readonly name: string;
+  readonly tamper: (database: Database, events: readonly LoggedEvent[]) => Promise<void>;
+  readonly found: Places;
+}
+
+type Change = (event: PlantEvent & { name?: string; tag?: string | undefined }) => Partial<PlantEvent & Plant>;
+
+/** Changes one event and leaves its hash as it was. */
+const changed = (
+  name: string,
+  position: number,
+  change: Partial<LoggedEvent> | Change,
+  also: Places = {},
+): Tampering => ({
+  name,
+  tamper: (database, events) => {
+    const logged = events[position - 1]!;
+    const event = typeof change === 'function' ? { ...logged.event, ...change(logged.event) } : logged.event;
+    return database.putEvent({ ...logged, event: event as PlantEvent, ...(typeof change === 'object' ? change : {}) });
+  },
+  found: { chain: position, ...also },
+});
+
+/** Events from a position on, given other content, positions and hashes, as if they had been written so. */
+function rewritten(events: readonly LoggedEvent[], from: number, rest: readonly PlantEvent[]): LoggedEvent[] {
+  let head = from === 1 ? EMPTY_HEAD : headAt(events[from - 2]!);
+  return rest.map((event, index) => {
+    const sealed = seal(head, event, events[from - 1 + index]?.eventId ?? 'another', head.time);
+    head = headAt(sealed);
+    return sealed;
+  });
+}
+
+async function putAll(database: Database, events: readonly LoggedEvent[]): Promise<void> {
+  for (const event of events) await database.putEvent(event);
+}
+
+/** Makes the read model, too, what the events say. */
+async function refold(
+  database: Database,
+  before: readonly LoggedEvent[],
+  after: readonly LoggedEvent[],
+): Promise<void> {
+  for (const { event } of before) await database.removePlant(event.owner, event.plantId);
+  for (const [owner, rows] of fold(after)) for (const row of rows) await database.putPlant({ owner, ...row });
+  await database.setCheckpoint(after.length);
+}
+
+/** The position of the log that a signed head was taken at, in the tests. */
+export const SIGNED = 9;
+
+/**
+ * Ways to tamper with the log of `fillForTampering`: 12 events, the read model at their end, a head signed at SIGNED. Each has
+ * to be found at these places and at no others.
+ */
+export const TAMPERINGS: readonly Tampering[] = [
+  changed('a name changed', 3, () => ({ name: 'Weed' }), { read_model: 'alice/1' }),
+  changed('a tag taken away', 3, () => ({ tag: undefined }), { read_model: 'alice/1' }),
+  changed('a tag emptied', 3, () => ({ tag: '' }), { read_model: 'alice/1' }),
+  changed('the owner changed', 3, () => ({ owner: 'mallory' }), { read_model: 'alice/1' }),
+  changed('the actor changed', 3, () => ({ actor: 'mallory' })),
+  changed('the plant’s id changed', 3, () => ({ plantId: 77n }), { read_model: 'alice/1' }),
+  changed('time changed', 3, { time: 1 }),
+  changed('the last one’s time changed', 12, { time: Date.UTC(2999) }),
+  changed('the event’s id changed', 3, { eventId: '00000000-0000-4000-8000-000000000000' }),
+  changed('a hash changed', 3, { hash: new Uint8Array(32) }),
+  changed('a hash cut short', 3, { hash: new Uint8Array(5) }),
+  {
+    name: 'an addition turned into a deletion',
+    tamper: (database, events) => {
+      const { owner, actor, plantId } = events[2]!.event;
+      return database.putEvent({ ...events[2]!, event: { type: 'PlantDeleted', owner, actor, plantId } });
+    },
+    found: { chain: 3, read_model: 'alice/1' },
+  },
+  ...[1, 6, 12].map(
+    (position): Tampering => ({
+      name: `the event at ${position} of 12 deleted`,
+      tamper: (database) => database.removeEvent(position),
+      found: position === 12 ? { positions: 12, read_model: 'zoe/9' } : { positions: position, chain: position },
+    }),
+  ),
+  {
+    name: 'all events deleted',
+    tamper: async (database, events) => {
+      for (const { position } of events) await database.removeEvent(position);
+    },
+    found: { positions: 1, read_model: 'alice/1', signed_head: SIGNED },
+  },
+  {
+    name: 'two swapped',
+    tamper: async (database, events) => {
+      await database.putEvent({ ...events[3]!, position: 8 });
+      await database.putEvent({ ...events[7]!, position: 4 });
+    },
+    found: { chain: 4 },
+  },
+  {
+    name: 'one invented at the end',
+    tamper: (database, events) =>
+      database.putEvent({
+        ...events[11]!,
+        position: 13,
+        eventId: 'another',
+        event: { ...events[11]!.event, plantId: 99n },
+      }),
+    found: { chain: 13 },
+  },
+  {
+    name: 'one invented far behind the end',
+    tamper: (database, events) => database.putEvent({ ...events[11]!, position: 20 }),
+    found: { positions: 13, chain: 13 },
+  },
+  {
+    name: 'one invented before the first',
+    tamper: (database, events) => database.putEvent({ ...events[0]!, position: 0 }),
+    found: { positions: 0, chain: 1 },
+  },
+  {
+    name: 'one inserted in the middle, the others moved up, no hash changed',
+    tamper: async (database, events) => {
+      for (const event of events.slice(5).reverse())
+        await database.putEvent({ ...event, position: event.position + 1 });
+    },
+    found: { chain: 7, read_model: 'zoe/9', signed_head: SIGNED },
+  },
+  {
+    name: 'rewritten from one event on, every hash recomputed, the read model too: only a signed head tells',
+    tamper: async (database, events) => {
+      const rest = events.slice(5).map(({ event }) => ({ ...event, actor: 'nobody' }));
+      await putAll(database, rewritten(events, 6, rest));
+    },
+    found: { signed_head: SIGNED },
+  },
+  {
+    name: 'an event taken out, the rest rewritten, the read model too: only a signed head tells',
+    tamper: async (database, events) => {
+      const rest = events.slice(5).map(({ event }) => event);
+      const log = [...events.slice(0, 4), ...rewritten(events, 5, rest)];
+      await putAll(database, log.slice(4));
+      await database.removeEvent(12);
+      await refold(database, events, log);
+    },
+    found: { signed_head: SIGNED },
+  },
+  {
+    name: 'cut short, the read model too: only a signed head tells',
+    tamper: async (database, events) => {
+      const log = events.slice(0, 8);
+      for (const { position } of events.slice(8)) await database.removeEvent(position);
+      await refold(database, events, log);
+    },
+    found: { signed_head: SIGNED },
+  },
+  {
+    name: 'a row of the read model changed',
+    tamper: (database) => database.putPlant({ owner: 'bob', id: 1n, name: 'Weed', tag: undefined }),
+    found: { read_model: 'bob/1' },
+  },
+  {
+    name: 'a tag of the read model emptied',
+    tamper: (database) => database.putPlant({ owner: 'bob', id: 1n, name: 'Oak', tag: '' }),
+    found: { read_model: 'bob/1' },
+  },
+  {
+    name: 'the first row of the read model removed',
+    tamper: (database) => database.removePlant('alice', 1n),
+    found: { read_model: 'alice/1' },
+  },
+  {
+    name: 'the last row of the read model removed',
+    tamper: (database) => database.removePlant('zoe', 9n),
+    found: { read_model: 'zoe/9' },
+  },
+  {
+    name: 'a row added to the read model',
+    tamper: (database) => database.putPlant({ owner: 'alice', id: 99n, name: 'Weed', tag: undefined }),
+    found: { read_model: 'alice/99' },
+  },
+  {
+    name: 'a last row added to the read model',
+    tamper: (database) => database.putPlant({ owner: 'zz', id: 1n, name: 'Weed', tag: undefined }),
+    found: { read_model: 'zz/1' },
+  },
+  {
+    name: 'a row of the read model given to another owner',
+    tamper: async (database) => {
+      await database.removePlant('bob', 1n);
+      await database.putPlant({ owner: 'carol', id: 1n, name: 'Oak', tag: undefined });
+    },
+    found: { read_model: 'bob/1' },
+  },
+  {
+    name: 'the checkpoint moved back',
+    tamper: (database) => database.setCheckpoint(11),
+    found: { read_model: 'zoe/9' },
+  },
+  {
+    name: 'the checkpoint moved beyond the log',
+    tamper: (database) => database.setCheckpoint(13),
+    found: { positions: 13 },
+  },
+];

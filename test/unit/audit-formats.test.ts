@@ -1,0 +1,123 @@
+import { create } from '@bufbuild/protobuf';
+import { sizeDelimitedEncode } from '@bufbuild/protobuf/wire';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { EventSchema } from '../../gen/plantstore/v1/event_pb.ts';
+import { FORMATS } from '../../src/audit/formats.ts';
+import { eventMessage } from '../../src/audit/messages.ts';
+import { parseEvent } from '../../src/audit/parse-event.ts';
+import type { LoggedEvent } from '../../src/log/event.ts';
+import { eventArbitrary } from '../support/arbitraries.ts';
+
+const loggedArbitrary: fc.Arbitrary<LoggedEvent> = fc.record({
+  position: fc.oneof(fc.integer({ min: 1, max: 300 }), fc.maxSafeNat()),
+  eventId: fc.uuid(),
+  time: fc.integer({ min: 0, max: 8.64e15 }),
+  event: eventArbitrary,
+  hash: fc.uint8Array({ minLength: 32, maxLength: 32 }),
+});
+
+/** The bytes in chunks, cut at places that have nothing to do with events. */
+async function* cut(bytes: Uint8Array, sizes: readonly number[]): AsyncGenerator<Uint8Array> {
+  let from = 0;
+  for (let index = 0; from < bytes.length; index++) {
+    const size = sizes[index % sizes.length]!;
+    yield bytes.subarray(from, from + size);
+    from += size;
+  }
+}
+
+async function decoded(format: keyof typeof FORMATS, bytes: Uint8Array, sizes = [7]): Promise<LoggedEvent[]> {
+  const events: LoggedEvent[] = [];
+  for await (const batch of FORMATS[format].decode(cut(bytes, sizes))) events.push(...batch);
+  return events.map((event) => ({ ...event, hash: new Uint8Array(event.hash) }));
+}
+
+const names = Object.keys(FORMATS) as (keyof typeof FORMATS)[];
+
+describe.each(names)('%s', (format) => {
+  test('any events come back exactly, wherever the bytes are cut', async () => {
+    const sizes = fc.array(fc.integer({ min: 1, max: 100 }), { minLength: 1, maxLength: 10 });
+    await fc.assert(
+      fc.asyncProperty(fc.array(loggedArbitrary, { maxLength: 8 }), sizes, async (events, cuts) => {
+        const bytes = Buffer.from(FORMATS[format].encode(events));
+        expect(await decoded(format, bytes, cuts)).toEqual(events);
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  test('an export that was cut off is not taken for a whole one', async () => {
+    const events = fc.sample(loggedArbitrary, 3);
+    const bytes = Buffer.from(FORMATS[format].encode(events));
+    const whole = [0, 1, 2, 3].map((end) => Buffer.from(FORMATS[format].encode(events.slice(0, end))).length);
+    for (let end = 0; end < bytes.length; end++)
+      if (!whole.includes(end))
+        await expect(decoded(format, bytes.subarray(0, end), [1_000])).rejects.toThrow('the export ends in the middle');
+  });
+});
+
+test('protobuf is what the generated message type writes, each with its length before it', () => {
+  fc.assert(
+    fc.property(fc.array(loggedArbitrary, { maxLength: 5 }), (events) => {
+      const written = Buffer.concat(events.map((event) => sizeDelimitedEncode(EventSchema, eventMessage(event))));
+      expect(Buffer.from(FORMATS.protobuf.encode(events)).equals(written)).toBe(true);
+    }),
+    { numRuns: 500 },
+  );
+});
+
+test.each([
+  ['no protobuf at all', Buffer.from('\u0003abc')],
+  ['a message without time and data', sizeDelimitedEncode(EventSchema, create(EventSchema, { position: 1n }))],
+  ['a length beyond every event', Buffer.from([0xff, 0xff, 0xff, 0xff, 0x0f, 0])],
+  ['a length that does not end', Buffer.alloc(20, 0xff)],
+])('%s is refused, with its place', async (_, bytes) => {
+  const first = FORMATS.protobuf.encode(fc.sample(loggedArbitrary, 1));
+  await expect(decoded('protobuf', Buffer.concat([first, bytes]))).rejects.toThrow('event 2 of the export is no');
+});
+
+const LINE =
+  '{"position":1,"eventId":"e","time":"2026-01-02T03:04:05.678Z","type":"PlantAdded","owner":"a","actor":"b","plantId":-9007199254740993,"name":"Fern","tag":"","hash":"00ff"}';
+
+test('a line is read exactly', () => {
+  expect(parseEvent(LINE)).toEqual({
+    position: 1,
+    eventId: 'e',
+    time: Date.UTC(2026, 0, 2, 3, 4, 5, 678),
+    event: { type: 'PlantAdded', owner: 'a', actor: 'b', plantId: -9007199254740993n, name: 'Fern', tag: '' },
+    hash: Buffer.from([0, 255]),
+  });
+});
+
+test.each([
+  ['a space', (line: string) => line.replace(',', ', ')],
+  ['another order of members', (line: string) => line.replace(/("owner":"a"),("actor":"b")/, '$2,$1')],
+  ['one more member', (line: string) => line.replace('"hash"', '"more":1,"hash"')],
+  ['a missing member', (line: string) => line.replace('"actor":"b",', '')],
+  ['another time zone', (line: string) => line.replace('Z"', '+00:00"')],
+  ['a time that is none', (line: string) => line.replace('2026', 'when')],
+  ['an id in quotes', (line: string) => line.replace('-9007199254740993', '"7"')],
+  ['an id with a fraction', (line: string) => line.replace('-9007199254740993', '7.5')],
+  ['an id beyond int64', (line: string) => line.replace('-9007199254740993', '9223372036854775808')],
+  ['a position as text', (line: string) => line.replace('"position":1', '"position":"1"')],
+  ['a type that is none', (line: string) => line.replace('PlantAdded', 'PlantEaten')],
+  ['a hash in capitals', (line: string) => line.replace('00ff', '00FF')],
+  ['a hash of half a byte', (line: string) => line.replace('00ff', '00f')],
+  ['a tag that is null', (line: string) => line.replace('"tag":""', '"tag":null')],
+  ['a name twice', (line: string) => line.replace('"name":"Fern"', '"name":"Oak","name":"Fern"')],
+  ['no JSON', (line: string) => line.slice(1)],
+  ['null', () => 'null'],
+  ['nothing', () => ''],
+])('what an export does not write is refused, with its line: %s', async (_, change) => {
+  expect(change(LINE)).not.toBe(LINE);
+  await expect(decoded('ndjson', Buffer.from(`${LINE}\n${change(LINE)}\n`))).rejects.toThrow(
+    'line 2 of the export is no event',
+  );
+});
+
+test('bytes that are no UTF-8 are refused', async () => {
+  const bytes = Buffer.from(`${LINE}\n`);
+  bytes[bytes.indexOf('Fern')] = 0xff;
+  await expect(decoded('ndjson', bytes)).rejects.toThrow();
+});
