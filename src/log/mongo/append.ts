@@ -1,0 +1,49 @@
+import type { Db, Document } from 'mongodb';
+import type { LoggedEvent } from '../event.ts';
+import type { CausalClock } from './causal-clock.ts';
+import { BSON, COMMAND_LIMIT } from './client.ts';
+import { toEventDocument } from './documents.ts';
+import { CODE } from './errors.ts';
+import { slices } from './slices.ts';
+
+/** Events in one insert. A command may have 16 MiB: an event has at most two texts of 4 KiB and two names out of a token. */
+const INSERT_LIMIT = 256;
+
+const WRITE_CONCERN = { w: 'majority', j: true, wtimeout: COMMAND_LIMIT };
+
+/** An answer of the insert command, as far as it counts here. */
+interface Inserted extends Document {
+  readonly n: number;
+  readonly writeErrors?: readonly { readonly code: number }[];
+  readonly writeConcernError?: { readonly errmsg: string };
+}
+
+/**
+ * Appends by ordered inserts outside any transaction. `_id` is the position, so the first insert to hold a position has it; an
+ * ordered insert stops at the first position that is taken, so what it leaves behind is a prefix.
+ *
+ * The command is given plainly, rather than with insertMany, since its answer tells all there is to know in one place: how many
+ * stand, what stopped them, and whether a majority has them. That holds for the answer "taken" too: the server waits until a
+ * majority has what it saw there.
+ */
+export async function appendEvents(db: Db, clock: CausalClock, events: readonly LoggedEvent[]): Promise<number> {
+  let appended = 0;
+  for (const slice of slices(events, INSERT_LIMIT)) {
+    const insert = {
+      insert: 'events',
+      ordered: true,
+      documents: slice.map(toEventDocument),
+      writeConcern: WRITE_CONCERN,
+    };
+    const answer = (await db.command(insert, BSON)) as Inserted;
+    if (answer.writeConcernError !== undefined)
+      throw new Error(`an append may not last: ${answer.writeConcernError.errmsg}`);
+    const [refused] = answer.writeErrors ?? [];
+    if (refused !== undefined && refused.code !== CODE.duplicateKey)
+      throw new Error(`an append was cut short: MongoDB error ${refused.code}`);
+    clock.advance(answer.operationTime);
+    appended += answer.n;
+    if (answer.n < slice.length) break;
+  }
+  return appended;
+}

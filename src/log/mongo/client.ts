@@ -1,0 +1,50 @@
+import { MongoClient, type MongoClientOptions, ReadConcern } from 'mongodb';
+import { UnsuitableDatabaseError } from './requirements.ts';
+
+/** Milliseconds that the server may take for one command: it then answers so, before the connection is given up. */
+export const COMMAND_LIMIT = 4_000;
+
+/** How values go over: int64 as bigint, whatever its size; what is undefined is left out. Plain commands want it said. */
+export const BSON = { useBigInt64: true, ignoreUndefined: true } as const;
+
+/**
+ * How to talk to MongoDB. What is given here wins over the URI.
+ *
+ * No call hangs: it waits 3 s for a primary, 3 s for a connection and 5 s for an answer. Reads are tried once more by the driver.
+ * Writes never are: whether one took place is told by the log, the checkpoint or the lease, by the same rules whatever the fault.
+ */
+const CLIENT: MongoClientOptions = {
+  appName: 'plantstore',
+  retryReads: true,
+  retryWrites: false,
+  serverSelectionTimeoutMS: 3_000,
+  waitQueueTimeoutMS: 3_000,
+  connectTimeoutMS: 3_000,
+  socketTimeoutMS: 5_000,
+  ...BSON,
+};
+
+/** What reads and writes wait for: a majority, and its journals. On the database, where no option of a URI can weaken it. */
+export const CONCERNS = {
+  readPreference: 'primary',
+  readConcern: new ReadConcern('majority'),
+  writeConcern: { w: 'majority', journal: true, wtimeoutMS: COMMAND_LIMIT },
+} as const;
+
+/** The database when the URI names none. */
+const DEFAULT_DATABASE = 'plantstore';
+
+/** A client that is not connected yet. Throws UnsuitableDatabaseError when the URI is none that the driver understands. */
+export function createClient(uri: string): MongoClient {
+  try {
+    return new MongoClient(uri, CLIENT);
+  } catch (error) {
+    throw new UnsuitableDatabaseError(`the MongoDB URI is not valid: ${(error as Error).message}`);
+  }
+}
+
+/** The database that a URI names in its path. */
+export function databaseName(uri: string): string {
+  const named = /^[^/]*\/\/[^/?]*\/([^?]+)/.exec(uri)?.[1];
+  return named === undefined ? DEFAULT_DATABASE : decodeURIComponent(named);
+}
