@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { ClientSession } from 'mongodb';
+import type { ClientSession, TransactionOptions } from 'mongodb';
 import type { Changes } from '../store.ts';
-import { CONCERNS } from './client.ts';
+import { WRITE_CONCERN } from './client.ts';
 import { type Collections, PLANTS_CHECKPOINT } from './collections.ts';
 import { toPlantId } from './documents.ts';
 import { isTransient } from './errors.ts';
@@ -9,6 +9,12 @@ import { slices } from './slices.ts';
 
 /** Times that a step is tried while another is in its way, with pauses of up to 2, 4, 8, ... milliseconds in between. */
 const ATTEMPTS = 9;
+
+const TRANSACTION: TransactionOptions = {
+  readPreference: 'primary',
+  readConcern: { level: 'majority' },
+  writeConcern: WRITE_CONCERN,
+};
 
 /** Keys in one delete. */
 const DELETE_LIMIT = 500;
@@ -25,7 +31,7 @@ export async function advance(
   changes: Changes,
 ): Promise<boolean> {
   for (let attempt = 1; ; attempt++) {
-    session.startTransaction(CONCERNS);
+    session.startTransaction(TRANSACTION);
     try {
       const moved = await moveCheckpoint(collections, session, from, to);
       if (moved) {

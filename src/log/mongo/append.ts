@@ -1,15 +1,13 @@
 import type { Db, Document } from 'mongodb';
 import type { LoggedEvent } from '../event.ts';
 import type { CausalClock } from './causal-clock.ts';
-import { BSON, COMMAND_LIMIT } from './client.ts';
+import { BSON, WRITE_CONCERN } from './client.ts';
 import { toEventDocument } from './documents.ts';
 import { CODE } from './errors.ts';
 import { slices } from './slices.ts';
 
 /** Events in one insert. A command may have 16 MiB: an event has at most two texts of 4 KiB and two names out of a token. */
 const INSERT_LIMIT = 256;
-
-const WRITE_CONCERN = { w: 'majority', j: true, wtimeout: COMMAND_LIMIT };
 
 /** An answer of the insert command, as far as it counts here. */
 interface Inserted extends Document {
@@ -33,7 +31,7 @@ export async function appendEvents(db: Db, clock: CausalClock, events: readonly 
       insert: 'events',
       ordered: true,
       documents: slice.map(toEventDocument),
-      writeConcern: WRITE_CONCERN,
+      writeConcern: { w: WRITE_CONCERN.w, j: WRITE_CONCERN.journal, wtimeout: WRITE_CONCERN.wtimeoutMS },
     };
     const answer = (await db.command(insert, BSON)) as Inserted;
     if (answer.writeConcernError !== undefined)

@@ -1,4 +1,4 @@
-import { MongoClient, type MongoClientOptions, ReadConcern } from 'mongodb';
+import { type Db, MongoClient, type MongoClientOptions, ReadConcern } from 'mongodb';
 import { UnsuitableDatabaseError } from './requirements.ts';
 
 /** Milliseconds that the server may take for one command: it then answers so, before the connection is given up. */
@@ -24,12 +24,8 @@ const CLIENT: MongoClientOptions = {
   ...BSON,
 };
 
-/** What reads and writes wait for: a majority, and its journals. On the database, where no option of a URI can weaken it. */
-export const CONCERNS = {
-  readPreference: 'primary',
-  readConcern: new ReadConcern('majority'),
-  writeConcern: { w: 'majority', journal: true, wtimeoutMS: COMMAND_LIMIT },
-} as const;
+/** What writes wait for: the journals of a majority. */
+export const WRITE_CONCERN = { w: 'majority', journal: true, wtimeoutMS: COMMAND_LIMIT } as const;
 
 /** The database when the URI names none. */
 const DEFAULT_DATABASE = 'plantstore';
@@ -43,8 +39,13 @@ export function createClient(uri: string): MongoClient {
   }
 }
 
-/** The database that a URI names in its path. */
-export function databaseName(uri: string): string {
+/** The database that the URI names in its path. Concerns are its own, so that no option of the URI weakens them. */
+export function databaseOf(client: MongoClient, uri: string): Db {
   const named = /^[^/]*\/\/[^/?]*\/([^?]+)/.exec(uri)?.[1];
-  return named === undefined ? DEFAULT_DATABASE : decodeURIComponent(named);
+  return client.db(named === undefined ? DEFAULT_DATABASE : decodeURIComponent(named), {
+    readPreference: 'primary',
+    // Not shared with another client: the driver puts the time of a causal read into this very object.
+    readConcern: new ReadConcern('majority'),
+    writeConcern: WRITE_CONCERN,
+  });
 }

@@ -1,6 +1,6 @@
 import type { Store } from '../store.ts';
 import { CausalClock } from './causal-clock.ts';
-import { CONCERNS, createClient, databaseName } from './client.ts';
+import { createClient, databaseOf } from './client.ts';
 import { collectionsOf, PRIMARY_ID } from './collections.ts';
 import { Primary } from './primary.ts';
 import { checkRequirements } from './requirements.ts';
@@ -19,7 +19,7 @@ export interface MongoOptions {
  */
 export async function openMongo(uri: string, { strictReads = false }: MongoOptions = {}): Promise<Store> {
   const client = createClient(uri);
-  const db = client.db(databaseName(uri), CONCERNS);
+  const db = databaseOf(client, uri);
   const clock = new CausalClock(client);
   const { meta } = collectionsOf(db);
   const primary = new Primary(client, strictReads, () =>
