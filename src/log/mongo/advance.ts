@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { ClientSession, TransactionOptions } from 'mongodb';
+import { type ClientSession, Long, type TransactionOptions } from 'mongodb';
 import type { Changes } from '../store.ts';
 import { WRITE_CONCERN } from './client.ts';
 import { type Collections, PLANTS_CHECKPOINT } from './collections.ts';
@@ -53,8 +53,8 @@ async function moveCheckpoint(
   from: number,
   to: number,
 ): Promise<boolean> {
-  const there = { _id: PLANTS_CHECKPOINT, position: BigInt(from) };
-  const { matchedCount } = await checkpoints.updateOne(there, { $set: { position: BigInt(to) } }, { session });
+  const there = { _id: PLANTS_CHECKPOINT, position: Long.fromNumber(from) };
+  const { matchedCount } = await checkpoints.updateOne(there, { $set: { position: Long.fromNumber(to) } }, { session });
   return matchedCount === 1;
 }
 

@@ -4,8 +4,12 @@ import { UnsuitableDatabaseError } from './requirements.ts';
 /** Milliseconds that the server may take for one command: it then answers so, before the connection is given up. */
 export const COMMAND_LIMIT = 4_000;
 
-/** How values go over: int64 as bigint, whatever its size; what is undefined is left out. Plain commands want it said. */
-export const BSON = { useBigInt64: true, ignoreUndefined: true } as const;
+/**
+ * How values go over: int64 as Long, whatever its size, and what is undefined is left out. Plain commands want it said again.
+ * (useBigInt64 would be handier. But the driver, up to 7.8 at least, takes the bigint in a server's "not primary" over into its
+ * monitoring, which cannot handle it and ends the process.)
+ */
+export const BSON = { promoteLongs: false, ignoreUndefined: true } as const;
 
 /**
  * How to talk to MongoDB. What is given here wins over the URI.
@@ -21,7 +25,6 @@ const CLIENT: MongoClientOptions = {
   waitQueueTimeoutMS: 3_000,
   connectTimeoutMS: 3_000,
   socketTimeoutMS: 5_000,
-  ...BSON,
 };
 
 /** What writes wait for: the journals of a majority. */
@@ -47,5 +50,6 @@ export function databaseOf(client: MongoClient, uri: string): Db {
     // Not shared with another client: the driver puts the time of a causal read into this very object.
     readConcern: new ReadConcern('majority'),
     writeConcern: WRITE_CONCERN,
+    ...BSON,
   });
 }

@@ -1,10 +1,10 @@
-import type { Binary, Collection, Db } from 'mongodb';
+import type { Binary, Collection, Db, Long } from 'mongodb';
 import type { EventDocument, PlantDocument } from './documents.ts';
 
 /** Where a read model stands. */
 export interface CheckpointDocument {
   readonly _id: string;
-  readonly position: bigint;
+  readonly position: Long;
 }
 
 /** Who may do a thing until when, by the server's clock. */
@@ -25,7 +25,7 @@ export const PRIMARY_ID = 'primary';
 export interface MetaDocument {
   readonly _id: typeof SCHEMA_ID | typeof PRIMARY_ID;
   readonly version?: number;
-  readonly confirmations?: bigint;
+  readonly confirmations?: Long;
 }
 
 /** `_id` in `checkpoints` of the one read model that there is. */

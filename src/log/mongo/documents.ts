@@ -1,16 +1,16 @@
-import { Binary } from 'mongodb';
+import { Binary, Long } from 'mongodb';
 import type { Plant, PlantKey } from '../../domain/plant.ts';
 import type { LoggedEvent } from '../event.ts';
 import type { PlantRow } from '../store.ts';
 
-/** An event as it stands in `events`. Integers are int64 in the database and bigint here, whatever their size. */
+/** An event as it stands in `events`. */
 export interface EventDocument {
-  /** The position. Its uniqueness is what makes an append onto a head that is no longer the head fail. */
-  readonly _id: bigint;
+  /** The position. Its uniqueness is what makes an append fail that builds on what is no longer the head. */
+  readonly _id: Long;
   readonly type: 'PlantAdded' | 'PlantDeleted';
   readonly owner: string;
   readonly actor: string;
-  readonly plantId: bigint;
+  readonly plantId: Long;
   readonly name?: string | undefined;
   readonly tag?: string | undefined;
   readonly time: Date;
@@ -18,24 +18,29 @@ export interface EventDocument {
   readonly hash: Binary;
 }
 
-/** A row of the read model in `plants`. The owner comes first, so that the index on `_id` holds an owner's plants in id order. */
+/** `_id` of a plant. The owner comes first, so that the index on `_id` holds an owner's plants together and in id order. */
+export interface PlantId {
+  readonly owner: string;
+  readonly id: Long;
+}
+
+/** A row of the read model in `plants`. */
 export interface PlantDocument {
-  readonly _id: PlantKey;
+  readonly _id: PlantId;
   readonly name: string;
   readonly tag?: string | undefined;
 }
 
 /** The event as a document; an unset tag is left out by the client. */
 export function toEventDocument({ position, eventId, time, event, hash }: LoggedEvent): EventDocument {
-  const { type, owner, actor, plantId } = event;
-  const what = type === 'PlantAdded' ? { name: event.name, tag: event.tag } : {};
+  const { type, owner, actor } = event;
   return {
-    _id: BigInt(position),
+    _id: Long.fromNumber(position),
     type,
     owner,
     actor,
-    plantId,
-    ...what,
+    plantId: Long.fromBigInt(event.plantId),
+    ...(type === 'PlantAdded' ? { name: event.name, tag: event.tag } : {}),
     time: new Date(time),
     eventId,
     hash: new Binary(hash),
@@ -43,13 +48,15 @@ export function toEventDocument({ position, eventId, time, event, hash }: Logged
 }
 
 /** The event that a document holds. */
-export function toLoggedEvent({ _id, type, owner, actor, plantId, name, tag, ...rest }: EventDocument): LoggedEvent {
+export function toLoggedEvent(document: EventDocument): LoggedEvent {
+  const { type, owner, actor, name, tag } = document;
+  const plantId = document.plantId.toBigInt();
   return {
-    position: Number(_id),
-    eventId: rest.eventId,
-    time: rest.time.getTime(),
+    position: document._id.toNumber(),
+    eventId: document.eventId,
+    time: document.time.getTime(),
     event: type === 'PlantAdded' ? { type, owner, actor, plantId, name: name!, tag } : { type, owner, actor, plantId },
-    hash: bytesOf(rest.hash),
+    hash: bytesOf(document.hash),
   };
 }
 
@@ -60,7 +67,7 @@ export const bytesOf = (binary: Binary): Uint8Array => Uint8Array.from(binary.va
 export const toPlant = ({ name, tag }: PlantDocument): Plant => ({ name, tag });
 
 /** The row that a document holds. */
-export const toPlantRow = ({ _id, name, tag }: PlantDocument): PlantRow => ({ id: _id.id, name, tag });
+export const toPlantRow = ({ _id, name, tag }: PlantDocument): PlantRow => ({ id: _id.id.toBigInt(), name, tag });
 
-/** `_id` of a plant. The order of its fields counts: MongoDB compares documents field by field. */
-export const toPlantId = ({ owner, id }: PlantKey): PlantKey => ({ owner, id });
+/** The `_id` of a key. The order of its fields counts: MongoDB compares documents field by field. */
+export const toPlantId = ({ owner, id }: PlantKey): PlantId => ({ owner, id: Long.fromBigInt(id) });

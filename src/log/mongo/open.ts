@@ -1,3 +1,4 @@
+import { Long } from 'mongodb';
 import type { Store } from '../store.ts';
 import { CausalClock } from './causal-clock.ts';
 import { createClient, databaseOf } from './client.ts';
@@ -23,7 +24,7 @@ export async function openMongo(uri: string, { strictReads = false }: MongoOptio
   const clock = new CausalClock(client);
   const { meta } = collectionsOf(db);
   const primary = new Primary(client, strictReads, () =>
-    clock.read((session) => meta.updateOne({ _id: PRIMARY_ID }, { $inc: { confirmations: 1n } }, { session })),
+    clock.read((session) => meta.updateOne({ _id: PRIMARY_ID }, { $inc: { confirmations: Long.ONE } }, { session })),
   );
   try {
     await client.connect();

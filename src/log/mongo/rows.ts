@@ -3,7 +3,7 @@ import { MAX_INT64, MIN_INT64 } from '../../domain/plant.ts';
 import type { CausalClock } from './causal-clock.ts';
 import { COMMAND_LIMIT } from './client.ts';
 import { type CheckpointDocument, type Collections, PLANTS_CHECKPOINT } from './collections.ts';
-import type { PlantDocument } from './documents.ts';
+import { type PlantDocument, toPlantId } from './documents.ts';
 
 /** Documents of the read model, and the checkpoint at which they stand. */
 export interface DocumentsAtCheckpoint {
@@ -14,8 +14,8 @@ export interface DocumentsAtCheckpoint {
 /** Selects an owner's plants with ids above `after`, or all: a range of the index on `_id`. */
 export const ownedBy = (owner: string, after: bigint | undefined): Document => ({
   _id: {
-    ...(after === undefined ? { $gte: { owner, id: MIN_INT64 } } : { $gt: { owner, id: after } }),
-    $lte: { owner, id: MAX_INT64 },
+    [after === undefined ? '$gte' : '$gt']: toPlantId({ owner, id: after ?? MIN_INT64 }),
+    $lte: toPlantId({ owner, id: MAX_INT64 }),
   },
 });
 
@@ -41,5 +41,5 @@ export async function readRows(
       .toArray(),
   );
   const { position } = found.pop() as CheckpointDocument;
-  return { plants: found as PlantDocument[], checkpoint: Number(position) };
+  return { plants: found as PlantDocument[], checkpoint: position.toNumber() };
 }

@@ -1,4 +1,4 @@
-import type { Db } from 'mongodb';
+import { type Db, Long } from 'mongodb';
 import { type Collections, collectionsOf, PLANTS_CHECKPOINT, PRIMARY_ID, SCHEMA_ID } from './collections.ts';
 import { CODE, hasCode } from './errors.ts';
 import { UnsuitableDatabaseError } from './requirements.ts';
@@ -28,8 +28,8 @@ async function createSchema(db: Db, { events, plants, checkpoints, leases, meta 
   // Transactions and snapshots want collections that exist.
   for (const { collectionName } of [meta, events, plants, checkpoints, leases])
     await ignoring(CODE.namespaceExists, db.createCollection(collectionName));
-  await ignoring(CODE.duplicateKey, checkpoints.insertOne({ _id: PLANTS_CHECKPOINT, position: 0n }));
-  await ignoring(CODE.duplicateKey, meta.insertOne({ _id: PRIMARY_ID, confirmations: 0n }));
+  await ignoring(CODE.duplicateKey, checkpoints.insertOne({ _id: PLANTS_CHECKPOINT, position: Long.ZERO }));
+  await ignoring(CODE.duplicateKey, meta.insertOne({ _id: PRIMARY_ID, confirmations: Long.ZERO }));
   await ignoring(CODE.duplicateKey, meta.insertOne({ _id: SCHEMA_ID, version: SCHEMA_VERSION }));
 }
 

@@ -1,4 +1,4 @@
-import type { ClientSession, Db, MongoClient } from 'mongodb';
+import { type ClientSession, type Db, Long, type MongoClient } from 'mongodb';
 import { keyString, type Plant, type PlantKey } from '../../domain/plant.ts';
 import { EMPTY_HEAD, type Head, type LoggedEvent } from '../event.ts';
 import type { Changes, PlantRow, Rows, Snapshot, Store } from '../store.ts';
@@ -48,7 +48,7 @@ export class MongoStore implements Store {
           { session, sort: { _id: -1 }, projection: { hash: 1, time: 1 }, maxTimeMS: COMMAND_LIMIT },
         );
         if (last === null) return EMPTY_HEAD;
-        return { position: Number(last._id), hash: bytesOf(last.hash), time: last.time.getTime() };
+        return { position: last._id.toNumber(), hash: bytesOf(last.hash), time: last.time.getTime() };
       }),
     );
   }
@@ -66,7 +66,7 @@ export class MongoStore implements Store {
   async #page(after: number): Promise<LoggedEvent[]> {
     const found = await this.#clock.read((session) =>
       this.#collections.events
-        .find({ _id: { $gt: BigInt(after) } }, { session, maxTimeMS: COMMAND_LIMIT })
+        .find({ _id: { $gt: Long.fromNumber(after) } }, { session, maxTimeMS: COMMAND_LIMIT })
         .sort({ _id: 1 })
         .limit(BATCH)
         .batchSize(BATCH + 1)
@@ -83,13 +83,13 @@ export class MongoStore implements Store {
     const checkpoint = await this.#clock.read((session) =>
       this.#collections.checkpoints.findOne({ _id: PLANTS_CHECKPOINT }, { session, maxTimeMS: COMMAND_LIMIT }),
     );
-    return Number(checkpoint!.position);
+    return checkpoint!.position.toNumber();
   }
 
   async get(keys: readonly PlantKey[]): Promise<Rows<Plant | undefined>> {
     const stages = [{ $match: { _id: { $in: keys.map(toPlantId) } } }];
     const { plants, checkpoint } = await readRows(this.#collections, this.#clock, stages, keys.length);
-    const found = new Map(plants.map((plant) => [keyString(plant._id.owner, plant._id.id), toPlant(plant)]));
+    const found = new Map(plants.map((plant) => [keyString(plant._id.owner, plant._id.id.toBigInt()), toPlant(plant)]));
     return { rows: keys.map(({ owner, id }) => found.get(keyString(owner, id))), checkpoint };
   }
 
