@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { PlantStoreError } from '../../src/domain/errors.ts';
 import { type EventLog, openLog } from '../../src/log/log.ts';
 import { openMongo } from '../../src/log/mongo/open.ts';
@@ -20,6 +20,12 @@ describe.runIf(HAS_MONGODB)('failover on MongoDB', () => {
   let set: ReplicaSet;
   beforeAll(async () => {
     set = await ReplicaSet.start(3);
+  });
+  afterEach(async () => {
+    for (const member of set.members) {
+      await member.start();
+      await fetches(member, true);
+    }
   });
   afterAll(() => set.remove());
 
@@ -43,7 +49,6 @@ describe.runIf(HAS_MONGODB)('failover on MongoDB', () => {
     expect(heads.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
     await fetches(last, true);
     expect(await untilAnswered(() => reader.head())).toMatchObject({ position: 2 });
-    await old.start();
     await writer.close();
     await reader.close();
   });

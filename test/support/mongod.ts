@@ -36,8 +36,9 @@ export class Mongod {
     return `mongodb://${this.address}/?directConnection=true`;
   }
 
-  /** Starts it again after `kill`. Resolves when it listens. */
+  /** Starts it, unless it runs. Resolves when it listens. */
   async start(): Promise<void> {
+    if (this.#process !== undefined && running.has(this.#process)) return;
     const options = ['--dbpath', this.#directory, '--port', `${this.port}`, '--bind_ip', '127.0.0.1', '--nounixsocket'];
     const small = ['--wiredTigerCacheSizeGB', '0.25', '--setParameter', 'diagnosticDataCollectionEnabled=false'];
     const child = spawn(this.#binary, [...options, ...small, '--setParameter', 'enableTestCommands=1', ...this.#args], {

@@ -4,8 +4,8 @@ import { findMongod } from './mongod-binary.ts';
 
 const NAME = 'plantstore-test';
 
-/** Milliseconds after which a primary is missed, and between two heartbeats: failovers are to be quick. */
-const SETTINGS = { electionTimeoutMillis: 1_500, heartbeatIntervalMillis: 300 };
+/** Failovers are quick (milliseconds), and all secondaries fetch from the primary, so that a test can say who has what. */
+const SETTINGS = { electionTimeoutMillis: 1_500, heartbeatIntervalMillis: 300, chainingAllowed: false };
 
 /** A replica set of real servers on this machine. */
 export class ReplicaSet {

@@ -13,7 +13,6 @@ const INSERT_LIMIT = 256;
 interface Inserted extends Document {
   readonly n: number;
   readonly writeErrors?: readonly { readonly code: number }[];
-  readonly writeConcernError?: { readonly errmsg: string };
 }
 
 /**
@@ -21,8 +20,8 @@ interface Inserted extends Document {
  * ordered insert stops at the first position that is taken, so what it leaves behind is a prefix.
  *
  * The command is given plainly, rather than with insertMany, since its answer tells all there is to know in one place: how many
- * stand, what stopped them, and whether a majority has them. That holds for the answer "taken" too: the server waits until a
- * majority has what it saw there.
+ * stand, and what stopped them. The driver rejects any answer, be it "done" or "taken", for which the server saw no majority in
+ * time: what is counted here lasts, and so does what was in its way.
  */
 export async function appendEvents(db: Db, clock: CausalClock, events: readonly LoggedEvent[]): Promise<number> {
   let appended = 0;
@@ -34,8 +33,6 @@ export async function appendEvents(db: Db, clock: CausalClock, events: readonly 
       writeConcern: { w: WRITE_CONCERN.w, j: WRITE_CONCERN.journal, wtimeout: WRITE_CONCERN.wtimeoutMS },
     };
     const answer = (await db.command(insert, BSON)) as Inserted;
-    if (answer.writeConcernError !== undefined)
-      throw new Error(`an append may not last: ${answer.writeConcernError.errmsg}`);
     const [refused] = answer.writeErrors ?? [];
     if (refused !== undefined && refused.code !== CODE.duplicateKey)
       throw new Error(`an append was cut short: MongoDB error ${refused.code}`);
