@@ -6,7 +6,7 @@ import { type EventLog, openLog } from '../../src/log/log.ts';
 import { openMongo } from '../../src/log/mongo/open.ts';
 import type { Store } from '../../src/log/store.ts';
 import { HAS_MONGODB } from '../store/open-mongo.ts';
-import { added, append } from '../support/events.ts';
+import { added, append, chain } from '../support/events.ts';
 import { fold, readLog, readModel, verifyLog } from '../support/fold.ts';
 import type { Mongod } from '../support/mongod.ts';
 import { ReplicaSet } from '../support/replica-set.ts';

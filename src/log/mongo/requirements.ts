@@ -24,19 +24,19 @@ export async function checkRequirements(db: Db): Promise<void> {
     );
   if (hello.maxWireVersion < OLDEST_WIRE_VERSION)
     throw new UnsuitableDatabaseError('MongoDB is too old: 6.0 is the oldest version that will do');
-  try {
-    // Deletes nothing: a server without a journal refuses whatever is to be in it.
-    await db.collection<{ _id: string }>('meta').deleteOne({ _id: 'none' });
-  } catch (error) {
-    if (hasCode(error, CODE.badValue))
-      throw new UnsuitableDatabaseError('MongoDB keeps no journal: use a storage engine that does, such as WiredTiger');
-    throw error;
-  }
   const settings = await ifPermitted(admin.command({ replSetGetConfig: 1 }));
   if (settings?.config.writeConcernMajorityJournalDefault === false)
     throw new UnsuitableDatabaseError(
       'MongoDB takes for majority-committed what is in no journal: set writeConcernMajorityJournalDefault to true in the replica set configuration',
     );
+  try {
+    // Changes nothing: a server without a journal refuses whatever is to be in it.
+    await db.collection<{ _id: string }>('meta').updateOne({ _id: 'none' }, { $set: { version: 0 } });
+  } catch (error) {
+    if (hasCode(error, CODE.badValue))
+      throw new UnsuitableDatabaseError('MongoDB keeps no journal: use a storage engine that does, such as WiredTiger');
+    throw error;
+  }
 }
 
 /** The answer, or undefined when the database user may not ask: the role clusterMonitor lets it. */
