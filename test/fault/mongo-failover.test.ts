@@ -69,6 +69,19 @@ describe.runIf(HAS_MONGODB)('failover on MongoDB', () => {
     await plain.close();
   });
 
+  test('no option of the URI weakens it: what only the primary has is not acknowledged, and not shown', async () => {
+    const weak = 'w=1&journal=false&wtimeoutMS=1&readConcernLevel=local&readPreference=nearest&retryWrites=true';
+    const store = await openMongo(`${set.uri(`plantstore-${randomUUID()}`)}&${weak}`);
+    await append(store, added('alice', 1n));
+    const head = await store.head();
+    const secondaries = others(await set.primary());
+    await Promise.all(secondaries.map((member) => fetches(member, false)));
+    await expect(store.append(1, chain(head, [added('alice', 2n)]))).rejects.toThrow();
+    expect(await store.head()).toEqual(head);
+    expect(await readLog(store)).toHaveLength(1);
+    await store.close();
+  });
+
   test('step-downs and kills of the primary under load: nothing acknowledged is lost, no gap, no stale head, and writes resume', {
     timeout: 300_000,
   }, async () => {
