@@ -70,7 +70,7 @@ describe.runIf(HAS_MONGODB)('failover on MongoDB', () => {
   });
 
   test('no option of the URI weakens it: what only the primary has is not acknowledged, and not shown', async () => {
-    const weak = 'w=1&journal=false&wtimeoutMS=1&readConcernLevel=local&readPreference=nearest&retryWrites=true';
+    const weak = 'w=1&journal=false&wtimeoutMS=1&readConcernLevel=local&retryWrites=true';
     const store = await openMongo(`${set.uri(`plantstore-${randomUUID()}`)}&${weak}`);
     await append(store, added('alice', 1n));
     const head = await store.head();
