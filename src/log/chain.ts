@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { PlantEvent } from '../domain/events.ts';
 import { canonicalBytes } from './canonical.ts';
 import type { Head, LoggedEvent } from './event.ts';
@@ -6,17 +6,20 @@ import type { Head, LoggedEvent } from './event.ts';
 /** The log is not what it was when it was written: the event at this position does not continue the chain. */
 export class BrokenChainError extends Error {
   readonly position: number;
+  /** What is wrong there. */
+  readonly why: string;
 
   constructor(position: number, why: string) {
     super(`the log is broken at position ${position}: ${why}`);
     this.name = 'BrokenChainError';
     this.position = position;
+    this.why = why;
   }
 }
 
 /** hash(n) = SHA-256(hash(n-1) || canonical bytes of event n). */
 export const hashOf = (previous: Uint8Array, event: Omit<LoggedEvent, 'hash'>): Uint8Array =>
-  createHash('sha256').update(previous).update(canonicalBytes(event)).digest();
+  hash('sha256', Buffer.concat([previous, canonicalBytes(event)]), 'buffer');
 
 /** The event that follows `head`, in its place and chained. Its time is the clock's, or that of the event before if that is later. */
 export function seal(head: Head, event: PlantEvent, eventId: string, clock: number): LoggedEvent {

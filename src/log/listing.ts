@@ -3,7 +3,15 @@ import { Merge } from './merge.ts';
 import type { PlantRow, Snapshot } from './store.ts';
 import type { TailEntry } from './tail.ts';
 import { unavailable } from './unavailable.ts';
-import type { ListQuery } from './view.ts';
+
+/** What to list. */
+export interface ListQuery {
+  readonly owner: string;
+  /** Only ids above this one. */
+  readonly after: bigint | undefined;
+  /** At most so many plants; undefined: all. */
+  readonly limit: number | undefined;
+}
 
 /** A list as of one position: short ones as an array, long ones in batches that are read as they are taken. */
 export interface PlantList {

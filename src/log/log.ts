@@ -5,13 +5,13 @@ import { BrokenChainError, headAt, verifyNext } from './chain.ts';
 import { Committer, type CommitterLimits } from './committer.ts';
 import { EMPTY_HEAD, type Head, type LoggedEvent } from './event.ts';
 import { Follower } from './follower.ts';
-import type { PlantList } from './listing.ts';
+import type { ListQuery, PlantList } from './listing.ts';
 import { Projector } from './projector.ts';
 import { type ReadOptions, readEvents } from './read.ts';
 import type { Store } from './store.ts';
 import { Tail } from './tail.ts';
 import { unavailable } from './unavailable.ts';
-import { type ListQuery, View } from './view.ts';
+import { View } from './view.ts';
 
 /** Bounds that hold unless others are given. */
 export const DEFAULT_LIMITS: CommitterLimits = {

@@ -6,6 +6,9 @@ export interface PlantRow extends Plant {
   readonly id: bigint;
 }
 
+/** A row of the read model and whose plant it is. */
+export type OwnedRow = PlantRow & PlantKey;
+
 /**
  * Rows of the read model, read without a snapshot: each row may come from another moment. `checkpoint` was read no earlier than
  * the last row, so no row knows of an event after it.
@@ -20,7 +23,7 @@ export interface Changes {
   /** Keys that have a row before the step. */
   readonly deletes: PlantKey[];
   /** Rows that stand after the step. A key may be in deletes too: it is replaced. */
-  readonly inserts: (PlantRow & PlantKey)[];
+  readonly inserts: OwnedRow[];
 }
 
 /** The read model at one instant. Closing it lets the store forget that instant. */
@@ -29,7 +32,24 @@ export interface Snapshot {
   readonly position: number;
   /** Rows of an owner in ascending id, those after `after` (undefined: all), in batches of bounded size. */
   list(owner: string, after: bigint | undefined): AsyncIterable<PlantRow[]>;
+  /** Every row, in ascending owner (by the bytes of its UTF-8) and id, in batches of bounded size. */
+  all(): AsyncIterable<OwnedRow[]>;
   /** May be called more than once, and while a batch is being read: that read then rejects. */
+  close(): Promise<void>;
+}
+
+/** A read model that is built beside the live one. Nobody else reads it until it takes the live one's place. */
+export interface Rebuild {
+  /** Applies changes, in one atomic step of any size up to `advanceLimit`. Rejects when they do not fit the rows. */
+  apply(changes: Changes): Promise<void>;
+  /** Every row, in ascending owner (by the bytes of its UTF-8) and id, in batches of bounded size. */
+  all(): AsyncIterable<OwnedRow[]>;
+  /**
+   * Puts the rows in the place of the live ones and moves the checkpoint to `position`, of whose fold they are, in one atomic
+   * step. False, with nothing done, when the live read model is further than that.
+   */
+  swap(position: number): Promise<boolean>;
+  /** Drops what was built, unless it was swapped. */
   close(): Promise<void>;
 }
 
@@ -46,7 +66,10 @@ export interface Store {
   /** The end of the log, no older than anything acknowledged by any instance before the call. */
   head(): Promise<Head>;
 
-  /** Events after a position, in order, in batches of bounded size; up to the end of the log as of some instant after the call. */
+  /**
+   * Events after a position, in order, in batches of bounded size; up to the end of the log as of some instant after the call.
+   * Rejects with BrokenChainError, after the events before it, at what is not exactly what `append` wrote for some event.
+   */
   read(after: number): AsyncIterable<LoggedEvent[]>;
 
   /**
@@ -73,6 +96,9 @@ export interface Store {
    * checkpoint is not at `from`. Rejects when the changes do not fit the rows, with nothing done.
    */
   advance(from: number, to: number, changes: Changes): Promise<boolean>;
+
+  /** An empty read model beside the live one. There is one at a time: what an earlier call built, or left behind, is dropped. */
+  rebuild(): Promise<Rebuild>;
 
   /**
    * Takes or renews a lease for so many milliseconds. False while another holder has it. A lease only spares useless work:

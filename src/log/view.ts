@@ -1,13 +1,13 @@
 import type { PlantState } from '../domain/decider.ts';
 import { keyString, type PlantKey } from '../domain/plant.ts';
 import type { Follower } from './follower.ts';
-import { openListing, type PlantList } from './listing.ts';
+import { type ListQuery, openListing, type PlantList } from './listing.ts';
 import { Merge } from './merge.ts';
 import type { PlantRow, Store } from './store.ts';
 import type { Tail } from './tail.ts';
 import { unavailable } from './unavailable.ts';
 
-/** Plants that one plain read answers; longer lists are streamed from a snapshot. */
+/** Plants that one plain read is sure to answer; longer lists are streamed from a snapshot. */
 export const PAGE_ROWS = 1_000;
 
 /** The state of some keys, at the head whenever it is asked. Holds on to the tail until it is released. */
@@ -16,15 +16,6 @@ export interface States {
   has(key: string): boolean;
   of(key: string): PlantState;
   release(): void;
-}
-
-/** What to list. */
-export interface ListQuery {
-  readonly owner: string;
-  /** Only ids above this one. */
-  readonly after: bigint | undefined;
-  /** At most so many plants; undefined: all. */
-  readonly limit: number | undefined;
 }
 
 /**
@@ -85,9 +76,11 @@ export class View {
 
   /** A list that one plain read answers, or undefined. */
   async #page({ owner, after, limit }: ListQuery): Promise<PlantList | undefined> {
-    const wanted = Math.min(limit ?? PAGE_ROWS, PAGE_ROWS) + 1;
     const pin = this.#tail.pin();
     try {
+      // Each entry of the tail may take one row away; one more row tells whether the limit cuts.
+      const wanted =
+        Math.min(limit ?? PAGE_ROWS, PAGE_ROWS) + 1 + Math.min(this.#tail.ownedBy(owner, after).length, PAGE_ROWS);
       const { rows, checkpoint } = await this.#store.list(owner, after, wanted);
       await this.#settle(checkpoint);
       const merge = new Merge(this.#tail.ownedBy(owner, after));

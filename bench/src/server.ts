@@ -1,0 +1,67 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { createInterface } from 'node:readline';
+
+/** A server under load, in a process of its own. */
+export interface Server {
+  readonly name: string;
+  /** Address of its HTTP port. */
+  readonly url: string;
+  /** CPU time that the process has used so far, in microseconds. */
+  cpu(): number;
+  /** Resident memory in bytes. */
+  resident(): number;
+  stop(): Promise<void>;
+}
+
+/** Microseconds of one clock tick of /proc: USER_HZ is 100 on Linux. */
+const TICK = 10_000;
+
+/** User and system time of a process, in microseconds. */
+export function cpuOf(pid: number): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    .replace(/^.*\) /, '')
+    .split(' ');
+  return (Number(fields[11]) + Number(fields[12])) * TICK;
+}
+
+/** Resident memory of a process, in bytes. */
+export const residentOf = (pid: number): number =>
+  Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) * 1024;
+
+/** Starts `node` with arguments and waits for the line on which `addressOf` finds its address. */
+export async function startServer(
+  name: string,
+  args: readonly string[],
+  env: Record<string, string>,
+  addressOf: (line: string) => string | undefined,
+): Promise<Server> {
+  const child = spawn(process.execPath, args, {
+    env: { PATH: process.env.PATH ?? '', ...env },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const url = await address(child, addressOf);
+  const pid = child.pid!;
+  return {
+    name,
+    url,
+    cpu: () => cpuOf(pid),
+    resident: () => residentOf(pid),
+    stop: async () => {
+      child.kill('SIGTERM');
+      if (child.exitCode === null) await once(child, 'exit');
+    },
+  };
+}
+
+async function address(child: ChildProcess, addressOf: (line: string) => string | undefined): Promise<string> {
+  const lines = createInterface({ input: child.stdout! });
+  for await (const line of lines) {
+    const found = addressOf(line);
+    if (found === undefined) continue;
+    child.stdout!.resume();
+    return found;
+  }
+  throw new Error('the server ended before it listened');
+}

@@ -1,0 +1,29 @@
+// Fails when gen/ is not what `npm run generate` would make of the proto files as they are.
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+function read(folder: string): Map<string, string> {
+  const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+  return new Map(
+    files.map(({ parentPath, name }) => {
+      const path = join(parentPath, name);
+      return [path.slice(folder.length + 1), readFileSync(path, 'utf8')];
+    }),
+  );
+}
+
+const folder = mkdtempSync(join(tmpdir(), 'plantstore-generated-'));
+try {
+  execFileSync('buf', ['generate', '--output', folder], { stdio: ['ignore', 'inherit', 'inherit'] });
+  const fresh = read(join(folder, 'gen'));
+  const committed = read('gen');
+  const drifted = [...new Set([...fresh.keys(), ...committed.keys()])].filter(
+    (path) => fresh.get(path) !== committed.get(path),
+  );
+  for (const path of drifted) console.error(`gen/${path} is not what the proto files give; run npm run generate`);
+  process.exitCode = drifted.length === 0 ? 0 : 1;
+} finally {
+  rmSync(folder, { recursive: true });
+}

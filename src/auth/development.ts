@@ -1,0 +1,52 @@
+import { createPublicKey } from 'node:crypto';
+import { createLocalJWKSet, SignJWT } from 'jose';
+import { MAX_TOKEN_LENGTH } from './bearer.ts';
+import { isName, MAX_NAME_CODE_POINTS } from './claims.ts';
+import { developmentKey } from './development-key.ts';
+import type { KeySet } from './key-set.ts';
+
+/** Issuer and audience of the tokens of development mode. */
+export const DEVELOPMENT_ISSUER = 'plantstore-development';
+
+/** What a token of development mode says. */
+export interface DevelopmentToken {
+  readonly owner: string;
+  /** The claim that the owner goes into. */
+  readonly ownerClaim: string;
+  /** Scopes, separated by spaces. */
+  readonly scope?: string;
+  /** Seconds until it expires; a whole number above 0. */
+  readonly ttl: number;
+}
+
+/** The issuer of development mode: the service itself. */
+export interface DevelopmentIssuer {
+  readonly keys: KeySet;
+  /** Makes a token. Rejects when the authenticator would refuse it. */
+  mintToken(token: DevelopmentToken): Promise<string>;
+}
+
+/** Opens the issuer whose key lies in the data directory, and makes that key if there is none. */
+export async function openDevelopmentIssuer(dataDirectory: string): Promise<DevelopmentIssuer> {
+  const privateKey = await developmentKey(dataDirectory);
+  const find = createLocalJWKSet({ keys: [createPublicKey(privateKey).export({ format: 'jwk' })] });
+  return {
+    keys: { find, revision: 0, ready: () => ({ ready: true, detail: 'development mode' }), close() {} },
+    async mintToken({ owner, ownerClaim, scope, ttl }) {
+      if (!isName(owner))
+        throw new Error(`the owner has to be a text of 1 to ${MAX_NAME_CODE_POINTS} characters, well-formed Unicode`);
+      if (!Number.isSafeInteger(ttl) || ttl < 1)
+        throw new Error('the time to live has to be a whole number of seconds above 0');
+      const now = Math.floor(Date.now() / 1000);
+      const token = await new SignJWT({ [ownerClaim]: owner, ...(scope !== undefined && { scope }) })
+        .setProtectedHeader({ alg: 'EdDSA', typ: 'JWT' })
+        .setIssuer(DEVELOPMENT_ISSUER)
+        .setAudience(DEVELOPMENT_ISSUER)
+        .setIssuedAt(now)
+        .setExpirationTime(now + ttl)
+        .sign(privateKey);
+      if (token.length > MAX_TOKEN_LENGTH) throw new Error('owner and scope make a token of more than 8 KiB');
+      return token;
+    },
+  };
+}

@@ -1,0 +1,80 @@
+import { errors, type JWTPayload, type JWTVerifyOptions, jwtVerify } from 'jose';
+import { aboutOf } from './claims.ts';
+import type { KeySet } from './key-set.ts';
+import { Refusal, type Why } from './refusal.ts';
+
+/** Seconds that the clocks of issuer and service may be apart. */
+export const CLOCK_TOLERANCE = 30;
+
+// RFC 8725, section 3.1. Ed25519 is RFC 9864's name for the only curve that EdDSA has here: one algorithm, two names.
+const ALGORITHMS = ['RS256', 'PS256', 'ES256', 'EdDSA', 'Ed25519'];
+
+// RFC 8725, section 3.11: what is typed as something else (dpop+jwt, logout+jwt, secevent+jwt) was not issued to open this door.
+// An ID token has no type of its own and is told apart by its audience.
+const TYPES = new Set(['jwt', 'at+jwt']);
+
+const COMPACT_JWS = /^[\w-]+\.[\w-]+\.[\w-]+$/;
+
+/** A token whose signature, issuer, audience and times hold. */
+export interface VerifiedToken {
+  readonly claims: JWTPayload;
+  /** Milliseconds since the epoch at which it stops being valid. */
+  readonly validUntil: number;
+}
+
+/** A function that verifies one token (RFC 7519, RFC 8725) and rejects with Refusal. Key material in its header is ignored. */
+export function createVerifier(keys: KeySet, issuer: string, audience: string) {
+  const options: JWTVerifyOptions = {
+    algorithms: ALGORITHMS,
+    issuer,
+    audience,
+    clockTolerance: CLOCK_TOLERANCE,
+    requiredClaims: ['exp'],
+  };
+  return async (token: string): Promise<VerifiedToken> => {
+    if (!COMPACT_JWS.test(token)) throw new Refusal('malformed');
+    const { payload, protectedHeader } = await jwtVerify(
+      token,
+      (header, input) => keys.find(header, input),
+      options,
+    ).catch((thrown) => {
+      throw refusalOf(thrown);
+    });
+    // No extension is understood here, not even the one that jose knows (RFC 7515, section 4.1.11).
+    if (protectedHeader.crit !== undefined) throw new Refusal('critical_header', aboutOf(payload));
+    if (!isAccessToken(protectedHeader.typ)) throw new Refusal('type', aboutOf(payload));
+    // Nothing here checks the proof of possession that such a token asks for (RFC 9449, section 7.2; RFC 8705, section 3).
+    if (payload.cnf !== undefined) throw new Refusal('sender_constrained', aboutOf(payload));
+    return { claims: payload, validUntil: Math.ceil(payload.exp! + CLOCK_TOLERANCE) * 1000 };
+  };
+}
+
+const isAccessToken = (typ: unknown): boolean =>
+  typ === undefined || (typeof typ === 'string' && TYPES.has(typ.toLowerCase().replace(/^application\//, '')));
+
+const BY_CODE: Readonly<Record<string, Why>> = {
+  [errors.JOSEAlgNotAllowed.code]: 'algorithm',
+  [errors.JOSENotSupported.code]: 'critical_header',
+  [errors.JWKSNoMatchingKey.code]: 'unknown_key',
+  [errors.JWKSMultipleMatchingKeys.code]: 'ambiguous_key',
+  [errors.JWKSInvalid.code]: 'unusable_key',
+  [errors.JWSSignatureVerificationFailed.code]: 'signature',
+};
+
+const BY_CLAIM: Readonly<Record<string, Why>> = {
+  exp: 'no_expiry',
+  nbf: 'not_yet_valid',
+  iss: 'issuer',
+  aud: 'audience',
+};
+
+function refusalOf(thrown: unknown): Refusal {
+  if (thrown instanceof Refusal) return thrown;
+  // jose looks at claims last, so these two tell of tokens that the issuer did sign.
+  if (thrown instanceof errors.JWTExpired) return new Refusal('expired', aboutOf(thrown.payload));
+  if (thrown instanceof errors.JWTClaimValidationFailed)
+    return new Refusal(BY_CLAIM[thrown.claim] ?? 'malformed', aboutOf(thrown.payload));
+  if (thrown instanceof errors.JOSEError) return new Refusal(BY_CODE[thrown.code] ?? 'malformed');
+  // What remains comes from importing or using the key: an RSA key under 2,048 bits, or a damaged one.
+  return new Refusal('unusable_key');
+}

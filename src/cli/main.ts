@@ -1,0 +1,30 @@
+import { Command } from 'commander';
+import { ConfigError } from '../config.ts';
+import { auditCommand } from './audit.ts';
+import { serveCommand } from './serve.ts';
+import { tokenCommand } from './token.ts';
+
+const program = new Command('plantstore')
+  .description('An event-sourced plant store: REST, Connect and gRPC over one tamper-evident log.')
+  .addCommand(serveCommand())
+  .addCommand(tokenCommand())
+  .addCommand(auditCommand())
+  .addHelpText(
+    'after',
+    `
+Results go to stdout and all else to stderr; the exit code is 0 only when all is well.
+Settings come from the environment: plantstore serve --help lists them.
+
+Examples:
+  $ plantstore serve
+  $ curl -H "Authorization: Bearer $(plantstore token --owner alice)" http://127.0.0.1:8080/plants
+  $ plantstore audit export > log.ndjson`,
+  );
+
+try {
+  await program.parseAsync();
+} catch (error) {
+  const problems = error instanceof ConfigError ? error.problems : [error instanceof Error ? error.message : error];
+  for (const problem of problems) console.error(`plantstore: ${problem}`);
+  process.exit(1);
+}

@@ -1,0 +1,34 @@
+import { Command } from 'commander';
+import { loadConfig } from '../config.ts';
+import { VARIABLES } from '../config-variables.ts';
+
+/** `plantstore serve` */
+export const serveCommand = (): Command =>
+  new Command('serve')
+    .description('Run the service until SIGTERM or SIGINT, which lets it finish what is in flight.')
+    .addHelpText('after', help)
+    .action(async () => {
+      const { serve } = await import('../main.ts');
+      await serve(loadConfig());
+    });
+
+function help(): string {
+  const names = Object.entries(VARIABLES).map(([name, variable]) => {
+    const fallback = 'fallback' in variable && variable.fallback !== '' ? ` (default: ${variable.fallback})` : '';
+    return `  ${name.padEnd(21)}${variable.meaning}${fallback}`;
+  });
+  return `
+Its log goes to stdout, one JSON object a line; "listening" names each port.
+http://HOST:ADMIN_PORT/readyz says whether it is ready. Unless JWKS_URL,
+JWT_ISSUER and JWT_AUDIENCE are set it runs in development mode, for which
+plantstore token makes tokens.
+
+Environment:
+${names.join('\n')}
+
+Examples:
+  $ plantstore serve
+  $ PORT=3000 DATA_DIR=/var/lib/plantstore LOG_LEVEL=warn plantstore serve
+  $ JWKS_URL=https://id.example.org/jwks.json JWT_ISSUER=https://id.example.org/ \\
+      JWT_AUDIENCE=plants plantstore serve`;
+}

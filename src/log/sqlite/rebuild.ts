@@ -1,0 +1,56 @@
+import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import type { Changes, OwnedRow, Rebuild } from '../store.ts';
+import { allPlants } from './all-plants.ts';
+import { applyChanges, prepareChanges } from './changes.ts';
+import { openWriter, transaction } from './connection.ts';
+import { createPlants, PLANTS_CHECKPOINT, PLANTS_TABLE } from './schema.ts';
+
+const TABLE = 'plants_rebuilt';
+
+/** Milliseconds to wait for the service's transactions: whoever rebuilds has time. */
+const PATIENCE = 10_000;
+
+/** A table of plants beside the live one, on a connection of its own. A process that dies leaves it to the next rebuild. */
+export class SqliteRebuild implements Rebuild {
+  readonly #db: DatabaseSync;
+  readonly #changes: ReturnType<typeof prepareChanges>;
+  readonly #moved: StatementSync;
+
+  constructor(path: string) {
+    // What a power cut takes of it is built again.
+    this.#db = openWriter(path, 'NORMAL');
+    try {
+      this.#db.exec(`PRAGMA busy_timeout = ${PATIENCE}`);
+      transaction(this.#db, () => this.#db.exec(`DROP TABLE IF EXISTS ${TABLE}; ${createPlants(TABLE)}`));
+      this.#changes = prepareChanges(this.#db, TABLE);
+      this.#moved = this.#db.prepare('UPDATE checkpoints SET position = :to WHERE name = :name AND position <= :to');
+    } catch (error) {
+      this.#db.close();
+      throw error;
+    }
+  }
+
+  async apply(changes: Changes): Promise<void> {
+    transaction(this.#db, () => applyChanges(this.#changes, changes));
+  }
+
+  all(): AsyncIterable<OwnedRow[]> {
+    return allPlants(this.#db, TABLE);
+  }
+
+  async swap(position: number): Promise<boolean> {
+    return transaction(this.#db, () => {
+      if (this.#moved.run({ name: PLANTS_CHECKPOINT, to: position }).changes === 0) return false;
+      this.#db.exec(`DROP TABLE ${PLANTS_TABLE}; ALTER TABLE ${TABLE} RENAME TO ${PLANTS_TABLE}`);
+      return true;
+    });
+  }
+
+  async close(): Promise<void> {
+    try {
+      transaction(this.#db, () => this.#db.exec(`DROP TABLE IF EXISTS ${TABLE}`));
+    } finally {
+      this.#db.close();
+    }
+  }
+}

@@ -1,0 +1,66 @@
+import type { DatabaseSync } from 'node:sqlite';
+import { transaction } from './connection.ts';
+
+/** Version of the tables below, kept as SQLite's user_version; 0 is a database without tables. */
+const SCHEMA_VERSION = 1;
+
+/** Rows of `checkpoints`: the one read model that there is. */
+export const PLANTS_CHECKPOINT = 'plants';
+
+/** The table of the live read model. */
+export const PLANTS_TABLE = 'plants';
+
+/** The statement that makes a table of plants. */
+export function createPlants(table: string): string {
+  return `CREATE TABLE ${table} (
+    owner TEXT NOT NULL,
+    id    INTEGER NOT NULL,
+    name  TEXT NOT NULL,
+    tag   TEXT,
+    PRIMARY KEY (owner, id)
+  ) STRICT, WITHOUT ROWID`;
+}
+
+const SCHEMA = `
+  CREATE TABLE events (
+    position INTEGER PRIMARY KEY,
+    type     TEXT NOT NULL CHECK (type IN ('PlantAdded', 'PlantDeleted')),
+    owner    TEXT NOT NULL,
+    actor    TEXT NOT NULL,
+    plant_id INTEGER NOT NULL,
+    name     TEXT,
+    tag      TEXT,
+    time     INTEGER NOT NULL,
+    event_id TEXT NOT NULL,
+    hash     BLOB NOT NULL
+  ) STRICT;
+
+  CREATE TRIGGER events_are_not_changed BEFORE UPDATE ON events BEGIN SELECT RAISE(ABORT, 'events are immutable'); END;
+  CREATE TRIGGER events_are_not_deleted BEFORE DELETE ON events BEGIN SELECT RAISE(ABORT, 'events are immutable'); END;
+
+  ${createPlants(PLANTS_TABLE)};
+
+  CREATE TABLE checkpoints (name TEXT PRIMARY KEY, position INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+  INSERT INTO checkpoints VALUES ('${PLANTS_CHECKPOINT}', 0);
+
+  CREATE TABLE leases (name TEXT PRIMARY KEY, holder TEXT NOT NULL, until INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+
+  PRAGMA user_version = ${SCHEMA_VERSION};
+`;
+
+/** Makes the tables in a database that has none. */
+export function createSchema(db: DatabaseSync): void {
+  transaction(db, () => {
+    if (versionOf(db) === 0) db.exec(SCHEMA);
+  });
+}
+
+/** Throws, with the reason, unless the database has the tables that this release works with. */
+export function checkSchema(db: DatabaseSync, path: string): void {
+  const version = versionOf(db);
+  if (version > SCHEMA_VERSION)
+    throw new Error(`${path} has schema ${version}, which a newer release wrote; this release knows ${SCHEMA_VERSION}`);
+  if (version < SCHEMA_VERSION) throw new Error(`${path} holds no plant store`);
+}
+
+const versionOf = (db: DatabaseSync): number => Number(db.prepare('PRAGMA user_version').get()!.user_version);

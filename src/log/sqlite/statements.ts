@@ -1,0 +1,30 @@
+import type { DatabaseSync } from 'node:sqlite';
+import { prepareChanges } from './changes.ts';
+import { EVENT_COLUMNS, PLANT_COLUMNS, prepareQuery } from './rows.ts';
+import { PLANTS_TABLE } from './schema.ts';
+
+/** The checkpoint of the read model, which the name of PLANTS_CHECKPOINT selects. */
+export const SELECT_CHECKPOINT = 'SELECT position FROM checkpoints WHERE name = ?';
+
+/** An owner's first plants above an id. */
+export const SELECT_PLANTS = `SELECT ${PLANT_COLUMNS} FROM plants WHERE owner = ? AND id > ? ORDER BY id LIMIT ?`;
+
+/** What is asked of the connection that appends and reads. */
+export const prepareLog = (db: DatabaseSync) => ({
+  head: prepareQuery(db, 'SELECT position, hash, time FROM events ORDER BY position DESC LIMIT 1'),
+  read: prepareQuery(db, `SELECT ${EVENT_COLUMNS} FROM events WHERE position > ? ORDER BY position LIMIT ?`),
+  append: db.prepare(`INSERT INTO events (${EVENT_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`),
+  checkpoint: prepareQuery(db, SELECT_CHECKPOINT),
+  plant: prepareQuery(db, 'SELECT name, tag FROM plants WHERE owner = ? AND id = ?'),
+  plants: prepareQuery(db, SELECT_PLANTS),
+});
+
+/** What is asked of the connection that projects. */
+export const prepareProjector = (db: DatabaseSync) => ({
+  advance: db.prepare('UPDATE checkpoints SET position = ? WHERE name = ? AND position = ?'),
+  changes: prepareChanges(db, PLANTS_TABLE),
+  lease: db.prepare(`
+    INSERT INTO leases (name, holder, until) VALUES (:name, :holder, :until)
+    ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, until = excluded.until
+    WHERE holder = excluded.holder OR until <= :now`),
+});

@@ -1,0 +1,138 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import type { DatabaseSync } from 'node:sqlite';
+import { PlantStoreError } from '../../domain/errors.ts';
+import type { Plant, PlantKey } from '../../domain/plant.ts';
+import { EMPTY_HEAD, type Head, type LoggedEvent } from '../event.ts';
+import type { Changes, PlantRow, Rebuild, Rows, Snapshot, Store } from '../store.ts';
+import { batches } from './batches.ts';
+import { applyChanges } from './changes.ts';
+import { openReader, openWriter, privateFile, transaction } from './connection.ts';
+import { SqliteRebuild } from './rebuild.ts';
+import { eventsOf, plantOf, plantsOf, valuesOf } from './rows.ts';
+import { checkSchema, createSchema, PLANTS_CHECKPOINT } from './schema.ts';
+import { checkpointOf, SqliteSnapshot } from './snapshot.ts';
+import { prepareLog, prepareProjector } from './statements.ts';
+
+/** The database in the data directory. */
+export const DATABASE_FILE = 'plantstore.sqlite';
+
+/** Most snapshots that may be open: each has three file descriptors and a small cache. */
+const MAX_SNAPSHOTS = 64;
+
+/**
+ * Opens the store in a data directory, which is made if it is missing. With `readOnly` nothing is made or changed, and methods
+ * that write reject. Throws, with the reason, when there is nothing to read, or when a newer release wrote the data.
+ */
+export function openSqlite(directory: string, { readOnly = false }: { readonly readOnly?: boolean } = {}): Store {
+  const path = readOnly ? join(directory, DATABASE_FILE) : privateFile(directory, DATABASE_FILE);
+  if (!existsSync(path)) throw new Error(`there is no plant store in ${directory}`);
+  const log = readOnly ? openReader(path) : openWriter(path, 'FULL');
+  try {
+    if (!readOnly) createSchema(log);
+    checkSchema(log, path);
+    // A power cut may take the last steps of the projector, which are then only made again. The log below them stays: both are
+    // in one write-ahead log, which is lost from its end if at all, and each append syncs all of it.
+    return new SqliteStore(path, log, readOnly ? openReader(path) : openWriter(path, 'NORMAL'));
+  } catch (error) {
+    log.close();
+    throw error;
+  }
+}
+
+/**
+ * The log and the read model in one SQLite database. SQLite works synchronously, so the methods of one process never overlap:
+ * a transaction is over when its method returns.
+ */
+class SqliteStore implements Store {
+  readonly advanceLimit = 256;
+  readonly #path: string;
+  readonly #appending: DatabaseSync;
+  readonly #projecting: DatabaseSync;
+  readonly #log: ReturnType<typeof prepareLog>;
+  readonly #projector: ReturnType<typeof prepareProjector>;
+  readonly #snapshots = new Set<SqliteSnapshot>();
+
+  constructor(path: string, appending: DatabaseSync, projecting: DatabaseSync) {
+    this.#path = path;
+    this.#appending = appending;
+    this.#projecting = projecting;
+    this.#log = prepareLog(appending);
+    this.#projector = prepareProjector(projecting);
+  }
+
+  async head(): Promise<Head> {
+    const row = this.#log.head.get() as unknown as [bigint, Uint8Array, bigint] | undefined;
+    return row === undefined ? EMPTY_HEAD : { position: Number(row[0]), hash: row[1], time: Number(row[2]) };
+  }
+
+  read(after: number): AsyncIterable<LoggedEvent[]> {
+    return batches(
+      (position, limit) => eventsOf(this.#log.read, position, limit),
+      ({ position }) => position,
+      after,
+    );
+  }
+
+  /**
+   * All or nothing. It rejects after any error, since a commit that failed while it was synced may be found by the recovery after
+   * a crash, unless something was appended since.
+   */
+  async append(expected: number, events: readonly LoggedEvent[]): Promise<number> {
+    return transaction(this.#appending, () => {
+      const head = Number((this.#log.head.get() as unknown as [bigint] | undefined)?.[0] ?? 0);
+      if (head > expected) return 0;
+      events.forEach((event, index) => {
+        if (event.position !== head + index + 1)
+          throw new RangeError(`position ${event.position} does not follow ${head + index}`);
+        this.#log.append.run(...valuesOf(event));
+      });
+      return events.length;
+    });
+  }
+
+  async checkpoint(): Promise<number> {
+    return checkpointOf(this.#log.checkpoint);
+  }
+
+  async get(keys: readonly PlantKey[]): Promise<Rows<Plant | undefined>> {
+    const rows = keys.map(({ owner, id }) => plantOf(this.#log.plant, owner, id));
+    return { rows, checkpoint: await this.checkpoint() };
+  }
+
+  async list(owner: string, after: bigint | undefined, limit: number): Promise<Rows<PlantRow>> {
+    const rows = plantsOf(this.#log.plants, owner, after, limit);
+    return { rows, checkpoint: await this.checkpoint() };
+  }
+
+  async snapshot(): Promise<Snapshot> {
+    if (this.#snapshots.size >= MAX_SNAPSHOTS)
+      throw new PlantStoreError('OVERLOADED', 'too many long lists are being read; try again', { retryAfter: 1 });
+    const snapshot = new SqliteSnapshot(this.#path, (closed) => this.#snapshots.delete(closed));
+    this.#snapshots.add(snapshot);
+    return snapshot;
+  }
+
+  async advance(from: number, to: number, changes: Changes): Promise<boolean> {
+    return transaction(this.#projecting, () => {
+      if (this.#projector.advance.run(to, PLANTS_CHECKPOINT, from).changes === 0) return false;
+      applyChanges(this.#projector.changes, changes);
+      return true;
+    });
+  }
+
+  async rebuild(): Promise<Rebuild> {
+    return new SqliteRebuild(this.#path);
+  }
+
+  async lease(name: string, holder: string, milliseconds: number): Promise<boolean> {
+    const now = Date.now();
+    return this.#projector.lease.run({ name, holder, until: now + milliseconds, now }).changes === 1;
+  }
+
+  async close(): Promise<void> {
+    for (const snapshot of this.#snapshots) await snapshot.close();
+    this.#projecting.close();
+    this.#appending.close();
+  }
+}

@@ -1,0 +1,171 @@
+import closeWithGrace from 'close-with-grace';
+import type { FastifyInstance } from 'fastify';
+import { PlantStoreService } from '../gen/plantstore/v1/plant_store_service_pb.ts';
+import { createAuthenticator, type Decision } from './auth/authenticator.ts';
+import { DEVELOPMENT_ISSUER, openDevelopmentIssuer } from './auth/development.ts';
+import { RemoteKeySet } from './auth/jwks.ts';
+import type { KeySet } from './auth/key-set.ts';
+import { createScopePolicy } from './auth/scopes.ts';
+import type { Config } from './config.ts';
+import { type EventLog, openLog } from './log/log.ts';
+import { lockDataDirectory } from './log/sqlite/lock.ts';
+import { openSqlite } from './log/sqlite/store.ts';
+import { startAdminServer } from './observe/admin.ts';
+import { Health, type Readiness } from './observe/health.ts';
+import { createLogger, type Logger } from './observe/logger.ts';
+import { implementPlantStore } from './plants/implementation.ts';
+import { PlantsService } from './plants/service.ts';
+import { registerConnect } from './transport/connect/connect.ts';
+import { allowOrigins } from './transport/cors.ts';
+import { createGrpcServer } from './transport/grpc/server.ts';
+import { registerDocumentation } from './transport/rest/documentation.ts';
+import { registerRest } from './transport/rest/rest.ts';
+import { createHttpServer } from './transport/rest/server.ts';
+import { welcome } from './welcome.ts';
+
+/** Milliseconds that requests in flight have to end once the service stops; their connections are closed then. */
+const DRAIN_LIMIT = 10_000;
+/** Milliseconds that streams have of that: what is left is for the status that says to go on elsewhere. */
+const STREAM_LIMIT = 9_000;
+/** Milliseconds for all of stopping, the commands that the log has taken among it. */
+const STOP_LIMIT = 25_000;
+/** Seconds that the token in the welcome is valid. */
+const WELCOME_TTL = 3600;
+
+const STARTING: Readiness = { ready: false, detail: 'starting' };
+
+/**
+ * Starts the service, which then runs until SIGTERM or SIGINT: it turns unready, takes nothing new, finishes what is in flight,
+ * closes the store and exits with 0; a second signal ends it at once. An uncaught error is logged and ends it with 1.
+ * Rejects, with what was opened closed, when it cannot start.
+ */
+export async function serve(config: Config): Promise<void> {
+  const logger = createLogger(config.logLevel);
+  const parts: Parts = {};
+  const health = new Health({
+    store: () => (parts.log ? { ready: true } : STARTING),
+    issuer: () => parts.keys?.ready() ?? STARTING,
+    rest: () => (parts.app ? { ready: true } : STARTING),
+  });
+  // Closed in reverse: first what takes requests, then the store, the probes last.
+  const opened = new AsyncDisposableStack();
+  const stop = () => {
+    health.drain();
+    return opened.disposeAsync();
+  };
+  const grace = closeWithGrace({ delay: STOP_LIMIT, logger }, async ({ signal, err }) => {
+    if (err) logger.fatal({ err }, 'uncaught error');
+    else logger.info({ signal }, 'stopping');
+    await stop();
+    logger.info('stopped');
+  });
+  try {
+    await start(config, logger, health, parts, opened);
+  } catch (error) {
+    // A signal that came meanwhile has closed what the rest of the start builds on.
+    if (health.draining) return;
+    grace.uninstall();
+    await stop();
+    throw error;
+  }
+}
+
+interface Parts {
+  log?: EventLog;
+  keys?: KeySet;
+  app?: FastifyInstance;
+}
+
+/** Builds the service from its parts, from the inside out. */
+async function start(
+  config: Config,
+  logger: Logger,
+  health: Health,
+  parts: Parts,
+  opened: AsyncDisposableStack,
+): Promise<void> {
+  const { host, dataDirectory, ownerClaim } = config;
+  const missing = { MONGODB_URI: config.mongodbUri, KAFKA_BROKERS: config.kafka, RATE_LIMIT: config.rateLimit };
+  for (const [name, value] of Object.entries(missing))
+    if (value !== undefined) throw new Error(`${name} is set, and this release does not have it yet; unset it`);
+  const admin = await startAdminServer(health, host, config.adminPort);
+  opened.defer(() => admin.close());
+
+  const unlock = lockDataDirectory(dataDirectory);
+  opened.defer(async () => unlock());
+  const log = await openLog(openSqlite(dataDirectory), {
+    onFault: (err) => logger.error({ err }, 'the store failed'),
+  });
+  opened.defer(() => log.close());
+  parts.log = log;
+
+  const { token, ...issuer } = await openIssuer(config, logger);
+  opened.defer(async () => issuer.keys.close());
+  parts.keys = issuer.keys;
+
+  const onDecision = (decision: Decision) =>
+    logger[decision.outcome === 'refused' ? 'info' : 'debug']({ decision }, 'authentication');
+  const { authenticate } = createAuthenticator({ ...issuer, ownerClaim, onDecision });
+  const plants = new PlantsService(log, createScopePolicy(config.requiredScopes, onDecision));
+
+  const app = createHttpServer(logger);
+  if (config.corsOrigins.length > 0) allowOrigins(app, config.corsOrigins);
+  registerRest(app, {
+    service: PlantStoreService,
+    methods: {
+      createPlant: plants.createPlant.bind(plants),
+      listPlants: plants.openList.bind(plants),
+      deletePlant: plants.deletePlant.bind(plants),
+    },
+    authenticate,
+  });
+  registerDocumentation(app, PlantStoreService);
+  const services = [{ desc: PlantStoreService, methods: implementPlantStore(plants) }];
+  registerConnect(app, { services, authenticate, drainLimit: STREAM_LIMIT });
+  const isReady = () => health.ready;
+  const grpc = createGrpcServer({
+    services,
+    authenticate,
+    logger,
+    isReady,
+    ...(config.grpcTls && { tls: config.grpcTls }),
+  });
+  opened.defer(async () => void (await Promise.all([drain(app), grpc.drain(STREAM_LIMIT)])));
+  const url = await listen(app, host, config.port);
+  const grpcAddress = await grpc.listen(host, config.grpcPort);
+
+  if (token !== undefined) process.stdout.write(welcome(url, token));
+  logger.info({ protocol: 'admin', address: admin.url }, 'listening');
+  logger.info({ protocol: 'rest', address: url }, 'listening');
+  logger.info({ protocol: 'grpc', address: grpcAddress }, 'listening');
+  parts.app = app;
+}
+
+/** Who may issue tokens; in development mode with a token to begin with. */
+async function openIssuer({ issuer: settings, dataDirectory, ownerClaim }: Config, logger: Logger) {
+  if (settings !== undefined) {
+    const { jwksUrl: url, issuer, audience, maxStale } = settings;
+    const onFetch = (err: Error | undefined) => err && logger.warn({ err }, "the issuer's keys could not be fetched");
+    return { issuer, audience, keys: new RemoteKeySet({ url, maxStale, onFetch }) };
+  }
+  const { keys, mintToken } = await openDevelopmentIssuer(dataDirectory);
+  const token = await mintToken({ owner: 'alice', ownerClaim, ttl: WELCOME_TTL });
+  return { issuer: DEVELOPMENT_ISSUER, audience: DEVELOPMENT_ISSUER, keys, token };
+}
+
+/** Fastify would log a line of its own, in a form of its own. */
+async function listen(app: FastifyInstance, host: string, port: number): Promise<string> {
+  const { level } = app.log;
+  app.log.level = 'silent';
+  try {
+    return await app.listen({ host, port });
+  } finally {
+    app.log.level = level;
+  }
+}
+
+async function drain(app: FastifyInstance): Promise<void> {
+  const limit = setTimeout(() => app.server.closeAllConnections(), DRAIN_LIMIT);
+  await app.close();
+  clearTimeout(limit);
+}

@@ -1,0 +1,61 @@
+import { once } from 'node:events';
+import { createServer, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { PlantStoreError } from '../domain/errors.ts';
+import type { Health } from './health.ts';
+
+type Page = (response: ServerResponse) => void;
+
+/** The server for operators: `/livez` (200 while the process answers at all) and `/readyz` (200 or 503, and why). */
+export interface AdminServer {
+  /** Its address, such as `http://127.0.0.1:9464`. */
+  readonly url: string;
+  /** Stops listening and breaks off what is open. */
+  close(): Promise<void>;
+}
+
+/** Starts the server for operators. Rejects when the port is taken or not allowed. */
+export async function startAdminServer(health: Health, host: string, port: number): Promise<AdminServer> {
+  const pages = new Map<string, Page>([
+    ['/livez', (response) => send(response, 200, { status: 'live' })],
+    ['/readyz', (response) => send(response, health.ready ? 200 : 503, readiness(health))],
+  ]);
+  const server = createServer((request, response) => {
+    const page = pages.get((request.url ?? '').split('?', 1)[0]!);
+    if (page === undefined)
+      return fail(response, new PlantStoreError('ROUTE_NOT_FOUND', `there is ${[...pages.keys()].join(', ')}`));
+    if (request.method !== 'GET' && request.method !== 'HEAD') {
+      response.setHeader('allow', 'GET, HEAD');
+      return fail(response, new PlantStoreError('METHOD_NOT_ALLOWED', 'use GET'));
+    }
+    page(response);
+  });
+  server.listen(port, host);
+  await once(server, 'listening');
+  return { url: urlOf(server), close: () => close(server) };
+}
+
+const readiness = (health: Health) => ({
+  status: health.draining ? 'draining' : health.ready ? 'ready' : 'not ready',
+  dependencies: health.dependencies(),
+});
+
+const fail = (response: ServerResponse, error: PlantStoreError) =>
+  send(response, error.status, { error: error.code, message: error.message });
+
+function send(response: ServerResponse, status: number, body: object): void {
+  response.writeHead(status, { 'content-type': 'application/json', 'cache-control': 'no-store' });
+  response.end(`${JSON.stringify(body)}\n`);
+}
+
+function urlOf(server: Server): string {
+  const { address, family, port } = server.address() as AddressInfo;
+  return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`;
+}
+
+async function close(server: Server): Promise<void> {
+  const closed = once(server, 'close');
+  server.close();
+  server.closeAllConnections();
+  await closed;
+}

@@ -1,0 +1,21 @@
+import { PlantStoreError } from '../domain/errors.ts';
+import { MAX_TEXT_CODE_POINTS } from '../domain/plant.ts';
+
+/** Throws INVALID_FIELD unless the text is well-formed Unicode within the bound on code points. `field` is its proto path. */
+export function checkText(field: string, text: string): void {
+  if (!text.isWellFormed())
+    throw new PlantStoreError('INVALID_FIELD', `${field} must be well-formed Unicode, without lone surrogates`, {
+      field,
+    });
+  if (text.length <= MAX_TEXT_CODE_POINTS) return;
+  if (text.length > 2 * MAX_TEXT_CODE_POINTS || codePoints(text) > MAX_TEXT_CODE_POINTS)
+    throw new PlantStoreError('INVALID_FIELD', `${field} must have at most ${MAX_TEXT_CODE_POINTS} code points`, {
+      field,
+    });
+}
+
+function codePoints(text: string): number {
+  let count = 0;
+  for (const _ of text) count++;
+  return count;
+}

@@ -1,0 +1,43 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { PlantStoreError, type Reason, toPlantStoreError } from '../../domain/errors.ts';
+
+/** Content type of every JSON answer. */
+export const JSON_TYPE = 'application/json; charset=utf-8';
+
+/** Seconds after which a client may try again what was refused with 503, unless the error knows better. */
+const RETRY_AFTER = 1;
+
+/** Failures that Fastify or one of its plugins finds, by their `code`. */
+const FOREIGN: Readonly<Record<string, readonly [Reason, string]>> = {
+  FST_ERR_BAD_URL: ['MALFORMED_REQUEST', 'the path must be percent-encoded UTF-8'],
+  FST_ERR_CTP_BODY_TOO_LARGE: ['BODY_TOO_LARGE', 'the body must have at most 1 MiB'],
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: ['UNSUPPORTED_MEDIA_TYPE', 'send the body as application/json'],
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: ['MALFORMED_REQUEST', 'the body must be as long as Content-Length says'],
+  FST_STATIC_FORBIDDEN_PATH: ['ROUTE_NOT_FOUND', 'there is nothing at this path'],
+};
+
+/** The Error of the REST contract. */
+export const errorBody = (error: PlantStoreError): string =>
+  JSON.stringify({ error: error.code, message: error.message });
+
+/** Answers with the error that was thrown, whoever threw it. What went wrong inside is logged, and never sent. */
+export function sendError(thrown: unknown, request: FastifyRequest, reply: FastifyReply): void {
+  const error = toPlantStoreError(foreignError(thrown, request) ?? thrown);
+  if (error.reason === 'INTERNAL') request.log.error({ err: error.cause ?? error }, error.message);
+  else if (error.status >= 500 && error.cause !== undefined) request.log.warn({ err: error.cause }, error.message);
+  const { retryAfter, challenge } = error.details;
+  // A list may name its next page and then fail before its first byte.
+  reply.removeHeader('link');
+  // Fastify closes after a body that is too large; that resets the connection under a client that still sends, and loses the answer.
+  if (error.reason === 'BODY_TOO_LARGE' && !reply.raw.hasHeader('connection')) reply.removeHeader('connection');
+  if (challenge !== undefined) reply.header('www-authenticate', challenge);
+  if (error.status === 503 || retryAfter !== undefined) reply.header('retry-after', retryAfter ?? RETRY_AFTER);
+  reply.header('x-request-id', request.id).code(error.status).type(JSON_TYPE).send(errorBody(error));
+}
+
+function foreignError(thrown: unknown, { raw }: FastifyRequest): PlantStoreError | undefined {
+  if (raw.errored !== null && thrown === raw.errored)
+    return new PlantStoreError('CANCELLED', 'the client went away before its request was complete');
+  const found = FOREIGN[(thrown as { code?: string } | undefined)?.code ?? ''];
+  return found && new PlantStoreError(...found);
+}

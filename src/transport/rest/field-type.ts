@@ -1,0 +1,53 @@
+import { type DescField, type DescMessage, ScalarType } from '@bufbuild/protobuf';
+import { FeatureSet_FieldPresence } from '@bufbuild/protobuf/wkt';
+import { PlantStoreError } from '../../domain/errors.ts';
+
+/** A field that holds an integer: its bounds, and the form in which a message holds it. */
+export interface IntegerType {
+  readonly kind: 'integer';
+  readonly format: 'int32' | 'int64';
+  readonly min: bigint;
+  readonly max: bigint;
+  readonly zero: number | bigint;
+  /** An integer within the bounds, as a message holds it. */
+  toField(value: bigint): number | bigint;
+}
+
+/** What a field of a request or of a response may hold, as far as REST is concerned. */
+export type FieldType =
+  | IntegerType
+  | { readonly kind: 'string' }
+  | { readonly kind: 'message'; readonly message: DescMessage }
+  | { readonly kind: 'messages'; readonly message: DescMessage };
+
+const STRING = { kind: 'string' } as const;
+const INT32: IntegerType = { ...integerOf('int32', 31n), zero: 0, toField: Number };
+const INT64: IntegerType = { ...integerOf('int64', 63n), zero: 0n, toField: (value) => value };
+
+function integerOf<Format extends string>(format: Format, bits: bigint) {
+  return { kind: 'integer', format, min: -(2n ** bits), max: 2n ** bits - 1n } as const;
+}
+
+/** The type of a field. Throws for one that REST does not know how to read and write. */
+export function typeOf(field: DescField): FieldType {
+  if (field.fieldKind === 'scalar' && field.scalar === ScalarType.STRING) return STRING;
+  if (field.fieldKind === 'scalar' && field.scalar === ScalarType.INT32) return INT32;
+  if (field.fieldKind === 'scalar' && field.scalar === ScalarType.INT64) return INT64;
+  if (field.fieldKind === 'message') return { kind: 'message', message: field.message };
+  if (field.fieldKind === 'list' && field.listKind === 'message') return { kind: 'messages', message: field.message };
+  throw new Error(`REST has no form for ${field}`);
+}
+
+/** Whether a field is declared `optional` (or is a message): only then may it be unset. */
+export const isOptional = (field: DescField): boolean => field.presence === FeatureSet_FieldPresence.EXPLICIT;
+
+/** The error of a field that holds something else than it must. `path` is its proto path. */
+export const invalidField = (path: string, mustBe: string): PlantStoreError =>
+  new PlantStoreError('INVALID_FIELD', `${path} must be ${mustBe}`, { field: path });
+
+/** An integer of a type. Throws INVALID_FIELD when it is none, or out of bounds. */
+export function toInteger(type: IntegerType, value: bigint | undefined, path: string): number | bigint {
+  if (value === undefined || value < type.min || value > type.max)
+    throw invalidField(path, `an integer from ${type.min} to ${type.max}`);
+  return type.toField(value);
+}

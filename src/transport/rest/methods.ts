@@ -1,0 +1,23 @@
+import { METHODS } from 'node:http';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { PlantStoreError } from '../../domain/errors.ts';
+
+/** Lets an app route every method that Node's parser knows, so that none falls through to 404 on a known path. */
+export function routeAllMethods(app: FastifyInstance): void {
+  for (const method of METHODS) if (!app.supportedMethods.includes(method)) app.addHttpMethod(method);
+}
+
+/** Refuses every other method on a path with 405 and `Allow` (RFC 9110, section 15.5.6), before authentication and body. */
+export function refuseOtherMethods(app: FastifyInstance, url: string, allowed: readonly string[]): void {
+  const allow = allowed.join(', ');
+  const refuse = (_request: FastifyRequest, reply: FastifyReply) => {
+    reply.header('allow', allow);
+    throw new PlantStoreError('METHOD_NOT_ALLOWED', `use ${allow}`);
+  };
+  app.route({
+    method: METHODS.filter((method) => !allowed.includes(method)),
+    url,
+    onRequest: refuse,
+    handler: refuse,
+  });
+}

@@ -1,0 +1,92 @@
+import type { Reason } from '../../domain/errors.ts';
+import { MAX_TEXT_CODE_POINTS } from '../../domain/plant.ts';
+
+const TEXT = { maxLength: MAX_TEXT_CODE_POINTS };
+const TAG = 'Well-formed Unicode. Absent and empty are different.';
+
+/** What the descriptors do not say of a field, by its full name: JSON Schema keywords. */
+export const FIELDS: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
+  'plantstore.v1.Plant.name': { ...TEXT, description: 'Well-formed Unicode; may be empty.', examples: ['Fern'] },
+  'plantstore.v1.Plant.tag': { ...TEXT, description: TAG, examples: ['indoor'] },
+  'plantstore.v1.NewPlant.id': {
+    description: 'Any int64. Unique among your plants; free again once its plant is deleted.',
+    examples: [7],
+  },
+  'plantstore.v1.NewPlant.name': { ...TEXT, description: 'Well-formed Unicode; may be empty.', examples: ['Fern'] },
+  'plantstore.v1.NewPlant.tag': { ...TEXT, description: TAG, examples: ['indoor'] },
+  'plantstore.v1.ListPlantsRequest.limit': {
+    minimum: 0,
+    description: 'At most this many plants; 0 gives an empty list. Absent: all of them.',
+  },
+  'plantstore.v1.ListPlantsRequest.cursor': {
+    description: 'Where an earlier list was cut: follow its `Link` header instead of making one.',
+  },
+  'plantstore.v1.DeletePlantRequest.id': { description: 'The id that the plant was added with.' },
+};
+
+/** What the descriptors do not say of a method, by its full name. */
+export const METHODS: Readonly<Record<string, { summary: string; description: string; failures: readonly Reason[] }>> =
+  {
+    'plantstore.v1.PlantStoreService.CreatePlant': {
+      summary: 'Add a plant',
+      description: 'A 503 means: maybe added. List, or send it again: `error` 6 then says that it was.',
+      failures: ['INVALID_FIELD', 'PLANT_ALREADY_EXISTS', 'OUTCOME_UNKNOWN'],
+    },
+    'plantstore.v1.PlantStoreService.ListPlants': {
+      summary: 'List your plants',
+      description:
+        'In ascending id, as of one moment, with all that was acknowledged before. Without a limit the array is streamed; ' +
+        'a connection that ends before its closing bracket was broken off. A walk along the `Link` headers neither skips nor ' +
+        'repeats a plant while others add and delete.',
+      failures: ['INVALID_FIELD', 'INVALID_CURSOR'],
+    },
+    'plantstore.v1.PlantStoreService.DeletePlant': {
+      summary: 'Delete a plant',
+      description: 'A 503 means: maybe deleted. List, or send it again: `error` 5 then says that it was.',
+      failures: ['INVALID_FIELD', 'PLANT_NOT_FOUND', 'OUTCOME_UNKNOWN'],
+    },
+  };
+
+/** How every method can fail. */
+export const ANY_FAILURES: readonly Reason[] = [
+  'MALFORMED_REQUEST',
+  'AUTHORIZATION_MALFORMED',
+  'TOKEN_MISSING',
+  'TOKEN_INVALID',
+  'INSUFFICIENT_SCOPE',
+  'REQUEST_TIMEOUT',
+  'RATE_LIMITED',
+  'HEADERS_TOO_LARGE',
+  'INTERNAL',
+  'OVERLOADED',
+  'STORE_UNAVAILABLE',
+  'ISSUER_UNAVAILABLE',
+];
+
+/** How a method that takes a body can fail beside that. */
+export const BODY_FAILURES: readonly Reason[] = ['BODY_TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE'];
+
+/** What a failure means, for those that need more than their name. */
+export const FAILURES: Readonly<
+  Record<Exclude<Reason, 'CANCELLED' | 'ROUTE_NOT_FOUND' | 'METHOD_NOT_ALLOWED'>, string>
+> = {
+  MALFORMED_REQUEST: 'not a well-formed request, or a body that is not a JSON object',
+  INVALID_FIELD: 'a missing or wrong value',
+  INVALID_CURSOR: 'a cursor that no list returned',
+  PLANT_ALREADY_EXISTS: 'you have a plant of this id',
+  AUTHORIZATION_MALFORMED: 'not one well-formed Authorization header',
+  TOKEN_MISSING: 'no bearer token',
+  TOKEN_INVALID: 'a token that is not valid, or not any more',
+  INSUFFICIENT_SCOPE: 'a token without the scope that this needs',
+  PLANT_NOT_FOUND: 'you have no plant of this id',
+  REQUEST_TIMEOUT: 'a request that took too long to arrive',
+  BODY_TOO_LARGE: 'a body over 1 MiB',
+  UNSUPPORTED_MEDIA_TYPE: 'a body that is not sent as application/json, or is encoded',
+  RATE_LIMITED: 'more requests than you may make',
+  HEADERS_TOO_LARGE: 'headers over 32 KiB',
+  INTERNAL: 'a fault of the service',
+  OVERLOADED: 'too much to do at the moment',
+  STORE_UNAVAILABLE: 'the log cannot be reached',
+  OUTCOME_UNKNOWN: 'maybe done: the log decides',
+  ISSUER_UNAVAILABLE: 'tokens cannot be verified at the moment',
+};

@@ -1,0 +1,62 @@
+import type { DescService } from '@bufbuild/protobuf';
+import type { FastifyInstance } from 'fastify';
+import type { CallContext } from '../../plants/call.ts';
+import { compileAnswer } from './answer.ts';
+import { type Authenticate, authentication } from './authentication.ts';
+import type { Fields } from './encode.ts';
+import { type HttpRule, httpRulesOf } from './http-rule.ts';
+import { refuseOtherMethods } from './methods.ts';
+import { compileRequest, takeBody } from './request.ts';
+import { RestCall } from './rest-call.ts';
+
+/**
+ * The methods of a service by their local names, called with the decoded request. Each answers with the fields of its response
+ * message; a list, whose `response_body` is a repeated field, may have that field as an AsyncIterable of batches of rows.
+ */
+export interface RestMethods {
+  readonly [localName: string]: (request: never, call: CallContext) => Promise<object>;
+}
+
+/** What REST needs: the service's descriptor, its methods, and who lets a caller in. */
+export interface RestOptions {
+  readonly service: DescService;
+  readonly methods: RestMethods;
+  readonly authenticate: Authenticate;
+}
+
+/** Adds the routes that the google.api.http rules of a service describe. All that they need is compiled here, once. */
+export function registerRest(app: FastifyInstance, options: RestOptions): void {
+  const rules = httpRulesOf(options.service);
+  app.decorateRequest('principal', null);
+  app.register((scope, _options, done) => {
+    scope.addContentTypeParser('application/json', { parseAs: 'buffer' }, takeBody);
+    for (const rule of rules) addRoute(scope, rule, options);
+    done();
+  });
+  for (const { verb, bodyField } of rules)
+    if (bodyField === undefined) app.addHttpMethod(verb, { hasBody: false, overrideExisting: true });
+  for (const [path, same] of Map.groupBy(rules, (rule) => rule.path))
+    refuseOtherMethods(app, routePath(path), same.flatMap(verbsOf));
+}
+
+function addRoute(app: FastifyInstance, rule: HttpRule, { methods, authenticate }: RestOptions): void {
+  const method = methods[rule.method.localName] as (request: object, call: CallContext) => Promise<object>;
+  if (method === undefined) throw new Error(`${rule.method} has no implementation`);
+  const decode = compileRequest(rule);
+  const answer = compileAnswer(rule);
+  app.route({
+    method: verbsOf(rule),
+    url: routePath(rule.path),
+    onRequest: authentication(authenticate),
+    handler: async (request, reply) => {
+      const message = decode(request);
+      const result = await method(message, new RestCall(request.principal!, reply.raw));
+      return answer(result as Fields, message as object as Fields, reply);
+    },
+  });
+}
+
+/** HEAD works where GET does (RFC 9110, section 9.3.2). */
+const verbsOf = ({ verb }: HttpRule): string[] => (verb === 'GET' ? ['GET', 'HEAD'] : [verb]);
+
+const routePath = (template: string): string => template.replaceAll(/\{(\w+)\}/g, ':$1');

@@ -1,0 +1,201 @@
+import { randomUUID } from 'node:crypto';
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { client, expectError, type Reply, type Send } from '../support/http.ts';
+import { type Service, startService } from '../support/service.ts';
+
+let service: Service;
+
+beforeAll(async () => {
+  service = await startService();
+});
+
+afterAll(() => service.stop());
+
+/** A client whose owner has plants of these ids, each named by its id. */
+async function ownerOf(ids: readonly (number | bigint | string)[]): Promise<Send> {
+  const send = client(service.url, await service.token(randomUUID()));
+  await Promise.all(ids.map((id) => add(send, id)));
+  return send;
+}
+
+async function add(send: Send, id: number | bigint | string): Promise<void> {
+  expect((await send('POST', '/plants', { body: `{"id":${id},"name":"${id}"}` })).status).toBe(200);
+}
+
+const names = (reply: Reply): string[] => {
+  expect(reply.status, reply.text).toBe(200);
+  return JSON.parse(reply.text).map(({ name }: { name: string }) => name);
+};
+
+/** The request that a Link header names, or undefined. */
+function nextOf(reply: Reply): string | undefined {
+  if (reply.headers.link === undefined) return undefined;
+  const [, target] = /^<([^>]+)>; rel="next"$/.exec(reply.headers.link as string)!;
+  const { origin, pathname, search } = new URL(target!, `${service.url}/plants`);
+  expect(origin).toBe(service.url);
+  return pathname + search;
+}
+
+describe('limit', () => {
+  const ids = [3, -5, 1, '9223372036854775807', '-9223372036854775808', '9007199254740993'];
+  const ordered = ['-9223372036854775808', '-5', '1', '3', '9007199254740993', '9223372036854775807'];
+  let send: Send;
+  beforeAll(async () => {
+    send = await ownerOf(ids);
+  });
+
+  test.each([
+    ['', 6],
+    ['?', 6],
+    ['?limit=0', 0],
+    ['?limit=1', 1],
+    ['?limit=5', 5],
+    ['?limit=6', 6],
+    ['?limit=7', 6],
+    ['?limit=2147483647', 6],
+    ['?limit=%32', 2],
+    ['?limit=2&unknown=x&unknown=y&Limit=z', 2],
+    ['?limit=2&cursor=', 2],
+    ['?cursor=', 6],
+  ])('GET /plants%s has %i plants in ascending id', async (query, count) => {
+    const reply = await send('GET', `/plants${query}`);
+    expect(names(reply)).toEqual(ordered.slice(0, count));
+    expect(reply.headers['content-type']).toMatch(/^application\/json/);
+    if (count === 6) expect(nextOf(reply)).toBeUndefined();
+    if (count > 0 && count < 6) expect(nextOf(reply)).toMatch(/[?&]limit=\d+(&|$)/);
+  });
+
+  test.each([
+    'limit=2147483648',
+    'limit=-1',
+    'limit=1.5',
+    'limit=1e3',
+    'limit=',
+    'limit',
+    'limit=x',
+    'limit=0x1',
+    'limit=+1',
+    'limit=%201',
+    'limit=1%20',
+    'limit=null',
+    'limit=99999999999999999999',
+    'limit=1&limit=1',
+    'limit=&limit=1',
+  ])('GET /plants?%s is 400', async (query) => {
+    expect(expectError(await send('GET', `/plants?${query}`), 400, 3)).toContain('limit');
+  });
+
+  test.each([
+    'cursor=x',
+    'cursor=%ff',
+    'cursor=AQ',
+    'cursor=a&cursor=b',
+    'cursor=&cursor=',
+    `cursor=${'A'.repeat(1_000)}`,
+  ])('GET /plants?%s is 400', async (query) => {
+    expect(expectError(await send('GET', `/plants?${query}`), 400, 3)).toContain('cursor');
+  });
+
+  test('a cursor that was changed is 400, or goes on from another id', async () => {
+    const cursor = new URL(nextOf(await send('GET', '/plants?limit=1'))!, service.url).searchParams.get('cursor')!;
+    for (let at = 0; at < cursor.length; at++) {
+      const changed = `${cursor.slice(0, at)}${cursor[at] === 'A' ? 'B' : 'A'}${cursor.slice(at + 1)}`;
+      const reply = await send('GET', `/plants?cursor=${changed}`);
+      if (reply.status === 200) expect(ordered.join()).toContain(names(reply).join());
+      else expectError(reply, 400, 3);
+    }
+  });
+
+  test('HEAD has the status and the headers of GET, and no body', async () => {
+    for (const path of ['/plants?limit=2', '/plants?limit=x', '/plants']) {
+      const [get, head] = [await send('GET', path), await send('HEAD', path)];
+      expect(head.text).toBe('');
+      expect(head.status).toBe(get.status);
+      for (const name of ['content-type', 'content-length', 'link']) expect(head.headers[name]).toBe(get.headers[name]);
+    }
+  });
+});
+
+describe('a walk along the Link headers', () => {
+  test('ends at the last plant, and keeps the limit', async () => {
+    const send = await ownerOf(Array.from({ length: 10 }, (_, id) => id));
+    const pages: string[][] = [];
+    for (let path: string | undefined = '/plants?limit=3'; path !== undefined; ) {
+      const reply: Reply = await send('GET', path);
+      pages.push(names(reply));
+      path = nextOf(reply);
+    }
+    expect(pages).toEqual([['0', '1', '2'], ['3', '4', '5'], ['6', '7', '8'], ['9']]);
+  });
+
+  test('neither skips nor repeats a plant while others add and delete', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.uniqueArray(fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }), { minLength: 1, maxLength: 30 }),
+        fc.integer({ min: 1, max: 7 }),
+        async (ids, limit) => {
+          const coming = ids.filter((_, index) => index % 3 === 1);
+          const going = ids.filter((_, index) => index % 3 === 2);
+          const staying = ids.filter((_, index) => index % 3 === 0);
+          const send = await ownerOf([...staying, ...going]);
+          const seen: string[] = [];
+          for (let path: string | undefined = `/plants?limit=${limit}`; path !== undefined; ) {
+            const [reply] = await Promise.all([
+              send('GET', path),
+              ...coming.splice(0, 2).map((id) => add(send, id)),
+              ...going.splice(0, 2).map((id) => send('DELETE', `/plants/${id}`)),
+            ]);
+            seen.push(...names(reply));
+            path = nextOf(reply);
+          }
+          expect(seen).toEqual([...new Set(seen)].sort((a, b) => (BigInt(a) < BigInt(b) ? -1 : 1)));
+          for (const id of staying) expect(seen).toContain(String(id));
+          for (const id of seen) expect(ids.map(String)).toContain(id);
+        },
+      ),
+      { numRuns: 15 },
+    );
+  });
+});
+
+test('what was acknowledged is in every later list, as it was sent', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.uniqueArray(
+        fc.record(
+          {
+            id: fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }),
+            name: fc.string({ unit: 'binary', maxLength: 40 }),
+            tag: fc.string({ unit: 'binary', maxLength: 40 }),
+          },
+          { requiredKeys: ['id', 'name'] },
+        ),
+        { maxLength: 12, selector: ({ id }) => id },
+      ),
+      async (plants) => {
+        const send = await ownerOf([]);
+        await Promise.all(
+          plants.map(async ({ id, ...plant }) => {
+            const body = JSON.stringify({ id: JSON.rawJSON(String(id)), ...plant });
+            const reply = await send('POST', '/plants', { body });
+            expect(JSON.parse(reply.text)).toEqual(plant);
+          }),
+        );
+        const listed = JSON.parse((await send('GET', '/plants')).text);
+        const expected = plants.toSorted((a, b) => (a.id < b.id ? -1 : 1)).map(({ id: _, ...plant }) => plant);
+        expect(listed).toEqual(expected);
+      },
+    ),
+    { numRuns: 20 },
+  );
+});
+
+test('a list that is streamed is whole and in order', async () => {
+  const ids = Array.from({ length: 2_000 }, (_, id) => id);
+  const send = await ownerOf([]);
+  for (let from = 0; from < ids.length; from += 100)
+    await Promise.all(ids.slice(from, from + 100).map((id) => add(send, id)));
+  expect(names(await send('GET', '/plants'))).toEqual(ids.map(String));
+  expect(names(await send('GET', '/plants?limit=1500'))).toEqual(ids.slice(0, 1500).map(String));
+});

@@ -1,0 +1,60 @@
+import { type Attack, type Expectation, forged, refused, token } from './attack.ts';
+
+const EXPIRED = refused('expired', 'the token has expired; get a new one');
+const EARLY = refused('not_yet_valid', 'the token is not valid yet; its claim nbf has to be a time that has come');
+const ETERNAL = refused('no_expiry', 'the token never expires; its claim exp has to be a number');
+const ISSUER = refused('issuer', 'the claim iss of the token names an issuer that is not trusted here');
+const AUDIENCE = refused('audience', 'the token is for another service; its claim aud does not name this one');
+const TYPE = refused('type', 'the token is not an access token; its header typ says so');
+const BOUND = refused('sender_constrained', 'the token is bound to a key by its claim cnf, and is no bearer token');
+const OWNER = refused('owner', 'the token names no owner: the owner claim has to be a text of 1 to 1024 characters');
+
+const claims = (name: string, expect: Expectation, changes: Record<string, unknown> | string): Attack =>
+  token(name, expect, ({ issuer }) => issuer.token({ claims: changes }));
+
+/** Claims that depend on the time of the attack, in seconds. */
+const timed = (name: string, expect: Expectation, changes: (now: number) => Record<string, unknown>): Attack =>
+  token(name, expect, ({ issuer }) => issuer.token({ claims: changes(Math.floor(Date.now() / 1000)) }));
+
+const header = (name: string, expect: Expectation, changes: object): Attack =>
+  token(name, expect, ({ issuer }) => issuer.token({ header: changes }));
+
+const TYPES = ['dpop+jwt', 'logout+jwt', 'application/secevent+jwt', 'JWE', 'at+jwt; x', '', 7, null, ['JWT']];
+const OWNERS = [undefined, null, '', 7, true, ['alice'], { name: 'alice' }, 'x'.repeat(1025), '\ud800', 'alice\udc00'];
+
+/** Tokens that the issuer did sign, and that are used where, when or as what they are not meant to be. */
+export const claimAttacks: readonly Attack[] = [
+  claims('another issuer', ISSUER, { iss: 'https://other.test/' }),
+  claims('the issuer without its slash', ISSUER, { iss: 'https://issuer.test' }),
+  claims('the issuer in capitals', ISSUER, { iss: 'HTTPS://ISSUER.TEST/' }),
+  claims('the issuer in a list', ISSUER, { iss: ['https://issuer.test/'] }),
+  claims('no issuer', ISSUER, { iss: undefined }),
+  claims('another audience', AUDIENCE, { aud: 'https://animals.test' }),
+  claims('a list of other audiences', AUDIENCE, { aud: ['https://animals.test', 'https://plants.test.evil'] }),
+  claims('an audience that begins like ours', AUDIENCE, { aud: 'https://plants.test/admin' }),
+  claims('an audience in an object', AUDIENCE, { aud: { 0: 'https://plants.test', length: 1 } }),
+  claims('an empty list of audiences', AUDIENCE, { aud: [] }),
+  claims('no audience', AUDIENCE, { aud: undefined }),
+  claims('expired long ago', EXPIRED, { exp: 1 }),
+  claims('expired before the epoch', EXPIRED, { exp: -1 }),
+  timed('expired by just more than clocks may differ', EXPIRED, (now) => ({ exp: now - 30 })),
+  timed('not yet valid', EARLY, (now) => ({ nbf: now + 3600 })),
+  claims('no expiry', ETERNAL, { exp: undefined }),
+  claims('an expiry of null', ETERNAL, { exp: null }),
+  claims('an expiry as text', ETERNAL, { exp: '9999999999' }),
+  claims('an expiry in a list', ETERNAL, { exp: [9_999_999_999] }),
+  claims('a start as text', EARLY, { nbf: '1' }),
+  claims('an issue time as text', forged('malformed'), { iat: '1' }),
+  claims('a token bound to a key', BOUND, { cnf: { jkt: 'x' } }),
+  claims('a payload that is a list', forged('malformed'), '[1]'),
+  claims('a payload that is null', forged('malformed'), 'null'),
+  claims('a payload that is not JSON', forged('malformed'), 'sub=alice'),
+  ...TYPES.map((typ) => header(`typ ${JSON.stringify(typ)}`, TYPE, { typ })),
+  header('crit with an unknown extension', forged('critical_header'), { crit: ['exp2'], exp2: 1 }),
+  header('crit with an extension that is not there', forged('critical_header'), { crit: ['exp2'] }),
+  header('crit with b64 true', forged('critical_header'), { crit: ['b64'], b64: true }),
+  header('crit with b64 false', forged('malformed'), { crit: ['b64'], b64: false }),
+  header('an empty crit', forged('malformed'), { crit: [] }),
+  header('crit that is no list', forged('malformed'), { crit: 'alg' }),
+  ...OWNERS.map((sub) => claims(`owner ${JSON.stringify(sub)?.slice(0, 40)}`, OWNER, { sub })),
+];

@@ -1,0 +1,75 @@
+import { expect } from 'vitest';
+import type { PlantStoreError } from '../../src/domain/errors.ts';
+import { trust } from '../support/authentication.ts';
+import { client } from '../support/http.ts';
+import { startService } from '../support/service.ts';
+import type { Answer, Attack, AttackRequest } from './attacks/attack.ts';
+import type { Scene } from './attacks/scene.ts';
+
+/** A way into the service that attacks are tried on. */
+export interface Door extends AsyncDisposable {
+  /** What a request is answered with. */
+  send(request: AttackRequest): Promise<Answer>;
+  /** What an attack has to be answered with here. */
+  answerTo(attack: Attack): Answer;
+  /** Why requests were refused, in order, as far as that was a decision on their token. */
+  reasons(): readonly unknown[];
+  /** All that was logged. */
+  log(): string;
+}
+
+const statusAndChallenge = ({ expect: { status, wwwAuthenticate } }: Attack): Answer => ({ status, wwwAuthenticate });
+
+/** The authenticator itself. */
+export async function openAuthenticator({ issuer }: Scene): Promise<Door> {
+  const { authenticator, decisions, keys } = trust(issuer);
+  return {
+    async send({ headers: { authorization } }) {
+      try {
+        await authenticator.authenticate(authorization);
+        return { status: 200, wwwAuthenticate: undefined };
+      } catch (thrown) {
+        const { status, details } = thrown as PlantStoreError;
+        return { status, wwwAuthenticate: details.challenge };
+      }
+    },
+    answerTo: statusAndChallenge,
+    reasons: () => decisions.filter(({ outcome }) => outcome === 'refused').map(({ reason }) => reason),
+    log: () => JSON.stringify(decisions),
+    async [Symbol.asyncDispose]() {
+      keys.close();
+    },
+  };
+}
+
+/** REST on the running service: each request tries to add a plant. */
+export async function openRest({ issuer }: Scene): Promise<Door> {
+  const service = await startService({
+    JWKS_URL: issuer.jwksUrl.href,
+    JWT_ISSUER: issuer.issuer,
+    JWT_AUDIENCE: issuer.audience,
+  });
+  const send = client(service.url);
+  const body = JSON.stringify({ id: 7, name: 'Fern' });
+  return {
+    async send({ headers, path = '/plants' }) {
+      const outgoing = Object.entries(headers).map(([name, value]) => [
+        name,
+        typeof value === 'string' ? value : [...value],
+      ]);
+      const reply = await send('POST', path, { headers: Object.fromEntries(outgoing), body });
+      if (reply.status !== 200)
+        expect(JSON.parse(reply.text)).toEqual({ error: expect.any(Number), message: expect.stringMatching(/./) });
+      return { status: reply.status, wwwAuthenticate: reply.headers['www-authenticate'] };
+    },
+    answerTo: (attack) => attack.expectOverHttp ?? statusAndChallenge(attack),
+    reasons: () =>
+      service.logs
+        .filter(({ msg }) => msg === 'authentication')
+        .map(({ decision }) => (decision as { reason: unknown }).reason),
+    log: () => JSON.stringify(service.logs) + service.output,
+    async [Symbol.asyncDispose]() {
+      await service.stop();
+    },
+  };
+}

@@ -1,0 +1,233 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect, test } from 'vitest';
+import { MAX_INT64, MIN_INT64, type PlantKey } from '../../src/domain/plant.ts';
+import type { Changes, PlantRow, Store } from '../../src/log/store.ts';
+import { readModel } from '../support/fold.ts';
+import { type OpenStore, withStore } from './open-store.ts';
+
+type Row = PlantRow & PlantKey;
+
+const row = (owner: string, id: bigint, name = 'Fern', tag?: string): Row => ({ owner, id, name, tag });
+const plant = ({ id, name, tag }: Row): PlantRow => ({ id, name, tag });
+const changes = (inserts: Row[], deletes: PlantKey[] = []): Changes => ({ inserts, deletes });
+
+/** Owners that a careless key or collation would take for one another. */
+const OWNERS = [
+  'a',
+  'A',
+  'a\u0000',
+  'a\u0000b',
+  'ab',
+  'a:1',
+  '1:a',
+  'é',
+  'e\u0301',
+  '🌱',
+  '\uffff',
+  '$a',
+  'a.b',
+  "a'--",
+];
+
+const IDS = [MIN_INT64, -(2n ** 53n) - 1n, -2n, -1n, 0n, 1n, 10n, 2n ** 53n + 1n, MAX_INT64];
+
+/** What the read model of every store has to keep. */
+export function readModelContract(open: OpenStore): void {
+  const on = withStore(open);
+
+  /** What a refused step may not touch: the checkpoint and alice's rows. */
+  const stateOf = async (store: Store) => [await store.checkpoint(), await readModel(store, 'alice')];
+
+  describe('read model', () => {
+    test(
+      'lists an owner in ascending signed id, from any cursor, cut at any limit',
+      on(async ({ store }) => {
+        const rows = IDS.map((id) => row('alice', id, `plant ${id}`));
+        await store.advance(0, 1, changes([...rows.toReversed(), row('bob', 5n)]));
+        for (const after of [undefined, ...IDS, 5n])
+          for (const limit of [1, 2, IDS.length, 1_000]) {
+            const left = rows.filter(({ id }) => after === undefined || id > after).slice(0, limit);
+            expect(await store.list('alice', after, limit)).toEqual({ rows: left.map(plant), checkpoint: 1 });
+          }
+      }),
+    );
+
+    test(
+      'keeps owners apart, however alike their names',
+      on(async ({ store }) => {
+        await store.advance(0, 1, changes(OWNERS.map((owner) => row(owner, 7n, `of ${owner}`))));
+        for (const owner of OWNERS)
+          expect((await store.list(owner, undefined, 9)).rows).toEqual([plant(row(owner, 7n, `of ${owner}`))]);
+        await store.advance(1, 2, changes([], [{ owner: 'a\u0000', id: 7n }]));
+        const { rows } = await store.get(OWNERS.map((owner) => ({ owner, id: 7n })));
+        expect(rows.map((found) => found?.name)).toEqual(
+          OWNERS.map((owner) => (owner === 'a\u0000' ? undefined : `of ${owner}`)),
+        );
+      }),
+    );
+
+    test(
+      'gets keys in the order asked, missing ones and repeated ones too',
+      on(async ({ store }) => {
+        await store.advance(
+          0,
+          3,
+          changes([row('alice', 1n, 'one', 'indoor'), row('alice', 2n, ''), row('bob', 1n, 'b', '')]),
+        );
+        const keys = [
+          { owner: 'bob', id: 1n },
+          { owner: 'alice', id: 2n },
+          { owner: 'bob', id: 2n },
+          { owner: 'alice', id: 1n },
+          { owner: 'nobody', id: 1n },
+          { owner: 'bob', id: 1n },
+        ];
+        const bobs = { name: 'b', tag: '' };
+        const expected = [
+          bobs,
+          { name: '', tag: undefined },
+          undefined,
+          { name: 'one', tag: 'indoor' },
+          undefined,
+          bobs,
+        ];
+        expect(await store.get(keys)).toEqual({ rows: expected, checkpoint: 3 });
+        expect(await store.get([])).toEqual({ rows: [], checkpoint: 3 });
+        const many = Array.from({ length: 600 }, (_, index) => keys[index % keys.length]!);
+        expect((await store.get(many)).rows).toEqual(many.map((_, index) => expected[index % keys.length]));
+      }),
+    );
+
+    test(
+      'keeps every text exactly, an empty tag and none apart',
+      on(async ({ store }) => {
+        const texts = ['', '\u0000', 'a\u0000b', '🌱\u{10ffff}', 'é', 'e\u0301', '\ufeff\uffff', 'x'.repeat(1024)];
+        const rows = texts.flatMap((text, index) => [
+          row('alice', BigInt(index * 2), text, text),
+          row('alice', BigInt(index * 2 + 1), text, undefined),
+        ]);
+        await store.advance(0, 1, changes(rows));
+        expect((await store.list('alice', undefined, 99)).rows).toEqual(rows.map(plant));
+      }),
+    );
+
+    test(
+      'one step deletes, replaces and inserts, and moves the checkpoint',
+      on(async ({ store }) => {
+        expect(await store.advance(0, 5, changes([row('alice', 1n), row('alice', 2n, 'two'), row('alice', 3n)]))).toBe(
+          true,
+        );
+        const step = changes(
+          [row('alice', 4n), row('alice', 2n, 'new', 'tag')],
+          [
+            { owner: 'alice', id: 1n },
+            { owner: 'alice', id: 2n },
+          ],
+        );
+        expect(await store.advance(5, 9, step)).toBe(true);
+        const rows = [row('alice', 2n, 'new', 'tag'), row('alice', 3n), row('alice', 4n)].map(plant);
+        expect(await stateOf(store)).toEqual([9, { rows, position: 9 }]);
+        expect(await store.advance(9, 12, changes([]))).toBe(true);
+        expect(await stateOf(store)).toEqual([12, { rows, position: 12 }]);
+      }),
+    );
+
+    test(
+      'a step from where the checkpoint is not is refused, with nothing done',
+      on(async ({ store }) => {
+        await store.advance(0, 5, changes([row('alice', 1n)]));
+        const before = await stateOf(store);
+        for (const from of [0, 4, 6])
+          expect(await store.advance(from, 9, changes([row('alice', 2n)], [{ owner: 'alice', id: 1n }]))).toBe(false);
+        expect(await stateOf(store)).toEqual(before);
+      }),
+    );
+
+    test(
+      'a step that does not fit the rows rejects with nothing done, and the next one that fits goes through',
+      on(async ({ store }) => {
+        await store.advance(0, 5, changes([row('alice', 1n), row('alice', 2n)]));
+        const before = await stateOf(store);
+        const fits = [{ owner: 'alice', id: 1n }];
+        await expect(
+          store.advance(5, 6, changes([row('alice', 3n), row('alice', 2n, 'there')], fits)),
+        ).rejects.toThrow();
+        await expect(
+          store.advance(5, 6, changes([row('alice', 3n)], [...fits, { owner: 'alice', id: 9n }])),
+        ).rejects.toThrow();
+        expect(await stateOf(store)).toEqual(before);
+        expect(await store.advance(5, 6, changes([row('alice', 3n)], fits))).toBe(true);
+        expect((await store.list('alice', undefined, 9)).rows.map(({ id }) => id)).toEqual([2n, 3n]);
+      }),
+    );
+
+    test(
+      'of handles that take the same step at once, one is told that it did it',
+      on(async ({ store, second }) => {
+        const handles = [store, await second(), await second()];
+        for (let round = 0; round < 20; round++) {
+          const step = changes([row('alice', BigInt(round), 'step')]);
+          const moved = await Promise.all(handles.map((handle) => handle.advance(round, round + 1, step)));
+          expect(moved.toSorted()).toEqual([false, false, true]);
+        }
+        expect((await store.list('alice', undefined, 99)).rows).toHaveLength(20);
+      }),
+    );
+
+    test(
+      'no row that is read is newer than the checkpoint that comes with it',
+      on(async ({ store, second }) => {
+        const keys = Array.from({ length: 30 }, (_, id) => ({ owner: 'alice', id: BigInt(id) }));
+        const rowsAt = (position: number) => keys.map(({ id }) => row('alice', id, `${position}`));
+        await store.advance(0, 1, changes(rowsAt(1)));
+        const other = await second();
+        let done = false;
+        const advances = async () => {
+          for (let at = 1; at < 40; at++)
+            expect(await store.advance(at, at + 1, changes(rowsAt(at + 1), keys))).toBe(true);
+          done = true;
+        };
+        const reads = async () => {
+          while (!done)
+            for (const { rows, checkpoint } of [await other.list('alice', undefined, 99), await other.get(keys)]) {
+              for (const read of rows)
+                if (read !== undefined) expect(Number(read.name)).toBeLessThanOrEqual(checkpoint);
+              await sleep(0);
+            }
+        };
+        await Promise.all([advances(), reads()]);
+        expect(await other.list('alice', undefined, 99)).toEqual({ rows: rowsAt(40).map(plant), checkpoint: 40 });
+      }),
+    );
+
+    test(
+      'a lease is one holder’s until it ends, and the holder may renew it',
+      on(async ({ store, second }) => {
+        const other = await second();
+        expect(await store.lease('projector', 'one', 60_000)).toBe(true);
+        expect(await other.lease('projector', 'two', 60_000)).toBe(false);
+        expect(await other.lease('publisher', 'two', 60_000)).toBe(true);
+        expect(await store.lease('projector', 'one', 1)).toBe(true);
+        while (!(await other.lease('projector', 'two', 60_000))) await sleep(5);
+        expect(await store.lease('projector', 'one', 60_000)).toBe(false);
+        expect(await other.lease('projector', 'two', 60_000)).toBe(true);
+      }),
+    );
+
+    test(
+      'rows, checkpoint and leases are there after a restart',
+      on(async ({ store, reopen }) => {
+        await store.advance(0, 5, changes([row('a\u0000', MIN_INT64, 'x', '')]));
+        await store.lease('projector', 'one', 60_000);
+        await store.close();
+        const reopened = await reopen();
+        expect(await readModel(reopened, 'a\u0000')).toEqual({
+          rows: [{ id: MIN_INT64, name: 'x', tag: '' }],
+          position: 5,
+        });
+        expect(await reopened.checkpoint()).toBe(5);
+        expect(await reopened.lease('projector', 'two', 60_000)).toBe(false);
+      }),
+    );
+  });
+}

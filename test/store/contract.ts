@@ -1,0 +1,18 @@
+import { describe } from 'vitest';
+import { eventsContract } from './contract-events.ts';
+import { foldContract } from './contract-fold.ts';
+import { readModelContract } from './contract-read-model.ts';
+import { snapshotContract } from './contract-snapshot.ts';
+import type { OpenStore } from './open-store.ts';
+
+export type { OpenStore } from './open-store.ts';
+
+/** What every implementation of the store port has to keep. */
+export function storeContract(name: string, open: OpenStore): void {
+  describe(`store on ${name}`, () => {
+    eventsContract(open);
+    readModelContract(open);
+    snapshotContract(open);
+    foldContract(open);
+  });
+}

@@ -1,0 +1,171 @@
+import { existsSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { setImmediate as turn } from 'node:timers/promises';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { headAt } from '../../src/log/chain.ts';
+import { EMPTY_HEAD } from '../../src/log/event.ts';
+import { DATABASE_FILE, openSqlite } from '../../src/log/sqlite/store.ts';
+import type { Snapshot, Store } from '../../src/log/store.ts';
+import { added, append, chain, deleted, project } from '../support/events.ts';
+import { readLog, readModel } from '../support/fold.ts';
+import { openSqliteStore } from './open-sqlite.ts';
+
+let opened: Awaited<ReturnType<typeof openSqliteStore>>;
+let store: Store;
+
+beforeEach(async () => {
+  opened = await openSqliteStore();
+  store = opened.store;
+});
+
+afterEach(() => opened.cleanup());
+
+const plants = (length: number) => Array.from({ length }, (_, id) => added('alice', BigInt(id)));
+
+/** The database as any other program has it. */
+function withDatabase(use: (db: DatabaseSync) => void): void {
+  const db = new DatabaseSync(join(opened.directory, DATABASE_FILE));
+  try {
+    use(db);
+  } finally {
+    db.close();
+  }
+}
+
+test('the directory and every file in it are their owner’s alone', async () => {
+  const directory = join(opened.directory, 'made', 'here');
+  const made = openSqlite(directory);
+  await append(made, ...plants(1));
+  const modeOf = (path: string) => (statSync(path).mode & 0o777).toString(8);
+  expect(modeOf(directory)).toBe('700');
+  expect(readdirSync(directory).map((file) => [file, modeOf(join(directory, file))])).toEqual([
+    [DATABASE_FILE, '600'],
+    [`${DATABASE_FILE}-shm`, '600'],
+    [`${DATABASE_FILE}-wal`, '600'],
+  ]);
+  await made.close();
+});
+
+test('data that a newer release wrote is refused, by name and version', () => {
+  withDatabase((db) => db.exec('PRAGMA user_version = 2'));
+  for (const readOnly of [false, true])
+    expect(() => openSqlite(opened.directory, { readOnly })).toThrow(
+      /plantstore\.sqlite has schema 2, .*newer release/,
+    );
+});
+
+test('events can be neither changed nor removed, not even by another program', async () => {
+  const events = await append(store, ...plants(3));
+  withDatabase((db) => {
+    expect(() => db.exec("UPDATE events SET name = 'x' WHERE position = 2")).toThrow('immutable');
+    expect(() => db.exec('DELETE FROM events')).toThrow('immutable');
+  });
+  expect(await readLog(store)).toEqual(events);
+});
+
+test('events whose positions do not follow the log are rejected, with nothing appended', async () => {
+  const first = await append(store, ...plants(2));
+  const [third, , fifth, sixth] = chain(headAt(first[1]!), plants(4));
+  await expect(store.append(4, [fifth!, sixth!])).rejects.toThrow('does not follow');
+  await expect(store.append(2, [third!, fifth!])).rejects.toThrow('does not follow');
+  expect(await readLog(store)).toEqual(first);
+  expect(await store.append(2, [third!])).toBe(1);
+});
+
+test('while another program holds the write lock, writes reject and reads go on; then all is as before', async () => {
+  const first = await append(store, ...plants(2));
+  const next = chain(headAt(first[1]!), [added('bob', 1n)]);
+  const db = new DatabaseSync(join(opened.directory, DATABASE_FILE));
+  db.exec('BEGIN IMMEDIATE');
+  await expect(store.append(2, next)).rejects.toThrow('locked');
+  await expect(store.advance(0, 1, { deletes: [], inserts: [] })).rejects.toThrow('locked');
+  expect(await readLog(store)).toEqual(first);
+  db.close();
+  expect(await store.append(2, next)).toBe(1);
+  expect(await project(store)).toBe(3);
+});
+
+test('a reader of a store that is not there is told so, and nothing is made', () => {
+  const directory = join(opened.directory, 'missing');
+  expect(() => openSqlite(directory, { readOnly: true })).toThrow(`no plant store in ${directory}`);
+  expect(existsSync(directory)).toBe(false);
+});
+
+test('a reader follows a store that is written to, reads it when it was left behind, and cannot write', async () => {
+  const reader = openSqlite(opened.directory, { readOnly: true });
+  const events = await append(store, ...plants(3));
+  await project(store, 2);
+  expect(await readLog(reader)).toEqual(events);
+  expect(await readModel(reader, 'alice')).toEqual(await readModel(store, 'alice'));
+  await expect(reader.append(3, chain(headAt(events[2]!), [deleted('alice', 0n)]))).rejects.toThrow('readonly');
+  await expect(reader.advance(2, 3, { deletes: [], inserts: [] })).rejects.toThrow('readonly');
+  await reader.close();
+  await store.close();
+  const later = openSqlite(opened.directory, { readOnly: true });
+  expect(await readLog(later)).toEqual(events);
+  await later.close();
+});
+
+test('an empty file is no store to a reader', () => {
+  const directory = join(opened.directory, 'empty');
+  openSqlite(directory);
+  const file = join(directory, DATABASE_FILE);
+  for (const suffix of ['', '-wal', '-shm']) rmSync(file + suffix);
+  new DatabaseSync(file).close();
+  expect(() => openSqlite(directory, { readOnly: true })).toThrow('holds no plant store');
+});
+
+test('snapshots are bounded: one too many is refused with when to try again, and closing one makes room', async () => {
+  const snapshots: Snapshot[] = [];
+  let refusal: unknown;
+  while (refusal === undefined && snapshots.length < 1_000)
+    await store.snapshot().then(
+      (snapshot) => snapshots.push(snapshot),
+      (error: unknown) => {
+        refusal = error;
+      },
+    );
+  expect(refusal).toMatchObject({ reason: 'OVERLOADED', details: { retryAfter: 1 } });
+  expect(snapshots.length).toBeGreaterThan(10);
+  await snapshots[0]!.close();
+  await snapshots[0]!.close();
+  snapshots.push(await store.snapshot());
+  await expect(store.snapshot()).rejects.toThrow('too many');
+  await store.close();
+  await expect(snapshots.at(-1)!.list('alice', undefined)[Symbol.asyncIterator]().next()).rejects.toThrow();
+});
+
+test('long reads come in small batches, with a turn of the event loop for others before each', async () => {
+  await append(store, ...plants(3_000));
+  await project(store);
+  const snapshot = await store.snapshot();
+  for (const batches of [store.read(0), snapshot.list('alice', undefined)]) {
+    let turns = 0;
+    let reading = true;
+    const others = (async () => {
+      for (; reading; turns++) await turn();
+    })();
+    const turnsAtBatch: number[] = [];
+    for await (const batch of batches) {
+      expect(batch.length).toBeLessThanOrEqual(1_000);
+      turnsAtBatch.push(turns);
+    }
+    reading = false;
+    await others;
+    expect(turnsAtBatch.length).toBeGreaterThanOrEqual(3);
+    expect(new Set(turnsAtBatch).size).toBe(turnsAtBatch.length);
+  }
+  await snapshot.close();
+});
+
+test('handles that take turns append the largest batches onto each other', async () => {
+  const writers = [store, await opened.second()];
+  let head = EMPTY_HEAD;
+  for (let round = 0; round < 6; round++) {
+    const events = chain(head, plants(512));
+    expect(await writers[round % 2]!.append(head.position, events)).toBe(512);
+    head = headAt(events.at(-1)!);
+  }
+  expect(await store.head()).toEqual(head);
+});

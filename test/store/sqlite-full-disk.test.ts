@@ -1,0 +1,52 @@
+import { execFileSync } from 'node:child_process';
+import { statSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { expect, test } from 'vitest';
+import { headAt } from '../../src/log/chain.ts';
+import { DATABASE_FILE } from '../../src/log/sqlite/store.ts';
+import { added, append, chain, project } from '../support/events.ts';
+import { fold, readLog, readModel } from '../support/fold.ts';
+import { openSqliteStore } from './open-sqlite.ts';
+
+/** Size beyond which the kernel lets this process write no file: a full disk that needs no privilege. */
+const limitFiles = (bytes: number | 'unlimited') =>
+  execFileSync('prlimit', ['--pid', String(process.pid), `--fsize=${bytes}:`]);
+
+const plants = (from: number, length: number) =>
+  Array.from({ length }, (_, index) => added('alice', BigInt(from + index), 'x'.repeat(1024)));
+
+test.skipIf(process.platform !== 'linux')(
+  'when the disk is full writes reject with nothing done and reads go on; with space again so do writes',
+  async () => {
+    const opened = await openSqliteStore();
+    const { store, directory } = opened;
+    try {
+      const log = await append(store, ...plants(0, 20));
+      await project(store, 5);
+      const batch = chain(headAt(log[19]!), plants(20, 100));
+      const wal = statSync(join(directory, `${DATABASE_FILE}-wal`)).size;
+      // No room at all, and room for some pages: a transaction fails at its first page, or at a later one.
+      for (const room of [0, 4_200, 12_000]) {
+        limitFiles(wal + room);
+        await expect(store.append(20, batch)).rejects.toThrow();
+        await expect(project(store)).rejects.toThrow();
+        expect(await readLog(store)).toEqual(log);
+        expect(await readModel(store, 'alice')).toEqual({ rows: fold(log.slice(0, 5)).get('alice'), position: 5 });
+      }
+      limitFiles('unlimited');
+      expect(await store.append(20, batch)).toBe(100);
+      expect(await project(store)).toBe(120);
+      log.push(...batch);
+      expect(await readLog(store)).toEqual(log);
+      expect(await readModel(store, 'alice')).toEqual({ rows: fold(log).get('alice'), position: 120 });
+      await store.close();
+      const db = new DatabaseSync(join(directory, DATABASE_FILE));
+      expect(db.prepare('PRAGMA integrity_check').all()).toMatchObject([{ integrity_check: 'ok' }]);
+      db.close();
+    } finally {
+      limitFiles('unlimited');
+      await opened.cleanup();
+    }
+  },
+);

@@ -1,0 +1,69 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { lockDataDirectory } from '../../src/log/sqlite/lock.ts';
+import { openSqlite } from '../../src/log/sqlite/store.ts';
+
+let directory: string;
+
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'plantstore-lock-'));
+});
+
+afterEach(() => {
+  rmSync(directory, { recursive: true });
+});
+
+/** A process that holds the lock until it is killed, however careless it is about it: it tries again, and forgets it. */
+async function holder(): Promise<ChildProcess> {
+  const module = new URL('../../src/log/sqlite/lock.ts', import.meta.url);
+  const script = `import { lockDataDirectory } from '${module}';
+    lockDataDirectory(process.argv[1]);
+    try {
+      lockDataDirectory(process.argv[1]);
+    } catch {
+      globalThis.gc();
+    }
+    console.log('locked');
+    setInterval(() => {}, 1000);`;
+  const child = spawn(process.execPath, ['--expose-gc', '--input-type=module', '-e', script, directory], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const [line] = await Promise.race([once(child.stdout!, 'data'), once(child, 'exit')]);
+  expect(String(line)).toBe('locked\n');
+  return child;
+}
+
+test('a data directory is for one service at a time, and free again when it is released', () => {
+  const release = lockDataDirectory(directory);
+  expect(() => lockDataDirectory(directory)).toThrow(directory);
+  release();
+  const again = lockDataDirectory(directory);
+  release();
+  expect(() => lockDataDirectory(directory)).toThrow('another service runs on');
+  again();
+});
+
+test('another process is kept out until the one that holds the lock dies, even by SIGKILL', async () => {
+  const child = await holder();
+  try {
+    expect(() => lockDataDirectory(directory)).toThrow(directory);
+  } finally {
+    child.kill('SIGKILL');
+    await once(child, 'exit');
+  }
+  lockDataDirectory(directory)();
+});
+
+test('the lock keeps nobody from reading', async () => {
+  const release = lockDataDirectory(directory);
+  const store = openSqlite(directory);
+  const reader = openSqlite(directory, { readOnly: true });
+  expect((await reader.head()).position).toBe(0);
+  await reader.close();
+  await store.close();
+  release();
+});

@@ -1,0 +1,6 @@
+import { instancesContract } from './instances.ts';
+import { logContract } from './log.ts';
+import { openSqliteStore } from './open-sqlite.ts';
+
+logContract('SQLite', openSqliteStore);
+instancesContract('SQLite', openSqliteStore);

@@ -1,0 +1,4 @@
+import { storeContract } from './contract.ts';
+import { openSqliteStore } from './open-sqlite.ts';
+
+storeContract('SQLite', openSqliteStore);

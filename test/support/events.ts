@@ -1,0 +1,56 @@
+import type { PlantEvent } from '../../src/domain/events.ts';
+import { headAt, seal } from '../../src/log/chain.ts';
+import type { Head, LoggedEvent } from '../../src/log/event.ts';
+import { changesOf } from '../../src/log/projector.ts';
+import type { Store } from '../../src/log/store.ts';
+
+/** An owner's new plant. */
+export const added = (owner: string, plantId: bigint, name = 'Fern', tag?: string): PlantEvent => ({
+  type: 'PlantAdded',
+  owner,
+  actor: `who acts for ${owner}`,
+  plantId,
+  name,
+  tag,
+});
+
+/** The end of an owner's plant. */
+export const deleted = (owner: string, plantId: bigint): PlantEvent => ({
+  type: 'PlantDeleted',
+  owner,
+  actor: `who acts for ${owner}`,
+  plantId,
+});
+
+/** Events as they follow a head: in their places and chained. */
+export function chain(head: Head, events: readonly PlantEvent[]): LoggedEvent[] {
+  let last = head;
+  return events.map((event) => {
+    const sealed = seal(last, event, crypto.randomUUID(), Date.now());
+    last = headAt(sealed);
+    return sealed;
+  });
+}
+
+/** Appends events at the end of a log that nobody else appends to. */
+export async function append(store: Store, ...events: PlantEvent[]): Promise<LoggedEvent[]> {
+  const head = await store.head();
+  const sealed = chain(head, events);
+  const appended = await store.append(head.position, sealed);
+  if (appended !== events.length) throw new Error(`${appended} of ${events.length} events were appended`);
+  return sealed;
+}
+
+/** Advances the read model by so many events, or to the end of the log. Returns the checkpoint. */
+export async function project(store: Store, events = Number.POSITIVE_INFINITY): Promise<number> {
+  const start = await store.checkpoint();
+  const log: LoggedEvent[] = [];
+  for await (const batch of store.read(start)) log.push(...batch);
+  const end = Math.min(log.length, events);
+  for (let from = 0; from < end; from += store.advanceLimit) {
+    const step = log.slice(from, Math.min(from + store.advanceLimit, end));
+    if (!(await store.advance(start + from, start + from + step.length, changesOf(step))))
+      throw new Error('somebody else moved the checkpoint');
+  }
+  return start + end;
+}

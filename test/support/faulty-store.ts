@@ -1,0 +1,39 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { LoggedEvent } from '../../src/log/event.ts';
+import type { Store } from '../../src/log/store.ts';
+
+/** What happens to one append. A late copy lands, if it still can, after the caller was told of a fault. */
+export type Fault =
+  | { readonly kind: 'none' }
+  | { readonly kind: 'request lost' }
+  | { readonly kind: 'reply lost' }
+  | { readonly kind: 'prefix landed'; readonly events: number }
+  | { readonly kind: 'late copy'; readonly milliseconds: number };
+
+/** A real store whose appends meet the faults that `next` names, one a call. */
+export function withFaults(store: Store, next: () => Fault): Store {
+  const append = async (expected: number, events: readonly LoggedEvent[]): Promise<number> => {
+    const fault = next();
+    if (fault.kind === 'none') return store.append(expected, events);
+    if (fault.kind === 'reply lost') await store.append(expected, events);
+    if (fault.kind === 'prefix landed')
+      await store.append(expected, events.slice(0, Math.min(fault.events, events.length)));
+    if (fault.kind === 'late copy')
+      void sleep(fault.milliseconds)
+        .then(() => store.append(expected, events))
+        .catch(() => {});
+    throw new Error(`fault: ${fault.kind}`);
+  };
+  return override(store, { append });
+}
+
+/** A real store that never gives the projector its lease, so that the read model stands still unless a test moves it. */
+export const withoutProjector = (store: Store): Store => override(store, { lease: async () => false });
+
+const override = (store: Store, methods: Partial<Store>): Store =>
+  new Proxy(store, {
+    get(target, name) {
+      const value = Reflect.get(methods, name) ?? Reflect.get(target, name, target);
+      return typeof value === 'function' ? value.bind(target) : value;
+    },
+  });

@@ -1,0 +1,30 @@
+import { headAt, seal } from '../../src/log/chain.ts';
+import { EMPTY_HEAD, type LoggedEvent } from '../../src/log/event.ts';
+import { changesOf } from '../../src/log/projector.ts';
+import type { Store } from '../../src/log/store.ts';
+
+const STEP = 5_000;
+
+/** Fills an empty store with one owner's plants 0, 1, 2, ..., all projected. */
+export async function fill(store: Store, plants: number, owner: string): Promise<void> {
+  let head = EMPTY_HEAD;
+  for (let from = 0; from < plants; from += STEP) {
+    const events: LoggedEvent[] = [];
+    for (let id = from; id < Math.min(from + STEP, plants); id++) {
+      const added = {
+        type: 'PlantAdded' as const,
+        owner,
+        actor: owner,
+        plantId: BigInt(id),
+        name: `Plant ${id}`,
+        tag: undefined,
+      };
+      const event = seal(head, added, `event ${id}`, 0);
+      events.push(event);
+      head = headAt(event);
+    }
+    const appended = await store.append(from, events);
+    if (appended !== events.length || !(await store.advance(from, head.position, changesOf(events))))
+      throw new Error(`the store has other events at ${from}`);
+  }
+}

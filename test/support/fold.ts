@@ -1,0 +1,56 @@
+import { keyString } from '../../src/domain/plant.ts';
+import { headAt, verifyNext } from '../../src/log/chain.ts';
+import { EMPTY_HEAD, type Head, type LoggedEvent } from '../../src/log/event.ts';
+import type { PlantList } from '../../src/log/listing.ts';
+import type { PlantRow, Store } from '../../src/log/store.ts';
+
+/** The whole log. */
+export async function readLog(store: Store): Promise<LoggedEvent[]> {
+  const events: LoggedEvent[] = [];
+  for await (const batch of store.read(0)) events.push(...batch);
+  return events;
+}
+
+/** Throws unless positions are 1, 2, 3, ..., times ascend and the chain holds. */
+export function verifyLog(events: readonly LoggedEvent[]): void {
+  let head: Head = EMPTY_HEAD;
+  for (const event of events) {
+    verifyNext(head, event);
+    head = headAt(event);
+  }
+}
+
+/** Each owner's plants after these events, in ascending id, told in the plainest way. */
+export function fold(events: readonly LoggedEvent[]): Map<string, PlantRow[]> {
+  const plants = new Map<string, PlantRow & { owner: string }>();
+  for (const { event } of events) {
+    const key = keyString(event.owner, event.plantId);
+    if (event.type === 'PlantDeleted') {
+      if (!plants.delete(key)) throw new Error(`deleted what was not there: ${key}`);
+    } else {
+      if (plants.has(key)) throw new Error(`added what was there: ${key}`);
+      plants.set(key, { owner: event.owner, id: event.plantId, name: event.name, tag: event.tag });
+    }
+  }
+  const owners = new Map<string, PlantRow[]>();
+  for (const { owner, ...row } of plants.values()) owners.set(owner, [...(owners.get(owner) ?? []), row]);
+  for (const rows of owners.values()) rows.sort((a, b) => (a.id < b.id ? -1 : 1));
+  return owners;
+}
+
+/** All plants of a list. */
+export async function collect(list: PlantList): Promise<PlantRow[]> {
+  if (Symbol.iterator in list.plants) return [...list.plants];
+  const plants: PlantRow[] = [];
+  for await (const batch of list.plants) plants.push(...batch);
+  return plants;
+}
+
+/** The read model's rows of an owner, and the checkpoint they stand at. */
+export async function readModel(store: Store, owner: string): Promise<{ rows: PlantRow[]; position: number }> {
+  const snapshot = await store.snapshot();
+  const rows: PlantRow[] = [];
+  for await (const batch of snapshot.list(owner, undefined)) rows.push(...batch);
+  await snapshot.close();
+  return { rows, position: snapshot.position };
+}

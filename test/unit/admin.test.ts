@@ -1,0 +1,87 @@
+import { expect, onTestFinished, test } from 'vitest';
+import { startAdminServer } from '../../src/observe/admin.ts';
+import { Health, type Readiness } from '../../src/observe/health.ts';
+
+async function start(health: Health) {
+  const server = await startAdminServer(health, '127.0.0.1', 0);
+  onTestFinished(() => server.close());
+  return async (path: string, init?: RequestInit) => {
+    const response = await fetch(server.url + path, init);
+    const text = await response.text();
+    return { status: response.status, headers: response.headers, body: text && JSON.parse(text) };
+  };
+}
+
+test('not ready until every dependency is, live all the while', async () => {
+  let store: Readiness = { ready: false, detail: 'starting' };
+  let issuer: Readiness = { ready: false };
+  const get = await start(new Health({ store: () => store, issuer: () => issuer }));
+  expect(await get('/readyz')).toMatchObject({ status: 503, body: { status: 'not ready' } });
+  expect(await get('/livez')).toMatchObject({ status: 200, body: { status: 'live' } });
+  store = { ready: true };
+  expect(await get('/readyz')).toMatchObject({ status: 503 });
+  issuer = { ready: true, detail: 'keys of the issuer' };
+  const since = expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/);
+  expect((await get('/readyz')).body).toEqual({
+    status: 'ready',
+    dependencies: [
+      { name: 'store', ready: true, since },
+      { name: 'issuer', ready: true, detail: 'keys of the issuer', since },
+    ],
+  });
+});
+
+test('a lost dependency makes it unready, with the reason', async () => {
+  let store: Readiness = { ready: true };
+  const get = await start(new Health({ store: () => store }));
+  expect(await get('/readyz')).toMatchObject({ status: 200 });
+  store = { ready: false, detail: 'no primary' };
+  expect(await get('/readyz')).toMatchObject({
+    status: 503,
+    body: { dependencies: [{ name: 'store', ready: false, detail: 'no primary' }] },
+  });
+});
+
+test('since tells when the state came about, not when it was asked for', () => {
+  let store: Readiness = { ready: false };
+  const health = new Health({ store: () => store });
+  const [before] = health.dependencies();
+  while (new Date().toISOString() === before!.since);
+  store = { ready: false, detail: 'still starting' };
+  expect(health.dependencies()).toEqual([{ ...before, detail: 'still starting' }]);
+  store = { ready: true };
+  expect(health.dependencies()[0]!.since > before!.since).toBe(true);
+});
+
+test('draining: not ready for good, still live', async () => {
+  const health = new Health({ store: () => ({ ready: true }) });
+  const get = await start(health);
+  expect(await get('/readyz')).toMatchObject({ status: 200 });
+  health.drain();
+  expect(await get('/readyz')).toMatchObject({ status: 503, body: { status: 'draining' } });
+  expect(await get('/livez')).toMatchObject({ status: 200 });
+});
+
+test('anything else is refused with an Error body', async () => {
+  const get = await start(new Health({}));
+  expect(await get('/plants')).toMatchObject({ status: 404, body: { error: 5, message: expect.any(String) } });
+  const posted = await get('/readyz', { method: 'POST', body: '{}' });
+  expect(posted).toMatchObject({ status: 405, body: { error: 12, message: expect.any(String) } });
+  expect(posted.headers.get('allow')).toBe('GET, HEAD');
+  expect(await get('/livez', { method: 'HEAD' })).toMatchObject({ status: 200, body: '' });
+  expect((await get('/livez?probe=1')).headers.get('content-type')).toBe('application/json');
+});
+
+test('a port in use rejects with the reason', async () => {
+  const server = await startAdminServer(new Health({}), '127.0.0.1', 0);
+  onTestFinished(() => server.close());
+  const port = Number(new URL(server.url).port);
+  await expect(startAdminServer(new Health({}), '127.0.0.1', port)).rejects.toMatchObject({ code: 'EADDRINUSE' });
+});
+
+test('closing ends open connections', async () => {
+  const server = await startAdminServer(new Health({}), '127.0.0.1', 0);
+  await (await fetch(`${server.url}/livez`, { keepalive: true })).text();
+  await server.close();
+  await expect(fetch(`${server.url}/livez`)).rejects.toThrow();
+});

@@ -1,0 +1,141 @@
+import fc from 'fast-check';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { Refusal } from '../../src/auth/refusal.ts';
+import { trust } from '../support/authentication.ts';
+import { Issuer } from '../support/issuer.ts';
+
+let issuer: Issuer;
+let door: ReturnType<typeof trust>;
+let tenants: ReturnType<typeof trust>;
+
+beforeAll(async () => {
+  issuer = await Issuer.start();
+  door = trust(issuer);
+  tenants = trust(issuer, { ownerClaim: 'https://tenants.test/id' });
+});
+
+afterAll(async () => {
+  door.keys.close();
+  tenants.keys.close();
+  await issuer.stop();
+});
+
+const seconds = () => Math.floor(Date.now() / 1000);
+const bearer = (claims: Record<string, unknown>, header = {}) => `Bearer ${issuer.token({ claims, header })}`;
+
+test('the caller is the owner that the token names', async () => {
+  expect(await door.authenticator.authenticate(bearer({ sub: 'alice' }))).toEqual({
+    issuer: issuer.issuer,
+    owner: 'alice',
+    actor: 'alice',
+    scopes: new Set(),
+  });
+});
+
+test('another claim can name the owner, and sub then says who acts', async () => {
+  const claims = { 'https://tenants.test/id': 'garden', sub: 'alice' };
+  expect(await tenants.authenticator.authenticate(bearer(claims))).toMatchObject({ owner: 'garden', actor: 'alice' });
+});
+
+test.each([undefined, '', 7, null])('where sub is %j, the owner acts', async (sub) => {
+  const claims = { 'https://tenants.test/id': 'garden', sub };
+  expect(await tenants.authenticator.authenticate(bearer(claims))).toMatchObject({ owner: 'garden', actor: 'garden' });
+});
+
+test.each(['\udfff', 'x'.repeat(1025)])('a sub that cannot be stored is refused', async (sub) => {
+  const token = issuer.token({ claims: { 'https://tenants.test/id': 'garden', sub } });
+  expect(await tenants.judge(token)).toMatchObject({ reason: 'TOKEN_INVALID', why: 'subject' });
+});
+
+test.each([' ', '🌱'.repeat(1024), 'a\u0000b', '"\\\n', '__proto__'])('an owner can be any text', async (owner) => {
+  expect(await door.authenticator.authenticate(bearer({ sub: owner }))).toMatchObject({ owner });
+});
+
+test.each([
+  [{ scope: 'plants:read plants:write' }, ['plants:read', 'plants:write']],
+  [{ scope: ' plants:read  ' }, ['plants:read']],
+  [{ scp: ['plants:read', 'plants:audit'] }, ['plants:read', 'plants:audit']],
+  [{ scp: 'plants:read plants:write' }, ['plants:read', 'plants:write']],
+  [{ scope: 'plants:read', scp: ['plants:write'] }, ['plants:read', 'plants:write']],
+  [{ scope: 7, scp: { 'plants:read': true } }, []],
+  [{ scp: [7, null, ['plants:read'], 'plants:write'] }, ['plants:write']],
+  [{}, []],
+])('scopes of %j', async (claims, scopes) => {
+  expect(await door.authenticator.authenticate(bearer(claims))).toMatchObject({ scopes: new Set(scopes) });
+});
+
+test.each(['JWT', 'jwt', 'at+jwt', 'AT+JWT', 'application/at+jwt', undefined])('typ %j is let in', async (typ) => {
+  expect(await door.authenticator.authenticate(bearer({}, { typ }))).toMatchObject({ owner: 'alice' });
+});
+
+test('clocks may be half a minute apart', async () => {
+  expect(await door.judge(issuer.token({ claims: { exp: seconds() - 15, nbf: seconds() + 15 } }))).toBeUndefined();
+});
+
+test('one audience of several is enough', async () => {
+  expect(await door.judge(issuer.token({ claims: { aud: ['https://other.test', issuer.audience] } }))).toBeUndefined();
+});
+
+test.each(['bearer ', 'BEARER ', 'Bearer    '])('the scheme may be written "%s"', async (scheme) => {
+  expect(await door.authenticator.authenticate(`${scheme}${issuer.token()}`)).toMatchObject({ owner: 'alice' });
+});
+
+test('a list of one header is a header, and an empty one is none', async () => {
+  expect(await door.authenticator.authenticate([bearer({})])).toMatchObject({ owner: 'alice' });
+  expect(() => door.authenticator.authenticate([])).toThrow(expect.objectContaining({ reason: 'TOKEN_MISSING' }));
+});
+
+test('decisions say who it was if the issuer signed that, and hold nothing of a token', async () => {
+  const expired = issuer.token({ claims: { sub: 'late', exp: 1 } });
+  const good = issuer.token({ claims: { sub: 'new' } });
+  const forged = `${good.slice(0, -9)}AAAAAAAAA`;
+  for (const token of [expired, good, forged]) await door.judge(token);
+  const decisions = door.decisions.slice(-3);
+  expect(decisions).toEqual([
+    { outcome: 'refused', reason: 'expired', issuer: issuer.issuer, subject: 'late' },
+    { outcome: 'accepted', issuer: issuer.issuer, subject: 'new' },
+    { outcome: 'refused', reason: 'signature' },
+  ]);
+});
+
+test('whatever the header is, the answer is a caller or a refusal', async () => {
+  const good = issuer.token();
+  const text = fc.oneof(
+    fc.string({ unit: 'binary' }),
+    fc.string({ unit: 'binary' }).map((rest) => `Bearer ${rest}`),
+    fc.base64String().map((rest) => `Bearer ${rest}`),
+    fc.string({ unit: 'binary', maxLength: 3 }).map((rest) => `Bearer ${good}${rest}`),
+    fc.tuple(fc.json(), fc.json()).map(([head, body]) => {
+      const [first, second] = [head, body].map((part) => Buffer.from(part).toString('base64url'));
+      return `Bearer ${first}.${second}.AAAA`;
+    }),
+  );
+  const headers = fc.oneof(text, fc.array(text, { maxLength: 3 }), fc.constant(undefined));
+  await fc.assert(
+    fc.asyncProperty(headers, async (header) => {
+      try {
+        expect(await door.authenticator.authenticate(header)).toMatchObject({ owner: 'alice' });
+        expect([header].flat()).toEqual([`Bearer ${good}`]);
+      } catch (thrown) {
+        expect(thrown).toBeInstanceOf(Refusal);
+        expect((thrown as Refusal).reason).toMatch(/^(TOKEN_MISSING|TOKEN_INVALID|AUTHORIZATION_MALFORMED)$/);
+        expect((thrown as Refusal).details.challenge).toMatch(/^Bearer realm="plantstore"(, \w+="[^"\\]+")*$/);
+      }
+    }),
+  );
+});
+
+test('a good token with any character changed makes nobody else of its bearer', async () => {
+  const good = issuer.token();
+  // The last character of the signature has bits that mean nothing, so another one there may be the same signature.
+  const position = fc.nat(good.length - 2);
+  const character = fc.constantFrom(...'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.');
+  await fc.assert(
+    fc.asyncProperty(position, character, async (index, other) => {
+      fc.pre(good[index] !== other);
+      const refusal = await door.judge(`${good.slice(0, index)}${other}${good.slice(index + 1)}`);
+      expect(refusal?.reason).toBe('TOKEN_INVALID');
+    }),
+    { numRuns: 300 },
+  );
+});

@@ -1,0 +1,176 @@
+import { resolve } from 'node:path';
+import { expect, test } from 'vitest';
+import { ConfigError, loadConfig } from '../../src/config.ts';
+
+const JWT = { JWKS_URL: 'https://issuer.test/jwks.json', JWT_ISSUER: 'https://issuer.test/', JWT_AUDIENCE: 'plants' };
+
+function problemsOf(environment: NodeJS.ProcessEnv): readonly string[] {
+  try {
+    loadConfig(environment);
+    return [];
+  } catch (error) {
+    if (error instanceof ConfigError) return error.problems;
+    throw error;
+  }
+}
+
+const defaults = {
+  host: '127.0.0.1',
+  port: 8080,
+  grpcPort: 50051,
+  adminPort: 9464,
+  grpcTls: undefined,
+  corsOrigins: [],
+  mongodbUri: undefined,
+  dataDirectory: resolve('data'),
+  issuer: undefined,
+  ownerClaim: 'sub',
+  requiredScopes: [],
+  rateLimit: undefined,
+  kafka: undefined,
+  strictReads: false,
+  logLevel: 'info',
+};
+
+test('an empty environment gives the documented defaults', () => {
+  expect(loadConfig({})).toStrictEqual(defaults);
+  expect(Object.isFrozen(loadConfig({}))).toBe(true);
+});
+
+test('an empty value counts as unset', () => {
+  const names = ['HOST', 'PORT', 'MONGODB_URI', 'DATA_DIR', 'JWKS_URL', 'JWT_ISSUER', 'JWT_AUDIENCE', 'RATE_LIMIT'];
+  expect(loadConfig(Object.fromEntries(names.map((name) => [name, ''])))).toStrictEqual(defaults);
+});
+
+test('every variable is read', () => {
+  const config = loadConfig({
+    HOST: '::1',
+    PORT: '0',
+    GRPC_PORT: '65535',
+    ADMIN_PORT: '1',
+    GRPC_TLS_CERT: '/etc/plants/tls.crt',
+    GRPC_TLS_KEY: '/etc/plants/tls.key',
+    GRPC_TLS_CLIENT_CA: '/etc/plants/ca.crt',
+    CORS_ORIGINS: 'https://app.test http://localhost:3000',
+    MONGODB_URI: 'mongodb+srv://plants:secret@cluster.test/store',
+    DATA_DIR: '/var/lib/plants',
+    ...JWT,
+    JWT_OWNER_CLAIM: 'tenant',
+    JWT_REQUIRED_SCOPES: 'plants:read plants:write',
+    JWKS_MAX_STALE: '0',
+    RATE_LIMIT: '50',
+    KAFKA_BROKERS: 'one.test:9092,two.test:9093',
+    KAFKA_TOPIC: 'plants',
+    STRICT_READS: 'true',
+    LOG_LEVEL: 'debug',
+    NODE_ENV: 'production',
+  });
+  expect(config).toStrictEqual({
+    host: '::1',
+    port: 0,
+    grpcPort: 65535,
+    adminPort: 1,
+    grpcTls: { certificate: '/etc/plants/tls.crt', key: '/etc/plants/tls.key', clientCa: '/etc/plants/ca.crt' },
+    corsOrigins: ['https://app.test', 'http://localhost:3000'],
+    mongodbUri: 'mongodb+srv://plants:secret@cluster.test/store',
+    dataDirectory: '/var/lib/plants',
+    issuer: { jwksUrl: new URL(JWT.JWKS_URL), issuer: JWT.JWT_ISSUER, audience: 'plants', maxStale: 0 },
+    ownerClaim: 'tenant',
+    requiredScopes: ['plants:read', 'plants:write'],
+    rateLimit: 50,
+    kafka: { brokers: ['one.test:9092', 'two.test:9093'], topic: 'plants' },
+    strictReads: true,
+    logLevel: 'debug',
+  });
+});
+
+test.each([
+  ['PORT', '65536'],
+  ['PORT', '-1'],
+  ['PORT', '80a'],
+  ['PORT', '8080.0'],
+  ['PORT', ' 8080'],
+  ['PORT', '0x50'],
+  ['GRPC_PORT', '1e3'],
+  ['ADMIN_PORT', 'http'],
+  ['CORS_ORIGINS', 'app.test'],
+  ['CORS_ORIGINS', 'https://app.test/'],
+  ['JWT_REQUIRED_SCOPES', 'plants:audit'],
+  ['JWKS_MAX_STALE', '1d'],
+  ['RATE_LIMIT', '0'],
+  ['RATE_LIMIT', '1.5'],
+  ['KAFKA_TOPIC', 'a topic'],
+  ['STRICT_READS', 'yes'],
+  ['LOG_LEVEL', 'loud'],
+])('a wrong value is one line with its name, the value and what is expected: %s=%s', (name, value) => {
+  const problems = problemsOf({ [name]: value });
+  expect(problems).toHaveLength(1);
+  expect(problems[0]).toMatch(new RegExp(`^${name} is ${JSON.stringify(value)}; expected .+$`));
+});
+
+test.each([
+  ['MONGODB_URI', 'postgres://plants:hunter2@db.test/store'],
+  ['KAFKA_BROKERS', 'kafka://plants:hunter2@kafka.test'],
+  ['JWKS_URL', 'https://plants:hunter2@issuer.test/jwks.json'],
+])('a wrong value that may hold a credential is named and not repeated: %s', (name, value) => {
+  const problems = problemsOf({ ...JWT, [name]: value });
+  expect(problems).toHaveLength(1);
+  expect(problems[0]).toMatch(new RegExp(`^${name} is wrong .*; expected .+$`));
+  expect(problems[0]).not.toContain('hunter2');
+});
+
+test('a value with line breaks still gives one line', () => {
+  expect(problemsOf({ LOG_LEVEL: 'info\nwarn' }).join()).not.toContain('\n');
+});
+
+test('all problems are told at once', () => {
+  const problems = problemsOf({ PORT: 'a', LOG_LEVEL: 'b', JWT_ISSUER: 'c' });
+  expect(problems.map((problem) => problem.split(' ', 1)[0])).toEqual([
+    'PORT',
+    'LOG_LEVEL',
+    'JWKS_URL',
+    'JWT_AUDIENCE',
+  ]);
+});
+
+test.each(['JWKS_URL', 'JWT_ISSUER', 'JWT_AUDIENCE'] as const)('%s does not go without the other two', (name) => {
+  const others = Object.keys(JWT).filter((other) => other !== name);
+  expect(problemsOf({ [name]: JWT[name] }).map((problem) => problem.split(' ', 1)[0])).toEqual(others);
+});
+
+test.each([
+  [{ GRPC_TLS_CERT: 'tls.crt' }, 'GRPC_TLS_KEY'],
+  [{ GRPC_TLS_KEY: 'tls.key' }, 'GRPC_TLS_CERT'],
+  [{ GRPC_TLS_CLIENT_CA: 'ca.crt' }, 'GRPC_TLS_CERT'],
+  [{ GRPC_TLS_CERT: 'tls.crt', GRPC_TLS_CLIENT_CA: 'ca.crt' }, 'GRPC_TLS_KEY'],
+])('TLS wants a certificate and its key: %o', (environment, missing) => {
+  expect(problemsOf(environment)).toEqual([expect.stringMatching(new RegExp(`^${missing} is unset; `))]);
+  expect(loadConfig({ GRPC_TLS_CERT: 'tls.crt', GRPC_TLS_KEY: 'tls.key' }).grpcTls).toEqual({
+    certificate: resolve('tls.crt'),
+    key: resolve('tls.key'),
+  });
+});
+
+test.each([
+  'http://127.0.0.1:9000/jwks',
+  'http://127.9.9.9/',
+  'http://localhost/jwks',
+  'http://[::1]:1/',
+  JWT.JWKS_URL,
+])('keys may come from %s', (url) => expect(loadConfig({ ...JWT, JWKS_URL: url }).issuer?.jwksUrl.href).toBe(url));
+
+test.each([
+  'http://issuer.test/jwks',
+  'http://127.0.0.1.test/',
+  'http://localhost.test/',
+  'file:///keys',
+  'issuer.test',
+])('keys may not come from %s', (url) => expect(problemsOf({ ...JWT, JWKS_URL: url })).toHaveLength(1));
+
+test('development mode is refused in production', () => {
+  expect(problemsOf({ NODE_ENV: 'production' })).toEqual([
+    expect.stringMatching(/^NODE_ENV is "production".*JWKS_URL/),
+  ]);
+  expect(problemsOf({ NODE_ENV: 'production', ...JWT })).toEqual([]);
+  expect(loadConfig({ NODE_ENV: 'test' }).issuer).toBeUndefined();
+});

@@ -1,0 +1,55 @@
+import { expect, test } from 'vitest';
+import { violations } from '../support/import-rules.ts';
+import { parseSource, readSources } from '../support/source.ts';
+
+const violationsOf = (files: Record<string, string>) =>
+  violations(Object.entries(files).map(([path, text]) => parseSource(path, text)));
+
+test('imports point inward, and only the outermost parts know databases and the environment', () => {
+  const files = readSources();
+  expect(files.length).toBeGreaterThan(20);
+  expect(violations(files)).toEqual([]);
+});
+
+test.each([
+  ['src/domain/plant.ts', "import { z } from 'zod';"],
+  ['src/domain/plant.ts', "import { randomUUID } from 'node:crypto';"],
+  ['src/domain/plant.ts', "import type { Store } from '../log/store.ts';"],
+  ['src/domain/plant.ts', "export * from '../../gen/plantstore/v1/plant_pb.ts';"],
+  ['src/auth/bearer.ts', "import '../log/store.ts';"],
+  ['src/observe/health.ts', "import '../plants/service.ts';"],
+  ['src/log/tail.ts', "import '../plants/service.ts';"],
+  ['src/log/tail.ts', "import '../../gen/plantstore/v1/event_pb.ts';"],
+  ['src/log/tail.ts', "import './sqlite/store.ts';"],
+  ['src/log/mongo/store.ts', "import '../sqlite/store.ts';"],
+  ['src/plants/service.ts', "import '../transport/rest/server.ts';"],
+  ['src/plants/service.ts', "const { loadConfig } = await import('../config.ts');"],
+  ['src/transport/rest/server.ts', "import '../../log/sqlite/store.ts';"],
+  ['src/transport/rest/server.ts', "import '../../main.ts';"],
+  ['src/publisher/publisher.ts', "import './kafka/producer.ts';"],
+  ['src/log/tail.ts', 'const debug = process.env.DEBUG;'],
+  ['src/log/tail.ts', "const debug = process['env'];"],
+  ['src/log/tail.ts', "import { env } from 'node:process';"],
+  ['src/novelty/thing.ts', "import '../domain/plant.ts';"],
+])('a breach is found: %s with %s', (path, text) => {
+  expect(violationsOf({ [path]: text })).toEqual([expect.stringContaining(path)]);
+});
+
+test('a cycle is found, whatever starts it', () => {
+  const files = {
+    'src/log/a.ts': "import './b.ts';",
+    'src/log/b.ts': "import type { C } from './c.ts';",
+    'src/log/c.ts': "export { B } from './b.ts';",
+  };
+  expect(violationsOf(files)).toEqual(['cycle: src/log/b.ts -> src/log/c.ts -> src/log/b.ts']);
+});
+
+test.each([
+  ['src/main.ts', "import './log/sqlite/store.ts'; import './transport/rest/server.ts';"],
+  ['src/cli/audit.ts', "import '../log/sqlite/store.ts'; import '../main.ts';"],
+  ['src/log/canonical.ts', "import '../../gen/plantstore/v1/event_pb.ts';"],
+  ['src/log/sqlite/store.ts', "import '../store.ts'; import { DatabaseSync } from 'node:sqlite';"],
+  ['src/config.ts', 'const environment = process.env;'],
+])('what is allowed is not reported: %s with %s', (path, text) => {
+  expect(violationsOf({ [path]: text })).toEqual([]);
+});

@@ -1,0 +1,73 @@
+import { get } from 'node:http';
+import { setImmediate } from 'node:timers/promises';
+import { describe, expect, test } from 'vitest';
+import { ERRORS, PlantStoreError, type Reason } from '../../src/domain/errors.ts';
+import type { CallContext } from '../../src/plants/call.ts';
+import { client, expectError } from '../support/http.ts';
+import { RestApp } from '../support/rest-app.ts';
+
+const failing = (thrown: unknown) => RestApp.start({ listPlants: () => Promise.reject(thrown) });
+
+test.each(Object.entries(ERRORS))('%s has its status and its code', async (reason, { status, code }) => {
+  await using app = await failing(new PlantStoreError(reason as Reason, 'do "this" instead'));
+  const reply = await client(app.url)('GET', '/plants');
+  expect(expectError(reply, status, code)).toBe('do "this" instead');
+  expect(reply.headers['retry-after']).toBe(status === 503 ? '1' : undefined);
+});
+
+test('what a caller should know beside the message is in the headers', async () => {
+  await using app = await failing(
+    new PlantStoreError('RATE_LIMITED', 'wait', { retryAfter: 7, challenge: 'Bearer x="y"' }),
+  );
+  const { headers } = await client(app.url)('GET', '/plants');
+  expect(headers).toMatchObject({ 'retry-after': '7', 'www-authenticate': 'Bearer x="y"' });
+});
+
+test.each([
+  ['an Error', new Error('secret at 10.0.0.1')],
+  ['an error with a status', Object.assign(new Error('secret'), { statusCode: 404, code: 'E11000' })],
+  ['a connection error', Object.assign(new Error('secret'), { code: 'ECONNRESET' })],
+  ['a text', 'secret'],
+  ['nothing', undefined],
+])('%s is 500, is logged, and says nothing of the inside', async (_what, thrown) => {
+  await using app = await failing(thrown);
+  const reply = await client(app.url)('GET', '/plants');
+  expectError(reply, 500, 13);
+  expect(JSON.stringify(reply)).not.toMatch(/secret|E11000/);
+  expect(await app.logged('error')).toMatchObject({ requestId: reply.headers['x-request-id'] });
+});
+
+describe('the signal of a call', () => {
+  test('is aborted when the client goes away', async () => {
+    const { promise: aborted, resolve } = Promise.withResolvers<void>();
+    await using app = await RestApp.start({
+      listPlants: (_request, call) => {
+        request.destroy();
+        return new Promise((_resolve, reject) => {
+          call.signal.addEventListener('abort', () => {
+            resolve();
+            reject(new PlantStoreError('CANCELLED', 'the client went away'));
+          });
+        });
+      },
+    });
+    const request = get(`${app.url}/plants`, { agent: false }).on('error', () => {});
+    await aborted;
+  });
+
+  test('is not aborted when it was answered', async () => {
+    const calls: CallContext[] = [];
+    await using app = await RestApp.start({
+      listPlants: async (_request, call) => {
+        expect(call.signal.aborted).toBe(false);
+        calls.push(call);
+        return { plants: [], nextCursor: '' };
+      },
+    });
+    for (let request = 0; request < 3; request++) {
+      expect((await client(app.url)('GET', '/plants')).text).toBe('[]');
+      await setImmediate();
+    }
+    expect(calls.map(({ signal }) => signal.aborted)).toEqual([false, false, false]);
+  });
+});

@@ -1,0 +1,15 @@
+import { defineConfig } from 'vitest/config';
+
+export default defineConfig({
+  test: {
+    include: ['test/**/*.test.ts'],
+    setupFiles: ['test/support/setup.ts'],
+    // Suites start services of their own, which need the cores too.
+    pool: 'forks',
+    maxWorkers: 2,
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
+    // CI reads the counts from the JSON report.
+    reporters: process.env.CI ? ['default', ['json', { outputFile: 'node_modules/.vitest/report.json' }]] : ['default'],
+  },
+});
