@@ -8,7 +8,7 @@ import { EMPTY_HEAD } from '../../src/log/event.ts';
 import { openMongo } from '../../src/log/mongo/open.ts';
 import { UnsuitableDatabaseError } from '../../src/log/mongo/requirements.ts';
 import { added, append, project } from '../support/events.ts';
-import { readModel } from '../support/fold.ts';
+import { readLog, readModel } from '../support/fold.ts';
 import { Mongod } from '../support/mongod.ts';
 import { findMongod } from '../support/mongod-binary.ts';
 import { ReplicaSet } from '../support/replica-set.ts';
@@ -101,6 +101,15 @@ describe.runIf(HAS_MONGODB)('opening a store on MongoDB', () => {
     }
   });
 
+  test('a reader of a store that is not there is told so, for good, and nothing is made', async () => {
+    const uri = newDatabase();
+    await expect(openMongo(uri, { readOnly: true })).rejects.toThrow(/^database .* holds no plant store$/);
+    await expect(openMongo(uri, { readOnly: true })).rejects.toThrow(UnsuitableDatabaseError);
+    const client = new MongoClient(uri);
+    expect(await client.db().collections()).toEqual([]);
+    await client.close();
+  });
+
   test('several instances open a new database at once, and share it', async () => {
     const uri = newDatabase();
     const stores = await Promise.all(Array.from({ length: 8 }, () => openMongo(uri)));
@@ -139,6 +148,7 @@ describe.runIf(HAS_MONGODB)('opening a store on MongoDB', () => {
       const onPlantstore = new MongoClient(asAdmin);
       await onPlantstore.db('plantstore').command(ROLE);
       await onPlantstore.db('plantstore').command({ createUser: 'service', pwd: password, roles: ['plantstore'] });
+      await onPlantstore.db('plantstore').command({ createUser: 'auditor', pwd: password, roles: ['read'] });
       await onPlantstore.close();
       const uri = set.uri('plantstore').replace('//', `//service:${password}@`);
       const [one, two] = [await openMongo(uri, { strictReads: true }), await openMongo(uri)];
@@ -149,6 +159,11 @@ describe.runIf(HAS_MONGODB)('opening a store on MongoDB', () => {
       expect((await readModel(one, 'alice')).rows).toHaveLength(1);
       await one.close();
       await two.close();
+      const reader = await openMongo(set.uri('plantstore').replace('//', `//auditor:${password}@`), { readOnly: true });
+      expect(await readLog(reader)).toHaveLength(1);
+      expect((await reader.head()).position).toBe(1);
+      expect((await readModel(reader, 'alice')).rows).toHaveLength(1);
+      await reader.close();
       const asService = new MongoClient(uri);
       const events = asService.db('plantstore').collection('events');
       await expect(events.updateMany({}, { $set: { owner: 'mallory' } })).rejects.toThrow(/not authorized/);

@@ -15,7 +15,7 @@ export class ReplicaSet {
     this.members = members;
   }
 
-  /** Starts a replica set with so many members. Resolves when it has a primary. */
+  /** Starts a replica set with so many members. Resolves when it has a primary and all the others have copied its data. */
   static async start(members: number, ...args: string[]): Promise<ReplicaSet> {
     const binary = await findMongod();
     const start = () => Mongod.start(binary, '--replSet', NAME, ...args);
@@ -28,6 +28,7 @@ export class ReplicaSet {
       };
       await set.members[0]!.command({ replSetInitiate: config });
       await set.primary();
+      for (const member of set.members) await untilReady(member);
     } catch (error) {
       await set.remove();
       throw error;
@@ -40,13 +41,16 @@ export class ReplicaSet {
     return `mongodb://${this.members.map(({ address }) => address).join(',')}/${database}?replicaSet=${NAME}`;
   }
 
-  /** The member that takes writes, among those given; waits for one. */
+  /** The member that takes writes, among those given: the one elected last, as one deposed may not know it yet. Waits for one. */
   async primary(among: readonly Mongod[] = this.members): Promise<Mongod> {
     for (let attempt = 0; attempt < 600; attempt++) {
+      let [election, primary]: [string, Mongod | undefined] = ['', undefined];
       for (const member of among) {
         const hello = await member.command({ hello: 1 }).catch(() => undefined);
-        if (hello?.isWritablePrimary === true) return member;
+        if (hello?.isWritablePrimary !== true || `${hello.electionId}` < election) continue;
+        [election, primary] = [`${hello.electionId}`, member];
       }
+      if (primary !== undefined) return primary;
       await sleep(50);
     }
     throw new Error('the replica set has no primary');
@@ -66,4 +70,13 @@ export class ReplicaSet {
   async remove(): Promise<void> {
     await Promise.all(this.members.map((member) => member.remove()));
   }
+}
+
+async function untilReady(member: Mongod): Promise<void> {
+  for (let attempt = 0; attempt < 600; attempt++) {
+    const { isWritablePrimary, secondary } = await member.command({ hello: 1 });
+    if (isWritablePrimary === true || secondary === true) return;
+    await sleep(50);
+  }
+  throw new Error(`${member.address} does not become a secondary`);
 }

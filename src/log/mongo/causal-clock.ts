@@ -18,12 +18,12 @@ export class CausalClock {
     this.#latest = operationTime;
   }
 
-  /** Runs reads in a session that begins no earlier than the clock, and moves the clock to what they saw. */
-  async read<T>(reads: (session: ClientSession) => Promise<T>): Promise<T> {
+  /** Runs commands in a session that begins no earlier than the clock, and moves the clock to what they saw or did. */
+  async run<T>(commands: (session: ClientSession) => Promise<T>): Promise<T> {
     const session = this.#client.startSession({ causalConsistency: true });
     try {
       if (this.#latest !== undefined) session.advanceOperationTime(this.#latest);
-      const result = await reads(session);
+      const result = await commands(session);
       this.advance(session.operationTime);
       return result;
     } finally {

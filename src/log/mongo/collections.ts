@@ -1,11 +1,21 @@
 import type { Binary, Collection, Db, Long } from 'mongodb';
 import type { EventDocument, PlantDocument } from './documents.ts';
 
-/** Where a read model stands. */
+/** Where the read model stands, and which collection holds its rows: both change in one step. */
 export interface CheckpointDocument {
   readonly _id: string;
   readonly position: Long;
+  /** Name of the collection that holds the rows: `plants`, until a rebuild has taken its place. */
+  readonly collection: string;
+  /** Name of the collection in which a rebuild makes new ones. */
+  readonly building?: string;
 }
+
+/** `_id` in `checkpoints` of the one read model that there is. */
+export const PLANTS_CHECKPOINT = 'plants';
+
+/** The first collection of rows. Those that rebuilds make are named by it, an underscore and what is theirs alone. */
+export const PLANTS = 'plants';
 
 /** Who may do a thing until when, by the server's clock. */
 export interface LeaseDocument {
@@ -28,13 +38,9 @@ export interface MetaDocument {
   readonly confirmations?: Long;
 }
 
-/** `_id` in `checkpoints` of the one read model that there is. */
-export const PLANTS_CHECKPOINT = 'plants';
-
-/** The collections of a store. */
+/** The collections of a store, but for those that hold the rows of the read model. */
 export interface Collections {
   readonly events: Collection<EventDocument>;
-  readonly plants: Collection<PlantDocument>;
   readonly checkpoints: Collection<CheckpointDocument>;
   readonly leases: Collection<LeaseDocument>;
   readonly meta: Collection<MetaDocument>;
@@ -43,8 +49,10 @@ export interface Collections {
 /** The collections of a store in a database. */
 export const collectionsOf = (db: Db): Collections => ({
   events: db.collection('events'),
-  plants: db.collection('plants'),
   checkpoints: db.collection('checkpoints'),
   leases: db.collection('leases'),
   meta: db.collection('meta'),
 });
+
+/** A collection of rows of the read model. */
+export const rowsIn = (db: Db, name: string): Collection<PlantDocument> => db.collection(name);

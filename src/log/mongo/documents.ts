@@ -1,17 +1,21 @@
 import { Binary, Long } from 'mongodb';
-import type { Plant, PlantKey } from '../../domain/plant.ts';
+import type { PlantEvent } from '../../domain/events.ts';
+import type { PlantKey } from '../../domain/plant.ts';
+import { BrokenChainError } from '../chain.ts';
 import type { LoggedEvent } from '../event.ts';
-import type { PlantRow } from '../store.ts';
+import type { OwnedRow } from '../store.ts';
 
 /** An event as it stands in `events`. */
 export interface EventDocument {
   /** The position. Its uniqueness is what makes an append fail that builds on what is no longer the head. */
   readonly _id: Long;
-  readonly type: 'PlantAdded' | 'PlantDeleted';
+  readonly type: PlantEvent['type'];
   readonly owner: string;
   readonly actor: string;
   readonly plantId: Long;
-  readonly name?: string | undefined;
+  /** PlantAdded only. */
+  readonly name?: string;
+  /** PlantAdded only, and only if it has one. */
   readonly tag?: string | undefined;
   readonly time: Date;
   readonly eventId: string;
@@ -24,7 +28,7 @@ export interface PlantId {
   readonly id: Long;
 }
 
-/** A row of the read model in `plants`. */
+/** A row of the read model. */
 export interface PlantDocument {
   readonly _id: PlantId;
   readonly name: string;
@@ -47,27 +51,56 @@ export function toEventDocument({ position, eventId, time, event, hash }: Logged
   };
 }
 
-/** The event that a document holds. */
+/** The event that a document holds. Throws BrokenChainError for what is not exactly what `toEventDocument` gives for some event. */
 export function toLoggedEvent(document: EventDocument): LoggedEvent {
-  const { type, owner, actor, name, tag } = document;
-  const plantId = document.plantId.toBigInt();
+  const { _id, plantId, time, eventId, hash, ...rest } = document;
+  const position = Number(_id);
+  const exact =
+    Long.isLong(_id) &&
+    Long.isLong(plantId) &&
+    time instanceof Date &&
+    typeof eventId === 'string' &&
+    hash instanceof Binary &&
+    hash.sub_type === Binary.SUBTYPE_DEFAULT;
+  if (!exact) throw new BrokenChainError(position, 'a field of it has another type than an event has');
   return {
-    position: document._id.toNumber(),
-    eventId: document.eventId,
-    time: document.time.getTime(),
-    event: type === 'PlantAdded' ? { type, owner, actor, plantId, name: name!, tag } : { type, owner, actor, plantId },
-    hash: bytesOf(document.hash),
+    position,
+    eventId,
+    time: time.getTime(),
+    event: toPlantEvent(position, plantId.toBigInt(), rest),
+    hash: bytesOf(hash),
   };
 }
 
-/** A copy of the bytes: the driver's are a part of the whole reply, which would stay in memory with them. */
-export const bytesOf = (binary: Binary): Uint8Array => Uint8Array.from(binary.value());
+type Rest = Omit<EventDocument, '_id' | 'plantId' | 'time' | 'eventId' | 'hash'>;
 
-/** The plant that a document holds. */
-export const toPlant = ({ name, tag }: PlantDocument): Plant => ({ name, tag });
+function toPlantEvent(position: number, plantId: bigint, { type, owner, actor, name, tag, ...more }: Rest): PlantEvent {
+  const exact = typeof owner === 'string' && typeof actor === 'string' && Object.keys(more).length === 0;
+  const isText = (value: unknown) => value === undefined || typeof value === 'string';
+  if (exact && type === 'PlantAdded' && name !== undefined && isText(name) && isText(tag))
+    return { type, owner, actor, plantId, name, tag };
+  if (exact && type === 'PlantDeleted' && name === undefined && tag === undefined)
+    return { type, owner, actor, plantId };
+  throw new BrokenChainError(position, `no ${type} has these fields`);
+}
+
+/** A copy of the bytes: the driver's are a part of the whole reply, which would stay in memory with them. */
+const bytesOf = (binary: Binary): Uint8Array => Uint8Array.from(binary.value());
 
 /** The row that a document holds. */
-export const toPlantRow = ({ _id, name, tag }: PlantDocument): PlantRow => ({ id: _id.id.toBigInt(), name, tag });
+export const toRow = ({ _id: { owner, id }, name, tag }: PlantDocument): OwnedRow => ({
+  owner,
+  id: id.toBigInt(),
+  name,
+  tag,
+});
+
+/** The row as a document; an unset tag is left out by the client. */
+export const toPlantDocument = ({ owner, id, name, tag }: OwnedRow): PlantDocument => ({
+  _id: toPlantId({ owner, id }),
+  name,
+  tag,
+});
 
 /** The `_id` of a key. The order of its fields counts: MongoDB compares documents field by field. */
 export const toPlantId = ({ owner, id }: PlantKey): PlantId => ({ owner, id: Long.fromBigInt(id) });

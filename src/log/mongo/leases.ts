@@ -51,7 +51,7 @@ export class Leases {
   }
 
   async #read(name: string): Promise<(LeaseDocument & { over: boolean }) | undefined> {
-    const lease = await this.#clock.read((session) =>
+    const lease = await this.#clock.run((session) =>
       this.#leases.findOne<LeaseDocument & { over: boolean }>(
         { _id: name },
         { session, projection: { holder: 1, session: 1, until: 1, over: { $lte: ['$until', '$$NOW'] } } },

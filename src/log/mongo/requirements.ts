@@ -13,7 +13,7 @@ export class UnsuitableDatabaseError extends Error {
 const OLDEST_WIRE_VERSION = 17;
 
 /** Rejects with UnsuitableDatabaseError, and the reason, unless the servers can keep what the store promises. */
-export async function checkRequirements(db: Db): Promise<void> {
+export async function checkServers(db: Db): Promise<void> {
   const admin = db.admin();
   const hello = await admin.command({ hello: 1 });
   if (hello.msg === 'isdbgrid')
@@ -29,6 +29,10 @@ export async function checkRequirements(db: Db): Promise<void> {
     throw new UnsuitableDatabaseError(
       'MongoDB takes for majority-committed what is in no journal: set writeConcernMajorityJournalDefault to true in the replica set configuration',
     );
+}
+
+/** Rejects with UnsuitableDatabaseError unless the primary keeps a journal. */
+export async function checkJournal(db: Db): Promise<void> {
   try {
     // Changes nothing: a server without a journal refuses whatever is to be in it.
     await db.collection<{ _id: string }>('meta').updateOne({ _id: 'none' }, { $set: { version: 0 } });

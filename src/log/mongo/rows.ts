@@ -1,15 +1,6 @@
 import type { Document } from 'mongodb';
-import { MAX_INT64, MIN_INT64 } from '../../domain/plant.ts';
-import type { CausalClock } from './causal-clock.ts';
-import { COMMAND_LIMIT } from './client.ts';
-import { type CheckpointDocument, type Collections, PLANTS_CHECKPOINT } from './collections.ts';
-import { type PlantDocument, toPlantId } from './documents.ts';
-
-/** Documents of the read model, and the checkpoint at which they stand. */
-export interface DocumentsAtCheckpoint {
-  readonly plants: readonly PlantDocument[];
-  readonly checkpoint: number;
-}
+import { MAX_INT64, MIN_INT64, type PlantKey } from '../../domain/plant.ts';
+import { toPlantId } from './documents.ts';
 
 /** Selects an owner's plants with ids above `after`, or all: a range of the index on `_id`. */
 export const ownedBy = (owner: string, after: bigint | undefined): Document => ({
@@ -19,27 +10,6 @@ export const ownedBy = (owner: string, after: bigint | undefined): Document => (
   },
 });
 
-/**
- * Reads plants and the checkpoint in one round trip: one pipeline over both collections, at one point in time, so that the rows
- * are exactly those of the checkpoint.
- */
-export async function readRows(
-  { plants, checkpoints }: Collections,
-  clock: CausalClock,
-  stages: Document[],
-  limit: number,
-): Promise<DocumentsAtCheckpoint> {
-  const checkpoint = { coll: checkpoints.collectionName, pipeline: [{ $match: { _id: PLANTS_CHECKPOINT } }] };
-  const found = await clock.read((session) =>
-    plants
-      .aggregate<PlantDocument | CheckpointDocument>([...stages, { $unionWith: checkpoint }], {
-        session,
-        readConcern: { level: 'snapshot' },
-        batchSize: limit + 1,
-        maxTimeMS: COMMAND_LIMIT,
-      })
-      .toArray(),
-  );
-  const { position } = found.pop() as CheckpointDocument;
-  return { plants: found as PlantDocument[], checkpoint: position.toNumber() };
-}
+/** Selects every plant after a key, or all, in the order of the index on `_id`: by the bytes of the owner's UTF-8, then by id. */
+export const after = (key: PlantKey | undefined): Document =>
+  key === undefined ? {} : { _id: { $gt: toPlantId(key) } };

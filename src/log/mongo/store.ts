@@ -1,118 +1,83 @@
-import { type ClientSession, type Db, Long, type MongoClient } from 'mongodb';
-import { keyString, type Plant, type PlantKey } from '../../domain/plant.ts';
-import { EMPTY_HEAD, type Head, type LoggedEvent } from '../event.ts';
-import type { Changes, PlantRow, Rows, Snapshot, Store } from '../store.ts';
-import { advance } from './advance.ts';
+import type { Db, MongoClient } from 'mongodb';
+import type { Plant, PlantKey } from '../../domain/plant.ts';
+import type { Head, LoggedEvent } from '../event.ts';
+import type { Changes, PlantRow, Rebuild, Rows, Selection, Snapshot, Store } from '../store.ts';
 import { appendEvents } from './append.ts';
 import type { CausalClock } from './causal-clock.ts';
-import { COMMAND_LIMIT } from './client.ts';
-import { type Collections, collectionsOf, PLANTS_CHECKPOINT } from './collections.ts';
-import { bytesOf, toLoggedEvent, toPlant, toPlantId, toPlantRow } from './documents.ts';
+import { collectionsOf } from './collections.ts';
 import { isTransient } from './errors.ts';
+import { EventReader } from './events.ts';
 import { Leases } from './leases.ts';
 import type { Primary } from './primary.ts';
-import { ownedBy, readRows } from './rows.ts';
-import { MongoSnapshot } from './snapshot.ts';
-
-/** Events read at once. */
-const BATCH = 1_000;
+import { ReadModel } from './read-model.ts';
+import { MongoRebuild } from './rebuild.ts';
+import { Transactions } from './transactions.ts';
 
 /** The log and the read model in a MongoDB replica set. */
 export class MongoStore implements Store {
   readonly advanceLimit = 2_000;
   readonly #client: MongoClient;
   readonly #db: Db;
-  readonly #collections: Collections;
   readonly #clock: CausalClock;
   readonly #primary: Primary;
-  /** The one session that `advance` uses: the leases name it, so that another instance can end what is open in it. */
-  readonly #session: ClientSession;
+  readonly #transactions: Transactions;
+  readonly #events: EventReader;
+  readonly #readModel: ReadModel;
   readonly #leases: Leases;
 
-  /** Takes over a connected client. `db` is a suitable database with a schema; see openMongo. */
+  /** Takes over a connected client. `db` has what ensureSchema makes. */
   constructor(client: MongoClient, db: Db, clock: CausalClock, primary: Primary) {
     this.#client = client;
     this.#db = db;
-    this.#collections = collectionsOf(db);
     this.#clock = clock;
     this.#primary = primary;
-    this.#session = client.startSession();
-    this.#leases = new Leases(db, this.#collections.leases, clock, this.#session.id!.id);
+    this.#transactions = new Transactions(client, clock);
+    const { events, leases } = collectionsOf(db);
+    this.#events = new EventReader(events, clock);
+    this.#readModel = new ReadModel(db, clock, this.#transactions);
+    this.#leases = new Leases(db, leases, clock, this.#transactions.sessionId);
   }
 
   head(): Promise<Head> {
-    return this.#primary.read(() =>
-      this.#clock.read(async (session) => {
-        const last = await this.#collections.events.findOne(
-          {},
-          { session, sort: { _id: -1 }, projection: { hash: 1, time: 1 }, maxTimeMS: COMMAND_LIMIT },
-        );
-        if (last === null) return EMPTY_HEAD;
-        return { position: last._id.toNumber(), hash: bytesOf(last.hash), time: last.time.getTime() };
-      }),
-    );
+    return this.#primary.read(() => this.#events.head());
   }
 
-  /** Each batch is a query of its own: the server holds nothing in between, however long the reader takes. */
-  async *read(after: number): AsyncGenerator<LoggedEvent[]> {
-    for (let last = after; ; ) {
-      const events = await this.#page(last);
-      if (events.length > 0) yield events;
-      if (events.length < BATCH) return;
-      last = events.at(-1)!.position;
-    }
-  }
-
-  async #page(after: number): Promise<LoggedEvent[]> {
-    const found = await this.#clock.read((session) =>
-      this.#collections.events
-        .find({ _id: { $gt: Long.fromNumber(after) } }, { session, maxTimeMS: COMMAND_LIMIT })
-        .sort({ _id: 1 })
-        .limit(BATCH)
-        .batchSize(BATCH + 1)
-        .toArray(),
-    );
-    return found.map(toLoggedEvent);
+  read(after: number, only: Selection = {}): AsyncIterable<LoggedEvent[]> {
+    return this.#events.read(after, only);
   }
 
   append(_expected: number, events: readonly LoggedEvent[]): Promise<number> {
     return appendEvents(this.#db, this.#clock, events);
   }
 
-  async checkpoint(): Promise<number> {
-    const checkpoint = await this.#clock.read((session) =>
-      this.#collections.checkpoints.findOne({ _id: PLANTS_CHECKPOINT }, { session, maxTimeMS: COMMAND_LIMIT }),
-    );
-    return checkpoint!.position.toNumber();
+  checkpoint(): Promise<number> {
+    return this.#readModel.checkpoint();
   }
 
-  async get(keys: readonly PlantKey[]): Promise<Rows<Plant | undefined>> {
-    const stages = [{ $match: { _id: { $in: keys.map(toPlantId) } } }];
-    const { plants, checkpoint } = await readRows(this.#collections, this.#clock, stages, keys.length);
-    const found = new Map(plants.map((plant) => [keyString(plant._id.owner, plant._id.id.toBigInt()), toPlant(plant)]));
-    return { rows: keys.map(({ owner, id }) => found.get(keyString(owner, id))), checkpoint };
+  get(keys: readonly PlantKey[]): Promise<Rows<Plant | undefined>> {
+    return this.#readModel.get(keys);
   }
 
-  async list(owner: string, after: bigint | undefined, limit: number): Promise<Rows<PlantRow>> {
-    const stages = [{ $match: ownedBy(owner, after) }, { $sort: { _id: 1 } }, { $limit: limit }];
-    const { plants, checkpoint } = await readRows(this.#collections, this.#clock, stages, limit);
-    return { rows: plants.map(toPlantRow), checkpoint };
+  list(owner: string, after: bigint | undefined, limit: number): Promise<Rows<PlantRow>> {
+    return this.#readModel.list(owner, after, limit);
   }
 
   snapshot(): Promise<Snapshot> {
-    return MongoSnapshot.open(this.#db, this.#clock);
+    return this.#readModel.snapshot();
   }
 
   async advance(from: number, to: number, changes: Changes): Promise<boolean> {
     try {
-      return await advance(this.#collections, this.#session, from, to, changes);
+      return await this.#readModel.advance(from, to, changes);
     } catch (error) {
       // A command that a frozen predecessor had sent may have come in after its transaction was ended, and opened it again.
       if (isTransient(error)) await this.#leases.endPredecessor();
       throw error;
-    } finally {
-      this.#clock.advance(this.#session.operationTime);
     }
+  }
+
+  rebuild(): Promise<Rebuild> {
+    return MongoRebuild.start(this.#db, this.#clock, this.#transactions);
   }
 
   lease(name: string, holder: string, milliseconds: number): Promise<boolean> {
@@ -120,7 +85,7 @@ export class MongoStore implements Store {
   }
 
   async close(): Promise<void> {
-    await this.#session.endSession();
+    await this.#transactions.close();
     await this.#client.close();
   }
 }
