@@ -1,0 +1,44 @@
+import type { Db, Document } from 'mongodb';
+import type { LoggedEvent } from '../event.ts';
+import type { CausalClock } from './causal-clock.ts';
+import { BSON, WRITE_CONCERN } from './client.ts';
+import { toEventDocument } from './documents.ts';
+import { CODE } from './errors.ts';
+import { slices } from './slices.ts';
+
+/** Events in one insert. A command may have 16 MiB: an event has at most two texts of 4 KiB and two names out of a token. */
+const INSERT_LIMIT = 256;
+
+/** An answer of the insert command, as far as it counts here. */
+interface Inserted extends Document {
+  readonly n: number;
+  readonly writeErrors?: readonly { readonly code: number }[];
+}
+
+/**
+ * Appends by ordered inserts outside any transaction. `_id` is the position, so the first insert to hold a position has it; an
+ * ordered insert stops at the first position that is taken, so what it leaves behind is a prefix.
+ *
+ * The command is given plainly, rather than with insertMany, since its answer tells all there is to know in one place: how many
+ * stand, and what stopped them. The driver rejects any answer, be it "done" or "taken", for which the server saw no majority in
+ * time: what is counted here lasts, and so does what was in its way.
+ */
+export async function appendEvents(db: Db, clock: CausalClock, events: readonly LoggedEvent[]): Promise<number> {
+  let appended = 0;
+  for (const slice of slices(events, INSERT_LIMIT)) {
+    const insert = {
+      insert: 'events',
+      ordered: true,
+      documents: slice.map(toEventDocument),
+      writeConcern: { w: WRITE_CONCERN.w, j: WRITE_CONCERN.journal, wtimeout: WRITE_CONCERN.wtimeoutMS },
+    };
+    const answer = (await db.command(insert, BSON)) as Inserted;
+    const [refused] = answer.writeErrors ?? [];
+    if (refused !== undefined && refused.code !== CODE.duplicateKey)
+      throw new Error(`an append was cut short: MongoDB error ${refused.code}`);
+    clock.advance(answer.operationTime);
+    appended += answer.n;
+    if (answer.n < slice.length) break;
+  }
+  return appended;
+}

@@ -1,0 +1,33 @@
+import type { ClientSession, MongoClient, Timestamp } from 'mongodb';
+
+/**
+ * The latest moment of the replica set that this instance has seen. Every read is told to be no older, so that after a failover
+ * no member answers from before what an earlier answer showed.
+ */
+export class CausalClock {
+  readonly #client: MongoClient;
+  #latest: Timestamp | undefined;
+
+  constructor(client: MongoClient) {
+    this.#client = client;
+  }
+
+  /** Moves the clock to the moment that an answer names, if that is later. */
+  advance(operationTime: Timestamp | undefined): void {
+    if (operationTime === undefined || this.#latest?.greaterThanOrEqual(operationTime) === true) return;
+    this.#latest = operationTime;
+  }
+
+  /** Runs commands in a session that begins no earlier than the clock, and moves the clock to what they saw or did. */
+  async run<T>(commands: (session: ClientSession) => Promise<T>): Promise<T> {
+    const session = this.#client.startSession({ causalConsistency: true });
+    try {
+      if (this.#latest !== undefined) session.advanceOperationTime(this.#latest);
+      const result = await commands(session);
+      this.advance(session.operationTime);
+      return result;
+    } finally {
+      await session.endSession();
+    }
+  }
+}

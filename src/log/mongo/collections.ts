@@ -1,0 +1,58 @@
+import type { Binary, Collection, Db, Long } from 'mongodb';
+import type { EventDocument, PlantDocument } from './documents.ts';
+
+/** Where the read model stands, and which collection holds its rows: both change in one step. */
+export interface CheckpointDocument {
+  readonly _id: string;
+  readonly position: Long;
+  /** Name of the collection that holds the rows: `plants`, until a rebuild has taken its place. */
+  readonly collection: string;
+  /** Name of the collection in which a rebuild makes new ones. */
+  readonly building?: string;
+}
+
+/** `_id` in `checkpoints` of the one read model that there is. */
+export const PLANTS_CHECKPOINT = 'plants';
+
+/** The first collection of rows. Those that rebuilds make are named by it, an underscore and what is theirs alone. */
+export const PLANTS = 'plants';
+
+/** Who may do a thing until when, by the server's clock. */
+export interface LeaseDocument {
+  readonly _id: string;
+  readonly holder: string;
+  readonly until: Date;
+  /** Id of the server session in which the holder runs its transactions: whoever takes over ends it. */
+  readonly session: Binary;
+}
+
+/** `_id` of the document in `meta` that tells which release's documents the database holds. */
+export const SCHEMA_ID = 'schema';
+/** `_id` of the document in `meta` that is written to find out whether the primary still is one. */
+export const PRIMARY_ID = 'primary';
+
+/** What the database says about itself. */
+export interface MetaDocument {
+  readonly _id: typeof SCHEMA_ID | typeof PRIMARY_ID;
+  readonly version?: number;
+  readonly confirmations?: Long;
+}
+
+/** The collections of a store, but for those that hold the rows of the read model. */
+export interface Collections {
+  readonly events: Collection<EventDocument>;
+  readonly checkpoints: Collection<CheckpointDocument>;
+  readonly leases: Collection<LeaseDocument>;
+  readonly meta: Collection<MetaDocument>;
+}
+
+/** The collections of a store in a database. */
+export const collectionsOf = (db: Db): Collections => ({
+  events: db.collection('events'),
+  checkpoints: db.collection('checkpoints'),
+  leases: db.collection('leases'),
+  meta: db.collection('meta'),
+});
+
+/** A collection of rows of the read model. */
+export const rowsIn = (db: Db, name: string): Collection<PlantDocument> => db.collection(name);

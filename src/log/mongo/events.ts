@@ -1,0 +1,67 @@
+import { type Collection, type Filter, Long } from 'mongodb';
+import { headAt } from '../chain.ts';
+import { EMPTY_HEAD, type Head, type LoggedEvent } from '../event.ts';
+import type { Selection } from '../store.ts';
+import { BATCH, batches } from './batches.ts';
+import type { CausalClock } from './causal-clock.ts';
+import { COMMAND_LIMIT } from './client.ts';
+import { type EventDocument, toLoggedEvent } from './documents.ts';
+
+/** Positions that one query goes through in search of an owner's or a plant's events. */
+const SEARCHED = 5_000;
+
+/** Reads the log. What it shows is majority-committed, and no older than the clock. */
+export class EventReader {
+  readonly #events: Collection<EventDocument>;
+  readonly #clock: CausalClock;
+
+  constructor(events: Collection<EventDocument>, clock: CausalClock) {
+    this.#events = events;
+    this.#clock = clock;
+  }
+
+  /** The end of the log as far as the primary knows. */
+  async head(): Promise<Head> {
+    // The comparison leaves out what has no number for its position.
+    const [last] = await this.#find({ _id: { $gt: Long.MIN_VALUE } }, -1, 1);
+    return last === undefined ? EMPTY_HEAD : headAt(last);
+  }
+
+  /** See Store.read. */
+  read(after: number, { to, owner, id }: Selection): AsyncIterable<LoggedEvent[]> {
+    const about: Filter<EventDocument> = {
+      ...(owner !== undefined && { owner }),
+      ...(id !== undefined && { plantId: Long.fromBigInt(id) }),
+    };
+    if (owner !== undefined || id !== undefined) return this.#search(after, to, about);
+    return batches((last) => this.#find({ _id: between(last?.position ?? after, to) }, 1, BATCH));
+  }
+
+  /** Goes through so many positions at a time, however few events are found there, so that no query takes long. */
+  async *#search(after: number, to: number | undefined, about: Filter<EventDocument>): AsyncGenerator<LoggedEvent[]> {
+    const { position } = await this.head();
+    const end = Math.min(position, to ?? position);
+    for (let from = after; from < end; from += SEARCHED) {
+      const found = await this.#find({ _id: between(from, Math.min(from + SEARCHED, end)), ...about }, 1, SEARCHED);
+      if (found.length > 0) yield found;
+    }
+  }
+
+  async #find(filter: Filter<EventDocument>, direction: 1 | -1, limit: number): Promise<LoggedEvent[]> {
+    const found = await this.#clock.run((session) =>
+      this.#events
+        .find(filter, { session, maxTimeMS: COMMAND_LIMIT })
+        .sort({ _id: direction })
+        .limit(limit)
+        // One more than there can be, so that the server closes the cursor with the first reply.
+        .batchSize(limit + 1)
+        .toArray(),
+    );
+    return found.map(toLoggedEvent);
+  }
+}
+
+const between = (after: number, to: number | undefined) => ({
+  $gt: Long.fromNumber(after),
+  ...(to !== undefined && { $lte: Long.fromNumber(to) }),
+});

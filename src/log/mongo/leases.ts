@@ -1,0 +1,62 @@
+import type { Binary, Db } from 'mongodb';
+import type { CausalClock } from './causal-clock.ts';
+import type { Collections, LeaseDocument } from './collections.ts';
+import { CODE, hasCode } from './errors.ts';
+
+/**
+ * Leases by the server's clock. Each names the server session in which its holder runs transactions: a holder that dies or is
+ * frozen in one leaves it open, and whoever takes over ends it first. A database user may end its own sessions, so all instances
+ * use the same one.
+ */
+export class Leases {
+  readonly #db: Db;
+  readonly #leases: Collections['leases'];
+  readonly #clock: CausalClock;
+  readonly #session: Binary;
+  #ended: Binary | undefined;
+
+  constructor(db: Db, leases: Collections['leases'], clock: CausalClock, session: Binary) {
+    this.#db = db;
+    this.#leases = leases;
+    this.#clock = clock;
+    this.#session = session;
+  }
+
+  /** Takes or renews a lease; false while another holder has it. */
+  async take(name: string, holder: string, milliseconds: number): Promise<boolean> {
+    const lease = await this.#read(name);
+    if (lease !== undefined && lease.holder !== holder) {
+      if (!lease.over) return false;
+      // Before the lease is taken: if this instance dies in between, the next one does it again.
+      this.#ended = lease.session;
+      await this.endPredecessor();
+    }
+    const until = { $add: ['$$NOW', milliseconds] };
+    const set = [{ $set: { holder: { $literal: holder }, session: this.#session, until } }];
+    const unchanged =
+      lease === undefined ? { holder: { $exists: false } } : { holder: lease.holder, until: lease.until };
+    try {
+      const update = await this.#leases.updateOne({ _id: name, ...unchanged }, set, { upsert: lease === undefined });
+      return update.matchedCount + update.upsertedCount === 1;
+    } catch (error) {
+      // Another instance made the lease first.
+      if (hasCode(error, CODE.duplicateKey)) return false;
+      throw error;
+    }
+  }
+
+  /** Ends the transaction, if there is one, of whoever held a lease that this instance took over. */
+  async endPredecessor(): Promise<void> {
+    if (this.#ended !== undefined) await this.#db.command({ killSessions: [{ id: this.#ended }] });
+  }
+
+  async #read(name: string): Promise<(LeaseDocument & { over: boolean }) | undefined> {
+    const lease = await this.#clock.run((session) =>
+      this.#leases.findOne<LeaseDocument & { over: boolean }>(
+        { _id: name },
+        { session, projection: { holder: 1, session: 1, until: 1, over: { $lte: ['$until', '$$NOW'] } } },
+      ),
+    );
+    return lease ?? undefined;
+  }
+}

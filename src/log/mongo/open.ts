@@ -1,0 +1,48 @@
+import { Long } from 'mongodb';
+import type { Store } from '../store.ts';
+import { CausalClock } from './causal-clock.ts';
+import { createClient, databaseOf } from './client.ts';
+import { collectionsOf, PRIMARY_ID } from './collections.ts';
+import { Primary } from './primary.ts';
+import { checkJournal, checkServers } from './requirements.ts';
+import { checkSchema, ensureSchema } from './schema.ts';
+import { MongoStore } from './store.ts';
+
+/** How to use MongoDB. */
+export interface MongoOptions {
+  /** `head` holds even while a deposed primary has not noticed that it is one; each costs a majority write. */
+  readonly strictReads?: boolean;
+  /**
+   * To open and to read make and change nothing, so that a database user that may only read is enough. Right after a failover
+   * `head` may then be older than what was acknowledged.
+   */
+  readonly readOnly?: boolean;
+}
+
+/**
+ * Opens the store in the database that a URI names, and makes in it what is missing. Rejects with UnsuitableDatabaseError when
+ * the store cannot keep its promises there, ever; with another error when the replica set cannot be reached, now.
+ */
+export async function openMongo(uri: string, options: MongoOptions = {}): Promise<Store> {
+  const { strictReads = false, readOnly = false } = options;
+  const client = createClient(uri);
+  const db = databaseOf(client, uri);
+  const clock = new CausalClock(client);
+  const { meta } = collectionsOf(db);
+  const confirm = () =>
+    clock.run((session) => meta.updateOne({ _id: PRIMARY_ID }, { $inc: { confirmations: Long.ONE } }, { session }));
+  const primary = new Primary(client, strictReads, readOnly ? async () => {} : confirm);
+  try {
+    await client.connect();
+    await checkServers(db);
+    if (!readOnly) {
+      await checkJournal(db);
+      await ensureSchema(db);
+    }
+    await checkSchema(db);
+    return new MongoStore(client, db, clock, primary);
+  } catch (error) {
+    await client.close();
+    throw error;
+  }
+}

@@ -1,0 +1,107 @@
+import { type Db, type Document, Long } from 'mongodb';
+import { keyString, type Plant, type PlantKey } from '../../domain/plant.ts';
+import type { Changes, OwnedRow, PlantRow, Rows } from '../store.ts';
+import type { CausalClock } from './causal-clock.ts';
+import { applyChanges } from './changes.ts';
+import { COMMAND_LIMIT } from './client.ts';
+import { type CheckpointDocument, collectionsOf, PLANTS, PLANTS_CHECKPOINT, rowsIn } from './collections.ts';
+import { type PlantDocument, toPlantId, toRow } from './documents.ts';
+import { ownedBy } from './rows.ts';
+import { MongoSnapshot } from './snapshot.ts';
+import type { Transactions } from './transactions.ts';
+
+/** Rebuilds that may take the place of the read model during one read before it is given up. */
+const MAX_SWAPS = 3;
+
+const CHECKPOINT = { _id: PLANTS_CHECKPOINT };
+
+/** The rows of the read model and their checkpoint. What is read is majority-committed, and no older than the clock. */
+export class ReadModel {
+  readonly #db: Db;
+  readonly #checkpoints;
+  readonly #clock: CausalClock;
+  readonly #transactions: Transactions;
+  /** Where the rows were when they were last read. */
+  #collection = PLANTS;
+
+  constructor(db: Db, clock: CausalClock, transactions: Transactions) {
+    this.#db = db;
+    this.#checkpoints = collectionsOf(db).checkpoints;
+    this.#clock = clock;
+    this.#transactions = transactions;
+  }
+
+  /** See Store.checkpoint. */
+  async checkpoint(): Promise<number> {
+    const checkpoint = await this.#clock.run((session) =>
+      this.#checkpoints.findOne(CHECKPOINT, { session, maxTimeMS: COMMAND_LIMIT }),
+    );
+    return checkpoint!.position.toNumber();
+  }
+
+  /** See Store.get. */
+  async get(keys: readonly PlantKey[]): Promise<Rows<Plant | undefined>> {
+    const { rows, checkpoint } = await this.#rows([{ $match: { _id: { $in: keys.map(toPlantId) } } }], keys.length);
+    const plants = new Map(rows.map(({ owner, id, name, tag }) => [keyString(owner, id), { name, tag }]));
+    return { rows: keys.map(({ owner, id }) => plants.get(keyString(owner, id))), checkpoint };
+  }
+
+  /** See Store.list. */
+  async list(owner: string, after: bigint | undefined, limit: number): Promise<Rows<PlantRow>> {
+    const stages = [{ $match: ownedBy(owner, after) }, { $sort: { _id: 1 } }, { $limit: limit }];
+    const { rows, checkpoint } = await this.#rows(stages, limit);
+    return { rows: rows.map(({ id, name, tag }) => ({ id, name, tag })), checkpoint };
+  }
+
+  /**
+   * Reads rows and the checkpoint in one round trip: one pipeline over both collections, at one point in time, so that the rows
+   * are exactly those of the checkpoint.
+   */
+  async #rows(stages: Document[], limit: number): Promise<Rows<OwnedRow>> {
+    const pipeline = [...stages, { $unionWith: { coll: 'checkpoints', pipeline: [{ $match: CHECKPOINT }] } }];
+    for (let swaps = 0; swaps <= MAX_SWAPS; swaps++) {
+      const found = await this.#clock.run((session) =>
+        rowsIn(this.#db, this.#collection)
+          .aggregate<PlantDocument | CheckpointDocument>(pipeline, {
+            session,
+            readConcern: { level: 'snapshot' },
+            batchSize: limit + 2,
+            maxTimeMS: COMMAND_LIMIT,
+          })
+          .toArray(),
+      );
+      const { position, collection } = found.pop() as CheckpointDocument;
+      if (collection === this.#collection)
+        return { rows: (found as PlantDocument[]).map(toRow), checkpoint: position.toNumber() };
+      this.#collection = collection;
+    }
+    throw new Error('the read model is rebuilt over and over');
+  }
+
+  /** See Store.snapshot. */
+  async snapshot(): Promise<MongoSnapshot> {
+    const find = {
+      find: 'checkpoints',
+      filter: CHECKPOINT,
+      readConcern: { level: 'snapshot' },
+      maxTimeMS: COMMAND_LIMIT,
+    };
+    const { cursor } = await this.#clock.run((session) => this.#db.command(find, { session }));
+    const [{ position, collection }] = cursor.firstBatch;
+    return new MongoSnapshot(this.#db, Number(position), collection, cursor.atClusterTime);
+  }
+
+  /** See Store.advance. The transaction compares the checkpoint first. */
+  advance(from: number, to: number, changes: Changes): Promise<boolean> {
+    return this.#transactions.run(async (session) => {
+      const moved = await this.#checkpoints.findOneAndUpdate(
+        { ...CHECKPOINT, position: Long.fromNumber(from) },
+        { $set: { position: Long.fromNumber(to) } },
+        { session },
+      );
+      if (moved === null) return false;
+      await applyChanges(rowsIn(this.#db, moved.collection), session, changes);
+      return true;
+    });
+  }
+}

@@ -1,0 +1,51 @@
+import type { Db, Document } from 'mongodb';
+import { CODE, hasCode } from './errors.ts';
+
+/** A database on which the store cannot keep its promises, and will not be able to later: trying again is of no use. */
+export class UnsuitableDatabaseError extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = 'UnsuitableDatabaseError';
+  }
+}
+
+/** Wire version of MongoDB 6.0. */
+const OLDEST_WIRE_VERSION = 17;
+
+/** Rejects with UnsuitableDatabaseError, and the reason, unless the servers can keep what the store promises. */
+export async function checkServers(db: Db): Promise<void> {
+  const admin = db.admin();
+  const hello = await admin.command({ hello: 1 });
+  if (hello.msg === 'isdbgrid')
+    throw new UnsuitableDatabaseError('MongoDB is a sharded cluster: connect to a replica set, without mongos');
+  if (hello.setName === undefined)
+    throw new UnsuitableDatabaseError(
+      'MongoDB is not a replica set: start mongod with --replSet and initiate it; one member is enough',
+    );
+  if (hello.maxWireVersion < OLDEST_WIRE_VERSION)
+    throw new UnsuitableDatabaseError('MongoDB is too old: 6.0 is the oldest version that will do');
+  const settings = await ifPermitted(admin.command({ replSetGetConfig: 1 }));
+  if (settings?.config.writeConcernMajorityJournalDefault === false)
+    throw new UnsuitableDatabaseError(
+      'MongoDB takes for majority-committed what is in no journal: set writeConcernMajorityJournalDefault to true in the replica set configuration',
+    );
+}
+
+/** Rejects with UnsuitableDatabaseError unless the primary keeps a journal. */
+export async function checkJournal(db: Db): Promise<void> {
+  try {
+    // Changes nothing: a server without a journal refuses whatever is to be in it.
+    await db.collection<{ _id: string }>('meta').updateOne({ _id: 'none' }, { $set: { version: 0 } });
+  } catch (error) {
+    if (hasCode(error, CODE.badValue))
+      throw new UnsuitableDatabaseError('MongoDB keeps no journal: use a storage engine that does, such as WiredTiger');
+    throw error;
+  }
+}
+
+/** The answer, or undefined when the database user may not ask: the role clusterMonitor lets it. */
+const ifPermitted = (answer: Promise<Document>): Promise<Document | undefined> =>
+  answer.catch((error: unknown) => {
+    if (hasCode(error, CODE.unauthorized)) return undefined;
+    throw error;
+  });

@@ -1,0 +1,91 @@
+import type { Db, MongoClient } from 'mongodb';
+import type { Plant, PlantKey } from '../../domain/plant.ts';
+import type { Head, LoggedEvent } from '../event.ts';
+import type { Changes, PlantRow, Rebuild, Rows, Selection, Snapshot, Store } from '../store.ts';
+import { appendEvents } from './append.ts';
+import type { CausalClock } from './causal-clock.ts';
+import { collectionsOf } from './collections.ts';
+import { isTransient } from './errors.ts';
+import { EventReader } from './events.ts';
+import { Leases } from './leases.ts';
+import type { Primary } from './primary.ts';
+import { ReadModel } from './read-model.ts';
+import { MongoRebuild } from './rebuild.ts';
+import { Transactions } from './transactions.ts';
+
+/** The log and the read model in a MongoDB replica set. */
+export class MongoStore implements Store {
+  readonly advanceLimit = 2_000;
+  readonly #client: MongoClient;
+  readonly #db: Db;
+  readonly #clock: CausalClock;
+  readonly #primary: Primary;
+  readonly #transactions: Transactions;
+  readonly #events: EventReader;
+  readonly #readModel: ReadModel;
+  readonly #leases: Leases;
+
+  /** Takes over a connected client. `db` has what ensureSchema makes. */
+  constructor(client: MongoClient, db: Db, clock: CausalClock, primary: Primary) {
+    this.#client = client;
+    this.#db = db;
+    this.#clock = clock;
+    this.#primary = primary;
+    this.#transactions = new Transactions(client, clock);
+    const { events, leases } = collectionsOf(db);
+    this.#events = new EventReader(events, clock);
+    this.#readModel = new ReadModel(db, clock, this.#transactions);
+    this.#leases = new Leases(db, leases, clock, this.#transactions.sessionId);
+  }
+
+  head(): Promise<Head> {
+    return this.#primary.read(() => this.#events.head());
+  }
+
+  read(after: number, only: Selection = {}): AsyncIterable<LoggedEvent[]> {
+    return this.#events.read(after, only);
+  }
+
+  append(_expected: number, events: readonly LoggedEvent[]): Promise<number> {
+    return appendEvents(this.#db, this.#clock, events);
+  }
+
+  checkpoint(): Promise<number> {
+    return this.#readModel.checkpoint();
+  }
+
+  get(keys: readonly PlantKey[]): Promise<Rows<Plant | undefined>> {
+    return this.#readModel.get(keys);
+  }
+
+  list(owner: string, after: bigint | undefined, limit: number): Promise<Rows<PlantRow>> {
+    return this.#readModel.list(owner, after, limit);
+  }
+
+  snapshot(): Promise<Snapshot> {
+    return this.#readModel.snapshot();
+  }
+
+  async advance(from: number, to: number, changes: Changes): Promise<boolean> {
+    try {
+      return await this.#readModel.advance(from, to, changes);
+    } catch (error) {
+      // A command that a frozen predecessor had sent may have come in after its transaction was ended, and opened it again.
+      if (isTransient(error)) await this.#leases.endPredecessor();
+      throw error;
+    }
+  }
+
+  rebuild(): Promise<Rebuild> {
+    return MongoRebuild.start(this.#db, this.#clock, this.#transactions);
+  }
+
+  lease(name: string, holder: string, milliseconds: number): Promise<boolean> {
+    return this.#leases.take(name, holder, milliseconds);
+  }
+
+  async close(): Promise<void> {
+    await this.#transactions.close();
+    await this.#client.close();
+  }
+}

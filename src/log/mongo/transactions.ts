@@ -1,0 +1,66 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Binary, ClientSession, MongoClient, TransactionOptions } from 'mongodb';
+import type { CausalClock } from './causal-clock.ts';
+import { WRITE_CONCERN } from './client.ts';
+import { isTransient } from './errors.ts';
+
+/** Times that a transaction is tried while another is in its way, with pauses of up to 2, 4, 8, ... milliseconds in between. */
+const ATTEMPTS = 9;
+
+const OPTIONS: TransactionOptions = {
+  readPreference: 'primary',
+  readConcern: { level: 'majority' },
+  writeConcern: WRITE_CONCERN,
+};
+
+/**
+ * The transactions of this instance, one after the other, all in one server session: the leases name it, so that another instance
+ * can end what a dead one left open in it.
+ */
+export class Transactions {
+  readonly #session: ClientSession;
+  readonly #clock: CausalClock;
+  #last: Promise<unknown> = Promise.resolve();
+
+  constructor(client: MongoClient, clock: CausalClock) {
+    this.#session = client.startSession();
+    this.#clock = clock;
+  }
+
+  /** Id of the server session. */
+  get sessionId(): Binary {
+    return this.#session.id!.id;
+  }
+
+  /**
+   * Runs work in a transaction and commits it. The work may run several times, and is the last to be done if anything was: it
+   * rejects with nothing done, or, when the outcome of the commit stays unknown, with a MongoError that is not transient.
+   */
+  run<T>(work: (session: ClientSession) => Promise<T>): Promise<T> {
+    const result = this.#last.then(() => this.#retry(work));
+    this.#last = result.catch(() => {});
+    return result;
+  }
+
+  async #retry<T>(work: (session: ClientSession) => Promise<T>): Promise<T> {
+    const session = this.#session;
+    for (let attempt = 1; ; attempt++) {
+      session.startTransaction(OPTIONS);
+      try {
+        const result = await work(session);
+        await session.commitTransaction();
+        this.#clock.advance(session.operationTime);
+        return result;
+      } catch (error) {
+        if (session.inTransaction()) await session.abortTransaction();
+        if (!isTransient(error) || attempt === ATTEMPTS) throw error;
+      }
+      await sleep(2 ** attempt * Math.random());
+    }
+  }
+
+  /** Gives the session back. Nothing may be run afterwards. */
+  close(): Promise<void> {
+    return this.#session.endSession();
+  }
+}

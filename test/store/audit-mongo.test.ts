@@ -1,0 +1,45 @@
+import { type Document, Double, Int32, Long, type UpdateFilter } from 'mongodb';
+import { describe, expect, test } from 'vitest';
+import { auditContract } from './audit.ts';
+import { fillForTampering, tamperingContract, verdictOf } from './audit-tampering.ts';
+import { openMongoDatabase } from './mongo-database.ts';
+import { HAS_MONGODB, openMongoStore } from './open-mongo.ts';
+
+const open = async () => {
+  const opened = await openMongoStore();
+  return { ...opened, database: async () => openMongoDatabase(opened.uri) };
+};
+
+describe.runIf(HAS_MONGODB)('MongoDB', () => {
+  auditContract('MongoDB', open);
+  tamperingContract('MongoDB', open);
+
+  test.each<[string, number, UpdateFilter<Document>]>([
+    ['an addition without a name', 4, { $unset: { name: '' } }],
+    ['an addition whose tag is null', 4, { $set: { tag: null } }],
+    ['a deletion with a name', 8, { $set: { name: 'x' } }],
+    ['a deletion with a tag', 8, { $set: { tag: '' } }],
+    ['one with a field of its own', 6, { $set: { note: 'x' } }],
+    ['one of another type', 6, { $set: { type: 'PlantMoved' } }],
+    ['one whose plant id is a floating-point number', 6, { $set: { plantId: new Double(2) } }],
+    ['one whose plant id is an int32', 6, { $set: { plantId: new Int32(2) } }],
+    ['one whose owner is a number', 6, { $set: { owner: 7 } }],
+    ['one whose time is a string', 6, { $set: { time: '2026-01-02T03:04:05.678Z' } }],
+    ['one whose hash is a string', 6, { $set: { hash: 'x' } }],
+    ['one without a hash', 6, { $unset: { hash: '' } }],
+    ['one without an event id', 6, { $unset: { eventId: '' } }],
+  ])('%s is no event: its place is named', async (_, position, update) => {
+    const opened = await open();
+    await fillForTampering(opened.store);
+    const { client, close } = await opened.database();
+    await client
+      .db()
+      .collection<Document>('events')
+      .updateOne({ _id: Long.fromNumber(position) }, update);
+    await close();
+    const { verdict, places } = await verdictOf(opened.store);
+    expect(verdict.ok).toBe(false);
+    expect(places).toEqual({ positions: position, chain: position, read_model: position });
+    await opened.cleanup();
+  });
+});

@@ -1,0 +1,36 @@
+import { Long, MongoClient } from 'mongodb';
+import type { CheckpointDocument } from '../../src/log/mongo/collections.ts';
+import {
+  type EventDocument,
+  type PlantDocument,
+  toEventDocument,
+  toPlantDocument,
+  toPlantId,
+} from '../../src/log/mongo/documents.ts';
+import type { Database } from '../support/tampering.ts';
+
+/** The database that a URI names, to be tampered with. */
+export function openMongoDatabase(uri: string): Database & { readonly client: MongoClient } {
+  const client = new MongoClient(uri, { ignoreUndefined: true });
+  const db = client.db();
+  const events = db.collection<EventDocument>('events');
+  const plants = db.collection<PlantDocument>('plants');
+  const checkpoints = db.collection<CheckpointDocument>('checkpoints');
+  const upsert = { upsert: true };
+  return {
+    client,
+    putEvent: async (event) => {
+      const { _id, ...rest } = toEventDocument(event);
+      await events.replaceOne({ _id }, rest, upsert);
+    },
+    removeEvent: async (position) => void (await events.deleteOne({ _id: Long.fromNumber(position) })),
+    putPlant: async (row) => {
+      const { _id, ...rest } = toPlantDocument(row);
+      await plants.replaceOne({ _id }, rest, upsert);
+    },
+    removePlant: async (owner, id) => void (await plants.deleteOne({ _id: toPlantId({ owner, id }) })),
+    setCheckpoint: async (position) =>
+      void (await checkpoints.updateOne({ _id: 'plants' }, { $set: { position: Long.fromNumber(position) } })),
+    close: () => client.close(),
+  };
+}

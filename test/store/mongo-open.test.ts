@@ -1,0 +1,177 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { MongoClient } from 'mongodb';
+import { describe, expect, test } from 'vitest';
+import { EMPTY_HEAD } from '../../src/log/event.ts';
+import { openMongo } from '../../src/log/mongo/open.ts';
+import { UnsuitableDatabaseError } from '../../src/log/mongo/requirements.ts';
+import { added, append, project } from '../support/events.ts';
+import { readLog, readModel } from '../support/fold.ts';
+import { Mongod } from '../support/mongod.ts';
+import { findMongod } from '../support/mongod-binary.ts';
+import { ReplicaSet } from '../support/replica-set.ts';
+import { dropDatabase, HAS_MONGODB, newDatabase } from './open-mongo.ts';
+
+/** What opening a store at a URI is refused for, for good; undefined when it opens, or may open later. */
+async function refusal(uri: string): Promise<string | undefined> {
+  try {
+    await (await openMongo(uri)).close();
+    return undefined;
+  } catch (error) {
+    return error instanceof UnsuitableDatabaseError ? error.message : undefined;
+  }
+}
+
+/** What a database user of the service needs: nothing in it changes or removes an event. */
+const ROLE = {
+  createRole: 'plantstore',
+  privileges: [
+    { resource: { db: 'plantstore', collection: 'events' }, actions: ['find', 'insert', 'createCollection'] },
+    { resource: { db: 'plantstore', collection: 'plants' }, actions: ['find', 'insert', 'remove', 'createCollection'] },
+    ...['checkpoints', 'leases', 'meta'].map((collection) => ({
+      resource: { db: 'plantstore', collection },
+      actions: ['find', 'insert', 'update', 'createCollection'],
+    })),
+  ],
+  roles: [],
+};
+
+describe.runIf(HAS_MONGODB)('opening a store on MongoDB', () => {
+  test('what is no URI is refused for good', async () => {
+    for (const uri of ['mongodb://', 'http://localhost', 'mongodb://localhost/?nonsense=1'])
+      expect(await refusal(uri)).toMatch(/^the MongoDB URI is not valid: /);
+  });
+
+  test('a server that is no replica set is refused for good', async () => {
+    const mongod = await Mongod.start(await findMongod());
+    try {
+      expect(await refusal(`mongodb://${mongod.address}/`)).toMatch(/not a replica set: start mongod with --replSet/);
+    } finally {
+      await mongod.remove();
+    }
+  });
+
+  test('servers without a journal are refused for good', async ({ skip }) => {
+    const set = await ReplicaSet.start(1, '--storageEngine', 'ephemeralForTest').catch(() => undefined);
+    if (set === undefined) return skip('this mongod has no storage engine without a journal');
+    try {
+      expect(await refusal(set.uri('plantstore'))).toMatch(/keeps no journal/);
+    } finally {
+      await set.remove();
+    }
+  });
+
+  test('a majority that need not have journaled is refused for good', async () => {
+    const set = await ReplicaSet.start(1);
+    try {
+      const { config } = (await set.command({ replSetGetConfig: 1 })) as { config: { version: number } };
+      const changed = { ...config, version: config.version + 1, writeConcernMajorityJournalDefault: false };
+      await set.command({ replSetReconfig: changed });
+      expect(await refusal(set.uri('plantstore'))).toMatch(/set writeConcernMajorityJournalDefault to true/);
+    } finally {
+      await set.remove();
+    }
+  });
+
+  test('what a newer release wrote is refused for good, and left as it is', async () => {
+    const uri = newDatabase();
+    const client = new MongoClient(uri);
+    await client.db().collection<{ _id: string; version: number }>('meta').insertOne({ _id: 'schema', version: 2 });
+    expect(await refusal(uri)).toMatch(/schema 2, which a newer release wrote; this release knows 1/);
+    expect((await client.db().collections()).map(({ collectionName }) => collectionName)).toEqual(['meta']);
+    await client.close();
+    await dropDatabase(uri);
+  });
+
+  test('servers that are not there yet, or not yet a replica set, are not refused for good', async () => {
+    const mongod = await Mongod.start(await findMongod(), '--replSet', 'later');
+    const uri = `mongodb://${mongod.address}/?replicaSet=later`;
+    try {
+      const error = await openMongo(uri).catch((thrown: unknown) => thrown);
+      expect(error).toBeInstanceOf(Error);
+      expect(error).not.toBeInstanceOf(UnsuitableDatabaseError);
+      await mongod.command({ replSetInitiate: { _id: 'later', members: [{ _id: 0, host: mongod.address }] } });
+      const store = await openMongo(uri);
+      expect(await store.head()).toEqual(EMPTY_HEAD);
+      await store.close();
+    } finally {
+      await mongod.remove();
+    }
+  });
+
+  test('a reader of a store that is not there is told so, for good, and nothing is made', async () => {
+    const uri = newDatabase();
+    await expect(openMongo(uri, { readOnly: true })).rejects.toThrow(/^database .* holds no plant store$/);
+    await expect(openMongo(uri, { readOnly: true })).rejects.toThrow(UnsuitableDatabaseError);
+    const client = new MongoClient(uri);
+    expect(await client.db().collections()).toEqual([]);
+    await client.close();
+  });
+
+  test('several instances open a new database at once, and share it', async () => {
+    const uri = newDatabase();
+    const stores = await Promise.all(Array.from({ length: 8 }, () => openMongo(uri)));
+    await append(stores[0]!, added('alice', 1n));
+    expect(await Promise.all(stores.map(async (store) => (await store.head()).position))).toEqual(stores.map(() => 1));
+    expect(await Promise.all(stores.map((store) => store.checkpoint()))).toEqual(stores.map(() => 0));
+    for (const store of stores) await store.close();
+    await dropDatabase(uri);
+  });
+
+  test('the database is the one that the URI names, or plantstore', async () => {
+    const set = await ReplicaSet.start(1);
+    try {
+      for (const [named, name] of [
+        ['my%2Dplants', 'my-plants'],
+        ['', 'plantstore'],
+      ] as const) {
+        await (await openMongo(set.uri(named))).close();
+        const { databases } = (await set.command({ listDatabases: 1 })) as { databases: { name: string }[] };
+        expect(databases.map((database) => database.name)).toContain(name);
+      }
+    } finally {
+      await set.remove();
+    }
+  });
+
+  test('a user that cannot change or remove an event, and has no right on the servers, is enough', async () => {
+    const directory = mkdtempSync(join(tmpdir(), 'plantstore-key-'));
+    const keyFile = join(directory, 'key');
+    writeFileSync(keyFile, randomBytes(96).toString('base64'), { mode: 0o400 });
+    const set = await ReplicaSet.start(1, '--keyFile', keyFile);
+    try {
+      const [password, admin] = [randomUUID(), randomUUID()];
+      await set.command({ createUser: 'admin', pwd: admin, roles: ['root'] });
+      const asAdmin = set.uri('admin').replace('//', `//admin:${admin}@`);
+      const onPlantstore = new MongoClient(asAdmin);
+      await onPlantstore.db('plantstore').command(ROLE);
+      await onPlantstore.db('plantstore').command({ createUser: 'service', pwd: password, roles: ['plantstore'] });
+      await onPlantstore.db('plantstore').command({ createUser: 'auditor', pwd: password, roles: ['read'] });
+      await onPlantstore.close();
+      const uri = set.uri('plantstore').replace('//', `//service:${password}@`);
+      const [one, two] = [await openMongo(uri, { strictReads: true }), await openMongo(uri)];
+      await append(one, added('alice', 1n));
+      expect(await one.lease('projector', 'one', 1)).toBe(true);
+      while (!(await two.lease('projector', 'two', 60_000)));
+      expect(await project(two)).toBe(1);
+      expect((await readModel(one, 'alice')).rows).toHaveLength(1);
+      await one.close();
+      await two.close();
+      const reader = await openMongo(set.uri('plantstore').replace('//', `//auditor:${password}@`), { readOnly: true });
+      expect(await readLog(reader)).toHaveLength(1);
+      expect((await reader.head()).position).toBe(1);
+      expect((await readModel(reader, 'alice')).rows).toHaveLength(1);
+      await reader.close();
+      const asService = new MongoClient(uri);
+      const events = asService.db('plantstore').collection('events');
+      await expect(events.updateMany({}, { $set: { owner: 'mallory' } })).rejects.toThrow(/not authorized/);
+      await expect(events.deleteMany({})).rejects.toThrow(/not authorized/);
+      await asService.close();
+    } finally {
+      await set.remove();
+      rmSync(directory, { recursive: true });
+    }
+  });
+});

@@ -1,0 +1,86 @@
+import { MongoClient } from 'mongodb';
+import { describe, expect, test } from 'vitest';
+import { changesOf } from '../../src/log/projector.ts';
+import type { Rebuild, Store } from '../../src/log/store.ts';
+import { added, append, deleted, project } from '../support/events.ts';
+import { readLog, readModel } from '../support/fold.ts';
+import { HAS_MONGODB, openMongoStore } from './open-mongo.ts';
+import { withStore } from './open-store.ts';
+
+async function build(store: Store, rebuild: Rebuild): Promise<number> {
+  const events = await readLog(store);
+  await rebuild.apply(changesOf(events));
+  return events.length;
+}
+
+async function collectionsOf(uri: string): Promise<string[]> {
+  const client = new MongoClient(uri);
+  const names = (await client.db().collections()).map(({ collectionName }) => collectionName);
+  await client.close();
+  return names.filter((name) => name.startsWith('plants'));
+}
+
+describe.runIf(HAS_MONGODB)('rebuilds on MongoDB', () => {
+  test('one that another took the place of can neither go on nor be swapped', async () => {
+    const { store, second, cleanup } = await openMongoStore();
+    await append(store, added('alice', 1n), added('alice', 2n));
+    await project(store);
+    const first = await store.rebuild();
+    await first.apply({ deletes: [], inserts: [{ owner: 'mallory', id: 1n, name: 'Weed', tag: undefined }] });
+    const next = await (await second()).rebuild();
+    await expect(first.apply({ deletes: [], inserts: [] })).rejects.toThrow('another rebuild was started');
+    await expect(first.swap(2)).rejects.toThrow('another rebuild was started');
+    await first.close();
+    expect(await next.swap(await build(store, next))).toBe(true);
+    await next.close();
+    expect((await readModel(store, 'alice')).rows).toHaveLength(2);
+    expect((await readModel(store, 'mallory')).rows).toEqual([]);
+    await cleanup();
+  });
+
+  test('nothing is left of it but the rows that are read, whether it was swapped or given up', async () => {
+    const { store, uri, cleanup } = await openMongoStore();
+    await append(store, added('alice', 1n));
+    const given = await store.rebuild();
+    expect(await collectionsOf(uri)).toHaveLength(2);
+    await given.close();
+    expect(await collectionsOf(uri)).toEqual(['plants']);
+    const swapped = await store.rebuild();
+    expect(await swapped.swap(await build(store, swapped))).toBe(true);
+    await swapped.close();
+    const [name, ...others] = await collectionsOf(uri);
+    expect([name, ...others]).toEqual([expect.stringMatching(/^plants_[0-9a-f]{32}$/)]);
+    expect((await readModel(store, 'alice')).rows).toHaveLength(1);
+    await cleanup();
+  });
+
+  test(
+    'while lists are read and the projector moves, every list is of one position or the next',
+    withStore(openMongoStore)(async ({ store, second }) => {
+      const [reader, projecting] = [await second(), await second()];
+      const plants = Array.from({ length: 50 }, (_, id) => added('alice', BigInt(id)));
+      await append(store, ...plants);
+      await project(store);
+      let running = true;
+      const lists = async () => {
+        for (let last = 0; running; ) {
+          const { rows, checkpoint } = await reader.list('alice', undefined, 99);
+          expect(rows).toHaveLength(50 - (checkpoint % 2));
+          expect(checkpoint).toBeGreaterThanOrEqual(last);
+          last = checkpoint;
+        }
+      };
+      const reading = lists();
+      for (let round = 0; round < 10; round++) {
+        const rebuild = await store.rebuild();
+        const end = await build(store, rebuild);
+        await append(projecting, round % 2 === 0 ? deleted('alice', 7n) : added('alice', 7n));
+        expect(await rebuild.swap(end)).toBe(true);
+        await project(projecting);
+        await rebuild.close();
+      }
+      running = false;
+      await reading;
+    }),
+  );
+});

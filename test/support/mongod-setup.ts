@@ -1,0 +1,28 @@
+import type { TestProject } from 'vitest/node';
+import { ReplicaSet } from './replica-set.ts';
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    /** URI of a replica set for all suites of the run, without a database; undefined: there is none. */
+    mongodbUri: string | undefined;
+  }
+}
+
+/** Brings up one replica set for the whole run. Without a mongod, says so once, and fails where CI is set. */
+export default async function setup(project: TestProject): Promise<(() => Promise<void>) | undefined> {
+  const given = process.env.MONGODB_TEST_URI;
+  if (given !== undefined) {
+    project.provide('mongodbUri', given);
+    return undefined;
+  }
+  try {
+    const set = await ReplicaSet.start(1);
+    project.provide('mongodbUri', set.uri(''));
+    return () => set.remove();
+  } catch (error) {
+    if (process.env.CI === 'true') throw error;
+    console.error(`\nNOT TESTED: all that needs MongoDB, since it cannot be started: ${(error as Error).message}\n`);
+    project.provide('mongodbUri', undefined);
+    return undefined;
+  }
+}

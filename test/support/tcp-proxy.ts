@@ -1,0 +1,85 @@
+import { once } from 'node:events';
+import { connect, createServer, type Server, type Socket } from 'node:net';
+
+/** What becomes of a chunk that a client sends, and of its connection. */
+export type Fate = 'forward' | 'lose request' | 'lose reply' | 'hold';
+
+/** A TCP proxy in front of a local port, which loses what a test wants lost. */
+export class TcpProxy {
+  /** Says what becomes of each chunk from a client; all are forwarded unless a test says otherwise. */
+  fate: (chunk: Buffer) => Fate = () => 'forward';
+  readonly #server: Server;
+  readonly #sockets = new Set<Socket>();
+  #held: { readonly to: Socket; readonly chunk: Buffer }[] = [];
+  #onHeld: (() => void) | undefined;
+
+  private constructor(target: number) {
+    this.#server = createServer((client) => this.#serve(client, this.#track(connect(target, '127.0.0.1'))));
+  }
+
+  /** A proxy that listens. */
+  static async start(target: number): Promise<TcpProxy> {
+    const proxy = new TcpProxy(target);
+    proxy.#server.listen(0, '127.0.0.1');
+    await once(proxy.#server, 'listening');
+    return proxy;
+  }
+
+  get port(): number {
+    return (this.#server.address() as { port: number }).port;
+  }
+
+  /** Resolves when a chunk is held. */
+  async holds(): Promise<void> {
+    if (this.#held.length > 0) return;
+    await new Promise<void>((resolve) => {
+      this.#onHeld = resolve;
+    });
+  }
+
+  /** Forwards what is held, be its sender still there or not. */
+  release(): void {
+    for (const { to, chunk } of this.#held.splice(0)) to.write(chunk);
+  }
+
+  /** Cuts all connections and stops listening. */
+  async close(): Promise<void> {
+    for (const socket of this.#sockets) socket.destroy();
+    this.#server.close();
+    await once(this.#server, 'close');
+  }
+
+  #serve(client: Socket, server: Socket): void {
+    this.#track(client);
+    let muted = false;
+    let holding = false;
+    client.on('data', (chunk) => {
+      const fate = this.fate(chunk as Buffer);
+      if (fate === 'lose request') return client.destroy();
+      if (fate === 'hold') {
+        holding = true;
+        this.#held.push({ to: server, chunk: chunk as Buffer });
+        this.#onHeld?.();
+        return;
+      }
+      muted ||= fate === 'lose reply';
+      server.write(chunk);
+    });
+    server.on('data', (chunk) => {
+      if (muted) client.destroy();
+      else if (!client.destroyed) client.write(chunk);
+    });
+    client.on('close', () => {
+      if (!holding) server.destroy();
+    });
+    server.on('close', () => client.destroy());
+  }
+
+  #track(socket: Socket): Socket {
+    this.#sockets.add(socket);
+    socket.on('close', () => this.#sockets.delete(socket));
+    // A cut connection is what the test wants; 'close' follows.
+    socket.on('error', () => {});
+    return socket;
+  }
+}
