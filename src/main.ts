@@ -10,7 +10,10 @@ import { RemoteKeySet } from './auth/jwks.ts';
 import type { KeySet } from './auth/key-set.ts';
 import { createScopePolicy } from './auth/scopes.ts';
 import type { Config } from './config.ts';
-import { type EventLog, openLog } from './log/log.ts';
+import type { EventLog } from './log/log.ts';
+import { openMongo } from './log/mongo/open.ts';
+import { UnsuitableDatabaseError } from './log/mongo/requirements.ts';
+import { openWhenReachable, type StoreToOpen } from './log/open.ts';
 import { lockDataDirectory } from './log/sqlite/lock.ts';
 import { openSqlite } from './log/sqlite/store.ts';
 import { startAdminServer } from './observe/admin.ts';
@@ -47,7 +50,7 @@ export async function serve(config: Config): Promise<void> {
   const logger = createLogger(config.logLevel);
   const parts: Parts = {};
   const health = new Health({
-    store: () => (parts.log ? { ready: true } : STARTING),
+    store: () => storeReadiness(parts),
     issuer: () => parts.keys?.ready() ?? STARTING,
     rest: () => (parts.app ? { ready: true } : STARTING),
   });
@@ -76,8 +79,27 @@ export async function serve(config: Config): Promise<void> {
 
 interface Parts {
   log?: EventLog;
+  /** Why the store cannot be reached, while it cannot. */
+  storeFault?: unknown;
   keys?: KeySet;
   app?: FastifyInstance;
+}
+
+function storeReadiness({ log, storeFault }: Parts): Readiness {
+  if (storeFault !== undefined) return { ready: false, detail: 'the store cannot be reached; the log says why' };
+  return log === undefined ? STARTING : { ready: true };
+}
+
+/** The store that the settings name: MongoDB, or SQLite in the data directory, which is then this service's alone. */
+function storeOf({ mongodbUri, strictReads, dataDirectory }: Config, opened: AsyncDisposableStack): StoreToOpen {
+  if (mongodbUri !== undefined)
+    return {
+      open: () => openMongo(mongodbUri, { strictReads }),
+      isFinal: (error) => error instanceof UnsuitableDatabaseError,
+    };
+  const unlock = lockDataDirectory(dataDirectory);
+  opened.defer(async () => unlock());
+  return { open: async () => openSqlite(dataDirectory), isFinal: () => true };
 }
 
 /** Builds the service from its parts, from the inside out. */
@@ -89,18 +111,31 @@ async function start(
   opened: AsyncDisposableStack,
 ): Promise<void> {
   const { host, dataDirectory, ownerClaim } = config;
-  const missing = { MONGODB_URI: config.mongodbUri, KAFKA_BROKERS: config.kafka, RATE_LIMIT: config.rateLimit };
+  const missing = { KAFKA_BROKERS: config.kafka, RATE_LIMIT: config.rateLimit };
   for (const [name, value] of Object.entries(missing))
     if (value !== undefined) throw new Error(`${name} is set, and this release does not have it yet; unset it`);
   const admin = await startAdminServer(health, host, config.adminPort);
   opened.defer(() => admin.close());
 
-  const unlock = lockDataDirectory(dataDirectory);
-  opened.defer(async () => unlock());
-  const store = openSqlite(dataDirectory);
-  const log = await openLog(store, {
-    onFault: (err) => logger.error({ err }, 'the store failed'),
-  });
+  const stopping = new AbortController();
+  opened.defer(async () => stopping.abort());
+  const { store, log } = await openWhenReachable(
+    storeOf(config, opened),
+    {
+      onFault: (err) => logger.warn({ err }, 'the store failed'),
+      onReachable: (fault) => {
+        if (fault === undefined) logger.info('the store can be reached');
+        else logger.error({ err: fault }, 'the store cannot be reached');
+        parts.storeFault = fault;
+      },
+    },
+    stopping.signal,
+    (fault) => {
+      if (parts.storeFault === undefined) logger.error({ err: fault }, 'waiting for the store');
+      parts.storeFault = fault;
+    },
+  );
+  parts.storeFault = undefined;
   opened.defer(() => log.close());
   parts.log = log;
 

@@ -1,4 +1,5 @@
 import { loadConfig } from '../config.ts';
+import { openMongo } from '../log/mongo/open.ts';
 import { lockDataDirectory } from '../log/sqlite/lock.ts';
 import { openSqlite } from '../log/sqlite/store.ts';
 import type { Store } from '../log/store.ts';
@@ -12,18 +13,21 @@ export type Access = 'read' | 'write' | 'own';
 /** Opens the store that the environment names, and closes it after the work. */
 export async function withStore<T>(access: Access, work: (store: Store) => Promise<T>): Promise<T> {
   const { mongodbUri, dataDirectory } = loadConfig();
-  if (mongodbUri !== undefined) throw new Error('MONGODB_URI is set, and this release does not have it yet; unset it');
+  if (mongodbUri !== undefined) return closing(await openMongo(mongodbUri), work);
   // Nothing is made where a store is expected: the path is wrong then.
   if (access === 'write') await openSqlite(dataDirectory, { readOnly: true }).close();
   const unlock = access === 'own' ? lockDataDirectory(dataDirectory) : () => {};
   try {
-    const store = openSqlite(dataDirectory, { readOnly: access === 'read' });
-    try {
-      return await work(store);
-    } finally {
-      await store.close();
-    }
+    return await closing(openSqlite(dataDirectory, { readOnly: access === 'read' }), work);
   } finally {
     unlock();
+  }
+}
+
+async function closing<T>(store: Store, work: (store: Store) => Promise<T>): Promise<T> {
+  try {
+    return await work(store);
+  } finally {
+    await store.close();
   }
 }

@@ -1,0 +1,47 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { BrokenChainError } from './chain.ts';
+import { type EventLog, type EventLogOptions, openLog } from './log.ts';
+import type { Store } from './store.ts';
+
+/** Longest pause between two attempts, in milliseconds. */
+const MAX_PAUSE = 2_000;
+
+/** A store, and how long to wait for it. */
+export interface StoreToOpen {
+  open(): Promise<Store>;
+  /** Whether an error of opening is there to stay, so that waiting does not help. */
+  isFinal(error: unknown): boolean;
+}
+
+/** A log and the store that it stands on. */
+export interface OpenedLog {
+  readonly store: Store;
+  readonly log: EventLog;
+}
+
+/**
+ * Opens the log on a store that may not be there yet: tries until it can, tells `onWait` each time why it cannot, and gives up
+ * when the signal aborts. Rejects at once with what waiting does not mend: BrokenChainError, or what the store calls final.
+ */
+export async function openWhenReachable(
+  { open, isFinal }: StoreToOpen,
+  options: EventLogOptions,
+  signal: AbortSignal,
+  onWait: (fault: unknown) => void,
+): Promise<OpenedLog> {
+  for (let attempt = 0; ; attempt++) {
+    try {
+      const store = await open();
+      try {
+        return { store, log: await openLog(store, options) };
+      } catch (error) {
+        await store.close();
+        throw error;
+      }
+    } catch (error) {
+      if (error instanceof BrokenChainError || isFinal(error)) throw error;
+      onWait(error);
+    }
+    await sleep(Math.min(100 * 2 ** attempt, MAX_PAUSE), undefined, { signal });
+  }
+}
