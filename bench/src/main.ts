@@ -1,11 +1,13 @@
 import { cpus } from 'node:os';
 import { parseArgs } from 'node:util';
 import { Bench } from './resources.ts';
+import { audit } from './suites/audit.ts';
 import { embedded } from './suites/embedded.ts';
 import { grpc } from './suites/grpc.ts';
+import { mongodb } from './suites/mongodb.ts';
 import { tokens } from './suites/tokens.ts';
 
-const SUITES = { embedded, grpc, tokens };
+const SUITES = { audit, embedded, grpc, mongodb, tokens };
 
 const { values, positionals } = parseArgs({
   options: { quick: { type: 'boolean', default: false } },
