@@ -7,6 +7,7 @@ import { describe, expect, test } from 'vitest';
 import { EMPTY_HEAD } from '../../src/log/event.ts';
 import { openMongo } from '../../src/log/mongo/open.ts';
 import { UnsuitableDatabaseError } from '../../src/log/mongo/requirements.ts';
+import { changesOf } from '../../src/log/projector.ts';
 import { added, append, project } from '../support/events.ts';
 import { readLog, readModel } from '../support/fold.ts';
 import { Mongod } from '../support/mongod.ts';
@@ -24,16 +25,18 @@ async function refusal(uri: string): Promise<string | undefined> {
   }
 }
 
-/** What a database user of the service needs: nothing in it changes or removes an event. */
+const resource = (collection: string, ...actions: string[]) => ({
+  resource: { db: 'plantstore', collection },
+  actions: ['find', 'insert', 'createCollection', ...actions],
+});
+
+/** The role that docs/mongodb.md gives the service: nothing in it changes or removes an event. */
 const ROLE = {
   createRole: 'plantstore',
   privileges: [
-    { resource: { db: 'plantstore', collection: 'events' }, actions: ['find', 'insert', 'createCollection'] },
-    { resource: { db: 'plantstore', collection: 'plants' }, actions: ['find', 'insert', 'remove', 'createCollection'] },
-    ...['checkpoints', 'leases', 'meta'].map((collection) => ({
-      resource: { db: 'plantstore', collection },
-      actions: ['find', 'insert', 'update', 'createCollection'],
-    })),
+    resource('events'),
+    ...['checkpoints', 'leases', 'meta'].map((collection) => resource(collection, 'update')),
+    ...['plants', 'plants_1', 'plants_2'].map((collection) => resource(collection, 'remove', 'dropCollection')),
   ],
   roles: [],
 };
@@ -157,6 +160,11 @@ describe.runIf(HAS_MONGODB)('opening a store on MongoDB', () => {
       while (!(await two.lease('projector', 'two', 60_000)));
       expect(await project(two)).toBe(1);
       expect((await readModel(one, 'alice')).rows).toHaveLength(1);
+      const rebuild = await one.rebuild();
+      await rebuild.apply(changesOf(await readLog(one)));
+      expect(await rebuild.swap(1)).toBe(true);
+      await rebuild.close();
+      expect((await two.list('alice', undefined, 9)).rows).toHaveLength(1);
       await one.close();
       await two.close();
       const reader = await openMongo(set.uri('plantstore').replace('//', `//auditor:${password}@`), { readOnly: true });

@@ -7,15 +7,17 @@ export interface CheckpointDocument {
   readonly position: Long;
   /** Name of the collection that holds the rows: `plants`, until a rebuild has taken its place. */
   readonly collection: string;
-  /** Name of the collection in which a rebuild makes new ones. */
+  /** Rebuilds that were ever started. */
+  readonly rebuilds: number;
+  /** Name of the collection in which the last of them makes new rows, until it ends. */
   readonly building?: string;
 }
 
 /** `_id` in `checkpoints` of the one read model that there is. */
 export const PLANTS_CHECKPOINT = 'plants';
 
-/** The first collection of rows. Those that rebuilds make are named by it, an underscore and what is theirs alone. */
-export const PLANTS = 'plants';
+/** The collection of rows that a number of rebuilds ends with: no two have the same. */
+export const plantsCollection = (rebuilds: number): string => (rebuilds === 0 ? 'plants' : `plants_${rebuilds}`);
 
 /** Who may do a thing until when, by the server's clock. */
 export interface LeaseDocument {

@@ -4,7 +4,7 @@ import type { Changes, OwnedRow, PlantRow, Rows } from '../store.ts';
 import type { CausalClock } from './causal-clock.ts';
 import { applyChanges } from './changes.ts';
 import { COMMAND_LIMIT } from './client.ts';
-import { type CheckpointDocument, collectionsOf, PLANTS, PLANTS_CHECKPOINT, rowsIn } from './collections.ts';
+import { type CheckpointDocument, collectionsOf, PLANTS_CHECKPOINT, plantsCollection, rowsIn } from './collections.ts';
 import { type PlantDocument, toPlantId, toRow } from './documents.ts';
 import { ownedBy } from './rows.ts';
 import { MongoSnapshot } from './snapshot.ts';
@@ -22,7 +22,7 @@ export class ReadModel {
   readonly #clock: CausalClock;
   readonly #transactions: Transactions;
   /** Where the rows were when they were last read. */
-  #collection = PLANTS;
+  #collection = plantsCollection(0);
 
   constructor(db: Db, clock: CausalClock, transactions: Transactions) {
     this.#db = db;

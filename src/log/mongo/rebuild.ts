@@ -1,48 +1,61 @@
-import { randomUUID } from 'node:crypto';
 import { type Db, Long } from 'mongodb';
 import type { Changes, OwnedRow, Rebuild } from '../store.ts';
 import { BATCH, batches } from './batches.ts';
 import type { CausalClock } from './causal-clock.ts';
 import { applyChanges } from './changes.ts';
 import { COMMAND_LIMIT } from './client.ts';
-import { type CheckpointDocument, collectionsOf, PLANTS, PLANTS_CHECKPOINT, rowsIn } from './collections.ts';
+import { collectionsOf, PLANTS_CHECKPOINT, plantsCollection, rowsIn } from './collections.ts';
 import { toRow } from './documents.ts';
 import { after } from './rows.ts';
 import type { Transactions } from './transactions.ts';
 
 const CHECKPOINT = { _id: PLANTS_CHECKPOINT };
 
+const replaced = () => new Error('another rebuild was started');
+
 /**
  * Rows in a collection of their own. The checkpoint names both the collection that is read and the one that is being built: to
- * swap is to change that one document, and who is not named there any more cannot.
+ * swap is to change that one document, and who is not named there any more cannot. A rebuild drops no collection but its own and
+ * older ones, so one that was frozen for long harms no other when it wakes.
  */
 export class MongoRebuild implements Rebuild {
-  readonly #name = `${PLANTS}_${randomUUID().replaceAll('-', '')}`;
   readonly #db: Db;
   readonly #checkpoints;
   readonly #clock: CausalClock;
   readonly #transactions: Transactions;
+  readonly #name: string;
+  /** What nobody reads once this ends: the rows that were built, or those whose place they took. */
+  #unused: string;
 
-  private constructor(db: Db, clock: CausalClock, transactions: Transactions) {
+  private constructor(db: Db, clock: CausalClock, transactions: Transactions, name: string) {
     this.#db = db;
     this.#checkpoints = collectionsOf(db).checkpoints;
     this.#clock = clock;
     this.#transactions = transactions;
+    this.#name = name;
+    this.#unused = name;
   }
 
   /** Begins with no rows, and ends any rebuild that is going on. */
   static async start(db: Db, clock: CausalClock, transactions: Transactions): Promise<MongoRebuild> {
-    const rebuild = new MongoRebuild(db, clock, transactions);
-    await rebuild.#checkpoints.updateOne(CHECKPOINT, { $set: { building: rebuild.#name } });
-    await rebuild.#dropUnused();
-    await db.createCollection(rebuild.#name);
-    return rebuild;
+    const { checkpoints } = collectionsOf(db);
+    const before = await clock.run((session) => checkpoints.findOne(CHECKPOINT, { session }));
+    const { rebuilds, building } = before!;
+    const name = plantsCollection(rebuilds + 1);
+    const started = await checkpoints.updateOne(
+      { ...CHECKPOINT, rebuilds },
+      { $set: { rebuilds: rebuilds + 1, building: name } },
+    );
+    if (started.matchedCount === 0) throw replaced();
+    if (building !== undefined) await db.dropCollection(building);
+    await db.createCollection(name);
+    return new MongoRebuild(db, clock, transactions, name);
   }
 
   apply(changes: Changes): Promise<void> {
     return this.#transactions.run(async (session) => {
       const own = await this.#checkpoints.findOne({ ...CHECKPOINT, building: this.#name }, { session });
-      if (own === null) throw new Error('another rebuild was started');
+      if (own === null) throw replaced();
       await applyChanges(rowsIn(this.#db, this.#name), session, changes);
     });
   }
@@ -63,34 +76,27 @@ export class MongoRebuild implements Rebuild {
 
   async swap(position: number): Promise<boolean> {
     const to = Long.fromNumber(position);
-    const { matchedCount } = await this.#clock.run((session) =>
-      this.#checkpoints.updateOne(
+    const before = await this.#clock.run((session) =>
+      this.#checkpoints.findOneAndUpdate(
         { ...CHECKPOINT, building: this.#name, position: { $lte: to } },
         { $set: { position: to, collection: this.#name }, $unset: { building: '' } },
         { session },
       ),
     );
-    if (matchedCount === 1) return true;
-    if ((await this.#checkpoint()).building !== this.#name) throw new Error('another rebuild was started');
+    if (before !== null) {
+      this.#unused = before.collection;
+      return true;
+    }
+    const own = await this.#clock.run((session) =>
+      this.#checkpoints.findOne({ ...CHECKPOINT, building: this.#name }, { session }),
+    );
+    if (own === null) throw replaced();
     return false;
   }
 
-  /** What the swap left unused is dropped too: a long list that is just being read from it ends with an error. */
+  /** A long list that is just being read from rows that were replaced ends with an error. */
   async close(): Promise<void> {
     await this.#checkpoints.updateOne({ ...CHECKPOINT, building: this.#name }, { $unset: { building: '' } });
-    await this.#dropUnused();
-  }
-
-  /** Drops all rows but those that the checkpoint names. */
-  async #dropUnused(): Promise<void> {
-    const { collection, building } = await this.#checkpoint();
-    const names = this.#db.listCollections({ name: new RegExp(`^${PLANTS}(_|$)`) }, { nameOnly: true });
-    for await (const { name } of names)
-      if (name !== collection && name !== building) await this.#db.dropCollection(name);
-  }
-
-  async #checkpoint(): Promise<CheckpointDocument> {
-    const checkpoint = await this.#clock.run((session) => this.#checkpoints.findOne(CHECKPOINT, { session }));
-    return checkpoint!;
+    await this.#db.dropCollection(this.#unused);
   }
 }

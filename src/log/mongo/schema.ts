@@ -1,5 +1,12 @@
 import { type Db, Long } from 'mongodb';
-import { type Collections, collectionsOf, PLANTS, PLANTS_CHECKPOINT, PRIMARY_ID, SCHEMA_ID } from './collections.ts';
+import {
+  type Collections,
+  collectionsOf,
+  PLANTS_CHECKPOINT,
+  PRIMARY_ID,
+  plantsCollection,
+  SCHEMA_ID,
+} from './collections.ts';
 import { CODE, hasCode } from './errors.ts';
 import { UnsuitableDatabaseError } from './requirements.ts';
 
@@ -27,12 +34,13 @@ const versionOf = async ({ meta }: Collections): Promise<number | undefined> =>
 
 /** Each step does nothing where it was done before, and the version comes last. */
 async function createSchema(db: Db, { events, checkpoints, leases, meta }: Collections): Promise<void> {
+  const plants = plantsCollection(0);
   // Transactions and snapshots want collections that exist.
   const names = [meta, events, checkpoints, leases].map(({ collectionName }) => collectionName);
-  for (const name of [...names, PLANTS]) await ignoring(CODE.namespaceExists, db.createCollection(name));
+  for (const name of [...names, plants]) await ignoring(CODE.namespaceExists, db.createCollection(name));
   await ignoring(
     CODE.duplicateKey,
-    checkpoints.insertOne({ _id: PLANTS_CHECKPOINT, position: Long.ZERO, collection: PLANTS }),
+    checkpoints.insertOne({ _id: PLANTS_CHECKPOINT, position: Long.ZERO, collection: plants, rebuilds: 0 }),
   );
   await ignoring(CODE.duplicateKey, meta.insertOne({ _id: PRIMARY_ID, confirmations: Long.ZERO }));
   await ignoring(CODE.duplicateKey, meta.insertOne({ _id: SCHEMA_ID, version: SCHEMA_VERSION }));
