@@ -103,6 +103,18 @@ export function instancesContract(name: string, open: OpenStore): void {
       });
     });
 
+    test('what one instance acknowledged no other contradicts, however little it has heard of', async () => {
+      await withInstances(2, async ([one, other]) => {
+        for (let round = 0; round < count(20, 200); round++) {
+          await one!.submit(add(1, `${round}`));
+          await other!.submit(remove(1));
+          await one!.submit(add(1, `${round} again`));
+          expect(await outcome(other!, add(1, 'taken'))).toBe(false);
+          await other!.submit(remove(1));
+        }
+      });
+    });
+
     test('no instance starves beside the others, and every command is answered', async () => {
       await withInstances(4, async (logs, read) => {
         const each = count(150, 2000);
