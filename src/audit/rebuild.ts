@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { headAt, verifyNext } from '../log/chain.ts';
 import { EMPTY_HEAD, type Head, type LoggedEvent } from '../log/event.ts';
-import type { Store } from '../log/store.ts';
+import type { Changes, Rebuild, Store } from '../log/store.ts';
 import { firstDifference } from './difference.ts';
 import { Fold } from './fold.ts';
 import { stepsOf } from './project.ts';
@@ -28,33 +28,44 @@ export async function* rebuildReadModel(store: Store): AsyncGenerator<Progress> 
   const fold = stack.adopt(new Fold(), (opened) => opened.close());
 
   let head: Head = EMPTY_HEAD;
-  const take = async (events: readonly LoggedEvent[]) => {
+  const verify = (events: readonly LoggedEvent[]) => {
     for (const event of events) {
       verifyNext(head, event);
       head = headAt(event);
     }
-    await lease.renew();
-    await fold.apply(events);
-    for (const { changes } of stepsOf(store, events)) {
-      await rebuild.apply(changes);
-      // The service's own transactions get their turn.
-      await sleep(1);
-    }
   };
 
   const { position: end } = await store.head();
-  for await (const batch of store.read(0)) {
-    await take(batch);
-    yield { position: head.position, end: Math.max(head.position, end) };
+  for await (const events of lease.renewing(store.read(0, { to: end }))) {
+    verify(events);
+    await fold.apply(events);
+    yield { position: head.position, end };
   }
+  // In the order of their keys, rows are written side by side, several times as fast as in the order of events.
+  for await (const rows of lease.renewing(fold.rows()))
+    for (const inserts of slices(rows, store.advanceLimit)) await applied(rebuild, { deletes: [], inserts });
   const difference = await firstDifference(lease.renewing(fold.rows()), rebuild.all());
   if (difference !== undefined) throw new Error(`the new read model is not the fold of the log: ${difference.message}`);
+
   for (let attempt = 0; !(await rebuild.swap(head.position)); attempt++) {
     if (attempt === MAX_ATTEMPTS)
       throw new Error(`the live read model stands beyond position ${head.position}, the end of the log`);
-    for await (const batch of store.read(head.position)) await take(batch);
+    for await (const events of store.read(head.position)) {
+      verify(events);
+      for (const { changes } of stepsOf(store, events)) await applied(rebuild, changes);
+    }
   }
   yield { position: head.position, end: head.position };
+}
+
+/** Lets the service's own transactions have their turn after each step. */
+async function applied(rebuild: Rebuild, changes: Changes): Promise<void> {
+  await rebuild.apply(changes);
+  await sleep(1);
+}
+
+function* slices<Item>(items: readonly Item[], size: number): Generator<Item[]> {
+  for (let from = 0; from < items.length; from += size) yield items.slice(from, from + size);
 }
 
 /** Keeps others from dropping what is being built. Without it the build ends with an error, and the live read model stays. */

@@ -13,6 +13,7 @@ import { verdictOf } from '../store/audit-tampering.ts';
 import { openSqliteDatabase } from '../store/sqlite-database.ts';
 import { added, append, deleted, project } from '../support/events.ts';
 import { plantstore } from '../support/run.ts';
+import { startService } from '../support/service.ts';
 
 let root: string;
 let data: string;
@@ -237,6 +238,29 @@ test('a rebuild that is killed at any moment leaves the read model whole; the ne
   expect(await audit('rebuild')).toEqual({ code: 0, stdout: `{"checkpoint":${MANY}}\n`, stderr: '' });
   expect(isBuilding()).toBe(false);
   await database.close();
+  expect((await audit('verify')).code).toBe(0);
+});
+
+test('while the read model is rebuilt the service answers every call, and rightly', async () => {
+  await many();
+  await using service = await startService({ DATA_DIR: data });
+  const token = await service.token('carol');
+  const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
+  const plants: { name: string }[] = [];
+  let running = true;
+  const client = (async () => {
+    for (let id = 0; running; id++) {
+      const body = JSON.stringify({ id, name: `Plant ${id}` });
+      const added = await fetch(`${service.url}/plants`, { method: 'POST', headers, body });
+      expect([added.status, await added.json()]).toEqual([200, { name: `Plant ${id}` }]);
+      plants.push({ name: `Plant ${id}` });
+      const listed = await fetch(`${service.url}/plants`, { headers });
+      expect(await listed.json()).toEqual(plants);
+    }
+  })();
+  for (let round = 0; round < 3; round++) expect((await audit('rebuild')).code).toBe(0);
+  running = false;
+  await client;
   expect((await audit('verify')).code).toBe(0);
 });
 

@@ -11,7 +11,7 @@ import { openLog } from '../../src/log/log.ts';
 import type { OwnedRow, Store } from '../../src/log/store.ts';
 import { commandArbitrary, textArbitrary } from '../support/arbitraries.ts';
 import { added, append, deleted, project } from '../support/events.ts';
-import { withoutProjector } from '../support/faulty-store.ts';
+import { override, withoutProjector } from '../support/faulty-store.ts';
 import { fold, readLog } from '../support/fold.ts';
 import { count } from '../support/soak.ts';
 import { type OpenDatabase, verdictOf } from './audit-tampering.ts';
@@ -277,6 +277,22 @@ export function auditContract(name: string, open: OpenDatabase): void {
         await rebuild.next();
         await expect(drain(rebuildReadModel(await second()))).rejects.toThrow('another rebuild is running');
         await rebuild.return(undefined);
+        expect((await verdictOf(store)).places).toEqual({});
+      }),
+    );
+
+    test(
+      'what the store did not write as it was told never takes the live read model’s place',
+      on(async ({ store }) => {
+        await fillSome(store);
+        await project(store);
+        const rebuild = async () => {
+          const real = await store.rebuild();
+          const apply: typeof real.apply = ({ deletes, inserts }) =>
+            real.apply({ deletes, inserts: inserts.filter(({ id }) => id !== 250n) });
+          return { apply, all: () => real.all(), swap: (to: number) => real.swap(to), close: () => real.close() };
+        };
+        await expect(drain(rebuildReadModel(override(store, { rebuild })))).rejects.toThrow(/plant 250 of "alice"/);
         expect((await verdictOf(store)).places).toEqual({});
       }),
     );

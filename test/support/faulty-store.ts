@@ -30,7 +30,8 @@ export function withFaults(store: Store, next: () => Fault): Store {
 /** A real store that never gives the projector its lease, so that the read model stands still unless a test moves it. */
 export const withoutProjector = (store: Store): Store => override(store, { lease: async () => false });
 
-const override = (store: Store, methods: Partial<Store>): Store =>
+/** A real store with some methods of one's own. */
+export const override = (store: Store, methods: Partial<Store>): Store =>
   new Proxy(store, {
     get(target, name) {
       const value = Reflect.get(methods, name) ?? Reflect.get(target, name, target);
