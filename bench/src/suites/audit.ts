@@ -98,12 +98,3 @@ async function rate(run: () => Promise<void>): Promise<number> {
 
 const line = (name: string, rates: readonly number[], raw: readonly number[]): string =>
   `  ${name.padEnd(34)}${median(rates).toFixed(0).padStart(8)}/s   ratio ${median(rates.map((each, round) => each / raw[round]!)).toFixed(2)}`;
-
-function watchMemory(bench: Bench): () => number {
-  let most = 0;
-  const timer = setInterval(() => {
-    most = Math.max(most, process.memoryUsage.rss());
-  }, 20);
-  bench.defer(() => clearInterval(timer));
-  return () => most / 1e6;
-}
