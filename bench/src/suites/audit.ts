@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { MongoClient } from 'mongodb';
 import { plantsAsOf } from '../../../src/audit/as-of.ts';
 import { FORMATS } from '../../../src/audit/formats.ts';
 import { importLog } from '../../../src/audit/import.ts';
@@ -7,45 +8,81 @@ import { rebuildReadModel } from '../../../src/audit/rebuild.ts';
 import { verifyLog } from '../../../src/audit/verify.ts';
 import { headAt, seal } from '../../../src/log/chain.ts';
 import { EMPTY_HEAD, type LoggedEvent } from '../../../src/log/event.ts';
+import { openMongo } from '../../../src/log/mongo/open.ts';
 import { DATABASE_FILE, openSqlite } from '../../../src/log/sqlite/store.ts';
+import type { Store } from '../../../src/log/store.ts';
+import { ReplicaSet } from '../../../test/support/replica-set.ts';
 import { type Effort, median } from '../compare.ts';
 import type { Bench } from '../resources.ts';
 
 const EVENTS = 1_000_000;
 const OWNERS = 1_000;
-/** Events read at once: what the store itself does. */
+/** Events made or read at once. */
 const PAGE = 500;
 
-/** A long log in batches: four plants added, then the first of them deleted, for a thousand owners in turns. */
-async function* events(count: number): AsyncGenerator<LoggedEvent[]> {
+/** What the audit does with a million events in each store, beside the driver's cursor over the same rows or documents. */
+export async function audit(bench: Bench, effort: Effort): Promise<void> {
+  const directory = bench.directory();
+  await measure(bench, 'SQLite', openSqlite(directory), () => readSqlite(directory), effort);
+  const set = await ReplicaSet.start(1);
+  bench.defer(() => set.remove());
+  await measure(bench, 'MongoDB', await openMongo(set.uri('audit')), () => readMongo(set.uri('audit')), effort);
+}
+
+async function measure(
+  bench: Bench,
+  name: string,
+  store: Store,
+  readRaw: () => Promise<void>,
+  { rounds }: Effort,
+): Promise<void> {
+  bench.defer(() => store.close());
+  console.log(`\naudit of ${EVENTS.toLocaleString('en')} events in ${name}, ${rounds} rounds in turns`);
+  console.log(`  import, with the events made: ${(await rate(() => drain(importLog(store, events())))).toFixed(0)}/s`);
+  const work: Record<string, () => Promise<void>> = {
+    'raw cursor': readRaw,
+    'export, NDJSON': () => drain(encoded(store, 'ndjson')),
+    'export, protobuf': () => drain(encoded(store, 'protobuf')),
+    verify: () => drain(verifyLog(store)),
+    'list of one owner as of now': async () => drain((await plantsAsOf(store, undefined, 'owner 7')).plants),
+    'list of all owners as of now': async () => drain((await plantsAsOf(store, undefined, undefined)).plants),
+    rebuild: () => drain(rebuildReadModel(store)),
+  };
+  const rates = new Map<string, number[]>(Object.keys(work).map((each) => [each, []]));
+  const most = watchMemory(bench);
+  for (let round = 0; round < rounds; round++)
+    for (const [each, run] of Object.entries(work)) rates.get(each)!.push(await rate(run));
+  const raw = rates.get('raw cursor')!;
+  for (const [each, all] of rates) {
+    const ratio = median(all.map((figure, round) => figure / raw[round]!));
+    console.log(`  ${each.padEnd(34)}${median(all).toFixed(0).padStart(8)}/s   ratio ${ratio.toFixed(2)}`);
+  }
+  console.log(`  most memory of the process (RSS): ${most().toFixed(0)} MB`);
+}
+
+/** A long log in batches: of five events four add a plant and one deletes the first of them; a thousand owners in turns. */
+async function* events(): AsyncGenerator<LoggedEvent[]> {
   let head = EMPTY_HEAD;
-  for (let from = 0; from < count; from += PAGE)
-    yield Array.from({ length: PAGE }, (_, index) => {
-      const number = from + index;
-      const isDeleted = number % 5 === 4;
-      const owner = `owner ${Math.floor(number / 5) % OWNERS}`;
-      const plantId = BigInt(isDeleted ? number - 4 : number) * 1_000_003n;
-      const about = { owner, actor: owner, plantId };
-      const event = isDeleted
+  const make = (number: number): LoggedEvent => {
+    const owner = `owner ${Math.floor(number / 5) % OWNERS}`;
+    const about = { owner, actor: owner, plantId: BigInt(number % 5 === 4 ? number - 4 : number) * 1_000_003n };
+    const plant = { name: `Plant number ${number}`, tag: number % 2 === 0 ? undefined : 'indoor' };
+    const event =
+      number % 5 === 4
         ? { type: 'PlantDeleted' as const, ...about }
-        : {
-            type: 'PlantAdded' as const,
-            ...about,
-            name: `Plant number ${number}`,
-            tag: number % 2 ? 'indoor' : undefined,
-          };
-      const sealed = seal(head, event, crypto.randomUUID(), Date.now());
-      head = headAt(sealed);
-      return sealed;
-    });
+        : { type: 'PlantAdded' as const, ...about, ...plant };
+    const sealed = seal(head, event, crypto.randomUUID(), Date.now());
+    head = headAt(sealed);
+    return sealed;
+  };
+  for (let from = 0; from < EVENTS; from += PAGE) yield Array.from({ length: PAGE }, (_, index) => make(from + index));
 }
 
-async function drain(items: AsyncIterable<unknown>): Promise<void> {
-  for await (const _ of items);
+async function* encoded(store: Store, format: keyof typeof FORMATS): AsyncGenerator<string | Uint8Array> {
+  for await (const batch of store.read(0)) yield FORMATS[format].encode(batch);
 }
 
-/** The rows of the same events as the driver gives them, a page at a time: the limit. */
-function readRaw(directory: string): void {
+async function readSqlite(directory: string): Promise<void> {
   const db = new DatabaseSync(join(directory, DATABASE_FILE), { readOnly: true });
   const page = db.prepare('SELECT * FROM events WHERE position > ? ORDER BY position LIMIT ?');
   page.setReadBigInts(true);
@@ -57,37 +94,14 @@ function readRaw(directory: string): void {
   db.close();
 }
 
-/** What the audit does with a million events in the embedded store, beside the raw cursor over the same rows. */
-export async function audit(bench: Bench, { rounds }: Effort): Promise<void> {
-  const directory = bench.directory();
-  const store = await openSqlite(directory);
-  bench.defer(() => store.close());
-  const peak = watchMemory(bench);
-  const imported = await rate(() => drain(importLog(store, events(EVENTS))));
+async function readMongo(uri: string): Promise<void> {
+  const client = new MongoClient(uri);
+  await drain(client.db().collection('events').find().sort({ _id: 1 }));
+  await client.close();
+}
 
-  const raw: number[] = [];
-  const rates = new Map<string, number[]>();
-  const work: Record<string, () => Promise<void>> = {
-    'export, NDJSON': async () => {
-      for await (const batch of store.read(0)) FORMATS.ndjson.encode(batch);
-    },
-    'export, protobuf': async () => {
-      for await (const batch of store.read(0)) FORMATS.protobuf.encode(batch);
-    },
-    verify: () => drain(verifyLog(store)),
-    'list of one owner as of now': async () => drain((await plantsAsOf(store, undefined, 'owner 7')).plants),
-    'list of all owners as of now': async () => drain((await plantsAsOf(store, undefined, undefined)).plants),
-    rebuild: () => drain(rebuildReadModel(store)),
-  };
-  for (let round = 0; round < rounds; round++) {
-    raw.push(await rate(async () => readRaw(directory)));
-    for (const [name, run] of Object.entries(work)) rates.set(name, [...(rates.get(name) ?? []), await rate(run)]);
-  }
-  console.log(`\naudit of ${EVENTS.toLocaleString('en')} events in the embedded store, ${rounds} rounds in turns`);
-  console.log(`  import, made and verified: ${imported.toFixed(0)}/s`);
-  console.log(line('raw cursor', raw, raw));
-  for (const [name, all] of rates) console.log(line(name, all, raw));
-  console.log(`  most memory of the process (RSS): ${peak().toFixed(0)} MB`);
+async function drain(items: AsyncIterable<unknown>): Promise<void> {
+  for await (const _ of items);
 }
 
 async function rate(run: () => Promise<void>): Promise<number> {
@@ -96,5 +110,11 @@ async function rate(run: () => Promise<void>): Promise<number> {
   return EVENTS / ((performance.now() - started) / 1_000);
 }
 
-const line = (name: string, rates: readonly number[], raw: readonly number[]): string =>
-  `  ${name.padEnd(34)}${median(rates).toFixed(0).padStart(8)}/s   ratio ${median(rates.map((each, round) => each / raw[round]!)).toFixed(2)}`;
+function watchMemory(bench: Bench): () => number {
+  let most = 0;
+  const timer = setInterval(() => {
+    most = Math.max(most, process.memoryUsage.rss());
+  }, 20);
+  bench.defer(() => clearInterval(timer));
+  return () => most / 1e6;
+}
