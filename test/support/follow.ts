@@ -1,0 +1,55 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Code, ConnectError, createClient, type Transport } from '@connectrpc/connect';
+import { expect } from 'vitest';
+import { AuditService } from '../../gen/plantstore/v1/audit_service_pb.ts';
+
+/** Milliseconds before the next attempt at what a service does not do now. */
+const PAUSE = 20;
+
+/**
+ * Follows the log until so many events are seen, and after every break goes on from the last position, on the service that is
+ * there then. Adds the positions to `seen` as they come.
+ */
+export async function followLog(
+  transport: () => Transport,
+  token: string,
+  events: number,
+  seen: number[],
+): Promise<void> {
+  while (seen.length < events)
+    await follow(transport(), token, events, seen).catch((thrown) => {
+      if (!(thrown instanceof ConnectError)) throw thrown;
+      return sleep(PAUSE);
+    });
+}
+
+async function follow(transport: Transport, token: string, events: number, seen: number[]): Promise<void> {
+  const start = { case: 'afterPosition' as const, value: BigInt(seen.at(-1) ?? 0) };
+  const enough = new AbortController();
+  const options = { headers: { authorization: `Bearer ${token}` }, signal: enough.signal };
+  for await (const message of createClient(AuditService, transport).readEvents({ start, follow: true }, options)) {
+    seen.push(...message.events.map(({ position }) => Number(position)));
+    expect(Number(message.position)).toBe(seen.at(-1));
+    if (seen.length >= events) enough.abort();
+  }
+}
+
+/** Adds plants with so many clients at once, each again where no service did so: the log then holds it or it does not. */
+export async function addPlants(url: () => string, token: string, plants: number, clients: number): Promise<void> {
+  const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
+  const ids = Array.from({ length: plants }, (_, id) => id).values();
+  const client = async () => {
+    for (const id of ids) while (!(await isAdded(url(), headers, id))) await sleep(PAUSE);
+  };
+  await Promise.all(Array.from({ length: clients }, client));
+}
+
+async function isAdded(url: string, headers: Record<string, string>, id: number): Promise<boolean> {
+  const body = JSON.stringify({ id, name: `Plant ${id}` });
+  const reply = await fetch(`${url}/plants`, { method: 'POST', headers, body })
+    .then(async (response) => ({ status: response.status, ...((await response.json()) as { error?: number }) }))
+    .catch(() => undefined);
+  if (reply?.status === 200 || reply?.error === Code.AlreadyExists) return true;
+  expect([undefined, 503]).toContain(reply?.status);
+  return false;
+}
