@@ -13,11 +13,18 @@ declare global {
  * time in ISO 8601 (UTC, milliseconds), hash in hexadecimal. `name` and `tag` are there only where the event has them.
  */
 export function eventJson({ position, eventId, time, event, hash }: LoggedEvent): string {
-  const { type, owner, actor } = event;
-  const plantId = JSON.rawJSON(String(event.plantId));
-  const added = event.type === 'PlantAdded' ? { name: event.name, tag: event.tag } : {};
-  return JSON.stringify({ position, eventId, time: iso(time), type, owner, actor, plantId, ...added, hash: hex(hash) });
+  const { type, owner, actor, plantId } = event;
+  // Member by member, since a whole export waits for it: JSON.stringify with JSON.rawJSON takes three times as long.
+  let members = `"position":${position},"eventId":${text(eventId)},"time":"${iso(time)}","type":"${type}"`;
+  members += `,"owner":${text(owner)},"actor":${text(actor)},"plantId":${plantId}`;
+  if (event.type === 'PlantAdded') {
+    members += `,"name":${text(event.name)}`;
+    if (event.tag !== undefined) members += `,"tag":${text(event.tag)}`;
+  }
+  return `{${members},"hash":"${hex(hash)}"}`;
 }
+
+const text = (value: string): string => JSON.stringify(value);
 
 /** The head of the log with its members in the same form. */
 export const headMembers = ({ position, hash, time }: Head) => ({ position, hash: hex(hash), time: iso(time) });
@@ -27,7 +34,8 @@ export const headJson = (head: Head): string => JSON.stringify(headMembers(head)
 
 const iso = (time: number): string => new Date(time).toISOString();
 
-const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
+const hex = ({ buffer, byteOffset, byteLength }: Uint8Array): string =>
+  Buffer.from(buffer, byteOffset, byteLength).toString('hex');
 
 /** A plant of the fold in the same form. */
 export const plantJson = ({ owner, id, name, tag }: OwnedRow): string =>
