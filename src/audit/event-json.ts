@@ -10,13 +10,16 @@ declare global {
 
 /**
  * An event as the audit log shows it: one JSON object without line breaks, members in a fixed order, int64 as an exact number,
- * time in ISO 8601 (UTC, milliseconds), hash in hexadecimal. `name` and `tag` are there only where the event has them.
+ * time in ISO 8601 (UTC, milliseconds), hash in hexadecimal. `name`, `tag` and `idempotencyKey` are there only where the event has
+ * them.
  */
 export function eventJson({ position, eventId, time, event, hash }: LoggedEvent): string {
   const { type, owner, actor } = event;
+  const idempotencyKey = event.idempotencyKey || undefined;
   const plantId = JSON.rawJSON(String(event.plantId));
   const added = event.type === 'PlantAdded' ? { name: event.name, tag: event.tag } : {};
-  return JSON.stringify({ position, eventId, time: iso(time), type, owner, actor, plantId, ...added, hash: hex(hash) });
+  const about = { position, eventId, time: iso(time), type, owner, actor, plantId, ...added, idempotencyKey };
+  return JSON.stringify({ ...about, hash: hex(hash) });
 }
 
 /** The head of the log with its members in the same form. */

@@ -34,7 +34,7 @@ const resource = (collection: string, ...actions: string[]) => ({
 const ROLE = {
   createRole: 'plantstore',
   privileges: [
-    resource('events'),
+    resource('events', 'createIndex'),
     ...['checkpoints', 'leases', 'meta'].map((collection) => resource(collection, 'update')),
     ...['plants', 'plants_1', 'plants_2'].map((collection) => resource(collection, 'remove', 'dropCollection')),
   ],
@@ -81,8 +81,8 @@ describe.runIf(HAS_MONGODB)('opening a store on MongoDB', () => {
   test('what a newer release wrote is refused for good, and left as it is', async () => {
     const uri = newDatabase();
     const client = new MongoClient(uri);
-    await client.db().collection<{ _id: string; version: number }>('meta').insertOne({ _id: 'schema', version: 2 });
-    expect(await refusal(uri)).toMatch(/schema 2, which a newer release wrote; this release knows 1/);
+    await client.db().collection<{ _id: string; version: number }>('meta').insertOne({ _id: 'schema', version: 3 });
+    expect(await refusal(uri)).toMatch(/schema 3, which a newer release wrote; this release knows 2/);
     expect((await client.db().collections()).map(({ collectionName }) => collectionName)).toEqual(['meta']);
     await client.close();
     await dropDatabase(uri);

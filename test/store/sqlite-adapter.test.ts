@@ -48,10 +48,10 @@ test('the directory and every file in it are their owner’s alone', async () =>
 });
 
 test('data that a newer release wrote is refused, by name and version', () => {
-  withDatabase((db) => db.exec('PRAGMA user_version = 2'));
+  withDatabase((db) => db.exec('PRAGMA user_version = 3'));
   for (const readOnly of [false, true])
     expect(() => openSqlite(opened.directory, { readOnly })).toThrow(
-      /plantstore\.sqlite has schema 2, .*newer release/,
+      /plantstore\.sqlite has schema 3, .*newer release/,
     );
 });
 

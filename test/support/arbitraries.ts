@@ -17,6 +17,8 @@ export const textArbitrary: fc.Arbitrary<string> = fc.oneof(
 
 const tagArbitrary = fc.option(textArbitrary, { nil: undefined });
 
+const keyArbitrary = fc.option(fc.string({ unit: 'grapheme-ascii', minLength: 1, maxLength: 9 }), { nil: undefined });
+
 /** Any event. */
 export const eventArbitrary: fc.Arbitrary<PlantEvent> = fc.oneof(
   fc.record({
@@ -26,12 +28,14 @@ export const eventArbitrary: fc.Arbitrary<PlantEvent> = fc.oneof(
     plantId: int64Arbitrary,
     name: textArbitrary,
     tag: tagArbitrary,
+    idempotencyKey: keyArbitrary,
   }),
   fc.record({
     type: fc.constant('PlantDeleted' as const),
     owner: textArbitrary,
     actor: textArbitrary,
     plantId: int64Arbitrary,
+    idempotencyKey: keyArbitrary,
   }),
 );
 

@@ -1,4 +1,5 @@
 import { type Collection, type Filter, Long } from 'mongodb';
+import { type IdempotencyKey, idempotencyString } from '../../domain/idempotency.ts';
 import { headAt } from '../chain.ts';
 import { EMPTY_HEAD, type Head, type LoggedEvent } from '../event.ts';
 import type { Selection } from '../store.ts';
@@ -37,6 +38,26 @@ export class EventReader {
     return batches((last) => this.#find({ _id: between(last?.position ?? after, to) }, 1, BATCH));
   }
 
+  /** See Store.named. */
+  async named(keys: readonly IdempotencyKey[]): Promise<(LoggedEvent | undefined)[]> {
+    const ofOwners = Map.groupBy(keys, ({ owner }) => owner).entries();
+    const asked = [...ofOwners].map(([owner, own]) => ({
+      owner,
+      idempotencyKey: { $in: own.map(({ idempotencyKey }) => idempotencyKey) },
+    }));
+    const found = await this.#clock.run((session) =>
+      this.#events
+        .aggregate<{ last: EventDocument }>(
+          [{ $match: { $or: asked } }, { $group: { _id: { owner: '$owner', key: '$idempotencyKey' }, last: LAST } }],
+          { session, batchSize: keys.length + 1, maxTimeMS: COMMAND_LIMIT },
+        )
+        .toArray(),
+    );
+    const events = found.map(({ last }) => toLoggedEvent(last));
+    const byKey = new Map(events.map((event) => [idempotencyString(event.event), event]));
+    return keys.map((key) => byKey.get(idempotencyString(key)));
+  }
+
   /** Goes through so many positions at a time, however few events are found there, so that no query takes long. */
   async *#search(after: number, to: number | undefined, about: Filter<EventDocument>): AsyncGenerator<LoggedEvent[]> {
     const { position } = await this.head();
@@ -60,6 +81,9 @@ export class EventReader {
     return found.map(toLoggedEvent);
   }
 }
+
+/** The document of the highest position in a group. */
+const LAST = { $top: { sortBy: { _id: -1 }, output: '$$ROOT' } };
 
 const between = (after: number, to: number | undefined) => ({
   $gt: Long.fromNumber(after),

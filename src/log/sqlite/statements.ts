@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { prepareChanges } from './changes.ts';
-import { EVENT_COLUMNS, PLANT_COLUMNS, prepareQuery } from './rows.ts';
+import { EVENT_COLUMNS, EVENT_VALUES, PLANT_COLUMNS, prepareQuery } from './rows.ts';
 import { PLANTS_TABLE } from './schema.ts';
 
 /** The checkpoint of the read model, which the name of PLANTS_CHECKPOINT selects. */
@@ -21,7 +21,11 @@ export const prepareLog = (db: DatabaseSync) => ({
     `SELECT ${EVENT_COLUMNS} FROM events WHERE position > ? AND position <= ?
      AND owner = ifnull(?, owner) AND plant_id = ifnull(?, plant_id) ORDER BY position`,
   ),
-  append: db.prepare(`INSERT INTO events (${EVENT_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`),
+  append: db.prepare(`INSERT INTO events (${EVENT_COLUMNS}) VALUES (${EVENT_VALUES})`),
+  named: prepareQuery(
+    db,
+    `SELECT ${EVENT_COLUMNS} FROM events WHERE owner = ? AND idempotency_key = ? ORDER BY position DESC LIMIT 1`,
+  ),
   checkpoint: prepareQuery(db, SELECT_CHECKPOINT),
   plant: prepareQuery(db, 'SELECT name, tag FROM plants WHERE owner = ? AND id = ?'),
   plants: prepareQuery(db, SELECT_PLANTS),
