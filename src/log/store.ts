@@ -92,8 +92,8 @@ export interface Store {
   append(expected: number, events: readonly LoggedEvent[]): Promise<number>;
 
   /**
-   * The last event of each of these idempotency keys, in their order; undefined where there is none. It knows at least of all
-   * that this handle has read or appended before the call.
+   * The last event of each of these idempotency keys, one at least, in their order; undefined where there is none. It knows at
+   * least of all that this handle has read or appended before the call.
    */
   named(keys: readonly IdempotencyKey[]): Promise<(LoggedEvent | undefined)[]>;
 

@@ -39,7 +39,6 @@ export function namedContract(open: OpenStore): void {
         ];
         const found = [5, 0, 2, 4, 0, 6, 0, 0, 0, 5];
         expect(await store.named(asked)).toEqual(found.map((position) => events[position - 1]));
-        expect(await store.named([])).toEqual([]);
         expect(await readLog(store)).toEqual(events);
       }),
     );

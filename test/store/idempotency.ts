@@ -238,7 +238,7 @@ export function idempotencyContract(name: string, open: OpenStore): void {
             await opened.cleanup();
           }
         }),
-        { numRuns: count(8, 200) },
+        { numRuns: count(5, 200) },
       );
       expect(unknown).toBeGreaterThan(0);
     });

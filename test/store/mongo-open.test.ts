@@ -88,6 +88,30 @@ describe.runIf(HAS_MONGODB)('opening a store on MongoDB', () => {
     await dropDatabase(uri);
   });
 
+  test('what an older release wrote is read as it is, and brought up to date by all who start on it at once', async () => {
+    const uri = newDatabase();
+    const first = await openMongo(uri);
+    const events = await append(first, added('alice', 1n));
+    await first.close();
+    // What the release before idempotency keys left.
+    const client = new MongoClient(uri);
+    const meta = client.db().collection<{ _id: string; version: number }>('meta');
+    await client.db().collection('events').dropIndex('events_by_idempotency_key');
+    await meta.updateOne({ _id: 'schema' }, { $set: { version: 1 } });
+    const reader = await openMongo(uri, { readOnly: true });
+    expect(await readLog(reader)).toEqual(events);
+    expect(await meta.findOne({ _id: 'schema' })).toMatchObject({ version: 1 });
+    const stores = await Promise.all([openMongo(uri), openMongo(uri), openMongo(uri)]);
+    expect(await meta.findOne({ _id: 'schema' })).toMatchObject({ version: 2 });
+    expect(await client.db().collection('events').indexExists('events_by_idempotency_key')).toBe(true);
+    events.push(...(await append(stores[0]!, { ...added('alice', 2n), idempotencyKey: 'k' })));
+    expect(await stores[1]!.named([{ owner: 'alice', idempotencyKey: 'k' }])).toEqual(events.slice(1));
+    expect(await readLog(reader)).toEqual(events);
+    for (const store of [reader, ...stores]) await store.close();
+    await client.close();
+    await dropDatabase(uri);
+  });
+
   test('servers that are not there yet, or not yet a replica set, are not refused for good', async () => {
     const mongod = await Mongod.start(await findMongod(), '--replSet', 'later');
     const uri = `mongodb://${mongod.address}/?replicaSet=later`;
