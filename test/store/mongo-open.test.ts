@@ -173,11 +173,14 @@ describe.runIf(HAS_MONGODB)('opening a store on MongoDB', () => {
       await set.command({ createUser: 'admin', pwd: admin, roles: ['root'] });
       const asAdmin = set.uri('admin').replace('//', `//admin:${admin}@`);
       const onPlantstore = new MongoClient(asAdmin);
-      await onPlantstore.db('plantstore').command(ROLE);
+      const without = [resource('events'), ...ROLE.privileges.slice(1)];
+      await onPlantstore.db('plantstore').command({ ...ROLE, privileges: without });
       await onPlantstore.db('plantstore').command({ createUser: 'service', pwd: password, roles: ['plantstore'] });
       await onPlantstore.db('plantstore').command({ createUser: 'auditor', pwd: password, roles: ['read'] });
-      await onPlantstore.close();
       const uri = set.uri('plantstore').replace('//', `//service:${password}@`);
+      expect(await refusal(uri)).toMatch(/give its role createIndex on `events`/);
+      await onPlantstore.db('plantstore').command({ updateRole: 'plantstore', privileges: ROLE.privileges });
+      await onPlantstore.close();
       const [one, two] = [await openMongo(uri, { strictReads: true }), await openMongo(uri)];
       await append(one, added('alice', 1n));
       expect(await one.lease('projector', 'one', 1)).toBe(true);

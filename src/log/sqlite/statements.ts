@@ -9,7 +9,10 @@ export const SELECT_CHECKPOINT = 'SELECT position FROM checkpoints WHERE name = 
 /** An owner's first plants above an id. */
 export const SELECT_PLANTS = `SELECT ${PLANT_COLUMNS} FROM plants WHERE owner = ? AND id > ? ORDER BY id LIMIT ?`;
 
-/** What is asked of the connection that appends and reads. */
+/** Appends one event. A reader cannot prepare it where it sees the log of an older release. */
+export const INSERT_EVENT = `INSERT INTO events (${EVENT_COLUMNS}) VALUES (${EVENT_VALUES})`;
+
+/** What is asked of the connection that appends and reads, but for INSERT_EVENT. */
 export const prepareLog = (db: DatabaseSync) => ({
   head: prepareQuery(db, 'SELECT position, hash, time FROM events ORDER BY position DESC LIMIT 1'),
   read: prepareQuery(
@@ -21,7 +24,6 @@ export const prepareLog = (db: DatabaseSync) => ({
     `SELECT ${EVENT_COLUMNS} FROM events WHERE position > ? AND position <= ?
      AND owner = ifnull(?, owner) AND plant_id = ifnull(?, plant_id) ORDER BY position`,
   ),
-  append: db.prepare(`INSERT INTO events (${EVENT_COLUMNS}) VALUES (${EVENT_VALUES})`),
   named: prepareQuery(
     db,
     `SELECT ${EVENT_COLUMNS} FROM events WHERE owner = ? AND idempotency_key = ? ORDER BY position DESC LIMIT 1`,

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import type { DatabaseSync } from 'node:sqlite';
+import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { setImmediate as turn } from 'node:timers/promises';
 import { PlantStoreError } from '../../domain/errors.ts';
 import type { IdempotencyKey } from '../../domain/idempotency.ts';
@@ -14,7 +14,7 @@ import { SqliteRebuild } from './rebuild.ts';
 import { eventsOf, plantOf, plantsOf, valuesOf } from './rows.ts';
 import { checkSchema, ensureSchema, PLANTS_CHECKPOINT, readOlderSchema } from './schema.ts';
 import { checkpointOf, SqliteSnapshot } from './snapshot.ts';
-import { prepareLog, prepareProjector } from './statements.ts';
+import { INSERT_EVENT, prepareLog, prepareProjector } from './statements.ts';
 
 /** The database in the data directory. */
 export const DATABASE_FILE = 'plantstore.sqlite';
@@ -60,6 +60,7 @@ class SqliteStore implements Store {
   readonly #projecting: DatabaseSync;
   readonly #log: ReturnType<typeof prepareLog>;
   readonly #projector: ReturnType<typeof prepareProjector>;
+  #insert: StatementSync | undefined;
   readonly #snapshots = new Set<SqliteSnapshot>();
 
   constructor(path: string, appending: DatabaseSync, projecting: DatabaseSync) {
@@ -101,10 +102,11 @@ class SqliteStore implements Store {
     return transaction(this.#appending, () => {
       const head = Number((this.#log.head.get() as unknown as [bigint] | undefined)?.[0] ?? 0);
       if (head > expected) return 0;
+      this.#insert ??= this.#appending.prepare(INSERT_EVENT);
       events.forEach((event, index) => {
         if (event.position !== head + index + 1)
           throw new RangeError(`position ${event.position} does not follow ${head + index}`);
-        this.#log.append.run(...valuesOf(event));
+        this.#insert!.run(...valuesOf(event));
       });
       return events.length;
     });
