@@ -63,12 +63,14 @@ function decode(bytes: Uint8Array, number: number): LoggedEvent {
 }
 
 /** The event that a message holds. Throws when it holds none. */
-export function fromMessage({ position, eventId, time, owner, actor, data, hash }: Event): LoggedEvent {
+export function fromMessage(message: Event): LoggedEvent {
+  const { position, eventId, time, owner, actor, data, hash } = message;
   if (time === undefined || data.case === undefined) throw new Error('an event has a time and data');
   const { id: plantId } = data.value;
+  const about = { owner, actor, plantId, idempotencyKey: message.idempotencyKey || undefined };
   const event: PlantEvent =
     data.case === 'plantAdded'
-      ? { type: 'PlantAdded', owner, actor, plantId, name: data.value.name, tag: data.value.tag }
-      : { type: 'PlantDeleted', owner, actor, plantId };
+      ? { type: 'PlantAdded', ...about, name: data.value.name, tag: data.value.tag }
+      : { type: 'PlantDeleted', ...about };
   return { position: Number(position), eventId, time: timestampMs(time), event, hash };
 }

@@ -24,6 +24,7 @@ export const eventMessage = ({ position, eventId, time, event, hash }: LoggedEve
     owner: event.owner,
     actor: event.actor,
     data: dataOf(event),
+    ...(event.idempotencyKey !== undefined && { idempotencyKey: event.idempotencyKey }),
     hash,
   });
 

@@ -30,12 +30,14 @@ export function parseEvent(line: string): LoggedEvent {
   return event;
 }
 
-function plantEventOf({ type, owner, actor, plantId, name, tag }: Record<string, Member>): PlantEvent {
+function plantEventOf(members: Record<string, Member>): PlantEvent {
+  const { type, owner, actor, plantId, name, tag, idempotencyKey } = members;
   if (typeof plantId !== 'bigint' || plantId < MIN_INT64 || plantId > MAX_INT64)
     throw new RangeError('plantId is not an int64');
-  const about = { owner: String(owner), actor: String(actor), plantId };
+  const optional = (member: Member | undefined) => (member === undefined ? undefined : String(member));
+  const about = { owner: String(owner), actor: String(actor), plantId, idempotencyKey: optional(idempotencyKey) };
   if (type !== 'PlantAdded') return { type: 'PlantDeleted', ...about };
-  return { type, ...about, name: String(name), tag: tag === undefined ? undefined : String(tag) };
+  return { type, ...about, name: String(name), tag: optional(tag) };
 }
 
 /** The digits as they stand in the text: a number would not be exact. */

@@ -7,6 +7,8 @@ export interface AddPlant {
   readonly type: 'AddPlant';
   readonly owner: string;
   readonly actor: string;
+  /** The caller's name for the request, if it has one; see idempotency.ts. */
+  readonly idempotencyKey?: string | undefined;
   readonly plant: NewPlant;
 }
 
@@ -15,6 +17,8 @@ export interface DeletePlant {
   readonly type: 'DeletePlant';
   readonly owner: string;
   readonly actor: string;
+  /** The caller's name for the request, if it has one; see idempotency.ts. */
+  readonly idempotencyKey?: string | undefined;
   readonly id: bigint;
 }
 
@@ -29,7 +33,7 @@ export const plantIdOf = (command: Command): bigint => (command.type === 'AddPla
 
 /** The one event that a command becomes in a state, or the error that refuses it. Pure. */
 export function decide(command: Command, state: PlantState): PlantEvent | PlantStoreError {
-  const { owner, actor } = command;
+  const { owner, actor, idempotencyKey } = command;
   if (command.type === 'AddPlant') {
     const { id, name, tag } = command.plant;
     if (state !== undefined)
@@ -37,10 +41,10 @@ export function decide(command: Command, state: PlantState): PlantEvent | PlantS
         'PLANT_ALREADY_EXISTS',
         `a plant with id ${id} exists; delete it first or use another id`,
       );
-    return { type: 'PlantAdded', owner, actor, plantId: id, name, tag };
+    return { type: 'PlantAdded', owner, actor, plantId: id, name, tag, idempotencyKey };
   }
   if (state === undefined) return new PlantStoreError('PLANT_NOT_FOUND', `there is no plant with id ${command.id}`);
-  return { type: 'PlantDeleted', owner, actor, plantId: command.id };
+  return { type: 'PlantDeleted', owner, actor, plantId: command.id, idempotencyKey };
 }
 
 /** The state of a key after one of its events. Pure. */

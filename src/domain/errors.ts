@@ -7,6 +7,7 @@ export const ERRORS = {
   INVALID_FIELD: { code: 3, status: 400 },
   INVALID_CURSOR: { code: 3, status: 400 },
   PLANT_ALREADY_EXISTS: { code: 6, status: 400 },
+  IDEMPOTENCY_KEY_MALFORMED: { code: 3, status: 400 },
   AUTHORIZATION_MALFORMED: { code: 16, status: 400 },
   TOKEN_MISSING: { code: 16, status: 401 },
   TOKEN_INVALID: { code: 16, status: 401 },
@@ -17,6 +18,8 @@ export const ERRORS = {
   REQUEST_TIMEOUT: { code: 4, status: 408 },
   BODY_TOO_LARGE: { code: 8, status: 413 },
   UNSUPPORTED_MEDIA_TYPE: { code: 3, status: 415 },
+  // Whether a key is free depends on what it was used for: FAILED_PRECONDITION, not INVALID_ARGUMENT.
+  IDEMPOTENCY_KEY_REUSED: { code: 9, status: 422 },
   RATE_LIMITED: { code: 8, status: 429 },
   HEADERS_TOO_LARGE: { code: 8, status: 431 },
   CANCELLED: { code: 1, status: 499 },

@@ -9,6 +9,8 @@ export interface PlantAdded {
   readonly plantId: bigint;
   readonly name: string;
   readonly tag: string | undefined;
+  /** The caller's name for the request, if it had one; never empty. */
+  readonly idempotencyKey?: string | undefined;
 }
 
 /** The owner had a plant of this id, and has none now. */
@@ -18,6 +20,8 @@ export interface PlantDeleted {
   /** Subject of the token that gave the command. */
   readonly actor: string;
   readonly plantId: bigint;
+  /** The caller's name for the request, if it had one; never empty. */
+  readonly idempotencyKey?: string | undefined;
 }
 
 /** What can happen to a plant. */

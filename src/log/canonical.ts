@@ -18,9 +18,10 @@ export const canonicalBytes = (event: Unsealed): Uint8Array => Buffer.from(canon
 
 /** A prefix, and the canonical bytes of an event after it. The memory is used again: this holds until the next call. */
 export function canonicalAfter(prefix: Uint8Array, { position, eventId, time, event }: Unsealed): Uint8Array {
-  const { owner, actor } = event;
+  const { owner, actor, idempotencyKey } = event;
   let room = OVERHEAD + WireWriter.roomFor(eventId) + WireWriter.roomFor(owner) + WireWriter.roomFor(actor);
   if (event.type === 'PlantAdded') room += WireWriter.roomFor(event.name) + WireWriter.roomFor(event.tag ?? '');
+  if (idempotencyKey !== undefined) room += WireWriter.roomFor(idempotencyKey);
   writer.begin(prefix, room);
   writer.number(1, position);
   if (eventId !== '') writer.text(2, eventId);
@@ -28,6 +29,7 @@ export function canonicalAfter(prefix: Uint8Array, { position, eventId, time, ev
   if (owner !== '') writer.text(4, owner);
   if (actor !== '') writer.text(5, actor);
   data(event.type === 'PlantAdded' ? 6 : 7, event);
+  if (idempotencyKey !== undefined) writer.text(8, idempotencyKey);
   return writer.written;
 }
 

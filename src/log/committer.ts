@@ -1,11 +1,12 @@
 import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises';
-import { type Command, type PlantState, plantIdOf } from '../domain/decider.ts';
+import { type Command, plantIdOf } from '../domain/decider.ts';
 import { PlantStoreError } from '../domain/errors.ts';
+import { idempotencyString } from '../domain/idempotency.ts';
 import { keyString } from '../domain/plant.ts';
 import type { Appender } from './appender.ts';
 import type { LoggedEvent } from './event.ts';
 import type { Follower } from './follower.ts';
-import { type Keyed, type Plan, plan, stands } from './plan.ts';
+import { type Keyed, type Known, type Plan, plan } from './plan.ts';
 import type { Tail } from './tail.ts';
 import { unavailable } from './unavailable.ts';
 import type { States, View } from './view.ts';
@@ -77,7 +78,8 @@ export class Committer {
     return new Promise((resolve, reject) => {
       this.#pending++;
       const key = keyString(command.owner, plantIdOf(command));
-      this.#waiting.push({ command, key, since: Date.now(), signal, resolve, reject });
+      const idempotency = idempotencyString(command);
+      this.#waiting.push({ command, key, idempotency, since: Date.now(), signal, resolve, reject });
       if (!this.#loading) void this.#load();
     });
   }
@@ -108,8 +110,7 @@ export class Committer {
       const commands = this.#waiting.splice(0, this.#limits.batch).filter((waiting) => !this.#withdrawn(waiting));
       if (commands.length === 0) continue;
       try {
-        const keys = commands.map(({ command }) => ({ owner: command.owner, id: plantIdOf(command) }));
-        this.#loaded.push({ commands, states: await this.#view.states(keys) });
+        this.#loaded.push({ commands, states: await this.#view.states(commands) });
       } catch (error) {
         for (const waiting of commands) this.#answer(waiting, error as Error);
       }
@@ -137,7 +138,7 @@ export class Committer {
       const batch = this.#nextBatch();
       const commands = batch.flatMap((loaded) => loaded.commands);
       try {
-        await this.#commit(commands, (key) => batch.find(({ states }) => states.has(key))!.states.of(key));
+        await this.#commit(commands, knownOf(batch));
       } catch (error) {
         for (const waiting of commands) this.#answer(waiting, unavailable(error));
       } finally {
@@ -158,20 +159,20 @@ export class Committer {
   }
 
   /** Commits a batch. Removes the commands from it as they are answered; rejects with what the rest have to be told. */
-  async #commit(commands: Waiting[], stateOf: (key: string) => PlantState): Promise<void> {
+  async #commit(commands: Waiting[], known: Known): Promise<void> {
     const deadline = Date.now() + this.#limits.patience;
     let synced = false;
     while (commands.length > 0) {
-      const decided = plan(this.#tail.head, commands, stateOf, Date.now());
+      const decided = plan(this.#tail.head, commands, known, Date.now());
       if (decided.events.length === 0) {
         // Nothing is appended that could show that the tail is not behind the log: ask before refusing anybody.
-        if (synced) return this.#settle(commands, decided, (verdict) => !verdict.accepted);
-        await this.#follower.sync();
+        this.#settle(commands, decided, synced ? Number.POSITIVE_INFINITY : 0);
+        if (commands.length > 0) await this.#follower.sync();
         synced = true;
         continue;
       }
       const { landed, certain } = await this.#appender.append(decided.events, deadline);
-      this.#settle(commands, decided, (verdict) => stands(verdict, landed));
+      this.#settle(commands, decided, landed);
       if (!certain)
         throw new PlantStoreError('OUTCOME_UNKNOWN', 'maybe applied; list to find out, or try again', {
           retryAfter: 1,
@@ -184,15 +185,12 @@ export class Committer {
     }
   }
 
-  #settle(
-    commands: Waiting[],
-    { events, verdicts }: Plan,
-    stand: (verdict: Plan['verdicts'][number]) => boolean,
-  ): void {
+  /** Answers the commands whose verdicts stand when so many of the plan's events have landed, and keeps the rest. */
+  #settle(commands: Waiting[], { verdicts }: Plan, landed: number): void {
     const left = commands.filter((waiting, index) => {
-      const verdict = verdicts[index]!;
-      if (!stand(verdict)) return true;
-      this.#answer(waiting, verdict.accepted ? events[verdict.index]! : verdict.error);
+      const { outcome, needs } = verdicts[index]!;
+      if (landed < needs) return true;
+      this.#answer(waiting, outcome);
       return false;
     });
     commands.splice(0, commands.length, ...left);
@@ -205,3 +203,15 @@ export class Committer {
     if (this.#pending === 0) this.#idle?.();
   }
 }
+
+/** What was read for the commands of several loads. */
+const knownOf = (batch: readonly Loaded[]): Known => ({
+  stateOf: (key) => batch.find(({ states }) => states.has(key))!.states.of(key),
+  eventOf(idempotency) {
+    for (const { states } of batch) {
+      const event = states.named(idempotency);
+      if (event !== undefined) return event;
+    }
+    return undefined;
+  },
+});

@@ -1,57 +1,71 @@
 import { randomUUID } from 'node:crypto';
 import { type Command, decide, evolve, type PlantState } from '../domain/decider.ts';
 import { PlantStoreError } from '../domain/errors.ts';
+import { IDEMPOTENCY_TTL, refuseReuse } from '../domain/idempotency.ts';
 import { headAt, seal } from './chain.ts';
 import type { Head, LoggedEvent } from './event.ts';
 
-/** What was decided of one command: its event's index in the plan, or the error and the number of events before it. */
-export type Verdict =
-  | { readonly accepted: true; readonly index: number }
-  | { readonly accepted: false; readonly error: PlantStoreError; readonly index: number };
+/** What was decided of one command. */
+export interface Verdict {
+  /** The command's event, which is one of the plan's or what an earlier command of the same idempotency key gave; or its refusal. */
+  readonly outcome: LoggedEvent | PlantStoreError;
+  /**
+   * The verdict stands once so many of the plan's events are in the log. A refusal stands on the events before it, and on one at
+   * least, since only an append that succeeded shows that the plan's head was still the head of the log.
+   */
+  readonly needs: number;
+}
 
 /** A batch of commands decided in order on one head. */
 export interface Plan {
-  /** The head that the decisions stand on and that the events follow. */
-  readonly head: Head;
+  /** What is to follow the head. */
   readonly events: readonly LoggedEvent[];
   /** One for each command, in their order. */
   readonly verdicts: readonly Verdict[];
 }
 
-/** A command and the key of its plant. */
+/** A command and what it is looked up by. */
 export interface Keyed {
   readonly command: Command;
+  /** keyString of its plant. */
   readonly key: string;
+  /** idempotencyString of its idempotency key, if it has one. */
+  readonly idempotency: string | undefined;
 }
 
-/** Decides commands one after the other, each on the state that those before it leave. */
-export function plan(
-  head: Head,
-  commands: readonly Keyed[],
-  stateOf: (key: string) => PlantState,
-  clock: number,
-): Plan {
+/** What is known at the head of what the commands are looked up by. */
+export interface Known {
+  stateOf(key: string): PlantState;
+  /** The last event with an idempotency key, if there is one. */
+  eventOf(idempotency: string): LoggedEvent | undefined;
+}
+
+/** Decides commands one after the other, each on what those before it leave. */
+export function plan(head: Head, commands: readonly Keyed[], known: Known, clock: number): Plan {
   const touched = new Map<string, PlantState>();
+  const named = new Map<string, LoggedEvent>();
   const events: LoggedEvent[] = [];
   let last = head;
-  const verdicts = commands.map(({ command, key }): Verdict => {
-    const state = touched.has(key) ? touched.get(key) : stateOf(key);
+  const refused = (outcome: PlantStoreError): Verdict => ({ outcome, needs: Math.max(events.length, 1) });
+  const repeated = (command: Command, idempotency: string): Verdict | undefined => {
+    const earlier = named.get(idempotency) ?? known.eventOf(idempotency);
+    if (earlier === undefined || Math.max(clock, last.time) - earlier.time >= IDEMPOTENCY_TTL) return undefined;
+    const refusal = refuseReuse(command, earlier.event);
+    // What is not after the head is in the log, whatever becomes of the plan.
+    return refusal ? refused(refusal) : { outcome: earlier, needs: earlier.position - head.position };
+  };
+  const verdicts = commands.map(({ command, key, idempotency }): Verdict => {
+    const verdict = idempotency === undefined ? undefined : repeated(command, idempotency);
+    if (verdict !== undefined) return verdict;
+    const state = touched.has(key) ? touched.get(key) : known.stateOf(key);
     const decision = decide(command, state);
-    const index = events.length;
-    if (decision instanceof PlantStoreError) return { accepted: false, error: decision, index };
+    if (decision instanceof PlantStoreError) return refused(decision);
     const event = seal(last, decision, randomUUID(), clock);
     touched.set(key, evolve(state, decision));
+    if (idempotency !== undefined) named.set(idempotency, event);
     events.push(event);
     last = headAt(event);
-    return { accepted: true, index };
+    return { outcome: event, needs: events.length };
   });
-  return { head, events, verdicts };
+  return { events, verdicts };
 }
-
-/**
- * Whether a verdict stands when the first `landed` events of its plan are in the log and something else may hold the next
- * position. A refusal stands on the events before it: they must have landed, and at least one event must have, since only an
- * append that succeeded shows that the plan's head was still the head of the log.
- */
-export const stands = (verdict: Verdict, landed: number): boolean =>
-  verdict.accepted ? verdict.index < landed : landed > 0 && verdict.index <= landed;

@@ -1,3 +1,4 @@
+import type { IdempotencyKey } from '../domain/idempotency.ts';
 import type { Plant, PlantKey } from '../domain/plant.ts';
 import type { Head, LoggedEvent } from './event.ts';
 
@@ -89,6 +90,12 @@ export interface Store {
    * Rejects when the outcome is unknown: any prefix may be in the log, now or later.
    */
   append(expected: number, events: readonly LoggedEvent[]): Promise<number>;
+
+  /**
+   * The last event of each of these idempotency keys, one at least, in their order; undefined where there is none. It knows at
+   * least of all that this handle has read or appended before the call.
+   */
+  named(keys: readonly IdempotencyKey[]): Promise<(LoggedEvent | undefined)[]>;
 
   /** The position up to which the read model is folded. */
   checkpoint(): Promise<number>;

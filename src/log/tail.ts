@@ -1,5 +1,6 @@
 import type { PlantState } from '../domain/decider.ts';
 import { evolve } from '../domain/decider.ts';
+import { idempotencyString } from '../domain/idempotency.ts';
 import { keyString } from '../domain/plant.ts';
 import { headAt } from './chain.ts';
 import type { Head, LoggedEvent } from './event.ts';
@@ -24,11 +25,15 @@ export interface Pin {
 const EVENT_OVERHEAD = 600;
 
 const sizeOf = ({ event }: LoggedEvent): number =>
-  EVENT_OVERHEAD + 2 * (event.type === 'PlantAdded' ? event.name.length + (event.tag?.length ?? 0) : 0);
+  EVENT_OVERHEAD +
+  2 * (event.type === 'PlantAdded' ? event.name.length + (event.tag?.length ?? 0) : 0) +
+  // Once in the event, and once in the index of keys.
+  4 * (event.idempotencyKey?.length ?? 0);
 
 /**
  * The events after the read model's checkpoint, in memory: a memtable over the sorted run that the read model is. It holds the
- * events of positions base + 1 to head, the state of each key that they touch, and each owner's touched keys in id order.
+ * events of positions base + 1 to head, the state of each key that they touch, each owner's touched keys in id order, and the last
+ * event of each idempotency key.
  */
 export class Tail {
   #base: number;
@@ -38,6 +43,7 @@ export class Tail {
   readonly #events: LoggedEvent[] = [];
   readonly #entries = new Map<string, TailEntry>();
   readonly #owners = new Map<string, TailEntry[]>();
+  readonly #named = new Map<string, LoggedEvent>();
   readonly #pins = new Map<number, number>();
   readonly #listeners = new Set<() => void>();
 
@@ -90,6 +96,11 @@ export class Tail {
     return this.#entries.get(key);
   }
 
+  /** The last event with an idempotency key, by its idempotencyString, if the tail holds one. */
+  named(idempotency: string): LoggedEvent | undefined {
+    return this.#named.get(idempotency);
+  }
+
   /** A copy of an owner's entries with ids above `after`, in ascending id. */
   ownedBy(owner: string, after: bigint | undefined): TailEntry[] {
     const entries = this.#owners.get(owner);
@@ -114,8 +125,11 @@ export class Tail {
     for (const listener of this.#listeners) listener();
   }
 
-  #apply({ position, event }: LoggedEvent): void {
+  #apply(logged: LoggedEvent): void {
+    const { position, event } = logged;
     const { owner, plantId: id } = event;
+    const idempotency = idempotencyString(event);
+    if (idempotency !== undefined) this.#named.set(idempotency, logged);
     const key = keyString(owner, id);
     const entry = this.#entries.get(key);
     if (entry !== undefined) {
@@ -164,8 +178,11 @@ export class Tail {
     this.#base = base;
   }
 
-  /** Drops a key with its last event. */
-  #forget({ position, event }: LoggedEvent): void {
+  /** Drops a key, and an idempotency key, with its last event. */
+  #forget(logged: LoggedEvent): void {
+    const { position, event } = logged;
+    const idempotency = idempotencyString(event);
+    if (idempotency !== undefined && this.#named.get(idempotency) === logged) this.#named.delete(idempotency);
     const key = keyString(event.owner, event.plantId);
     if (this.#entries.get(key)?.position !== position) return;
     this.#entries.delete(key);

@@ -1,8 +1,10 @@
-import type { PlantState } from '../domain/decider.ts';
-import { keyString, type PlantKey } from '../domain/plant.ts';
+import { type PlantState, plantIdOf } from '../domain/decider.ts';
+import { idempotencyString } from '../domain/idempotency.ts';
+import type { LoggedEvent } from './event.ts';
 import type { Follower } from './follower.ts';
 import { type ListQuery, openListing, type PlantList } from './listing.ts';
 import { Merge } from './merge.ts';
+import type { Keyed } from './plan.ts';
 import type { PlantRow, Store } from './store.ts';
 import type { Tail } from './tail.ts';
 import { unavailable } from './unavailable.ts';
@@ -10,11 +12,13 @@ import { unavailable } from './unavailable.ts';
 /** Plants that one plain read is sure to answer; longer lists are streamed from a snapshot. */
 export const PAGE_ROWS = 1_000;
 
-/** The state of some keys, at the head whenever it is asked. Holds on to the tail until it is released. */
+/** What some commands are decided on, at the head whenever it is asked. Holds on to the tail until it is released. */
 export interface States {
-  /** Whether the key is one of those that were asked for. */
+  /** Whether the key is of a plant of one of the commands. */
   has(key: string): boolean;
   of(key: string): PlantState;
+  /** The last event with the idempotency key of one of the commands, if there is one. */
+  named(idempotency: string): LoggedEvent | undefined;
   release(): void;
 }
 
@@ -36,28 +40,48 @@ export class View {
     this.#follower = follower;
   }
 
-  /** Loads the state of keys. Rejects with STORE_UNAVAILABLE when the store cannot be reached. */
-  async states(keys: readonly PlantKey[]): Promise<States> {
+  /** Loads what commands are decided on. Rejects with STORE_UNAVAILABLE when the store cannot be reached. */
+  async states(commands: readonly Keyed[]): Promise<States> {
     const pin = this.#tail.pin();
     try {
-      const rows = new Map<string, PlantState>(keys.map(({ owner, id }) => [keyString(owner, id), undefined]));
-      const missing = keys.filter(({ owner, id }) => this.#tail.get(keyString(owner, id)) === undefined);
-      if (missing.length > 0) {
-        const read = await this.#store.get(missing);
-        await this.#settle(read.checkpoint);
-        missing.forEach(({ owner, id }, index) => {
-          rows.set(keyString(owner, id), read.rows[index]);
-        });
-      }
+      const [rows, events] = await Promise.all([this.#rowsOf(commands), this.#eventsOf(commands)]);
       const of = (key: string): PlantState => {
         const entry = this.#tail.get(key);
         return entry === undefined ? rows.get(key) : entry.state;
       };
-      return { has: (key) => rows.has(key), of, release: pin.release };
+      const named = (idempotency: string) => this.#tail.named(idempotency) ?? events.get(idempotency);
+      return { has: (key) => rows.has(key), of, named, release: pin.release };
     } catch (error) {
       pin.release();
       throw unavailable(error);
     }
+  }
+
+  async #rowsOf(commands: readonly Keyed[]): Promise<Map<string, PlantState>> {
+    const rows = new Map<string, PlantState>(commands.map(({ key }) => [key, undefined]));
+    const missing = commands.filter(({ key }) => this.#tail.get(key) === undefined);
+    if (missing.length > 0) {
+      const read = await this.#store.get(
+        missing.map(({ command }) => ({ owner: command.owner, id: plantIdOf(command) })),
+      );
+      await this.#settle(read.checkpoint);
+      missing.forEach(({ key }, index) => {
+        rows.set(key, read.rows[index]);
+      });
+    }
+    return rows;
+  }
+
+  /** What of the idempotency keys is not in the tail was in the log when the tail was pinned: a read after that shows it. */
+  async #eventsOf(commands: readonly Keyed[]): Promise<Map<string, LoggedEvent>> {
+    const events = new Map<string, LoggedEvent>();
+    const missing = commands.flatMap(({ command: { owner, idempotencyKey }, idempotency }) =>
+      idempotencyKey === undefined || this.#tail.named(idempotency!) !== undefined ? [] : [{ owner, idempotencyKey }],
+    );
+    if (missing.length === 0) return events;
+    for (const event of await this.#store.named(missing))
+      if (event !== undefined) events.set(idempotencyString(event.event)!, event);
+    return events;
   }
 
   /**

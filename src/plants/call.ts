@@ -7,6 +7,13 @@ export type CallContext = Pick<HandlerContext, 'signal' | 'values'>;
 /** Where the transport puts the caller that the authenticator let in. */
 export const principalKey = createContextKey<Principal | undefined>(undefined, { description: 'principal' });
 
+/**
+ * Where the transport puts the `Idempotency-Key` header, or the metadata of that name, as it came: one text, or all of several.
+ */
+export const idempotencyHeaderKey = createContextKey<string | readonly string[] | undefined>(undefined, {
+  description: 'Idempotency-Key header',
+});
+
 /** The caller. Throws when a transport forgot to authenticate, so that no call goes unauthenticated. */
 export function principalOf(call: CallContext): Principal {
   const principal = call.values.get(principalKey);

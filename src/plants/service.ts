@@ -15,6 +15,7 @@ import type { PlantList as Listing } from '../log/listing.ts';
 import type { EventLog } from '../log/log.ts';
 import { type CallContext, principalOf } from './call.ts';
 import { decodeCursor, encodeCursor } from './cursor.ts';
+import { idempotencyKeyOf } from './idempotency-key.ts';
 import { checkText } from './validation.ts';
 
 /** A list as a transport sends it: short ones as an array, long ones in batches that are read as they are taken. */
@@ -45,7 +46,7 @@ export class PlantsService {
     checkText('plant.name', name);
     if (tag !== undefined) checkText('plant.tag', tag);
     const { position } = await this.#log.submit(
-      { type: 'AddPlant', owner, actor, plant: { id, name, tag } },
+      { type: 'AddPlant', owner, actor, idempotencyKey: idempotencyKeyOf(call), plant: { id, name, tag } },
       call.signal,
     );
     const added = tag === undefined ? { name } : { name, tag };
@@ -55,7 +56,8 @@ export class PlantsService {
   /** Deletes a plant; resolves when its event is durable. */
   async deletePlant({ id }: DeletePlantRequest, call: CallContext): Promise<DeletePlantResponse> {
     const { owner, actor } = this.#caller(call, 'plants:write');
-    const { position } = await this.#log.submit({ type: 'DeletePlant', owner, actor, id }, call.signal);
+    const idempotencyKey = idempotencyKeyOf(call);
+    const { position } = await this.#log.submit({ type: 'DeletePlant', owner, actor, idempotencyKey, id }, call.signal);
     return create(DeletePlantResponseSchema, { position: BigInt(position) });
   }
 

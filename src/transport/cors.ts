@@ -13,7 +13,7 @@ export function allowOrigins(app: FastifyInstance, origins: readonly string[]): 
   app.register(fastifyCors, {
     origin: [...origins],
     methods: ['DELETE', ...cors.allowedMethods],
-    allowedHeaders: ['Authorization', 'X-Request-Id', ...cors.allowedHeaders],
+    allowedHeaders: ['Authorization', 'Idempotency-Key', 'X-Request-Id', ...cors.allowedHeaders],
     exposedHeaders: [...EXPOSED, ...cors.exposedHeaders],
     maxAge: 7200,
     // Its own refusal of an OPTIONS that is no preflight would have another form than the Error body.

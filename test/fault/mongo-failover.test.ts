@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import type { Command } from '../../src/domain/decider.ts';
 import { PlantStoreError } from '../../src/domain/errors.ts';
 import { type EventLog, openLog } from '../../src/log/log.ts';
 import { openMongo } from '../../src/log/mongo/open.ts';
@@ -82,7 +83,7 @@ describe.runIf(HAS_MONGODB)('failover on MongoDB', () => {
     await store.close();
   });
 
-  test('step-downs and kills of the primary under load: nothing acknowledged is lost, no gap, no stale head, and writes resume', {
+  test('step-downs and kills of the primary under load: nothing acknowledged is lost, nothing done twice under one key, no gap, no stale head, and writes resume', {
     timeout: 300_000,
   }, async () => {
     const uri = set.uri(`plantstore-${randomUUID()}`);
@@ -92,9 +93,12 @@ describe.runIf(HAS_MONGODB)('failover on MongoDB', () => {
     const reasons = new Map<string, number>();
     let running = true;
     const clients = logs.flatMap((log, instance) =>
-      Array.from({ length: 8 }, (_, client) =>
-        writes(log, `${instance}.${client}`, () => running, acknowledged, reasons),
-      ),
+      Array.from({ length: 8 }, (_, client) => {
+        const name = `${instance}.${client}`;
+        return client % 2 === 0
+          ? writes(log, name, () => running, acknowledged, reasons)
+          : insists(logs, name, () => running, acknowledged);
+      }),
     );
     const heads = readsHeads(stores[2]!, () => running, acknowledged);
     for (let round = 0; round < count(2, 20); round++) {
@@ -158,6 +162,28 @@ async function writes(
       if (!(error instanceof PlantStoreError)) throw error;
       reasons.set(error.reason, (reasons.get(error.reason) ?? 0) + 1);
       await sleep(50);
+    }
+  }
+}
+
+/** A client that asks for each plant, of one instance after the other, until it is told that it was added. */
+async function insists(
+  logs: readonly EventLog[],
+  client: string,
+  running: () => boolean,
+  acknowledged: Map<string, number>,
+): Promise<void> {
+  for (let step = 0; running(); step++) {
+    const actor = `${client}.${step}`;
+    const plant = { id: id++, name: actor, tag: undefined };
+    const command: Command = { type: 'AddPlant', owner: 'alice', actor, idempotencyKey: actor, plant };
+    for (let attempt = step; !acknowledged.has(actor); attempt++) {
+      try {
+        acknowledged.set(actor, (await logs[attempt % logs.length]!.submit(command)).position);
+      } catch (error) {
+        expect((error as PlantStoreError).code).toBe(14);
+        await sleep(50);
+      }
     }
   }
 }

@@ -26,6 +26,8 @@ describe.runIf(HAS_MONGODB)('MongoDB', () => {
     ['one whose owner is a number', 6, { $set: { owner: 7 } }],
     ['one whose time is a string', 6, { $set: { time: '2026-01-02T03:04:05.678Z' } }],
     ['one whose hash is a string', 6, { $set: { hash: 'x' } }],
+    ['one whose idempotency key is empty', 6, { $set: { idempotencyKey: '' } }],
+    ['one whose idempotency key is null', 6, { $set: { idempotencyKey: null } }],
     ['one without a hash', 6, { $unset: { hash: '' } }],
     ['one without an event id', 6, { $unset: { eventId: '' } }],
   ])('%s is no event: its place is named', async (_, position, update) => {

@@ -15,6 +15,7 @@ tamperingContract('SQLite', open);
 test.each([
   ['an addition without a name', 'UPDATE events SET name = NULL WHERE position = 4'],
   ['a deletion with a name', "UPDATE events SET name = 'x' WHERE position = 8"],
+  ['an idempotency key that is empty', "UPDATE events SET idempotency_key = '' WHERE position = 4"],
   ['a deletion with a tag', "UPDATE events SET tag = '' WHERE position = 8"],
 ])('%s is no event: its place is named', async (_, sql) => {
   const opened = await open();

@@ -17,7 +17,7 @@ export const fillForTampering = async (store: Store): Promise<LoggedEvent[]> => 
     store,
     added('alice', 7n, 'Moss'),
     deleted('alice', 7n),
-    added('alice', 1n, 'Fern', 'indoor'),
+    { ...added('alice', 1n, 'Fern', 'indoor'), idempotencyKey: 'k' },
     added('alice', 2n, 'Palm'),
     added('bob', 1n, 'Oak'),
     added('bob', 2n, 'Elm', ''),

@@ -71,6 +71,10 @@ export function eventsContract(open: OpenStore): void {
           ...ids.map((id) => deleted('alice', id)),
           ...texts.map((text) => added(`owner ${text}`, 1n, text, text)),
           ...texts.map((text) => deleted(`owner ${text}`, 1n)),
+          ...['k', ' "\\~', 'x'.repeat(255)].flatMap((idempotencyKey) => [
+            { ...added('alice', 1n), idempotencyKey },
+            { ...deleted('alice', 1n), idempotencyKey },
+          ]),
           added('a\u0000', 1n, 'no tag', undefined),
         ];
         const events = chain(EMPTY_HEAD, made).map((event, index): LoggedEvent => {

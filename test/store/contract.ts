@@ -1,6 +1,7 @@
 import { describe } from 'vitest';
 import { eventsContract } from './contract-events.ts';
 import { foldContract } from './contract-fold.ts';
+import { namedContract } from './contract-named.ts';
 import { readModelContract } from './contract-read-model.ts';
 import { rebuildContract } from './contract-rebuild.ts';
 import { selectionContract } from './contract-selection.ts';
@@ -13,6 +14,7 @@ export type { OpenStore } from './open-store.ts';
 export function storeContract(name: string, open: OpenStore): void {
   describe(`store on ${name}`, () => {
     eventsContract(open);
+    namedContract(open);
     readModelContract(open);
     snapshotContract(open);
     foldContract(open);

@@ -1,4 +1,5 @@
 import { describe } from 'vitest';
+import { idempotencyContract } from './idempotency.ts';
 import { instancesContract } from './instances.ts';
 import { logContract } from './log.ts';
 import { HAS_MONGODB, openMongoStore } from './open-mongo.ts';
@@ -6,4 +7,5 @@ import { HAS_MONGODB, openMongoStore } from './open-mongo.ts';
 describe.runIf(HAS_MONGODB)('MongoDB', () => {
   logContract('MongoDB', openMongoStore);
   instancesContract('MongoDB', openMongoStore);
+  idempotencyContract('MongoDB', openMongoStore);
 });

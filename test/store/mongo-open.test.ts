@@ -34,7 +34,7 @@ const resource = (collection: string, ...actions: string[]) => ({
 const ROLE = {
   createRole: 'plantstore',
   privileges: [
-    resource('events'),
+    resource('events', 'createIndex'),
     ...['checkpoints', 'leases', 'meta'].map((collection) => resource(collection, 'update')),
     ...['plants', 'plants_1', 'plants_2'].map((collection) => resource(collection, 'remove', 'dropCollection')),
   ],
@@ -81,9 +81,33 @@ describe.runIf(HAS_MONGODB)('opening a store on MongoDB', () => {
   test('what a newer release wrote is refused for good, and left as it is', async () => {
     const uri = newDatabase();
     const client = new MongoClient(uri);
-    await client.db().collection<{ _id: string; version: number }>('meta').insertOne({ _id: 'schema', version: 2 });
-    expect(await refusal(uri)).toMatch(/schema 2, which a newer release wrote; this release knows 1/);
+    await client.db().collection<{ _id: string; version: number }>('meta').insertOne({ _id: 'schema', version: 3 });
+    expect(await refusal(uri)).toMatch(/schema 3, which a newer release wrote; this release knows 2/);
     expect((await client.db().collections()).map(({ collectionName }) => collectionName)).toEqual(['meta']);
+    await client.close();
+    await dropDatabase(uri);
+  });
+
+  test('what an older release wrote is read as it is, and brought up to date by all who start on it at once', async () => {
+    const uri = newDatabase();
+    const first = await openMongo(uri);
+    const events = await append(first, added('alice', 1n));
+    await first.close();
+    // What the release before idempotency keys left.
+    const client = new MongoClient(uri);
+    const meta = client.db().collection<{ _id: string; version: number }>('meta');
+    await client.db().collection('events').dropIndex('events_by_idempotency_key');
+    await meta.updateOne({ _id: 'schema' }, { $set: { version: 1 } });
+    const reader = await openMongo(uri, { readOnly: true });
+    expect(await readLog(reader)).toEqual(events);
+    expect(await meta.findOne({ _id: 'schema' })).toMatchObject({ version: 1 });
+    const stores = await Promise.all([openMongo(uri), openMongo(uri), openMongo(uri)]);
+    expect(await meta.findOne({ _id: 'schema' })).toMatchObject({ version: 2 });
+    expect(await client.db().collection('events').indexExists('events_by_idempotency_key')).toBe(true);
+    events.push(...(await append(stores[0]!, { ...added('alice', 2n), idempotencyKey: 'k' })));
+    expect(await stores[1]!.named([{ owner: 'alice', idempotencyKey: 'k' }])).toEqual(events.slice(1));
+    expect(await readLog(reader)).toEqual(events);
+    for (const store of [reader, ...stores]) await store.close();
     await client.close();
     await dropDatabase(uri);
   });
@@ -149,11 +173,14 @@ describe.runIf(HAS_MONGODB)('opening a store on MongoDB', () => {
       await set.command({ createUser: 'admin', pwd: admin, roles: ['root'] });
       const asAdmin = set.uri('admin').replace('//', `//admin:${admin}@`);
       const onPlantstore = new MongoClient(asAdmin);
-      await onPlantstore.db('plantstore').command(ROLE);
+      const without = [resource('events'), ...ROLE.privileges.slice(1)];
+      await onPlantstore.db('plantstore').command({ ...ROLE, privileges: without });
       await onPlantstore.db('plantstore').command({ createUser: 'service', pwd: password, roles: ['plantstore'] });
       await onPlantstore.db('plantstore').command({ createUser: 'auditor', pwd: password, roles: ['read'] });
-      await onPlantstore.close();
       const uri = set.uri('plantstore').replace('//', `//service:${password}@`);
+      expect(await refusal(uri)).toMatch(/give its role createIndex on `events`/);
+      await onPlantstore.db('plantstore').command({ updateRole: 'plantstore', privileges: ROLE.privileges });
+      await onPlantstore.close();
       const [one, two] = [await openMongo(uri, { strictReads: true }), await openMongo(uri)];
       await append(one, added('alice', 1n));
       expect(await one.lease('projector', 'one', 1)).toBe(true);

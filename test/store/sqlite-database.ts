@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { EVENT_COLUMNS, valuesOf } from '../../src/log/sqlite/rows.ts';
+import { EVENT_COLUMNS, EVENT_VALUES, valuesOf } from '../../src/log/sqlite/rows.ts';
 import { DATABASE_FILE } from '../../src/log/sqlite/store.ts';
 import type { Database } from '../support/tampering.ts';
 
@@ -8,7 +8,7 @@ import type { Database } from '../support/tampering.ts';
 export function openSqliteDatabase(directory: string): Database & { readonly db: DatabaseSync } {
   const db = new DatabaseSync(join(directory, DATABASE_FILE));
   db.exec('DROP TRIGGER events_are_not_changed; DROP TRIGGER events_are_not_deleted');
-  const putEvent = db.prepare(`INSERT OR REPLACE INTO events (${EVENT_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`);
+  const putEvent = db.prepare(`INSERT OR REPLACE INTO events (${EVENT_COLUMNS}) VALUES (${EVENT_VALUES})`);
   return {
     db,
     putEvent: async (event) => void putEvent.run(...valuesOf(event)),

@@ -1,6 +1,8 @@
+import { idempotencyContract } from './idempotency.ts';
 import { instancesContract } from './instances.ts';
 import { logContract } from './log.ts';
 import { openSqliteStore } from './open-sqlite.ts';
 
 logContract('SQLite', openSqliteStore);
 instancesContract('SQLite', openSqliteStore);
+idempotencyContract('SQLite', openSqliteStore);

@@ -17,6 +17,11 @@ export const textArbitrary: fc.Arbitrary<string> = fc.oneof(
 
 const tagArbitrary = fc.option(textArbitrary, { nil: undefined });
 
+const idempotencyKeyArbitrary = fc.option(
+  fc.oneof(fc.constantFrom('k', '1:k'), fc.string({ unit: 'grapheme-ascii', minLength: 1, maxLength: 9 })),
+  { nil: undefined },
+);
+
 /** Any event. */
 export const eventArbitrary: fc.Arbitrary<PlantEvent> = fc.oneof(
   fc.record({
@@ -26,12 +31,14 @@ export const eventArbitrary: fc.Arbitrary<PlantEvent> = fc.oneof(
     plantId: int64Arbitrary,
     name: textArbitrary,
     tag: tagArbitrary,
+    idempotencyKey: idempotencyKeyArbitrary,
   }),
   fc.record({
     type: fc.constant('PlantDeleted' as const),
     owner: textArbitrary,
     actor: textArbitrary,
     plantId: int64Arbitrary,
+    idempotencyKey: idempotencyKeyArbitrary,
   }),
 );
 

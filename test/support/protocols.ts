@@ -37,11 +37,14 @@ export interface PlantsClient {
   delete(id: bigint): Promise<{ position: bigint | undefined }>;
 }
 
+/** Headers, or metadata. */
+export type Headers = Readonly<Record<string, string>>;
+
 /** One way in. */
 export interface Protocol {
   readonly name: 'REST' | 'Connect JSON' | 'Connect binary' | 'gRPC-Web' | 'gRPC';
-  /** A client with this Authorization header, or with none. */
-  client(service: Service, authorization?: string): PlantsClient;
+  /** A client with this Authorization header, or with none, and with other headers. */
+  client(service: Service, authorization?: string, headers?: Headers): PlantsClient;
 }
 
 /** The ways in that have a client of @connectrpc/connect-node, of which the service's own gRPC has nothing. */
@@ -60,18 +63,23 @@ export const TRANSPORTS: readonly { name: Exclude<Protocol['name'], 'REST'>; ope
 
 /** Every way in. */
 export const PROTOCOLS: readonly Protocol[] = [
-  { name: 'REST', client: ({ url }, authorization) => restClient(url, authorization) },
+  {
+    name: 'REST',
+    client: ({ url }, authorization, headers) =>
+      restClient(url, { ...headers, ...(authorization && { authorization }) }),
+  },
   ...TRANSPORTS.map(
     ({ name, open }): Protocol => ({
       name,
-      client: (service, authorization) => rpcClient(open(service), authorization),
+      client: (service, authorization, headers) =>
+        rpcClient(open(service), { ...headers, ...(authorization && { authorization }) }),
     }),
   ),
 ];
 
-function rpcClient(transport: Transport, authorization: string | undefined): PlantsClient {
+function rpcClient(transport: Transport, headers: Headers): PlantsClient {
   const plants = createClient(PlantStoreService, transport);
-  const options = authorization === undefined ? {} : { headers: { authorization } };
+  const options = { headers };
   const call = <Value>(value: Promise<Value>) => value.catch((thrown) => Promise.reject(callErrorOf(thrown)));
   return {
     create: async (id, name, tag) => {
@@ -98,9 +106,8 @@ export function callErrorOf(thrown: unknown): CallError {
   return new CallError(error.rawMessage, error.code, info?.reason, bad?.fieldViolations[0]?.field);
 }
 
-function restClient(url: string, authorization: string | undefined): PlantsClient {
+function restClient(url: string, headers: Headers): PlantsClient {
   const send = httpClient(url);
-  const headers = authorization === undefined ? {} : { authorization };
   const call = async (method: string, path: string, body?: string): Promise<Reply> => {
     const reply = await send(method, path, { headers, ...(body !== undefined && { body }) });
     if (reply.status < 400) return reply;

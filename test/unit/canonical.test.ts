@@ -18,7 +18,15 @@ const generated = ({ position, eventId, time, event }: Omit<LoggedEvent, 'hash'>
       : { case: 'plantDeleted' as const, value: { id } };
   return toBinary(
     EventSchema,
-    create(EventSchema, { position: BigInt(position), eventId, time: timestampFromMs(time), owner, actor, data }),
+    create(EventSchema, {
+      position: BigInt(position),
+      eventId,
+      time: timestampFromMs(time),
+      owner,
+      actor,
+      data,
+      idempotencyKey: event.idempotencyKey ?? '',
+    }),
   );
 };
 

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { keyOf } from '../../src/domain/events.ts';
+import { keyOf, type PlantEvent } from '../../src/domain/events.ts';
+import { idempotencyString } from '../../src/domain/idempotency.ts';
 import { keyString } from '../../src/domain/plant.ts';
 import { headAt, seal } from '../../src/log/chain.ts';
 import { EMPTY_HEAD, type LoggedEvent } from '../../src/log/event.ts';
@@ -27,6 +28,9 @@ function naive(events: readonly LoggedEvent[], base: number) {
   return states;
 }
 
+const sameKey = (one: PlantEvent, other: PlantEvent): boolean =>
+  other.idempotencyKey !== undefined && one.idempotencyKey === other.idempotencyKey && one.owner === other.owner;
+
 test('a tail holds what is after the checkpoint and all that is pinned, and nothing else', () => {
   fc.assert(
     fc.property(steps, (run) => {
@@ -51,6 +55,8 @@ test('a tail holds what is after the checkpoint and all that is pinned, and noth
           const key = keyString(event.owner, event.plantId);
           expect(tail.get(key) !== undefined).toBe(expected.has(key));
           expect(tail.get(key)?.state?.name).toBe(expected.get(key));
+          const last = events.slice(base).findLast((other) => sameKey(other.event, event));
+          expect(tail.named(idempotencyString(event) ?? '')).toBe(last);
           const owned = tail.ownedBy(event.owner, undefined);
           expect(owned.map(({ id }) => id)).toEqual(
             [...new Set(owned.map(({ id }) => id))].sort((a, b) => (a < b ? -1 : 1)),

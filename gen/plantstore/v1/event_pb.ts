@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file plantstore/v1/event.proto.
  */
 export const file_plantstore_v1_event: GenFile = /*@__PURE__*/
-  fileDesc("ChlwbGFudHN0b3JlL3YxL2V2ZW50LnByb3RvEg1wbGFudHN0b3JlLnYxIvEBCgVFdmVudBIQCghwb3NpdGlvbhgBIAEoAxIQCghldmVudF9pZBgCIAEoCRIoCgR0aW1lGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBINCgVvd25lchgEIAEoCRINCgVhY3RvchgFIAEoCRIwCgtwbGFudF9hZGRlZBgGIAEoCzIZLnBsYW50c3RvcmUudjEuUGxhbnRBZGRlZEgAEjQKDXBsYW50X2RlbGV0ZWQYByABKAsyGy5wbGFudHN0b3JlLnYxLlBsYW50RGVsZXRlZEgAEgwKBGhhc2gYDyABKAxCBgoEZGF0YSJACgpQbGFudEFkZGVkEgoKAmlkGAEgASgDEgwKBG5hbWUYAiABKAkSEAoDdGFnGAMgASgJSACIAQFCBgoEX3RhZyIaCgxQbGFudERlbGV0ZWQSCgoCaWQYASABKANiBnByb3RvMw", [file_google_protobuf_timestamp]);
+  fileDesc("ChlwbGFudHN0b3JlL3YxL2V2ZW50LnByb3RvEg1wbGFudHN0b3JlLnYxIooCCgVFdmVudBIQCghwb3NpdGlvbhgBIAEoAxIQCghldmVudF9pZBgCIAEoCRIoCgR0aW1lGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBINCgVvd25lchgEIAEoCRINCgVhY3RvchgFIAEoCRIwCgtwbGFudF9hZGRlZBgGIAEoCzIZLnBsYW50c3RvcmUudjEuUGxhbnRBZGRlZEgAEjQKDXBsYW50X2RlbGV0ZWQYByABKAsyGy5wbGFudHN0b3JlLnYxLlBsYW50RGVsZXRlZEgAEhcKD2lkZW1wb3RlbmN5X2tleRgIIAEoCRIMCgRoYXNoGA8gASgMQgYKBGRhdGEiQAoKUGxhbnRBZGRlZBIKCgJpZBgBIAEoAxIMCgRuYW1lGAIgASgJEhAKA3RhZxgDIAEoCUgAiAEBQgYKBF90YWciGgoMUGxhbnREZWxldGVkEgoKAmlkGAEgASgDYgZwcm90bzM", [file_google_protobuf_timestamp]);
 
 /**
  * One event of the log. Its canonical bytes are this message in protobuf binary form with `hash` unset, fields in
@@ -79,6 +79,14 @@ export type Event = Message<"plantstore.v1.Event"> & {
     value: PlantDeleted;
     case: "plantDeleted";
   } | { case: undefined; value?: undefined };
+
+  /**
+   * The caller's name for the request that gave the command (`Idempotency-Key`): 1 to 255 characters of printable ASCII,
+   * the same for repetitions, which give no further event. Empty: it had none.
+   *
+   * @generated from field: string idempotency_key = 8;
+   */
+  idempotencyKey: string;
 
   /**
    * 32 bytes of SHA-256 that chain this event to the one before it.

@@ -204,6 +204,9 @@ export const DeletePlantResponseSchema: GenMessage<DeletePlantResponse> = /*@__P
  * Lists are linearizable: a list shows at least everything that any instance acknowledged before the list was asked,
  * so there is no minimum position to send with it.
  *
+ * CreatePlant and DeletePlant take an idempotency key, as metadata or header `idempotency-key`: for 24 hours the same request
+ * with the same key is done once, and every call gets the first one's answer. With another request: FAILED_PRECONDITION.
+ *
  * A failed call carries google.rpc.Status details: always ErrorInfo (`reason` is stable, `domain` is "plantstore"),
  * BadRequest where a field is wrong, RetryInfo where a retry makes sense.
  *
@@ -212,7 +215,7 @@ export const DeletePlantResponseSchema: GenMessage<DeletePlantResponse> = /*@__P
 export const PlantStoreService: GenService<{
   /**
    * Adds one plant; answers once it is durable. ALREADY_EXISTS when the owner has a plant of that id, INVALID_ARGUMENT
-   * when a field breaks its bounds. UNAVAILABLE means: maybe applied, and the log decides; list or retry to find out.
+   * when a field breaks its bounds. UNAVAILABLE means: maybe applied, and the log decides; retry to find out.
    *
    * @generated from rpc plantstore.v1.PlantStoreService.CreatePlant
    */

@@ -17,6 +17,8 @@ export interface EventDocument {
   readonly name?: string;
   /** PlantAdded only, and only if it has one. */
   readonly tag?: string | undefined;
+  /** Only if it has one. */
+  readonly idempotencyKey?: string | undefined;
   readonly time: Date;
   readonly eventId: string;
   readonly hash: Binary;
@@ -35,9 +37,9 @@ export interface PlantDocument {
   readonly tag?: string | undefined;
 }
 
-/** The event as a document; an unset tag is left out by the client. */
+/** The event as a document; what is undefined is left out by the client. */
 export function toEventDocument({ position, eventId, time, event, hash }: LoggedEvent): EventDocument {
-  const { type, owner, actor } = event;
+  const { type, owner, actor, idempotencyKey } = event;
   return {
     _id: Long.fromNumber(position),
     type,
@@ -45,6 +47,7 @@ export function toEventDocument({ position, eventId, time, event, hash }: Logged
     actor,
     plantId: Long.fromBigInt(event.plantId),
     ...(type === 'PlantAdded' ? { name: event.name, tag: event.tag } : {}),
+    idempotencyKey,
     time: new Date(time),
     eventId,
     hash: new Binary(hash),
@@ -74,13 +77,19 @@ export function toLoggedEvent(document: EventDocument): LoggedEvent {
 
 type Rest = Omit<EventDocument, '_id' | 'plantId' | 'time' | 'eventId' | 'hash'>;
 
-function toPlantEvent(position: number, plantId: bigint, { type, owner, actor, name, tag, ...more }: Rest): PlantEvent {
-  const exact = typeof owner === 'string' && typeof actor === 'string' && Object.keys(more).length === 0;
+function toPlantEvent(position: number, plantId: bigint, rest: Rest): PlantEvent {
+  const { type, owner, actor, name, tag, idempotencyKey, ...more } = rest;
   const isText = (value: unknown) => value === undefined || typeof value === 'string';
+  const exact =
+    typeof owner === 'string' &&
+    typeof actor === 'string' &&
+    isText(idempotencyKey) &&
+    idempotencyKey !== '' &&
+    Object.keys(more).length === 0;
   if (exact && type === 'PlantAdded' && name !== undefined && isText(name) && isText(tag))
-    return { type, owner, actor, plantId, name, tag };
+    return { type, owner, actor, plantId, name, tag, idempotencyKey };
   if (exact && type === 'PlantDeleted' && name === undefined && tag === undefined)
-    return { type, owner, actor, plantId };
+    return { type, owner, actor, plantId, idempotencyKey };
   throw new BrokenChainError(position, `no ${type} has these fields`);
 }
 

@@ -1,4 +1,5 @@
 import { type Collection, type Filter, Long } from 'mongodb';
+import { type IdempotencyKey, idempotencyString } from '../../domain/idempotency.ts';
 import { headAt } from '../chain.ts';
 import { EMPTY_HEAD, type Head, type LoggedEvent } from '../event.ts';
 import type { Selection } from '../store.ts';
@@ -6,9 +7,16 @@ import { BATCH, batches } from './batches.ts';
 import type { CausalClock } from './causal-clock.ts';
 import { COMMAND_LIMIT } from './client.ts';
 import { type EventDocument, toLoggedEvent } from './documents.ts';
+import { slices } from './slices.ts';
 
 /** Positions that one query goes through in search of an owner's or a plant's events. */
 const SEARCHED = 5_000;
+
+/**
+ * Owners that one branch of a look-up crosses with as many idempotency keys. Each branch costs the server a plan: one for each key
+ * takes five times as long. What a branch finds beyond what is asked, where owners share keys, is bounded by this.
+ */
+const NAMED_LIMIT = 16;
 
 /** Reads the log. What it shows is majority-committed, and no older than the clock. */
 export class EventReader {
@@ -37,6 +45,25 @@ export class EventReader {
     return batches((last) => this.#find({ _id: between(last?.position ?? after, to) }, 1, BATCH));
   }
 
+  /** See Store.named. */
+  async named(keys: readonly IdempotencyKey[]): Promise<(LoggedEvent | undefined)[]> {
+    const asked = [...slices(keys, NAMED_LIMIT)].map((some) => ({
+      owner: { $in: some.map(({ owner }) => owner) },
+      idempotencyKey: { $in: some.map(({ idempotencyKey }) => idempotencyKey) },
+    }));
+    const found = await this.#clock.run((session) =>
+      this.#events
+        .aggregate<{ last: EventDocument }>(
+          [{ $match: { $or: asked } }, { $group: { _id: { owner: '$owner', key: '$idempotencyKey' }, last: LAST } }],
+          { session, batchSize: keys.length + 1, maxTimeMS: COMMAND_LIMIT },
+        )
+        .toArray(),
+    );
+    const events = found.map(({ last }) => toLoggedEvent(last));
+    const byKey = new Map(events.map((event) => [idempotencyString(event.event), event]));
+    return keys.map((key) => byKey.get(idempotencyString(key)));
+  }
+
   /** Goes through so many positions at a time, however few events are found there, so that no query takes long. */
   async *#search(after: number, to: number | undefined, about: Filter<EventDocument>): AsyncGenerator<LoggedEvent[]> {
     const { position } = await this.head();
@@ -60,6 +87,9 @@ export class EventReader {
     return found.map(toLoggedEvent);
   }
 }
+
+/** The document of the highest position in a group. */
+const LAST = { $top: { sortBy: { _id: -1 }, output: '$$ROOT' } };
 
 const between = (after: number, to: number | undefined) => ({
   $gt: Long.fromNumber(after),

@@ -11,15 +11,23 @@ import { CODE, hasCode } from './errors.ts';
 import { UnsuitableDatabaseError } from './requirements.ts';
 
 /** Version of the documents in the database. */
-const SCHEMA_VERSION = 1;
+const SCHEMA_VERSION = 2;
 
-/** Makes what the store needs in a database, unless it is there; several instances may do so at once. */
+/**
+ * Makes what the store needs in a database, and brings that of an older release up to date; several instances may do so at once.
+ * To index a long log may take longer than a call may: the server goes on, and the next attempt waits for the same index.
+ */
 export async function ensureSchema(db: Db): Promise<void> {
   const collections = collectionsOf(db);
-  if ((await versionOf(collections)) === undefined) await createSchema(db, collections);
+  const version = await versionOf(collections);
+  if (version === undefined) await createSchema(db, collections);
+  if (version === 1) {
+    await createIndexes(collections);
+    await collections.meta.updateOne({ _id: SCHEMA_ID, version }, { $set: { version: SCHEMA_VERSION } });
+  }
 }
 
-/** Rejects with UnsuitableDatabaseError, and the reason, unless the database holds what this release works with. */
+/** Rejects with UnsuitableDatabaseError, and the reason, unless the database holds what this release can read. */
 export async function checkSchema(db: Db): Promise<void> {
   const version = await versionOf(collectionsOf(db));
   if (version === undefined) throw new UnsuitableDatabaseError(`database ${db.databaseName} holds no plant store`);
@@ -33,17 +41,34 @@ const versionOf = async ({ meta }: Collections): Promise<number | undefined> =>
   (await meta.findOne({ _id: SCHEMA_ID }))?.version;
 
 /** Each step does nothing where it was done before, and the version comes last. */
-async function createSchema(db: Db, { events, checkpoints, leases, meta }: Collections): Promise<void> {
+async function createSchema(db: Db, collections: Collections): Promise<void> {
+  const { events, checkpoints, leases, meta } = collections;
   const plants = plantsCollection(0);
   // Transactions and snapshots want collections that exist.
   const names = [meta, events, checkpoints, leases].map(({ collectionName }) => collectionName);
   for (const name of [...names, plants]) await ignoring(CODE.namespaceExists, db.createCollection(name));
+  await createIndexes(collections);
   await ignoring(
     CODE.duplicateKey,
     checkpoints.insertOne({ _id: PLANTS_CHECKPOINT, position: Long.ZERO, collection: plants, rebuilds: 0 }),
   );
   await ignoring(CODE.duplicateKey, meta.insertOne({ _id: PRIMARY_ID, confirmations: Long.ZERO }));
   await ignoring(CODE.duplicateKey, meta.insertOne({ _id: SCHEMA_ID, version: SCHEMA_VERSION }));
+}
+
+/** Finds what an idempotency key gave. It holds only the events that have one, so the others pay nothing for it. */
+async function createIndexes({ events }: Collections): Promise<void> {
+  try {
+    await events.createIndex(
+      { owner: 1, idempotencyKey: 1, _id: -1 },
+      { name: 'events_by_idempotency_key', partialFilterExpression: { idempotencyKey: { $exists: true } } },
+    );
+  } catch (error) {
+    if (!hasCode(error, CODE.unauthorized)) throw error;
+    throw new UnsuitableDatabaseError(
+      'the database user may not index the events: give its role createIndex on `events`',
+    );
+  }
 }
 
 async function ignoring(code: number, step: Promise<unknown>): Promise<void> {

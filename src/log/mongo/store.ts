@@ -1,4 +1,5 @@
 import type { Db, MongoClient } from 'mongodb';
+import type { IdempotencyKey } from '../../domain/idempotency.ts';
 import type { Plant, PlantKey } from '../../domain/plant.ts';
 import type { Head, LoggedEvent } from '../event.ts';
 import type { Changes, PlantRow, Rebuild, Rows, Selection, Snapshot, Store } from '../store.ts';
@@ -48,6 +49,10 @@ export class MongoStore implements Store {
 
   append(_expected: number, events: readonly LoggedEvent[]): Promise<number> {
     return appendEvents(this.#db, this.#clock, events);
+  }
+
+  named(keys: readonly IdempotencyKey[]): Promise<(LoggedEvent | undefined)[]> {
+    return this.#events.named(keys);
   }
 
   checkpoint(): Promise<number> {

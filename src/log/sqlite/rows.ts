@@ -6,7 +6,10 @@ import type { LoggedEvent } from '../event.ts';
 import type { PlantRow } from '../store.ts';
 
 /** Columns of `events` in the order in which they are written and read. */
-export const EVENT_COLUMNS = 'position, type, owner, actor, plant_id, name, tag, time, event_id, hash';
+export const EVENT_COLUMNS = 'position, type, owner, actor, plant_id, name, tag, idempotency_key, time, event_id, hash';
+
+/** A parameter for each of EVENT_COLUMNS. */
+export const EVENT_VALUES = '?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?';
 
 /** Columns of `plants` that make a PlantRow. */
 export const PLANT_COLUMNS = 'id, name, tag';
@@ -19,6 +22,7 @@ type EventValues = [
   plantId: bigint,
   name: string | null,
   tag: string | null,
+  idempotencyKey: string | null,
   time: bigint,
   eventId: string,
   hash: Uint8Array,
@@ -35,11 +39,11 @@ export function prepareQuery(db: DatabaseSync, sql: string): StatementSync {
 /** All rows of a query over EVENT_COLUMNS. Throws BrokenChainError for a row that `valuesOf` gives for no event. */
 export const eventsOf = (query: StatementSync, ...values: SQLInputValue[]): LoggedEvent[] =>
   (query.all(...values) as unknown as EventValues[]).map(
-    ([position, type, owner, actor, plantId, name, tag, time, eventId, hash]) => ({
+    ([position, type, owner, actor, plantId, name, tag, idempotencyKey, time, eventId, hash]) => ({
       position: Number(position),
       eventId,
       time: Number(time),
-      event: plantEventOf(position, type, owner, actor, plantId, name, tag),
+      event: plantEventOf(position, type, owner, actor, plantId, name, tag, idempotencyKey ?? undefined),
       hash,
     }),
   );
@@ -52,16 +56,20 @@ function plantEventOf(
   plantId: bigint,
   name: string | null,
   tag: string | null,
+  idempotencyKey: string | undefined,
 ): PlantEvent {
-  if (type === 'PlantAdded' && name !== null) return { type, owner, actor, plantId, name, tag: tag ?? undefined };
-  if (type === 'PlantDeleted' && name === null && tag === null) return { type, owner, actor, plantId };
+  if (idempotencyKey === '') throw new BrokenChainError(Number(position), 'no idempotency key is empty');
+  if (type === 'PlantAdded' && name !== null)
+    return { type, owner, actor, plantId, name, tag: tag ?? undefined, idempotencyKey };
+  if (type === 'PlantDeleted' && name === null && tag === null) return { type, owner, actor, plantId, idempotencyKey };
   throw new BrokenChainError(Number(position), `no ${type} has this name and tag`);
 }
 
 /** The values of an event for EVENT_COLUMNS. */
 export function valuesOf({ position, eventId, time, event, hash }: LoggedEvent) {
   const { name, tag } = event.type === 'PlantAdded' ? event : { name: null, tag: null };
-  return [position, event.type, event.owner, event.actor, event.plantId, name, tag ?? null, time, eventId, hash];
+  const { type, owner, actor, plantId, idempotencyKey = null } = event;
+  return [position, type, owner, actor, plantId, name, tag ?? null, idempotencyKey, time, eventId, hash];
 }
 
 /** All rows of a query over PLANT_COLUMNS for an owner, the ids that it is to be above (undefined: all), and how many. */

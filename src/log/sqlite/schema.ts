@@ -2,7 +2,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import { transaction } from './connection.ts';
 
 /** Version of the tables below, kept as SQLite's user_version; 0 is a database without tables. */
-const SCHEMA_VERSION = 1;
+const SCHEMA_VERSION = 2;
 
 /** Rows of `checkpoints`: the one read model that there is. */
 export const PLANTS_CHECKPOINT = 'plants';
@@ -21,8 +21,9 @@ export function createPlants(table: string): string {
   ) STRICT, WITHOUT ROWID`;
 }
 
-const SCHEMA = `
-  CREATE TABLE events (
+/** What leads from each version to the next, from 0 on. A step that was released is never changed. */
+const STEPS = [
+  `CREATE TABLE events (
     position INTEGER PRIMARY KEY,
     type     TEXT NOT NULL CHECK (type IN ('PlantAdded', 'PlantDeleted')),
     owner    TEXT NOT NULL,
@@ -43,24 +44,34 @@ const SCHEMA = `
   CREATE TABLE checkpoints (name TEXT PRIMARY KEY, position INTEGER NOT NULL) STRICT, WITHOUT ROWID;
   INSERT INTO checkpoints VALUES ('${PLANTS_CHECKPOINT}', 0);
 
-  CREATE TABLE leases (name TEXT PRIMARY KEY, holder TEXT NOT NULL, until INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+  CREATE TABLE leases (name TEXT PRIMARY KEY, holder TEXT NOT NULL, until INTEGER NOT NULL) STRICT, WITHOUT ROWID`,
 
-  PRAGMA user_version = ${SCHEMA_VERSION};
-`;
+  // The position, which is the rowid, is in every index as its last column.
+  `ALTER TABLE events ADD COLUMN idempotency_key TEXT;
+  CREATE INDEX events_by_idempotency_key ON events (owner, idempotency_key) WHERE idempotency_key IS NOT NULL`,
+];
 
-/** Makes the tables in a database that has none. */
-export function createSchema(db: DatabaseSync): void {
+/** Makes the tables in a database that has none, and brings those of an older release up to date. */
+export function ensureSchema(db: DatabaseSync): void {
   transaction(db, () => {
-    if (versionOf(db) === 0) db.exec(SCHEMA);
+    const version = versionOf(db);
+    if (version >= SCHEMA_VERSION) return;
+    for (const step of STEPS.slice(version)) db.exec(step);
+    db.exec(`PRAGMA user_version = ${SCHEMA_VERSION}`);
   });
 }
 
-/** Throws, with the reason, unless the database has the tables that this release works with. */
+/** Shows the events of an older release, on this connection alone, as the present release has them. */
+export function readOlderSchema(db: DatabaseSync): void {
+  if (versionOf(db) === 1) db.exec('CREATE TEMP VIEW events AS SELECT *, NULL AS idempotency_key FROM main.events');
+}
+
+/** Throws, with the reason, unless the database has tables that this release works with. */
 export function checkSchema(db: DatabaseSync, path: string): void {
   const version = versionOf(db);
   if (version > SCHEMA_VERSION)
     throw new Error(`${path} has schema ${version}, which a newer release wrote; this release knows ${SCHEMA_VERSION}`);
-  if (version < SCHEMA_VERSION) throw new Error(`${path} holds no plant store`);
+  if (version === 0) throw new Error(`${path} holds no plant store`);
 }
 
 const versionOf = (db: DatabaseSync): number => Number(db.prepare('PRAGMA user_version').get()!.user_version);

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { prepareChanges } from './changes.ts';
-import { EVENT_COLUMNS, PLANT_COLUMNS, prepareQuery } from './rows.ts';
+import { EVENT_COLUMNS, EVENT_VALUES, PLANT_COLUMNS, prepareQuery } from './rows.ts';
 import { PLANTS_TABLE } from './schema.ts';
 
 /** The checkpoint of the read model, which the name of PLANTS_CHECKPOINT selects. */
@@ -9,7 +9,10 @@ export const SELECT_CHECKPOINT = 'SELECT position FROM checkpoints WHERE name = 
 /** An owner's first plants above an id. */
 export const SELECT_PLANTS = `SELECT ${PLANT_COLUMNS} FROM plants WHERE owner = ? AND id > ? ORDER BY id LIMIT ?`;
 
-/** What is asked of the connection that appends and reads. */
+/** Appends one event. A reader cannot prepare it where it sees the log of an older release. */
+export const INSERT_EVENT = `INSERT INTO events (${EVENT_COLUMNS}) VALUES (${EVENT_VALUES})`;
+
+/** What is asked of the connection that appends and reads, but for INSERT_EVENT. */
 export const prepareLog = (db: DatabaseSync) => ({
   head: prepareQuery(db, 'SELECT position, hash, time FROM events ORDER BY position DESC LIMIT 1'),
   read: prepareQuery(
@@ -21,7 +24,10 @@ export const prepareLog = (db: DatabaseSync) => ({
     `SELECT ${EVENT_COLUMNS} FROM events WHERE position > ? AND position <= ?
      AND owner = ifnull(?, owner) AND plant_id = ifnull(?, plant_id) ORDER BY position`,
   ),
-  append: db.prepare(`INSERT INTO events (${EVENT_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`),
+  named: prepareQuery(
+    db,
+    `SELECT ${EVENT_COLUMNS} FROM events WHERE owner = ? AND idempotency_key = ? ORDER BY position DESC LIMIT 1`,
+  ),
   checkpoint: prepareQuery(db, SELECT_CHECKPOINT),
   plant: prepareQuery(db, 'SELECT name, tag FROM plants WHERE owner = ? AND id = ?'),
   plants: prepareQuery(db, SELECT_PLANTS),

@@ -1,8 +1,9 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import type { DatabaseSync } from 'node:sqlite';
+import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { setImmediate as turn } from 'node:timers/promises';
 import { PlantStoreError } from '../../domain/errors.ts';
+import type { IdempotencyKey } from '../../domain/idempotency.ts';
 import type { Plant, PlantKey } from '../../domain/plant.ts';
 import { EMPTY_HEAD, type Head, type LoggedEvent } from '../event.ts';
 import type { Changes, PlantRow, Rebuild, Rows, Selection, Snapshot, Store } from '../store.ts';
@@ -11,9 +12,9 @@ import { applyChanges } from './changes.ts';
 import { openReader, openWriter, privateFile, transaction } from './connection.ts';
 import { SqliteRebuild } from './rebuild.ts';
 import { eventsOf, plantOf, plantsOf, valuesOf } from './rows.ts';
-import { checkSchema, createSchema, PLANTS_CHECKPOINT } from './schema.ts';
+import { checkSchema, ensureSchema, PLANTS_CHECKPOINT, readOlderSchema } from './schema.ts';
 import { checkpointOf, SqliteSnapshot } from './snapshot.ts';
-import { prepareLog, prepareProjector } from './statements.ts';
+import { INSERT_EVENT, prepareLog, prepareProjector } from './statements.ts';
 
 /** The database in the data directory. */
 export const DATABASE_FILE = 'plantstore.sqlite';
@@ -36,7 +37,8 @@ export function openSqlite(directory: string, { readOnly = false }: { readonly r
   if (!existsSync(path)) throw new Error(`there is no plant store in ${directory}`);
   const log = readOnly ? openReader(path) : openWriter(path, 'FULL');
   try {
-    if (!readOnly) createSchema(log);
+    if (readOnly) readOlderSchema(log);
+    else ensureSchema(log);
     checkSchema(log, path);
     // A power cut may take the last steps of the projector, which are then only made again. The log below them stays: both are
     // in one write-ahead log, which is lost from its end if at all, and each append syncs all of it.
@@ -58,6 +60,7 @@ class SqliteStore implements Store {
   readonly #projecting: DatabaseSync;
   readonly #log: ReturnType<typeof prepareLog>;
   readonly #projector: ReturnType<typeof prepareProjector>;
+  #insert: StatementSync | undefined;
   readonly #snapshots = new Set<SqliteSnapshot>();
 
   constructor(path: string, appending: DatabaseSync, projecting: DatabaseSync) {
@@ -99,13 +102,18 @@ class SqliteStore implements Store {
     return transaction(this.#appending, () => {
       const head = Number((this.#log.head.get() as unknown as [bigint] | undefined)?.[0] ?? 0);
       if (head > expected) return 0;
+      this.#insert ??= this.#appending.prepare(INSERT_EVENT);
       events.forEach((event, index) => {
         if (event.position !== head + index + 1)
           throw new RangeError(`position ${event.position} does not follow ${head + index}`);
-        this.#log.append.run(...valuesOf(event));
+        this.#insert!.run(...valuesOf(event));
       });
       return events.length;
     });
+  }
+
+  async named(keys: readonly IdempotencyKey[]): Promise<(LoggedEvent | undefined)[]> {
+    return keys.map(({ owner, idempotencyKey }) => eventsOf(this.#log.named, owner, idempotencyKey)[0]);
   }
 
   async checkpoint(): Promise<number> {

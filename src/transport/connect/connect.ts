@@ -5,7 +5,7 @@ import type { UniversalHandler } from '@connectrpc/connect/protocol';
 import { fastifyConnectPlugin } from '@connectrpc/connect-fastify';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Authenticator } from '../../auth/authenticator.ts';
-import { principalKey } from '../../plants/call.ts';
+import { idempotencyHeaderKey, principalKey } from '../../plants/call.ts';
 import { stopping } from '../failure.ts';
 import { authorizationOf } from '../rest/authentication.ts';
 import type { Service } from '../service.ts';
@@ -75,6 +75,7 @@ async function admit({ values }: HandlerContext, authenticate: Authenticator['au
   const request = values.get(requestKey)!;
   try {
     values.set(principalKey, await authenticate(authorizationOf(request.raw.rawHeaders)));
+    values.set(idempotencyHeaderKey, request.headers['idempotency-key']);
   } catch (thrown) {
     throw connectErrorOf(thrown, request);
   }

@@ -2,7 +2,7 @@ import { type ContextValues, createContextValues } from '@connectrpc/connect';
 import type { ServerUnaryCall, ServerWritableStream } from '@grpc/grpc-js';
 import type { Principal } from '../../auth/principal.ts';
 import { PlantStoreError } from '../../domain/errors.ts';
-import { type CallContext, principalKey } from '../../plants/call.ts';
+import { type CallContext, idempotencyHeaderKey, principalKey } from '../../plants/call.ts';
 
 /** A call as grpc-js hands it to a handler. */
 export type ServerCall = ServerUnaryCall<object, object> | ServerWritableStream<object, object>;
@@ -15,6 +15,8 @@ export class GrpcCall implements CallContext {
 
   constructor(principal: Principal, call: ServerCall) {
     this.values = createContextValues().set(principalKey, principal);
+    const idempotencyKeys = call.metadata.get('idempotency-key') as string[];
+    if (idempotencyKeys.length > 0) this.values.set(idempotencyHeaderKey, idempotencyKeys);
     this.#call = call;
   }
 

@@ -29,8 +29,16 @@ export const METHODS: Readonly<Record<string, { summary: string; description: st
   {
     'plantstore.v1.PlantStoreService.CreatePlant': {
       summary: 'Add a plant',
-      description: 'A 503 means: maybe added. List, or send it again: `error` 6 then says that it was.',
-      failures: ['INVALID_FIELD', 'PLANT_ALREADY_EXISTS', 'OUTCOME_UNKNOWN'],
+      description:
+        'A 503 means: maybe added. Send it again: with the same `Idempotency-Key` the answer is that of the first; without ' +
+        'one, `error` 6 then says that it was.',
+      failures: [
+        'INVALID_FIELD',
+        'IDEMPOTENCY_KEY_MALFORMED',
+        'PLANT_ALREADY_EXISTS',
+        'IDEMPOTENCY_KEY_REUSED',
+        'OUTCOME_UNKNOWN',
+      ],
     },
     'plantstore.v1.PlantStoreService.ListPlants': {
       summary: 'List your plants',
@@ -42,10 +50,29 @@ export const METHODS: Readonly<Record<string, { summary: string; description: st
     },
     'plantstore.v1.PlantStoreService.DeletePlant': {
       summary: 'Delete a plant',
-      description: 'A 503 means: maybe deleted. List, or send it again: `error` 5 then says that it was.',
-      failures: ['INVALID_FIELD', 'PLANT_NOT_FOUND', 'OUTCOME_UNKNOWN'],
+      description:
+        'A 503 means: maybe deleted. Send it again: with the same `Idempotency-Key` the answer is that of the first; without ' +
+        'one, `error` 5 then says that it was.',
+      failures: [
+        'INVALID_FIELD',
+        'IDEMPOTENCY_KEY_MALFORMED',
+        'PLANT_NOT_FOUND',
+        'IDEMPOTENCY_KEY_REUSED',
+        'OUTCOME_UNKNOWN',
+      ],
     },
   };
+
+/** The header by which a command is repeated, as a parameter. */
+export const IDEMPOTENCY_KEY: Readonly<Record<string, unknown>> = {
+  name: 'Idempotency-Key',
+  in: 'header',
+  description:
+    'Your name for this request, such as a UUID, in quotes (draft-ietf-httpapi-idempotency-key-header) or bare. For 24 hours ' +
+    'the same request with the same key is answered as the first was, and not done again.',
+  schema: { type: 'string', minLength: 1 },
+  examples: { uuid: { value: '"8e03978e-40d5-43dd-bc93-6894a57f9324"' } },
+};
 
 /** How every method can fail. */
 export const ANY_FAILURES: readonly Reason[] = [
@@ -74,6 +101,7 @@ export const FAILURES: Readonly<
   INVALID_FIELD: 'a missing or wrong value',
   INVALID_CURSOR: 'a cursor that no list returned',
   PLANT_ALREADY_EXISTS: 'you have a plant of this id',
+  IDEMPOTENCY_KEY_MALFORMED: 'not one well-formed Idempotency-Key header',
   AUTHORIZATION_MALFORMED: 'not one well-formed Authorization header',
   TOKEN_MISSING: 'no bearer token',
   TOKEN_INVALID: 'a token that is not valid, or not any more',
@@ -82,6 +110,7 @@ export const FAILURES: Readonly<
   REQUEST_TIMEOUT: 'a request that took too long to arrive',
   BODY_TOO_LARGE: 'a body over 1 MiB',
   UNSUPPORTED_MEDIA_TYPE: 'a body that is not sent as application/json, or is encoded',
+  IDEMPOTENCY_KEY_REUSED: 'an idempotency key that came with another request',
   RATE_LIMITED: 'more requests than you may make',
   HEADERS_TOO_LARGE: 'headers over 32 KiB',
   INTERNAL: 'a fault of the service',

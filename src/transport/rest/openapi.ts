@@ -3,7 +3,7 @@ import { ERRORS, type Reason } from '../../domain/errors.ts';
 import { typeOf } from './field-type.ts';
 import { type HttpRule, httpRulesOf } from './http-rule.ts';
 import { fieldSchema, messageSchema, type Schema } from './openapi-schema.ts';
-import { ANY_FAILURES, BODY_FAILURES, FAILURES, METHODS } from './openapi-text.ts';
+import { ANY_FAILURES, BODY_FAILURES, FAILURES, IDEMPOTENCY_KEY, METHODS } from './openapi-text.ts';
 
 const JSON_BODY = 'application/json';
 
@@ -27,6 +27,7 @@ export function openApiDocument(service: DescService): object {
         ...Object.fromEntries(rules.flatMap(messagesOf).map((message) => [message.name, messageSchema(message)])),
         Error: ERROR,
       },
+      parameters: { 'Idempotency-Key': IDEMPOTENCY_KEY },
       headers: HEADERS,
       securitySchemes: { bearer: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' } },
     },
@@ -93,6 +94,7 @@ function operation(rule: HttpRule, content: boolean): Schema {
     parameters: [
       ...pathFields.map((field) => ({ name: field.name, in: 'path', required: true, schema: fieldSchema(field) })),
       ...queryFields.map((field) => ({ name: field.jsonName, in: 'query', schema: fieldSchema(field) })),
+      ...(failures.includes('IDEMPOTENCY_KEY_REUSED') ? [{ $ref: '#/components/parameters/Idempotency-Key' }] : []),
     ],
     ...(bodyField && {
       requestBody: { required: true, content: { [JSON_BODY]: { schema: fieldSchema(bodyField) } } },

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { type ContextValues, createContextValues } from '@connectrpc/connect';
-import type { Principal } from '../../auth/principal.ts';
-import { type CallContext, principalKey } from '../../plants/call.ts';
+import type { FastifyRequest } from 'fastify';
+import { type CallContext, idempotencyHeaderKey, principalKey } from '../../plants/call.ts';
 
 /** A call of the service that a REST request makes. */
 export class RestCall implements CallContext {
@@ -9,8 +9,11 @@ export class RestCall implements CallContext {
   readonly #response: ServerResponse;
   #signal: AbortSignal | undefined;
 
-  constructor(principal: Principal, response: ServerResponse) {
-    this.values = createContextValues().set(principalKey, principal);
+  /** `request` is authenticated. */
+  constructor({ principal, headers }: FastifyRequest, response: ServerResponse) {
+    this.values = createContextValues().set(principalKey, principal!);
+    const idempotencyKey = headers['idempotency-key'];
+    if (idempotencyKey !== undefined) this.values.set(idempotencyHeaderKey, idempotencyKey);
     this.#response = response;
   }
 

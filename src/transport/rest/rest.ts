@@ -50,7 +50,7 @@ function addRoute(app: FastifyInstance, rule: HttpRule, { methods, authenticate 
     onRequest: authentication(authenticate),
     handler: async (request, reply) => {
       const message = decode(request);
-      const result = await method(message, new RestCall(request.principal!, reply.raw));
+      const result = await method(message, new RestCall(request, reply.raw));
       return answer(result as Fields, message as object as Fields, reply);
     },
   });

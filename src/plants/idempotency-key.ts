@@ -1,0 +1,28 @@
+import { PlantStoreError } from '../domain/errors.ts';
+import { MAX_IDEMPOTENCY_KEY } from '../domain/idempotency.ts';
+import { type CallContext, idempotencyHeaderKey } from './call.ts';
+
+/** A string of Structured Fields (RFC 9651, section 3.3.3): printable ASCII in quotes, with these and backslashes escaped. */
+const STRING = /^"((?:[ !#-[\]-~]|\\["\\])*)"$/;
+
+/** Visible ASCII but for quotes, backslashes, and what separates the values of a list or its parameters. */
+const BARE = /^[!#-+\--:<-[\]-~]+$/;
+
+/**
+ * The idempotency key of a call, if it has one (draft-ietf-httpapi-idempotency-key-header): the content of a string of Structured
+ * Fields, or the same bare. Throws IDEMPOTENCY_KEY_MALFORMED for what is neither, is empty or too long, or came several times.
+ */
+export function idempotencyKeyOf({ values }: CallContext): string | undefined {
+  const header = values.get(idempotencyHeaderKey);
+  if (header === undefined) return undefined;
+  const [only, ...more] = [header].flat();
+  const key = more.length > 0 ? undefined : parse(only!);
+  if (key !== undefined && key.length > 0 && key.length <= MAX_IDEMPOTENCY_KEY) return key;
+  throw new PlantStoreError(
+    'IDEMPOTENCY_KEY_MALFORMED',
+    `Idempotency-Key must be one string of 1 to ${MAX_IDEMPOTENCY_KEY} characters of printable ASCII in quotes, such as "8e03978e-40d5-43dd-bc93-6894a57f9324"`,
+  );
+}
+
+const parse = (text: string): string | undefined =>
+  BARE.test(text) ? text : STRING.exec(text)?.[1]?.replaceAll(/\\(.)/g, '$1');

@@ -1,0 +1,192 @@
+import { randomUUID } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { bearer, grpcClient, unary } from '../support/grpc.ts';
+import { client, expectError, type Reply, type Send } from '../support/http.ts';
+import { type CallError, PROTOCOLS } from '../support/protocols.ts';
+import { plantstore } from '../support/run.ts';
+import { type Service, startService } from '../support/service.ts';
+
+let service: Service;
+beforeAll(async () => {
+  service = await startService();
+});
+afterAll(() => service.stop());
+
+const FERN = '{"id":7,"name":"Fern","tag":"indoor"}';
+
+const newOwner = async (): Promise<Send> => client(service.url, await service.token(randomUUID()));
+
+const post = (send: Send, key: string | string[], body = FERN) =>
+  send('POST', '/plants', { body, headers: { 'Idempotency-Key': key } });
+
+const remove = (send: Send, key: string, id = 7) =>
+  send('DELETE', `/plants/${id}`, { headers: { 'Idempotency-Key': key } });
+
+/** A reply without what every reply has of its own. */
+const lasting = ({ status, text, headers: { date, ...headers } }: Reply) => ({ status, text, headers });
+
+/** How a call failed. Rejects when it did not. */
+const failure = (call: Promise<unknown>): Promise<CallError> =>
+  call.then(
+    () => Promise.reject(new Error('the call succeeded')),
+    (thrown) => thrown,
+  );
+
+describe('REST', () => {
+  test('a request that is sent again is answered again, to the byte, whatever happened since', async () => {
+    const send = await newOwner();
+    const added = await post(send, '"add"');
+    expect(added).toMatchObject({ status: 200, text: '{"name":"Fern","tag":"indoor"}' });
+    expect(lasting(await post(send, '"add"'))).toEqual(lasting(added));
+    const removed = await remove(send, '"remove"');
+    expect(removed).toMatchObject({ status: 204, text: '' });
+    expect(lasting(await post(send, '"add"'))).toEqual(lasting(added));
+    expect(lasting(await remove(send, '"remove"'))).toEqual(lasting(removed));
+    expect((await send('GET', '/plants')).text).toBe('[]');
+    expect((await post(send, '"add it again"')).status).toBe(200);
+    expect(lasting(await remove(send, '"remove"'))).toEqual(lasting(removed));
+    expect((await send('GET', '/plants')).text).toBe('[{"name":"Fern","tag":"indoor"}]');
+  });
+
+  test('the same request is the same message, however it is written', async () => {
+    const send = await newOwner();
+    const added = await post(send, '"k"');
+    const other = '{ "tag": "in\\u0064oor", "more": 1, "name": "Fern", "id": 7.0e0 }';
+    expect(lasting(await post(send, 'k', other))).toEqual(lasting(added));
+  });
+
+  test('the same key with another request is refused', async () => {
+    const send = await newOwner();
+    await post(send, 'k');
+    const replies = [
+      await post(send, '"k"', '{"id":8,"name":"Fern","tag":"indoor"}'),
+      await post(send, '"k"', '{"id":7,"name":"Moss","tag":"indoor"}'),
+      await post(send, '"k"', '{"id":7,"name":"Fern"}'),
+      await remove(send, 'k'),
+    ];
+    for (const reply of replies) expect(expectError(reply, 422, 9)).toMatch(/another request/);
+    expect((await send('GET', '/plants')).text).toBe('[{"name":"Fern","tag":"indoor"}]');
+  });
+
+  test('what was refused is decided anew', async () => {
+    const send = await newOwner();
+    expectError(await remove(send, 'k'), 404, 5);
+    await post(send, 'other');
+    expectError(await post(send, 'new'), 400, 6);
+    expect((await remove(send, 'k')).status).toBe(204);
+    expect((await post(send, 'new')).status).toBe(200);
+  });
+
+  test.each([
+    ['quotes and backslashes', '"a\\"b\\\\c"', '"a\\"b\\\\c"'],
+    ['spaces, commas and semicolons', '" a, b; c=d "', '" a, b; c=d "'],
+    ['a bare UUID', '8e03978e-40d5-43dd-bc93-6894a57f9324', '"8e03978e-40d5-43dd-bc93-6894a57f9324"'],
+    ['bare Base64', 'YWxpY2U+/w==', '"YWxpY2U+/w=="'],
+    ['255 characters', 'x'.repeat(255), `"${'x'.repeat(255)}"`],
+    ['one character', '!', '"!"'],
+  ])('a key may be %s; quoted or not it is one', async (_, key, again) => {
+    const send = await newOwner();
+    const added = await post(send, key);
+    expect(added.status).toBe(200);
+    expect(lasting(await post(send, again))).toEqual(lasting(added));
+  });
+
+  test.each<[string, string | string[]]>([
+    ['empty', ''],
+    ['an empty string', '""'],
+    ['too long', 'x'.repeat(256)],
+    ['a string too long', `"${'x'.repeat(256)}"`],
+    ['without its closing quote', '"a'],
+    ['with a quote in it', 'a"b'],
+    ['with an escape that is none', '"a\\b"'],
+    ['two', ['a', 'b']],
+    ['the same twice', ['"a"', '"a"']],
+    ['two in one', '"a", "b"'],
+    ['two words', 'a b'],
+    ['with a parameter', '"a";b=c'],
+    ['not in ASCII', Buffer.from('"é"').toString('latin1')],
+    ['with a tab', '"a\tb"'],
+  ])('a key that is %s is refused', async (_, key) => {
+    const send = await newOwner();
+    expect(expectError(await post(send, key), 400, 3)).toMatch(/^Idempotency-Key must be one string of 1 to 255/);
+    expect((await send('GET', '/plants', { headers: { 'Idempotency-Key': key } })).text).toBe('[]');
+  });
+});
+
+describe.each(PROTOCOLS)('$name', ({ name: protocol, client: open }) => {
+  const tells = (reason: string) => (protocol === 'REST' ? undefined : reason);
+
+  test('is answered again, as on every other way in', async () => {
+    const authorization = `Bearer ${await service.token(randomUUID())}`;
+    const withKey = (key: string) => open(service, authorization, { 'Idempotency-Key': key });
+    const added = await withKey('"add"').create(7n, 'Fern');
+    const removed = await withKey('"remove"').delete(7n);
+    for (const other of PROTOCOLS) {
+      const there = (key: string) => other.client(service, authorization, { 'Idempotency-Key': key });
+      expect(await there('add').create(7n, 'Fern')).toEqual(added);
+      expect(await there('remove').delete(7n)).toEqual(removed);
+    }
+    expect((await withKey('"add"').list()).plants).toEqual([]);
+    const reuse = { code: 9, reason: tells('IDEMPOTENCY_KEY_REUSED') };
+    expect(await failure(withKey('add').create(7n, 'Fern', 'indoor'))).toMatchObject(reuse);
+    expect(await failure(withKey('add').delete(7n))).toMatchObject(reuse);
+    const malformed = { code: 3, reason: tells('IDEMPOTENCY_KEY_MALFORMED') };
+    expect(await failure(withKey('"a" "b"').create(7n, 'Fern'))).toMatchObject(malformed);
+  });
+});
+
+test('several keys in the metadata of one call are refused', async () => {
+  const metadata = bearer(await service.token(randomUUID()));
+  metadata.add('idempotency-key', 'a');
+  metadata.add('idempotency-key', 'a');
+  const call = unary(grpcClient(service.grpcUrl), 'deletePlant', { id: 7n }, metadata);
+  expect(await failure(call)).toMatchObject({
+    code: 3,
+    details: expect.stringMatching(/^Idempotency-Key must be one/),
+  });
+});
+
+test('killed under load, it answers those who ask again as it would have, and does nothing twice', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'plantstore-idempotency-'));
+  const environment = { DATA_DIR: directory };
+  try {
+    const killed = await startService(environment);
+    const answers = new Map<number, string | undefined>();
+    const ask = async (send: Send, id: number) => {
+      const body = JSON.stringify({ id, name: `${id}` });
+      const { status, headers } = await post(send, `"${id}"`, body);
+      expect(status).toBe(200);
+      return String(headers['plantstore-position']);
+    };
+    const load = async (send: Send, from: number) => {
+      for (let id = from; ; id += 8) {
+        answers.set(id, undefined);
+        const position = await ask(send, id).catch(() => undefined);
+        if (position === undefined) return;
+        answers.set(id, position);
+        if (id > 200) void killed.kill();
+      }
+    };
+    const send = client(killed.url, await killed.token('alice'));
+    await Promise.all(Array.from({ length: 8 }, (_, from) => load(send, from)));
+    await killed.kill();
+    await using service = await startService(environment);
+    const again = client(service.url, await service.token('alice'));
+    for (const [id, position] of answers) {
+      const answer = await ask(again, id);
+      expect(answer).toBe(position ?? answer);
+      answers.set(id, answer);
+    }
+    const { stdout } = await plantstore(['audit', 'export'], environment);
+    const events = stdout.split('\n').slice(0, -1);
+    expect(events).toHaveLength(answers.size);
+    for (const [id, position] of answers)
+      expect(events[Number(position) - 1]).toContain(`"name":"${id}","idempotencyKey":"${id}","hash":`);
+    expect((await plantstore(['audit', 'verify'], environment)).code).toBe(0);
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
+});

@@ -1,0 +1,83 @@
+import { describe, expect, test } from 'vitest';
+import type { PlantEvent } from '../../src/domain/events.ts';
+import { added, append, chain, deleted } from '../support/events.ts';
+import { readLog } from '../support/fold.ts';
+import { type OpenStore, withStore } from './open-store.ts';
+
+const withKey = (idempotencyKey: string, event: PlantEvent): PlantEvent => ({ ...event, idempotencyKey });
+
+/** What every store has to keep of idempotency keys. */
+export function namedContract(open: OpenStore): void {
+  const on = withStore(open);
+
+  describe('idempotency keys', () => {
+    test(
+      'the last event of each is found, in the order of the question, and nothing of another owner or key',
+      on(async ({ store }) => {
+        const events = await append(
+          store,
+          withKey('k', added('alice', 1n)),
+          withKey('k', added('bob', 1n)),
+          added('alice', 2n),
+          withKey('k', deleted('alice', 1n)),
+          withKey('K', added('alice', 3n, 'Fern', 'indoor')),
+          withKey(' "\\,;$ne{}', added('a\u0000', 1n)),
+          withKey('bob', added('k', 1n)),
+        );
+        const key = (owner: string, idempotencyKey: string) => ({ owner, idempotencyKey });
+        const asked = [
+          key('alice', 'K'),
+          key('alice', 'other'),
+          key('bob', 'k'),
+          key('alice', 'k'),
+          key('bob', 'K'),
+          key('a\u0000', ' "\\,;$ne{}'),
+          key('a', ' "\\,;$ne{}'),
+          key('alice', ''),
+          key('nobody', 'k'),
+          key('alice', 'K'),
+        ];
+        const found = [5, 0, 2, 4, 0, 6, 0, 0, 0, 5];
+        expect(await store.named(asked)).toEqual(found.map((position) => events[position - 1]));
+        expect(await readLog(store)).toEqual(events);
+      }),
+    );
+
+    test(
+      'a batch of many keys of many owners is answered at once, on another handle too',
+      on(async ({ store, second }) => {
+        const owners = Array.from({ length: 512 }, (_, index) => `owner ${index}`);
+        for (const id of [1n, 2n])
+          await append(store, ...owners.map((owner, index) => withKey(`${index % 7}`, added(owner, id))));
+        const other = await second();
+        const found = await other.named(owners.map((owner, index) => ({ owner, idempotencyKey: `${index % 7}` })));
+        expect(found.map((event) => event?.position)).toEqual(owners.map((_, index) => 513 + index));
+        const same = await other.named(owners.map((_, index) => ({ owner: 'owner 3', idempotencyKey: `${index}` })));
+        expect(same.map((event) => event?.position)).toEqual(owners.map((_, index) => (index === 3 ? 516 : undefined)));
+      }),
+    );
+
+    test(
+      'what this handle has read or appended is found at once',
+      on(async ({ store, second }) => {
+        const other = await second();
+        for (let round = 1; round <= 20; round++) {
+          const [event] = await append(store, withKey('k', added('alice', BigInt(round))));
+          expect(await store.named([{ owner: 'alice', idempotencyKey: 'k' }])).toEqual([event]);
+          expect((await other.head()).position).toBe(round);
+          expect(await other.named([{ owner: 'alice', idempotencyKey: 'k' }])).toEqual([event]);
+        }
+      }),
+    );
+
+    test(
+      'what lost its position is not found',
+      on(async ({ store }) => {
+        const head = await store.head();
+        const [first] = await append(store, withKey('k', added('alice', 1n)));
+        expect(await store.append(0, chain(head, [withKey('k', added('alice', 2n))]))).toBe(0);
+        expect(await store.named([{ owner: 'alice', idempotencyKey: 'k' }])).toEqual([first]);
+      }),
+    );
+  });
+}

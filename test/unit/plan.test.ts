@@ -1,0 +1,108 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { type Command, decide, evolve, type PlantState, plantIdOf } from '../../src/domain/decider.ts';
+import { PlantStoreError } from '../../src/domain/errors.ts';
+import type { PlantEvent } from '../../src/domain/events.ts';
+import { IDEMPOTENCY_TTL, idempotencyString } from '../../src/domain/idempotency.ts';
+import { keyString } from '../../src/domain/plant.ts';
+import { headAt } from '../../src/log/chain.ts';
+import { EMPTY_HEAD, type Head, type LoggedEvent } from '../../src/log/event.ts';
+import { plan } from '../../src/log/plan.ts';
+import { verifyLog } from '../support/fold.ts';
+
+/** Commands that meet: on few plants, with few keys. */
+const command: fc.Arbitrary<Command> = fc
+  .record({
+    owner: fc.constantFrom('alice', 'bob'),
+    id: fc.constantFrom(1n, 2n),
+    idempotencyKey: fc.constantFrom(undefined, 'a', 'b', 'c'),
+    add: fc.boolean(),
+    tag: fc.constantFrom(undefined, ''),
+  })
+  .map(({ owner, id, idempotencyKey, add, tag }) =>
+    add
+      ? { type: 'AddPlant', owner, actor: owner, idempotencyKey, plant: { id, name: 'Fern', tag } }
+      : { type: 'DeletePlant', owner, actor: owner, idempotencyKey, id },
+  );
+
+/** Batches, and by how much the clock moves before each: back at times, and at times by about as long as a key is kept. */
+const batches = fc.array(
+  fc.record({
+    commands: fc.array(command, { minLength: 1, maxLength: 8 }),
+    clock: fc.oneof(
+      fc.integer({ min: -5, max: 5 }),
+      fc.integer({ min: IDEMPOTENCY_TTL - 2, max: IDEMPOTENCY_TTL + 2 }),
+      fc.constant(IDEMPOTENCY_TTL / 2),
+    ),
+  }),
+  { maxLength: 8 },
+);
+
+/** What an event says, as the request for it says it. */
+const contentOf = (event: PlantEvent) => JSON.stringify({ ...event, plantId: String(event.plantId) });
+
+/** The plainest telling of what a command gets after these events: an event of theirs, a reason, or what is to be appended. */
+function told(events: readonly LoggedEvent[], asked: Command, now: number): LoggedEvent | string | PlantEvent {
+  const { owner, idempotencyKey } = asked;
+  const wanted = (state: PlantState) => decide(asked, state);
+  const earlier = events.findLast(({ event }) => event.owner === owner && event.idempotencyKey === idempotencyKey);
+  if (idempotencyKey !== undefined && earlier !== undefined && now < earlier.time + IDEMPOTENCY_TTL) {
+    const decision = wanted(asked.type === 'AddPlant' ? undefined : { name: '', tag: undefined });
+    const isSame = !(decision instanceof PlantStoreError) && contentOf(decision) === contentOf(earlier.event);
+    return isSame ? earlier : 'IDEMPOTENCY_KEY_REUSED';
+  }
+  const own = events.filter(({ event }) => event.owner === owner && event.plantId === plantIdOf(asked));
+  const decision = wanted(own.reduce<PlantState>((state, { event }) => evolve(state, event), undefined));
+  return decision instanceof PlantStoreError ? decision.reason : decision;
+}
+
+test('in batches as one after the other, with and without keys, before and after keys are too old', () => {
+  const seen = { event: 0, replay: 0, reuse: 0 };
+  fc.assert(
+    fc.property(batches, (run) => {
+      const log: LoggedEvent[] = [];
+      let head: Head = EMPTY_HEAD;
+      let clock = Date.UTC(2026);
+      for (const step of run) {
+        clock += step.clock;
+        const before = [...log];
+        const stateOf = (key: string) =>
+          before
+            .filter(({ event }) => keyString(event.owner, event.plantId) === key)
+            .reduce<PlantState>((state, { event }) => evolve(state, event), undefined);
+        const eventOf = (key: string) => before.findLast(({ event }) => idempotencyString(event) === key);
+        const keyed = step.commands.map((one) => ({
+          command: one,
+          key: keyString(one.owner, plantIdOf(one)),
+          idempotency: idempotencyString(one),
+        }));
+        const { events, verdicts } = plan(head, keyed, { stateOf, eventOf }, clock);
+        for (const [index, { outcome, needs }] of verdicts.entries()) {
+          const expected = told(log, step.commands[index]!, Math.max(clock, log.at(-1)?.time ?? 0));
+          if (outcome instanceof PlantStoreError) {
+            expect(outcome.reason).toBe(expected);
+            // A refusal rests on what it was decided after, and on an append at all.
+            expect(needs).toBe(Math.max(1, log.length - before.length));
+            if (expected === 'IDEMPOTENCY_KEY_REUSED') seen.reuse++;
+            continue;
+          }
+          if (typeof expected === 'object' && 'position' in expected) {
+            expect(outcome).toBe(expected);
+            seen.replay++;
+          } else {
+            expect(outcome.event).toEqual(expected);
+            log.push(outcome);
+            seen.event++;
+          }
+          // An event rests on itself being in the log, and on nothing else.
+          expect(Math.max(needs, 0)).toBe(Math.max(outcome.position - before.length, 0));
+        }
+        expect(log).toEqual([...before, ...events]);
+        head = log.length === 0 ? EMPTY_HEAD : headAt(log.at(-1)!);
+      }
+      verifyLog(log);
+    }),
+    { numRuns: 500 },
+  );
+  for (const times of Object.values(seen)) expect(times).toBeGreaterThan(100);
+});
