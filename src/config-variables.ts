@@ -147,6 +147,12 @@ export const VARIABLES = {
     expected: 'true or false',
     meaning: 'lists never come from a deposed MongoDB primary, for one more write each time they share',
   },
+  LIST_CACHE_BYTES: {
+    schema: integer(0, 2 ** 40),
+    fallback: String(64 * 1024 * 1024),
+    expected: 'bytes from 0 to 1099511627776',
+    meaning: 'most memory for lists that need not be read again while nothing of their owner changes; 0: none',
+  },
   LOG_LEVEL: {
     schema: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']),
     fallback: 'info',

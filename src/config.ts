@@ -49,6 +49,8 @@ export interface Config {
   /** Undefined: a key in `dataDirectory`. */
   readonly auditSigningKey: KeyObject | undefined;
   readonly strictReads: boolean;
+  /** Most bytes of lists to remember. */
+  readonly listCacheBytes: number;
   readonly logLevel: Values['LOG_LEVEL'];
 }
 
@@ -89,6 +91,7 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config
     kafka: values.KAFKA_BROKERS && { brokers: values.KAFKA_BROKERS, topic: values.KAFKA_TOPIC },
     auditSigningKey: values.AUDIT_SIGNING_KEY,
     strictReads: values.STRICT_READS,
+    listCacheBytes: values.LIST_CACHE_BYTES,
     logLevel: values.LOG_LEVEL,
   });
 }

@@ -122,6 +122,7 @@ async function start(
   const { store, log } = await openWhenReachable(
     storeOf(config, opened),
     {
+      listCacheBytes: config.listCacheBytes,
       onFault: (err) => logger.warn({ err }, 'the store failed'),
       onReachable: (fault) => {
         if (fault === undefined) logger.info('the store can be reached');

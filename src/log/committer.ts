@@ -7,9 +7,9 @@ import type { Appender } from './appender.ts';
 import type { LoggedEvent } from './event.ts';
 import type { Follower } from './follower.ts';
 import { type Keyed, type Known, type Plan, plan } from './plan.ts';
+import type { StateReader, States } from './states.ts';
 import type { Tail } from './tail.ts';
 import { unavailable } from './unavailable.ts';
-import type { States, View } from './view.ts';
 
 /** Bounds of the committer. */
 export interface CommitterLimits {
@@ -42,7 +42,7 @@ interface Loaded {
  */
 export class Committer {
   readonly #tail: Tail;
-  readonly #view: View;
+  readonly #states: StateReader;
   readonly #follower: Follower;
   readonly #appender: Appender;
   readonly #limits: CommitterLimits;
@@ -54,9 +54,9 @@ export class Committer {
   #closed = false;
   #idle: (() => void) | undefined;
 
-  constructor(tail: Tail, view: View, follower: Follower, appender: Appender, limits: CommitterLimits) {
+  constructor(tail: Tail, states: StateReader, follower: Follower, appender: Appender, limits: CommitterLimits) {
     this.#tail = tail;
-    this.#view = view;
+    this.#states = states;
     this.#follower = follower;
     this.#appender = appender;
     this.#limits = limits;
@@ -110,7 +110,7 @@ export class Committer {
       const commands = this.#waiting.splice(0, this.#limits.batch).filter((waiting) => !this.#withdrawn(waiting));
       if (commands.length === 0) continue;
       try {
-        this.#loaded.push({ commands, states: await this.#view.states(commands) });
+        this.#loaded.push({ commands, states: await this.#states.load(commands) });
       } catch (error) {
         for (const waiting of commands) this.#answer(waiting, error as Error);
       }

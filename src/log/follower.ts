@@ -46,6 +46,12 @@ export class Follower {
     }
   }
 
+  /** Resolves when the tail reaches a checkpoint of the read model: rows that stand there want such a tail on top. */
+  async settle(checkpoint: number): Promise<void> {
+    await this.reach(checkpoint);
+    this.#tail.projected(checkpoint);
+  }
+
   /**
    * Looks for news until the signal aborts, so that an instance that nobody asks hears of them too. Tells `onChange` when the
    * store cannot be reached (with the fault) and when it can again (without), the first look included.

@@ -13,11 +13,19 @@ export interface ListQuery {
   readonly limit: number | undefined;
 }
 
-/** A list as of one position: short ones as an array, long ones in batches that are read as they are taken. */
-export interface PlantList {
-  readonly plants: readonly PlantRow[] | AsyncIterableIterator<readonly PlantRow[]>;
+/** A list as of one position, in memory. It never changes, and may be answered more than once. */
+export interface ShortList {
+  readonly plants: readonly PlantRow[];
   /** The last id listed, when a limit cut the list; undefined: the list is whole. */
   readonly next: bigint | undefined;
+}
+
+/** A list as of one position: short ones as an array, long ones in batches that are read as they are taken. */
+export type PlantList = ShortList | LongList;
+
+/** A list that is too long for the memory, for one reader. */
+export interface LongList extends Pick<ShortList, 'next'> {
+  readonly plants: AsyncIterableIterator<readonly PlantRow[]>;
 }
 
 /** Milliseconds for which one list may hold a snapshot. The oldest moment that MongoDB keeps by default is 300 s ago. */

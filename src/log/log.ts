@@ -5,9 +5,11 @@ import { BrokenChainError, headAt, verifyNext } from './chain.ts';
 import { Committer, type CommitterLimits } from './committer.ts';
 import { EMPTY_HEAD, type Head, type LoggedEvent } from './event.ts';
 import { Follower } from './follower.ts';
+import { ListCache, type ListCacheStatistics } from './list-cache.ts';
 import type { ListQuery, PlantList } from './listing.ts';
 import { Projector } from './projector.ts';
 import { type ReadOptions, readEvents } from './read.ts';
+import { StateReader } from './states.ts';
 import type { Store } from './store.ts';
 import { Tail } from './tail.ts';
 import { unavailable } from './unavailable.ts';
@@ -21,9 +23,14 @@ export const DEFAULT_LIMITS: CommitterLimits = {
   patience: 10_000,
 };
 
+/** Most bytes of lists to remember, unless told otherwise. */
+export const DEFAULT_LIST_CACHE = 64 * 1024 * 1024;
+
 /** How to run a log. */
 export interface EventLogOptions {
   readonly limits?: Partial<CommitterLimits>;
+  /** Most bytes of lists to remember; 0: none. 64 MiB unless told. */
+  readonly listCacheBytes?: number;
   /** Hears of every fault of the store that an append or the projector meets and deals with: for the service's log. */
   readonly onFault: (error: unknown) => void;
   /** Hears when the store cannot be reached (with the fault) and when it can again (with undefined). */
@@ -35,19 +42,23 @@ export class EventLog {
   readonly #store: Store;
   readonly #committer: Committer;
   readonly #view: View;
+  readonly #states: StateReader;
+  readonly #listCache: ListCache;
   readonly #projector: Projector;
   readonly #tail: Tail;
   readonly #follower: Follower;
   readonly #stop = new AbortController();
   readonly #running: Promise<unknown>;
 
-  constructor(store: Store, tail: Tail, { limits, onFault, onReachable }: EventLogOptions) {
+  constructor(store: Store, tail: Tail, { limits, listCacheBytes, onFault, onReachable }: EventLogOptions) {
     this.#store = store;
     this.#tail = tail;
     this.#follower = new Follower(store, tail);
-    this.#view = new View(store, tail, this.#follower);
+    this.#listCache = new ListCache(listCacheBytes ?? DEFAULT_LIST_CACHE);
+    this.#view = new View(store, tail, this.#follower, this.#listCache);
+    this.#states = new StateReader(store, tail, this.#follower);
     const appender = new Appender(store, tail, this.#follower, onFault);
-    this.#committer = new Committer(tail, this.#view, this.#follower, appender, { ...DEFAULT_LIMITS, ...limits });
+    this.#committer = new Committer(tail, this.#states, this.#follower, appender, { ...DEFAULT_LIMITS, ...limits });
     this.#projector = new Projector(store, tail, randomUUID(), onFault);
     this.#running = Promise.all([
       this.#projector.run(),
@@ -63,6 +74,11 @@ export class EventLog {
   /** See View.list. */
   list(query: ListQuery): Promise<PlantList> {
     return this.#view.list(query);
+  }
+
+  /** What the cache of lists did and holds. */
+  get listCache(): ListCacheStatistics {
+    return this.#listCache.statistics;
   }
 
   /** The end of the log, no older than anything acknowledged before the call. Rejects with STORE_UNAVAILABLE. */
@@ -85,7 +101,7 @@ export class EventLog {
     await this.#committer.close();
     this.#projector.stop();
     this.#stop.abort();
-    await this.#running;
+    await Promise.all([this.#running, this.#states.close()]);
     await this.#store.close();
   }
 }

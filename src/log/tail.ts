@@ -45,7 +45,7 @@ export class Tail {
   readonly #owners = new Map<string, TailEntry[]>();
   readonly #named = new Map<string, LoggedEvent>();
   readonly #pins = new Map<number, number>();
-  readonly #listeners = new Set<() => void>();
+  readonly #listeners = new Set<(news: readonly LoggedEvent[]) => void>();
 
   /** An empty tail of a log that ends at `head`, all of it in the read model. */
   constructor(head: Head) {
@@ -110,19 +110,20 @@ export class Tail {
 
   /** Adds events that follow the head; those it has already are passed over. */
   extend(events: readonly LoggedEvent[]): void {
-    const before = this.#head.position;
+    const news: LoggedEvent[] = [];
     for (const event of events) {
       if (event.position <= this.#head.position) continue;
       if (event.position !== this.#head.position + 1)
         throw new RangeError(`position ${event.position} does not follow ${this.#head.position}`);
+      news.push(event);
       this.#events.push(event);
       this.#bytes += sizeOf(event);
       this.#apply(event);
       this.#head = headAt(event);
     }
-    if (this.#head.position === before) return;
+    if (news.length === 0) return;
     this.#trim();
-    for (const listener of this.#listeners) listener();
+    for (const listener of this.#listeners) listener(news);
   }
 
   #apply(logged: LoggedEvent): void {
@@ -191,8 +192,11 @@ export class Tail {
     else owned.splice(indexAfter(owned, event.plantId) - 1, 1);
   }
 
-  /** Calls back whenever the head has moved. Returns how to stop that. */
-  onExtended(listener: () => void): () => void {
+  /**
+   * Calls back with the events that the head has moved over, whoever appended them, before anybody else can see that it has.
+   * Returns how to stop that.
+   */
+  onExtended(listener: (news: readonly LoggedEvent[]) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }

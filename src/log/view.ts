@@ -1,10 +1,7 @@
-import { type PlantState, plantIdOf } from '../domain/decider.ts';
-import { idempotencyString } from '../domain/idempotency.ts';
-import type { LoggedEvent } from './event.ts';
 import type { Follower } from './follower.ts';
-import { type ListQuery, openListing, type PlantList } from './listing.ts';
+import { keyOf, type ListCache } from './list-cache.ts';
+import { type ListQuery, openListing, type PlantList, type ShortList } from './listing.ts';
 import { Merge } from './merge.ts';
-import type { Keyed } from './plan.ts';
 import type { PlantRow, Store } from './store.ts';
 import type { Tail } from './tail.ts';
 import { unavailable } from './unavailable.ts';
@@ -12,18 +9,10 @@ import { unavailable } from './unavailable.ts';
 /** Plants that one plain read is sure to answer; longer lists are streamed from a snapshot. */
 export const PAGE_ROWS = 1_000;
 
-/** What some commands are decided on, at the head whenever it is asked. Holds on to the tail until it is released. */
-export interface States {
-  /** Whether the key is of a plant of one of the commands. */
-  has(key: string): boolean;
-  of(key: string): PlantState;
-  /** The last event with the idempotency key of one of the commands, if there is one. */
-  named(idempotency: string): LoggedEvent | undefined;
-  release(): void;
-}
+const EMPTY: ShortList = { plants: [], next: undefined };
 
 /**
- * The plants at the head of the log: the read model with the tail on top.
+ * Lists at the head of the log: the read model with the tail on top.
  *
  * Rows may be read while the projector moves. They merge exactly all the same: the tail is pinned at a checkpoint known before
  * the read and reaches at least the checkpoint after it, so a key with an event in between has it in the tail, and any other
@@ -33,55 +22,15 @@ export class View {
   readonly #store: Store;
   readonly #tail: Tail;
   readonly #follower: Follower;
+  readonly #cache: ListCache;
+  readonly #pages = new Map<string, Promise<ShortList | undefined>>();
 
-  constructor(store: Store, tail: Tail, follower: Follower) {
+  constructor(store: Store, tail: Tail, follower: Follower, cache: ListCache) {
     this.#store = store;
     this.#tail = tail;
     this.#follower = follower;
-  }
-
-  /** Loads what commands are decided on. Rejects with STORE_UNAVAILABLE when the store cannot be reached. */
-  async states(commands: readonly Keyed[]): Promise<States> {
-    const pin = this.#tail.pin();
-    try {
-      const [rows, events] = await Promise.all([this.#rowsOf(commands), this.#eventsOf(commands)]);
-      const of = (key: string): PlantState => {
-        const entry = this.#tail.get(key);
-        return entry === undefined ? rows.get(key) : entry.state;
-      };
-      const named = (idempotency: string) => this.#tail.named(idempotency) ?? events.get(idempotency);
-      return { has: (key) => rows.has(key), of, named, release: pin.release };
-    } catch (error) {
-      pin.release();
-      throw unavailable(error);
-    }
-  }
-
-  async #rowsOf(commands: readonly Keyed[]): Promise<Map<string, PlantState>> {
-    const rows = new Map<string, PlantState>(commands.map(({ key }) => [key, undefined]));
-    const missing = commands.filter(({ key }) => this.#tail.get(key) === undefined);
-    if (missing.length > 0) {
-      const read = await this.#store.get(
-        missing.map(({ command }) => ({ owner: command.owner, id: plantIdOf(command) })),
-      );
-      await this.#settle(read.checkpoint);
-      missing.forEach(({ key }, index) => {
-        rows.set(key, read.rows[index]);
-      });
-    }
-    return rows;
-  }
-
-  /** What of the idempotency keys is not in the tail was in the log when the tail was pinned: a read after that shows it. */
-  async #eventsOf(commands: readonly Keyed[]): Promise<Map<string, LoggedEvent>> {
-    const events = new Map<string, LoggedEvent>();
-    const missing = commands.flatMap(({ command: { owner, idempotencyKey }, idempotency }) =>
-      idempotencyKey === undefined || this.#tail.named(idempotency!) !== undefined ? [] : [{ owner, idempotencyKey }],
-    );
-    if (missing.length === 0) return events;
-    for (const event of await this.#store.named(missing))
-      if (event !== undefined) events.set(idempotencyString(event.event)!, event);
-    return events;
+    this.#cache = cache;
+    tail.onExtended((news) => cache.extended(news));
   }
 
   /**
@@ -91,31 +40,63 @@ export class View {
   async list(query: ListQuery): Promise<PlantList> {
     try {
       await this.#follower.sync();
-      if (query.limit === 0) return { plants: [], next: undefined };
+      if (query.limit === 0) return EMPTY;
+      const list = this.#cache.get(query) ?? this.#refreshed(query);
+      if (list !== undefined) return list;
+      this.#cache.missed();
       return (await this.#page(query)) ?? (await this.#long(query));
     } catch (error) {
       throw unavailable(error);
     }
   }
 
-  /** A list that one plain read answers, or undefined. */
-  async #page({ owner, after, limit }: ListQuery): Promise<PlantList | undefined> {
+  /** A list of the cache brought to the head, if the tail still has all that came after it. */
+  #refreshed(query: ListQuery): ShortList | undefined {
+    const earlier = this.#cache.earlier(query);
+    if (earlier === undefined || earlier.position < this.#tail.base) return undefined;
+    const { plants, next } = earlier.list;
+    return next === undefined && plants.length <= PAGE_ROWS ? this.#atHead(query, plants, true) : undefined;
+  }
+
+  /**
+   * A list that one plain read answers, or undefined. Whoever asks for the same list meanwhile shares the read: the list is as of
+   * its end.
+   */
+  #page(query: ListQuery): Promise<ShortList | undefined> {
+    const key = keyOf(query);
+    const reading = this.#pages.get(key);
+    if (reading !== undefined) return reading;
+    const page = this.#readPage(query).finally(() => this.#pages.delete(key));
+    this.#pages.set(key, page);
+    return page;
+  }
+
+  async #readPage(query: ListQuery): Promise<ShortList | undefined> {
+    const { owner, after, limit } = query;
     const pin = this.#tail.pin();
     try {
       // Each entry of the tail may take one row away; one more row tells whether the limit cuts.
       const wanted =
         Math.min(limit ?? PAGE_ROWS, PAGE_ROWS) + 1 + Math.min(this.#tail.ownedBy(owner, after).length, PAGE_ROWS);
       const { rows, checkpoint } = await this.#store.list(owner, after, wanted);
-      await this.#settle(checkpoint);
-      const merge = new Merge(this.#tail.ownedBy(owner, after));
-      const whole = rows.length < wanted;
-      const known = merge.rows(rows);
-      const plants = whole ? known.concat(merge.rest()) : known;
-      if (limit !== undefined && plants.length > limit) return cut(plants, limit);
-      return whole ? { plants, next: undefined } : undefined;
+      await this.#follower.settle(checkpoint);
+      return this.#atHead(query, rows, rows.length < wanted);
     } finally {
       pin.release();
     }
+  }
+
+  /** The list at the tail's head, from all rows, or from the first if that is enough. */
+  #atHead(query: ListQuery, rows: readonly PlantRow[], whole: boolean): ShortList | undefined {
+    const { owner, after, limit } = query;
+    const merge = new Merge(this.#tail.ownedBy(owner, after));
+    const known = merge.rows(rows);
+    const plants = whole ? known.concat(merge.rest()) : known;
+    const isCut = limit !== undefined && plants.length > limit;
+    if (!isCut && !whole) return undefined;
+    const list = isCut ? cut(plants, limit) : { plants, next: undefined };
+    this.#cache.set(query, list);
+    return list;
   }
 
   /** A list of any length, as of one position: a snapshot, and what the tail holds of the owner now. */
@@ -124,7 +105,7 @@ export class View {
     try {
       const snapshot = await this.#store.snapshot();
       try {
-        await this.#settle(snapshot.position);
+        await this.#follower.settle(snapshot.position);
         return await openListing(snapshot, this.#tail.ownedBy(query.owner, query.after), query);
       } catch (error) {
         await snapshot.close();
@@ -134,15 +115,9 @@ export class View {
       pin.release();
     }
   }
-
-  /** Rows that stand at a checkpoint want a tail that reaches at least there. */
-  async #settle(checkpoint: number): Promise<void> {
-    await this.#follower.reach(checkpoint);
-    this.#tail.projected(checkpoint);
-  }
 }
 
 /** The first `limit` of more plants, and where the rest goes on. */
-function cut(plants: readonly PlantRow[], limit: number): PlantList {
+function cut(plants: readonly PlantRow[], limit: number): ShortList {
   return { plants: plants.slice(0, limit), next: plants[limit - 1]!.id };
 }

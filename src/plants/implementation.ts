@@ -14,6 +14,7 @@ import type { PlantRow } from '../log/store.ts';
 import type { CallContext } from './call.ts';
 import { encodeCursor } from './cursor.ts';
 import { MAX_PAGE_PLANTS, pages } from './pages.ts';
+import { remembered } from './remembered.ts';
 import type { PlantList, PlantsService } from './service.ts';
 
 /** plantstore.v1.PlantStoreService for gRPC and Connect. Rejects with PlantStoreError. */
@@ -32,10 +33,20 @@ async function listPage(
 ): Promise<ListPlantsResponse> {
   const limit = Math.min(request.limit ?? MAX_PAGE_PLANTS, MAX_PAGE_PLANTS);
   const list = await plants.openList({ ...request, limit }, call);
-  const rows = await collect(list);
+  return Symbol.iterator in list.plants ? shortPage(list) : pageOf(await collect(list.plants), list.nextCursor);
+}
+
+/** The same message for the same list, so that what it is encoded to can be kept. */
+const shortPage = remembered(({ plants, nextCursor }: PlantList) =>
+  Object.freeze(pageOf(plants as readonly PlantRow[], nextCursor)),
+);
+
+function pageOf(rows: readonly PlantRow[], nextCursor: string): ListPlantsResponse {
   const page = pages(rows).next().value ?? [];
-  const nextCursor = page.length < rows.length ? cursorAfter(page) : list.nextCursor;
-  return create(ListPlantsResponseSchema, { plants: page.map(plantOf), nextCursor });
+  return create(ListPlantsResponseSchema, {
+    plants: page.map(plantOf),
+    nextCursor: page.length < rows.length ? cursorAfter(page) : nextCursor,
+  });
 }
 
 async function* streamPages(
@@ -51,10 +62,9 @@ async function* streamPages(
 
 const batches = ({ plants }: PlantList) => (Symbol.iterator in plants ? [plants] : plants);
 
-async function collect(list: PlantList): Promise<readonly PlantRow[]> {
-  if (Symbol.iterator in list.plants) return list.plants;
+async function collect(batches: AsyncIterable<readonly PlantRow[]>): Promise<readonly PlantRow[]> {
   const rows: PlantRow[] = [];
-  for await (const batch of list.plants) rows.push(...batch);
+  for await (const batch of batches) rows.push(...batch);
   return rows;
 }
 

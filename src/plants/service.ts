@@ -16,9 +16,13 @@ import type { EventLog } from '../log/log.ts';
 import { type CallContext, principalOf } from './call.ts';
 import { decodeCursor, encodeCursor } from './cursor.ts';
 import { idempotencyKeyOf } from './idempotency-key.ts';
+import { remembered } from './remembered.ts';
 import { checkText } from './validation.ts';
 
-/** A list as a transport sends it: short ones as an array, long ones in batches that are read as they are taken. */
+/**
+ * A list as a transport sends it: short ones as an array, long ones in batches that are read as they are taken. A short one never
+ * changes, and is the same object for as long as it is the answer, so that what it is encoded to can be kept.
+ */
 export interface PlantList {
   readonly plants: Listing['plants'];
   /** Cursor of the rest when a limit cut the list, else empty. */
@@ -66,8 +70,7 @@ export class PlantsService {
     const { owner } = this.#caller(call, 'plants:read');
     if (limit !== undefined && limit < 0)
       throw new PlantStoreError('INVALID_FIELD', 'limit must be an integer from 0 to 2147483647', { field: 'limit' });
-    const { plants, next } = await this.#log.list({ owner, after: decodeCursor(cursor), limit });
-    return { plants, nextCursor: next === undefined ? '' : encodeCursor(next) };
+    return withCursor(await this.#log.list({ owner, after: decodeCursor(cursor), limit }));
   }
 
   #caller(call: CallContext, scope: 'plants:read' | 'plants:write'): Principal {
@@ -76,3 +79,8 @@ export class PlantsService {
     return principal;
   }
 }
+
+const withCursor = remembered(({ plants, next }: Listing): PlantList => {
+  const nextCursor = next === undefined ? '' : encodeCursor(next);
+  return { plants, nextCursor };
+});

@@ -33,6 +33,7 @@ const defaults = {
   kafka: undefined,
   auditSigningKey: undefined,
   strictReads: false,
+  listCacheBytes: 67_108_864,
   logLevel: 'info',
 };
 
@@ -67,6 +68,7 @@ test('every variable is read', () => {
     KAFKA_TOPIC: 'plants',
     AUDIT_SIGNING_KEY: ed25519.export({ type: 'pkcs8', format: 'pem' }).toString(),
     STRICT_READS: 'true',
+    LIST_CACHE_BYTES: '0',
     LOG_LEVEL: 'debug',
     NODE_ENV: 'production',
   });
@@ -86,6 +88,7 @@ test('every variable is read', () => {
     kafka: { brokers: ['one.test:9092', 'two.test:9093'], topic: 'plants' },
     auditSigningKey: expect.toSatisfy((key: KeyObject) => key.equals(ed25519)),
     strictReads: true,
+    listCacheBytes: 0,
     logLevel: 'debug',
   });
 });
@@ -107,6 +110,7 @@ test.each([
   ['RATE_LIMIT', '1.5'],
   ['KAFKA_TOPIC', 'a topic'],
   ['STRICT_READS', 'yes'],
+  ['LIST_CACHE_BYTES', '64 MiB'],
   ['LOG_LEVEL', 'loud'],
 ])('a wrong value is one line with its name, the value and what is expected: %s=%s', (name, value) => {
   const problems = problemsOf({ [name]: value });

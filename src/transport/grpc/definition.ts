@@ -1,5 +1,6 @@
 import { type DescMessage, type DescMethod, type DescService, fromBinary, toBinary } from '@bufbuild/protobuf';
 import type { MethodDefinition, ServiceDefinition } from '@grpc/grpc-js';
+import { remembered } from '../../plants/remembered.ts';
 
 /** The definition of a service for grpc-js, server or client, made from its descriptor. Methods go by their local names. */
 export const definitionOf = (service: DescService): ServiceDefinition =>
@@ -17,9 +18,14 @@ function methodDefinition({ parent, name, methodKind, input, output }: DescMetho
   };
 }
 
-const serializer = (desc: DescMessage) => (message: object) => {
-  const { buffer, byteOffset, byteLength } = toBinary(desc, message as never);
-  return Buffer.from(buffer, byteOffset, byteLength);
-};
+/** Messages that are frozen are the answer more than once: their bytes are made once. */
+function serializer(desc: DescMessage): (message: object) => Buffer {
+  const serialize = (message: object) => {
+    const { buffer, byteOffset, byteLength } = toBinary(desc, message as never);
+    return Buffer.from(buffer, byteOffset, byteLength);
+  };
+  const serializeOnce = remembered(serialize);
+  return (message) => (Object.isFrozen(message) ? serializeOnce(message) : serialize(message));
+}
 
 const deserializer = (desc: DescMessage) => (bytes: Buffer) => fromBinary(desc, bytes, { readUnknownFields: false });

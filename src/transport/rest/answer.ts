@@ -2,6 +2,7 @@ import type { Readable } from 'node:stream';
 import type { DescField, DescMessage } from '@bufbuild/protobuf';
 import type { FastifyReply } from 'fastify';
 import { ArrayStream } from './array-stream.ts';
+import { entityTag, isUnmodified } from './conditional.ts';
 import { compileEncoder, encodeArray, type Fields } from './encode.ts';
 import { JSON_TYPE } from './error-reply.ts';
 import { typeOf } from './field-type.ts';
@@ -12,7 +13,7 @@ import { compileNextLink } from './next-link.ts';
 const STALL_LIMIT = 60_000;
 
 /** Sets the status and the headers of an answer, and returns its body; undefined: it has none. */
-export type Answer = (result: Fields, request: Fields, reply: FastifyReply) => string | Readable | undefined;
+export type Answer = (result: Fields, request: Fields, reply: FastifyReply) => string | Buffer | Readable | undefined;
 
 /** Makes the function that turns the response of a rule's method, to a request, into the answer. */
 export function compileAnswer(rule: HttpRule): Answer {
@@ -42,21 +43,53 @@ function positionAnswer({ method, responseField }: HttpRule): (result: Fields, r
   return (result, reply) => reply.header('plantstore-position', String(result[field.localName]));
 }
 
+/** Lists are each caller's own, and asked for anew each time: If-None-Match spares the body, not the question. */
+const LIST_CACHING = 'private, no-cache';
+
+/** A list that is in memory, as it is sent. */
+interface Representation {
+  readonly body: Buffer;
+  readonly tag: string;
+  readonly link: string | undefined;
+}
+
 function listAnswer(rule: HttpRule, { localName }: DescField, row: DescMessage): Answer {
   const encode = compileEncoder(row);
   const nextLink = compileNextLink(rule);
-  return (result, request, reply) => {
+  // Results that are answered more than once are the same object, whose Link and bytes are made once.
+  const known = new WeakMap<Fields, Representation>();
+  const represent = (result: Fields, request: Fields): Representation => {
+    const text = encodeArray(result[localName] as readonly Fields[], encode);
     const link = nextLink(result, request);
-    if (link !== undefined) reply.header('link', link);
-    reply.type(JSON_TYPE);
+    const representation = { body: bytesOf(text), link, tag: entityTag(text, link) };
+    known.set(result, representation);
+    return representation;
+  };
+  return (result, request, reply) => {
+    const { method, headers } = reply.request;
+    reply.header('cache-control', LIST_CACHING);
     const rows = result[localName] as readonly Fields[] | AsyncIterable<readonly Fields[]>;
-    if (Array.isArray(rows)) return encodeArray(rows, encode);
+    const short = Array.isArray(rows) ? (known.get(result) ?? represent(result, request)) : undefined;
+    const link = short === undefined ? nextLink(result, request) : short.link;
+    if (link !== undefined) reply.header('link', link);
+    if (short !== undefined) reply.header('etag', short.tag);
+    const unmodified = isUnmodified(headers['if-none-match'], short?.tag);
+    if (unmodified) reply.code(304);
+    else reply.type(JSON_TYPE);
+    if (short !== undefined) return unmodified ? undefined : short.body;
     const stream = new ArrayStream(rows as AsyncIterable<readonly Fields[]>, encode);
-    if (reply.request.method === 'HEAD') {
+    if (unmodified || method === 'HEAD') {
       stream.destroy();
       return undefined;
     }
     reply.raw.setTimeout(STALL_LIMIT, () => stream.destroy(new Error('the client does not take the list')));
     return stream;
   };
+}
+
+/** Memory of its own: a part of Node's pool would keep all of that part's pool. */
+function bytesOf(text: string): Buffer {
+  const bytes = Buffer.allocUnsafeSlow(Buffer.byteLength(text));
+  bytes.write(text);
+  return bytes;
 }

@@ -1,0 +1,123 @@
+import { LRUCache } from 'lru-cache';
+import type { LoggedEvent } from './event.ts';
+import type { Follower } from './follower.ts';
+import type { Store } from './store.ts';
+import type { Tail } from './tail.ts';
+
+/** Most owners whose ids are known, and most that are remembered as candidates. */
+const OWNERS = 10_000;
+/** Most ids known of all owners together: some 30 MB. */
+const IDS = 1_000_000;
+/** An owner with more plants than this is not worth reading them all. */
+const LEARNED_ROWS = 10_000;
+/** Rows of one read. */
+const PAGE = 1_000;
+
+/** An id as a number where that is exact, which takes a fraction of the memory. */
+type CompactId = number | bigint;
+
+/**
+ * Knows which plants of busy owners certainly are not there, as a Bloom filter tells it of a sorted run, so that most adds are
+ * decided without a read. It holds the ids of all plants of an owner, who is learned in the background when plants are looked up
+ * for the second time, and kept at the tail's head from then on.
+ */
+export class AbsentKeys {
+  readonly #store: Store;
+  readonly #tail: Tail;
+  readonly #follower: Follower;
+  readonly #known = new LRUCache<string, Set<CompactId>>({
+    max: OWNERS,
+    dispose: (ids) => {
+      this.#size -= ids.size;
+    },
+  });
+  /** True: looked up once. False: has too many plants. */
+  readonly #candidates = new LRUCache<string, boolean>({ max: OWNERS });
+  #size = 0;
+  #learning: Promise<void> | undefined;
+  #closed = false;
+
+  constructor(store: Store, tail: Tail, follower: Follower) {
+    this.#store = store;
+    this.#tail = tail;
+    this.#follower = follower;
+    tail.onExtended((news) => this.#take(news));
+  }
+
+  /** Whether there certainly is no such plant at the tail's head. False says nothing. */
+  has(owner: string, id: bigint): boolean {
+    const ids = this.#known.get(owner);
+    return ids !== undefined && !ids.has(compact(id));
+  }
+
+  /** Hears that plants of these owners have to be looked up. */
+  lookedUp(owners: Iterable<string>): void {
+    for (const owner of owners) {
+      if (this.#known.has(owner)) continue;
+      const candidate = this.#candidates.get(owner);
+      if (candidate === undefined) this.#candidates.set(owner, true);
+      else if (candidate && this.#learning === undefined && !this.#closed) this.#learning = this.#learn(owner);
+    }
+  }
+
+  /** Resolves when it no longer reads from the store. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    await this.#learning;
+  }
+
+  async #learn(owner: string): Promise<void> {
+    const pin = this.#tail.pin();
+    try {
+      const ids = await this.#idsOf(owner);
+      this.#candidates.set(owner, ids !== undefined);
+      if (ids === undefined) return;
+      // From here on without a pause: the ids are those at the head, and every event after it will be told.
+      for (const { id, state } of this.#tail.ownedBy(owner, undefined))
+        if (state === undefined) ids.delete(compact(id));
+        else ids.add(compact(id));
+      this.#size += ids.size;
+      this.#known.set(owner, ids);
+      this.#shrink();
+    } catch {
+      // Whoever needs the store hears of its faults; here nothing is known, as before.
+    } finally {
+      pin.release();
+      this.#learning = undefined;
+    }
+  }
+
+  /** The ids of an owner's rows, each as of some moment since the tail was pinned; undefined: too many. */
+  async #idsOf(owner: string): Promise<Set<CompactId> | undefined> {
+    const ids = new Set<CompactId>();
+    for (let after: bigint | undefined; ids.size <= LEARNED_ROWS && !this.#closed; ) {
+      const { rows, checkpoint } = await this.#store.list(owner, after, PAGE);
+      await this.#follower.settle(checkpoint);
+      for (const { id } of rows) ids.add(compact(id));
+      if (rows.length < PAGE) return ids;
+      after = rows.at(-1)!.id;
+    }
+    return undefined;
+  }
+
+  #take(news: readonly LoggedEvent[]): void {
+    for (const { event } of news) {
+      const ids = this.#known.peek(event.owner);
+      if (ids === undefined) continue;
+      const before = ids.size;
+      if (event.type === 'PlantAdded') ids.add(compact(event.plantId));
+      else ids.delete(compact(event.plantId));
+      this.#size += ids.size - before;
+    }
+    this.#shrink();
+  }
+
+  #shrink(): void {
+    while (this.#size > IDS) this.#known.pop();
+  }
+}
+
+const compact = (id: bigint): CompactId => {
+  const number = Number(id);
+  return Number.isSafeInteger(number) ? number : id;
+};

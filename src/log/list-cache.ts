@@ -1,0 +1,119 @@
+import { LRUCache } from 'lru-cache';
+import type { LoggedEvent } from './event.ts';
+import type { ListQuery, ShortList } from './listing.ts';
+
+/** What a list cache did and holds. */
+export interface ListCacheStatistics {
+  /** Lists that were answered from memory alone. */
+  readonly hits: number;
+  /** Lists that had to be read. */
+  readonly misses: number;
+  /** Lists held. */
+  readonly entries: number;
+  /** Most memory that they take, in bytes, with what transports encode them to. */
+  readonly bytes: number;
+}
+
+/** A list that was exact at the tail's head from when it was read up to a position. */
+export interface EarlierList {
+  readonly list: ShortList;
+  readonly position: number;
+}
+
+interface Entry {
+  readonly owner: string;
+  readonly list: ShortList;
+  /** The last position at which the list is known to be exact; infinite while no event of its owner has come. */
+  exactTo: number;
+}
+
+/** Most bytes that a list takes beside its plants: itself, its place in the cache, and the objects around its encoded forms. */
+const LIST_OVERHEAD = 2_048;
+/** Most bytes that a plant takes beside its text: its row, its message, and what JSON and protobuf put around its fields. */
+const PLANT_OVERHEAD = 320;
+/**
+ * Most bytes that a UTF-16 code unit takes in a string, in JSON and in protobuf together: 1 + 6 + 1 of a control character, which
+ * JSON escapes, or 2 + 3 + 3 of any beyond Latin-1.
+ */
+const BYTES_PER_CODE_UNIT = 8;
+
+/** The part of the cache that one list may take, so that a walk through long pages does not push out everybody's lists. */
+const LARGEST_PART = 8;
+
+/**
+ * Short lists, each exact at the tail's head: what the tail hears of, by whoever it was appended, takes away that the owner's
+ * lists are exact. Bounded in bytes; the list that was not asked for the longest goes first. A bound of 0 keeps nothing.
+ */
+export class ListCache {
+  readonly #lists: LRUCache<string, Entry> | undefined;
+  /** The exact lists of each owner. */
+  readonly #exact = new Map<string, Set<Entry>>();
+  readonly #largest: number;
+  #hits = 0;
+  #misses = 0;
+
+  constructor(bytes: number) {
+    this.#largest = bytes / LARGEST_PART;
+    if (bytes > 0) this.#lists = new LRUCache({ maxSize: bytes, dispose: (entry) => this.#forget(entry) });
+  }
+
+  get statistics(): ListCacheStatistics {
+    const { size = 0, calculatedSize = 0 } = this.#lists ?? {};
+    return { hits: this.#hits, misses: this.#misses, entries: size, bytes: calculatedSize };
+  }
+
+  /** The list, the same object each time, if it is exact at the tail's head. */
+  get(query: ListQuery): ShortList | undefined {
+    const entry = this.#lists?.get(keyOf(query));
+    if (entry?.exactTo !== Number.POSITIVE_INFINITY) return undefined;
+    this.#hits++;
+    return entry.list;
+  }
+
+  /** The list as it was before events of the owner came, if it is held. */
+  earlier(query: ListQuery): EarlierList | undefined {
+    const entry = this.#lists?.peek(keyOf(query));
+    return entry && { list: entry.list, position: entry.exactTo };
+  }
+
+  /** Counts a list that was not answered from memory. */
+  missed(): void {
+    this.#misses++;
+  }
+
+  /** Keeps a list that is exact at the tail's head now, unless it is too large. */
+  set(query: ListQuery, list: ShortList): void {
+    const size = sizeOf(list);
+    if (this.#lists === undefined || size > this.#largest) return;
+    const { owner } = query;
+    const entry: Entry = { owner, list, exactTo: Number.POSITIVE_INFINITY };
+    this.#lists.set(keyOf(query), entry, { size });
+    const exact = this.#exact.get(owner);
+    if (exact === undefined) this.#exact.set(owner, new Set([entry]));
+    else exact.add(entry);
+  }
+
+  /** Takes note of events that follow the tail's head, in the same step in which the head moves. */
+  extended(events: readonly LoggedEvent[]): void {
+    for (const { position, event } of events) {
+      const exact = this.#exact.get(event.owner);
+      if (exact === undefined) continue;
+      this.#exact.delete(event.owner);
+      for (const entry of exact) entry.exactTo = position - 1;
+    }
+  }
+
+  #forget(entry: Entry): void {
+    const exact = this.#exact.get(entry.owner);
+    if (exact?.delete(entry) === true && exact.size === 0) this.#exact.delete(entry.owner);
+  }
+}
+
+/** Names a query: no two have the same. */
+export const keyOf = ({ owner, after, limit }: ListQuery): string => `${after ?? ''},${limit ?? ''},${owner}`;
+
+function sizeOf({ plants }: ShortList): number {
+  let codeUnits = 0;
+  for (const { name, tag } of plants) codeUnits += name.length + (tag?.length ?? 0);
+  return LIST_OVERHEAD + PLANT_OVERHEAD * plants.length + BYTES_PER_CODE_UNIT * codeUnits;
+}

@@ -1,0 +1,92 @@
+import { type PlantState, plantIdOf } from '../domain/decider.ts';
+import { idempotencyString } from '../domain/idempotency.ts';
+import { AbsentKeys } from './absent-keys.ts';
+import type { LoggedEvent } from './event.ts';
+import type { Follower } from './follower.ts';
+import type { Keyed } from './plan.ts';
+import type { Store } from './store.ts';
+import type { Tail } from './tail.ts';
+import { unavailable } from './unavailable.ts';
+
+/** What some commands are decided on, at the head whenever it is asked. Holds on to the tail until it is released. */
+export interface States {
+  /** Whether the key is of a plant of one of the commands. */
+  has(key: string): boolean;
+  of(key: string): PlantState;
+  /** The last event with the idempotency key of one of the commands, if there is one. */
+  named(idempotency: string): LoggedEvent | undefined;
+  release(): void;
+}
+
+/**
+ * Loads what commands are decided on. Rows are read while the projector moves, and hold all the same: the tail is pinned before
+ * the read, so what an event touches from then on is in the tail, and any other row is the same whenever it was read.
+ */
+export class StateReader {
+  readonly #store: Store;
+  readonly #tail: Tail;
+  readonly #follower: Follower;
+  readonly #absent: AbsentKeys;
+
+  constructor(store: Store, tail: Tail, follower: Follower) {
+    this.#store = store;
+    this.#tail = tail;
+    this.#follower = follower;
+    this.#absent = new AbsentKeys(store, tail, follower);
+  }
+
+  /** Reads what memory does not tell of these commands. Rejects with STORE_UNAVAILABLE when the store cannot be reached. */
+  async load(commands: readonly Keyed[]): Promise<States> {
+    const pin = this.#tail.pin();
+    try {
+      const [rows, events] = await Promise.all([this.#rowsOf(commands), this.#eventsOf(commands)]);
+      const of = (key: string): PlantState => {
+        const entry = this.#tail.get(key);
+        return entry === undefined ? rows.get(key) : entry.state;
+      };
+      const named = (idempotency: string) => this.#tail.named(idempotency) ?? events.get(idempotency);
+      return { has: (key) => rows.has(key), of, named, release: pin.release };
+    } catch (error) {
+      pin.release();
+      throw unavailable(error);
+    }
+  }
+
+  /** Resolves when nothing is read from the store any more. */
+  close(): Promise<void> {
+    return this.#absent.close();
+  }
+
+  async #rowsOf(commands: readonly Keyed[]): Promise<Map<string, PlantState>> {
+    const rows = new Map<string, PlantState>();
+    const missing: Keyed[] = [];
+    for (const keyed of commands) {
+      const { command, key } = keyed;
+      rows.set(key, undefined);
+      const isKnown = this.#tail.get(key) !== undefined || this.#absent.has(command.owner, plantIdOf(command));
+      if (!isKnown) missing.push(keyed);
+    }
+    if (missing.length === 0) return rows;
+    this.#absent.lookedUp(new Set(missing.map(({ command }) => command.owner)));
+    const read = await this.#store.get(
+      missing.map(({ command }) => ({ owner: command.owner, id: plantIdOf(command) })),
+    );
+    await this.#follower.settle(read.checkpoint);
+    missing.forEach(({ key }, index) => {
+      rows.set(key, read.rows[index]);
+    });
+    return rows;
+  }
+
+  /** What of the idempotency keys is not in the tail was in the log when the tail was pinned: a read after that shows it. */
+  async #eventsOf(commands: readonly Keyed[]): Promise<Map<string, LoggedEvent>> {
+    const events = new Map<string, LoggedEvent>();
+    const missing = commands.flatMap(({ command: { owner, idempotencyKey }, idempotency }) =>
+      idempotencyKey === undefined || this.#tail.named(idempotency!) !== undefined ? [] : [{ owner, idempotencyKey }],
+    );
+    if (missing.length === 0) return events;
+    for (const event of await this.#store.named(missing))
+      if (event !== undefined) events.set(idempotencyString(event.event)!, event);
+    return events;
+  }
+}

@@ -1,0 +1,14 @@
+/** Derives something from an object that never changes, once: the result is kept for as long as the object lives. */
+export function remembered<Source extends object, Derived>(
+  derive: (source: Source) => Derived,
+): (source: Source) => Derived {
+  const known = new WeakMap<Source, Derived>();
+  return (source) => {
+    let derived = known.get(source);
+    if (derived === undefined) {
+      derived = derive(source);
+      known.set(source, derived);
+    }
+    return derived;
+  };
+}
