@@ -1,4 +1,5 @@
 import { describe } from 'vitest';
+import { absentKeysContract } from './absent-keys.ts';
 import { idempotencyContract } from './idempotency.ts';
 import { instancesContract } from './instances.ts';
 import { logContract } from './log.ts';
@@ -8,4 +9,5 @@ describe.runIf(HAS_MONGODB)('MongoDB', () => {
   logContract('MongoDB', openMongoStore);
   instancesContract('MongoDB', openMongoStore);
   idempotencyContract('MongoDB', openMongoStore);
+  absentKeysContract('MongoDB', openMongoStore);
 });

@@ -1,3 +1,4 @@
+import { absentKeysContract } from './absent-keys.ts';
 import { idempotencyContract } from './idempotency.ts';
 import { instancesContract } from './instances.ts';
 import { logContract } from './log.ts';
@@ -6,3 +7,4 @@ import { openSqliteStore } from './open-sqlite.ts';
 logContract('SQLite', openSqliteStore);
 instancesContract('SQLite', openSqliteStore);
 idempotencyContract('SQLite', openSqliteStore);
+absentKeysContract('SQLite', openSqliteStore);

@@ -1,0 +1,129 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { type EventLog, openLog } from '../../src/log/log.ts';
+import { changesOf } from '../../src/log/projector.ts';
+import type { Store } from '../../src/log/store.ts';
+import { override } from '../support/faulty-store.ts';
+import { count } from '../support/soak.ts';
+import type { OpenStore } from './open-store.ts';
+
+const about = { owner: 'alice', actor: 'alice' };
+/** More than one read of rows gives. */
+const PLANTS = 1_500;
+const quiet = { onFault: () => {} };
+
+const add = (log: EventLog, id: bigint) =>
+  log.submit({ type: 'AddPlant', ...about, plant: { id, name: 'Fern', tag: undefined } });
+const remove = (log: EventLog, id: bigint) => log.submit({ type: 'DeletePlant', ...about, id });
+
+/** Moves the read model to the end of the log, so that the tail can forget. */
+async function project(store: Store): Promise<void> {
+  const from = await store.checkpoint();
+  for await (const events of store.read(from))
+    await store.advance(events[0]!.position - 1, events.at(-1)!.position, changesOf(events));
+}
+
+/** A store whose read model stands still unless a test moves it. `lookUps` tells how often plants were looked up by key. */
+function counted(store: Store): { store: Store; lookUps: () => number } {
+  let calls = 0;
+  const get: Store['get'] = (keys) => {
+    calls++;
+    return store.get(keys);
+  };
+  return { store: override(store, { get, lease: async () => false }), lookUps: () => calls };
+}
+
+/** What holds on any store of the plants that are known not to be there. */
+export function absentKeysContract(name: string, open: OpenStore): void {
+  describe(`absent keys on ${name}`, () => {
+    test('a busy owner adds new plants without a read, and is refused every plant that is there, on whichever instance it was added', async () => {
+      const opened = await open();
+      const { store, lookUps } = counted(opened.store);
+      const [log, other] = [await openLog(store, quiet), await openLog(await opened.second(), quiet)];
+      try {
+        await Promise.all(Array.from({ length: PLANTS }, (_, id) => add(other, BigInt(id))));
+        while ((await opened.store.checkpoint()) < PLANTS) await sleep(5);
+        let next = BigInt(PLANTS);
+        for (let before = -1; before < lookUps(); await add(log, next++)) before = lookUps();
+        const before = lookUps();
+        for (const last = next + 20n; next < last; next++) await add(log, next);
+        expect(lookUps()).toBe(before);
+        await add(other, next);
+        for (const id of [0n, 1_400n, next - 1n, next]) await expect(add(log, id)).rejects.toThrow('exists');
+      } finally {
+        await Promise.all([log.close(), other.close()]);
+        await opened.cleanup();
+      }
+    });
+
+    test('what is added while the plants of an owner are read is not taken for absent', async () => {
+      const opened = await open();
+      const { store, lookUps } = counted(opened.store);
+      const reading = Promise.withResolvers<void>();
+      const gate = Promise.withResolvers<void>();
+      const list: Store['list'] = async (owner, after, limit) => {
+        const rows = await opened.store.list(owner, after, limit);
+        reading.resolve();
+        await gate.promise;
+        return rows;
+      };
+      const log = await openLog(override(store, { list }), quiet);
+      try {
+        for (const id of [0n, 1n, 2n]) {
+          await add(log, id);
+          await project(opened.store);
+          // Whatever is looked up tells the tail how far the read model is.
+          await expect(add(log, -id - 1n)).resolves.toBeDefined();
+          await project(opened.store);
+        }
+        await reading.promise;
+        await add(log, 7n);
+        await project(opened.store);
+        await expect(add(log, 0n)).rejects.toThrow('exists');
+        gate.resolve();
+        let next = 10n;
+        for (let before = -1; before < lookUps(); await add(log, next++)) before = lookUps();
+        await expect(add(log, 7n)).rejects.toThrow('exists');
+      } finally {
+        await log.close();
+        await opened.cleanup();
+      }
+    });
+
+    test('whatever two instances add and delete, and however far the read model is, every command is decided on what is there', async () => {
+      const ids = fc.bigInt({ min: 0n, max: 4n }).map((id) => id * (2n ** 61n - 1n) - 2n ** 62n);
+      const step = fc.oneof(
+        { weight: 8, arbitrary: fc.record({ add: fc.boolean(), instance: fc.nat(1), id: ids }) },
+        { weight: 3, arbitrary: fc.constant('project' as const) },
+        { weight: 1, arbitrary: fc.constant('wait' as const) },
+      );
+      await fc.assert(
+        fc.asyncProperty(fc.array(step, { minLength: 20, maxLength: 60 }), async (steps) => {
+          const opened = await open();
+          const logs = await Promise.all(
+            [opened.store, await opened.second()].map((store) => openLog(counted(store).store, quiet)),
+          );
+          const there = new Set<bigint>();
+          try {
+            for (const each of steps) {
+              if (each === 'project') await project(opened.store);
+              else if (each === 'wait') await sleep(2);
+              else {
+                const outcome = (each.add ? add : remove)(logs[each.instance]!, each.id);
+                if (each.add === there.has(each.id)) await expect(outcome).rejects.toThrow(/exists|there is no plant/);
+                else await outcome;
+                if (each.add) there.add(each.id);
+                else there.delete(each.id);
+              }
+            }
+          } finally {
+            await Promise.all(logs.map((log) => log.close()));
+            await opened.cleanup();
+          }
+        }),
+        { numRuns: count(20, 500) },
+      );
+    });
+  });
+}
