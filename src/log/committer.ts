@@ -206,10 +206,10 @@ export class Committer {
 
 /** What was read for the commands of several loads. */
 const knownOf = (batch: readonly Loaded[]): Known => ({
-  stateOf: (key) => batch.find(({ states }) => states.has(key))!.states.of(key),
+  stateOf: (key) => batch.find(({ states }) => states.has(key))!.states.stateOf(key),
   eventOf(idempotency) {
     for (const { states } of batch) {
-      const event = states.named(idempotency);
+      const event = states.eventOf(idempotency);
       if (event !== undefined) return event;
     }
     return undefined;

@@ -4,7 +4,7 @@ import type { LoggedEvent } from './event.ts';
 import type { Follower } from './follower.ts';
 import { type ListQuery, openListing, type PlantList } from './listing.ts';
 import { Merge } from './merge.ts';
-import type { Keyed } from './plan.ts';
+import type { Keyed, Known } from './plan.ts';
 import type { PlantRow, Store } from './store.ts';
 import type { Tail } from './tail.ts';
 import { unavailable } from './unavailable.ts';
@@ -13,12 +13,9 @@ import { unavailable } from './unavailable.ts';
 export const PAGE_ROWS = 1_000;
 
 /** What some commands are decided on, at the head whenever it is asked. Holds on to the tail until it is released. */
-export interface States {
+export interface States extends Known {
   /** Whether the key is of a plant of one of the commands. */
   has(key: string): boolean;
-  of(key: string): PlantState;
-  /** The last event with the idempotency key of one of the commands, if there is one. */
-  named(idempotency: string): LoggedEvent | undefined;
   release(): void;
 }
 
@@ -45,12 +42,12 @@ export class View {
     const pin = this.#tail.pin();
     try {
       const [rows, events] = await Promise.all([this.#rowsOf(commands), this.#eventsOf(commands)]);
-      const of = (key: string): PlantState => {
+      const stateOf = (key: string): PlantState => {
         const entry = this.#tail.get(key);
         return entry === undefined ? rows.get(key) : entry.state;
       };
-      const named = (idempotency: string) => this.#tail.named(idempotency) ?? events.get(idempotency);
-      return { has: (key) => rows.has(key), of, named, release: pin.release };
+      const eventOf = (idempotency: string) => this.#tail.named(idempotency) ?? events.get(idempotency);
+      return { has: (key) => rows.has(key), stateOf, eventOf, release: pin.release };
     } catch (error) {
       pin.release();
       throw unavailable(error);
