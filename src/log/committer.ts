@@ -174,9 +174,13 @@ export class Committer {
       const { landed, certain } = await this.#appender.append(decided.events, deadline);
       this.#settle(commands, decided, landed);
       if (!certain)
-        throw new PlantStoreError('OUTCOME_UNKNOWN', 'maybe applied; list to find out, or try again', {
-          retryAfter: 1,
-        });
+        throw new PlantStoreError(
+          'OUTCOME_UNKNOWN',
+          'maybe applied; try again, with the same Idempotency-Key if you sent one',
+          {
+            retryAfter: 1,
+          },
+        );
       if (commands.length > 0 && Date.now() >= deadline)
         throw new PlantStoreError('STORE_UNAVAILABLE', 'not applied: other instances were faster; try again', {
           retryAfter: 1,
@@ -206,10 +210,10 @@ export class Committer {
 
 /** What was read for the commands of several loads. */
 const knownOf = (batch: readonly Loaded[]): Known => ({
-  stateOf: (key) => batch.find(({ states }) => states.has(key))!.states.of(key),
+  stateOf: (key) => batch.find(({ states }) => states.has(key))!.states.stateOf(key),
   eventOf(idempotency) {
     for (const { states } of batch) {
-      const event = states.named(idempotency);
+      const event = states.eventOf(idempotency);
       if (event !== undefined) return event;
     }
     return undefined;

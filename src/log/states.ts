@@ -3,18 +3,15 @@ import { idempotencyString } from '../domain/idempotency.ts';
 import { AbsentKeys } from './absent-keys.ts';
 import type { LoggedEvent } from './event.ts';
 import type { Follower } from './follower.ts';
-import type { Keyed } from './plan.ts';
+import type { Keyed, Known } from './plan.ts';
 import type { Store } from './store.ts';
 import type { Tail } from './tail.ts';
 import { unavailable } from './unavailable.ts';
 
 /** What some commands are decided on, at the head whenever it is asked. Holds on to the tail until it is released. */
-export interface States {
+export interface States extends Known {
   /** Whether the key is of a plant of one of the commands. */
   has(key: string): boolean;
-  of(key: string): PlantState;
-  /** The last event with the idempotency key of one of the commands, if there is one. */
-  named(idempotency: string): LoggedEvent | undefined;
   release(): void;
 }
 
@@ -40,12 +37,12 @@ export class StateReader {
     const pin = this.#tail.pin();
     try {
       const [rows, events] = await Promise.all([this.#rowsOf(commands), this.#eventsOf(commands)]);
-      const of = (key: string): PlantState => {
+      const stateOf = (key: string): PlantState => {
         const entry = this.#tail.get(key);
         return entry === undefined ? rows.get(key) : entry.state;
       };
-      const named = (idempotency: string) => this.#tail.named(idempotency) ?? events.get(idempotency);
-      return { has: (key) => rows.has(key), of, named, release: pin.release };
+      const eventOf = (idempotency: string) => this.#tail.named(idempotency) ?? events.get(idempotency);
+      return { has: (key) => rows.has(key), stateOf, eventOf, release: pin.release };
     } catch (error) {
       pin.release();
       throw unavailable(error);

@@ -8,9 +8,17 @@ import { EMPTY_HEAD, type LoggedEvent } from '../../src/log/event.ts';
 import { type Pin, Tail } from '../../src/log/tail.ts';
 import { eventArbitrary } from '../support/arbitraries.ts';
 
+/** Events of any kind, half of them of one owner with few idempotency keys, so that keys meet. */
+const event = fc.oneof(
+  eventArbitrary,
+  fc
+    .tuple(eventArbitrary, fc.constantFrom('k', 'l'))
+    .map(([any, idempotencyKey]): PlantEvent => ({ ...any, owner: 'alice', idempotencyKey })),
+);
+
 const steps = fc.array(
   fc.oneof(
-    { weight: 4, arbitrary: fc.record({ do: fc.constant('extend' as const), event: eventArbitrary }) },
+    { weight: 4, arbitrary: fc.record({ do: fc.constant('extend' as const), event }) },
     fc.record({ do: fc.constant('project' as const), events: fc.nat(5) }),
     fc.record({ do: fc.constant('pin' as const) }),
     fc.record({ do: fc.constant('release' as const), index: fc.nat() }),

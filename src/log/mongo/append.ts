@@ -6,7 +6,7 @@ import { toEventDocument } from './documents.ts';
 import { CODE } from './errors.ts';
 import { slices } from './slices.ts';
 
-/** Events in one insert. A command may have 16 MiB: an event has at most two texts of 4 KiB and two names out of a token. */
+/** Events in one insert. A command may have 16 MiB: an event has at most two texts of 4 KiB, two names out of a token and a short key. */
 const INSERT_LIMIT = 256;
 
 /** An answer of the insert command, as far as it counts here. */
