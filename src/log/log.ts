@@ -6,6 +6,7 @@ import { Committer, type CommitterLimits } from './committer.ts';
 import { EMPTY_HEAD, type Head, type LoggedEvent } from './event.ts';
 import { Follower } from './follower.ts';
 import type { ListQuery, PlantList } from './listing.ts';
+import type { LogObserver, LogStatus } from './observer.ts';
 import { Projector } from './projector.ts';
 import { type ReadOptions, readEvents } from './read.ts';
 import type { Store } from './store.ts';
@@ -28,6 +29,7 @@ export interface EventLogOptions {
   readonly onFault: (error: unknown) => void;
   /** Hears when the store cannot be reached (with the fault) and when it can again (with undefined). */
   readonly onReachable?: (fault: unknown) => void;
+  readonly observer?: LogObserver;
 }
 
 /** The event log of one instance: takes commands, answers lists, keeps the read model moving. */
@@ -41,18 +43,31 @@ export class EventLog {
   readonly #stop = new AbortController();
   readonly #running: Promise<unknown>;
 
-  constructor(store: Store, tail: Tail, { limits, onFault, onReachable }: EventLogOptions) {
+  constructor(store: Store, tail: Tail, { limits, onFault, onReachable, observer }: EventLogOptions) {
     this.#store = store;
     this.#tail = tail;
     this.#follower = new Follower(store, tail);
     this.#view = new View(store, tail, this.#follower);
     const appender = new Appender(store, tail, this.#follower, onFault);
-    this.#committer = new Committer(tail, this.#view, this.#follower, appender, { ...DEFAULT_LIMITS, ...limits });
+    const bounds = { ...DEFAULT_LIMITS, ...limits };
+    this.#committer = new Committer(tail, this.#view, this.#follower, appender, bounds, observer);
     this.#projector = new Projector(store, tail, randomUUID(), onFault);
     this.#running = Promise.all([
       this.#projector.run(),
       this.#follower.watch(this.#stop.signal, onReachable ?? (() => {})),
     ]);
+  }
+
+  /** How it stands now. */
+  get status(): LogStatus {
+    const { head, checkpoint, size, bytes } = this.#tail;
+    return {
+      head: head.position,
+      checkpoint,
+      pending: this.#committer.pending,
+      tail: { events: size, bytes },
+      syncedAt: this.#follower.syncedAt,
+    };
   }
 
   /** See Committer.submit. */

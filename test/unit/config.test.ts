@@ -34,6 +34,8 @@ const defaults = {
   auditSigningKey: undefined,
   strictReads: false,
   logLevel: 'info',
+  logOwner: true,
+  tracing: undefined,
 };
 
 test('an empty environment gives the documented defaults', () => {
@@ -68,6 +70,7 @@ test('every variable is read', () => {
     AUDIT_SIGNING_KEY: ed25519.export({ type: 'pkcs8', format: 'pem' }).toString(),
     STRICT_READS: 'true',
     LOG_LEVEL: 'debug',
+    LOG_OWNER: 'off',
     NODE_ENV: 'production',
   });
   expect(config).toStrictEqual({
@@ -87,6 +90,8 @@ test('every variable is read', () => {
     auditSigningKey: expect.toSatisfy((key: KeyObject) => key.equals(ed25519)),
     strictReads: true,
     logLevel: 'debug',
+    logOwner: false,
+    tracing: undefined,
   });
 });
 
@@ -108,6 +113,7 @@ test.each([
   ['KAFKA_TOPIC', 'a topic'],
   ['STRICT_READS', 'yes'],
   ['LOG_LEVEL', 'loud'],
+  ['LOG_OWNER', 'yes'],
 ])('a wrong value is one line with its name, the value and what is expected: %s=%s', (name, value) => {
   const problems = problemsOf({ [name]: value });
   expect(problems).toHaveLength(1);
@@ -187,4 +193,23 @@ test('development mode is refused in production', () => {
   ]);
   expect(problemsOf({ NODE_ENV: 'production', ...JWT })).toEqual([]);
   expect(loadConfig({ NODE_ENV: 'test' }).issuer).toBeUndefined();
+});
+
+test.each<[string, Record<string, string>, boolean]>([
+  ['an endpoint', { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector.test:4318' }, true],
+  ['an endpoint of traces', { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'http://collector.test/v1/traces' }, true],
+  ['an exporter', { OTEL_TRACES_EXPORTER: 'console' }, true],
+  ['no exporter', { OTEL_TRACES_EXPORTER: 'none', OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector.test' }, false],
+  ['the SDK disabled', { OTEL_SDK_DISABLED: 'TRUE', OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector.test' }, false],
+  ['a name alone', { OTEL_SERVICE_NAME: 'plants' }, false],
+])('traces by the variables of OpenTelemetry: %s', (_what, environment, on) => {
+  expect(loadConfig(environment).tracing !== undefined).toBe(on);
+});
+
+test('traces have the name of the service unless the variables say another', () => {
+  const nameOf = (environment: Record<string, string>) =>
+    loadConfig({ OTEL_TRACES_EXPORTER: 'otlp', ...environment }).tracing?.serviceName;
+  expect(nameOf({})).toBe('plantstore');
+  expect(nameOf({ OTEL_SERVICE_NAME: 'plants' })).toBeUndefined();
+  expect(nameOf({ OTEL_RESOURCE_ATTRIBUTES: 'a=b,service.name=plants' })).toBeUndefined();
 });

@@ -3,6 +3,7 @@ import type { ServerUnaryCall, ServerWritableStream } from '@grpc/grpc-js';
 import type { Principal } from '../../auth/principal.ts';
 import { PlantStoreError } from '../../domain/errors.ts';
 import { type CallContext, principalKey } from '../../plants/call.ts';
+import { observedOf } from './observe.ts';
 
 /** A call as grpc-js hands it to a handler. */
 export type ServerCall = ServerUnaryCall<object, object> | ServerWritableStream<object, object>;
@@ -16,6 +17,8 @@ export class GrpcCall implements CallContext {
   constructor(principal: Principal, call: ServerCall) {
     this.values = createContextValues().set(principalKey, principal);
     this.#call = call;
+    const observed = observedOf(call.metadata);
+    if (observed !== undefined) observed.principal = principal;
   }
 
   /** Aborted when the caller cancels, goes away or lets its deadline pass, and when the call is over. Made when it is asked for. */
