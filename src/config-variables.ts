@@ -58,7 +58,7 @@ export const VARIABLES = {
   },
   PORT: { schema: port, fallback: '8080', expected: PORT, meaning: 'REST, Connect, gRPC-Web, /openapi.json and /docs' },
   GRPC_PORT: { schema: port, fallback: '50051', expected: PORT, meaning: 'gRPC' },
-  ADMIN_PORT: { schema: port, fallback: '9464', expected: PORT, meaning: '/livez and /readyz' },
+  ADMIN_PORT: { schema: port, fallback: '9464', expected: PORT, meaning: '/livez, /readyz and /metrics' },
   GRPC_TLS_CERT: {
     schema: path,
     expected: 'the path of a PEM file',
@@ -158,6 +158,12 @@ export const VARIABLES = {
     fallback: 'info',
     expected: 'trace, debug, info, warn, error, fatal or silent',
     meaning: 'the least severe log lines to write',
+  },
+  LOG_OWNER: {
+    schema: z.enum(['hash', 'off']),
+    fallback: 'hash',
+    expected: 'hash or off',
+    meaning: 'whether the line of a request has a hash of the owner',
   },
   NODE_ENV: {
     schema: z.string(),

@@ -52,6 +52,10 @@ export interface Config {
   /** Most bytes of lists to remember. */
   readonly listCacheBytes: number;
   readonly logLevel: Values['LOG_LEVEL'];
+  /** Whether log lines of requests have a hash of the owner. */
+  readonly logOwner: boolean;
+  /** Undefined: no traces. Their service name is undefined where OpenTelemetry's own variables say one. */
+  readonly tracing: { readonly serviceName: string | undefined } | undefined;
 }
 
 /** The environment holds wrong values. Each problem is one line: the name, what is wrong, what is expected. */
@@ -66,7 +70,7 @@ export class ConfigError extends Error {
 }
 
 /**
- * Reads the environment, the only place that does. An empty value counts as unset.
+ * Reads the environment, the only place that does, but for OpenTelemetry's SDK, which reads OTEL_* itself when traces are on. An empty value counts as unset.
  * Throws ConfigError with every problem at once, and repeats no value that may hold a credential.
  */
 export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config {
@@ -93,6 +97,8 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config
     strictReads: values.STRICT_READS,
     listCacheBytes: values.LIST_CACHE_BYTES,
     logLevel: values.LOG_LEVEL,
+    logOwner: values.LOG_OWNER === 'hash',
+    tracing: tracingOf(environment),
   });
 }
 
@@ -134,4 +140,14 @@ function grpcTlsOf(values: Values, problems: string[]): GrpcTls | undefined {
       `${certificate ? 'GRPC_TLS_KEY' : 'GRPC_TLS_CERT'} is unset; expected GRPC_TLS_CERT and GRPC_TLS_KEY, or no GRPC_TLS_*`,
     );
   return undefined;
+}
+
+/** By the meaning that OpenTelemetry gives its variables, but that unset is off: its own default is a collector on this host. */
+function tracingOf(environment: NodeJS.ProcessEnv): Config['tracing'] {
+  if (environment.OTEL_SDK_DISABLED?.trim().toLowerCase() === 'true') return undefined;
+  const exporters = environment.OTEL_TRACES_EXPORTER;
+  const endpoint = environment.OTEL_EXPORTER_OTLP_ENDPOINT || environment.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT;
+  if (exporters ? exporters.split(',').some((name) => name.trim() === 'none') : !endpoint) return undefined;
+  const named = environment.OTEL_SERVICE_NAME || /\bservice\.name=/.test(environment.OTEL_RESOURCE_ATTRIBUTES ?? '');
+  return { serviceName: named ? undefined : 'plantstore' };
 }

@@ -4,7 +4,7 @@ import { AuditService } from '../gen/plantstore/v1/audit_service_pb.ts';
 import { PlantStoreService } from '../gen/plantstore/v1/plant_store_service_pb.ts';
 import { implementAudit } from './audit/service.ts';
 import { jwksOf, signingKeyOnDemand } from './audit/signing-key.ts';
-import { createAuthenticator, type Decision } from './auth/authenticator.ts';
+import { type Authenticator, createAuthenticator } from './auth/authenticator.ts';
 import { DEVELOPMENT_ISSUER, openDevelopmentIssuer } from './auth/development.ts';
 import { RemoteKeySet } from './auth/jwks.ts';
 import type { KeySet } from './auth/key-set.ts';
@@ -19,6 +19,8 @@ import { openSqlite } from './log/sqlite/store.ts';
 import { startAdminServer } from './observe/admin.ts';
 import { Health, type Readiness } from './observe/health.ts';
 import { createLogger, type Logger } from './observe/logger.ts';
+import { startTracing } from './observe/start-tracing.ts';
+import { createTelemetry, type Telemetry } from './observe/telemetry.ts';
 import { implementPlantStore } from './plants/implementation.ts';
 import { PlantsService } from './plants/service.ts';
 import { registerConnect } from './transport/connect/connect.ts';
@@ -82,6 +84,7 @@ interface Parts {
   /** Why the store cannot be reached, while it cannot. */
   storeFault?: unknown;
   keys?: KeySet;
+  authenticator?: Authenticator;
   app?: FastifyInstance;
 }
 
@@ -114,7 +117,16 @@ async function start(
   const missing = { KAFKA_BROKERS: config.kafka, RATE_LIMIT: config.rateLimit };
   for (const [name, value] of Object.entries(missing))
     if (value !== undefined) throw new Error(`${name} is set, and this release does not have it yet; unset it`);
-  const admin = await startAdminServer(health, host, config.adminPort);
+  const tracing = config.tracing && (await startTracing(logger, config.tracing.serviceName));
+  if (tracing) opened.defer(() => tracing.close());
+  const telemetry = createTelemetry(logger, config.logOwner, tracing, {
+    log: () => parts.log?.status,
+    storeReachable: () => storeReadiness(parts).ready,
+    authentication: () =>
+      parts.authenticator &&
+      parts.keys && { cacheHits: parts.authenticator.cacheHits, ready: parts.keys.ready().ready },
+  });
+  const admin = await startAdminServer(health, host, config.adminPort, telemetry.metrics);
   opened.defer(() => admin.close());
 
   const stopping = new AbortController();
@@ -123,7 +135,8 @@ async function start(
     storeOf(config, opened),
     {
       listCacheBytes: config.listCacheBytes,
-      onFault: (err) => logger.warn({ err }, 'the store failed'),
+      onFault: telemetry.storeFault,
+      observer: telemetry.log,
       onReachable: (fault) => {
         if (fault === undefined) logger.info('the store can be reached');
         else logger.error({ err: fault }, 'the store cannot be reached');
@@ -140,18 +153,17 @@ async function start(
   opened.defer(() => log.close());
   parts.log = log;
 
-  const { token, ...issuer } = await openIssuer(config, logger);
+  const { token, ...issuer } = await openIssuer(config, telemetry);
   opened.defer(async () => issuer.keys.close());
   parts.keys = issuer.keys;
 
-  const onDecision = (decision: Decision) =>
-    logger[decision.outcome === 'refused' ? 'info' : 'debug']({ decision }, 'authentication');
-  const { authenticate } = createAuthenticator({ ...issuer, ownerClaim, onDecision });
-  const scopes = createScopePolicy(config.requiredScopes, onDecision);
-  const plants = new PlantsService(log, scopes);
+  parts.authenticator = createAuthenticator({ ...issuer, ownerClaim, onDecision: telemetry.decided });
+  const { authenticate } = parts.authenticator;
+  const scopes = createScopePolicy(config.requiredScopes, telemetry.decided);
+  const plants = new PlantsService(tracing ? tracing.commands(log) : log, scopes);
   const signingKey = signingKeyOnDemand(config.auditSigningKey, dataDirectory);
 
-  const app = createHttpServer(logger);
+  const app = createHttpServer(logger, telemetry.requests);
   if (config.corsOrigins.length > 0) allowOrigins(app, config.corsOrigins);
   registerRest(app, {
     service: PlantStoreService,
@@ -174,6 +186,7 @@ async function start(
     services,
     authenticate,
     logger,
+    observer: telemetry.requests,
     isReady,
     ...(config.grpcTls && { tls: config.grpcTls }),
   });
@@ -189,11 +202,10 @@ async function start(
 }
 
 /** Who may issue tokens; in development mode with a token to begin with. */
-async function openIssuer({ issuer: settings, dataDirectory, ownerClaim }: Config, logger: Logger) {
+async function openIssuer({ issuer: settings, dataDirectory, ownerClaim }: Config, { fetched }: Telemetry) {
   if (settings !== undefined) {
     const { jwksUrl: url, issuer, audience, maxStale } = settings;
-    const onFetch = (err: Error | undefined) => err && logger.warn({ err }, "the issuer's keys could not be fetched");
-    return { issuer, audience, keys: new RemoteKeySet({ url, maxStale, onFetch }) };
+    return { issuer, audience, keys: new RemoteKeySet({ url, maxStale, onFetch: fetched }) };
   }
   const { keys, mintToken } = await openDevelopmentIssuer(dataDirectory);
   const token = await mintToken({ owner: 'alice', ownerClaim, ttl: WELCOME_TTL });

@@ -25,6 +25,8 @@ plantstore token makes tokens.
 
 Environment:
 ${names.join('\n')}
+OTEL_EXPORTER_OTLP_ENDPOINT or OTEL_TRACES_EXPORTER turns traces on; OpenTelemetry
+reads these and its other variables itself.
 
 Examples:
   $ plantstore serve

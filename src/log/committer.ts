@@ -1,11 +1,12 @@
 import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises';
 import { type Command, plantIdOf } from '../domain/decider.ts';
-import { PlantStoreError } from '../domain/errors.ts';
+import { PlantStoreError, toPlantStoreError } from '../domain/errors.ts';
 import { idempotencyString } from '../domain/idempotency.ts';
 import { keyString } from '../domain/plant.ts';
 import type { Appender } from './appender.ts';
 import type { LoggedEvent } from './event.ts';
 import type { Follower } from './follower.ts';
+import type { LogObserver } from './observer.ts';
 import { type Keyed, type Known, type Plan, plan } from './plan.ts';
 import type { StateReader, States } from './states.ts';
 import type { Tail } from './tail.ts';
@@ -46,6 +47,7 @@ export class Committer {
   readonly #follower: Follower;
   readonly #appender: Appender;
   readonly #limits: CommitterLimits;
+  readonly #observer: LogObserver | undefined;
   readonly #waiting: Waiting[] = [];
   #loaded: Loaded[] = [];
   #pending = 0;
@@ -54,12 +56,20 @@ export class Committer {
   #closed = false;
   #idle: (() => void) | undefined;
 
-  constructor(tail: Tail, states: StateReader, follower: Follower, appender: Appender, limits: CommitterLimits) {
+  constructor(
+    tail: Tail,
+    states: StateReader,
+    follower: Follower,
+    appender: Appender,
+    limits: CommitterLimits,
+    observer?: LogObserver,
+  ) {
     this.#tail = tail;
     this.#states = states;
     this.#follower = follower;
     this.#appender = appender;
     this.#limits = limits;
+    this.#observer = observer;
   }
 
   /** Commands taken and not yet answered. */
@@ -74,7 +84,10 @@ export class Committer {
    */
   submit(command: Command, signal?: AbortSignal): Promise<LoggedEvent> {
     const refusal = this.#refusal();
-    if (refusal !== undefined) return Promise.reject(refusal);
+    if (refusal !== undefined) {
+      this.#observer?.refused(refusal.reason);
+      return Promise.reject(refusal);
+    }
     return new Promise((resolve, reject) => {
       this.#pending++;
       const key = keyString(command.owner, plantIdOf(command));
@@ -171,7 +184,13 @@ export class Committer {
         synced = true;
         continue;
       }
+      const begun = performance.now();
       const { landed, certain } = await this.#appender.append(decided.events, deadline);
+      this.#observer?.appended({
+        events: decided.events.slice(0, landed),
+        seconds: (performance.now() - begun) / 1000,
+        outcome: landed === decided.events.length ? 'landed' : certain ? 'conflict' : 'unknown',
+      });
       this.#settle(commands, decided, landed);
       if (!certain)
         throw new PlantStoreError(
@@ -201,8 +220,10 @@ export class Committer {
   }
 
   #answer({ resolve, reject }: Waiting, outcome: LoggedEvent | Error): void {
-    if (outcome instanceof Error) reject(outcome);
-    else resolve(outcome);
+    if (outcome instanceof Error) {
+      this.#observer?.refused(toPlantStoreError(outcome).reason);
+      reject(outcome);
+    } else resolve(outcome);
     this.#pending--;
     if (this.#pending === 0) this.#idle?.();
   }

@@ -17,10 +17,16 @@ const MAX_POLL = 2_000;
 export class Follower {
   readonly #store: Store;
   readonly #tail: Tail;
+  #syncedAt: number | undefined;
 
   constructor(store: Store, tail: Tail) {
     this.#store = store;
     this.#tail = tail;
+  }
+
+  /** Milliseconds since 1970 of the last `sync` that succeeded. */
+  get syncedAt(): number | undefined {
+    return this.#syncedAt;
   }
 
   /**
@@ -30,6 +36,7 @@ export class Follower {
   readonly sync: () => Promise<void> = shared(async () => {
     const head = await this.#store.head();
     await this.reach(head.position);
+    this.#syncedAt = Date.now();
   });
 
   /** Reads all there is after the tail's head. Concurrent callers share one read that starts after they asked. */

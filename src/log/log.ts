@@ -7,6 +7,7 @@ import { EMPTY_HEAD, type Head, type LoggedEvent } from './event.ts';
 import { Follower } from './follower.ts';
 import { ListCache, type ListCacheStatistics } from './list-cache.ts';
 import type { ListQuery, PlantList } from './listing.ts';
+import type { LogObserver, LogStatus } from './observer.ts';
 import { Projector } from './projector.ts';
 import { type ReadOptions, readEvents } from './read.ts';
 import { StateReader } from './states.ts';
@@ -35,6 +36,7 @@ export interface EventLogOptions {
   readonly onFault: (error: unknown) => void;
   /** Hears when the store cannot be reached (with the fault) and when it can again (with undefined). */
   readonly onReachable?: (fault: unknown) => void;
+  readonly observer?: LogObserver;
 }
 
 /** The event log of one instance: takes commands, answers lists, keeps the read model moving. */
@@ -50,7 +52,8 @@ export class EventLog {
   readonly #stop = new AbortController();
   readonly #running: Promise<unknown>;
 
-  constructor(store: Store, tail: Tail, { limits, listCacheBytes, onFault, onReachable }: EventLogOptions) {
+  constructor(store: Store, tail: Tail, options: EventLogOptions) {
+    const { limits, listCacheBytes, onFault, onReachable, observer } = options;
     this.#store = store;
     this.#tail = tail;
     this.#follower = new Follower(store, tail);
@@ -58,12 +61,25 @@ export class EventLog {
     this.#view = new View(store, tail, this.#follower, this.#listCache);
     this.#states = new StateReader(store, tail, this.#follower);
     const appender = new Appender(store, tail, this.#follower, onFault);
-    this.#committer = new Committer(tail, this.#states, this.#follower, appender, { ...DEFAULT_LIMITS, ...limits });
+    const bounds = { ...DEFAULT_LIMITS, ...limits };
+    this.#committer = new Committer(tail, this.#states, this.#follower, appender, bounds, observer);
     this.#projector = new Projector(store, tail, randomUUID(), onFault);
     this.#running = Promise.all([
       this.#projector.run(),
       this.#follower.watch(this.#stop.signal, onReachable ?? (() => {})),
     ]);
+  }
+
+  /** How it stands now. */
+  get status(): LogStatus {
+    const { head, checkpoint, size, bytes } = this.#tail;
+    return {
+      head: head.position,
+      checkpoint,
+      pending: this.#committer.pending,
+      tail: { events: size, bytes },
+      syncedAt: this.#follower.syncedAt,
+    };
   }
 
   /** See Committer.submit. */

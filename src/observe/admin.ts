@@ -1,12 +1,16 @@
 import { once } from 'node:events';
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { PlantStoreError } from '../domain/errors.ts';
+import { PlantStoreError, toPlantStoreError } from '../domain/errors.ts';
 import type { Health } from './health.ts';
+import type { Metrics } from './metrics.ts';
 
-type Page = (response: ServerResponse) => void;
+type Page = (response: ServerResponse) => unknown;
 
-/** The server for operators: `/livez` (200 while the process answers at all) and `/readyz` (200 or 503, and why). */
+/**
+ * The server for operators: `/livez` (200 while the process answers at all), `/readyz` (200 or 503, and why) and `/metrics` (in the
+ * text format of Prometheus).
+ */
 export interface AdminServer {
   /** Its address, such as `http://127.0.0.1:9464`. */
   readonly url: string;
@@ -15,10 +19,16 @@ export interface AdminServer {
 }
 
 /** Starts the server for operators. Rejects when the port is taken or not allowed. */
-export async function startAdminServer(health: Health, host: string, port: number): Promise<AdminServer> {
+export async function startAdminServer(
+  health: Health,
+  host: string,
+  port: number,
+  metrics: Metrics,
+): Promise<AdminServer> {
   const pages = new Map<string, Page>([
     ['/livez', (response) => send(response, 200, { status: 'live' })],
     ['/readyz', (response) => send(response, health.ready ? 200 : 503, readiness(health))],
+    ['/metrics', (response) => sendMetrics(response, metrics)],
   ]);
   const server = createServer((request, response) => {
     const page = pages.get((request.url ?? '').split('?', 1)[0]!);
@@ -46,6 +56,16 @@ const fail = (response: ServerResponse, error: PlantStoreError) =>
 function send(response: ServerResponse, status: number, body: object): void {
   response.writeHead(status, { 'content-type': 'application/json', 'cache-control': 'no-store' });
   response.end(`${JSON.stringify(body)}\n`);
+}
+
+async function sendMetrics(response: ServerResponse, metrics: Metrics): Promise<void> {
+  try {
+    const { type, text } = await metrics.scrape();
+    response.writeHead(200, { 'content-type': type, 'cache-control': 'no-store' });
+    response.end(text);
+  } catch (thrown) {
+    fail(response, toPlantStoreError(thrown));
+  }
 }
 
 function urlOf(server: Server): string {

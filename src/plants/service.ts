@@ -34,10 +34,10 @@ export interface PlantList {
  * values are checked here, once for all of them. All reject with PlantStoreError.
  */
 export class PlantsService {
-  readonly #log: EventLog;
+  readonly #log: Pick<EventLog, 'submit' | 'list'>;
   readonly #scopes: ScopePolicy;
 
-  constructor(log: EventLog, scopes: ScopePolicy) {
+  constructor(log: Pick<EventLog, 'submit' | 'list'>, scopes: ScopePolicy) {
     this.#log = log;
     this.#scopes = scopes;
   }

@@ -6,7 +6,7 @@ import type { SourceFile } from './source.ts';
 const MAY_IMPORT: Record<string, readonly string[]> = {
   domain: [],
   auth: ['domain'],
-  observe: ['domain'],
+  observe: ['domain', 'log', 'auth'],
   log: ['domain'],
   plants: ['domain', 'log', 'auth', 'gen'],
   audit: ['domain', 'log', 'auth', 'plants', 'gen'],

@@ -1,9 +1,10 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { startAdminServer } from '../../src/observe/admin.ts';
 import { Health, type Readiness } from '../../src/observe/health.ts';
+import { Metrics } from '../../src/observe/metrics.ts';
 
 async function start(health: Health) {
-  const server = await startAdminServer(health, '127.0.0.1', 0);
+  const server = await startAdminServer(health, '127.0.0.1', 0, new Metrics());
   onTestFinished(() => server.close());
   return async (path: string, init?: RequestInit) => {
     const response = await fetch(server.url + path, init);
@@ -73,14 +74,16 @@ test('anything else is refused with an Error body', async () => {
 });
 
 test('a port in use rejects with the reason', async () => {
-  const server = await startAdminServer(new Health({}), '127.0.0.1', 0);
+  const server = await startAdminServer(new Health({}), '127.0.0.1', 0, new Metrics());
   onTestFinished(() => server.close());
   const port = Number(new URL(server.url).port);
-  await expect(startAdminServer(new Health({}), '127.0.0.1', port)).rejects.toMatchObject({ code: 'EADDRINUSE' });
+  await expect(startAdminServer(new Health({}), '127.0.0.1', port, new Metrics())).rejects.toMatchObject({
+    code: 'EADDRINUSE',
+  });
 });
 
 test('closing ends open connections', async () => {
-  const server = await startAdminServer(new Health({}), '127.0.0.1', 0);
+  const server = await startAdminServer(new Health({}), '127.0.0.1', 0, new Metrics());
   await (await fetch(`${server.url}/livez`, { keepalive: true })).text();
   await server.close();
   await expect(fetch(`${server.url}/livez`)).rejects.toThrow();

@@ -35,6 +35,8 @@ const defaults = {
   strictReads: false,
   listCacheBytes: 67_108_864,
   logLevel: 'info',
+  logOwner: true,
+  tracing: undefined,
 };
 
 test('an empty environment gives the documented defaults', () => {
@@ -70,6 +72,7 @@ test('every variable is read', () => {
     STRICT_READS: 'true',
     LIST_CACHE_BYTES: '0',
     LOG_LEVEL: 'debug',
+    LOG_OWNER: 'off',
     NODE_ENV: 'production',
   });
   expect(config).toStrictEqual({
@@ -90,6 +93,8 @@ test('every variable is read', () => {
     strictReads: true,
     listCacheBytes: 0,
     logLevel: 'debug',
+    logOwner: false,
+    tracing: undefined,
   });
 });
 
@@ -112,6 +117,7 @@ test.each([
   ['STRICT_READS', 'yes'],
   ['LIST_CACHE_BYTES', '64 MiB'],
   ['LOG_LEVEL', 'loud'],
+  ['LOG_OWNER', 'yes'],
 ])('a wrong value is one line with its name, the value and what is expected: %s=%s', (name, value) => {
   const problems = problemsOf({ [name]: value });
   expect(problems).toHaveLength(1);
@@ -191,4 +197,23 @@ test('development mode is refused in production', () => {
   ]);
   expect(problemsOf({ NODE_ENV: 'production', ...JWT })).toEqual([]);
   expect(loadConfig({ NODE_ENV: 'test' }).issuer).toBeUndefined();
+});
+
+test.each<[string, Record<string, string>, boolean]>([
+  ['an endpoint', { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector.test:4318' }, true],
+  ['an endpoint of traces', { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'http://collector.test/v1/traces' }, true],
+  ['an exporter', { OTEL_TRACES_EXPORTER: 'console' }, true],
+  ['no exporter', { OTEL_TRACES_EXPORTER: 'none', OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector.test' }, false],
+  ['the SDK disabled', { OTEL_SDK_DISABLED: 'TRUE', OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector.test' }, false],
+  ['a name alone', { OTEL_SERVICE_NAME: 'plants' }, false],
+])('traces by the variables of OpenTelemetry: %s', (_what, environment, on) => {
+  expect(loadConfig(environment).tracing !== undefined).toBe(on);
+});
+
+test('traces have the name of the service unless the variables say another', () => {
+  const nameOf = (environment: Record<string, string>) =>
+    loadConfig({ OTEL_TRACES_EXPORTER: 'otlp', ...environment }).tracing?.serviceName;
+  expect(nameOf({})).toBe('plantstore');
+  expect(nameOf({ OTEL_SERVICE_NAME: 'plants' })).toBeUndefined();
+  expect(nameOf({ OTEL_RESOURCE_ATTRIBUTES: 'a=b,service.name=plants' })).toBeUndefined();
 });

@@ -42,6 +42,9 @@ export function registerConnect(app: FastifyInstance, options: ConnectOptions): 
   const stop = new AbortController();
   app.register((scope, _options, done) => {
     scope.removeAllContentTypeParsers();
+    scope.addHook('onRoute', (route) => {
+      route.config = { ...route.config, rpc: true };
+    });
     scope.addHook('onRequest', async (request, reply) =>
       checkRequest(handlers.get(request.routeOptions.url!)!, request, reply),
     );
@@ -74,7 +77,8 @@ export function registerConnect(app: FastifyInstance, options: ConnectOptions): 
 async function admit({ values }: HandlerContext, authenticate: Authenticator['authenticate']): Promise<void> {
   const request = values.get(requestKey)!;
   try {
-    values.set(principalKey, await authenticate(authorizationOf(request.raw.rawHeaders)));
+    request.principal = await authenticate(authorizationOf(request.raw.rawHeaders));
+    values.set(principalKey, request.principal);
     values.set(idempotencyHeaderKey, request.headers['idempotency-key']);
   } catch (thrown) {
     throw connectErrorOf(thrown, request);

@@ -2,9 +2,17 @@ import { type Code, ConnectError } from '@connectrpc/connect';
 import type { FastifyRequest } from 'fastify';
 import { failureOf } from '../failure.ts';
 
-/** Anything thrown as Connect's error: code, message and details as gRPC gives them, and the headers that REST gives. */
-export function connectErrorOf(thrown: unknown, { id, log }: Pick<FastifyRequest, 'id' | 'log'>): ConnectError {
-  if (thrown instanceof ConnectError) return thrown;
+/**
+ * Anything thrown as Connect's error: code, message and details as gRPC gives them, and the headers that REST gives. The request
+ * is marked with the code.
+ */
+export function connectErrorOf(thrown: unknown, request: Pick<FastifyRequest, 'id' | 'log' | 'rpcCode'>): ConnectError {
+  const failure = thrown instanceof ConnectError ? thrown : failed(thrown, request);
+  request.rpcCode = failure.code;
+  return failure;
+}
+
+function failed(thrown: unknown, { id, log }: Pick<FastifyRequest, 'id' | 'log'>): ConnectError {
   const { error, details } = failureOf(thrown, log, id);
   const { challenge, retryAfter } = error.details;
   const headers = new Headers({ 'x-request-id': id });

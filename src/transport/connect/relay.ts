@@ -14,6 +14,7 @@ export const relay =
     const { signal, contextValues } = request;
     const errorOf = (thrown: unknown) =>
       connectErrorOf(isOurs(signal.reason) ? signal.reason : thrown, requestOf(contextValues));
+    requestOf(contextValues).rpcCode = 0;
     try {
       const response = await next(request);
       return response.stream ? { ...response, message: messages(response.message, signal, errorOf) } : response;

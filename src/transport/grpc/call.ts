@@ -3,6 +3,7 @@ import type { ServerUnaryCall, ServerWritableStream } from '@grpc/grpc-js';
 import type { Principal } from '../../auth/principal.ts';
 import { PlantStoreError } from '../../domain/errors.ts';
 import { type CallContext, idempotencyHeaderKey, principalKey } from '../../plants/call.ts';
+import { observedOf } from './observe.ts';
 
 /** A call as grpc-js hands it to a handler. */
 export type ServerCall = ServerUnaryCall<object, object> | ServerWritableStream<object, object>;
@@ -18,6 +19,8 @@ export class GrpcCall implements CallContext {
     const idempotencyKeys = call.metadata.get('idempotency-key') as string[];
     if (idempotencyKeys.length > 0) this.values.set(idempotencyHeaderKey, idempotencyKeys);
     this.#call = call;
+    const observed = observedOf(call.metadata);
+    if (observed !== undefined) observed.principal = principal;
   }
 
   /** Aborted when the caller cancels, goes away or lets its deadline pass, and when the call is over. Made when it is asked for. */

@@ -8,8 +8,8 @@ import { GrpcCall, type ServerCall } from './call.ts';
 /** What the handlers of all methods share. */
 export interface HandlerOptions {
   readonly authenticate: Authenticator['authenticate'];
-  /** The status for anything thrown. */
-  readonly statusOf: (thrown: unknown) => StatusObject;
+  /** The status for anything thrown in a call. */
+  readonly statusOf: (thrown: unknown, call: ServerCall) => StatusObject;
   /** Aborted when streams may go on no longer, because the server stops. */
   readonly stop: AbortSignal;
 }
@@ -45,7 +45,7 @@ function unary(method: UnaryMethod, { authenticate, statusOf }: HandlerOptions):
   return (call, callback) => {
     answer(call).then(
       (response) => callback(null, response),
-      (thrown) => callback(statusOf(thrown)),
+      (thrown) => callback(statusOf(thrown, call)),
     );
   };
 }
@@ -61,7 +61,7 @@ function serverStreaming(method: StreamingMethod, options: HandlerOptions): hand
     call.end();
   };
   return (call) => {
-    const fail = (thrown: unknown) => call.emit('error', statusOf(thrown));
+    const fail = (thrown: unknown) => call.emit('error', statusOf(thrown, call));
     const breakOff = () => fail(stopping());
     stop.addEventListener('abort', breakOff);
     call.once('close', () => stop.removeEventListener('abort', breakOff));

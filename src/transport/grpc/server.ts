@@ -1,13 +1,16 @@
 import { Server } from '@grpc/grpc-js';
 import type { Authenticator } from '../../auth/authenticator.ts';
 import type { Logger } from '../../observe/logger.ts';
+import type { RequestObserver } from '../../observe/request-observer.ts';
 import { failureOf } from '../failure.ts';
 import type { Service } from '../service.ts';
+import type { ServerCall } from './call.ts';
 import { credentialsOf, type TlsFiles } from './credentials.ts';
 import { definitionOf } from './definition.ts';
 import { handlersOf } from './handlers.ts';
 import { GrpcHealth } from './health.ts';
 import { LIMITS } from './limits.ts';
+import { measured, observeCalls, observedOf } from './observe.ts';
 import { addReflection } from './reflection.ts';
 import { statusOf } from './status.ts';
 
@@ -16,6 +19,7 @@ export interface GrpcServerOptions {
   readonly services: readonly Service[];
   readonly authenticate: Authenticator['authenticate'];
   readonly logger: Logger;
+  readonly observer?: RequestObserver;
   /** Asked by every health check, and each second while somebody watches: whether calls should be sent here. */
   readonly isReady: () => boolean;
   /** Without it the server speaks plaintext. */
@@ -40,16 +44,15 @@ const FAREWELL = 200;
 
 /** Makes a server of these services, not listening yet. Throws when the files for TLS cannot be used. */
 export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
-  const { services, authenticate, logger, isReady, tls } = options;
-  const server = new Server(LIMITS);
+  const { services, authenticate, logger, observer, isReady, tls } = options;
+  const definitions = services.map(({ desc }) => measured(definitionOf(desc)));
+  const server = new Server({ ...LIMITS, interceptors: observer ? [observeCalls(definitions, observer)] : [] });
   const credentials = credentialsOf(tls);
   const stop = new AbortController();
-  const fail = (thrown: unknown) => statusOf(failureOf(thrown, logger));
-  for (const service of services)
-    server.addService(
-      definitionOf(service.desc),
-      handlersOf(service, { authenticate, statusOf: fail, stop: stop.signal }),
-    );
+  const fail = (thrown: unknown, { metadata }: ServerCall) =>
+    statusOf(failureOf(thrown, logger, observedOf(metadata)?.requestId));
+  for (const [index, service] of services.entries())
+    server.addService(definitions[index]!, handlersOf(service, { authenticate, statusOf: fail, stop: stop.signal }));
   const descs = services.map(({ desc }) => desc);
   const names = descs.map(({ typeName }) => typeName);
   const health = new GrpcHealth(names, isReady);

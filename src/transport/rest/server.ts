@@ -1,7 +1,9 @@
-import Fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyRequest, LogController } from 'fastify';
+import Fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyRequest } from 'fastify';
 import { PlantStoreError } from '../../domain/errors.ts';
+import type { RequestObserver } from '../../observe/request-observer.ts';
 import { sendError } from './error-reply.ts';
 import { routeAllMethods } from './methods.ts';
+import { activateSpans, ObservedRequests } from './observe.ts';
 import { requestId } from './request-id.ts';
 import { answerSocketError, refuseConnect } from './socket-error.ts';
 
@@ -16,10 +18,10 @@ const REQUEST_TIMEOUT = 60_000;
  * The HTTP/1.1 server that REST, Connect and the documentation share, without routes yet and not listening. Every failure that
  * is not a route's own has the body of the REST contract: unknown paths, bad URLs, bytes that are no HTTP.
  */
-export function createHttpServer(logger: FastifyBaseLogger): FastifyInstance {
+export function createHttpServer(logger: FastifyBaseLogger, observer?: RequestObserver): FastifyInstance {
   const app = Fastify({
     loggerInstance: logger,
-    logController: new QuietLog({ requestIdLogLabel: 'requestId' }),
+    logController: new ObservedRequests(observer),
     bodyLimit: MAX_BODY,
     requestTimeout: REQUEST_TIMEOUT,
     // Node would refuse a missing Host itself, with an empty body.
@@ -33,6 +35,7 @@ export function createHttpServer(logger: FastifyBaseLogger): FastifyInstance {
     clientErrorHandler: answerSocketError,
   });
   routeAllMethods(app);
+  activateSpans(app, observer);
   app.removeAllContentTypeParsers();
   app.setErrorHandler(sendError);
   app.addHook('onRequest', refuseEarly);
@@ -40,12 +43,6 @@ export function createHttpServer(logger: FastifyBaseLogger): FastifyInstance {
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));
   app.server.on('connect', refuseConnect);
   return app;
-}
-
-/** Leaves out the two lines that Fastify logs for each request. */
-class QuietLog extends LogController {
-  override incomingRequest(): void {}
-  override requestCompleted(): void {}
 }
 
 /** Refuses what no route may see, before a body is read: 404 wins over 415. */

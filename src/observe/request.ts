@@ -1,0 +1,32 @@
+import type { Principal } from '../auth/principal.ts';
+
+/** What a request came in as. */
+export type Protocol = 'rest' | 'connect' | 'grpc_web' | 'grpc';
+
+/** A request that is over. None of it is text of the client's, but for a request id that is short and plain. */
+export interface EndedRequest {
+  readonly protocol: Protocol;
+  /** The HTTP method; `_OTHER` for one that nothing here answers to. */
+  readonly method: string;
+  /** The template of its path, such as `/plants/{id}` or `/package.Service/Method`; `unmatched` when there is none. */
+  readonly route: string;
+  /** The HTTP status, 499 when it was broken off; for a call of gRPC or Connect the name of its google.rpc.Code. */
+  readonly status: string;
+  readonly seconds: number;
+  /** That were sent: over HTTP/1.1 with the headers, over gRPC the messages. */
+  readonly bytes: number;
+  readonly requestId: string;
+  /** Who was let in. */
+  readonly principal: Principal | undefined;
+  /** Of the trace that it belongs to, while there are traces. */
+  readonly traceId: string | undefined;
+}
+
+const CODES = [
+  ...['OK', 'CANCELLED', 'UNKNOWN', 'INVALID_ARGUMENT', 'DEADLINE_EXCEEDED', 'NOT_FOUND', 'ALREADY_EXISTS'],
+  ...['PERMISSION_DENIED', 'RESOURCE_EXHAUSTED', 'FAILED_PRECONDITION', 'ABORTED', 'OUT_OF_RANGE', 'UNIMPLEMENTED'],
+  ...['INTERNAL', 'UNAVAILABLE', 'DATA_LOSS', 'UNAUTHENTICATED'],
+];
+
+/** The name of a google.rpc.Code. */
+export const codeName = (code: number): string => CODES[code] ?? 'UNKNOWN';

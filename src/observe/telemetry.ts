@@ -1,0 +1,81 @@
+import { readFileSync } from 'node:fs';
+import type { Decision } from '../auth/authenticator.ts';
+import type { LogObserver, LogStatus } from '../log/observer.ts';
+import { type AuthenticationStatus, authMetrics } from './auth-metrics.ts';
+import { logMetrics } from './log-metrics.ts';
+import type { Logger } from './logger.ts';
+import { Metrics } from './metrics.ts';
+import { ownerHash, requestLog } from './request-log.ts';
+import { requestMetrics } from './request-metrics.ts';
+import type { RequestObserver } from './request-observer.ts';
+import type { Tracing } from './tracing.ts';
+
+/** What can be asked of the service at any time. Undefined: it has not got so far yet. */
+export interface Sources {
+  readonly log: () => LogStatus | undefined;
+  readonly storeReachable: () => boolean;
+  readonly authentication: () => AuthenticationStatus | undefined;
+}
+
+/** All that the service tells of itself but for its health: metrics, the lines of requests and of decisions, and traces. */
+export interface Telemetry {
+  readonly metrics: Metrics;
+  readonly requests: RequestObserver;
+  readonly log: LogObserver;
+  /** A fault of the store that was dealt with. */
+  storeFault(error: unknown): void;
+  /** A decision on a token. */
+  decided(decision: Decision): void;
+  /** A fetch of the issuer's keys has ended. */
+  fetched(failure: Error | undefined): void;
+}
+
+/** Puts it together. `owners`: lines have hashes of owners, else nothing of them. */
+export function createTelemetry(
+  logger: Logger,
+  owners: boolean,
+  tracing: Tracing | undefined,
+  sources: Sources,
+): Telemetry {
+  const metrics = new Metrics();
+  const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
+  metrics.info('plantstore_build_info', 'The version that runs.', { version, node: process.version });
+  const count = requestMetrics(metrics);
+  const write = requestLog(logger, owners);
+  const { fault, ...log } = logMetrics(metrics, sources.log, sources.storeReachable);
+  const authentication = authMetrics(metrics, sources.authentication);
+  return {
+    metrics,
+    requests: {
+      tracing,
+      ended(request) {
+        count(request);
+        write(request);
+      },
+    },
+    log: {
+      refused: log.refused,
+      appended(batch) {
+        log.appended(batch);
+        tracing?.appended(batch);
+      },
+    },
+    storeFault(err) {
+      fault();
+      logger.warn({ err }, 'the store failed');
+    },
+    decided(decision) {
+      authentication.decided(decision);
+      const { subject, ...rest } = decision;
+      const level = decision.outcome === 'refused' ? 'info' : 'debug';
+      logger[level](
+        { decision: { ...rest, ...(owners && subject !== undefined && { subject: ownerHash(subject) }) } },
+        'authentication',
+      );
+    },
+    fetched(err) {
+      authentication.fetched(err);
+      if (err !== undefined) logger.warn({ err }, "the issuer's keys could not be fetched");
+    },
+  };
+}
