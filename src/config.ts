@@ -25,6 +25,14 @@ export interface GrpcTls {
   readonly clientCa?: string;
 }
 
+/** What callers can make the service hold or wait for at most. */
+export interface Limits {
+  /** Requests at once, over all protocols. */
+  readonly maxInFlight: number;
+  /** Milliseconds that a turn of the event loop may take. */
+  readonly maxEventLoopDelay: number;
+}
+
 /** The settings of the service: checked, typed and frozen. */
 export interface Config {
   readonly host: string;
@@ -45,9 +53,12 @@ export interface Config {
   readonly requiredScopes: readonly string[];
   /** Requests a second for each owner. */
   readonly rateLimit: number | undefined;
+  readonly limits: Limits;
   readonly kafka: { readonly brokers: readonly string[]; readonly topic: string } | undefined;
   /** Undefined: a key in `dataDirectory`. */
   readonly auditSigningKey: KeyObject | undefined;
+  /** Seconds for which the service is unready and still serves before it stops. */
+  readonly drainGrace: number;
   readonly strictReads: boolean;
   readonly logLevel: Values['LOG_LEVEL'];
 }
@@ -86,8 +97,13 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config
     ownerClaim: values.JWT_OWNER_CLAIM,
     requiredScopes: values.JWT_REQUIRED_SCOPES,
     rateLimit: values.RATE_LIMIT,
+    limits: Object.freeze({
+      maxInFlight: values.MAX_IN_FLIGHT,
+      maxEventLoopDelay: values.MAX_EVENT_LOOP_DELAY,
+    }),
     kafka: values.KAFKA_BROKERS && { brokers: values.KAFKA_BROKERS, topic: values.KAFKA_TOPIC },
     auditSigningKey: values.AUDIT_SIGNING_KEY,
+    drainGrace: values.DRAIN_GRACE,
     strictReads: values.STRICT_READS,
     logLevel: values.LOG_LEVEL,
   });

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import closeWithGrace from 'close-with-grace';
 import type { FastifyInstance } from 'fastify';
 import { AuditService } from '../gen/plantstore/v1/audit_service_pb.ts';
@@ -8,6 +9,7 @@ import { createAuthenticator, type Decision } from './auth/authenticator.ts';
 import { DEVELOPMENT_ISSUER, openDevelopmentIssuer } from './auth/development.ts';
 import { RemoteKeySet } from './auth/jwks.ts';
 import type { KeySet } from './auth/key-set.ts';
+import { limitRate } from './auth/rate-limit.ts';
 import { createScopePolicy } from './auth/scopes.ts';
 import type { Config } from './config.ts';
 import type { EventLog } from './log/log.ts';
@@ -21,11 +23,13 @@ import { Health, type Readiness } from './observe/health.ts';
 import { createLogger, type Logger } from './observe/logger.ts';
 import { implementPlantStore } from './plants/implementation.ts';
 import { PlantsService } from './plants/service.ts';
+import { Admission } from './transport/admission.ts';
 import { registerConnect } from './transport/connect/connect.ts';
 import { allowOrigins } from './transport/cors.ts';
 import { createGrpcServer } from './transport/grpc/server.ts';
 import { registerAuditKeys } from './transport/rest/audit-keys.ts';
 import { registerDocumentation } from './transport/rest/documentation.ts';
+import { guard } from './transport/rest/guard.ts';
 import { registerRest } from './transport/rest/rest.ts';
 import { createHttpServer } from './transport/rest/server.ts';
 import { welcome } from './welcome.ts';
@@ -34,7 +38,7 @@ import { welcome } from './welcome.ts';
 const DRAIN_LIMIT = 10_000;
 /** Milliseconds that streams have of that: what is left is for the status that says to go on elsewhere. */
 const STREAM_LIMIT = 9_000;
-/** Milliseconds for all of stopping, the commands that the log has taken among it. */
+/** Milliseconds for all of stopping after the grace, the commands that the log has taken among it. */
 const STOP_LIMIT = 25_000;
 /** Seconds that the token in the welcome is valid. */
 const WELCOME_TTL = 3600;
@@ -42,8 +46,9 @@ const WELCOME_TTL = 3600;
 const STARTING: Readiness = { ready: false, detail: 'starting' };
 
 /**
- * Starts the service, which then runs until SIGTERM or SIGINT: it turns unready, takes nothing new, finishes what is in flight,
- * closes the store and exits with 0; a second signal ends it at once. An uncaught error is logged and ends it with 1.
+ * Starts the service, which then runs until SIGTERM or SIGINT: it turns unready, serves on for the grace, takes nothing new,
+ * finishes what is in flight, closes the store and exits with 0; a second signal ends it at once. An uncaught error is logged
+ * and ends it with 1, without the grace.
  * Rejects, with what was opened closed, when it cannot start.
  */
 export async function serve(config: Config): Promise<void> {
@@ -56,13 +61,13 @@ export async function serve(config: Config): Promise<void> {
   });
   // Closed in reverse: first what takes requests, then the store, the probes last.
   const opened = new AsyncDisposableStack();
-  const stop = () => {
-    health.drain();
-    return opened.disposeAsync();
-  };
-  const grace = closeWithGrace({ delay: STOP_LIMIT, logger }, async ({ signal, err }) => {
+  const stop = () => opened.disposeAsync();
+  const drainGrace = config.drainGrace * 1_000;
+  const grace = closeWithGrace({ delay: STOP_LIMIT + drainGrace, logger }, async ({ signal, err }) => {
     if (err) logger.fatal({ err }, 'uncaught error');
     else logger.info({ signal }, 'stopping');
+    health.drain();
+    if (!err && parts.app !== undefined) await sleep(drainGrace);
     await stop();
     logger.info('stopped');
   });
@@ -111,7 +116,7 @@ async function start(
   opened: AsyncDisposableStack,
 ): Promise<void> {
   const { host, dataDirectory, ownerClaim } = config;
-  const missing = { KAFKA_BROKERS: config.kafka, RATE_LIMIT: config.rateLimit };
+  const missing = { KAFKA_BROKERS: config.kafka };
   for (const [name, value] of Object.entries(missing))
     if (value !== undefined) throw new Error(`${name} is set, and this release does not have it yet; unset it`);
   const admin = await startAdminServer(health, host, config.adminPort);
@@ -145,12 +150,18 @@ async function start(
 
   const onDecision = (decision: Decision) =>
     logger[decision.outcome === 'refused' ? 'info' : 'debug']({ decision }, 'authentication');
-  const { authenticate } = createAuthenticator({ ...issuer, ownerClaim, onDecision });
+  const authenticator = createAuthenticator({ ...issuer, ownerClaim, onDecision });
+  const authenticate = config.rateLimit
+    ? limitRate(authenticator.authenticate, config.rateLimit)
+    : authenticator.authenticate;
   const scopes = createScopePolicy(config.requiredScopes, onDecision);
   const plants = new PlantsService(log, scopes);
   const signingKey = signingKeyOnDemand(config.auditSigningKey, dataDirectory);
 
+  const admission = new Admission(config.limits);
+  opened.defer(async () => admission.close());
   const app = createHttpServer(logger);
+  guard(app, admission, () => health.draining);
   if (config.corsOrigins.length > 0) allowOrigins(app, config.corsOrigins);
   registerRest(app, {
     service: PlantStoreService,
@@ -172,6 +183,7 @@ async function start(
   const grpc = createGrpcServer({
     services,
     authenticate,
+    admission,
     logger,
     isReady,
     ...(config.grpcTls && { tls: config.grpcTls }),

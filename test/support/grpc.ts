@@ -49,6 +49,7 @@ export class GrpcApp implements AsyncDisposable {
     const server = createGrpcServer({
       services: [{ desc: PlantStoreService, methods: all }],
       authenticate: () => ({ issuer: 'test', actor: 'alice', owner: 'alice', scopes: new Set<string>() }),
+      admission: { enter: () => ({ [Symbol.dispose]: () => {} }) },
       logger: createLogger('info', destination),
       isReady: () => true,
       ...options,

@@ -1,6 +1,7 @@
 import type { DescMethod } from '@bufbuild/protobuf';
 import type { handleServerStreamingCall, handleUnaryCall, ServerWritableStream, StatusObject } from '@grpc/grpc-js';
 import type { Authenticator } from '../../auth/authenticator.ts';
+import type { Admission } from '../admission.ts';
 import { stopping } from '../failure.ts';
 import type { Service } from '../service.ts';
 import { GrpcCall, type ServerCall } from './call.ts';
@@ -8,6 +9,8 @@ import { GrpcCall, type ServerCall } from './call.ts';
 /** What the handlers of all methods share. */
 export interface HandlerOptions {
   readonly authenticate: Authenticator['authenticate'];
+  /** Lets in a call before its token is looked at. */
+  readonly admission: Pick<Admission, 'enter'>;
   /** The status for anything thrown. */
   readonly statusOf: (thrown: unknown) => StatusObject;
   /** Aborted when streams may go on no longer, because the server stops. */
@@ -37,10 +40,12 @@ function handlerOf(method: DescMethod, implementation: unknown, options: Handler
 type UnaryMethod = (request: object, call: GrpcCall) => Promise<object>;
 type StreamingMethod = (request: object, call: GrpcCall) => AsyncIterable<object>;
 
-function unary(method: UnaryMethod, { authenticate, statusOf }: HandlerOptions): handleUnaryCall<object, object> {
+function unary(method: UnaryMethod, options: HandlerOptions): handleUnaryCall<object, object> {
+  const { authenticate, admission, statusOf } = options;
   const answer = async (call: ServerCall) => {
+    using _place = admission.enter();
     const principal = authenticate(authorizationOf(call));
-    return method(call.request, new GrpcCall(principal instanceof Promise ? await principal : principal, call));
+    return await method(call.request, new GrpcCall(principal instanceof Promise ? await principal : principal, call));
   };
   return (call, callback) => {
     answer(call).then(
@@ -51,8 +56,9 @@ function unary(method: UnaryMethod, { authenticate, statusOf }: HandlerOptions):
 }
 
 function serverStreaming(method: StreamingMethod, options: HandlerOptions): handleServerStreamingCall<object, object> {
-  const { authenticate, statusOf, stop } = options;
+  const { authenticate, admission, statusOf, stop } = options;
   const send = async (call: ServerWritableStream<object, object>) => {
+    using _place = admission.enter();
     const principal = await authenticate(authorizationOf(call));
     for await (const response of method(call.request, new GrpcCall(principal, call))) {
       await write(call, response);

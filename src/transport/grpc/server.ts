@@ -1,6 +1,7 @@
 import { Server } from '@grpc/grpc-js';
 import type { Authenticator } from '../../auth/authenticator.ts';
 import type { Logger } from '../../observe/logger.ts';
+import type { Admission } from '../admission.ts';
 import { failureOf } from '../failure.ts';
 import type { Service } from '../service.ts';
 import { credentialsOf, type TlsFiles } from './credentials.ts';
@@ -15,6 +16,8 @@ import { statusOf } from './status.ts';
 export interface GrpcServerOptions {
   readonly services: readonly Service[];
   readonly authenticate: Authenticator['authenticate'];
+  /** Lets in a call, once its request has arrived. Health checks and reflection are always let in. */
+  readonly admission: Pick<Admission, 'enter'>;
   readonly logger: Logger;
   /** Asked by every health check, and each second while somebody watches: whether calls should be sent here. */
   readonly isReady: () => boolean;
@@ -40,7 +43,7 @@ const FAREWELL = 200;
 
 /** Makes a server of these services, not listening yet. Throws when the files for TLS cannot be used. */
 export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
-  const { services, authenticate, logger, isReady, tls } = options;
+  const { services, authenticate, admission, logger, isReady, tls } = options;
   const server = new Server(LIMITS);
   const credentials = credentialsOf(tls);
   const stop = new AbortController();
@@ -48,7 +51,7 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
   for (const service of services)
     server.addService(
       definitionOf(service.desc),
-      handlersOf(service, { authenticate, statusOf: fail, stop: stop.signal }),
+      handlersOf(service, { authenticate, admission, statusOf: fail, stop: stop.signal }),
     );
   const descs = services.map(({ desc }) => desc);
   const names = descs.map(({ typeName }) => typeName);
