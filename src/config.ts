@@ -31,6 +31,16 @@ export interface Limits {
   readonly maxInFlight: number;
   /** Milliseconds that a turn of the event loop may take. */
   readonly maxEventLoopDelay: number;
+  /** Commands that wait for the store. */
+  readonly maxQueuedCommands: number;
+  /** Long lists that one owner may be reading. */
+  readonly maxLongLists: number;
+  /** Connections to each port. */
+  readonly maxConnections: number;
+  /** Seconds in which a request must have arrived. */
+  readonly requestTimeout: number;
+  /** Seconds after which a connection is closed that says nothing, or takes nothing. */
+  readonly idleTimeout: number;
 }
 
 /** The settings of the service: checked, typed and frozen. */
@@ -100,6 +110,11 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config
     limits: Object.freeze({
       maxInFlight: values.MAX_IN_FLIGHT,
       maxEventLoopDelay: values.MAX_EVENT_LOOP_DELAY,
+      maxQueuedCommands: values.MAX_QUEUED_COMMANDS,
+      maxLongLists: values.MAX_LONG_LISTS,
+      maxConnections: values.MAX_CONNECTIONS,
+      requestTimeout: values.REQUEST_TIMEOUT,
+      idleTimeout: values.IDLE_TIMEOUT,
     }),
     kafka: values.KAFKA_BROKERS && { brokers: values.KAFKA_BROKERS, topic: values.KAFKA_TOPIC },
     auditSigningKey: values.AUDIT_SIGNING_KEY,

@@ -18,8 +18,33 @@ export const LIMIT_VARIABLES = {
   },
   MAX_EVENT_LOOP_DELAY: {
     ...whole(10, 60_000),
-    fallback: '250',
-    meaning: 'milliseconds that requests may wait for the CPU; while they wait longer, some are refused at once',
+    fallback: '500',
+    meaning: 'milliseconds that requests may wait for the CPU; where they wait longer for a second, some are refused',
+  },
+  MAX_QUEUED_COMMANDS: {
+    ...whole(1, 100_000),
+    fallback: '8192',
+    meaning: 'adds and deletes that wait for the store; more are refused',
+  },
+  MAX_LONG_LISTS: {
+    ...whole(1, 10_000),
+    fallback: '32',
+    meaning: 'lists of more than 1000 plants that one owner may be reading at once',
+  },
+  MAX_CONNECTIONS: {
+    ...whole(1, 1_000_000),
+    fallback: '10000',
+    meaning: 'connections to each port; more are closed at once',
+  },
+  REQUEST_TIMEOUT: {
+    ...whole(1, 3_600),
+    fallback: '50',
+    meaning: 'seconds in which a request must have arrived whole, its headers in 20 of them',
+  },
+  IDLE_TIMEOUT: {
+    ...whole(1, 3_600),
+    fallback: '55',
+    meaning: 'seconds after which a connection is closed that says nothing, or takes nothing of its answer',
   },
   DRAIN_GRACE: {
     ...whole(0, 600),

@@ -127,6 +127,7 @@ async function start(
   const { store, log } = await openWhenReachable(
     storeOf(config, opened),
     {
+      limits: { queue: config.limits.maxQueuedCommands, lists: config.limits.maxLongLists },
       onFault: (err) => logger.warn({ err }, 'the store failed'),
       onReachable: (fault) => {
         if (fault === undefined) logger.info('the store can be reached');
@@ -160,7 +161,7 @@ async function start(
 
   const admission = new Admission(config.limits);
   opened.defer(async () => admission.close());
-  const app = createHttpServer(logger);
+  const app = createHttpServer(logger, config.limits);
   guard(app, admission, () => health.draining);
   if (config.corsOrigins.length > 0) allowOrigins(app, config.corsOrigins);
   registerRest(app, {
@@ -184,6 +185,7 @@ async function start(
     services,
     authenticate,
     admission,
+    limits: config.limits,
     logger,
     isReady,
     ...(config.grpcTls && { tls: config.grpcTls }),

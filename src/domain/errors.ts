@@ -18,6 +18,7 @@ export const ERRORS = {
   BODY_TOO_LARGE: { code: 8, status: 413 },
   UNSUPPORTED_MEDIA_TYPE: { code: 3, status: 415 },
   RATE_LIMITED: { code: 8, status: 429 },
+  TOO_MANY_LISTS: { code: 8, status: 429 },
   HEADERS_TOO_LARGE: { code: 8, status: 431 },
   CANCELLED: { code: 1, status: 499 },
   INTERNAL: { code: 13, status: 500 },

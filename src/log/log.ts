@@ -13,17 +13,24 @@ import { Tail } from './tail.ts';
 import { unavailable } from './unavailable.ts';
 import { View } from './view.ts';
 
+/** Bounds of a log. */
+export interface LogLimits extends CommitterLimits {
+  /** Most long lists that one owner may be reading at once. */
+  readonly lists: number;
+}
+
 /** Bounds that hold unless others are given. */
-export const DEFAULT_LIMITS: CommitterLimits = {
+export const DEFAULT_LIMITS: LogLimits = {
   queue: 8_192,
   batch: 512,
   tailBytes: 128 * 1024 * 1024,
   patience: 10_000,
+  lists: 32,
 };
 
 /** How to run a log. */
 export interface EventLogOptions {
-  readonly limits?: Partial<CommitterLimits>;
+  readonly limits?: Partial<LogLimits>;
   /** Hears of every fault of the store that an append or the projector meets and deals with: for the service's log. */
   readonly onFault: (error: unknown) => void;
   /** Hears when the store cannot be reached (with the fault) and when it can again (with undefined). */
@@ -45,9 +52,10 @@ export class EventLog {
     this.#store = store;
     this.#tail = tail;
     this.#follower = new Follower(store, tail);
-    this.#view = new View(store, tail, this.#follower);
+    const bounds = { ...DEFAULT_LIMITS, ...limits };
+    this.#view = new View(store, tail, this.#follower, bounds.lists);
     const appender = new Appender(store, tail, this.#follower, onFault);
-    this.#committer = new Committer(tail, this.#view, this.#follower, appender, { ...DEFAULT_LIMITS, ...limits });
+    this.#committer = new Committer(tail, this.#view, this.#follower, appender, bounds);
     this.#projector = new Projector(store, tail, randomUUID(), onFault);
     this.#running = Promise.all([
       this.#projector.run(),

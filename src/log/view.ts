@@ -3,6 +3,7 @@ import { keyString, type PlantKey } from '../domain/plant.ts';
 import type { Follower } from './follower.ts';
 import { type ListQuery, openListing, type PlantList } from './listing.ts';
 import { Merge } from './merge.ts';
+import { OwnerLists } from './owner-lists.ts';
 import type { PlantRow, Store } from './store.ts';
 import type { Tail } from './tail.ts';
 import { unavailable } from './unavailable.ts';
@@ -29,11 +30,14 @@ export class View {
   readonly #store: Store;
   readonly #tail: Tail;
   readonly #follower: Follower;
+  readonly #lists: OwnerLists;
 
-  constructor(store: Store, tail: Tail, follower: Follower) {
+  /** `lists`: most long lists that one owner may be reading. */
+  constructor(store: Store, tail: Tail, follower: Follower, lists: number) {
     this.#store = store;
     this.#tail = tail;
     this.#follower = follower;
+    this.#lists = new OwnerLists(lists);
   }
 
   /** Loads the state of keys. Rejects with STORE_UNAVAILABLE when the store cannot be reached. */
@@ -62,7 +66,7 @@ export class View {
 
   /**
    * The plants of an owner as of one position that is no older than anything acknowledged before the call. Rejects with
-   * STORE_UNAVAILABLE, or with OVERLOADED when too many long lists are being streamed.
+   * STORE_UNAVAILABLE, or with OVERLOADED or, for this owner, TOO_MANY_LISTS when too many long lists are being streamed.
    */
   async list(query: ListQuery): Promise<PlantList> {
     try {
@@ -98,7 +102,7 @@ export class View {
   async #long(query: ListQuery): Promise<PlantList> {
     const pin = this.#tail.pin();
     try {
-      const snapshot = await this.#store.snapshot();
+      const snapshot = await this.#lists.open(query.owner, () => this.#store.snapshot());
       try {
         await this.#settle(snapshot.position);
         return await openListing(snapshot, this.#tail.ownedBy(query.owner, query.after), query);

@@ -10,27 +10,30 @@ export interface AdmissionLimits {
 
 /** Milliseconds between two looks at the event loop. */
 const TICK = 10;
+/** Milliseconds for which every turn has to be too long before anything is refused: a burst that is worked off sooner is none. */
+const PATIENCE = 1_000;
 
 /**
  * Sheds load before it costs anything: lets in requests of all protocols while there is room and the event loop keeps up.
  *
  * What arrives faster than it is served waits unseen in the sockets, and each turn of the event loop then takes as long as it
- * takes to serve all of it. So a turn serves for as long as the limit allows, and refuses the rest of what it finds, if the
- * turn before was too long as well: one stall is no overload.
+ * takes to serve all of it. Once that lasts, a turn serves for as long as the limit allows, and refuses the rest of what it finds.
  */
 export class Admission {
   readonly #limits: AdmissionLimits;
   readonly #timer: NodeJS.Timeout;
   readonly #place: Disposable = { [Symbol.dispose]: () => void this.#inFlight-- };
   #inFlight = 0;
+  /** When this turn of the event loop began, and the last one that was not too long. */
   #turn = performance.now();
-  #late = false;
+  #onTime = this.#turn;
 
   constructor(limits: AdmissionLimits) {
     this.#limits = limits;
     this.#timer = setInterval(() => {
-      this.#late = this.#isLate();
-      this.#turn = performance.now();
+      const now = performance.now();
+      if (now - this.#turn <= limits.maxEventLoopDelay) this.#onTime = now;
+      this.#turn = now;
     }, TICK).unref();
   }
 
@@ -42,7 +45,7 @@ export class Admission {
   /** Takes a place for a request until it is disposed of, once. Throws OVERLOADED, which has cost nothing yet. */
   enter(): Disposable {
     if (this.#inFlight >= this.#limits.maxInFlight) throw FULL;
-    if (this.#late && this.#isLate()) throw BUSY;
+    if (this.#isBusy(performance.now())) throw BUSY;
     this.#inFlight++;
     return this.#place;
   }
@@ -52,8 +55,8 @@ export class Admission {
     clearInterval(this.#timer);
   }
 
-  #isLate(): boolean {
-    return performance.now() - this.#turn > this.#limits.maxEventLoopDelay;
+  #isBusy(now: number): boolean {
+    return now - this.#turn > this.#limits.maxEventLoopDelay && now - this.#onTime > PATIENCE;
   }
 }
 

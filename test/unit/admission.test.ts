@@ -27,9 +27,9 @@ test('so many are let in at once, and another as soon as one is done', () => {
   expect(() => limited.enter()).toThrow(refusal);
 });
 
-test('a turn that takes too long after another one refuses what is left of it; a single one does not', async () => {
+test('turns that take too long, one after the other, refuse what is left of them; a single one does not', async () => {
   const busy = admission({ maxEventLoopDelay: 20 });
-  stall(50);
+  stall(500);
   busy.enter();
   const isRefused = () => {
     try {

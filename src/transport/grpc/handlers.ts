@@ -1,7 +1,6 @@
 import type { DescMethod } from '@bufbuild/protobuf';
 import type { handleServerStreamingCall, handleUnaryCall, ServerWritableStream, StatusObject } from '@grpc/grpc-js';
 import type { Authenticator } from '../../auth/authenticator.ts';
-import type { Admission } from '../admission.ts';
 import { stopping } from '../failure.ts';
 import type { Service } from '../service.ts';
 import { GrpcCall, type ServerCall } from './call.ts';
@@ -9,12 +8,14 @@ import { GrpcCall, type ServerCall } from './call.ts';
 /** What the handlers of all methods share. */
 export interface HandlerOptions {
   readonly authenticate: Authenticator['authenticate'];
-  /** Lets in a call before its token is looked at. */
-  readonly admission: Pick<Admission, 'enter'>;
   /** The status for anything thrown. */
   readonly statusOf: (thrown: unknown) => StatusObject;
   /** Aborted when streams may go on no longer, because the server stops. */
   readonly stop: AbortSignal;
+  /** Seconds in which a client must have taken a message of a stream. */
+  readonly idleTimeout: number;
+  /** Ends the connection of a peer that does not. */
+  readonly breakOff: (peer: string) => void;
 }
 
 type Handler = handleUnaryCall<object, object> | handleServerStreamingCall<object, object>;
@@ -40,12 +41,10 @@ function handlerOf(method: DescMethod, implementation: unknown, options: Handler
 type UnaryMethod = (request: object, call: GrpcCall) => Promise<object>;
 type StreamingMethod = (request: object, call: GrpcCall) => AsyncIterable<object>;
 
-function unary(method: UnaryMethod, options: HandlerOptions): handleUnaryCall<object, object> {
-  const { authenticate, admission, statusOf } = options;
+function unary(method: UnaryMethod, { authenticate, statusOf }: HandlerOptions): handleUnaryCall<object, object> {
   const answer = async (call: ServerCall) => {
-    using _place = admission.enter();
     const principal = authenticate(authorizationOf(call));
-    return await method(call.request, new GrpcCall(principal instanceof Promise ? await principal : principal, call));
+    return method(call.request, new GrpcCall(principal instanceof Promise ? await principal : principal, call));
   };
   return (call, callback) => {
     answer(call).then(
@@ -56,12 +55,11 @@ function unary(method: UnaryMethod, options: HandlerOptions): handleUnaryCall<ob
 }
 
 function serverStreaming(method: StreamingMethod, options: HandlerOptions): handleServerStreamingCall<object, object> {
-  const { authenticate, admission, statusOf, stop } = options;
+  const { authenticate, statusOf, stop } = options;
   const send = async (call: ServerWritableStream<object, object>) => {
-    using _place = admission.enter();
     const principal = await authenticate(authorizationOf(call));
     for await (const response of method(call.request, new GrpcCall(principal, call))) {
-      await write(call, response);
+      await write(call, response, options);
       if (call.cancelled) return;
     }
     call.end();
@@ -78,9 +76,15 @@ function serverStreaming(method: StreamingMethod, options: HandlerOptions): hand
 const authorizationOf = ({ metadata }: ServerCall) => metadata.get('authorization') as string[];
 
 /** Resolves when the message is on its way, so that one at a time is held for a slow reader, or when the call is over. */
-function write(call: ServerWritableStream<object, object>, message: object): Promise<void> {
+function write(
+  call: ServerWritableStream<object, object>,
+  message: object,
+  { idleTimeout, breakOff }: HandlerOptions,
+): Promise<void> {
   return new Promise((resolve) => {
+    const timer = setTimeout(() => breakOff(call.getPeer()), idleTimeout * 1_000);
     const done = () => {
+      clearTimeout(timer);
       call.off('close', done);
       resolve();
     };

@@ -1,14 +1,19 @@
-import { Server } from '@grpc/grpc-js';
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { Server, ServerCredentials } from '@grpc/grpc-js';
 import type { Authenticator } from '../../auth/authenticator.ts';
 import type { Logger } from '../../observe/logger.ts';
 import type { Admission } from '../admission.ts';
+import { type ConnectionLimits, limitConnections } from '../connections.ts';
 import { failureOf } from '../failure.ts';
 import type { Service } from '../service.ts';
-import { credentialsOf, type TlsFiles } from './credentials.ts';
+import { Connections } from './connections.ts';
 import { definitionOf } from './definition.ts';
+import { guard } from './guard.ts';
 import { handlersOf } from './handlers.ts';
 import { GrpcHealth } from './health.ts';
 import { LIMITS } from './limits.ts';
+import { createListener, type TlsFiles } from './listener.ts';
 import { addReflection } from './reflection.ts';
 import { statusOf } from './status.ts';
 
@@ -16,8 +21,9 @@ import { statusOf } from './status.ts';
 export interface GrpcServerOptions {
   readonly services: readonly Service[];
   readonly authenticate: Authenticator['authenticate'];
-  /** Lets in a call, once its request has arrived. Health checks and reflection are always let in. */
+  /** Lets in a call before it is read. Health checks and reflection are always let in. */
   readonly admission: Pick<Admission, 'enter'>;
+  readonly limits: ConnectionLimits;
   readonly logger: Logger;
   /** Asked by every health check, and each second while somebody watches: whether calls should be sent here. */
   readonly isReady: () => boolean;
@@ -43,16 +49,23 @@ const FAREWELL = 200;
 
 /** Makes a server of these services, not listening yet. Throws when the files for TLS cannot be used. */
 export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
-  const { services, authenticate, admission, logger, isReady, tls } = options;
-  const server = new Server(LIMITS);
-  const credentials = credentialsOf(tls);
+  const { services, authenticate, admission, limits, logger, isReady, tls } = options;
   const stop = new AbortController();
-  const fail = (thrown: unknown) => statusOf(failureOf(thrown, logger));
+  const connections = new Connections();
+  const shared = {
+    ...limits,
+    statusOf: (thrown: unknown) => statusOf(failureOf(thrown, logger)),
+    breakOff: (peer: string) => connections.breakOff(peer),
+  };
+  const server = new Server({ ...LIMITS, interceptors: [guard({ admission, ...shared })] });
+  const injector = server.createConnectionInjector(ServerCredentials.createInsecure());
+  const listener = createListener(tls, (socket) => {
+    connections.add(socket);
+    injector.injectConnection(socket);
+  });
+  limitConnections(listener, limits.maxConnections, logger);
   for (const service of services)
-    server.addService(
-      definitionOf(service.desc),
-      handlersOf(service, { authenticate, admission, statusOf: fail, stop: stop.signal }),
-    );
+    server.addService(definitionOf(service.desc), handlersOf(service, { authenticate, stop: stop.signal, ...shared }));
   const descs = services.map(({ desc }) => desc);
   const names = descs.map(({ typeName }) => typeName);
   const health = new GrpcHealth(names, isReady);
@@ -60,14 +73,11 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
   addReflection(server, descs);
 
   return {
-    listen: (host, port) =>
-      new Promise((resolve, reject) => {
-        const name = host.includes(':') ? `[${host}]` : host;
-        server.bindAsync(`${name}:${port}`, credentials, (error, bound) => {
-          if (error === null) resolve(`${name}:${bound}`);
-          else reject(error);
-        });
-      }),
+    listen: async (host, port) => {
+      listener.listen(port, host);
+      await once(listener, 'listening');
+      return `${host.includes(':') ? `[${host}]` : host}:${(listener.address() as AddressInfo).port}`;
+    },
 
     drain: (milliseconds) =>
       new Promise((resolve) => {
@@ -80,7 +90,9 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
           stop.abort();
           timer = setTimeout(close, FAREWELL);
         }, milliseconds);
-        server.tryShutdown(() => {
+        server.tryShutdown(() => {});
+        // Once the last connection is closed; the callback above does not wait for those of a listener that is not its own.
+        listener.close(() => {
           clearTimeout(timer);
           resolve();
         });

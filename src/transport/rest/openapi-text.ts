@@ -83,6 +83,7 @@ export const FAILURES: Readonly<
   BODY_TOO_LARGE: 'a body over 1 MiB',
   UNSUPPORTED_MEDIA_TYPE: 'a body that is not sent as application/json, or is encoded',
   RATE_LIMITED: 'more requests than you may make',
+  TOO_MANY_LISTS: 'more long lists at once than you may read',
   HEADERS_TOO_LARGE: 'headers over 32 KiB',
   INTERNAL: 'a fault of the service',
   OVERLOADED: 'too much to do at the moment',
