@@ -1,6 +1,7 @@
 import { createPrivateKey } from 'node:crypto';
 import { resolve } from 'node:path';
 import { z } from 'zod';
+import { LIMIT_VARIABLES } from './limit-variables.ts';
 
 interface Variable {
   /** What a set value has to be, and what it becomes. */
@@ -123,6 +124,7 @@ export const VARIABLES = {
     expected: 'a whole number from 1 to 1000000; leave it unset for no limit',
     meaning: 'requests a second for each owner; unset: no limit',
   },
+  ...LIMIT_VARIABLES,
   KAFKA_BROKERS: {
     schema: list(/,/).pipe(z.array(z.string().regex(/^[^\s:/@]+:\d{1,5}$/)).min(1)),
     expected: 'HOST:PORT, or several separated by commas',

@@ -25,6 +25,24 @@ export interface GrpcTls {
   readonly clientCa?: string;
 }
 
+/** What callers can make the service hold or wait for at most. */
+export interface Limits {
+  /** Requests at once, over all protocols. */
+  readonly maxInFlight: number;
+  /** Milliseconds that a turn of the event loop may take. */
+  readonly maxEventLoopDelay: number;
+  /** Commands that wait for the store. */
+  readonly maxQueuedCommands: number;
+  /** Long lists that one owner may be reading. */
+  readonly maxLongLists: number;
+  /** Connections to each port. */
+  readonly maxConnections: number;
+  /** Seconds in which a request must have arrived. */
+  readonly requestTimeout: number;
+  /** Seconds after which a connection is closed that says nothing, or takes nothing. */
+  readonly idleTimeout: number;
+}
+
 /** The settings of the service: checked, typed and frozen. */
 export interface Config {
   readonly host: string;
@@ -45,9 +63,12 @@ export interface Config {
   readonly requiredScopes: readonly string[];
   /** Requests a second for each owner. */
   readonly rateLimit: number | undefined;
+  readonly limits: Limits;
   readonly kafka: { readonly brokers: readonly string[]; readonly topic: string } | undefined;
   /** Undefined: a key in `dataDirectory`. */
   readonly auditSigningKey: KeyObject | undefined;
+  /** Seconds for which the service is unready and still serves before it stops. */
+  readonly drainGrace: number;
   readonly strictReads: boolean;
   /** Most bytes of lists to remember. */
   readonly listCacheBytes: number;
@@ -92,8 +113,18 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config
     ownerClaim: values.JWT_OWNER_CLAIM,
     requiredScopes: values.JWT_REQUIRED_SCOPES,
     rateLimit: values.RATE_LIMIT,
+    limits: Object.freeze({
+      maxInFlight: values.MAX_IN_FLIGHT,
+      maxEventLoopDelay: values.MAX_EVENT_LOOP_DELAY,
+      maxQueuedCommands: values.MAX_QUEUED_COMMANDS,
+      maxLongLists: values.MAX_LONG_LISTS,
+      maxConnections: values.MAX_CONNECTIONS,
+      requestTimeout: values.REQUEST_TIMEOUT,
+      idleTimeout: values.IDLE_TIMEOUT,
+    }),
     kafka: values.KAFKA_BROKERS && { brokers: values.KAFKA_BROKERS, topic: values.KAFKA_TOPIC },
     auditSigningKey: values.AUDIT_SIGNING_KEY,
+    drainGrace: values.DRAIN_GRACE,
     strictReads: values.STRICT_READS,
     listCacheBytes: values.LIST_CACHE_BYTES,
     logLevel: values.LOG_LEVEL,

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import closeWithGrace from 'close-with-grace';
 import type { FastifyInstance } from 'fastify';
 import { AuditService } from '../gen/plantstore/v1/audit_service_pb.ts';
@@ -8,6 +9,7 @@ import { type Authenticator, createAuthenticator } from './auth/authenticator.ts
 import { DEVELOPMENT_ISSUER, openDevelopmentIssuer } from './auth/development.ts';
 import { RemoteKeySet } from './auth/jwks.ts';
 import type { KeySet } from './auth/key-set.ts';
+import { limitRate } from './auth/rate-limit.ts';
 import { createScopePolicy } from './auth/scopes.ts';
 import type { Config } from './config.ts';
 import type { EventLog } from './log/log.ts';
@@ -23,11 +25,13 @@ import { startTracing } from './observe/start-tracing.ts';
 import { createTelemetry, type Telemetry } from './observe/telemetry.ts';
 import { implementPlantStore } from './plants/implementation.ts';
 import { PlantsService } from './plants/service.ts';
+import { Admission } from './transport/admission.ts';
 import { registerConnect } from './transport/connect/connect.ts';
 import { allowOrigins } from './transport/cors.ts';
 import { createGrpcServer } from './transport/grpc/server.ts';
 import { registerAuditKeys } from './transport/rest/audit-keys.ts';
 import { registerDocumentation } from './transport/rest/documentation.ts';
+import { guard } from './transport/rest/guard.ts';
 import { registerRest } from './transport/rest/rest.ts';
 import { createHttpServer } from './transport/rest/server.ts';
 import { welcome } from './welcome.ts';
@@ -36,7 +40,7 @@ import { welcome } from './welcome.ts';
 const DRAIN_LIMIT = 10_000;
 /** Milliseconds that streams have of that: what is left is for the status that says to go on elsewhere. */
 const STREAM_LIMIT = 9_000;
-/** Milliseconds for all of stopping, the commands that the log has taken among it. */
+/** Milliseconds for all of stopping after the grace, the commands that the log has taken among it. */
 const STOP_LIMIT = 25_000;
 /** Seconds that the token in the welcome is valid. */
 const WELCOME_TTL = 3600;
@@ -44,8 +48,9 @@ const WELCOME_TTL = 3600;
 const STARTING: Readiness = { ready: false, detail: 'starting' };
 
 /**
- * Starts the service, which then runs until SIGTERM or SIGINT: it turns unready, takes nothing new, finishes what is in flight,
- * closes the store and exits with 0; a second signal ends it at once. An uncaught error is logged and ends it with 1.
+ * Starts the service, which then runs until SIGTERM or SIGINT: it turns unready, serves on for the grace, takes nothing new,
+ * finishes what is in flight, closes the store and exits with 0; a second signal ends it at once. An uncaught error is logged
+ * and ends it with 1, without the grace.
  * Rejects, with what was opened closed, when it cannot start.
  */
 export async function serve(config: Config): Promise<void> {
@@ -58,13 +63,13 @@ export async function serve(config: Config): Promise<void> {
   });
   // Closed in reverse: first what takes requests, then the store, the probes last.
   const opened = new AsyncDisposableStack();
-  const stop = () => {
-    health.drain();
-    return opened.disposeAsync();
-  };
-  const grace = closeWithGrace({ delay: STOP_LIMIT, logger }, async ({ signal, err }) => {
+  const stop = () => opened.disposeAsync();
+  const drainGrace = config.drainGrace * 1_000;
+  const grace = closeWithGrace({ delay: STOP_LIMIT + drainGrace, logger }, async ({ signal, err }) => {
     if (err) logger.fatal({ err }, 'uncaught error');
     else logger.info({ signal }, 'stopping');
+    health.drain();
+    if (!err && parts.app !== undefined) await sleep(drainGrace);
     await stop();
     logger.info('stopped');
   });
@@ -114,7 +119,7 @@ async function start(
   opened: AsyncDisposableStack,
 ): Promise<void> {
   const { host, dataDirectory, ownerClaim } = config;
-  const missing = { KAFKA_BROKERS: config.kafka, RATE_LIMIT: config.rateLimit };
+  const missing = { KAFKA_BROKERS: config.kafka };
   for (const [name, value] of Object.entries(missing))
     if (value !== undefined) throw new Error(`${name} is set, and this release does not have it yet; unset it`);
   const tracing = config.tracing && (await startTracing(logger, config.tracing.serviceName));
@@ -134,6 +139,7 @@ async function start(
   const { store, log } = await openWhenReachable(
     storeOf(config, opened),
     {
+      limits: { queue: config.limits.maxQueuedCommands, lists: config.limits.maxLongLists },
       listCacheBytes: config.listCacheBytes,
       onFault: telemetry.storeFault,
       observer: telemetry.log,
@@ -158,12 +164,17 @@ async function start(
   parts.keys = issuer.keys;
 
   parts.authenticator = createAuthenticator({ ...issuer, ownerClaim, onDecision: telemetry.decided });
-  const { authenticate } = parts.authenticator;
+  const authenticate = config.rateLimit
+    ? limitRate(parts.authenticator.authenticate, config.rateLimit)
+    : parts.authenticator.authenticate;
   const scopes = createScopePolicy(config.requiredScopes, telemetry.decided);
   const plants = new PlantsService(tracing ? tracing.commands(log) : log, scopes);
   const signingKey = signingKeyOnDemand(config.auditSigningKey, dataDirectory);
 
-  const app = createHttpServer(logger, telemetry.requests);
+  const admission = new Admission(config.limits);
+  opened.defer(async () => admission.close());
+  const app = createHttpServer(logger, config.limits, telemetry.requests);
+  guard(app, admission, () => health.draining);
   if (config.corsOrigins.length > 0) allowOrigins(app, config.corsOrigins);
   registerRest(app, {
     service: PlantStoreService,
@@ -185,6 +196,8 @@ async function start(
   const grpc = createGrpcServer({
     services,
     authenticate,
+    admission,
+    limits: config.limits,
     logger,
     observer: telemetry.requests,
     isReady,

@@ -12,7 +12,7 @@ export async function plantstore(
   const server = await startServer(
     'plantstore',
     [BIN, 'serve'],
-    { DATA_DIR: directory, PORT: '0', GRPC_PORT: '0', ADMIN_PORT: '0', LOG_LEVEL: 'info', ...env },
+    { DATA_DIR: directory, PORT: '0', GRPC_PORT: '0', ADMIN_PORT: '0', DRAIN_GRACE: '0', LOG_LEVEL: 'info', ...env },
     (line) => /"protocol":"rest","address":"(http[^"]+)"/.exec(line)?.[1],
   );
   const token = (owner: string): string =>

@@ -16,12 +16,19 @@ import { Tail } from './tail.ts';
 import { unavailable } from './unavailable.ts';
 import { View } from './view.ts';
 
+/** Bounds of a log. */
+export interface LogLimits extends CommitterLimits {
+  /** Most long lists that one owner may be reading at once. */
+  readonly lists: number;
+}
+
 /** Bounds that hold unless others are given. */
-export const DEFAULT_LIMITS: CommitterLimits = {
+export const DEFAULT_LIMITS: LogLimits = {
   queue: 8_192,
   batch: 512,
   tailBytes: 128 * 1024 * 1024,
   patience: 10_000,
+  lists: 32,
 };
 
 /** Most bytes of lists to remember, unless told otherwise. */
@@ -29,7 +36,7 @@ export const DEFAULT_LIST_CACHE = 64 * 1024 * 1024;
 
 /** How to run a log. */
 export interface EventLogOptions {
-  readonly limits?: Partial<CommitterLimits>;
+  readonly limits?: Partial<LogLimits>;
   /** Most bytes of lists to remember; 0: none. 64 MiB unless told. */
   readonly listCacheBytes?: number;
   /** Hears of every fault of the store that an append or the projector meets and deals with: for the service's log. */
@@ -57,11 +64,11 @@ export class EventLog {
     this.#store = store;
     this.#tail = tail;
     this.#follower = new Follower(store, tail);
+    const bounds = { ...DEFAULT_LIMITS, ...limits };
     this.#listCache = new ListCache(listCacheBytes ?? DEFAULT_LIST_CACHE);
-    this.#view = new View(store, tail, this.#follower, this.#listCache);
+    this.#view = new View(store, tail, this.#follower, this.#listCache, bounds.lists);
     this.#states = new StateReader(store, tail, this.#follower);
     const appender = new Appender(store, tail, this.#follower, onFault);
-    const bounds = { ...DEFAULT_LIMITS, ...limits };
     this.#committer = new Committer(tail, this.#states, this.#follower, appender, bounds, observer);
     this.#projector = new Projector(store, tail, randomUUID(), onFault);
     this.#running = Promise.all([

@@ -2,6 +2,7 @@ import type { Follower } from './follower.ts';
 import { keyOf, type ListCache } from './list-cache.ts';
 import { type ListQuery, openListing, type PlantList, type ShortList } from './listing.ts';
 import { Merge } from './merge.ts';
+import { OwnerLists } from './owner-lists.ts';
 import type { PlantRow, Store } from './store.ts';
 import type { Tail } from './tail.ts';
 import { unavailable } from './unavailable.ts';
@@ -24,18 +25,21 @@ export class View {
   readonly #follower: Follower;
   readonly #cache: ListCache;
   readonly #pages = new Map<string, Promise<ShortList | undefined>>();
+  readonly #lists: OwnerLists;
 
-  constructor(store: Store, tail: Tail, follower: Follower, cache: ListCache) {
+  /** `lists`: most long lists that one owner may be reading. */
+  constructor(store: Store, tail: Tail, follower: Follower, cache: ListCache, lists: number) {
     this.#store = store;
     this.#tail = tail;
     this.#follower = follower;
     this.#cache = cache;
+    this.#lists = new OwnerLists(lists);
     tail.onExtended((news) => cache.extended(news));
   }
 
   /**
    * The plants of an owner as of one position that is no older than anything acknowledged before the call. Rejects with
-   * STORE_UNAVAILABLE, or with OVERLOADED when too many long lists are being streamed.
+   * STORE_UNAVAILABLE, or with OVERLOADED or, for this owner, TOO_MANY_LISTS when too many long lists are being streamed.
    */
   async list(query: ListQuery): Promise<PlantList> {
     try {
@@ -103,7 +107,7 @@ export class View {
   async #long(query: ListQuery): Promise<PlantList> {
     const pin = this.#tail.pin();
     try {
-      const snapshot = await this.#store.snapshot();
+      const snapshot = await this.#lists.open(query.owner, () => this.#store.snapshot());
       try {
         await this.#follower.settle(snapshot.position);
         return await openListing(snapshot, this.#tail.ownedBy(query.owner, query.after), query);

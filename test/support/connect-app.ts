@@ -1,6 +1,7 @@
 import { Writable } from 'node:stream';
 import type { FastifyInstance } from 'fastify';
 import { PlantStoreService } from '../../gen/plantstore/v1/plant_store_service_pb.ts';
+import { loadConfig } from '../../src/config.ts';
 import { createLogger } from '../../src/observe/logger.ts';
 import { registerConnect } from '../../src/transport/connect/connect.ts';
 import { createHttpServer } from '../../src/transport/rest/server.ts';
@@ -28,7 +29,7 @@ export class ConnectApp implements AsyncDisposable {
         done();
       },
     });
-    const app = createHttpServer(createLogger('info', destination));
+    const app = createHttpServer(createLogger('info', destination), loadConfig({}).limits);
     registerConnect(app, {
       services: [{ desc: PlantStoreService, methods }],
       authenticate: () => ({ issuer: 'test', actor: 'alice', owner: 'alice', scopes: new Set<string>() }),

@@ -10,6 +10,7 @@ import {
 } from '@grpc/grpc-js';
 import { StatusSchema } from '../../gen/google/rpc/status_pb.ts';
 import { PlantStoreService } from '../../gen/plantstore/v1/plant_store_service_pb.ts';
+import { loadConfig } from '../../src/config.ts';
 import { createLogger } from '../../src/observe/logger.ts';
 import { definitionOf } from '../../src/transport/grpc/definition.ts';
 import { createGrpcServer, type GrpcServer, type GrpcServerOptions } from '../../src/transport/grpc/server.ts';
@@ -31,7 +32,11 @@ export class GrpcApp implements AsyncDisposable {
   }
 
   /** Starts it; a method that is not given fails. */
-  static async start(methods: Service['methods'], options: Partial<GrpcServerOptions> = {}): Promise<GrpcApp> {
+  static async start(
+    methods: Service['methods'],
+    options: Partial<GrpcServerOptions> = {},
+    port = 0,
+  ): Promise<GrpcApp> {
     const logs: Record<string, unknown>[] = [];
     const destination = new Writable({
       write(line: Buffer, _encoding, done) {
@@ -49,11 +54,13 @@ export class GrpcApp implements AsyncDisposable {
     const server = createGrpcServer({
       services: [{ desc: PlantStoreService, methods: all }],
       authenticate: () => ({ issuer: 'test', actor: 'alice', owner: 'alice', scopes: new Set<string>() }),
+      limits: loadConfig({}).limits,
+      admission: { enter: () => ({ [Symbol.dispose]: () => {} }) },
       logger: createLogger('info', destination),
       isReady: () => true,
       ...options,
     });
-    return new GrpcApp(server, await server.listen('127.0.0.1', 0), logs);
+    return new GrpcApp(server, await server.listen('127.0.0.1', port), logs);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

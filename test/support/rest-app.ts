@@ -2,6 +2,7 @@ import { Writable } from 'node:stream';
 import { setImmediate } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import { PlantStoreService } from '../../gen/plantstore/v1/plant_store_service_pb.ts';
+import { loadConfig } from '../../src/config.ts';
 import { createLogger } from '../../src/observe/logger.ts';
 import { type RestMethods, registerRest } from '../../src/transport/rest/rest.ts';
 import { createHttpServer } from '../../src/transport/rest/server.ts';
@@ -30,7 +31,7 @@ export class RestApp implements AsyncDisposable {
         done();
       },
     });
-    const app = createHttpServer(createLogger('info', destination));
+    const app = createHttpServer(createLogger('info', destination), loadConfig({}).limits);
     registerRest(app, {
       service: PlantStoreService,
       methods: { createPlant: unexpected, deletePlant: unexpected, listPlants: unexpected, ...methods },

@@ -32,7 +32,8 @@ export class Service implements AsyncDisposable {
     this.#process = spawn(process.execPath, [PROGRAM, 'serve'], {
       env: {
         PATH: process.env.PATH,
-        ...{ PORT: '0', GRPC_PORT: '0', ADMIN_PORT: '0', DATA_DIR: this.dataDirectory, ...environment },
+        ...{ PORT: '0', GRPC_PORT: '0', ADMIN_PORT: '0', DRAIN_GRACE: '0', DATA_DIR: this.dataDirectory },
+        ...environment,
       },
       stdio: ['ignore', 'pipe', 'pipe'],
     });

@@ -12,6 +12,10 @@ export interface HandlerOptions {
   readonly statusOf: (thrown: unknown, call: ServerCall) => StatusObject;
   /** Aborted when streams may go on no longer, because the server stops. */
   readonly stop: AbortSignal;
+  /** Seconds in which a client must have taken a message of a stream. */
+  readonly idleTimeout: number;
+  /** Ends the connection of a peer that does not. */
+  readonly breakOff: (peer: string) => void;
 }
 
 type Handler = handleUnaryCall<object, object> | handleServerStreamingCall<object, object>;
@@ -55,7 +59,7 @@ function serverStreaming(method: StreamingMethod, options: HandlerOptions): hand
   const send = async (call: ServerWritableStream<object, object>) => {
     const principal = await authenticate(authorizationOf(call));
     for await (const response of method(call.request, new GrpcCall(principal, call))) {
-      await write(call, response);
+      await write(call, response, options);
       if (call.cancelled) return;
     }
     call.end();
@@ -72,9 +76,15 @@ function serverStreaming(method: StreamingMethod, options: HandlerOptions): hand
 const authorizationOf = ({ metadata }: ServerCall) => metadata.get('authorization') as string[];
 
 /** Resolves when the message is on its way, so that one at a time is held for a slow reader, or when the call is over. */
-function write(call: ServerWritableStream<object, object>, message: object): Promise<void> {
+function write(
+  call: ServerWritableStream<object, object>,
+  message: object,
+  { idleTimeout, breakOff }: HandlerOptions,
+): Promise<void> {
   return new Promise((resolve) => {
+    const timer = setTimeout(() => breakOff(call.getPeer()), idleTimeout * 1_000);
     const done = () => {
+      clearTimeout(timer);
       call.off('close', done);
       resolve();
     };

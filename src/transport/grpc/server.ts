@@ -1,15 +1,21 @@
-import { Server } from '@grpc/grpc-js';
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { Server, ServerCredentials } from '@grpc/grpc-js';
 import type { Authenticator } from '../../auth/authenticator.ts';
 import type { Logger } from '../../observe/logger.ts';
 import type { RequestObserver } from '../../observe/request-observer.ts';
+import type { Admission } from '../admission.ts';
+import { type ConnectionLimits, limitConnections } from '../connections.ts';
 import { failureOf } from '../failure.ts';
 import type { Service } from '../service.ts';
 import type { ServerCall } from './call.ts';
-import { credentialsOf, type TlsFiles } from './credentials.ts';
+import { Connections } from './connections.ts';
 import { definitionOf } from './definition.ts';
+import { guard } from './guard.ts';
 import { handlersOf } from './handlers.ts';
 import { GrpcHealth } from './health.ts';
 import { LIMITS } from './limits.ts';
+import { createListener, type TlsFiles } from './listener.ts';
 import { measured, observeCalls, observedOf } from './observe.ts';
 import { addReflection } from './reflection.ts';
 import { statusOf } from './status.ts';
@@ -18,6 +24,9 @@ import { statusOf } from './status.ts';
 export interface GrpcServerOptions {
   readonly services: readonly Service[];
   readonly authenticate: Authenticator['authenticate'];
+  /** Lets in a call before it is read. Health checks and reflection are always let in. */
+  readonly admission: Pick<Admission, 'enter'>;
+  readonly limits: ConnectionLimits;
   readonly logger: Logger;
   readonly observer?: RequestObserver;
   /** Asked by every health check, and each second while somebody watches: whether calls should be sent here. */
@@ -44,15 +53,35 @@ const FAREWELL = 200;
 
 /** Makes a server of these services, not listening yet. Throws when the files for TLS cannot be used. */
 export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
-  const { services, authenticate, logger, observer, isReady, tls } = options;
-  const definitions = services.map(({ desc }) => measured(definitionOf(desc)));
-  const server = new Server({ ...LIMITS, interceptors: observer ? [observeCalls(definitions, observer)] : [] });
-  const credentials = credentialsOf(tls);
+  const { services, authenticate, admission, limits, logger, observer, isReady, tls } = options;
   const stop = new AbortController();
-  const fail = (thrown: unknown, { metadata }: ServerCall) =>
-    statusOf(failureOf(thrown, logger, observedOf(metadata)?.requestId));
+  const connections = new Connections();
+  const breakOff = (peer: string) => connections.breakOff(peer);
+  const fail = (thrown: unknown, requestId?: string) => statusOf(failureOf(thrown, logger, requestId));
+  const definitions = services.map(({ desc }) => measured(definitionOf(desc)));
+  const server = new Server({
+    ...LIMITS,
+    // The first is the outermost: what the guard refuses is told of too.
+    interceptors: [
+      ...(observer ? [observeCalls(definitions, observer)] : []),
+      guard({ admission, statusOf: (thrown) => fail(thrown), breakOff, ...limits }),
+    ],
+  });
+  const injector = server.createConnectionInjector(ServerCredentials.createInsecure());
+  const listener = createListener(tls, (socket) => {
+    connections.add(socket);
+    injector.injectConnection(socket);
+  });
+  limitConnections(listener, limits.maxConnections, logger);
+  const handling = {
+    authenticate,
+    statusOf: (thrown: unknown, { metadata }: ServerCall) => fail(thrown, observedOf(metadata)?.requestId),
+    stop: stop.signal,
+    breakOff,
+    ...limits,
+  };
   for (const [index, service] of services.entries())
-    server.addService(definitions[index]!, handlersOf(service, { authenticate, statusOf: fail, stop: stop.signal }));
+    server.addService(definitions[index]!, handlersOf(service, handling));
   const descs = services.map(({ desc }) => desc);
   const names = descs.map(({ typeName }) => typeName);
   const health = new GrpcHealth(names, isReady);
@@ -60,14 +89,11 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
   addReflection(server, descs);
 
   return {
-    listen: (host, port) =>
-      new Promise((resolve, reject) => {
-        const name = host.includes(':') ? `[${host}]` : host;
-        server.bindAsync(`${name}:${port}`, credentials, (error, bound) => {
-          if (error === null) resolve(`${name}:${bound}`);
-          else reject(error);
-        });
-      }),
+    listen: async (host, port) => {
+      listener.listen(port, host);
+      await once(listener, 'listening');
+      return `${host.includes(':') ? `[${host}]` : host}:${(listener.address() as AddressInfo).port}`;
+    },
 
     drain: (milliseconds) =>
       new Promise((resolve) => {
@@ -80,7 +106,9 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
           stop.abort();
           timer = setTimeout(close, FAREWELL);
         }, milliseconds);
-        server.tryShutdown(() => {
+        server.tryShutdown(() => {});
+        // Once the last connection is closed; the callback above does not wait for those of a listener that is not its own.
+        listener.close(() => {
           clearTimeout(timer);
           resolve();
         });

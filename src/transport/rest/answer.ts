@@ -9,9 +9,6 @@ import { typeOf } from './field-type.ts';
 import type { HttpRule } from './http-rule.ts';
 import { compileNextLink } from './next-link.ts';
 
-/** Milliseconds without a byte going out after which a list is broken off: its client takes nothing of it any more. */
-const STALL_LIMIT = 60_000;
-
 /** Sets the status and the headers of an answer, and returns its body; undefined: it has none. */
 export type Answer = (result: Fields, request: Fields, reply: FastifyReply) => string | Buffer | Readable | undefined;
 
@@ -82,7 +79,6 @@ function listAnswer(rule: HttpRule, { localName }: DescField, row: DescMessage):
       stream.destroy();
       return undefined;
     }
-    reply.raw.setTimeout(STALL_LIMIT, () => stream.destroy(new Error('the client does not take the list')));
     return stream;
   };
 }

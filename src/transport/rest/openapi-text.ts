@@ -112,6 +112,7 @@ export const FAILURES: Readonly<
   UNSUPPORTED_MEDIA_TYPE: 'a body that is not sent as application/json, or is encoded',
   IDEMPOTENCY_KEY_REUSED: 'an idempotency key that came with another request',
   RATE_LIMITED: 'more requests than you may make',
+  TOO_MANY_LISTS: 'more long lists at once than you may read',
   HEADERS_TOO_LARGE: 'headers over 32 KiB',
   INTERNAL: 'a fault of the service',
   OVERLOADED: 'too much to do at the moment',

@@ -1,6 +1,12 @@
-import Fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyRequest } from 'fastify';
+import Fastify, {
+  type FastifyBaseLogger,
+  type FastifyInstance,
+  type FastifyRequest,
+  type onRequestHookHandler,
+} from 'fastify';
 import { PlantStoreError } from '../../domain/errors.ts';
 import type { RequestObserver } from '../../observe/request-observer.ts';
+import { type ConnectionLimits, limitConnections } from '../connections.ts';
 import { sendError } from './error-reply.ts';
 import { routeAllMethods } from './methods.ts';
 import { activateSpans, ObservedRequests } from './observe.ts';
@@ -11,21 +17,34 @@ import { answerSocketError, refuseConnect } from './socket-error.ts';
 const MAX_BODY = 1024 * 1024;
 /** Most bytes of a request line with its headers: less than one read of a socket, so that an overflow shows where it began. */
 const MAX_HEADERS = 32 * 1024;
-/** Milliseconds in which a request with its body must have arrived. */
-const REQUEST_TIMEOUT = 60_000;
+/** Longest time in milliseconds for the headers of a request, or for a new connection to say something. */
+const HEADERS_TIMEOUT = 20_000;
+/** Milliseconds between two looks for requests that take too long. */
+const TIMEOUT_CHECK = 1_000;
 
 /**
  * The HTTP/1.1 server that REST, Connect and the documentation share, without routes yet and not listening. Every failure that
  * is not a route's own has the body of the REST contract: unknown paths, bad URLs, bytes that are no HTTP.
  */
-export function createHttpServer(logger: FastifyBaseLogger, observer?: RequestObserver): FastifyInstance {
+export function createHttpServer(
+  logger: FastifyBaseLogger,
+  limits: ConnectionLimits,
+  observer?: RequestObserver,
+): FastifyInstance {
+  const [requestTimeout, idleTimeout] = [limits.requestTimeout * 1_000, limits.idleTimeout * 1_000];
   const app = Fastify({
     loggerInstance: logger,
     logController: new ObservedRequests(observer),
     bodyLimit: MAX_BODY,
-    requestTimeout: REQUEST_TIMEOUT,
+    requestTimeout,
+    keepAliveTimeout: idleTimeout,
     // Node would refuse a missing Host itself, with an empty body.
-    http: { maxHeaderSize: MAX_HEADERS, requireHostHeader: false },
+    http: {
+      maxHeaderSize: MAX_HEADERS,
+      requireHostHeader: false,
+      headersTimeout: Math.min(HEADERS_TIMEOUT, requestTimeout),
+      connectionsCheckingInterval: TIMEOUT_CHECK,
+    },
     routerOptions: { maxParamLength: MAX_HEADERS },
     exposeHeadRoutes: false,
     // What arrives on an open connection while the server drains is still answered; the connection then closes.
@@ -38,12 +57,24 @@ export function createHttpServer(logger: FastifyBaseLogger, observer?: RequestOb
   activateSpans(app, observer);
   app.removeAllContentTypeParsers();
   app.setErrorHandler(sendError);
+  app.addHook('onRequest', endWhenStalled(idleTimeout));
   app.addHook('onRequest', refuseEarly);
+  limitConnections(app.server, limits.maxConnections, logger);
   // An expectation other than 100-continue may be ignored (RFC 9110, section 10.1.1); Node would answer with an empty body.
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));
   app.server.on('connect', refuseConnect);
   return app;
 }
+
+/** Breaks off a connection whose client takes nothing, for so many milliseconds, of what was sent. An answer that is waited for may take its time. */
+const endWhenStalled =
+  (milliseconds: number): onRequestHookHandler =>
+  (_request, { raw }, next) => {
+    raw.setTimeout(milliseconds, () => {
+      if (raw.socket !== null && raw.socket.writableLength > 0) raw.socket.destroy();
+    });
+    next();
+  };
 
 /** Refuses what no route may see, before a body is read: 404 wins over 415. */
 function refuseEarly(request: FastifyRequest, _reply: unknown, next: () => void): void {

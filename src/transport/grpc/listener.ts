@@ -1,0 +1,34 @@
+import { readFileSync } from 'node:fs';
+import { createServer, type Server, type Socket } from 'node:net';
+import { createServer as createTlsServer } from 'node:tls';
+
+/** Paths of PEM files. */
+export interface TlsFiles {
+  /** The server's certificate, with the chain up to its issuer. */
+  readonly certificate: string;
+  /** The private key of the certificate. */
+  readonly key: string;
+  /** Who signs the certificates of clients. With it, a client without such a certificate cannot connect (mutual TLS). */
+  readonly clientCa?: string;
+}
+
+/** Milliseconds in which a client must have agreed on TLS. */
+const HANDSHAKE_TIMEOUT = 20_000;
+
+/**
+ * A server that accepts connections, with TLS by files or in plaintext without, and hands them on. It is ours and not grpc-js's,
+ * which has no bound on connections and lets a handshake take two minutes. Throws when a file cannot be read or is not what it
+ * should be.
+ */
+export function createListener(tls: TlsFiles | undefined, onConnection: (socket: Socket) => void): Server {
+  if (tls === undefined) return createServer({ allowHalfOpen: true }, onConnection);
+  const options = {
+    cert: readFileSync(tls.certificate),
+    key: readFileSync(tls.key),
+    ...(tls.clientCa !== undefined && { ca: readFileSync(tls.clientCa), requestCert: true }),
+    ALPNProtocols: ['h2'],
+    handshakeTimeout: HANDSHAKE_TIMEOUT,
+    allowHalfOpen: true,
+  };
+  return createTlsServer(options, onConnection);
+}

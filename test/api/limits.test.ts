@@ -1,0 +1,117 @@
+import { once } from 'node:events';
+import { type ClientRequest, request } from 'node:http';
+import { credentials, makeClientConstructor, type ServiceError, status } from '@grpc/grpc-js';
+import { service as healthService } from 'grpc-health-check';
+import { describe, expect, test } from 'vitest';
+import { bearer, grpcClient, richStatus, unary } from '../support/grpc.ts';
+import { client, expectError } from '../support/http.ts';
+import { CallError, PROTOCOLS } from '../support/protocols.ts';
+import { type Service, startService } from '../support/service.ts';
+
+const BODY = '{"id":1,"name":"Fern"}';
+
+/** A request that is being served until its body is sent. */
+async function hold(service: Service, token: string): Promise<ClientRequest> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const post = request(`${service.url}/plants`, {
+    method: 'POST',
+    agent: false,
+    headers: {
+      authorization: `Bearer ${token}`,
+      'content-type': 'application/json',
+      'content-length': BODY.length,
+      expect: '100-continue',
+    },
+  });
+  post.once('continue', resolve);
+  post.flushHeaders();
+  await promise;
+  return post;
+}
+
+describe('RATE_LIMIT', () => {
+  test('one budget for all protocols, each with its own form of the error; other owners have theirs', async () => {
+    await using service = await startService({ RATE_LIMIT: '1' });
+    const [alice, bob] = [await service.token('alice'), await service.token('bob')];
+    // More at once than the budget allows in the time that they take.
+    const burst = PROTOCOLS.flatMap((protocol) =>
+      Array.from({ length: 20 }, () =>
+        protocol
+          .client(service, `Bearer ${alice}`)
+          .list(0)
+          .catch((error) => error),
+      ),
+    );
+    const outcomes = await Promise.all(burst);
+    for (const [index, { name }] of PROTOCOLS.entries()) {
+      const refused = outcomes.slice(index * 20, (index + 1) * 20).filter((outcome) => outcome instanceof CallError);
+      expect(refused.length, name).toBeGreaterThan(0);
+      for (const { code, reason, message } of refused)
+        expect({ code, reason, message }).toEqual({
+          code: 8,
+          reason: name === 'REST' ? undefined : 'RATE_LIMITED',
+          message: expect.stringContaining('slow down'),
+        });
+    }
+    expect(await PROTOCOLS[0]!.client(service, `Bearer ${bob}`).list()).toMatchObject({ plants: [] });
+
+    const send = client(service.url, alice);
+    const replies = await Promise.all(Array.from({ length: 20 }, () => send('GET', '/plants')));
+    const refused = replies.find((reply) => reply.status !== 200)!;
+    expectError(refused, 429, 8);
+    expect(refused.headers['retry-after']).toBe('1');
+    const grpc = grpcClient(service.grpcUrl);
+    const calls = Array.from({ length: 20 }, () =>
+      unary(grpc, 'listPlants', {}, bearer(alice)).catch((error) => error),
+    );
+    const error = (await Promise.all(calls)).find((outcome): outcome is ServiceError => outcome instanceof Error)!;
+    expect(error.code).toBe(status.RESOURCE_EXHAUSTED);
+    expect(richStatus(error).details.map(({ typeUrl }) => typeUrl)).toContain(
+      'type.googleapis.com/google.rpc.RetryInfo',
+    );
+    grpc.close();
+  });
+});
+
+describe('MAX_IN_FLIGHT', () => {
+  test('beyond it every protocol refuses at once, whatever the token; probes are served, and so is all afterwards', async () => {
+    await using service = await startService({ MAX_IN_FLIGHT: '2' });
+    const token = await service.token('alice');
+    const held = [await hold(service, token), await hold(service, token)];
+    for (const authorization of [`Bearer ${token}`, 'Bearer of-nothing', undefined])
+      for (const { name, client: open } of PROTOCOLS)
+        await expect(open(service, authorization).list(), name).rejects.toMatchObject({
+          code: 14,
+          message: expect.stringContaining(name === 'gRPC-Web' ? 'HTTP 503' : 'too many requests'),
+          // Refused before Connect is asked, which costs more than to serve.
+          reason: name === 'gRPC' ? 'OVERLOADED' : undefined,
+        });
+    const refused = await client(service.url, token)('GET', '/plants');
+    expectError(refused, 503, 14);
+    expect(refused.headers['retry-after']).toBe('1');
+    expect((await fetch(`${service.adminUrl}/readyz`)).status).toBe(200);
+    const health = new (makeClientConstructor(healthService, 'health'))(service.grpcUrl, credentials.createInsecure());
+    expect(await unary(health, 'check', {})).toEqual({ status: 'SERVING' });
+    health.close();
+
+    const statuses = held.map(async (post) => {
+      const [response] = (await once(post.end(BODY), 'response')) as [{ statusCode: number; resume(): void }];
+      response.resume();
+      return response.statusCode;
+    });
+    expect((await Promise.all(statuses)).toSorted()).toEqual([200, 400]);
+    for (const { client: open } of PROTOCOLS)
+      expect(await open(service, `Bearer ${token}`).list()).toMatchObject({ plants: [{ name: 'Fern' }] });
+  });
+
+  test('a request whose client went away gives its place back', async () => {
+    await using service = await startService({ MAX_IN_FLIGHT: '1' });
+    const token = await service.token('alice');
+    const send = client(service.url, token);
+    for (let round = 0; round < 3; round++) {
+      const post = await hold(service, token);
+      post.on('error', () => {}).destroy();
+      while ((await send('GET', '/plants')).status !== 200);
+    }
+  });
+});

@@ -1,0 +1,62 @@
+import { array, assert, integer, property } from 'fast-check';
+import { expect, test } from 'vitest';
+import { limitRate, RateLimit } from '../../src/auth/rate-limit.ts';
+
+const admits = (limit: RateLimit, owner: string, now: number): boolean => {
+  try {
+    limit.take(owner, now);
+    return true;
+  } catch {
+    return false;
+  }
+};
+
+test('in any span of time there are at most as many calls as a second has, and as many as accrue in that span', () => {
+  assert(
+    property(integer({ min: 1, max: 50 }), array(integer({ min: 0, max: 400 }), { maxLength: 200 }), (rate, pauses) => {
+      const limit = new RateLimit(rate);
+      let now = 1_000;
+      const taken: number[] = [];
+      for (const pause of pauses) {
+        now += pause;
+        if (admits(limit, 'alice', now)) taken.push(now);
+      }
+      for (const [first, start] of taken.entries())
+        for (const [last, end] of taken.entries())
+          if (last >= first) expect(last - first + 1).toBeLessThanOrEqual(rate + ((end - start) / 1_000) * rate + 1e-6);
+    }),
+  );
+});
+
+test('whoever keeps to the rate is never refused, nor is a burst of a second after a pause', () => {
+  assert(
+    property(integer({ min: 1, max: 1_000 }), integer({ min: 0, max: 3_000 }), (rate, calls) => {
+      const limit = new RateLimit(rate);
+      for (let call = 0; call < calls; call++) expect(admits(limit, 'alice', (call * 1_000) / rate)).toBe(true);
+      const later = (calls * 1_000) / rate + 1_000;
+      for (let call = 0; call < rate; call++) expect(admits(limit, 'alice', later)).toBe(true);
+      expect(admits(limit, 'alice', later)).toBe(false);
+    }),
+  );
+});
+
+test('each owner has a budget of its own, and what is refused costs nothing of it', () => {
+  const limit = new RateLimit(1);
+  expect(admits(limit, 'alice', 0)).toBe(true);
+  for (let now = 0; now < 1_000; now += 10) expect(admits(limit, 'alice', now)).toBe(false);
+  expect(admits(limit, 'bob', 500)).toBe(true);
+  expect(admits(limit, 'alice', 1_000)).toBe(true);
+});
+
+test('only who is let in counts, whether the token was known before or not', async () => {
+  const alice = { issuer: 'i', actor: 'alice', owner: 'alice', scopes: new Set<string>() };
+  const authenticate = limitRate((token) => {
+    if (token === 'bad') throw new Error('bad');
+    return token === 'new' ? Promise.resolve(alice) : alice;
+  }, 2);
+  for (let attempt = 0; attempt < 5; attempt++) expect(() => authenticate('bad')).toThrow('bad');
+  expect(await authenticate('new')).toBe(alice);
+  expect(authenticate('known')).toBe(alice);
+  expect(() => authenticate('known')).toThrow(expect.objectContaining({ reason: 'RATE_LIMITED' }));
+  await expect(authenticate('new')).rejects.toMatchObject({ reason: 'RATE_LIMITED', details: { retryAfter: 1 } });
+});
