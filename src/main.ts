@@ -21,6 +21,8 @@ import { Health, type Readiness } from './observe/health.ts';
 import { createLogger, type Logger } from './observe/logger.ts';
 import { implementPlantStore } from './plants/implementation.ts';
 import { PlantsService } from './plants/service.ts';
+import { publicationReadiness, startPublication, topicChecks } from './publication.ts';
+import type { PublisherThread } from './publisher/thread.ts';
 import { registerConnect } from './transport/connect/connect.ts';
 import { allowOrigins } from './transport/cors.ts';
 import { createGrpcServer } from './transport/grpc/server.ts';
@@ -53,6 +55,9 @@ export async function serve(config: Config): Promise<void> {
     store: () => storeReadiness(parts),
     issuer: () => parts.keys?.ready() ?? STARTING,
     rest: () => (parts.app ? { ready: true } : STARTING),
+    ...(config.kafka && {
+      kafka: () => (parts.publication ? publicationReadiness(parts.publication.stats()) : STARTING),
+    }),
   });
   // Closed in reverse: first what takes requests, then the store, the probes last.
   const opened = new AsyncDisposableStack();
@@ -81,6 +86,7 @@ interface Parts {
   log?: EventLog;
   /** Why the store cannot be reached, while it cannot. */
   storeFault?: unknown;
+  publication?: PublisherThread;
   keys?: KeySet;
   app?: FastifyInstance;
 }
@@ -111,7 +117,7 @@ async function start(
   opened: AsyncDisposableStack,
 ): Promise<void> {
   const { host, dataDirectory, ownerClaim } = config;
-  const missing = { KAFKA_BROKERS: config.kafka, RATE_LIMIT: config.rateLimit };
+  const missing = { RATE_LIMIT: config.rateLimit };
   for (const [name, value] of Object.entries(missing))
     if (value !== undefined) throw new Error(`${name} is set, and this release does not have it yet; unset it`);
   const admin = await startAdminServer(health, host, config.adminPort);
@@ -139,6 +145,9 @@ async function start(
   opened.defer(() => log.close());
   parts.log = log;
 
+  const publication = startPublication(config, logger);
+  if (publication !== undefined) parts.publication = opened.use(publication);
+
   const { token, ...issuer } = await openIssuer(config, logger);
   opened.defer(async () => issuer.keys.close());
   parts.keys = issuer.keys;
@@ -165,7 +174,10 @@ async function start(
   registerAuditKeys(app, async () => jwksOf(await signingKey()));
   const services = [
     { desc: PlantStoreService, methods: implementPlantStore(plants) },
-    { desc: AuditService, methods: implementAudit({ log, store, scopes, signingKey }) },
+    {
+      desc: AuditService,
+      methods: implementAudit({ log, store, scopes, signingKey, checks: () => topicChecks(config) }),
+    },
   ];
   registerConnect(app, { services, authenticate, drainLimit: STREAM_LIMIT });
   const isReady = () => health.ready;

@@ -46,11 +46,7 @@ export class PublisherThread implements AsyncDisposable {
   async #run(): Promise<void> {
     const { signal } = this.#stop;
     while (!signal.aborted) {
-      const worker = new Worker(this.#program, {
-        workerData: this.#settings,
-        // The client library gives its timers times that have passed.
-        execArgv: ['--disable-warning=TimeoutNegativeWarning'],
-      });
+      const worker = new Worker(this.#program, { workerData: this.#settings });
       worker.on('message', ({ status, changed }: StatusMessage) => {
         this.#status = status;
         if (changed) this.#onChange(status);

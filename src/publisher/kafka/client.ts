@@ -9,6 +9,9 @@ import type {
   TransactionalProducer,
 } from './client-types.ts';
 import { Sockets } from './sockets.ts';
+import { hideTimerWarnings } from './timer-warning.ts';
+
+hideTimerWarnings();
 
 /**
  * Attempts within the library. The first pause is short, since most transactions need one: Kafka is still marking the end of

@@ -7,6 +7,8 @@ import { within } from './deadline.ts';
 const WAITING = 2_000;
 /** Milliseconds without anything new after which a read is given up, such as when somebody left a transaction open. */
 const PATIENCE = 30_000;
+/** Milliseconds that taking leave may last. */
+const LEAVE = 3_000;
 
 /** One partition's records that were read ahead. */
 interface Lane {
@@ -60,8 +62,9 @@ export class TopicReader {
     return record;
   }
 
+  /** Takes leave of Kafka if it answers; else the connections end with the client. */
   async close(): Promise<void> {
-    await this.#consumption?.end();
+    if (this.#consumption !== undefined) await within(LEAVE, this.#consumption.end()).catch(() => {});
   }
 
   #take(partition: number, records: readonly TopicRecord[]): void {

@@ -18,14 +18,39 @@ export interface TopicFailure {
   readonly position?: number;
 }
 
+/** The question of the topic, put while the log passes by. */
+export interface TopicQuestion {
+  readonly question: 'topic';
+  /** The first place found so far; after `finish`, undefined is yes. */
+  readonly failure: TopicFailure | undefined;
+  /** Takes the next events of the log, in order. */
+  take(events: readonly LoggedEvent[]): Promise<void>;
+  /** Looks at what the topic holds beside the events that were taken. */
+  finish(): Promise<void>;
+  /** Lets go of the connections. */
+  close(): Promise<void>;
+}
+
+/**
+ * Connects. The topic is compared as it is now, so what comes of the log has to be read after this. Where Kafka cannot be asked,
+ * now or later, that is the failure: questions about the log itself are answered all the same.
+ */
+export async function askTopic(options: KafkaOptions): Promise<TopicQuestion> {
+  try {
+    return await TopicCheck.open(options);
+  } catch (error) {
+    const nothing = async () => {};
+    return { question: 'topic', failure: unreadable(error), take: nothing, finish: nothing, close: nothing };
+  }
+}
+
 /**
  * Does the topic, read committed, hold the log's events up to the checkpoint, each once and in order, and nothing else? It is asked
  * while the log passes by, since every event has to be the next record of its partition. Events after the checkpoint may be
  * there already, and records that retention has removed are not asked for. Safe while a publisher runs.
  */
-export class TopicCheck {
+class TopicCheck implements TopicQuestion {
   readonly question = 'topic';
-  /** The first place found so far; after `finish`, undefined is yes. */
   failure: TopicFailure | undefined;
   readonly #client: KafkaClient;
   readonly #reader: TopicReader;
@@ -46,7 +71,6 @@ export class TopicCheck {
     this.#partitionOf = partitioner(checkpoint.ends.length);
   }
 
-  /** Connects. The topic is compared as it is now, so what comes of the log has to be read after this. */
   static async open(options: KafkaOptions): Promise<TopicCheck> {
     const names = namesFor(options.topic);
     const client = new KafkaClient(options);
@@ -64,17 +88,32 @@ export class TopicCheck {
     }
   }
 
-  /** Takes the next events of the log, in order. */
   async take(events: readonly LoggedEvent[]): Promise<void> {
-    for (const event of events) {
-      if (this.failure !== undefined) return;
-      this.failure = await this.#compare(event);
-      this.#position = event.position;
+    try {
+      for (const event of events) {
+        if (this.failure !== undefined) return;
+        this.failure = await this.#compare(event);
+        this.#position = event.position;
+      }
+    } catch (error) {
+      this.failure = unreadable(error);
     }
   }
 
-  /** Looks at what the topic holds beside the events that were taken. */
   async finish(): Promise<void> {
+    try {
+      await this.#compareEnd();
+    } catch (error) {
+      this.failure = unreadable(error);
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#reader.close();
+    this.#client.close();
+  }
+
+  async #compareEnd(): Promise<void> {
     const { position } = this.#checkpoint;
     if (position > this.#position)
       this.failure = { position, message: `the topic reaches position ${position}, the log only ${this.#position}` };
@@ -82,15 +121,6 @@ export class TopicCheck {
       const record = await this.#head(partition);
       // The log may have grown since it was looked at, and the topic with it.
       if (record !== undefined && !(positionOf(record) > this.#position)) this.failure ??= foreign(partition, record);
-    }
-  }
-
-  /** Lets go of the connections. */
-  async close(): Promise<void> {
-    try {
-      await this.#reader.close();
-    } finally {
-      this.#client.close();
     }
   }
 
@@ -136,6 +166,10 @@ async function settled(client: KafkaClient, { topic, group, checkpoint: name }: 
     await sleep(LOOK_PAUSE);
   }
 }
+
+const unreadable = (error: unknown): TopicFailure => ({
+  message: `the topic could not be read: ${error instanceof Error ? error.message : error}`,
+});
 
 const positionOf = ({ headers }: TopicRecord): number => Number(headers[POSITION_HEADER]);
 
