@@ -4,10 +4,11 @@ import { Bench } from './resources.ts';
 import { audit } from './suites/audit.ts';
 import { embedded } from './suites/embedded.ts';
 import { grpc } from './suites/grpc.ts';
+import { kafka } from './suites/kafka.ts';
 import { mongodb } from './suites/mongodb.ts';
 import { tokens } from './suites/tokens.ts';
 
-const SUITES = { audit, embedded, grpc, mongodb, tokens };
+const SUITES = { audit, embedded, grpc, kafka, mongodb, tokens };
 
 const { values, positionals } = parseArgs({
   options: { quick: { type: 'boolean', default: false } },
