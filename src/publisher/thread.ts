@@ -9,8 +9,8 @@ const RESTART = 1_000;
 const CLOSE_LIMIT = 5_000;
 
 /**
- * The publisher in a thread of its own. To write a message costs Kafka's client more than an append costs the log; there it takes
- * nothing from those who wait for a command. The thread reads the store itself, so no event passes from here to there.
+ * The publisher in a thread of its own. To write a message costs Kafka's client more than an append costs the log: on the thread of
+ * the commands, catching up made them wait several times as long. The thread reads the store itself, so no event passes from here to there.
  */
 export class PublisherThread implements AsyncDisposable {
   readonly #program: URL;

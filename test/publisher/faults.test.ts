@@ -1,17 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, expect, test } from 'vitest';
 import { openSqlite } from '../../src/log/sqlite/store.ts';
-import { KafkaClient } from '../../src/publisher/kafka/client.ts';
 import type { KafkaOptions } from '../../src/publisher/kafka/kafka-topic.ts';
-import { namesFor } from '../../src/publisher/kafka/names.ts';
 import { append } from '../support/events.ts';
 import { Kafka } from '../support/kafka.ts';
 import { findKafka } from '../support/kafka-library.ts';
-import { type KafkaRecord, positionsOf, readTopic, readTopicOnConsole } from '../support/kafka-records.ts';
+import { readTopic } from '../support/kafka-records.ts';
 import { dataDirectory, Instance, kafkaOptions } from '../support/publication.ts';
 import { PublisherProcess } from '../support/publisher-process.ts';
-import { count, SOAK } from '../support/soak.ts';
-import { eventually, plants, sorted, upTo } from './series.ts';
+import { expectEachOnceInOrder, reaches } from './outcome.ts';
+import { plants } from './series.ts';
 
 const classPath = await findKafka();
 const kafka = classPath === undefined ? undefined : await Kafka.start(classPath);
@@ -28,32 +26,8 @@ function faultTest(
       using directory = dataDirectory();
       await run(kafka!, directory.path, kafkaOptions(kafka!.brokers, `faults-${Date.now()}`));
     },
-    count(90_000, 900_000),
+    90_000,
   );
-}
-
-/** Resolves when the checkpoint says that the topic reaches a position. */
-async function reaches(settings: KafkaOptions, position: number): Promise<void> {
-  const { group, checkpoint } = namesFor(settings.topic);
-  for (; ; await sleep(100)) {
-    const client = new KafkaClient(settings);
-    try {
-      await client.connect();
-      if ((await client.committed(group, checkpoint))?.offset === position) return;
-    } catch {
-      // The broker is not back yet.
-    } finally {
-      client.close();
-    }
-  }
-}
-
-function expectEachOnceInOrder(records: readonly KafkaRecord[], end: number): void {
-  expect(sorted(positionsOf(records))).toEqual(upTo(end));
-  for (const partition of [0, 1, 2]) {
-    const positions = positionsOf(records.filter((record) => record.partition === partition));
-    expect(positions).toEqual(sorted(positions));
-  }
 }
 
 const publishing = ({ state }: { state: string }) => state === 'publishing';
@@ -110,63 +84,5 @@ faultTest(
     expect(zombie.changes.slice(before).filter(publishing)).toEqual([]);
     expectEachOnceInOrder(await readTopic(broker, settings.topic), 200);
     await store.close();
-  },
-);
-
-faultTest(
-  'through killed publishers and a broker that goes and comes, each event is there once and in order',
-  async (broker, directory, settings) => {
-    const store = openSqlite(directory);
-    const total = count(3_000, 20_000);
-    const processes = [1, 2].map(() => new PublisherProcess(directory, settings));
-    const leader = () => processes.findIndex(({ changes }) => changes.at(-1)?.state === 'publishing');
-    const somebodyLeads = () =>
-      eventually(
-        async () => leader(),
-        (found) => found !== -1,
-      );
-
-    const killLeader = async () => {
-      await somebodyLeads();
-      const victim = leader();
-      await processes[victim]!.kill();
-      processes[victim] = new PublisherProcess(directory, settings);
-    };
-    const faults = [
-      async () => {
-        // What the dead publisher had sent is still taken in afterwards.
-        broker.signal('SIGSTOP');
-        await sleep(Math.random() * 300);
-        await killLeader();
-        broker.signal('SIGCONT');
-      },
-      async () => {
-        await (Math.random() < 0.5 ? broker.kill() : broker.stop());
-        await broker.restart();
-      },
-      ...(SOAK ? [killLeader] : []),
-    ];
-
-    let appended = 0;
-    const appending = (async () => {
-      const step = 40;
-      const pause = count(4_000, 90_000) / (total / step);
-      for (; appended < total; appended += step) {
-        await append(store, ...plants(appended, step));
-        await sleep(Math.random() * 2 * pause);
-      }
-    })();
-    do {
-      for (const fault of faults) {
-        await somebodyLeads();
-        await sleep(Math.random() * 1_000);
-        await fault();
-      }
-    } while (appended < total);
-    await appending;
-    await reaches(settings, total);
-    for (const process of processes) await process[Symbol.asyncDispose]();
-    await store.close();
-    expectEachOnceInOrder(await readTopicOnConsole(broker, settings.topic), total);
   },
 );

@@ -4,6 +4,7 @@ import { findKafka } from '../support/kafka-library.ts';
 import { mismatches } from './mismatches.ts';
 import { publishing } from './publishing.ts';
 import { secureListener, security } from './security.ts';
+import { service } from './service.ts';
 import { thread } from './thread.ts';
 import { topicCheck } from './topic-check.ts';
 
@@ -22,6 +23,7 @@ else {
   describe.concurrent('publishing', () => publishing(bench));
   describe.concurrent('a topic that is not what it was', () => mismatches(bench));
   describe.concurrent('a publisher', () => thread(bench));
+  describe.concurrent('the service', () => service(bench));
   describe.concurrent('the audit of a topic', () => topicCheck(bench));
   if (secure !== undefined) describe.concurrent('a broker that asks who is there', () => security(bench, secure));
 }
