@@ -132,10 +132,39 @@ export const VARIABLES = {
     secret: true,
   },
   KAFKA_TOPIC: {
-    schema: z.string().regex(/^[\w.-]{1,249}$/),
+    // Kafka takes 249; the topic of the checkpoint has a longer name.
+    schema: z.string().regex(/^(?!\.{1,2}$)[\w.-]{1,238}$/),
     fallback: 'plantstore.events',
-    expected: 'a topic name of at most 249 letters, digits, dots, dashes and underscores',
+    expected: 'a topic name of at most 238 letters, digits, dots, dashes and underscores',
     meaning: 'the topic of the events',
+  },
+  KAFKA_PARTITIONS: {
+    schema: integer(1, 250),
+    expected: 'a whole number from 1 to 250',
+    meaning: "partitions of the topic if it has to be created; unset: the broker's default",
+  },
+  KAFKA_REPLICATION: {
+    schema: integer(1, 100),
+    expected: 'a whole number from 1 to 100',
+    meaning: "replicas of each partition if the topic has to be created; unset: the broker's default",
+  },
+  KAFKA_SSL: {
+    schema: z.enum(['true', 'false']).transform((value) => value === 'true'),
+    fallback: 'false',
+    expected: 'true or false',
+    meaning: 'Kafka is reached over TLS; NODE_EXTRA_CA_CERTS names a certificate authority of your own',
+  },
+  KAFKA_SASL_MECHANISM: {
+    schema: z.enum(['plain', 'scram-sha-256', 'scram-sha-512']),
+    expected: 'plain, scram-sha-256 or scram-sha-512',
+    meaning: 'how the service proves to Kafka who it is; unset together with the next two: it does not',
+  },
+  KAFKA_SASL_USERNAME: { schema: z.string(), expected: 'a user name', meaning: 'who the service is to Kafka' },
+  KAFKA_SASL_PASSWORD: {
+    schema: z.string(),
+    expected: 'a password',
+    meaning: 'what proves it to Kafka',
+    secret: true,
   },
   AUDIT_SIGNING_KEY: {
     schema: ed25519Key,

@@ -43,6 +43,25 @@ export interface Limits {
   readonly idleTimeout: number;
 }
 
+/** Where events are published. */
+export interface KafkaSettings {
+  readonly brokers: readonly string[];
+  readonly topic: string;
+  /** Of the topic, should it have to be created. Undefined: the broker's default. */
+  readonly partitions: number | undefined;
+  readonly replication: number | undefined;
+  /** TLS. */
+  readonly ssl: boolean;
+  /** Holds a password. */
+  readonly sasl:
+    | {
+        readonly mechanism: NonNullable<Values['KAFKA_SASL_MECHANISM']>;
+        readonly username: string;
+        readonly password: string;
+      }
+    | undefined;
+}
+
 /** The settings of the service: checked, typed and frozen. */
 export interface Config {
   readonly host: string;
@@ -64,7 +83,8 @@ export interface Config {
   /** Requests a second for each owner. */
   readonly rateLimit: number | undefined;
   readonly limits: Limits;
-  readonly kafka: { readonly brokers: readonly string[]; readonly topic: string } | undefined;
+  /** Undefined: events are published nowhere. */
+  readonly kafka: KafkaSettings | undefined;
   /** Undefined: a key in `dataDirectory`. */
   readonly auditSigningKey: KeyObject | undefined;
   /** Seconds for which the service is unready and still serves before it stops. */
@@ -99,6 +119,7 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config
   const values = readAll(environment, problems);
   const issuer = issuerOf(environment, values, problems);
   const grpcTls = grpcTlsOf(values, problems);
+  const kafka = kafkaOf(environment, values, problems);
   if (problems.length > 0) throw new ConfigError(problems);
   return Object.freeze({
     host: values.HOST,
@@ -122,7 +143,7 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config
       requestTimeout: values.REQUEST_TIMEOUT,
       idleTimeout: values.IDLE_TIMEOUT,
     }),
-    kafka: values.KAFKA_BROKERS && { brokers: values.KAFKA_BROKERS, topic: values.KAFKA_TOPIC },
+    kafka,
     auditSigningKey: values.AUDIT_SIGNING_KEY,
     drainGrace: values.DRAIN_GRACE,
     strictReads: values.STRICT_READS,
@@ -147,20 +168,35 @@ function readAll(environment: NodeJS.ProcessEnv, problems: string[]): Values {
   return Object.fromEntries(entries) as Values;
 }
 
-const TOGETHER = ['JWKS_URL', 'JWT_ISSUER', 'JWT_AUDIENCE'] as const;
+const ISSUER = ['JWKS_URL', 'JWT_ISSUER', 'JWT_AUDIENCE'] as const;
 
 function issuerOf(environment: NodeJS.ProcessEnv, values: Values, problems: string[]): Issuer | undefined {
-  const unset = TOGETHER.filter((name) => !environment[name]);
-  if (unset.length === TOGETHER.length) {
+  const unset = ISSUER.filter((name) => !environment[name]);
+  if (unset.length === ISSUER.length) {
     if (values.NODE_ENV === 'production')
       problems.push(
         'NODE_ENV is "production", which refuses development mode; set JWKS_URL, JWT_ISSUER and JWT_AUDIENCE, or another NODE_ENV',
       );
     return undefined;
   }
-  problems.push(...unset.map((name) => `${name} is unset; expected all of ${TOGETHER.join(', ')}, or none of them`));
+  problems.push(...unset.map((name) => incomplete(name, ISSUER)));
   const { JWKS_URL: jwksUrl, JWT_ISSUER: issuer, JWT_AUDIENCE: audience, JWKS_MAX_STALE: maxStale } = values;
   return jwksUrl && issuer && audience ? Object.freeze({ jwksUrl, issuer, audience, maxStale }) : undefined;
+}
+
+const incomplete = (name: string, together: readonly string[]): string =>
+  `${name} is unset; expected all of ${together.join(', ')}, or none of them`;
+
+const SASL = ['KAFKA_SASL_MECHANISM', 'KAFKA_SASL_USERNAME', 'KAFKA_SASL_PASSWORD'] as const;
+
+function kafkaOf(environment: NodeJS.ProcessEnv, values: Values, problems: string[]): KafkaSettings | undefined {
+  const unset = SASL.filter((name) => !environment[name]);
+  if (unset.length < SASL.length) problems.push(...unset.map((name) => incomplete(name, SASL)));
+  const { KAFKA_SASL_MECHANISM: mechanism, KAFKA_SASL_USERNAME: username, KAFKA_SASL_PASSWORD: password } = values;
+  const { KAFKA_BROKERS: brokers, KAFKA_TOPIC: topic, KAFKA_SSL: ssl } = values;
+  const { KAFKA_PARTITIONS: partitions, KAFKA_REPLICATION: replication } = values;
+  const sasl = mechanism && username && password ? Object.freeze({ mechanism, username, password }) : undefined;
+  return brokers && Object.freeze({ brokers, topic, partitions, replication, ssl, sasl });
 }
 
 function grpcTlsOf(values: Values, problems: string[]): GrpcTls | undefined {

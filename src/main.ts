@@ -25,6 +25,8 @@ import { startTracing } from './observe/start-tracing.ts';
 import { createTelemetry, type Telemetry } from './observe/telemetry.ts';
 import { implementPlantStore } from './plants/implementation.ts';
 import { PlantsService } from './plants/service.ts';
+import { publicationReadiness, startPublication, topicChecks } from './publication.ts';
+import type { PublisherThread } from './publisher/thread.ts';
 import { Admission } from './transport/admission.ts';
 import { registerConnect } from './transport/connect/connect.ts';
 import { allowOrigins } from './transport/cors.ts';
@@ -60,6 +62,9 @@ export async function serve(config: Config): Promise<void> {
     store: () => storeReadiness(parts),
     issuer: () => parts.keys?.ready() ?? STARTING,
     rest: () => (parts.app ? { ready: true } : STARTING),
+    ...(config.kafka && {
+      kafka: () => (parts.publication ? publicationReadiness(parts.publication.stats()) : STARTING),
+    }),
   });
   // Closed in reverse: first what takes requests, then the store, the probes last.
   const opened = new AsyncDisposableStack();
@@ -88,6 +93,7 @@ interface Parts {
   log?: EventLog;
   /** Why the store cannot be reached, while it cannot. */
   storeFault?: unknown;
+  publication?: PublisherThread;
   keys?: KeySet;
   authenticator?: Authenticator;
   app?: FastifyInstance;
@@ -119,9 +125,6 @@ async function start(
   opened: AsyncDisposableStack,
 ): Promise<void> {
   const { host, dataDirectory, ownerClaim } = config;
-  const missing = { KAFKA_BROKERS: config.kafka };
-  for (const [name, value] of Object.entries(missing))
-    if (value !== undefined) throw new Error(`${name} is set, and this release does not have it yet; unset it`);
   const tracing = config.tracing && (await startTracing(logger, config.tracing.serviceName));
   if (tracing) opened.defer(() => tracing.close());
   const telemetry = createTelemetry(logger, config.logOwner, tracing, {
@@ -159,6 +162,9 @@ async function start(
   opened.defer(() => log.close());
   parts.log = log;
 
+  const publication = startPublication(config, logger);
+  if (publication !== undefined) parts.publication = opened.use(publication);
+
   const { token, ...issuer } = await openIssuer(config, telemetry);
   opened.defer(async () => issuer.keys.close());
   parts.keys = issuer.keys;
@@ -189,7 +195,10 @@ async function start(
   registerAuditKeys(app, async () => jwksOf(await signingKey()));
   const services = [
     { desc: PlantStoreService, methods: implementPlantStore(plants) },
-    { desc: AuditService, methods: implementAudit({ log, store, scopes, signingKey }) },
+    {
+      desc: AuditService,
+      methods: implementAudit({ log, store, scopes, signingKey, checks: () => topicChecks(config) }),
+    },
   ];
   registerConnect(app, { services, authenticate, drainLimit: STREAM_LIMIT });
   const isReady = () => health.ready;

@@ -4,11 +4,12 @@ import { Bench } from './resources.ts';
 import { audit } from './suites/audit.ts';
 import { embedded } from './suites/embedded.ts';
 import { grpc } from './suites/grpc.ts';
+import { kafka } from './suites/kafka.ts';
 import { mongodb } from './suites/mongodb.ts';
 import { overload } from './suites/overload.ts';
 import { tokens } from './suites/tokens.ts';
 
-const SUITES = { audit, embedded, grpc, mongodb, overload, tokens };
+const SUITES = { audit, embedded, grpc, kafka, mongodb, overload, tokens };
 
 const { values, positionals } = parseArgs({
   options: { quick: { type: 'boolean', default: false } },

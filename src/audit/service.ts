@@ -18,6 +18,7 @@ import type { Store } from '../log/store.ts';
 import { unavailable } from '../log/unavailable.ts';
 import { type CallContext, principalOf } from '../plants/call.ts';
 import { type Moment, plantsAsOf } from './as-of.ts';
+import type { Check } from './check.ts';
 import { Gate } from './gate.ts';
 import {
   eventMessage,
@@ -41,6 +42,8 @@ export interface AuditOptions {
   readonly scopes: ScopePolicy;
   /** The key that heads are signed with. */
   readonly signingKey: () => Promise<SigningKey>;
+  /** Questions of others that a verification asks too, opened anew for each. */
+  readonly checks: () => Promise<readonly Check[]>;
 }
 
 /** Calls at once that go through the whole log; most have a thread and a temporary file for it. */
@@ -49,7 +52,8 @@ const MAX_LONG_CALLS = 2;
 const PROGRESS = 1_000;
 
 /** plantstore.v1.AuditService on the event log and its store. Every call needs the scope `plants:audit`; all reject with PlantStoreError. */
-export function implementAudit({ log, store, scopes, signingKey }: AuditOptions) {
+export function implementAudit(options: AuditOptions) {
+  const { log, store, scopes, signingKey } = options;
   const longCalls = new Gate(MAX_LONG_CALLS);
   const admit = (call: CallContext) => scopes.require(principalOf(call), 'plants:audit');
 
@@ -77,7 +81,7 @@ export function implementAudit({ log, store, scopes, signingKey }: AuditOptions)
 
     getHistory: ({ owner, plantId }, call: CallContext) => long(call, getHistory(store, owner, plantId)),
 
-    verifyLog: (request, call: CallContext) => long(call, verify(store, request, signingKey, call.signal)),
+    verifyLog: (request, call: CallContext) => long(call, verify(options, request, call.signal)),
   } satisfies ServiceImpl<typeof AuditService>;
 }
 
@@ -117,15 +121,14 @@ async function* getHistory(store: Store, owner: string, id: bigint) {
 }
 
 async function* verify(
-  store: Store,
+  { store, signingKey, checks }: AuditOptions,
   request: VerifyLogRequest,
-  signingKey: AuditOptions['signingKey'],
   signal: AbortSignal,
 ): AsyncGenerator<VerifyLogResponse> {
   const signedHead =
     request.signedHead === undefined ? undefined : await trustedHead(request.signedHead, await signingKey());
   let told = 0;
-  for await (const step of verifyLog(store, { signedHead, signal })) {
+  for await (const step of verifyLog(store, { signedHead, checks: await checks(), signal })) {
     if ('answers' in step) yield verdictMessage(step);
     else if (performance.now() >= told + PROGRESS) {
       told = performance.now();

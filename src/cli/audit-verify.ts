@@ -8,6 +8,7 @@ import { type Verdict, verifyLog } from '../audit/verify.ts';
 import { loadConfig } from '../config.ts';
 import type { Head } from '../log/event.ts';
 import type { Store } from '../log/store.ts';
+import { topicChecks } from '../publication.ts';
 import { print } from './output.ts';
 import { ProgressBar } from './progress.ts';
 import { withStore } from './with-store.ts';
@@ -35,6 +36,7 @@ Questions, each answered with yes or with the first place where it is no:
   chain        does every hash continue the chain
   read_model   is the read model exactly the fold of the log up to its checkpoint
   signed_head  does the log extend the signed head (with --head)
+  topic        is the topic, read committed, a prefix of the log (with KAFKA_BROKERS)
 It checks up to the head that it sees first, and works while the service runs.
 
 Examples:
@@ -50,7 +52,7 @@ Examples:
 async function verified(store: Store, { head, keys }: Options): Promise<Verdict> {
   const signedHead = head === undefined ? undefined : await signedHeadOf(head, keys);
   using bar = new ProgressBar();
-  for await (const step of verifyLog(store, { signedHead })) {
+  for await (const step of verifyLog(store, { signedHead, checks: await topicChecks(loadConfig()) })) {
     if ('answers' in step) return step;
     bar.show(step.position, step.end);
   }

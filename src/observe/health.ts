@@ -1,6 +1,8 @@
 /** Whether something that the service needs is there, and why, in a line for the operator that holds no credential. */
 export interface Readiness {
   readonly ready: boolean;
+  /** True while the service does without it what it can, and an operator should look. */
+  readonly degraded?: boolean;
   readonly detail?: string;
 }
 
@@ -14,7 +16,7 @@ export interface Dependency extends Readiness {
 /** Whether requests should be sent here: while everything that the service needs is there, and it does not stop. */
 export class Health {
   readonly #checks: ReadonlyMap<string, () => Readiness>;
-  readonly #seen = new Map<string, { readonly ready: boolean; readonly since: string }>();
+  readonly #seen = new Map<string, Pick<Dependency, 'ready' | 'degraded' | 'since'>>();
   #draining = false;
 
   /** A check for each dependency by its name; it is asked at every probe, so it answers from what is known. */
@@ -43,17 +45,17 @@ export class Health {
     return this.#checks
       .entries()
       .map(([name, check]) => {
-        const { ready, detail } = check();
-        return { name, ready, ...(detail !== undefined && { detail }), since: this.#since(name, ready) };
+        const found = check();
+        return { name, ...found, since: this.#since(name, found) };
       })
       .toArray();
   }
 
-  #since(name: string, ready: boolean): string {
+  #since(name: string, { ready, degraded = false }: Readiness): string {
     const seen = this.#seen.get(name);
-    if (seen?.ready === ready) return seen.since;
+    if (seen?.ready === ready && seen.degraded === degraded) return seen.since;
     const since = new Date().toISOString();
-    this.#seen.set(name, { ready, since });
+    this.#seen.set(name, { ready, degraded, since });
     return since;
   }
 }

@@ -16,14 +16,18 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   'config-variables': ['limit-variables'],
   config: ['config-variables'],
   welcome: [],
-  main: ['domain', 'log', 'auth', 'observe', 'plants', 'audit', 'publisher', 'transport', 'config', 'welcome', 'gen'],
+  main: [
+    ...['domain', 'log', 'auth', 'observe', 'plants', 'audit', 'publisher', 'transport', 'gen'],
+    ...['config', 'welcome', 'publication'],
+  ],
+  publication: ['observe', 'publisher', 'publisher-thread', 'config'],
   'publisher-thread': ['log', 'publisher'],
-  cli: ['domain', 'log', 'auth', 'observe', 'plants', 'audit', 'publisher', 'config', 'config-variables', 'main'],
+  cli: ['domain', 'log', 'auth', 'observe', 'plants', 'audit', 'config', 'config-variables', 'main', 'publication'],
 };
 
 /** Folders that only the outermost parts know: they connect the log and the publisher to a database or a broker. */
 const ADAPTERS = ['src/log/sqlite/', 'src/log/mongo/', 'src/publisher/kafka/'];
-const CONSTRUCTS_ADAPTERS = ['main', 'publisher-thread', 'cli'];
+const CONSTRUCTS_ADAPTERS = ['main', 'publication', 'publisher-thread', 'cli'];
 
 /** The one file of the log that encodes events as protobuf. */
 const CANONICAL_ENCODING = 'src/log/canonical.ts';

@@ -54,6 +54,19 @@ test('since tells when the state came about, not when it was asked for', () => {
   expect(health.dependencies()[0]!.since > before!.since).toBe(true);
 });
 
+test('a degraded dependency is told of, and the service stays ready', async () => {
+  let kafka: Readiness = { ready: true };
+  const health = new Health({ kafka: () => kafka });
+  const [before] = health.dependencies();
+  while (new Date().toISOString() === before!.since);
+  kafka = { ready: true, degraded: true, detail: 'no broker' };
+  const get = await start(health);
+  const { status, body } = await get('/readyz');
+  expect(status).toBe(200);
+  expect(body).toMatchObject({ status: 'ready', dependencies: [{ name: 'kafka', ...kafka }] });
+  expect(body.dependencies[0].since > before!.since).toBe(true);
+});
+
 test('draining: not ready for good, still live', async () => {
   const health = new Health({ store: () => ({ ready: true }) });
   const get = await start(health);

@@ -86,6 +86,12 @@ test('every variable is read', () => {
     DRAIN_GRACE: '0',
     KAFKA_BROKERS: 'one.test:9092,two.test:9093',
     KAFKA_TOPIC: 'plants',
+    KAFKA_PARTITIONS: '12',
+    KAFKA_REPLICATION: '3',
+    KAFKA_SSL: 'true',
+    KAFKA_SASL_MECHANISM: 'scram-sha-512',
+    KAFKA_SASL_USERNAME: 'plantstore',
+    KAFKA_SASL_PASSWORD: 'secret',
     AUDIT_SIGNING_KEY: ed25519.export({ type: 'pkcs8', format: 'pem' }).toString(),
     STRICT_READS: 'true',
     LIST_CACHE_BYTES: '0',
@@ -116,7 +122,14 @@ test('every variable is read', () => {
       idleTimeout: 6,
     },
     drainGrace: 0,
-    kafka: { brokers: ['one.test:9092', 'two.test:9093'], topic: 'plants' },
+    kafka: {
+      brokers: ['one.test:9092', 'two.test:9093'],
+      topic: 'plants',
+      partitions: 12,
+      replication: 3,
+      ssl: true,
+      sasl: { mechanism: 'scram-sha-512', username: 'plantstore', password: 'secret' },
+    },
     auditSigningKey: expect.toSatisfy((key: KeyObject) => key.equals(ed25519)),
     strictReads: true,
     listCacheBytes: 0,
@@ -144,6 +157,10 @@ test.each([
   ['MAX_IN_FLIGHT', '0'],
   ['DRAIN_GRACE', '601'],
   ['KAFKA_TOPIC', 'a topic'],
+  ['KAFKA_TOPIC', '..'],
+  ['KAFKA_PARTITIONS', '0'],
+  ['KAFKA_REPLICATION', 'all'],
+  ['KAFKA_SSL', '1'],
   ['STRICT_READS', 'yes'],
   ['LIST_CACHE_BYTES', '64 MiB'],
   ['LOG_LEVEL', 'loud'],
@@ -187,9 +204,15 @@ test('all problems are told at once', () => {
   ]);
 });
 
-test.each(['JWKS_URL', 'JWT_ISSUER', 'JWT_AUDIENCE'] as const)('%s does not go without the other two', (name) => {
-  const others = Object.keys(JWT).filter((other) => other !== name);
-  expect(problemsOf({ [name]: JWT[name] }).map((problem) => problem.split(' ', 1)[0])).toEqual(others);
+const SASL = { KAFKA_SASL_MECHANISM: 'plain', KAFKA_SASL_USERNAME: 'plants', KAFKA_SASL_PASSWORD: 'hunter2' };
+
+test.each(
+  [JWT, SASL].flatMap((together) => Object.entries(together).map(([name, value]) => [name, value, together] as const)),
+)('%s does not go without the other two', (name, value, together) => {
+  const others = Object.keys(together).filter((other) => other !== name);
+  const problems = problemsOf({ [name]: value });
+  expect(problems.map((problem) => problem.split(' ', 1)[0])).toEqual(others);
+  expect(problems.join()).not.toContain('hunter2');
 });
 
 test.each([

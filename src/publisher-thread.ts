@@ -1,0 +1,34 @@
+// The publisher's thread: puts the publisher together as main.ts does the rest. Its side of publisher/thread.ts.
+import { parentPort, workerData } from 'node:worker_threads';
+import { openMongo } from './log/mongo/open.ts';
+import { openSqlite } from './log/sqlite/store.ts';
+import { type KafkaOptions, KafkaTopic } from './publisher/kafka/kafka-topic.ts';
+import { lowerPriority } from './publisher/low-priority.ts';
+import { Publisher } from './publisher/publisher.ts';
+import type { PublisherStatus } from './publisher/status.ts';
+import { CLOSE, REPORT, type StatusMessage } from './publisher/thread-messages.ts';
+
+/** What the thread is given. */
+export interface PublisherSettings {
+  /** Undefined: the log is on SQLite in `dataDirectory`. */
+  readonly mongodbUri: string | undefined;
+  readonly dataDirectory: string;
+  readonly kafka: KafkaOptions;
+}
+
+lowerPriority();
+const { mongodbUri, dataDirectory, kafka } = workerData as PublisherSettings;
+const tell = (status: PublisherStatus, changed: boolean) =>
+  parentPort!.postMessage({ status, changed } satisfies StatusMessage);
+
+const store = mongodbUri === undefined ? openSqlite(dataDirectory) : await openMongo(mongodbUri);
+const publisher = new Publisher({ store, topic: new KafkaTopic(kafka), onChange: (status) => tell(status, true) });
+const reporting = setInterval(() => tell(publisher.stats(), false), REPORT);
+
+parentPort!.on('message', async (message) => {
+  if (message !== CLOSE) return;
+  clearInterval(reporting);
+  await publisher.close();
+  await store.close();
+  parentPort!.close();
+});

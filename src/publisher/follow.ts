@@ -1,0 +1,26 @@
+import type { LoggedEvent } from '../log/event.ts';
+import type { Store } from '../log/store.ts';
+import { pause } from './lease.ts';
+
+/** Milliseconds between two looks at the end of the log. */
+const POLL = 50;
+
+/**
+ * The events of the log after a position, in order, each once, whoever appends them, until the signal aborts. It holds nothing
+ * but a position, so it cannot skip or repeat.
+ */
+export async function* follow(
+  store: Pick<Store, 'read'>,
+  after: number,
+  signal: AbortSignal,
+): AsyncGenerator<readonly LoggedEvent[]> {
+  let position = after;
+  while (!signal.aborted) {
+    for await (const batch of store.read(position)) {
+      if (signal.aborted) return;
+      position = batch.at(-1)!.position;
+      yield batch;
+    }
+    await pause(POLL, signal);
+  }
+}

@@ -1,0 +1,207 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Admin, type IHeaders, Kafka, logLevel, Partitioners, type SASLOptions, type Transaction } from 'kafkajs';
+import type {
+  Committed,
+  Consumer,
+  Consumption,
+  KafkaConnection,
+  Range,
+  TransactionalProducer,
+} from './client-types.ts';
+import { Sockets } from './sockets.ts';
+import { hideTimerWarnings } from './timer-warning.ts';
+
+hideTimerWarnings();
+
+/**
+ * Attempts within the library. The first pause is short, since most transactions need one: Kafka is still marking the end of
+ * the transaction before.
+ */
+const RETRY = { initialRetryTime: 5, multiplier: 3, maxRetryTime: 1_000, retries: 6 };
+/** How often `patiently` asks, and the milliseconds in between. */
+const ATTEMPTS = 50;
+const ATTEMPT_PAUSE = 100;
+/** Milliseconds to connect, and for an answer. */
+const CONNECTION_TIMEOUT = 3_000;
+const REQUEST_TIMEOUT = 10_000;
+
+/** All that publication wants of a Kafka client library, and the only file that knows which one it is. */
+export class KafkaClient {
+  readonly #kafka: Kafka;
+  readonly #admin: Admin;
+  readonly #sockets = new Sockets();
+
+  constructor({ brokers, ssl, sasl }: KafkaConnection) {
+    this.#kafka = new Kafka({
+      clientId: 'plantstore',
+      brokers: [...brokers],
+      ssl,
+      ...(sasl && { sasl: sasl as SASLOptions }),
+      connectionTimeout: CONNECTION_TIMEOUT,
+      requestTimeout: REQUEST_TIMEOUT,
+      socketFactory: (connection) => this.#sockets.connect(connection),
+      retry: RETRY,
+      // Every failure that matters rejects a call; the library would log each attempt.
+      logLevel: logLevel.NOTHING,
+    });
+    this.#admin = this.#kafka.admin();
+  }
+
+  /** Rejects when no broker can be reached, or they refuse the credentials. */
+  connect(): Promise<void> {
+    return this.#admin.connect();
+  }
+
+  /** Drops the connections; what is under way fails. */
+  close(): void {
+    this.#sockets.close();
+  }
+
+  /** Whether a topic exists. */
+  async hasTopic(topic: string): Promise<boolean> {
+    try {
+      await this.#admin.fetchTopicMetadata({ topics: [topic] });
+      return true;
+    } catch (error) {
+      if ((error as { type?: string }).type === 'UNKNOWN_TOPIC_OR_PARTITION') return false;
+      throw error;
+    }
+  }
+
+  /**
+   * Asks for a topic to be created; it may take a moment to be there. Undefined: as many partitions or replicas as the broker's
+   * default says.
+   */
+  async createTopic(
+    topic: string,
+    partitions: number | undefined,
+    replication: number | undefined,
+    settings: Readonly<Record<string, string>>,
+  ): Promise<void> {
+    const configEntries = Object.entries(settings).map(([name, value]) => ({ name, value }));
+    const creation = { topic, numPartitions: partitions ?? -1, replicationFactor: replication ?? -1, configEntries };
+    try {
+      await this.#admin.createTopics({ topics: [creation], waitForLeaders: false });
+    } catch (error) {
+      // The library gathers the errors of all topics.
+      throw (error as { errors?: Error[] }).errors?.[0] ?? error;
+    }
+  }
+
+  /** The offsets of each partition of a topic. Rejects when the topic is not there. */
+  async ranges(topic: string): Promise<Range[]> {
+    const partitions = await patiently(() => this.#admin.fetchTopicOffsets(topic));
+    return partitions
+      .sort((a, b) => a.partition - b.partition)
+      .map(({ low, high }) => ({ low: Number(low), high: Number(high) }));
+  }
+
+  /** What a consumer group has committed for partition 0 of a topic, if anything. */
+  async committed(group: string, topic: string): Promise<Committed | undefined> {
+    const [found] = await patiently(() => this.#admin.fetchOffsets({ groupId: group, topics: [topic] }));
+    const partition = found?.partitions.find((of) => of.partition === 0);
+    if (partition === undefined || Number(partition.offset) < 0) return undefined;
+    return { offset: Number(partition.offset), metadata: partition.metadata ?? '' };
+  }
+
+  /**
+   * Makes a producer the only one of its id: whoever had it is fenced off, and its transaction is over, aborted or committed, once
+   * this resolves. Kafka aborts a transaction that lasts longer than `timeout` milliseconds.
+   */
+  async producer(transactionalId: string, timeout: number): Promise<TransactionalProducer> {
+    const producer = this.#kafka.producer({
+      transactionalId,
+      transactionTimeout: timeout,
+      allowAutoTopicCreation: false,
+      createPartitioner: Partitioners.DefaultPartitioner,
+    });
+    await producer.connect();
+    // The library initialises the producer with its first transaction, of which Kafka hears when something is sent in it.
+    let transaction: Promise<Transaction> | undefined = producer.transaction();
+    await transaction;
+    const current = () => {
+      transaction ??= producer.transaction();
+      return transaction;
+    };
+    return {
+      async send(topic, partition, messages) {
+        const { send } = await current();
+        // One partition a request: were there several, a leader that moves could make the library send one twice.
+        const [sent] = await send({ topic, messages: messages.map((message) => ({ ...message, partition })) });
+        return Number(sent!.baseOffset);
+      },
+      async commit(consumerGroupId, topic, { offset, metadata }) {
+        const { sendOffsets, commit } = await current();
+        const partition = { partition: 0, offset: String(offset), metadata };
+        await sendOffsets({ consumerGroupId, topics: [{ topic, partitions: [partition] }] });
+        await commit();
+        transaction = undefined;
+      },
+    };
+  }
+
+  /** Reads the committed records of a topic, each partition from an offset, in a consumer group that nobody else is in. */
+  async consume(topic: string, group: string, from: readonly number[], consumer: Consumer): Promise<Consumption> {
+    const retry = { ...RETRY, restartOnFailure: async () => false };
+    const reading = this.#kafka.consumer({
+      groupId: group,
+      allowAutoTopicCreation: false,
+      maxWaitTimeInMs: 250,
+      retry,
+    });
+    const { END_BATCH_PROCESS, CRASH } = reading.events;
+    reading.on(END_BATCH_PROCESS, ({ payload }) => consumer.onReached(payload.partition, Number(payload.lastOffset)));
+    reading.on(CRASH, ({ payload }) => consumer.onFailure(payload.error));
+    await reading.connect();
+    await reading.subscribe({ topics: [topic], fromBeginning: true });
+    await reading.run({
+      autoCommit: false,
+      eachBatch: async ({ batch: { partition, messages } }) =>
+        consumer.onRecords(
+          partition,
+          messages.map(({ offset, key, value, headers }) => ({
+            offset: Number(offset),
+            key: String(key ?? ''),
+            value: String(value ?? ''),
+            headers: textOf(headers),
+          })),
+        ),
+    });
+    from.forEach((offset, partition) => {
+      reading.seek({ topic, partition, offset: String(offset) });
+    });
+    return {
+      pause: (partition) => reading.pause([{ topic, partitions: [partition] }]),
+      resume: (partition) => reading.resume([{ topic, partitions: [partition] }]),
+      end: () => reading.disconnect(),
+    };
+  }
+}
+
+/** Asks again while Kafka says that it will pass, such as while a new topic gets its leaders, or a coordinator loads. */
+async function patiently<T>(ask: () => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await ask();
+    } catch (error) {
+      if (attempt === ATTEMPTS || (error as { retriable?: boolean }).retriable !== true) throw error;
+      await sleep(ATTEMPT_PAUSE);
+    }
+  }
+}
+
+/** The partition of a key among so many: murmur2, as Kafka's Java clients choose it. */
+export function partitioner(partitions: number): (key: string) => number {
+  const choose = Partitioners.DefaultPartitioner();
+  const partitionMetadata = Array.from({ length: partitions }, (_, partitionId) => ({
+    partitionId,
+    leader: 0,
+    partitionErrorCode: 0,
+    replicas: [],
+    isr: [],
+  }));
+  return (key) => choose({ topic: '', partitionMetadata, message: { key, value: null } });
+}
+
+const textOf = (headers: IHeaders = {}): Record<string, string> =>
+  Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]));

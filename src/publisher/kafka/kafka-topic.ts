@@ -1,0 +1,46 @@
+import type { Session, Topic } from '../topic.ts';
+import { KafkaClient } from './client.ts';
+import type { KafkaConnection, TransactionalProducer } from './client-types.ts';
+import { createTopics, type TopicSettings } from './create-topics.ts';
+import { within } from './deadline.ts';
+import { type Names, namesFor } from './names.ts';
+import { recover } from './recover.ts';
+import { KafkaSession, TRANSACTION_LIMIT } from './session.ts';
+
+/** The topic of the events, how to reach it, and how to create it. */
+export interface KafkaOptions extends KafkaConnection, TopicSettings {
+  readonly topic: string;
+}
+
+/** Milliseconds to connect, and to become the only publisher. */
+const OPEN_LIMIT = 30_000;
+
+/** A topic on Kafka. */
+export class KafkaTopic implements Topic {
+  readonly #options: KafkaOptions;
+  readonly #names: Names;
+
+  constructor(options: KafkaOptions) {
+    this.#options = options;
+    this.#names = namesFor(options.topic);
+  }
+
+  /** See Topic.open. Creates the topic if there never was one. */
+  async open(): Promise<Session> {
+    const client = new KafkaClient(this.#options);
+    try {
+      const producer = await within(OPEN_LIMIT, this.#takeOver(client));
+      return new KafkaSession(client, producer, this.#names, await recover(client, this.#names));
+    } catch (error) {
+      client.close();
+      throw error;
+    }
+  }
+
+  /** From here on nobody else publishes, and no transaction is open that could still move the checkpoint. */
+  async #takeOver(client: KafkaClient): Promise<TransactionalProducer> {
+    await client.connect();
+    await createTopics(client, this.#names, this.#options);
+    return client.producer(this.#names.transactionalId, TRANSACTION_LIMIT);
+  }
+}

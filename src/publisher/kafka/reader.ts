@@ -1,0 +1,96 @@
+import { randomUUID } from 'node:crypto';
+import type { KafkaClient } from './client.ts';
+import type { Consumption, TopicRecord } from './client-types.ts';
+import { within } from './deadline.ts';
+
+/** Records of one partition that may wait; a fetch that is under way may add to them. */
+const WAITING = 2_000;
+/** Milliseconds without anything new after which a read is given up, such as when somebody left a transaction open. */
+const PATIENCE = 30_000;
+/** Milliseconds that taking leave may last. */
+const LEAVE = 3_000;
+
+/** One partition's records that were read ahead. */
+interface Lane {
+  readonly records: TopicRecord[];
+  /** Offset before which all is to be read. */
+  readonly end: number;
+  done: boolean;
+  paused: boolean;
+}
+
+/** Reads the committed records of a topic up to where it ended at the start: any partition's next one, as its turn comes. */
+export class TopicReader {
+  readonly #lanes: readonly Lane[];
+  #consumption: Consumption | undefined;
+  #failure: Error | undefined;
+  #changed = Promise.withResolvers<void>();
+
+  private constructor(lanes: readonly Lane[]) {
+    this.#lanes = lanes;
+  }
+
+  /** Reads each partition from an offset. `group`: the first part of the name of a consumer group, which is made for this. */
+  static async open(client: KafkaClient, topic: string, group: string, from: readonly number[]): Promise<TopicReader> {
+    const ranges = await client.ranges(topic);
+    const starts = ranges.map(({ low, high }, partition) => Math.max(from[partition] ?? high, low));
+    const reader = new TopicReader(
+      ranges.map(({ high }, index) => ({ records: [], end: high, done: starts[index]! >= high, paused: false })),
+    );
+    if (reader.#lanes.some(({ done }) => !done))
+      reader.#consumption = await client.consume(topic, `${group}.${randomUUID()}`, starts, {
+        onRecords: (partition, records) => reader.#take(partition, records),
+        onReached: (partition, offset) => reader.#reached(partition, offset),
+        onFailure: (error) => reader.#fail(error),
+      });
+    return reader;
+  }
+
+  /** The next record of a partition; undefined when there is none before where the partition ended, or no such partition. */
+  async next(partition: number): Promise<TopicRecord | undefined> {
+    const lane = this.#lanes[partition];
+    if (lane === undefined) return undefined;
+    while (lane.records.length === 0 && !lane.done) {
+      if (this.#failure !== undefined) throw this.#failure;
+      await within(PATIENCE, this.#changed.promise);
+    }
+    const record = lane.records.shift();
+    if (lane.paused && lane.records.length < WAITING / 2) {
+      lane.paused = false;
+      this.#consumption?.resume(partition);
+    }
+    return record;
+  }
+
+  /** Takes leave of Kafka if it answers; else the connections end with the client. */
+  async close(): Promise<void> {
+    if (this.#consumption !== undefined) await within(LEAVE, this.#consumption.end()).catch(() => {});
+  }
+
+  #take(partition: number, records: readonly TopicRecord[]): void {
+    const lane = this.#lanes[partition]!;
+    for (const record of records) if (record.offset < lane.end) lane.records.push(record);
+    // Records may come before it is known how to pause; the next ones will see to it.
+    if (!lane.paused && lane.records.length >= WAITING && this.#consumption !== undefined) {
+      lane.paused = true;
+      this.#consumption.pause(partition);
+    }
+    this.#notify();
+  }
+
+  #reached(partition: number, offset: number): void {
+    const lane = this.#lanes[partition]!;
+    if (offset >= lane.end - 1) lane.done = true;
+    this.#notify();
+  }
+
+  #fail(error: Error): void {
+    this.#failure = error;
+    this.#notify();
+  }
+
+  #notify(): void {
+    this.#changed.resolve();
+    this.#changed = Promise.withResolvers();
+  }
+}

@@ -1,0 +1,178 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { LoggedEvent } from '../../log/event.ts';
+import { eventMessage, POSITION_HEADER } from '../message.ts';
+import { type Checkpoint, emptyCheckpoint, fromCommitted, reaches } from './checkpoint.ts';
+import { KafkaClient, partitioner } from './client.ts';
+import type { Range, TopicRecord } from './client-types.ts';
+import type { KafkaOptions } from './kafka-topic.ts';
+import { type Names, namesFor } from './names.ts';
+import { TopicReader } from './reader.ts';
+
+/** How often to look whether what was committed last is marked as committed, and how many milliseconds to wait in between. */
+const LOOKS = 50;
+const LOOK_PAUSE = 100;
+
+/** The first place where topic and log differ. */
+export interface TopicFailure {
+  readonly message: string;
+  readonly position?: number;
+}
+
+/** The question of the topic, put while the log passes by. */
+export interface TopicQuestion {
+  readonly question: 'topic';
+  /** The first place found so far; after `finish`, undefined is yes. */
+  readonly failure: TopicFailure | undefined;
+  /** Takes the next events of the log, in order. */
+  take(events: readonly LoggedEvent[]): Promise<void>;
+  /** Looks at what the topic holds beside the events that were taken. */
+  finish(): Promise<void>;
+  /** Lets go of the connections. */
+  close(): Promise<void>;
+}
+
+/**
+ * Connects. The topic is compared as it is now, so what comes of the log has to be read after this. Where Kafka cannot be asked,
+ * now or later, that is the failure: questions about the log itself are answered all the same.
+ */
+export async function askTopic(options: KafkaOptions): Promise<TopicQuestion> {
+  try {
+    return await TopicCheck.open(options);
+  } catch (error) {
+    const nothing = async () => {};
+    return { question: 'topic', failure: unreadable(error), take: nothing, finish: nothing, close: nothing };
+  }
+}
+
+/**
+ * Does the topic, read committed, hold the log's events up to the checkpoint, each once and in order, and nothing else? It is asked
+ * while the log passes by, since every event has to be the next record of its partition. Events after the checkpoint may be
+ * there already, and records that retention has removed are not asked for. Safe while a publisher runs.
+ */
+class TopicCheck implements TopicQuestion {
+  readonly question = 'topic';
+  failure: TopicFailure | undefined;
+  readonly #client: KafkaClient;
+  readonly #reader: TopicReader;
+  readonly #checkpoint: Checkpoint;
+  readonly #ranges: readonly Range[];
+  readonly #partitionOf: (key: string) => number;
+  /** The next record of each partition that was looked at and not yet taken. */
+  readonly #heads = new Map<number, TopicRecord>();
+  /** Partitions from which a record was taken. */
+  readonly #begun = new Set<number>();
+  #position = 0;
+
+  private constructor(client: KafkaClient, reader: TopicReader, checkpoint: Checkpoint, ranges: readonly Range[]) {
+    this.#client = client;
+    this.#reader = reader;
+    this.#checkpoint = checkpoint;
+    this.#ranges = ranges;
+    this.#partitionOf = partitioner(checkpoint.ends.length);
+  }
+
+  static async open(options: KafkaOptions): Promise<TopicCheck> {
+    const names = namesFor(options.topic);
+    const client = new KafkaClient(options);
+    try {
+      await client.connect();
+      for (const topic of [names.topic, names.checkpoint])
+        if (!(await client.hasTopic(topic))) throw new Error(`Kafka has no topic ${topic}`);
+      const [checkpoint, ranges] = await settled(client, names);
+      const start = ranges.map(() => 0);
+      const reader = await TopicReader.open(client, names.topic, names.group, start);
+      return new TopicCheck(client, reader, checkpoint, ranges);
+    } catch (error) {
+      client.close();
+      throw error;
+    }
+  }
+
+  async take(events: readonly LoggedEvent[]): Promise<void> {
+    try {
+      for (const event of events) {
+        if (this.failure !== undefined) return;
+        this.failure = await this.#compare(event);
+        this.#position = event.position;
+      }
+    } catch (error) {
+      this.failure = unreadable(error);
+    }
+  }
+
+  async finish(): Promise<void> {
+    try {
+      await this.#compareEnd();
+    } catch (error) {
+      this.failure = unreadable(error);
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#reader.close();
+    this.#client.close();
+  }
+
+  async #compareEnd(): Promise<void> {
+    const { position } = this.#checkpoint;
+    if (position > this.#position)
+      this.failure = { position, message: `the topic reaches position ${position}, the log only ${this.#position}` };
+    for (const partition of this.#ranges.keys()) {
+      const record = await this.#head(partition);
+      // The log may have grown since it was looked at, and the topic with it.
+      if (record !== undefined && !(positionOf(record) > this.#position)) this.failure ??= foreign(partition, record);
+    }
+  }
+
+  async #compare(event: LoggedEvent): Promise<TopicFailure | undefined> {
+    const { position } = event;
+    const expected = eventMessage(event);
+    const partition = this.#partitionOf(expected.key);
+    const record = await this.#head(partition);
+    if (record === undefined) {
+      const missing = `missing in partition ${partition} of the topic, whose checkpoint is at ${this.#checkpoint.position}`;
+      return position <= this.#checkpoint.position ? { position, message: missing } : undefined;
+    }
+    const removed = this.#ranges[partition]!.low > 0 && !this.#begun.has(partition);
+    if (removed && positionOf(record) > position) return undefined;
+    this.#heads.delete(partition);
+    this.#begun.add(partition);
+    if (positionOf(record) !== position) {
+      const found = `offset ${record.offset} of partition ${partition} should be this event, and is position ${record.headers[POSITION_HEADER]}`;
+      return { position, message: found };
+    }
+    const same =
+      record.key === expected.key &&
+      record.value === expected.value &&
+      Object.entries(expected.headers).every(([name, value]) => record.headers[name] === value);
+    const other = `offset ${record.offset} of partition ${partition} is another event than the log's`;
+    return same ? undefined : { position, message: other };
+  }
+
+  async #head(partition: number): Promise<TopicRecord | undefined> {
+    const head = this.#heads.get(partition) ?? (await this.#reader.next(partition));
+    if (head !== undefined) this.#heads.set(partition, head);
+    return head;
+  }
+}
+
+/** The checkpoint, and ranges that reach at least there: a commit is known a moment before every partition is marked with it. */
+async function settled(client: KafkaClient, { topic, group, checkpoint: name }: Names): Promise<[Checkpoint, Range[]]> {
+  const committed = await client.committed(group, name);
+  for (let looks = 1; ; looks++) {
+    const ranges = await client.ranges(topic);
+    const checkpoint = committed === undefined ? emptyCheckpoint(ranges.length) : fromCommitted(committed);
+    if (reaches(ranges, checkpoint) || looks === LOOKS) return [checkpoint, ranges];
+    await sleep(LOOK_PAUSE);
+  }
+}
+
+const unreadable = (error: unknown): TopicFailure => ({
+  message: `the topic could not be read: ${error instanceof Error ? error.message : error}`,
+});
+
+const positionOf = ({ headers }: TopicRecord): number => Number(headers[POSITION_HEADER]);
+
+const foreign = (partition: number, { offset }: TopicRecord): TopicFailure => ({
+  message: `offset ${offset} of partition ${partition} of the topic is no event that the log has there`,
+});

@@ -1,0 +1,49 @@
+import type { PlantEvent } from '../domain/events.ts';
+import type { LoggedEvent } from '../log/event.ts';
+
+/** An event as a Kafka message: a CloudEvent 1.0 in the binary content mode of its Kafka protocol binding. */
+export interface EventMessage {
+  /** Owner and plant id, the same for all events of a plant. */
+  readonly key: string;
+  /** The event's data as JSON. */
+  readonly value: string;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** Header with the event's position in the log, in decimal. */
+export const POSITION_HEADER = 'plantstore-position';
+/** Header with the event's hash, in lower-case hexadecimal. */
+export const HASH_HEADER = 'plantstore-hash';
+
+/** `ce_source` of every event. */
+const SOURCE = '/plantstore';
+
+/** The message of an event: the same bytes whenever and by whomever it is made. */
+export function eventMessage({ position, eventId, time, event, hash }: LoggedEvent): EventMessage {
+  const subject = subjectOf(event);
+  return {
+    key: subject,
+    value: dataOf(event),
+    headers: {
+      'content-type': 'application/json',
+      ce_specversion: '1.0',
+      ce_id: eventId,
+      ce_source: SOURCE,
+      ce_type: `plantstore.v1.${event.type}`,
+      ce_time: new Date(time).toISOString(),
+      ce_subject: subject,
+      [POSITION_HEADER]: String(position),
+      [HASH_HEADER]: Buffer.from(hash).toString('hex'),
+    },
+  };
+}
+
+/** The owner is percent-encoded, since a CloudEvents attribute has no control characters, and a slash ends it. */
+const subjectOf = ({ owner, plantId }: PlantEvent): string => `${encodeURIComponent(owner)}/${plantId}`;
+
+function dataOf(event: PlantEvent): string {
+  const { owner, actor } = event;
+  const plantId = JSON.rawJSON(String(event.plantId));
+  const plant = event.type === 'PlantAdded' ? { name: event.name, tag: event.tag } : {};
+  return JSON.stringify({ owner, actor, plantId, ...plant });
+}

@@ -1,0 +1,60 @@
+import type { LoggedEvent } from '../log/event.ts';
+
+/** Once so many events wait, no more are read. */
+const LIMIT = 4_000;
+
+/**
+ * The events of `source` in batches: each is what gathered while the one before was dealt with, so batches are small at a light
+ * load and large while catching up. An empty one tells that nothing came for `idle` milliseconds. Ends with the source, or
+ * rejects with its error.
+ */
+export async function* readAhead(
+  source: AsyncIterable<readonly LoggedEvent[]>,
+  idle: number,
+): AsyncGenerator<readonly LoggedEvent[]> {
+  let gathered: LoggedEvent[] = [];
+  let reading = true;
+  let wanted = true;
+  let changed = Promise.withResolvers<void>();
+  const notify = () => {
+    changed.resolve();
+    changed = Promise.withResolvers();
+  };
+  const read = async () => {
+    for await (const batch of source) {
+      gathered.push(...batch);
+      notify();
+      while (wanted && gathered.length >= LIMIT) await changed.promise;
+      if (!wanted) return;
+    }
+  };
+  const done = read().finally(() => {
+    reading = false;
+    notify();
+  });
+  // Its error is thrown below, once what came before it has been taken.
+  done.catch(() => {});
+  try {
+    while (reading || gathered.length > 0) {
+      if (gathered.length === 0) await within(changed.promise, idle);
+      const batch = gathered;
+      gathered = [];
+      notify();
+      if (batch.length > 0 || reading) yield batch;
+    }
+    await done;
+  } finally {
+    wanted = false;
+    notify();
+  }
+}
+
+/** Resolves with the promise, or after so many milliseconds. */
+async function within(promise: Promise<void>, milliseconds: number): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const time = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, milliseconds);
+  });
+  await Promise.race([promise, time]);
+  clearTimeout(timer);
+}

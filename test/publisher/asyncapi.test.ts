@@ -1,0 +1,78 @@
+import { readFileSync } from 'node:fs';
+import specs from '@asyncapi/specs';
+import { Ajv, type AnySchema, type ValidateFunction } from 'ajv';
+import { default as addFormats } from 'ajv-formats';
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { parse } from 'yaml';
+import type { LoggedEvent } from '../../src/log/event.ts';
+import { eventMessage } from '../../src/publisher/message.ts';
+import { eventArbitrary } from '../support/arbitraries.ts';
+
+type MessageName = 'PlantAdded' | 'PlantDeleted';
+
+const document = parse(readFileSync('docs/asyncapi.yaml', 'utf8'));
+const ajv = new Ajv({ strict: false, allErrors: true });
+addFormats.default(ajv);
+ajv.addSchema(document, 'asyncapi.yaml');
+
+const schemaOf = (name: MessageName, part: 'headers' | 'payload'): ValidateFunction =>
+  ajv.compile({ $ref: `asyncapi.yaml#/components/messages/${name}/${part}` });
+const headersOf = { PlantAdded: schemaOf('PlantAdded', 'headers'), PlantDeleted: schemaOf('PlantDeleted', 'headers') };
+const payloadOf = { PlantAdded: schemaOf('PlantAdded', 'payload'), PlantDeleted: schemaOf('PlantDeleted', 'payload') };
+const keySchema = ajv.compile({ $ref: 'asyncapi.yaml#/components/schemas/Key' });
+
+const loggedArbitrary: fc.Arbitrary<LoggedEvent> = fc.record({
+  position: fc.integer({ min: 1, max: 2 ** 40 }),
+  eventId: fc.uuid(),
+  time: fc.integer({ min: 0, max: 4_102_444_800_000 }),
+  event: eventArbitrary,
+  hash: fc.uint8Array({ minLength: 32, maxLength: 32 }),
+});
+
+/** What the schema says about a value, as a list of complaints. */
+const complaints = (validate: ValidateFunction, value: unknown) => (validate(value) ? [] : validate.errors);
+
+test('the document is AsyncAPI 3', () => {
+  const metaSchema = new Ajv({ strict: false, validateFormats: false }).compile(
+    specs.schemasWithoutId['3.0.0'] as AnySchema,
+  );
+  expect(complaints(metaSchema, document)).toEqual([]);
+  expect(metaSchema({ ...document, channels: { events: { messages: 7 } } })).toBe(false);
+});
+
+test('any event makes a message that the document describes', () => {
+  fc.assert(
+    fc.property(loggedArbitrary, (logged) => {
+      const { key, value, headers } = eventMessage(logged);
+      const { type } = logged.event;
+      expect(complaints(keySchema, key)).toEqual([]);
+      expect(complaints(headersOf[type], headers)).toEqual([]);
+      expect(complaints(payloadOf[type], JSON.parse(value))).toEqual([]);
+    }),
+  );
+});
+
+test.each(['PlantAdded', 'PlantDeleted'] as const)('the document describes nothing that %s does not have', (name) => {
+  const [example] = document.components.messages[name].examples;
+  const { owner, actor, plantId, name: plant, tag } = example.payload;
+  const message = eventMessage({
+    position: Number(example.headers['plantstore-position']),
+    eventId: example.headers.ce_id,
+    time: Date.parse(example.headers.ce_time),
+    event: { type: name, owner, actor, plantId: BigInt(plantId), name: plant, tag },
+    hash: Buffer.from(example.headers['plantstore-hash'], 'hex'),
+  });
+  expect(message.headers).toEqual(example.headers);
+  expect(JSON.parse(message.value)).toEqual(example.payload);
+  const { Headers, [name]: payload } = document.components.schemas;
+  expect(Object.keys(Headers.properties)).toEqual(Object.keys(example.headers));
+  expect(Object.keys(payload.properties)).toEqual(Object.keys(example.payload));
+});
+
+test('a message that lacks a header or has another type is not what the document describes', () => {
+  const [{ headers, payload }] = document.components.messages.PlantAdded.examples;
+  for (const name of Object.keys(headers)) expect(headersOf.PlantAdded({ ...headers, [name]: undefined })).toBe(false);
+  expect(headersOf.PlantDeleted(headers)).toBe(false);
+  expect(payloadOf.PlantAdded({ ...payload, plantId: '7' })).toBe(false);
+});

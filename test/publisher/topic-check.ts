@@ -1,0 +1,133 @@
+import { expect, test } from 'vitest';
+import { type Answer, verifyLog } from '../../src/audit/verify.ts';
+import { EMPTY_HEAD, type LoggedEvent } from '../../src/log/event.ts';
+import { openSqlite } from '../../src/log/sqlite/store.ts';
+import { toCommitted } from '../../src/publisher/kafka/checkpoint.ts';
+import { KafkaClient, partitioner } from '../../src/publisher/kafka/client.ts';
+import { createTopics } from '../../src/publisher/kafka/create-topics.ts';
+import type { KafkaOptions } from '../../src/publisher/kafka/kafka-topic.ts';
+import { namesFor } from '../../src/publisher/kafka/names.ts';
+import { askTopic } from '../../src/publisher/kafka/topic-check.ts';
+import { type EventMessage, eventMessage } from '../../src/publisher/message.ts';
+import { append, chain } from '../support/events.ts';
+import type { KafkaBench } from '../support/kafka-bench.ts';
+import { dataDirectory } from '../support/publication.ts';
+import { eventually, plants } from './series.ts';
+
+type Partitions = [EventMessage[], EventMessage[], EventMessage[]];
+
+/** What `audit verify` answers to the question of the topic. */
+async function answerOf(directory: string, settings: KafkaOptions): Promise<Answer['failure']> {
+  const store = openSqlite(directory, { readOnly: true });
+  try {
+    for await (const step of verifyLog(store, { checks: [await askTopic(settings)] }))
+      if ('answers' in step) return step.answers.find(({ question }) => question === 'topic')!.failure;
+    throw new Error('no verdict');
+  } finally {
+    await store.close();
+  }
+}
+
+/** Writes a topic by hand: these records, and a checkpoint at a position. */
+async function write(settings: KafkaOptions, partitions: Partitions, position: number): Promise<void> {
+  const names = namesFor(settings.topic);
+  const client = new KafkaClient(settings);
+  await client.connect();
+  await createTopics(client, names, settings);
+  const producer = await client.producer(names.transactionalId, 60_000);
+  for (const [partition, messages] of partitions.entries()) await producer.send(names.topic, partition, messages);
+  const ends = partitions.map(({ length }) => length - 1);
+  await producer.commit(names.group, names.checkpoint, toCommitted({ position, hash: '', ends }));
+  // A commit is known a moment after it was made.
+  await eventually(
+    () => client.committed(names.group, names.checkpoint),
+    (committed) => committed !== undefined,
+  );
+  client.close();
+}
+
+function spread(events: readonly LoggedEvent[]): Partitions {
+  const partitions: Partitions = [[], [], []];
+  const partitionOf = partitioner(3);
+  for (const message of events.map(eventMessage)) partitions[partitionOf(message.key)]!.push(message);
+  return partitions;
+}
+
+/** The audit of the topic. */
+export function topicCheck(bench: KafkaBench): void {
+  test('says yes of what the publisher publishes, while it does', () =>
+    bench.withInstance(async (instance, settings, directory) => {
+      await instance.append(...plants(0, 500));
+      await instance.caughtUp();
+      expect(await answerOf(directory, settings)).toBeUndefined();
+      const appending = (async () => {
+        for (let batch = 1; batch <= 40; batch++) await instance.append(...plants(batch * 500, 50));
+      })();
+      for (let looks = 0; looks < 3; looks++) expect(await answerOf(directory, settings)).toBeUndefined();
+      await appending;
+      await instance.caughtUp();
+      expect(await answerOf(directory, settings)).toBeUndefined();
+    }));
+
+  const events = 90;
+  const cases: [string, (partitions: Partitions) => void, RegExp][] = [
+    ['an event that is missing', (all) => void all[1].splice(5, 1), /should be this event/],
+    ['the last event of a partition that is missing', (all) => void all[1].pop(), /missing in partition 1/],
+    ['an event that is there twice', (all) => void all[1].splice(5, 0, all[1][4]!), /should be this event/],
+    [
+      'two events in the wrong order',
+      (all) => void all[1].splice(4, 2, all[1][5]!, all[1][4]!),
+      /should be this event/,
+    ],
+    ['another value', (all) => void all[1].splice(5, 1, { ...all[1][5]!, value: '{}' }), /another event/],
+    ['another key', (all) => void all[1].splice(5, 1, { ...all[1][5]!, key: 'bob/7' }), /another event/],
+    ['an event in another partition', (all) => void all[0].push(...all[1].splice(5, 1)), /should be this event/],
+    ['a record of somebody else', (all) => void all[1].push({ key: '', value: 'hello', headers: {} }), /is no event/],
+  ];
+  test.each(cases)('finds %s', async (_, spoil, why) => {
+    using directory = dataDirectory();
+    const settings = bench.newTopic();
+    const store = openSqlite(directory.path);
+    const partitions = spread(await append(store, ...plants(0, events)));
+    await store.close();
+    spoil(partitions);
+    await write(settings, partitions, events);
+    expect((await answerOf(directory.path, settings))?.message).toMatch(why);
+  });
+
+  test('finds a topic that reaches beyond the log', async () => {
+    using directory = dataDirectory();
+    const settings = bench.newTopic();
+    const store = openSqlite(directory.path);
+    const [first] = await append(store, ...plants(0, 1));
+    await store.close();
+    await write(settings, spread([first!, ...chain({ ...EMPTY_HEAD, position: 1 }, plants(1, 9))]), 10);
+    expect((await answerOf(directory.path, settings))?.message).toMatch(/reaches position 10, the log only 1/);
+  });
+
+  test('asks for nothing that retention has removed', () =>
+    bench.withInstance(async (instance, settings, directory) => {
+      await using admin = await bench.admin();
+      const { topic } = settings;
+      await instance.append(...plants(0, 200));
+      await instance.caughtUp();
+      await eventually(
+        () => admin.fetchTopicOffsets(topic),
+        (partitions) => partitions?.every(({ high }) => Number(high) > 0) === true,
+      );
+      const partitions = [0, 1, 2].map((partition) => ({ partition, offset: String(10 * partition) }));
+      await admin.deleteTopicRecords({ topic, partitions });
+      expect(await answerOf(directory, settings)).toBeUndefined();
+    }));
+
+  test('says no of a topic that is not there or cannot be asked, and answers what is asked of the log', async () => {
+    using directory = dataDirectory();
+    const settings = bench.newTopic();
+    const store = openSqlite(directory.path);
+    await append(store, ...plants(0, 3));
+    await store.close();
+    expect((await answerOf(directory.path, settings))?.message).toMatch(/could not be read: Kafka has no topic/);
+    const nobody = { ...settings, brokers: ['127.0.0.1:1'] };
+    expect((await answerOf(directory.path, nobody))?.message).toMatch(/could not be read: .*ECONNREFUSED/);
+  });
+}

@@ -1,0 +1,111 @@
+import { Consumer, stringDeserializers } from '@platformatic/kafka';
+import type { PlantAdded } from '../../src/domain/events.ts';
+import type { LoggedEvent } from '../../src/log/event.ts';
+import type { Kafka } from './kafka.ts';
+
+/** A record as a consumer sees it. */
+export interface KafkaRecord {
+  readonly partition: number;
+  readonly offset: number;
+  readonly key: string;
+  readonly value: string;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+const READ_UNCOMMITTED = 0;
+const READ_COMMITTED = 1;
+
+/**
+ * All committed records of a topic, up to where it ends now; a partition's are in order. Read with another client library than
+ * they were published with.
+ */
+export async function readTopic({ brokers }: Kafka, topic: string): Promise<KafkaRecord[]> {
+  const consumer = new Consumer({
+    clientId: 'tests',
+    groupId: crypto.randomUUID(),
+    bootstrapBrokers: [...brokers],
+    deserializers: stringDeserializers,
+    isolationLevel: READ_COMMITTED,
+    autocommit: false,
+    maxWaitTime: 100,
+  });
+  try {
+    const ends = (await consumer.listOffsets({ topics: [topic], isolationLevel: READ_UNCOMMITTED })).get(topic)!;
+    const stream = await consumer.consume({ topics: [topic], mode: 'earliest' });
+    const records: KafkaRecord[] = [];
+    stream.on('data', ({ partition, offset, key, value, headers }) =>
+      records.push({ partition, offset: Number(offset), key, value, headers: Object.fromEntries(headers) }),
+    );
+    await new Promise<void>((resolve, reject) => {
+      stream.on('error', reject);
+      stream.on('fetch', () => {
+        const next = stream.offsetsToFetch;
+        const reached = ends.every((end, partition) => (next.get(`${topic}:${partition}`) ?? 0n) >= end);
+        if (reached && stream.readableLength === 0) resolve();
+      });
+    });
+    await stream.close();
+    return records;
+  } finally {
+    await consumer.close(true);
+  }
+}
+
+/** Milliseconds without a record after which the console consumer takes it that there are no more. */
+const QUIET = 5_000;
+const FIELD = '\u001f';
+const HEADER = '\u001e';
+
+/** The same, as the console consumer of Kafka itself reads it, which takes longer. */
+export async function readTopicOnConsole(kafka: Kafka, topic: string): Promise<KafkaRecord[]> {
+  const format = ['key', 'headers', 'partition', 'offset'].map((what) => `print.${what}=true`);
+  const output = await kafka.run(
+    'org.apache.kafka.tools.consumer.ConsoleConsumer',
+    ...['--bootstrap-server', kafka.brokers.join(), '--topic', topic, '--from-beginning'],
+    ...['--isolation-level', 'read_committed', '--timeout-ms', String(QUIET)],
+    ...[...format, `key.separator=${FIELD}`, `headers.separator=${HEADER}`].flatMap((each) => ['--property', each]),
+  );
+  return output.split('\n').filter(Boolean).map(parse);
+}
+
+function parse(line: string): KafkaRecord {
+  const [partition, offset, headers, key, value] = line.split(FIELD) as [string, string, string, string, string];
+  return {
+    partition: Number(partition.replace('Partition:', '')),
+    offset: Number(offset.replace('Offset:', '')),
+    key,
+    value,
+    headers: Object.fromEntries(
+      headers.split(HEADER).map((header) => {
+        const colon = header.indexOf(':');
+        return [header.slice(0, colon), header.slice(colon + 1)];
+      }),
+    ),
+  };
+}
+
+/** Positions of the records, in the order in which they are in the topic. */
+export const positionsOf = (records: readonly KafkaRecord[]): number[] =>
+  records.map(({ headers }) => Number(headers['plantstore-position']));
+
+/** The event that a record tells of, made of what a consumer has: the record alone. */
+export function eventOf({ headers, value }: KafkaRecord): LoggedEvent {
+  const { owner, actor, plantId, name, tag } = parseExactly(value) as PlantAdded;
+  const plant = { owner, actor, plantId };
+  return {
+    position: Number(headers['plantstore-position']),
+    eventId: headers.ce_id!,
+    time: Date.parse(headers.ce_time!),
+    event:
+      headers.ce_type === 'plantstore.v1.PlantAdded'
+        ? { type: 'PlantAdded', ...plant, name, tag }
+        : { type: 'PlantDeleted', ...plant },
+    hash: Buffer.from(headers['plantstore-hash']!, 'hex'),
+  };
+}
+
+/** JSON with its numbers as integers, exact to the last digit. */
+const parseExactly = (json: string): unknown =>
+  JSON.parse(json, (_, value, context?: { source?: string }) =>
+    typeof value === 'number' ? BigInt(context!.source!) : value,
+  );

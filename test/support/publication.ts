@@ -1,0 +1,92 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { PlantEvent } from '../../src/domain/events.ts';
+import type { LoggedEvent } from '../../src/log/event.ts';
+import { openSqlite } from '../../src/log/sqlite/store.ts';
+import type { Store } from '../../src/log/store.ts';
+import { type KafkaOptions, KafkaTopic } from '../../src/publisher/kafka/kafka-topic.ts';
+import { Publisher } from '../../src/publisher/publisher.ts';
+import type { PublisherStatus } from '../../src/publisher/status.ts';
+import { append } from './events.ts';
+
+/** Milliseconds in which a publisher has to come to what a test waits for, on however busy a machine. */
+const PATIENCE = 45_000;
+
+/** What publication wants to know of Kafka, for a broker of the tests. */
+export const kafkaOptions = (brokers: readonly string[], topic: string): KafkaOptions => ({
+  brokers,
+  topic,
+  ssl: false,
+  sasl: undefined,
+  partitions: 3,
+  replication: 1,
+});
+
+/** One instance that publishes: the log in a data directory, and its publisher. */
+export class Instance implements AsyncDisposable {
+  readonly publisher: Publisher;
+  /** Every change of its status, the first one first. */
+  readonly changes: PublisherStatus[] = [];
+  readonly #store: Store;
+  #closed = false;
+
+  private constructor(store: Store, kafka: KafkaOptions, onChange: (status: PublisherStatus) => void) {
+    this.#store = store;
+    this.publisher = new Publisher({
+      store,
+      topic: new KafkaTopic(kafka),
+      onChange: (status) => {
+        this.changes.push(status);
+        onChange(status);
+      },
+    });
+  }
+
+  static async start(
+    directory: string,
+    kafka: KafkaOptions,
+    onChange: (status: PublisherStatus) => void = () => {},
+  ): Promise<Instance> {
+    return new Instance(openSqlite(directory), kafka, onChange);
+  }
+
+  /** Appends events at the end of the log. */
+  append(...events: PlantEvent[]): Promise<LoggedEvent[]> {
+    return append(this.#store, ...events);
+  }
+
+  /** Resolves when its status is as wanted. Rejects, with what it went through, when it does not come to that. */
+  async until(wanted: (status: PublisherStatus) => boolean): Promise<PublisherStatus> {
+    const deadline = Date.now() + PATIENCE;
+    for (;;) {
+      const status = this.publisher.stats();
+      if (wanted(status)) return status;
+      if (Date.now() > deadline)
+        throw new Error(
+          `the publisher went through ${JSON.stringify(this.changes)} and is now ${JSON.stringify(status)}`,
+        );
+      await sleep(20);
+    }
+  }
+
+  /** Resolves when all of the log is on the topic. */
+  async caughtUp(): Promise<void> {
+    const { position } = await this.#store.head();
+    await this.until(({ state, published }) => state === 'publishing' && published === position);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#closed) return;
+    this.#closed = true;
+    await this.publisher.close();
+    await this.#store.close();
+  }
+}
+
+/** A data directory that is removed at the end. */
+export function dataDirectory(): { readonly path: string } & Disposable {
+  const path = mkdtempSync(join(tmpdir(), 'plantstore-publisher-'));
+  return { path, [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true }) };
+}
