@@ -23,6 +23,7 @@ export interface CommitterLimits {
 }
 
 interface Waiting extends Keyed {
+  /** Of performance.now(), as all durations are: the clock of the machine may jump. */
   readonly since: number;
   readonly signal: AbortSignal | undefined;
   readonly resolve: (event: LoggedEvent) => void;
@@ -77,7 +78,7 @@ export class Committer {
     return new Promise((resolve, reject) => {
       this.#pending++;
       const key = keyString(command.owner, plantIdOf(command));
-      this.#waiting.push({ command, key, since: Date.now(), signal, resolve, reject });
+      this.#waiting.push({ command, key, since: performance.now(), signal, resolve, reject });
       if (!this.#loading) void this.#load();
     });
   }
@@ -123,7 +124,7 @@ export class Committer {
       this.#answer(waiting, new PlantStoreError('CANCELLED', 'the caller gave up before the command was decided'));
       return true;
     }
-    if (Date.now() - waiting.since < this.#limits.patience) return false;
+    if (performance.now() - waiting.since < this.#limits.patience) return false;
     this.#answer(
       waiting,
       new PlantStoreError('STORE_UNAVAILABLE', 'not applied in time; try again', { retryAfter: 1 }),
@@ -159,7 +160,7 @@ export class Committer {
 
   /** Commits a batch. Removes the commands from it as they are answered; rejects with what the rest have to be told. */
   async #commit(commands: Waiting[], stateOf: (key: string) => PlantState): Promise<void> {
-    const deadline = Date.now() + this.#limits.patience;
+    const deadline = performance.now() + this.#limits.patience;
     let synced = false;
     while (commands.length > 0) {
       const decided = plan(this.#tail.head, commands, stateOf, Date.now());
@@ -176,7 +177,7 @@ export class Committer {
         throw new PlantStoreError('OUTCOME_UNKNOWN', 'maybe applied; list to find out, or try again', {
           retryAfter: 1,
         });
-      if (commands.length > 0 && Date.now() >= deadline)
+      if (commands.length > 0 && performance.now() >= deadline)
         throw new PlantStoreError('STORE_UNAVAILABLE', 'not applied: other instances were faster; try again', {
           retryAfter: 1,
         });

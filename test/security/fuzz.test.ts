@@ -32,7 +32,8 @@ let descriptors: number;
 const acknowledged: Acknowledged[] = [];
 
 beforeAll(async () => {
-  service = await startService();
+  // A heap in which what every request left behind would not fit.
+  service = await startService({ NODE_OPTIONS: '--max-old-space-size=128' });
   tokens = await Promise.all([
     ...OWNERS.map((owner) => service.token(owner)),
     service.token('auditor', 'plants:audit'),
