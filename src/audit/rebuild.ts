@@ -79,7 +79,7 @@ class Lease {
   }
 
   async renew(): Promise<void> {
-    const now = Date.now();
+    const now = performance.now();
     if (now < this.#until - LEASE / 2) return;
     if (!(await this.#store.lease('rebuild', this.#holder, LEASE)))
       throw new Error('another rebuild is running, or was killed in the last 10 seconds; try again later');

@@ -91,7 +91,7 @@ export class RemoteKeySet implements KeySet {
   }
 
   get #usable(): boolean {
-    return Date.now() < this.#usableUntil;
+    return performance.now() < this.#usableUntil;
   }
 
   async #fetch(): Promise<void> {
@@ -99,7 +99,7 @@ export class RemoteKeySet implements KeySet {
     const published = new Set(this.#remote.jwks()?.keys.map((key) => JSON.stringify(key)));
     if (!this.#published.values().every((key) => published.has(key))) this.#revision += 1;
     this.#published = published;
-    this.#usableUntil = Date.now() + this.#lifetime;
+    this.#usableUntil = performance.now() + this.#lifetime;
   }
 }
 

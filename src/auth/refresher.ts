@@ -43,7 +43,7 @@ export class Refresher {
 
   /** Whole seconds until the next attempt can be made; at least 1. */
   get retryAfter(): number {
-    return Math.max(1, Math.ceil((this.#notBefore - Date.now()) / 1000));
+    return Math.max(1, Math.ceil((this.#notBefore - performance.now()) / 1000));
   }
 
   /**
@@ -51,7 +51,7 @@ export class Refresher {
    * attempt was good; to false also when too many wait already.
    */
   async request(): Promise<boolean> {
-    if (this.#running !== undefined || Date.now() >= this.#notBefore) {
+    if (this.#running !== undefined || performance.now() >= this.#notBefore) {
       if (this.#waiting >= MAX_WAITING) return false;
       this.#waiting += 1;
       await this.#run().finally(() => {
@@ -84,7 +84,7 @@ export class Refresher {
     const backoff = Math.min(pause * 2 ** this.#failures, maxPause);
     this.#failure = failure;
     this.#failures = failure === undefined ? 0 : this.#failures + 1;
-    this.#notBefore = Date.now() + (failure === undefined ? cooldown : backoff);
+    this.#notBefore = performance.now() + (failure === undefined ? cooldown : backoff);
     if (this.#closed) return;
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => this.#run(), failure === undefined ? refresh : backoff).unref();

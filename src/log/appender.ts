@@ -36,7 +36,7 @@ export class Appender {
     this.#onFault = onFault;
   }
 
-  /** Appends events that follow the tail's head. Gives up at `deadline` (milliseconds since 1970). Never rejects. */
+  /** Appends events that follow the tail's head. Gives up at `deadline`, of performance.now(). Never rejects. */
   async append(events: readonly LoggedEvent[], deadline: number): Promise<Appended> {
     let landed = 0;
     for (let attempt = 0; ; attempt++) {
@@ -53,7 +53,7 @@ export class Appender {
       while (landed < events.length && this.#holds(events[landed]!)) landed++;
       if (landed === events.length) return { landed, certain: true };
       if (this.#tail.head.position >= events[landed]!.position) return { landed, certain: true };
-      if (Date.now() >= deadline) return { landed, certain: false };
+      if (performance.now() >= deadline) return { landed, certain: false };
       await sleep(Math.min(2 ** attempt, MAX_PAUSE) * (0.5 + Math.random()));
     }
   }

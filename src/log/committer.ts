@@ -25,6 +25,7 @@ export interface CommitterLimits {
 }
 
 interface Waiting extends Keyed {
+  /** Of performance.now(), as all durations are: the clock of the machine may jump. */
   readonly since: number;
   readonly signal: AbortSignal | undefined;
   readonly resolve: (event: LoggedEvent) => void;
@@ -92,7 +93,7 @@ export class Committer {
       this.#pending++;
       const key = keyString(command.owner, plantIdOf(command));
       const idempotency = idempotencyString(command);
-      this.#waiting.push({ command, key, idempotency, since: Date.now(), signal, resolve, reject });
+      this.#waiting.push({ command, key, idempotency, since: performance.now(), signal, resolve, reject });
       if (!this.#loading) void this.#load();
     });
   }
@@ -137,7 +138,7 @@ export class Committer {
       this.#answer(waiting, new PlantStoreError('CANCELLED', 'the caller gave up before the command was decided'));
       return true;
     }
-    if (Date.now() - waiting.since < this.#limits.patience) return false;
+    if (performance.now() - waiting.since < this.#limits.patience) return false;
     this.#answer(
       waiting,
       new PlantStoreError('STORE_UNAVAILABLE', 'not applied in time; try again', { retryAfter: 1 }),
@@ -173,7 +174,7 @@ export class Committer {
 
   /** Commits a batch. Removes the commands from it as they are answered; rejects with what the rest have to be told. */
   async #commit(commands: Waiting[], known: Known): Promise<void> {
-    const deadline = Date.now() + this.#limits.patience;
+    const deadline = performance.now() + this.#limits.patience;
     let synced = false;
     while (commands.length > 0) {
       const decided = plan(this.#tail.head, commands, known, Date.now());
@@ -196,11 +197,9 @@ export class Committer {
         throw new PlantStoreError(
           'OUTCOME_UNKNOWN',
           'maybe applied; try again, with the same Idempotency-Key if you sent one',
-          {
-            retryAfter: 1,
-          },
+          { retryAfter: 1 },
         );
-      if (commands.length > 0 && Date.now() >= deadline)
+      if (commands.length > 0 && performance.now() >= deadline)
         throw new PlantStoreError('STORE_UNAVAILABLE', 'not applied: other instances were faster; try again', {
           retryAfter: 1,
         });

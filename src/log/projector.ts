@@ -88,7 +88,7 @@ export class Projector {
   }
 
   async #leased(): Promise<boolean> {
-    const now = Date.now();
+    const now = performance.now();
     if (now < this.#leasedUntil - LEASE / 2) return true;
     const leased = await this.#store.lease('projector', this.#holder, LEASE);
     this.#leasedUntil = leased ? now + LEASE : 0;

@@ -37,8 +37,9 @@ export const prepareLog = (db: DatabaseSync) => ({
 export const prepareProjector = (db: DatabaseSync) => ({
   advance: db.prepare('UPDATE checkpoints SET position = ? WHERE name = ? AND position = ?'),
   changes: prepareChanges(db, PLANTS_TABLE),
+  // A lease that lasts longer than a new one was taken before the clock was set back, and counts as over.
   lease: db.prepare(`
     INSERT INTO leases (name, holder, until) VALUES (:name, :holder, :until)
     ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, until = excluded.until
-    WHERE holder = excluded.holder OR until <= :now`),
+    WHERE holder = excluded.holder OR until <= :now OR until > excluded.until`),
 });

@@ -12,6 +12,7 @@ import type { Service } from '../service.ts';
 import { checkRequest } from './checks.ts';
 import { connectErrorOf } from './errors.ts';
 import { exactJson } from './exact-json.ts';
+import { parsedBinary } from './parsed-binary.ts';
 import { relay } from './relay.ts';
 
 /** Most bytes of a request message. Fastify's own limit does not hold for what it does not read itself. */
@@ -49,7 +50,7 @@ export function registerConnect(app: FastifyInstance, options: ConnectOptions): 
       checkRequest(handlers.get(request.routeOptions.url!)!, request, reply),
     );
     scope.addHook('preHandler', async (request) => {
-      request.body = bodyOf(request.raw);
+      request.body = bodyOf(request.raw, handlers.get(request.routeOptions.url!)!);
     });
     scope.addHook('preClose', async () => {
       setTimeout(() => stop.abort(stopping()), drainLimit).unref();
@@ -86,10 +87,12 @@ async function admit({ values }: HandlerContext, authenticate: Authenticator['au
 }
 
 /** What Connect reads instead of the request itself, which it would destroy where it stops to read, and the answer with it. */
-function bodyOf(request: IncomingMessage): AsyncIterable<Uint8Array> {
+function bodyOf(request: IncomingMessage, { method }: UniversalHandler): AsyncIterable<Uint8Array> {
   const { headers } = request;
   const body = request.iterator({ destroyOnReturn: false });
-  if (!headers['content-type']!.toLowerCase().startsWith('application/json')) return body;
+  const type = headers['content-type']!.toLowerCase();
+  if (type.startsWith('application/proto')) return parsedBinary(body, MAX_REQUEST, method.input);
+  if (!type.startsWith('application/json')) return body;
   // Of the body as it was sent; Connect would hold what it reads to it.
   delete headers['content-length'];
   return exactJson(body, MAX_REQUEST);

@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { Code, ConnectError } from '@connectrpc/connect';
+import { gather } from './gather.ts';
 
 /**
  * A body of JSON whose integers survive JSON.parse: one that a double cannot hold for certain is turned into a string, which the
@@ -7,15 +8,8 @@ import { Code, ConnectError } from '@connectrpc/connect';
  * A body above `limit` bytes goes through as it is, for the reader to refuse. Throws invalid_argument for what is not UTF-8.
  */
 export async function* exactJson(body: AsyncIterable<Buffer>, limit: number): AsyncGenerator<Uint8Array> {
-  const chunks: Buffer[] = [];
-  let size = 0;
-  for await (const chunk of body) {
-    chunks.push(chunk);
-    size += chunk.length;
-    if (size > limit) break;
-  }
-  const bytes = Buffer.concat(chunks);
-  if (size > limit) {
+  const bytes = await gather(body, limit);
+  if (bytes.length > limit) {
     yield bytes;
     return;
   }

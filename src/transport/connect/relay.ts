@@ -12,8 +12,7 @@ export const relay =
   (next) =>
   async (request) => {
     const { signal, contextValues } = request;
-    const errorOf = (thrown: unknown) =>
-      connectErrorOf(isOurs(signal.reason) ? signal.reason : thrown, requestOf(contextValues));
+    const errorOf = (thrown: unknown) => connectErrorOf(causeOf(thrown, signal), requestOf(contextValues));
     requestOf(contextValues).rpcCode = 0;
     try {
       const response = await next(request);
@@ -22,6 +21,12 @@ export const relay =
       throw errorOf(thrown);
     }
   };
+
+/** What a call failed of: of what ended it here, or of its client going away, whatever the method made of that. */
+function causeOf(thrown: unknown, { reason }: AbortSignal): unknown {
+  if (isOurs(reason)) return reason;
+  return thrown === reason ? new PlantStoreError('CANCELLED', 'the client went away') : thrown;
+}
 
 /** Why a call was ended here: its time limit, or the end of the server. */
 const isOurs = (reason: unknown) => reason instanceof ConnectError || reason instanceof PlantStoreError;

@@ -44,6 +44,7 @@ async function openPages(parent: FastifyInstance, document: object): Promise<Fas
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
     genReqId: requestId,
   });
+  pages.addHook('onRequest', async (_request, reply) => void reply.header('x-content-type-options', 'nosniff'));
   pages.setErrorHandler(sendError);
   pages.setNotFoundHandler(() => {
     throw new PlantStoreError('ROUTE_NOT_FOUND', 'there is nothing at this path; see /docs');

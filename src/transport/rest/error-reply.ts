@@ -34,6 +34,9 @@ export function sendError(thrown: unknown, request: FastifyRequest, reply: Fasti
   const body = errorBody(error);
   reply
     .header('x-request-id', request.id)
+    // A 404 could be kept by a cache (RFC 9110, section 15.1) for longer than it is true.
+    .header('cache-control', 'no-store')
+    .header('x-content-type-options', 'nosniff')
     .header('content-length', Buffer.byteLength(body))
     .code(error.status)
     .type(JSON_TYPE);

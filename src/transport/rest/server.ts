@@ -1,6 +1,7 @@
 import Fastify, {
   type FastifyBaseLogger,
   type FastifyInstance,
+  type FastifyReply,
   type FastifyRequest,
   type onRequestHookHandler,
 } from 'fastify';
@@ -77,8 +78,10 @@ const endWhenStalled =
   };
 
 /** Refuses what no route may see, before a body is read: 404 wins over 415. */
-function refuseEarly(request: FastifyRequest, _reply: unknown, next: () => void): void {
+function refuseEarly(request: FastifyRequest, reply: FastifyReply, next: () => void): void {
   const { headers, httpVersion } = request.raw;
+  // No browser takes an answer for anything but what its type says, whatever plant names are in it.
+  reply.header('x-content-type-options', 'nosniff');
   if (headers.host === undefined && httpVersion === '1.1')
     throw new PlantStoreError('MALFORMED_REQUEST', 'a request of HTTP/1.1 must have a Host header');
   if (request.is404) throw new PlantStoreError('ROUTE_NOT_FOUND', 'there is nothing at this path; see /openapi.json');
