@@ -7,6 +7,7 @@ import { EMPTY_HEAD, type Head, type LoggedEvent } from './event.ts';
 import { Follower } from './follower.ts';
 import { ListCache, type ListCacheStatistics } from './list-cache.ts';
 import type { ListQuery, PlantList } from './listing.ts';
+import { Lists } from './lists.ts';
 import { Projector } from './projector.ts';
 import { type ReadOptions, readEvents } from './read.ts';
 import type { Store } from './store.ts';
@@ -42,6 +43,7 @@ export class EventLog {
   readonly #committer: Committer;
   readonly #view: View;
   readonly #listCache: ListCache;
+  readonly #lists: Lists;
   readonly #projector: Projector;
   readonly #tail: Tail;
   readonly #follower: Follower;
@@ -52,8 +54,9 @@ export class EventLog {
     this.#store = store;
     this.#tail = tail;
     this.#follower = new Follower(store, tail);
+    this.#view = new View(store, tail, this.#follower);
     this.#listCache = new ListCache(listCacheBytes ?? DEFAULT_LIST_CACHE);
-    this.#view = new View(store, tail, this.#follower, this.#listCache);
+    this.#lists = new Lists(store, tail, this.#follower, this.#listCache);
     const appender = new Appender(store, tail, this.#follower, onFault);
     this.#committer = new Committer(tail, this.#view, this.#follower, appender, { ...DEFAULT_LIMITS, ...limits });
     this.#projector = new Projector(store, tail, randomUUID(), onFault);
@@ -68,9 +71,9 @@ export class EventLog {
     return this.#committer.submit(command, signal);
   }
 
-  /** See View.list. */
+  /** See Lists.list. */
   list(query: ListQuery): Promise<PlantList> {
-    return this.#view.list(query);
+    return this.#lists.list(query);
   }
 
   /** What the cache of lists did and holds. */

@@ -1,9 +1,11 @@
 import { describe } from 'vitest';
 import { instancesContract } from './instances.ts';
+import { listsContract } from './lists.ts';
 import { logContract } from './log.ts';
 import { HAS_MONGODB, openMongoStore } from './open-mongo.ts';
 
 describe.runIf(HAS_MONGODB)('MongoDB', () => {
   logContract('MongoDB', openMongoStore);
   instancesContract('MongoDB', openMongoStore);
+  listsContract('MongoDB', openMongoStore);
 });

@@ -1,6 +1,8 @@
 import { instancesContract } from './instances.ts';
+import { listsContract } from './lists.ts';
 import { logContract } from './log.ts';
 import { openSqliteStore } from './open-sqlite.ts';
 
 logContract('SQLite', openSqliteStore);
 instancesContract('SQLite', openSqliteStore);
+listsContract('SQLite', openSqliteStore);

@@ -1,0 +1,138 @@
+import type { Follower } from './follower.ts';
+import { keyOf, type ListCache } from './list-cache.ts';
+import { bytesOf, type ListQuery, openListing, type PlantList, type ShortList } from './listing.ts';
+import { Merge } from './merge.ts';
+import type { PlantRow, Store } from './store.ts';
+import type { Tail } from './tail.ts';
+import { unavailable } from './unavailable.ts';
+
+/** Most rows that one plain read is asked for, beside those that the tail may take away. */
+const PAGE_ROWS = 1_000;
+/** Bytes beyond which a list is not held in memory, but streamed from a snapshot: some 10,000 plants of usual names. */
+const SHORT_LIST = 4 * 1024 * 1024;
+
+const EMPTY: ShortList = { plants: [], next: undefined };
+
+/**
+ * The lists of plants at the head of the log: from the cache, or from rows of the read model with the tail on top. Why rows merge
+ * exactly that were read while the projector moved, View says; it holds as well for several reads, each going on after the last.
+ */
+export class Lists {
+  readonly #store: Store;
+  readonly #tail: Tail;
+  readonly #follower: Follower;
+  readonly #cache: ListCache;
+  /** The reads that have not merged yet, by their queries. */
+  readonly #reading = new Map<string, Promise<ShortList | undefined>>();
+
+  constructor(store: Store, tail: Tail, follower: Follower, cache: ListCache) {
+    this.#store = store;
+    this.#tail = tail;
+    this.#follower = follower;
+    this.#cache = cache;
+    tail.onExtended((news) => cache.extended(news));
+  }
+
+  /**
+   * The plants of an owner as of one position that is no older than anything acknowledged before the call. Rejects with
+   * STORE_UNAVAILABLE, or with OVERLOADED when too many long lists are being streamed.
+   */
+  async list(query: ListQuery): Promise<PlantList> {
+    try {
+      await this.#follower.sync();
+      if (query.limit === 0) return EMPTY;
+      const list = this.#cache.get(query) ?? this.#refreshed(query);
+      if (list !== undefined) return list;
+      this.#cache.missed();
+      return (await this.#short(query)) ?? (await this.#long(query));
+    } catch (error) {
+      throw unavailable(error);
+    }
+  }
+
+  /** A list of the cache brought to the head, if the tail still has all that came after it. */
+  #refreshed(query: ListQuery): ShortList | undefined {
+    const earlier = this.#cache.earlier(query);
+    if (earlier === undefined || earlier.position < this.#tail.base) return undefined;
+    const { plants, next } = earlier.list;
+    return next === undefined && bytesOf(plants) <= SHORT_LIST ? this.#atHead(query, plants, true) : undefined;
+  }
+
+  /**
+   * A list that plain reads answer, or undefined when it is too long. Whoever asks for the same one meanwhile shares the reads: it
+   * is as of their end.
+   */
+  #short(query: ListQuery): Promise<ShortList | undefined> {
+    const key = keyOf(query);
+    const reading = this.#reading.get(key);
+    if (reading !== undefined) return reading;
+    const list = this.#readShort(query, key);
+    this.#reading.set(key, list);
+    return list;
+  }
+
+  async #readShort(query: ListQuery, key: string): Promise<ShortList | undefined> {
+    const { owner, after, limit } = query;
+    const pin = this.#tail.pin();
+    try {
+      // Each entry of the tail may take one row away; one more row tells whether the limit cuts.
+      const wanted =
+        Math.min(limit ?? PAGE_ROWS, PAGE_ROWS) + 1 + Math.min(this.#tail.ownedBy(owner, after).length, PAGE_ROWS);
+      const known: PlantRow[] = [];
+      do {
+        const { rows, checkpoint } = await this.#store.list(owner, known.at(-1)?.id ?? after, wanted);
+        await this.#settle(checkpoint);
+        known.push(...rows);
+        const list = this.#atHead(query, known, rows.length < wanted);
+        if (list !== undefined) return list;
+      } while (bytesOf(known) <= SHORT_LIST);
+      return undefined;
+    } finally {
+      // In the same step as the merge: whoever asks from here on may know of a later event.
+      this.#reading.delete(key);
+      pin.release();
+    }
+  }
+
+  /** The list at the tail's head, from all rows, or from the first if that is enough. */
+  #atHead(query: ListQuery, rows: readonly PlantRow[], whole: boolean): ShortList | undefined {
+    const { owner, after, limit } = query;
+    if (!whole && rows.length <= (limit ?? Number.POSITIVE_INFINITY)) return undefined;
+    const merge = new Merge(this.#tail.ownedBy(owner, after));
+    const known = merge.rows(rows);
+    const plants = whole ? known.concat(merge.rest()) : known;
+    const isCut = limit !== undefined && plants.length > limit;
+    if (!isCut && !whole) return undefined;
+    const list = isCut ? cut(plants, limit) : { plants, next: undefined };
+    this.#cache.set(query, list);
+    return list;
+  }
+
+  /** A list of any length, as of one position: a snapshot, and what the tail holds of the owner now. */
+  async #long(query: ListQuery): Promise<PlantList> {
+    const pin = this.#tail.pin();
+    try {
+      const snapshot = await this.#store.snapshot();
+      try {
+        await this.#settle(snapshot.position);
+        return await openListing(snapshot, this.#tail.ownedBy(query.owner, query.after), query);
+      } catch (error) {
+        await snapshot.close();
+        throw error;
+      }
+    } finally {
+      pin.release();
+    }
+  }
+
+  /** Rows that stand at a checkpoint want a tail that reaches at least there. */
+  async #settle(checkpoint: number): Promise<void> {
+    await this.#follower.reach(checkpoint);
+    this.#tail.projected(checkpoint);
+  }
+}
+
+/** The first `limit` of more plants, and where the rest goes on. */
+function cut(plants: readonly PlantRow[], limit: number): ShortList {
+  return { plants: plants.slice(0, limit), next: plants[limit - 1]!.id };
+}
