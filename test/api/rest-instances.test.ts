@@ -56,12 +56,12 @@ describe.runIf(HAS_MONGODB)('two instances on one MongoDB', () => {
     const environment = { MONGODB_URI: uri, DATA_DIR: directory };
     const services = await Promise.all([startService(environment), startService(environment)]);
     try {
-      for (let round = 0; round < count(3, 50); round++) {
+      for (let round = 0; round < count(2, 50); round++) {
         const token = await services[0]!.token(`owner ${round}`);
         const history: PlantOperation[] = [];
         await Promise.all(
           Array.from({ length: 6 }, (_, number) =>
-            run(client(services[number % 2]!.url, token), `${number}`, 60, history),
+            run(client(services[number % 2]!.url, token), `${number}`, 40, history),
           ),
         );
         expect(history.filter(({ output }) => output === true).length).toBeGreaterThan(10);

@@ -24,5 +24,5 @@ const TAG = /"[^"]*"/g;
 export function isUnmodified(ifNoneMatch: string | undefined, tag: string | undefined): boolean {
   if (ifNoneMatch === undefined) return false;
   if (ifNoneMatch === tag || ifNoneMatch === '*') return true;
-  return tag !== undefined && TAGS.test(ifNoneMatch) && (ifNoneMatch.match(TAG) ?? []).includes(tag);
+  return tag !== undefined && TAGS.test(ifNoneMatch) && ifNoneMatch.match(TAG)?.includes(tag) === true;
 }
