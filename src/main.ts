@@ -113,7 +113,7 @@ function storeOf({ mongodbUri, strictReads, dataDirectory }: Config, opened: Asy
     };
   const unlock = lockDataDirectory(dataDirectory);
   opened.defer(async () => unlock());
-  return { open: async () => openSqlite(dataDirectory), isFinal: () => true };
+  return { open: async () => openSqlite(dataDirectory, { alone: true }), isFinal: () => true };
 }
 
 /** Builds the service from its parts, from the inside out. */

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import type { LoggedEvent } from './event.ts';
-import type { ListQuery, ShortList } from './listing.ts';
+import { bytesOf, type ListQuery, type ShortList } from './listing.ts';
 
 /** What a list cache did and holds. */
 export interface ListCacheStatistics {
@@ -29,14 +29,6 @@ interface Entry {
 
 /** Most bytes that a list takes beside its plants: itself, its place in the cache, and the objects around its encoded forms. */
 const LIST_OVERHEAD = 2_048;
-/** Most bytes that a plant takes beside its text: its row, its message, and what JSON and protobuf put around its fields. */
-const PLANT_OVERHEAD = 320;
-/**
- * Most bytes that a UTF-16 code unit takes in a string, in JSON and in protobuf together: 1 + 6 + 1 of a control character, which
- * JSON escapes, or 2 + 3 + 3 of any beyond Latin-1.
- */
-const BYTES_PER_CODE_UNIT = 8;
-
 /** The part of the cache that one list may take, so that a walk through long pages does not push out everybody's lists. */
 const LARGEST_PART = 8;
 
@@ -83,7 +75,7 @@ export class ListCache {
 
   /** Keeps a list that is exact at the tail's head now, unless it is too large. */
   set(query: ListQuery, list: ShortList): void {
-    const size = sizeOf(list);
+    const size = LIST_OVERHEAD + bytesOf(list.plants);
     if (this.#lists === undefined || size > this.#largest) return;
     const { owner } = query;
     const entry: Entry = { owner, list, exactTo: Number.POSITIVE_INFINITY };
@@ -111,9 +103,3 @@ export class ListCache {
 
 /** Names a query: no two have the same. */
 export const keyOf = ({ owner, after, limit }: ListQuery): string => `${after ?? ''},${limit ?? ''},${owner}`;
-
-function sizeOf({ plants }: ShortList): number {
-  let codeUnits = 0;
-  for (const { name, tag } of plants) codeUnits += name.length + (tag?.length ?? 0);
-  return LIST_OVERHEAD + PLANT_OVERHEAD * plants.length + BYTES_PER_CODE_UNIT * codeUnits;
-}

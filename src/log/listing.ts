@@ -28,6 +28,21 @@ export interface LongList extends Pick<ShortList, 'next'> {
   readonly plants: AsyncIterableIterator<readonly PlantRow[]>;
 }
 
+/** Most bytes that a plant takes beside its text: its row, its message, and what JSON and protobuf put around its fields. */
+const PLANT_OVERHEAD = 320;
+/**
+ * Most bytes that a UTF-16 code unit takes in a string, in JSON and in protobuf together: 1 + 6 + 1 of a control character, which
+ * JSON escapes, or 2 + 3 + 3 of any beyond Latin-1.
+ */
+const BYTES_PER_CODE_UNIT = 8;
+
+/** Most bytes that plants take in memory, with what transports encode them to. */
+export function bytesOf(plants: readonly PlantRow[]): number {
+  let codeUnits = 0;
+  for (const { name, tag } of plants) codeUnits += name.length + (tag?.length ?? 0);
+  return PLANT_OVERHEAD * plants.length + BYTES_PER_CODE_UNIT * codeUnits;
+}
+
 /** Milliseconds for which one list may hold a snapshot. The oldest moment that MongoDB keeps by default is 300 s ago. */
 const SNAPSHOT_LIMIT = 240_000;
 

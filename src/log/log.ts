@@ -7,6 +7,7 @@ import { EMPTY_HEAD, type Head, type LoggedEvent } from './event.ts';
 import { Follower } from './follower.ts';
 import { ListCache, type ListCacheStatistics } from './list-cache.ts';
 import type { ListQuery, PlantList } from './listing.ts';
+import { Lists } from './lists.ts';
 import type { LogObserver, LogStatus } from './observer.ts';
 import { Projector } from './projector.ts';
 import { type ReadOptions, readEvents } from './read.ts';
@@ -14,7 +15,6 @@ import { StateReader } from './states.ts';
 import type { Store } from './store.ts';
 import { Tail } from './tail.ts';
 import { unavailable } from './unavailable.ts';
-import { View } from './view.ts';
 
 /** Bounds of a log. */
 export interface LogLimits extends CommitterLimits {
@@ -50,9 +50,9 @@ export interface EventLogOptions {
 export class EventLog {
   readonly #store: Store;
   readonly #committer: Committer;
-  readonly #view: View;
   readonly #states: StateReader;
   readonly #listCache: ListCache;
+  readonly #lists: Lists;
   readonly #projector: Projector;
   readonly #tail: Tail;
   readonly #follower: Follower;
@@ -66,7 +66,7 @@ export class EventLog {
     this.#follower = new Follower(store, tail);
     const bounds = { ...DEFAULT_LIMITS, ...limits };
     this.#listCache = new ListCache(listCacheBytes ?? DEFAULT_LIST_CACHE);
-    this.#view = new View(store, tail, this.#follower, this.#listCache, bounds.lists);
+    this.#lists = new Lists(store, tail, this.#follower, this.#listCache, bounds.lists);
     this.#states = new StateReader(store, tail, this.#follower);
     const appender = new Appender(store, tail, this.#follower, onFault);
     this.#committer = new Committer(tail, this.#states, this.#follower, appender, bounds, observer);
@@ -94,9 +94,9 @@ export class EventLog {
     return this.#committer.submit(command, signal);
   }
 
-  /** See View.list. */
+  /** See Lists.list. */
   list(query: ListQuery): Promise<PlantList> {
-    return this.#view.list(query);
+    return this.#lists.list(query);
   }
 
   /** What the cache of lists did and holds. */

@@ -3,7 +3,7 @@ import fastifyCors from '@fastify/cors';
 import type { FastifyInstance } from 'fastify';
 
 /** Headers of ours that a script may read. */
-const EXPOSED = ['Link', 'Plantstore-Position', 'Retry-After', 'WWW-Authenticate', 'X-Request-Id'];
+const EXPOSED = ['ETag', 'Link', 'Plantstore-Position', 'Retry-After', 'WWW-Authenticate', 'X-Request-Id'];
 
 /**
  * Lets scripts of these origins (such as `https://app.example`, or `*` for all) call REST, Connect and gRPC-Web from a browser.
@@ -13,7 +13,7 @@ export function allowOrigins(app: FastifyInstance, origins: readonly string[]): 
   app.register(fastifyCors, {
     origin: [...origins],
     methods: ['DELETE', ...cors.allowedMethods],
-    allowedHeaders: ['Authorization', 'Idempotency-Key', 'X-Request-Id', ...cors.allowedHeaders],
+    allowedHeaders: ['Authorization', 'Idempotency-Key', 'If-None-Match', 'X-Request-Id', ...cors.allowedHeaders],
     exposedHeaders: [...EXPOSED, ...cors.exposedHeaders],
     maxAge: 7200,
     // Its own refusal of an OPTIONS that is no preflight would have another form than the Error body.

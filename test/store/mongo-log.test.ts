@@ -2,6 +2,7 @@ import { describe } from 'vitest';
 import { absentKeysContract } from './absent-keys.ts';
 import { idempotencyContract } from './idempotency.ts';
 import { instancesContract } from './instances.ts';
+import { listsContract } from './lists.ts';
 import { logContract } from './log.ts';
 import { HAS_MONGODB, openMongoStore } from './open-mongo.ts';
 
@@ -10,4 +11,5 @@ describe.runIf(HAS_MONGODB)('MongoDB', () => {
   instancesContract('MongoDB', openMongoStore);
   idempotencyContract('MongoDB', openMongoStore);
   absentKeysContract('MongoDB', openMongoStore);
+  listsContract('MongoDB', openMongoStore);
 });

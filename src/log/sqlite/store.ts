@@ -5,6 +5,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { PlantStoreError } from '../../domain/errors.ts';
 import type { IdempotencyKey } from '../../domain/idempotency.ts';
 import type { Plant, PlantKey } from '../../domain/plant.ts';
+import { headAt } from '../chain.ts';
 import { EMPTY_HEAD, type Head, type LoggedEvent } from '../event.ts';
 import type { Changes, PlantRow, Rebuild, Rows, Selection, Snapshot, Store } from '../store.ts';
 import { batches } from './batches.ts';
@@ -28,11 +29,19 @@ const SEARCHED = 2_000;
 /** Most snapshots that may be open: each has three file descriptors and a small cache. */
 const MAX_SNAPSHOTS = 64;
 
+/** How to open a store. */
+export interface SqliteOptions {
+  /** Nothing is made or changed, and methods that write reject. */
+  readonly readOnly?: boolean;
+  /** Nobody else appends while it is open, as lockDataDirectory sees to: the end of the log is then remembered. */
+  readonly alone?: boolean;
+}
+
 /**
- * Opens the store in a data directory, which is made if it is missing. With `readOnly` nothing is made or changed, and methods
- * that write reject. Throws, with the reason, when there is nothing to read, or when a newer release wrote the data.
+ * Opens the store in a data directory, which is made if it is missing. Throws, with the reason, when there is nothing to read, or
+ * when a newer release wrote the data.
  */
-export function openSqlite(directory: string, { readOnly = false }: { readonly readOnly?: boolean } = {}): Store {
+export function openSqlite(directory: string, { readOnly = false, alone = false }: SqliteOptions = {}): Store {
   const path = readOnly ? join(directory, DATABASE_FILE) : privateFile(directory, DATABASE_FILE);
   if (!existsSync(path)) throw new Error(`there is no plant store in ${directory}`);
   const log = readOnly ? openReader(path) : openWriter(path, 'FULL');
@@ -42,7 +51,7 @@ export function openSqlite(directory: string, { readOnly = false }: { readonly r
     checkSchema(log, path);
     // A power cut may take the last steps of the projector, which are then only made again. The log below them stays: both are
     // in one write-ahead log, which is lost from its end if at all, and each append syncs all of it.
-    return new SqliteStore(path, log, readOnly ? openReader(path) : openWriter(path, 'NORMAL'));
+    return new SqliteStore(path, log, readOnly ? openReader(path) : openWriter(path, 'NORMAL'), alone);
   } catch (error) {
     log.close();
     throw error;
@@ -62,8 +71,12 @@ class SqliteStore implements Store {
   readonly #projector: ReturnType<typeof prepareProjector>;
   #insert: StatementSync | undefined;
   readonly #snapshots = new Set<SqliteSnapshot>();
+  readonly #alone: boolean;
+  /** The end of the log, where it is known without a look. */
+  #head: Head | undefined;
 
-  constructor(path: string, appending: DatabaseSync, projecting: DatabaseSync) {
+  constructor(path: string, appending: DatabaseSync, projecting: DatabaseSync, alone: boolean) {
+    this.#alone = alone;
     this.#path = path;
     this.#appending = appending;
     this.#projecting = projecting;
@@ -72,8 +85,11 @@ class SqliteStore implements Store {
   }
 
   async head(): Promise<Head> {
+    if (this.#head !== undefined) return this.#head;
     const row = this.#log.head.get() as unknown as [bigint, Uint8Array, bigint] | undefined;
-    return row === undefined ? EMPTY_HEAD : { position: Number(row[0]), hash: row[1], time: Number(row[2]) };
+    const head = row === undefined ? EMPTY_HEAD : { position: Number(row[0]), hash: row[1], time: Number(row[2]) };
+    if (this.#alone) this.#head = head;
+    return head;
   }
 
   read(after: number, { to = MAX_POSITION, owner, id }: Selection = {}): AsyncIterable<LoggedEvent[]> {
@@ -99,7 +115,9 @@ class SqliteStore implements Store {
    * a crash, unless something was appended since.
    */
   async append(expected: number, events: readonly LoggedEvent[]): Promise<number> {
-    return transaction(this.#appending, () => {
+    // After an error the log decides where it ends.
+    this.#head = undefined;
+    const appended = transaction(this.#appending, () => {
       const head = Number((this.#log.head.get() as unknown as [bigint] | undefined)?.[0] ?? 0);
       if (head > expected) return 0;
       this.#insert ??= this.#appending.prepare(INSERT_EVENT);
@@ -110,6 +128,8 @@ class SqliteStore implements Store {
       });
       return events.length;
     });
+    if (this.#alone && appended > 0) this.#head = headAt(events.at(-1)!);
+    return appended;
   }
 
   async named(keys: readonly IdempotencyKey[]): Promise<(LoggedEvent | undefined)[]> {

@@ -1,5 +1,11 @@
 import { hash } from 'node:crypto';
 
+/**
+ * `Cache-Control` of lists: each is its caller's own, and asked for anew each time, so that it shows what was acknowledged. A
+ * cache that asks with If-None-Match is spared the body. It needs no `Vary: Authorization`: what is not asked for is not shown.
+ */
+export const LIST_CACHING = 'private, no-cache';
+
 /** Characters of a tag: 132 of SHA-256's bits. */
 const TAG_LENGTH = 22;
 
@@ -18,5 +24,5 @@ const TAG = /"[^"]*"/g;
 export function isUnmodified(ifNoneMatch: string | undefined, tag: string | undefined): boolean {
   if (ifNoneMatch === undefined) return false;
   if (ifNoneMatch === tag || ifNoneMatch === '*') return true;
-  return tag !== undefined && TAGS.test(ifNoneMatch) && ifNoneMatch.match(TAG)!.includes(tag);
+  return tag !== undefined && TAGS.test(ifNoneMatch) && ifNoneMatch.match(TAG)?.includes(tag) === true;
 }

@@ -1,5 +1,6 @@
 import type { DescMessage, DescService } from '@bufbuild/protobuf';
 import { ERRORS, type Reason } from '../../domain/errors.ts';
+import { LIST_CACHING } from './conditional.ts';
 import { typeOf } from './field-type.ts';
 import { type HttpRule, httpRulesOf } from './http-rule.ts';
 import { fieldSchema, messageSchema, type Schema } from './openapi-schema.ts';
@@ -49,6 +50,15 @@ const ERROR: Schema = {
 };
 
 const HEADERS: Schema = {
+  'Cache-Control': {
+    description: 'Lists are yours alone, and are asked for anew each time.',
+    schema: { type: 'string', const: LIST_CACHING },
+  },
+  ETag: {
+    description:
+      'Of what the list holds, the same on every instance (RFC 9110). A long list that is streamed has none.',
+    schema: { type: 'string' },
+  },
   Link: {
     description: 'The rest of a list that a limit cut: `<...>; rel="next"` (RFC 8288).',
     schema: { type: 'string' },
@@ -61,6 +71,16 @@ const HEADERS: Schema = {
   'WWW-Authenticate': { description: 'What the token lacks (RFC 6750).', schema: { type: 'string' } },
   'X-Request-Id': { description: "Yours, or one that was made: the service's log has it.", schema: { type: 'string' } },
 };
+
+const IF_NONE_MATCH: Schema = {
+  name: 'If-None-Match',
+  in: 'header',
+  description: 'The `ETag` of what you have already: while it is still the answer, 304 spares its body.',
+  schema: { type: 'string' },
+};
+
+const isList = ({ responseField }: HttpRule): boolean =>
+  responseField !== undefined && typeOf(responseField).kind === 'messages';
 
 const headers = (...names: string[]): Schema =>
   Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
@@ -95,6 +115,7 @@ function operation(rule: HttpRule, content: boolean): Schema {
       ...pathFields.map((field) => ({ name: field.name, in: 'path', required: true, schema: fieldSchema(field) })),
       ...queryFields.map((field) => ({ name: field.jsonName, in: 'query', schema: fieldSchema(field) })),
       ...(failures.includes('IDEMPOTENCY_KEY_REUSED') ? [{ $ref: '#/components/parameters/Idempotency-Key' }] : []),
+      ...(isList(rule) ? [IF_NONE_MATCH] : []),
     ],
     ...(bodyField && {
       requestBody: { required: true, content: { [JSON_BODY]: { schema: fieldSchema(bodyField) } } },
@@ -103,15 +124,20 @@ function operation(rule: HttpRule, content: boolean): Schema {
   };
 }
 
-function success({ method, responseField }: HttpRule, content: boolean): Schema {
+function success(rule: HttpRule, content: boolean): Schema {
+  const { method, responseField } = rule;
   const names = method.output.fields.map(({ name }) => name);
   const sent = headers(
     ...(names.includes('position') ? ['Plantstore-Position'] : []),
     ...(names.includes('next_cursor') ? ['Link'] : []),
+    ...(isList(rule) ? ['ETag', 'Cache-Control'] : []),
   );
   if (responseField === undefined) return { 204: { description: 'Done.', headers: sent } };
   const body = content && { content: { [JSON_BODY]: { schema: fieldSchema(responseField) } } };
-  return { 200: { description: 'Done.', headers: sent, ...body } };
+  return {
+    200: { description: 'Done.', headers: sent, ...body },
+    ...(isList(rule) && { 304: { description: 'You have it already.', headers: sent } }),
+  };
 }
 
 function failureResponses(reasons: readonly Reason[], content: boolean): Schema {

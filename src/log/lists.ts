@@ -1,39 +1,42 @@
 import type { Follower } from './follower.ts';
 import { keyOf, type ListCache } from './list-cache.ts';
-import { type ListQuery, openListing, type PlantList, type ShortList } from './listing.ts';
+import { bytesOf, type ListQuery, openListing, type PlantList, type ShortList } from './listing.ts';
 import { Merge } from './merge.ts';
 import { OwnerLists } from './owner-lists.ts';
 import type { PlantRow, Store } from './store.ts';
 import type { Tail } from './tail.ts';
 import { unavailable } from './unavailable.ts';
 
-/** Plants that one plain read is sure to answer; longer lists are streamed from a snapshot. */
-export const PAGE_ROWS = 1_000;
+/** Most rows that one plain read is asked for, beside those that the tail may take away. */
+const PAGE_ROWS = 1_000;
+/** Bytes beyond which a list is not held in memory, but streamed from a snapshot: some 10,000 plants of usual names. */
+const SHORT_LIST = 4 * 1024 * 1024;
 
 const EMPTY: ShortList = { plants: [], next: undefined };
 
 /**
- * Lists at the head of the log: the read model with the tail on top.
+ * The lists of plants at the head of the log: from the cache, or from rows of the read model with the tail on top.
  *
  * Rows may be read while the projector moves. They merge exactly all the same: the tail is pinned at a checkpoint known before
  * the read and reaches at least the checkpoint after it, so a key with an event in between has it in the tail, and any other
- * key's row is the same whenever it was read.
+ * key's row is the same whenever it was read. So it holds for several reads too, each going on after the last.
  */
-export class View {
+export class Lists {
   readonly #store: Store;
   readonly #tail: Tail;
   readonly #follower: Follower;
   readonly #cache: ListCache;
-  readonly #pages = new Map<string, Promise<ShortList | undefined>>();
-  readonly #lists: OwnerLists;
+  readonly #owners: OwnerLists;
+  /** The reads that have not merged yet, by their queries. */
+  readonly #reading = new Map<string, Promise<ShortList | undefined>>();
 
-  /** `lists`: most long lists that one owner may be reading. */
-  constructor(store: Store, tail: Tail, follower: Follower, cache: ListCache, lists: number) {
+  /** `long`: most long lists that one owner may be reading. */
+  constructor(store: Store, tail: Tail, follower: Follower, cache: ListCache, long: number) {
     this.#store = store;
     this.#tail = tail;
     this.#follower = follower;
     this.#cache = cache;
-    this.#lists = new OwnerLists(lists);
+    this.#owners = new OwnerLists(long);
     tail.onExtended((news) => cache.extended(news));
   }
 
@@ -48,7 +51,7 @@ export class View {
       const list = this.#cache.get(query) ?? this.#refreshed(query);
       if (list !== undefined) return list;
       this.#cache.missed();
-      return (await this.#page(query)) ?? (await this.#long(query));
+      return (await this.#short(query)) ?? (await this.#long(query));
     } catch (error) {
       throw unavailable(error);
     }
@@ -59,33 +62,41 @@ export class View {
     const earlier = this.#cache.earlier(query);
     if (earlier === undefined || earlier.position < this.#tail.base) return undefined;
     const { plants, next } = earlier.list;
-    return next === undefined && plants.length <= PAGE_ROWS ? this.#atHead(query, plants, true) : undefined;
+    return next === undefined && bytesOf(plants) <= SHORT_LIST ? this.#atHead(query, plants, true) : undefined;
   }
 
   /**
-   * A list that one plain read answers, or undefined. Whoever asks for the same list meanwhile shares the read: the list is as of
-   * its end.
+   * A list that plain reads answer, or undefined when it is too long. Whoever asks for the same one meanwhile shares the reads: it
+   * is as of their end.
    */
-  #page(query: ListQuery): Promise<ShortList | undefined> {
+  #short(query: ListQuery): Promise<ShortList | undefined> {
     const key = keyOf(query);
-    const reading = this.#pages.get(key);
+    const reading = this.#reading.get(key);
     if (reading !== undefined) return reading;
-    const page = this.#readPage(query).finally(() => this.#pages.delete(key));
-    this.#pages.set(key, page);
-    return page;
+    const list = this.#readShort(query, key);
+    this.#reading.set(key, list);
+    return list;
   }
 
-  async #readPage(query: ListQuery): Promise<ShortList | undefined> {
+  async #readShort(query: ListQuery, key: string): Promise<ShortList | undefined> {
     const { owner, after, limit } = query;
     const pin = this.#tail.pin();
     try {
       // Each entry of the tail may take one row away; one more row tells whether the limit cuts.
       const wanted =
         Math.min(limit ?? PAGE_ROWS, PAGE_ROWS) + 1 + Math.min(this.#tail.ownedBy(owner, after).length, PAGE_ROWS);
-      const { rows, checkpoint } = await this.#store.list(owner, after, wanted);
-      await this.#follower.settle(checkpoint);
-      return this.#atHead(query, rows, rows.length < wanted);
+      const known: PlantRow[] = [];
+      do {
+        const { rows, checkpoint } = await this.#store.list(owner, known.at(-1)?.id ?? after, wanted);
+        await this.#follower.settle(checkpoint);
+        known.push(...rows);
+        const list = this.#atHead(query, known, rows.length < wanted);
+        if (list !== undefined) return list;
+      } while (bytesOf(known) <= SHORT_LIST);
+      return undefined;
     } finally {
+      // In the same step as the merge: whoever asks from here on may know of a later event.
+      this.#reading.delete(key);
       pin.release();
     }
   }
@@ -93,6 +104,7 @@ export class View {
   /** The list at the tail's head, from all rows, or from the first if that is enough. */
   #atHead(query: ListQuery, rows: readonly PlantRow[], whole: boolean): ShortList | undefined {
     const { owner, after, limit } = query;
+    if (!whole && rows.length <= (limit ?? Number.POSITIVE_INFINITY)) return undefined;
     const merge = new Merge(this.#tail.ownedBy(owner, after));
     const known = merge.rows(rows);
     const plants = whole ? known.concat(merge.rest()) : known;
@@ -107,7 +119,7 @@ export class View {
   async #long(query: ListQuery): Promise<PlantList> {
     const pin = this.#tail.pin();
     try {
-      const snapshot = await this.#lists.open(query.owner, () => this.#store.snapshot());
+      const snapshot = await this.#owners.open(query.owner, () => this.#store.snapshot());
       try {
         await this.#follower.settle(snapshot.position);
         return await openListing(snapshot, this.#tail.ownedBy(query.owner, query.after), query);
