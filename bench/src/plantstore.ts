@@ -5,8 +5,7 @@ import { type Server, startServer } from './server.ts';
 const BIN = join(import.meta.dirname, '../../bin/plantstore.js');
 
 /** Our service, on free ports. */
-export interface PlantStore {
-  readonly server: Server;
+export interface PlantStore extends Server {
   /** Host and port of its gRPC. */
   readonly grpcAddress: string;
 }
@@ -16,6 +15,7 @@ export async function plantstore(directory: string, env: Record<string, string>)
   const addresses = new Map<string, string>();
   const server = await startServer(
     'plantstore',
+    process.execPath,
     [BIN, 'serve'],
     { DATA_DIR: directory, PORT: '0', GRPC_PORT: '0', ADMIN_PORT: '0', ...env },
     (line) => {
@@ -24,7 +24,7 @@ export async function plantstore(directory: string, env: Record<string, string>)
       return addresses.has('grpc') ? addresses.get('rest') : undefined;
     },
   );
-  return { server, grpcAddress: addresses.get('grpc')! };
+  return { ...server, grpcAddress: addresses.get('grpc')! };
 }
 
 /** A token of development mode for the service that has its data in a directory. */

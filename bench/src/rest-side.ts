@@ -4,16 +4,7 @@ import type { HttpJob, HttpRequest } from './load/job.ts';
 import { ADD, DELETE, FIRST_ID, listRequest } from './plants.ts';
 import type { Scene } from './scene.ts';
 import type { Server } from './server.ts';
-
-/** The works that REST servers are compared in. */
-export const REST_WORKS = {
-  get20: 'GET 20 plants, 64 connections',
-  get1000: 'GET 1,000 plants, 64 connections',
-  post64: 'POST, 64 connections',
-  delete64: 'DELETE, 64 connections',
-  post1: 'POST, 1 connection',
-  mix: '90 % GET 20, 10 % POST, 64 connections',
-} as const;
+import { REST_WORKS } from './works.ts';
 
 const CONNECTIONS = 64;
 /** Owners in the mix. Shares no factor with the mix's period, so that each of them both lists and adds. */
@@ -50,7 +41,7 @@ export class RestSide implements Side {
   /** Gives a server its plants. Rejects when it replies anything but the same JSON as all others. */
   static async open(scene: Scene, server: Server, settled?: () => Promise<void>): Promise<RestSide> {
     const side = new RestSide(scene, server, settled);
-      side.#add = await side.#learn(ADD, 'learner');
+    side.#add = await side.#learn(ADD, 'learner');
     side.#delete = await side.#learn(DELETE, 'learner');
     await side.#seed('short list', 20);
     await side.#seed(LONG, 1_000);

@@ -36,6 +36,7 @@ export class Scene {
     await set.command({ setParameter: 1, wiredTigerEngineRuntimeConfig: `cache_size=${CACHE}` });
     const { pid } = await set.command({ serverStatus: 1 });
     const issuer = await Issuer.start();
+    issuer.keySet = [{ ...issuer.rsa.jwk, alg: 'RS256', use: 'sig' }];
     bench.defer(() => issuer[Symbol.asyncDispose]());
     const load = new LoadGenerator();
     bench.defer(() => load.stop());
@@ -88,7 +89,9 @@ export class Scene {
     const db = this.#client.db(database);
     for (;;) {
       const [last] = await db.collection<{ _id: number }>('events').find().sort({ _id: -1 }).limit(1).toArray();
-      const checkpoint = await db.collection<{ _id: string; position: number }>('checkpoints').findOne({ _id: 'plants' });
+      const checkpoint = await db
+        .collection<{ _id: string; position: number }>('checkpoints')
+        .findOne({ _id: 'plants' });
       if ((checkpoint?.position ?? 0) >= (last?._id ?? 0)) return;
       await new Promise((resolve) => setTimeout(resolve, 10));
     }

@@ -8,7 +8,7 @@ import { Stopwatch } from './sample.ts';
 const OWN_CONNECTION: ChannelOptions = { 'grpc.use_local_subchannel_pool': 1 };
 
 /** Runs a job with grpc-js. Rejects when a call fails or is answered wrongly. */
-export async function runGrpc({ address, token, method, calls, seconds, reply, from }: GrpcJob): Promise<Done> {
+export async function runGrpc({ address, token, method, calls, seconds, reply, ids }: GrpcJob): Promise<Done> {
   const client = new Client(address, credentials.createInsecure(), OWN_CONNECTION);
   const metadata = new Metadata();
   metadata.set('authorization', `Bearer ${token}`);
@@ -27,7 +27,7 @@ export async function runGrpc({ address, token, method, calls, seconds, reply, f
   const requestOf = (id: number) => (method === 'createPlant' ? { plant: newPlant(id) } : {});
 
   const stopwatch = new Stopwatch();
-  let nextId = from;
+  let nextId = ids.from;
   let right: Buffer | undefined;
   /** Decoding every list would cost more than the call: one is decoded, and the others are to have the same bytes. */
   const check = (response: Buffer, id: number) => {
@@ -38,7 +38,7 @@ export async function runGrpc({ address, token, method, calls, seconds, reply, f
     right = response;
   };
   const caller = async () => {
-    while (!stopwatch.isOver(seconds)) {
+    while (!stopwatch.isOver(seconds) && nextId < ids.to) {
       const id = nextId++;
       const since = performance.now();
       check(await call(Buffer.from(toBinary(input, create(input, requestOf(id) as never)))), id);

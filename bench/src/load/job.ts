@@ -41,10 +41,10 @@ export interface GrpcJob {
   readonly method: 'listPlants' | 'createPlant';
   readonly calls: number;
   readonly seconds: number;
-  /** The response message in the proto3 JSON mapping, without `position`, which is not compared. `{id}`: the id of the request. */
+  /** The response in the proto3 JSON mapping, without `position`, which is not compared. `{id}`: the id of the request. */
   readonly reply: string;
-  /** Id of the first plant that is added. */
-  readonly from: number;
+  /** When they are used up the job ends. Every call takes one. */
+  readonly ids: Ids;
 }
 
 export type Job = HttpJob | GrpcJob;

@@ -14,7 +14,7 @@ const END_OF_CHUNKS = '0\r\n\r\n';
 export function parseReply(bytes: Buffer): Reply | undefined {
   const headEnd = bytes.indexOf(END_OF_HEAD);
   if (headEnd === -1) return undefined;
-  const head = bytes.latin1Slice(0, headEnd).toLowerCase();
+  const head = bytes.toString('latin1', 0, headEnd).toLowerCase();
   const status = Number(head.slice(9, 12));
   const rest = bytes.subarray(headEnd + END_OF_HEAD.length);
   if (head.includes('transfer-encoding: chunked')) {
@@ -29,7 +29,7 @@ function dechunk(bytes: Buffer): Buffer {
   const chunks: Buffer[] = [];
   for (let at = 0; ; ) {
     const lineEnd = bytes.indexOf('\r\n', at);
-    const size = Number.parseInt(bytes.latin1Slice(at, lineEnd), 16);
+    const size = Number.parseInt(bytes.toString('latin1', at, lineEnd), 16);
     if (!(size > 0)) return Buffer.concat(chunks);
     chunks.push(bytes.subarray(lineEnd + 2, lineEnd + 2 + size));
     at = lineEnd + 2 + size + 2;

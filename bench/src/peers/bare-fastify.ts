@@ -3,12 +3,10 @@ import { listOf } from '../plants.ts';
 
 /** The limit: a bare Fastify that replies the same bytes from memory, without authentication or a store. */
 const [short, long] = [20, 1_000].map((plants) => JSON.stringify(listOf(plants)));
-const ownerOfLong = `Bearer ${process.env.TOKEN_1000}`;
+const ownerOfLong = `Bearer ${process.env.TOKEN_OF_LONG}`;
 const app = Fastify();
 app.get('/plants', (request, reply) =>
-  reply
-    .type('application/json; charset=utf-8')
-    .send(request.headers.authorization === ownerOfLong ? long : short),
+  reply.type('application/json; charset=utf-8').send(request.headers.authorization === ownerOfLong ? long : short),
 );
 app.post<{ Body: { name: string; tag: string } }>('/plants', ({ body: { name, tag } }, reply) =>
   reply

@@ -30,7 +30,9 @@ app.post<{ Body: { id: number; name: string; tag?: string } }>('/plants', async 
         { $inc: { value: 1 } },
         { session, returnDocument: 'after' },
       );
-      await events.insertOne({ _id: counter!.value, type: 'PlantAdded', time: new Date(), ...plant } as never, { session });
+      await events.insertOne({ _id: counter!.value, type: 'PlantAdded', time: new Date(), ...plant } as never, {
+        session,
+      });
       await plants.insertOne({ ...plant }, { session });
     }),
   );
@@ -54,7 +56,9 @@ app.delete<{ Params: { id: string } }>('/plants/:id', async (request, reply) => 
       );
       const { deletedCount } = await plants.deleteOne(key, { session });
       if (deletedCount === 0) return false;
-      await events.insertOne({ _id: counter!.value, type: 'PlantDeleted', time: new Date(), ...key } as never, { session });
+      await events.insertOne({ _id: counter!.value, type: 'PlantDeleted', time: new Date(), ...key } as never, {
+        session,
+      });
       return true;
     }),
   );

@@ -13,6 +13,7 @@ import { DATABASE_FILE, openSqlite } from '../../../src/log/sqlite/store.ts';
 import type { Store } from '../../../src/log/store.ts';
 import { ReplicaSet } from '../../../test/support/replica-set.ts';
 import { type Effort, median } from '../compare.ts';
+import type { Results } from '../report/report.ts';
 import type { Bench } from '../resources.ts';
 
 const EVENTS = 1_000_000;
@@ -21,12 +22,13 @@ const OWNERS = 1_000;
 const PAGE = 500;
 
 /** What the audit does with a million events in each store, beside the driver's cursor over the same rows or documents. */
-export async function audit(bench: Bench, effort: Effort): Promise<void> {
+export async function audit(bench: Bench, effort: Effort): Promise<Results> {
   const directory = bench.directory();
   await measure(bench, 'SQLite', openSqlite(directory), () => readSqlite(directory), effort);
   const set = await ReplicaSet.start(1);
   bench.defer(() => set.remove());
   await measure(bench, 'MongoDB', await openMongo(set.uri('audit')), () => readMongo(set.uri('audit')), effort);
+  return {};
 }
 
 async function measure(
