@@ -5,8 +5,8 @@ export interface Effort {
   readonly rounds: number;
   /** Seconds of each window. */
   readonly seconds: number;
-  /** Whether to go to the largest sizes, however long it takes. */
-  readonly soak: boolean;
+  /** Events in the longest log. */
+  readonly events: number;
 }
 
 /** What one window gave, and what it cost. CPU time is in microseconds for one request. */

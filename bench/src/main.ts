@@ -6,14 +6,16 @@ import { Bench } from './resources.ts';
 import { audit } from './suites/audit.ts';
 import { commits } from './suites/commits.ts';
 import { embedded } from './suites/embedded.ts';
+import { growth } from './suites/growth.ts';
 import { grpc } from './suites/grpc.ts';
+import { instances } from './suites/instances.ts';
 import { rest } from './suites/rest.ts';
 import { tokens } from './suites/tokens.ts';
 
 /** Beside what a user would pick instead: run unless others are named. */
 const COMPARISONS = { rest, grpc, commits };
 /** Run when named, and all of them with --soak. */
-const OTHERS = { audit, embedded, tokens };
+const OTHERS = { audit, embedded, growth, instances, tokens };
 const SUITES: Readonly<Record<string, (bench: Bench, effort: Effort) => Promise<Results>>> = {
   ...COMPARISONS,
   ...OTHERS,
@@ -26,7 +28,9 @@ const { values, positionals } = parseArgs({
 const names = positionals.length > 0 ? positionals : Object.keys(values.soak ? SUITES : COMPARISONS);
 const unknown = names.find((name) => !(name in SUITES));
 if (unknown !== undefined) throw new Error(`there is no suite ${unknown}; there are ${Object.keys(SUITES).join(', ')}`);
-const effort = { rounds: values.quick ? 1 : 3, seconds: values.quick ? 0.6 : 2, soak: values.soak };
+const effort: Effort = values.quick
+  ? { rounds: 1, seconds: 0.6, events: 100_000 }
+  : { rounds: 3, seconds: 2, events: values.soak ? 10_000_000 : 1_000_000 };
 
 let results: Required<Results> = { comparison: {}, charts: [] };
 for (const name of names) {

@@ -100,15 +100,15 @@ export class RestSide implements Side {
     return measured;
   }
 
-  #measure(job: Omit<HttpJob, 'protocol' | 'url'>): Promise<Measured & { readonly nextId: number }> {
-    return this.#scene.measure(this.#server, { protocol: 'http', url: this.#server.url, ...job }, this.#settled);
+  #measure(job: Omit<HttpJob, 'protocol' | 'urls'>): Promise<Measured & { readonly nextId: number }> {
+    return this.#scene.measure(this.#server, { protocol: 'http', urls: [this.#server.url], ...job }, this.#settled);
   }
 
   /** On one connection, as conflicts make a peer many times slower on several. */
   async #seed(owner: string, plants: number): Promise<void> {
     const ids = { from: FIRST_ID, to: FIRST_ID + plants };
     const job = { tokens: [this.#scene.token(owner)], requests: [this.#add], connections: 1, seconds: Infinity, ids };
-    await this.#scene.run({ protocol: 'http', url: this.#server.url, ...job });
+    await this.#scene.run({ protocol: 'http', urls: [this.#server.url], ...job });
   }
 
   /**

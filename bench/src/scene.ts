@@ -73,7 +73,9 @@ export class Scene {
     settled: () => Promise<void> = async () => {},
   ): Promise<Measured & { readonly nextId: number }> {
     const [service, mongod] = [server.cpu(), cpuOf(this.#mongodPid)];
-    const done = await this.#load.run(job);
+    const done = await this.#load.run(job).catch((error: Error) => {
+      throw new Error(`${server.name}: ${error.message}`);
+    });
     await settled();
     const ofService = (server.cpu() - service) / done.count;
     return { ...done, service: ofService, cpu: ofService + (cpuOf(this.#mongodPid) - mongod) / done.count };

@@ -12,6 +12,7 @@ export interface Server {
   cpu(): number;
   /** Resident memory in bytes. */
   resident(): number;
+  /** Ends it as a supervisor would; may be called more than once. */
   stop(): Promise<void>;
 }
 
@@ -50,8 +51,9 @@ export async function startServer(
     cpu: () => cpuOf(pid),
     resident: () => residentOf(pid),
     stop: async () => {
+      if (child.exitCode !== null || child.signalCode !== null) return;
       child.kill('SIGTERM');
-      if (child.exitCode === null) await once(child, 'exit');
+      await once(child, 'exit');
     },
   };
 }

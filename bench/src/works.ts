@@ -19,3 +19,9 @@ export const LOG_WORKS = {
   commit: 'Commit path, batches of 64 one after the other (times of a batch)',
   replay: 'Replay of the whole log (times of a pass)',
 } as const;
+
+/** The works that several instances on one log are compared in. */
+export const INSTANCE_WORKS = {
+  adds: 'POST, 64 connections, several instances',
+  lists: 'GET 20 plants, strict or not',
+} as const;

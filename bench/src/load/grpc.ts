@@ -34,7 +34,7 @@ export async function runGrpc({ address, token, method, calls, seconds, reply, i
     if (method === 'listPlants' && right?.equals(response)) return;
     const { position: _, ...json } = toJson(output, fromBinary(output, response)) as Record<string, unknown>;
     if (JSON.stringify(json) !== reply.replaceAll('{id}', `${id}`))
-      throw new Error(`a wrong reply of ${address}: ${JSON.stringify(json).slice(0, 200)}`);
+      throw new Error(`a wrong reply: ${JSON.stringify(json).slice(0, 200)}`);
     right = response;
   };
   const caller = async () => {

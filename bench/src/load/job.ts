@@ -20,7 +20,8 @@ export interface Ids {
 /** HTTP requests, one at a time on each connection. */
 export interface HttpJob {
   readonly protocol: 'http';
-  readonly url: string;
+  /** Connections go to them in turns. */
+  readonly urls: readonly string[];
   /** Requests take these bearer tokens in turns. */
   readonly tokens: readonly string[];
   /** Made in turns. */

@@ -1,9 +1,11 @@
 import { type Comparison, type Figure, median } from '../compare.ts';
-import { GRPC_WORKS, LOG_WORKS, OURS, REST_WORKS } from '../works.ts';
+import { GRPC_WORKS, INSTANCE_WORKS, LOG_WORKS, OURS, REST_WORKS } from '../works.ts';
 
 /** A goal: a ratio of our side to the best of some others in the same round. */
 export interface Goal {
   readonly work: string;
+  /** The side whose goal it is; ours unless it says otherwise. */
+  readonly side?: string;
   readonly figure: Figure;
   readonly against: readonly string[];
   /** The least that the ratio should be for a rate, the most for a time or a cost. */
@@ -47,11 +49,12 @@ export const GOALS: readonly Goal[] = [
   { work: GRPC_WORKS.add, figure: 'cpu', against: ['Go gRPC'], goal: 0.33 },
   rate(LOG_WORKS.commit, 0.8, ['raw driver']),
   rate(LOG_WORKS.replay, 0.6, ['raw driver']),
+  { ...rate(INSTANCE_WORKS.adds, 0.6, ['1 instance']), side: '4 instances' },
 ];
 
 /** Judges the goals of the works that were measured. */
 export const judge = (comparison: Comparison): Judged[] =>
-  GOALS.filter(({ work }) => comparison[work]?.[OURS] !== undefined).map((goal) => {
+  GOALS.filter(({ work, side = OURS }) => comparison[work]?.[side] !== undefined).map((goal) => {
     const value = ratio(comparison, goal);
     return { ...goal, value, met: value === undefined ? undefined : isMet(goal, value) };
   });
@@ -59,8 +62,8 @@ export const judge = (comparison: Comparison): Judged[] =>
 const isMet = ({ figure, goal }: Goal, value: number): boolean => (figure === 'rate' ? value >= goal : value <= goal);
 
 /** The median over the rounds of our figure over the best of the others' in that round. */
-function ratio(comparison: Comparison, { work, figure, against }: Goal): number | undefined {
-  const { [OURS]: ours = [], ...all } = comparison[work] ?? {};
+function ratio(comparison: Comparison, { work, side = OURS, figure, against }: Goal): number | undefined {
+  const { [side]: ours = [], ...all } = comparison[work] ?? {};
   const others = against.flatMap((name) => (all[name] === undefined ? [] : [all[name]]));
   if (others.length === 0) return undefined;
   const best = figure === 'rate' ? Math.max : Math.min;

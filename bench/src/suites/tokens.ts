@@ -28,7 +28,7 @@ export async function tokens(bench: Bench, effort: Effort): Promise<Results> {
       const requests = [listRequest('/plants?limit=0', 0)];
       const done = await load.run({
         protocol: 'http',
-        url: server.url,
+        urls: [server.url],
         tokens,
         requests,
         connections: CONNECTIONS,
