@@ -32,6 +32,9 @@ export interface Side {
 /** The windows of each side in each work, by name; those of one index were measured in one round. */
 export type Comparison = Readonly<Record<string, Readonly<Record<string, readonly Measured[]>>>>;
 
+/** Least seconds in which a side warms up: its code is compiled by then. */
+const WARM_UP = 0.5;
+
 /** The middle one of some numbers. */
 export const median = (numbers: readonly number[]): number =>
   numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)] ?? Number.NaN;
@@ -45,7 +48,7 @@ export async function compare(works: readonly string[], sides: readonly Side[], 
   for (let round = -1; round < effort.rounds; round++)
     for (const work of works)
       for (const side of sides) {
-        const measured = await side.run(work, round < 0 ? effort.seconds / 2 : effort.seconds);
+        const measured = await side.run(work, round < 0 ? Math.max(effort.seconds / 2, WARM_UP) : effort.seconds);
         if (measured === undefined || round < 0) continue;
         comparison[work] ??= {};
         comparison[work][side.name] ??= [];
