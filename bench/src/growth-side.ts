@@ -11,6 +11,7 @@ import type { Scene } from './scene.ts';
 
 /** The stores that a log can grow in. */
 export const STORES = ['SQLite', 'MongoDB'] as const;
+/** One of them. */
 export type Store = (typeof STORES)[number];
 
 /** A log before the service starts on it. */

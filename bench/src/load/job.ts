@@ -48,6 +48,7 @@ export interface GrpcJob {
   readonly ids: Ids;
 }
 
+/** What the generator of load can do. */
 export type Job = HttpJob | GrpcJob;
 
 /** What a job did. */

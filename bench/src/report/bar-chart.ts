@@ -1,13 +1,15 @@
 import { type Comparison, median } from '../compare.ts';
+import { OURS } from '../works.ts';
 import { COLOURS, picture, rectangle, text } from './svg.ts';
 
 const [WIDTH, LEFT, BAR, GAP, TITLE] = [900, 200, 18, 26, 22];
 const LONGEST = WIDTH - LEFT - 110;
 
-/** A group of bars for each work: the requests a second of each side, the fastest as long as there is room. */
+const OTHERS = '#bbbbbb';
+
+/** A group of bars for each work: the requests a second of each side, the fastest as long as there is room. Ours stands out. */
 export function barChart(title: string, comparison: Comparison): string {
   const elements = [text(16, 28, title, 'font-size="16" font-weight="bold"')];
-  const names = [...new Set(Object.values(comparison).flatMap((sides) => Object.keys(sides)))];
   let y = 56;
   for (const [work, sides] of Object.entries(comparison)) {
     elements.push(text(16, y, `${work}, a second`, 'font-weight="bold"'));
@@ -20,7 +22,7 @@ export function barChart(title: string, comparison: Comparison): string {
       const length = (rate / most) * LONGEST;
       elements.push(
         text(LEFT - 8, y + 13, name, 'text-anchor="end"'),
-        rectangle(LEFT, y, length, BAR - 3, COLOURS[names.indexOf(name) % COLOURS.length]!),
+        rectangle(LEFT, y, length, BAR - 3, name === OURS ? COLOURS[0]! : OTHERS),
         text(LEFT + length + 6, y + 13, Math.round(rate).toLocaleString('en')),
       );
       y += BAR;
