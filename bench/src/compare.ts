@@ -1,38 +1,58 @@
-import type { Round } from './load.ts';
+import type { Sample } from './load/sample.ts';
 
 /** How long and how often to measure. */
 export interface Effort {
   readonly rounds: number;
-  /** Seconds of each round. */
+  /** Seconds of each window. */
   readonly seconds: number;
+  /** Events in the longest log. */
+  readonly events: number;
 }
+
+/** What one window gave, and what it cost. CPU time is in microseconds for one request. */
+export interface Measured extends Sample {
+  /** Of the server process. */
+  readonly service: number;
+  /** Of the server process and of mongod, if it has one. */
+  readonly cpu: number;
+  /** How busy the client was, as a share of one core; at 1 the rate is the client's limit. */
+  readonly client: number;
+}
+
+/** A figure that sides are compared by. */
+export type Figure = 'rate' | 'p50' | 'p99' | 'max' | 'service' | 'cpu';
 
 /** One of the sides that are compared. */
 export interface Side {
   readonly name: string;
-  /** Loads it for so many seconds. */
-  round(seconds: number): Promise<Round>;
+  /** Does one work for so many seconds; undefined when it has no part in it. */
+  run(work: string, seconds: number): Promise<Measured | undefined>;
 }
+
+/** The windows of each side in each work, by name; those of one index were measured in one round. */
+export type Comparison = Readonly<Record<string, Readonly<Record<string, readonly Measured[]>>>>;
+
+/** Least seconds in which a side warms up: its code is compiled by then. */
+const WARM_UP = 0.5;
 
 /** The middle one of some numbers. */
 export const median = (numbers: readonly number[]): number =>
-  numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)]!;
+  numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)] ?? Number.NaN;
 
 /**
- * Loads the first side and each of the others in turns, so that what else the machine does meets all of them, and prints each
- * side's medians and the median of the first side's ratios to the others.
+ * Lets the sides do each work in turns, so that what else the machine does meets all of them, round after round. A first, short
+ * round warms them up and is not counted.
  */
-export async function compare(work: string, sides: readonly Side[], { rounds, seconds }: Effort): Promise<void> {
-  const results = sides.map((): Round[] => []);
-  for (let round = 0; round < rounds; round++)
-    for (const [index, side] of sides.entries()) results[index]!.push(await side.round(seconds));
-  console.log(`\n${work}`);
-  for (const [index, { name }] of sides.entries()) {
-    const of = (figure: keyof Round) => median(results[index]!.map((round) => round[figure]));
-    const ratio = median(results[0]!.map((first, round) => first.rate / results[index]![round]!.rate));
-    console.log(
-      `  ${name.padEnd(34)}${of('rate').toFixed(0).padStart(8)}/s  p50 ${of('p50').toFixed(2)} ms  p99 ${of('p99').toFixed(1)} ms` +
-        `  CPU ${of('cpu').toFixed(0)} us${index === 0 ? '' : `   ratio ${ratio.toFixed(2)}`}`,
-    );
-  }
+export async function compare(works: readonly string[], sides: readonly Side[], effort: Effort): Promise<Comparison> {
+  const comparison: Record<string, Record<string, Measured[]>> = {};
+  for (let round = -1; round < effort.rounds; round++)
+    for (const work of works)
+      for (const side of sides) {
+        const measured = await side.run(work, round < 0 ? Math.max(effort.seconds / 2, WARM_UP) : effort.seconds);
+        if (measured === undefined || round < 0) continue;
+        comparison[work] ??= {};
+        comparison[work][side.name] ??= [];
+        comparison[work][side.name]!.push(measured);
+      }
+  return comparison;
 }

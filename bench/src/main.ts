@@ -1,27 +1,43 @@
-import { cpus } from 'node:os';
 import { parseArgs } from 'node:util';
+import type { Effort } from './compare.ts';
+import { type Results, report } from './report/report.ts';
+import { tables } from './report/text.ts';
 import { Bench } from './resources.ts';
 import { audit } from './suites/audit.ts';
+import { commits } from './suites/commits.ts';
 import { embedded } from './suites/embedded.ts';
+import { growth } from './suites/growth.ts';
 import { grpc } from './suites/grpc.ts';
-import { kafka } from './suites/kafka.ts';
-import { mongodb } from './suites/mongodb.ts';
-import { overload } from './suites/overload.ts';
+import { instances } from './suites/instances.ts';
+import { rest } from './suites/rest.ts';
 import { tokens } from './suites/tokens.ts';
 
-const SUITES = { audit, embedded, grpc, kafka, mongodb, overload, tokens };
+/** Beside what a user would pick instead: run unless others are named. */
+const COMPARISONS = { rest, grpc, commits };
+/** Run when named, and all of them with --soak. */
+const OTHERS = { audit, embedded, growth, instances, tokens };
+const SUITES: Readonly<Record<string, (bench: Bench, effort: Effort) => Promise<Results>>> = {
+  ...COMPARISONS,
+  ...OTHERS,
+};
 
 const { values, positionals } = parseArgs({
-  options: { quick: { type: 'boolean', default: false } },
+  options: { quick: { type: 'boolean', default: false }, soak: { type: 'boolean', default: false } },
   allowPositionals: true,
 });
-const effort = values.quick ? { rounds: 1, seconds: 3 } : { rounds: 5, seconds: 6 };
+const names = positionals.length > 0 ? positionals : Object.keys(values.soak ? SUITES : COMPARISONS);
+const unknown = names.find((name) => !(name in SUITES));
+if (unknown !== undefined) throw new Error(`there is no suite ${unknown}; there are ${Object.keys(SUITES).join(', ')}`);
+const effort: Effort = values.quick
+  ? { rounds: 1, seconds: 0.5, events: 100_000 }
+  : { rounds: 3, seconds: 2, events: values.soak ? 10_000_000 : 1_000_000 };
 
-console.log(
-  `Node ${process.version}, ${cpus().length} cores (${cpus()[0]?.model}); medians of ${effort.rounds} rounds of ${effort.seconds} s in turns`,
-);
-for (const [name, suite] of Object.entries(SUITES)) {
-  if (positionals.length > 0 && !positionals.includes(name)) continue;
+let results: Required<Results> = { comparison: {}, charts: [] };
+for (const name of names) {
   await using bench = new Bench();
-  await suite(bench, effort);
+  console.log(`\n== ${name}: ${effort.rounds} rounds of ${effort.seconds} s in turns`);
+  const { comparison = {}, charts = [] } = await SUITES[name]!(bench, effort);
+  console.log(tables(comparison));
+  results = { comparison: { ...results.comparison, ...comparison }, charts: [...results.charts, ...charts] };
 }
+report(names, effort, results);

@@ -1,35 +1,31 @@
-import type { MakeRequest } from './load.ts';
+import type { HttpRequest } from './load/job.ts';
 
-/** Headers of a request with a token and, if it has one, a JSON body. */
-export const headers = (token: string): Record<string, string> => ({
-  authorization: `Bearer ${token}`,
-  'content-type': 'application/json',
+/** The first id of every owner's plants; with those after it, it has ten digits. */
+export const FIRST_ID = 1_000_000_000;
+
+/** The plant that is added under an id. */
+export const newPlant = (id: number) => ({ id: BigInt(id), name: `Plant ${id}`, tag: 'indoor' });
+
+/** The first plants of an owner, as lists show them. */
+export const listOf = (count: number): { name: string; tag: string }[] =>
+  Array.from({ length: count }, (_, index) => ({ name: `Plant ${FIRST_ID + index}`, tag: 'indoor' }));
+
+/** Lists, with the plants that must come back. */
+export const listRequest = (path: string, plants: number): HttpRequest => ({
+  method: 'GET',
+  path,
+  status: 200,
+  reply: JSON.stringify(listOf(plants)),
 });
 
-/** The plant that every add has, under some id. */
-export const plant = (id: number): string => `{"id":${id},"name":"Monstera","tag":"indoor"}`;
-
-/** What an add is answered with. */
-export const ADDED = '{"name":"Monstera","tag":"indoor"}';
-
 /** Adds of ever new ids. */
-export function adds(token: string, from = 0): MakeRequest {
-  let id = from;
-  return () => ({ method: 'POST', path: '/plants', headers: headers(token), body: plant(id++) });
-}
+export const ADD: HttpRequest = {
+  method: 'POST',
+  path: '/plants',
+  body: '{"id":{id},"name":"Plant {id}","tag":"indoor"}',
+  status: 200,
+  reply: '{"name":"Plant {id}","tag":"indoor"}',
+};
 
-/** Lists of all plants. */
-export const lists =
-  (token: string): MakeRequest =>
-  () => ({ method: 'GET', path: '/plants', headers: headers(token) });
-
-/** Adds so many plants one after the other. Throws when one is refused. */
-export async function seed(url: string, token: string, plants: number): Promise<void> {
-  const add = adds(token);
-  for (let added = 0; added < plants; added++) {
-    const { path, ...request } = add();
-    const reply = await fetch(url + path, request as RequestInit);
-    if (!reply.ok) throw new Error(`seed: ${reply.status} ${await reply.text()}`);
-    await reply.arrayBuffer();
-  }
-}
+/** Deletes. */
+export const DELETE: HttpRequest = { method: 'DELETE', path: '/plants/{id}', status: 204, reply: '' };

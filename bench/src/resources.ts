@@ -15,9 +15,9 @@ export class Bench implements AsyncDisposable {
   }
 
   /** A server that is being started. */
-  async server<Started extends { readonly server: Server }>(start: Promise<Started>): Promise<Started> {
+  async server<Started extends Pick<Server, 'stop'>>(start: Promise<Started>): Promise<Started> {
     const started = await start;
-    this.#opened.defer(() => started.server.stop());
+    this.#opened.defer(() => started.stop());
     return started;
   }
 

@@ -12,6 +12,7 @@ export interface Server {
   cpu(): number;
   /** Resident memory in bytes. */
   resident(): number;
+  /** Ends it as a supervisor would; may be called more than once. */
   stop(): Promise<void>;
 }
 
@@ -30,14 +31,15 @@ export function cpuOf(pid: number): number {
 export const residentOf = (pid: number): number =>
   Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) * 1024;
 
-/** Starts `node` with arguments and waits for the line on which `addressOf` finds its address. */
+/** Starts a program and waits for the line on which `addressOf` finds its address. */
 export async function startServer(
   name: string,
+  program: string,
   args: readonly string[],
   env: Record<string, string>,
   addressOf: (line: string) => string | undefined,
 ): Promise<Server> {
-  const child = spawn(process.execPath, args, {
+  const child = spawn(program, args, {
     env: { PATH: process.env.PATH ?? '', ...env },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
@@ -49,8 +51,9 @@ export async function startServer(
     cpu: () => cpuOf(pid),
     resident: () => residentOf(pid),
     stop: async () => {
+      if (child.exitCode !== null || child.signalCode !== null) return;
       child.kill('SIGTERM');
-      if (child.exitCode === null) await once(child, 'exit');
+      await once(child, 'exit');
     },
   };
 }

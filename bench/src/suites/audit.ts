@@ -6,27 +6,28 @@ import { FORMATS } from '../../../src/audit/formats.ts';
 import { importLog } from '../../../src/audit/import.ts';
 import { rebuildReadModel } from '../../../src/audit/rebuild.ts';
 import { verifyLog } from '../../../src/audit/verify.ts';
-import { headAt, seal } from '../../../src/log/chain.ts';
-import { EMPTY_HEAD, type LoggedEvent } from '../../../src/log/event.ts';
 import { openMongo } from '../../../src/log/mongo/open.ts';
 import { DATABASE_FILE, openSqlite } from '../../../src/log/sqlite/store.ts';
 import type { Store } from '../../../src/log/store.ts';
 import { ReplicaSet } from '../../../test/support/replica-set.ts';
 import { type Effort, median } from '../compare.ts';
+import { history } from '../history.ts';
+import type { Results } from '../report/report.ts';
 import type { Bench } from '../resources.ts';
 
 const EVENTS = 1_000_000;
 const OWNERS = 1_000;
-/** Events made or read at once. */
+/** Rows read at once. */
 const PAGE = 500;
 
 /** What the audit does with a million events in each store, beside the driver's cursor over the same rows or documents. */
-export async function audit(bench: Bench, effort: Effort): Promise<void> {
+export async function audit(bench: Bench, effort: Effort): Promise<Results> {
   const directory = bench.directory();
   await measure(bench, 'SQLite', openSqlite(directory), () => readSqlite(directory), effort);
   const set = await ReplicaSet.start(1);
   bench.defer(() => set.remove());
   await measure(bench, 'MongoDB', await openMongo(set.uri('audit')), () => readMongo(set.uri('audit')), effort);
+  return {};
 }
 
 async function measure(
@@ -38,7 +39,9 @@ async function measure(
 ): Promise<void> {
   bench.defer(() => store.close());
   console.log(`\naudit of ${EVENTS.toLocaleString('en')} events in ${name}, ${rounds} rounds in turns`);
-  console.log(`  import, with the events made: ${(await rate(() => drain(importLog(store, events())))).toFixed(0)}/s`);
+  console.log(
+    `  import, with the events made: ${(await rate(() => drain(importLog(store, history(EVENTS, OWNERS))))).toFixed(0)}/s`,
+  );
   const work: Record<string, () => Promise<void>> = {
     'raw cursor': readRaw,
     'export, NDJSON': () => drain(encoded(store, 'ndjson')),
@@ -58,24 +61,6 @@ async function measure(
     console.log(`  ${each.padEnd(34)}${median(all).toFixed(0).padStart(8)}/s   ratio ${ratio.toFixed(2)}`);
   }
   console.log(`  most memory of the process (RSS): ${most().toFixed(0)} MB`);
-}
-
-/** A long log in batches: of five events four add a plant and one deletes the first of them; a thousand owners in turns. */
-async function* events(): AsyncGenerator<LoggedEvent[]> {
-  let head = EMPTY_HEAD;
-  const make = (number: number): LoggedEvent => {
-    const owner = `owner ${Math.floor(number / 5) % OWNERS}`;
-    const about = { owner, actor: owner, plantId: BigInt(number % 5 === 4 ? number - 4 : number) * 1_000_003n };
-    const plant = { name: `Plant number ${number}`, tag: number % 2 === 0 ? undefined : 'indoor' };
-    const event =
-      number % 5 === 4
-        ? { type: 'PlantDeleted' as const, ...about }
-        : { type: 'PlantAdded' as const, ...about, ...plant };
-    const sealed = seal(head, event, crypto.randomUUID(), Date.now());
-    head = headAt(sealed);
-    return sealed;
-  };
-  for (let from = 0; from < EVENTS; from += PAGE) yield Array.from({ length: PAGE }, (_, index) => make(from + index));
 }
 
 async function* encoded(store: Store, format: keyof typeof FORMATS): AsyncGenerator<string | Uint8Array> {

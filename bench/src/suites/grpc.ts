@@ -1,89 +1,76 @@
-import { once } from 'node:events';
-import type { AddressInfo } from 'node:net';
-import { createServer } from 'node:net';
-import { join } from 'node:path';
-import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
+import { create, toBinary } from '@bufbuild/protobuf';
 import {
   CreatePlantResponseSchema,
   ListPlantsResponseSchema,
-  PlantStoreService,
 } from '../../../gen/plantstore/v1/plant_store_service_pb.ts';
 import { compare, type Effort, type Side } from '../compare.ts';
-import { type Calls, loadGrpc } from '../load-grpc.ts';
-import { seed } from '../plants.ts';
+import { startGoPeer } from '../peers/go.ts';
+import { startPeer } from '../peers/start.ts';
+import { FIRST_ID, listOf } from '../plants.ts';
 import { plantstore } from '../plantstore.ts';
+import type { Results } from '../report/report.ts';
 import type { Bench } from '../resources.ts';
-import { type Server, startServer } from '../server.ts';
+import { Scene } from '../scene.ts';
+import type { Server } from '../server.ts';
+import { GRPC_WORKS } from '../works.ts';
 
 const PLANTS = 20;
 const CALLS = 64;
-const PLANT = { name: 'Monstera', tag: 'indoor' };
+const LIST = create(ListPlantsResponseSchema, { plants: listOf(PLANTS) });
+const PLANT = create(CreatePlantResponseSchema, { plant: listOf(1)[0]!, position: 123_456n });
 
-/** gRPC on the embedded store beside a bare grpc-js and Connect's server for Node, both without authentication or a store. */
-export async function grpc(bench: Bench, effort: Effort): Promise<void> {
-  const port = await freePort();
-  const { server: ours, token } = await bench.server(plantstore(bench.directory(), { GRPC_PORT: String(port) }));
-  const [lister, adder] = [token('lister'), token('adder')];
-  await seed(ours.url, lister, PLANTS);
-  const list = toBinary(
-    ListPlantsResponseSchema,
-    create(ListPlantsResponseSchema, { plants: Array(PLANTS).fill(PLANT) }),
-  );
-  const added = toBinary(
-    CreatePlantResponseSchema,
-    create(CreatePlantResponseSchema, { plant: PLANT, position: 123_456n }),
-  );
-  const peer = async (name: string, file: string) => {
-    const env = { LIST: Buffer.from(list).toString('base64'), ADDED: Buffer.from(added).toString('base64') };
-    const start = startServer(name, [join(import.meta.dirname, '../peers', file)], env, (line) => line);
-    return (await bench.server(start.then((server) => ({ server })))).server;
-  };
-  const bare = await peer('bare grpc-js', 'bare-grpc.ts');
-  const connect = await peer("connect-node's gRPC", 'connect-grpc.ts');
+/** Replies in JSON, as jobs compare them. */
+const LISTED = JSON.stringify({ plants: listOf(PLANTS) });
+const ADDED = JSON.stringify({ plant: { name: 'Plant {id}', tag: 'indoor' } });
+const FIXED = JSON.stringify({ plant: listOf(1)[0] });
 
-  const { listPlants, createPlant } = PlantStoreService.method;
-  const path = ({ name }: { readonly name: string }) => `/${PlantStoreService.typeName}/${name}`;
-  let id = 0n;
-  const works: Record<'list' | 'add', Calls> = {
-    list: {
-      path: path(listPlants),
-      input: listPlants.input,
-      make: () => ({}),
-      token: lister,
-      isRight: (bytes) => bytes.equals(list),
-    },
-    add: {
-      path: path(createPlant),
-      input: createPlant.input,
-      make: () => ({ plant: { id: id++, ...PLANT } }),
-      token: adder,
-      isRight: (bytes) => fromBinary(CreatePlantResponseSchema, bytes).plant?.name === PLANT.name,
-    },
+const base64 = (bytes: Uint8Array): string => Buffer.from(bytes).toString('base64');
+
+/** Peers without a store. */
+const STORELESS = { 'bare grpc-js': 'bare-grpc.ts', "connect-node's gRPC": 'connect-grpc.ts' };
+
+/** gRPC on MongoDB beside a Go service with its store, and beside a bare grpc-js and connect-node's gRPC without any. */
+export async function grpc(bench: Bench, effort: Effort): Promise<Results> {
+  const scene = await Scene.open(bench);
+  const ours = await bench.server(plantstore(bench.directory(), scene.environment('plantstore')));
+  const settled = () => scene.projected('plantstore');
+  const sides = [await openSide({ scene, store: true }, ours, ours.grpcAddress, settled)];
+  const replies = {
+    LIST: base64(toBinary(ListPlantsResponseSchema, LIST)),
+    ADDED: base64(toBinary(CreatePlantResponseSchema, PLANT)),
   };
-  const sidesOf = (work: Calls): Side[] =>
-    [
-      [ours, `127.0.0.1:${port}`] as const,
-      ...[bare, connect].map((server): [Server, string] => [server, server.url]),
-    ].map(([server, address]) => ({
-      name: server.name,
-      round: (seconds) => loadGrpc(server, address, work, CALLS, seconds),
-    }));
-  for (const [name, work] of Object.entries(works)) {
-    const sides = sidesOf(work);
-    for (const side of sides) await side.round(3);
-    await compare(
-      `gRPC, ${name === 'list' ? `list of ${PLANTS}` : 'add'}, ${CALLS} calls at once, SQLite`,
-      sides,
-      effort,
-    );
+  for (const [name, file] of Object.entries(STORELESS)) {
+    const peer = await startPeer(bench, name, file, replies);
+    sides.push(await openSide({ scene, store: false }, peer, peer.url));
   }
+  const go = await startGoPeer(bench, scene.environment('go'));
+  if (go !== undefined) sides.push(await openSide({ scene, store: true }, { ...go, name: 'Go gRPC' }, go.grpcAddress));
+  return { comparison: await compare(Object.values(GRPC_WORKS), sides, effort) };
 }
 
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
+/** A side whose lister has its plants. A peer without a store adds nothing, and replies the same to every add. */
+async function openSide(
+  { scene, store }: { readonly scene: Scene; readonly store: boolean },
+  server: Server,
+  address: string,
+  settled?: () => Promise<void>,
+): Promise<Side> {
+  const job = { protocol: 'grpc', address, calls: CALLS } as const;
+  const list = { ...job, method: 'listPlants', token: scene.token('lister'), reply: LISTED } as const;
+  const add = { ...job, method: 'createPlant', token: scene.token('adder'), reply: store ? ADDED : FIXED } as const;
+  let ids = { from: FIRST_ID, to: FIRST_ID + PLANTS };
+  await scene.run({ ...add, token: list.token, calls: 1, seconds: Number.POSITIVE_INFINITY, ids });
+  ids = { from: ids.to, to: Number.POSITIVE_INFINITY };
+  return {
+    name: server.name,
+    run: async (work, seconds) => {
+      const measured = await scene.measure(
+        server,
+        { ...(work === GRPC_WORKS.list ? list : add), seconds, ids },
+        settled,
+      );
+      ids.from = measured.nextId;
+      return measured;
+    },
+  };
 }

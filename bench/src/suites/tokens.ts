@@ -1,37 +1,43 @@
 import { openDevelopmentIssuer } from '../../../src/auth/development.ts';
-import { compare, type Effort } from '../compare.ts';
-import { load, type MakeRequest } from '../load.ts';
-import { headers } from '../plants.ts';
+import { compare, type Effort, type Side } from '../compare.ts';
+import { LoadGenerator } from '../load/generator.ts';
+import { listRequest } from '../plants.ts';
 import { plantstore } from '../plantstore.ts';
+import type { Results } from '../report/report.ts';
 import type { Bench } from '../resources.ts';
 
 const CONNECTIONS = 64;
+/** More tokens than the service remembers, so that in turns none of them is remembered. */
+const TOKENS = 12_000;
 
-/** What remembering verified tokens is worth: the same token again and again beside a new one for each request (EdDSA). */
-export async function tokens(bench: Bench, effort: Effort): Promise<void> {
+const WORK = `GET /plants?limit=0, ${CONNECTIONS} connections, SQLite`;
+
+/** What remembering verified tokens is worth: the same token again and again beside ever others (EdDSA). */
+export async function tokens(bench: Bench, effort: Effort): Promise<Results> {
   const directory = bench.directory();
-  const { server } = await bench.server(plantstore(directory, {}));
+  const server = await bench.server(plantstore(directory, {}));
+  const load = new LoadGenerator();
+  bench.defer(() => load.stop());
   const { mintToken } = await openDevelopmentIssuer(directory);
-  const mint = (jitter: number) => mintToken({ owner: `owner ${jitter}`, ownerClaim: 'sub', ttl: 36_000 });
-  const one = await mint(0);
-  const fresh: string[] = [];
-  for (let token = 0; token < effort.rounds * effort.seconds * 12_000; token++) fresh.push(await mint(token));
-
-  const get =
-    (token: () => string): MakeRequest =>
-    () => ({
-      method: 'GET',
-      path: '/plants?limit=0',
-      headers: headers(token()),
-    });
-  const next = () => {
-    const token = fresh.pop();
-    if (token === undefined) throw new Error('more requests than new tokens');
-    return token;
-  };
-  const sides = [
-    { name: 'token seen before', make: get(() => one) },
-    { name: 'new token each time', make: get(next) },
-  ].map(({ name, make }) => ({ name, round: (seconds: number) => load(server, make, CONNECTIONS, seconds, '[]') }));
-  await compare(`GET /plants?limit=0, ${CONNECTIONS} connections`, sides, effort);
+  const mint = (_: unknown, number: number) => mintToken({ owner: `owner ${number}`, ownerClaim: 'sub', ttl: 36_000 });
+  const many = await Promise.all(Array.from({ length: TOKENS }, mint));
+  const side = (name: string, tokens: readonly string[]): Side => ({
+    name,
+    run: async (_, seconds) => {
+      const before = server.cpu();
+      const requests = [listRequest('/plants?limit=0', 0)];
+      const done = await load.run({
+        protocol: 'http',
+        urls: [server.url],
+        tokens,
+        requests,
+        connections: CONNECTIONS,
+        seconds,
+      });
+      const cpu = (server.cpu() - before) / done.count;
+      return { ...done, service: cpu, cpu };
+    },
+  });
+  const sides = [side('token seen before', many.slice(0, 1)), side('token not seen before', many)];
+  return { comparison: await compare([WORK], sides, effort) };
 }

@@ -1,0 +1,31 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { cpuOf } from '../server.ts';
+import type { Done, Job } from './job.ts';
+
+/** What a job did, and how busy making the load was: at 1 the rate is the client's limit rather than the server's. */
+export interface Loaded extends Done {
+  /** Share of one core. */
+  readonly client: number;
+}
+
+/** Makes load in a process of its own, so that nothing else delays the requests. */
+export class LoadGenerator {
+  readonly #process: ChildProcess = fork(join(import.meta.dirname, 'process.ts'), { serialization: 'advanced' });
+
+  /** Runs a job; one at a time. Rejects when any reply was wrong. */
+  async run(job: Job): Promise<Loaded> {
+    const { pid } = this.#process;
+    const [before, start] = [cpuOf(pid!), performance.now()];
+    this.#process.send(job);
+    const [answer] = (await once(this.#process, 'message')) as [{ done: Done } | { error: string }];
+    if ('error' in answer) throw new Error(answer.error);
+    return { ...answer.done, client: (cpuOf(pid!) - before) / 1_000 / (performance.now() - start) };
+  }
+
+  /** Ends the process. */
+  stop(): void {
+    this.#process.disconnect();
+  }
+}

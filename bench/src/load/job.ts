@@ -1,0 +1,58 @@
+import type { Sample } from './sample.ts';
+
+/** A request and the reply that it must have. `{id}` in its texts stands for the next id. */
+export interface HttpRequest {
+  readonly method: 'GET' | 'POST' | 'DELETE';
+  readonly path: string;
+  /** JSON. */
+  readonly body?: string;
+  readonly status: number;
+  /** The body of the reply, byte for byte. */
+  readonly reply: string;
+}
+
+/** Ids from `from` up to, and without, `to`. All have ten digits, so that each request has the same length. */
+export interface Ids {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** HTTP requests, one at a time on each connection. */
+export interface HttpJob {
+  readonly protocol: 'http';
+  /** Connections go to them in turns. */
+  readonly urls: readonly string[];
+  /** Requests take these bearer tokens in turns. */
+  readonly tokens: readonly string[];
+  /** Made in turns. */
+  readonly requests: readonly HttpRequest[];
+  readonly connections: number;
+  /** When no new request is made any more; what is in flight is awaited. */
+  readonly seconds: number;
+  /** When they are used up the job ends. Taken by requests that have `{id}`. */
+  readonly ids?: Ids;
+}
+
+/** Unary gRPC calls, so many at a time on one connection. */
+export interface GrpcJob {
+  readonly protocol: 'grpc';
+  /** Host and port. */
+  readonly address: string;
+  readonly token: string;
+  readonly method: 'listPlants' | 'createPlant';
+  readonly calls: number;
+  readonly seconds: number;
+  /** The response in the proto3 JSON mapping, without `position`, which is not compared. `{id}`: the id of the request. */
+  readonly reply: string;
+  /** When they are used up the job ends. Every call takes one. */
+  readonly ids: Ids;
+}
+
+/** What the generator of load can do. */
+export type Job = HttpJob | GrpcJob;
+
+/** What a job did. */
+export interface Done extends Sample {
+  /** The first id that no request took. */
+  readonly nextId: number;
+}

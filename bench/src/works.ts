@@ -1,0 +1,27 @@
+/** The side that is ours. */
+export const OURS = 'plantstore';
+
+/** The works that REST servers are compared in. */
+export const REST_WORKS = {
+  get20: 'GET 20 plants, 64 connections',
+  get1000: 'GET 1,000 plants, 64 connections',
+  post64: 'POST, 64 connections',
+  delete64: 'DELETE, 64 connections',
+  post1: 'POST, 1 connection',
+  mix: '90 % GET 20, 10 % POST, 64 connections',
+} as const;
+
+/** The works that gRPC servers are compared in. */
+export const GRPC_WORKS = { list: 'gRPC, list of 20, 64 calls', add: 'gRPC, add, 64 calls' } as const;
+
+/** The works that the log is compared in with the driver alone, in the bench's own process. */
+export const LOG_WORKS = {
+  commit: 'Commit path, batches of 64 one after the other (times of a batch)',
+  replay: 'Replay of the whole log (times of a pass)',
+} as const;
+
+/** The works that several instances on one log are compared in. */
+export const INSTANCE_WORKS = {
+  adds: 'POST, 64 connections, several instances',
+  lists: 'GET 20 plants, strict or not',
+} as const;
