@@ -12,7 +12,7 @@ import { definitionOf } from './definition.ts';
 import { guard } from './guard.ts';
 import { handlersOf } from './handlers.ts';
 import { GrpcHealth } from './health.ts';
-import { LIMITS } from './limits.ts';
+import { limitsOf } from './limits.ts';
 import { createListener, type TlsFiles } from './listener.ts';
 import { addReflection } from './reflection.ts';
 import { statusOf } from './status.ts';
@@ -57,9 +57,9 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
     statusOf: (thrown: unknown) => statusOf(failureOf(thrown, logger)),
     breakOff: (peer: string) => connections.breakOff(peer),
   };
-  const server = new Server({ ...LIMITS, interceptors: [guard({ admission, ...shared })] });
+  const server = new Server({ ...limitsOf(limits.idleTimeout), interceptors: [guard({ admission, ...shared })] });
   const injector = server.createConnectionInjector(ServerCredentials.createInsecure());
-  const listener = createListener(tls, (socket) => {
+  const listener = createListener(tls, limits.requestTimeout, (socket) => {
     connections.add(socket);
     injector.injectConnection(socket);
   });
