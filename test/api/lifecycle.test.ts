@@ -1,11 +1,14 @@
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
-import { type ClientRequest, type IncomingMessage, request } from 'node:http';
+import { Agent, type ClientRequest, type IncomingMessage, request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { credentials, makeClientConstructor } from '@grpc/grpc-js';
+import { service as healthService } from 'grpc-health-check';
 import { expect, test } from 'vitest';
+import { bearer, grpcClient, unary } from '../support/grpc.ts';
 import { plantstore, run } from '../support/run.ts';
 import { Service, startService } from '../support/service.ts';
 
@@ -107,12 +110,43 @@ test('SIGTERM: unready, nothing new, what is in flight ends and is kept, what ne
     post.end(BODY);
     const [response]: IncomingMessage[] = (await once(post, 'response')) as [IncomingMessage];
     expect([response!.statusCode, await text(response!)]).toEqual([200, '{"name":"Fern"}']);
+    // Else the client would send its next request to where nobody is.
+    expect(response!.headers.connection).toBe('close');
     expect((await broken)[0]).toMatchObject({ code: 'ECONNRESET' });
     expect(await exit).toBe(0);
     expect((await plantstore(['audit', 'export'], { DATA_DIR: dataDirectory })).stdout).toContain('"name":"Fern"');
   } finally {
     rmSync(dataDirectory, { recursive: true });
   }
+});
+
+test('while it drains it is unready and serves, on new connections and on those that are there, one answer each', async () => {
+  await using service = await startService({ DRAIN_GRACE: '600' });
+  const token = await service.token('alice');
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  const get = () =>
+    new Promise<IncomingMessage>((resolve, reject) => {
+      const headers = { authorization: `Bearer ${token}` };
+      request(`${service.url}/plants`, { agent, headers }, (response) => resolve(response.resume()))
+        .on('error', reject)
+        .end();
+    });
+  const health = new (makeClientConstructor(healthService, 'health'))(service.grpcUrl, credentials.createInsecure());
+  const plants = grpcClient(service.grpcUrl);
+  expect((await get()).headers.connection).toBe('keep-alive');
+  expect(await unary(health, 'check', {})).toEqual({ status: 'SERVING' });
+
+  const exit = service.stop();
+  await until(
+    () => readiness(service),
+    ({ status }) => status === 'draining',
+  );
+  for (let request = 0; request < 3; request++)
+    expect(await get()).toMatchObject({ statusCode: 200, headers: { connection: 'close' } });
+  expect(await unary(health, 'check', {})).toEqual({ status: 'NOT_SERVING' });
+  expect(await unary(plants, 'listPlants', {}, bearer(token))).toMatchObject({ plants: [] });
+  process.kill(service.pid, 'SIGTERM');
+  expect(await exit).toBe(1);
 });
 
 test('a second signal ends it at once', async () => {

@@ -1,5 +1,8 @@
 import { once } from 'node:events';
 import { type ClientRequest, request } from 'node:http';
+import { connect } from 'node:net';
+import { buffer } from 'node:stream/consumers';
+import { setImmediate } from 'node:timers/promises';
 import { credentials, makeClientConstructor, type ServiceError, status } from '@grpc/grpc-js';
 import { service as healthService } from 'grpc-health-check';
 import { describe, expect, test } from 'vitest';
@@ -114,4 +117,31 @@ describe('MAX_IN_FLIGHT', () => {
       while ((await send('GET', '/plants')).status !== 200);
     }
   });
+});
+
+describe('MAX_CONNECTIONS', () => {
+  test.each(['url', 'grpcUrl'] as const)(
+    'beyond it a connection is closed at once, and the log says so: %s',
+    async (port) => {
+      await using service = await startService({ MAX_CONNECTIONS: '2' });
+      const { hostname, port: number } = new URL(port === 'url' ? service.url : `tcp://${service.grpcUrl}`);
+      const open = async () => {
+        const socket = connect(Number(number), hostname).on('error', () => {});
+        await once(socket, 'connect');
+        return socket;
+      };
+      const held = [await open(), await open()];
+      const refused = await open();
+      expect((await buffer(refused)).toString()).toBe('');
+      while (!service.logs.some(({ msg }) => msg === 'too many connections')) await setImmediate();
+      for (const socket of held) socket.destroy();
+      const token = await service.token('alice');
+      const listed = () =>
+        PROTOCOLS.find(({ name }) => name === (port === 'url' ? 'REST' : 'gRPC'))!
+          .client(service, `Bearer ${token}`)
+          .list()
+          .catch(() => undefined);
+      while ((await listed()) === undefined);
+    },
+  );
 });

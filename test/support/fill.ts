@@ -6,7 +6,12 @@ import type { Store } from '../../src/log/store.ts';
 const STEP = 5_000;
 
 /** Fills an empty store with one owner's plants 0, 1, 2, ..., all projected. */
-export async function fill(store: Store, plants: number, owner: string): Promise<void> {
+export async function fill(
+  store: Store,
+  plants: number,
+  owner: string,
+  textOf = (id: number): { name: string; tag?: string } => ({ name: `Plant ${id}` }),
+): Promise<void> {
   let head = EMPTY_HEAD;
   for (let from = 0; from < plants; from += STEP) {
     const events: LoggedEvent[] = [];
@@ -16,8 +21,8 @@ export async function fill(store: Store, plants: number, owner: string): Promise
         owner,
         actor: owner,
         plantId: BigInt(id),
-        name: `Plant ${id}`,
         tag: undefined,
+        ...textOf(id),
       };
       const event = seal(head, added, `event ${id}`, 0);
       events.push(event);

@@ -28,11 +28,15 @@ const STANDARD = '/grpc.';
  */
 export const guard =
   ({ admission, requestTimeout, idleTimeout, statusOf, breakOff }: GuardOptions): ServerInterceptor =>
-  ({ path }, call) => {
+  ({ path, responseStream }, call) => {
     if (path.startsWith(STANDARD)) return new ServerInterceptingCall(call);
     let place: Disposable | undefined;
     let timer: NodeJS.Timeout | undefined;
     const end = () => breakOff(call.getPeer());
+    const awaitEnd = () => {
+      clearTimeout(timer);
+      timer = setTimeout(end, idleTimeout * 1_000);
+    };
     const late = () => {
       call.sendStatus(statusOf(new PlantStoreError('REQUEST_TIMEOUT', 'the request took too long to arrive')));
       setTimeout(end, FAREWELL);
@@ -60,9 +64,13 @@ export const guard =
             place?.[Symbol.dispose]();
           },
         }),
+      // Of a stream, each message is waited for by who sends it.
+      sendMessage: (message, next) => {
+        if (!responseStream) awaitEnd();
+        next(message);
+      },
       sendStatus: (status, next) => {
-        clearTimeout(timer);
-        timer = setTimeout(end, idleTimeout * 1_000);
+        awaitEnd();
         next(status);
       },
     });

@@ -3,18 +3,19 @@ import type { ServerOptions } from '@grpc/grpc-js';
 /**
  * Bounds on what one client can make the server hold. Metadata has Node's own: 64 KiB and 128 entries a call, and 1,000 streams
  * reset at once or 33 a second before the connection is closed, which stops a rapid reset.
+ *
+ * A connection that is mute, or whose client is gone, is found by a ping and closed within `idleTimeout`, in seconds.
  */
-export const LIMITS: ServerOptions = {
+export const limitsOf = (idleTimeout: number): ServerOptions => ({
   // As a body over REST and Connect. The largest request that can be right has 9 KiB, so one that is longer than it may be is
   // told which field is wrong, up to here.
   'grpc.max_receive_message_length': 1024 * 1024,
   // Bounds the messages half received on a connection to 128 MiB. A client with more calls queues them itself.
   'grpc.max_concurrent_streams': 128,
-  // A connection that is mute, or whose client is gone, is found and closed within 50 s.
-  'grpc.keepalive_time_ms': 30_000,
-  'grpc.keepalive_timeout_ms': 20_000,
+  'grpc.keepalive_time_ms': idleTimeout * 500,
+  'grpc.keepalive_timeout_ms': idleTimeout * 400,
   'grpc.max_connection_idle_ms': 5 * 60_000,
   // Connections move to new instances behind a balancer. The grace lets the longest list of plants end, which has 4 minutes.
   'grpc.max_connection_age_ms': 60 * 60_000,
   'grpc.max_connection_age_grace_ms': 5 * 60_000,
-};
+});

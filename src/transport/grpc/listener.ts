@@ -12,23 +12,30 @@ export interface TlsFiles {
   readonly clientCa?: string;
 }
 
-/** Milliseconds in which a client must have agreed on TLS. */
+/** Longest time in milliseconds for a client to agree on TLS. */
 const HANDSHAKE_TIMEOUT = 20_000;
 
 /**
  * A server that accepts connections, with TLS by files or in plaintext without, and hands them on. It is ours and not grpc-js's,
- * which has no bound on connections and lets a handshake take two minutes. Throws when a file cannot be read or is not what it
+ * which has no bound on connections and lets a handshake take two minutes; here it has `requestTimeout` seconds. Throws when a file cannot be read or is not what it
  * should be.
  */
-export function createListener(tls: TlsFiles | undefined, onConnection: (socket: Socket) => void): Server {
+export function createListener(
+  tls: TlsFiles | undefined,
+  requestTimeout: number,
+  onConnection: (socket: Socket) => void,
+): Server {
   if (tls === undefined) return createServer({ allowHalfOpen: true }, onConnection);
   const options = {
     cert: readFileSync(tls.certificate),
     key: readFileSync(tls.key),
     ...(tls.clientCa !== undefined && { ca: readFileSync(tls.clientCa), requestCert: true }),
     ALPNProtocols: ['h2'],
-    handshakeTimeout: HANDSHAKE_TIMEOUT,
+    handshakeTimeout: Math.min(HANDSHAKE_TIMEOUT, requestTimeout * 1_000),
     allowHalfOpen: true,
   };
-  return createTlsServer(options, onConnection);
+  const server = createTlsServer(options, onConnection);
+  // A handshake that fails or takes too long leaves its connection open.
+  server.on('tlsClientError', (_error, socket) => socket.destroy());
+  return server;
 }

@@ -14,7 +14,7 @@ import { definitionOf } from './definition.ts';
 import { guard } from './guard.ts';
 import { handlersOf } from './handlers.ts';
 import { GrpcHealth } from './health.ts';
-import { LIMITS } from './limits.ts';
+import { limitsOf } from './limits.ts';
 import { createListener, type TlsFiles } from './listener.ts';
 import { measured, observeCalls, observedOf } from './observe.ts';
 import { addReflection } from './reflection.ts';
@@ -60,7 +60,7 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
   const fail = (thrown: unknown, requestId?: string) => statusOf(failureOf(thrown, logger, requestId));
   const definitions = services.map(({ desc }) => measured(definitionOf(desc)));
   const server = new Server({
-    ...LIMITS,
+    ...limitsOf(limits.idleTimeout),
     // The first is the outermost: what the guard refuses is told of too.
     interceptors: [
       ...(observer ? [observeCalls(definitions, observer)] : []),
@@ -68,7 +68,7 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
     ],
   });
   const injector = server.createConnectionInjector(ServerCredentials.createInsecure());
-  const listener = createListener(tls, (socket) => {
+  const listener = createListener(tls, limits.requestTimeout, (socket) => {
     connections.add(socket);
     injector.injectConnection(socket);
   });

@@ -1,0 +1,37 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import type { PlantList } from '../../src/log/listing.ts';
+import { openLog } from '../../src/log/log.ts';
+import { openSqlite } from '../../src/log/sqlite/store.ts';
+import { PAGE_ROWS } from '../../src/log/view.ts';
+import { fill } from '../support/fill.ts';
+
+test('an owner reads so many long lists at once; one that ends, or is left, makes room; short ones and other owners do not count', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'plantstore-lists-'));
+  const store = openSqlite(directory);
+  await fill(store, PAGE_ROWS + 1, 'alice');
+  const log = await openLog(store, { limits: { lists: 2 }, onFault: () => {} });
+  onTestFinished(async () => {
+    await log.close();
+    rmSync(directory, { recursive: true });
+  });
+  const list = (owner = 'alice', limit?: number) => log.list({ owner, after: undefined, limit });
+  const batches = ({ plants }: PlantList) => plants as AsyncIterableIterator<unknown>;
+
+  const [first, second] = [await list(), await list()];
+  const refused = () => expect(list()).rejects.toMatchObject({ reason: 'TOO_MANY_LISTS', details: { retryAfter: 1 } });
+  await refused();
+  expect((await list('alice', 10)).plants).toHaveLength(10);
+  expect((await list('bob')).plants).toEqual([]);
+
+  for await (const _ of batches(first));
+  const third = await list();
+  await refused();
+  await batches(second).return!();
+  await batches(second).return!();
+  const fourth = await list();
+  await refused();
+  for (const open of [third, fourth]) await batches(open).return!();
+});
