@@ -66,6 +66,15 @@ export class Service implements AsyncDisposable {
     return this.#process.exitCode;
   }
 
+  /** Resolves with the first line of its log that fits. */
+  async logged(fits: (line: LogLine) => boolean): Promise<LogLine> {
+    for (;;) {
+      const line = this.logs.find(fits);
+      if (line !== undefined) return line;
+      await sleep(READY_POLL);
+    }
+  }
+
   /** A token of development mode. */
   async token(owner: string, scope?: string): Promise<string> {
     const issuer = await openDevelopmentIssuer(this.dataDirectory);

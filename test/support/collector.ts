@@ -1,0 +1,82 @@
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { json } from 'node:stream/consumers';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+/** A span as OTLP's JSON has it. */
+export interface ExportedSpan {
+  readonly traceId: string;
+  readonly spanId: string;
+  readonly parentSpanId?: string;
+  readonly name: string;
+  readonly kind: number;
+  readonly status: { readonly code?: number; readonly message?: string };
+  readonly attributes: readonly { readonly key: string; readonly value: Readonly<Record<string, unknown>> }[];
+  readonly events?: readonly unknown[];
+}
+
+interface Export {
+  readonly resourceSpans: readonly {
+    readonly resource: Pick<ExportedSpan, 'attributes'>;
+    readonly scopeSpans: readonly { readonly spans: readonly ExportedSpan[] }[];
+  }[];
+}
+
+/** A collector of OTLP over HTTP, in JSON: keeps what it is sent. */
+export class Collector implements AsyncDisposable {
+  readonly exports: Export[] = [];
+  readonly #server: Server;
+
+  private constructor() {
+    this.#server = createServer(async (request, response) => {
+      this.exports.push((await json(request)) as Export);
+      response.writeHead(200, { 'content-type': 'application/json' }).end('{}');
+    });
+  }
+
+  /** Starts it on a free port of the loopback. */
+  static async start(): Promise<Collector> {
+    const collector = new Collector();
+    collector.#server.listen(0, '127.0.0.1');
+    await once(collector.#server, 'listening');
+    return collector;
+  }
+
+  /** What makes a service send its traces here, as soon as it can. */
+  get environment(): Record<string, string> {
+    return {
+      OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`,
+      OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json',
+      OTEL_BSP_SCHEDULE_DELAY: '50',
+    };
+  }
+
+  /** All spans so far. */
+  get spans(): ExportedSpan[] {
+    return this.exports.flatMap(({ resourceSpans }) =>
+      resourceSpans.flatMap(({ scopeSpans }) => scopeSpans.flatMap(({ spans }) => spans)),
+    );
+  }
+
+  /** Resolves when so many spans of a trace have come. */
+  async trace(traceId: string, count: number): Promise<ExportedSpan[]> {
+    for (;;) {
+      const found = this.spans.filter((span) => span.traceId === traceId);
+      if (found.length >= count) return found;
+      await sleep(10);
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#server.closeAllConnections();
+    this.#server.close();
+    await once(this.#server, 'close');
+  }
+}
+
+/** The attributes of a span, or of a resource, by name; integers as numbers. */
+export const attributesOf = ({ attributes }: Pick<ExportedSpan, 'attributes'>): Record<string, unknown> =>
+  Object.fromEntries(
+    attributes.map(({ key, value }) => [key, 'intValue' in value ? Number(value.intValue) : Object.values(value)[0]]),
+  );
