@@ -5,13 +5,15 @@ import { expect, onTestFinished, test } from 'vitest';
 import type { PlantList } from '../../src/log/listing.ts';
 import { openLog } from '../../src/log/log.ts';
 import { openSqlite } from '../../src/log/sqlite/store.ts';
-import { PAGE_ROWS } from '../../src/log/view.ts';
 import { fill } from '../support/fill.ts';
+
+/** Far more than a list in memory has. */
+const LONG = 30_000;
 
 test('an owner reads so many long lists at once; one that ends, or is left, makes room; short ones and other owners do not count', async () => {
   const directory = mkdtempSync(join(tmpdir(), 'plantstore-lists-'));
   const store = openSqlite(directory);
-  await fill(store, PAGE_ROWS + 1, 'alice');
+  await fill(store, LONG, 'alice');
   const log = await openLog(store, { limits: { lists: 2 }, onFault: () => {} });
   onTestFinished(async () => {
     await log.close();
