@@ -9,13 +9,15 @@ import { embedded } from './suites/embedded.ts';
 import { growth } from './suites/growth.ts';
 import { grpc } from './suites/grpc.ts';
 import { instances } from './suites/instances.ts';
+import { kafka } from './suites/kafka.ts';
+import { overload } from './suites/overload.ts';
 import { rest } from './suites/rest.ts';
 import { tokens } from './suites/tokens.ts';
 
 /** Beside what a user would pick instead: run unless others are named. */
 const COMPARISONS = { rest, grpc, commits };
 /** Run when named, and all of them with --soak. */
-const OTHERS = { audit, embedded, growth, instances, tokens };
+const OTHERS = { audit, embedded, growth, instances, kafka, overload, tokens };
 const SUITES: Readonly<Record<string, (bench: Bench, effort: Effort) => Promise<Results>>> = {
   ...COMPARISONS,
   ...OTHERS,

@@ -1,5 +1,12 @@
 import { connect, type Socket } from 'node:net';
-import type { MakeRequest } from './load.ts';
+
+/** One request, made anew each time. */
+export type MakeRequest = () => {
+  readonly method: 'GET' | 'POST';
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: string;
+};
 
 /** Most connections: what arrives while all are taken waits for one, as it would in a gateway. */
 const CONNECTIONS = 2_000;
@@ -98,7 +105,7 @@ export async function arrive(url: string, make: MakeRequest, rate: number, secon
   };
 }
 
-function bytesOf({ method, path, headers = {}, body = '' }: ReturnType<MakeRequest>, host: string): string {
+function bytesOf({ method, path, headers, body = '' }: ReturnType<MakeRequest>, host: string): string {
   const lines = Object.entries({ host, ...headers, ...(body && { 'content-length': Buffer.byteLength(body) }) });
   return `${method} ${path} HTTP/1.1\r\n${lines.map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n${body}`;
 }
@@ -118,8 +125,7 @@ class Connection {
   ) {
     this.#socket = socket.setNoDelay();
     socket.on('data', (chunk) => {
-      if (this.#status === 0) this.#begin(chunk);
-      this.#left -= chunk.length;
+      this.#left -= this.#status === 0 ? this.#begin(chunk) : chunk.length;
       if (this.#left > 0 || this.#arrived === undefined) return;
       const [status, arrived] = [this.#status, this.#arrived];
       [this.#status, this.#arrived] = [0, undefined];
@@ -139,11 +145,12 @@ class Connection {
   }
 
   /** Reads status and length. An answer's headers come in one piece. */
-  #begin(chunk: Buffer): void {
+  #begin(chunk: Buffer): number {
     const head = chunk.toString('latin1', 0, 1_024);
     const length = /\r\ncontent-length: (\d+)/i.exec(head);
     if (length === null) throw new Error(`not an answer of known length: ${head}`);
     this.#status = Number(head.slice(9, 12));
     this.#left = head.indexOf('\r\n\r\n') + 4 + Number(length[1]);
+    return chunk.length;
   }
 }

@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { MAX_INT64, MIN_INT64 } from '../../src/domain/plant.ts';
 import type { ListQuery, PlantList } from '../../src/log/listing.ts';
 import { type EventLog, openLog } from '../../src/log/log.ts';
-import type { PlantRow } from '../../src/log/store.ts';
+import type { PlantRow, Store } from '../../src/log/store.ts';
 import { commandArbitrary } from '../support/arbitraries.ts';
 import { override } from '../support/faulty-store.ts';
 import { collect } from '../support/fold.ts';
@@ -124,6 +124,35 @@ export function listsContract(name: string, open: OpenStore): void {
         expect(await collect(await log.list(all('alice')))).toHaveLength(2);
         expect(await collect(list)).toHaveLength(1);
       });
+    });
+
+    test('no owner is answered with the list of another', async () => {
+      await withLogs(async ([log]) => {
+        await add(log, 'alice', 1);
+        expect(await collect(await log.list(all('alice')))).toHaveLength(1);
+        for (const owner of ['bob', '', 'alice ', 'alice\u0000', ',alice'])
+          expect(await collect(await log.list(all(owner)))).toEqual([]);
+      });
+    });
+
+    test('an event that the read model has taken over meanwhile is not lost', async () => {
+      const opened = await open();
+      const { promise: projected, resolve } = Promise.withResolvers<void>();
+      const advance: Store['advance'] = async (from, to, changes) => {
+        const advanced = await opened.store.advance(from, to, changes);
+        if (to === 2) resolve();
+        return advanced;
+      };
+      const log = await openLog(override(opened.store, { advance }), quiet);
+      await add(log, 'alice', 1);
+      await log.list(all('alice'));
+      await add(log, 'alice', 2);
+      await projected;
+      // The tail lets go of the event in the same turn.
+      await turn();
+      expect(await collect(await log.list(all('alice')))).toHaveLength(2);
+      await log.close();
+      await opened.cleanup();
     });
 
     test('those who ask for the same list at once share one read of it, and get the same object', async () => {

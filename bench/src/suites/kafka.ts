@@ -10,10 +10,11 @@ import { Publisher } from '../../../src/publisher/publisher.ts';
 import { freePort, Kafka } from '../../../test/support/kafka.ts';
 import { findKafka } from '../../../test/support/kafka-library.ts';
 import { kafkaOptions } from '../../../test/support/publication.ts';
-import { compare, type Effort, type Side } from '../compare.ts';
-import { load, type Round } from '../load.ts';
-import { ADDED, adds } from '../plants.ts';
-import { plantstore } from '../plantstore.ts';
+import { type Comparison, compare, type Effort, type Measured, type Side } from '../compare.ts';
+import { LoadGenerator } from '../load/generator.ts';
+import { ADD, FIRST_ID } from '../plants.ts';
+import { developmentToken, plantstore } from '../plantstore.ts';
+import type { Results } from '../report/report.ts';
 import type { Bench } from '../resources.ts';
 
 const BACKLOG = 100_000;
@@ -29,17 +30,17 @@ let topics = 0;
 const newTopic = (): string => `bench-${topics++}`;
 
 /** Publication beside plain sends of the same messages, its latency, and what it costs those who add. */
-export async function kafka(bench: Bench, effort: Effort): Promise<void> {
+export async function kafka(bench: Bench, effort: Effort): Promise<Results> {
   const classPath = await findKafka();
-  if (classPath === undefined) return;
+  if (classPath === undefined) return {};
   const broker = await Kafka.start(classPath);
   bench.defer(() => broker[Symbol.asyncDispose]());
-  await catchingUp(bench, broker, effort);
+  const backlog = await catchingUp(bench, broker, effort);
   await latency(bench, broker, effort);
-  await adding(bench, broker, effort);
+  return { comparison: { ...backlog, ...(await adding(bench, broker, effort)) } };
 }
 
-async function catchingUp(bench: Bench, { brokers }: Kafka, effort: Effort): Promise<void> {
+async function catchingUp(bench: Bench, { brokers }: Kafka, effort: Effort): Promise<Comparison> {
   const store = openSqlite(bench.directory());
   bench.defer(() => store.close());
   const events = series(EMPTY_HEAD, BACKLOG);
@@ -74,22 +75,23 @@ async function catchingUp(bench: Bench, { brokers }: Kafka, effort: Effort): Pro
       );
     }
   };
-  const side = (name: string, work: () => Promise<void>): Side => ({ name, round: () => timed(work) });
-  for (const work of [publish, send]) await work();
-  await compare(
-    `${BACKLOG} events to Kafka, batches of ${BATCH} (p50, p99: all of them)`,
+  const side = (name: string, work: () => Promise<void>): Side => ({ name, run: () => timed(work) });
+  return compare(
+    [`${BACKLOG} events to Kafka, batches of ${BATCH} (p50, p99: all of them)`],
     [side('publisher, exactly once', publish), side('plain kafkajs sends', send)],
     effort,
   );
 }
 
 /** One pass over the backlog as a round. */
-async function timed(work: () => Promise<void>): Promise<Round> {
+async function timed(work: () => Promise<void>): Promise<Measured> {
   const [before, start] = [process.cpuUsage(), performance.now()];
   await work();
   const took = performance.now() - start;
   const { user, system } = process.cpuUsage(before);
-  return { rate: (BACKLOG * 1000) / took, p50: took, p99: took, cpu: (user + system) / BACKLOG };
+  const cpu = (user + system) / BACKLOG;
+  const rate = (BACKLOG * 1000) / took;
+  return { count: BACKLOG, rate, p50: took, p99: took, max: took, service: cpu, cpu, client: 0 };
 }
 
 /** From the commit of an event to the moment at which a consumer that reads committed records has it. */
@@ -130,27 +132,38 @@ async function latency(bench: Bench, { brokers }: Kafka, { rounds, seconds }: Ef
   );
 }
 
-async function adding(bench: Bench, { brokers }: Kafka, effort: Effort): Promise<void> {
+async function adding(bench: Bench, { brokers }: Kafka, effort: Effort): Promise<Comparison> {
+  const load = new LoadGenerator();
+  bench.defer(() => load.stop());
   const start = async (name: string, environment: Record<string, string>): Promise<Side> => {
     const ADMIN_PORT = String(await freePort());
-    const started = plantstore(bench.directory(), { ADMIN_PORT, ...environment });
-    const { server, token } = await bench.server(started);
-    const add = adds(token('adder'));
-    const round = async (seconds: number) => {
-      const done = await load(server, add, CONNECTIONS, seconds, ADDED);
+    const directory = bench.directory();
+    const server = await bench.server(plantstore(directory, { ADMIN_PORT, ...environment }));
+    const job = {
+      protocol: 'http',
+      urls: [server.url],
+      tokens: [developmentToken(directory, 'adder')],
+      requests: [ADD],
+      connections: CONNECTIONS,
+    } as const;
+    let from = FIRST_ID;
+    const run = async (_: string, seconds: number): Promise<Measured> => {
+      const before = server.cpu();
+      const done = await load.run({ ...job, seconds, ids: { from, to: Number.POSITIVE_INFINITY } });
+      from = done.nextId;
       // What was not published yet would load the next round.
       if (name === 'Kafka on') await caughtUp(ADMIN_PORT);
-      return done;
+      const cpu = (server.cpu() - before) / done.count;
+      return { ...done, service: cpu, cpu };
     };
-    await round(1);
-    return { name, round };
+    return { name, run };
   };
   const sides = [
     await start('Kafka on', { KAFKA_BROKERS: brokers.join(), KAFKA_TOPIC: newTopic() }),
     await start('Kafka off', {}),
     await start('Kafka down', { KAFKA_BROKERS: `127.0.0.1:${await freePort()}` }),
   ];
-  await compare(`POST /plants, ${CONNECTIONS} connections, SQLite`, sides, effort);
+  return compare([`POST /plants, ${CONNECTIONS} connections, SQLite`], sides, effort);
 }
 
 /** Resolves when nothing waits to be published. */

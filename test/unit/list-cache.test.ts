@@ -1,0 +1,84 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { ListCache } from '../../src/log/list-cache.ts';
+import { bytesOf, type ListQuery, type ShortList } from '../../src/log/listing.ts';
+import { added } from '../support/events.ts';
+
+const all = (owner: string): ListQuery => ({ owner, after: undefined, limit: undefined });
+
+const listOf = (size: number, name = 'Fern'): ShortList => ({
+  plants: Array.from({ length: size }, (_, id) => ({ id: BigInt(id), name, tag: undefined })),
+  next: undefined,
+});
+
+const event = (owner: string, position: number) => ({
+  position,
+  eventId: '',
+  time: 0,
+  event: added(owner, 1n),
+  hash: new Uint8Array(32),
+});
+
+describe('the cache of lists', () => {
+  test('never takes more bytes than it may, whatever lists come and go', () => {
+    const steps = fc.array(fc.tuple(fc.nat(20), fc.nat(300), fc.constantFrom('set', 'get', 'event')), {
+      maxLength: 200,
+    });
+    fc.assert(
+      fc.property(steps, (run) => {
+        const cache = new ListCache(400_000);
+        const held = new Map<string, ShortList>();
+        run.forEach(([number, size, step], position) => {
+          const owner = `${number}`;
+          if (step === 'event') {
+            cache.extended([event(owner, position + 1)]);
+            held.delete(owner);
+          } else if (step === 'set') {
+            held.set(owner, listOf(size));
+            cache.set(all(owner), held.get(owner)!);
+          } else {
+            const found = cache.get(all(owner));
+            if (found !== undefined) expect(found).toBe(held.get(owner));
+          }
+          expect(cache.statistics.bytes).toBeLessThanOrEqual(400_000);
+        });
+      }),
+    );
+  });
+
+  test('lets go first of what was not asked for the longest', () => {
+    const cache = new ListCache(100 * bytesOf(listOf(30).plants));
+    for (let owner = 0; owner < 500; owner++) {
+      cache.set(all(`${owner}`), listOf(30));
+      expect(cache.get(all('0'))).toBeDefined();
+    }
+    expect(cache.get(all('1'))).toBeUndefined();
+    expect(cache.get(all('499'))).toBeDefined();
+    expect(cache.statistics.hits).toBe(501);
+  });
+
+  test('does not keep a list that takes more than an eighth of it', () => {
+    const cache = new ListCache(80_000);
+    cache.set(all('a'), listOf(100));
+    cache.set(all('b'), listOf(10));
+    expect([cache.get(all('a')), cache.statistics.entries]).toEqual([undefined, 1]);
+  });
+
+  test('of no bytes keeps nothing', () => {
+    const cache = new ListCache(0);
+    cache.set(all('a'), listOf(0));
+    cache.extended([event('a', 1)]);
+    expect(cache.get(all('a'))).toBeUndefined();
+    expect(cache.statistics).toEqual({ hits: 0, misses: 0, entries: 0, bytes: 0 });
+  });
+});
+
+test.each(['Fern', '\u0001'.repeat(9), '植物', '🌱', '"\\', ''])(
+  'the bytes of plants are no fewer than those of the text %j in memory, JSON and protobuf',
+  (text) => {
+    const { plants } = listOf(10, text);
+    const inMemory = (/^[\0-\xff]*$/.test(text) ? 1 : 2) * text.length;
+    const encoded = Buffer.byteLength(JSON.stringify(text)) + Buffer.byteLength(text);
+    expect(bytesOf(plants)).toBeGreaterThan(10 * (inMemory + encoded));
+  },
+);
