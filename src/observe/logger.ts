@@ -6,6 +6,9 @@ const REDACTED = '[redacted]';
 // "Bearer" in a challenge is followed by short parameter names and stays readable.
 const TOKENS = /\bey[\w-]+\.[\w-]+\.[\w-]*|(?<=\bBearer +)[\w.~+/-]{16,}=*|(?<=\baccess_token=)[^&\s"\\]+/gi;
 
+// Whatever has a token has one of these; most lines have none, and are spared the search.
+const MAYBE_TOKENS = /ey|bearer|access_token/i;
+
 /** A logger of the service. Passed to Fastify as `loggerInstance`, it logs requests without their headers. */
 export type { Logger } from 'pino';
 
@@ -29,7 +32,7 @@ export function createLogger(level: string, destination?: DestinationStream): Lo
       err: stdSerializers.err,
     },
     redact: { paths: ['headers', '*.headers'].flatMap(credentials), censor: REDACTED },
-    hooks: { streamWrite: (line: string) => line.replace(TOKENS, REDACTED) },
+    hooks: { streamWrite: (line: string) => (MAYBE_TOKENS.test(line) ? line.replace(TOKENS, REDACTED) : line) },
   };
   return destination === undefined ? pino(options) : pino(options, destination);
 }
