@@ -33,7 +33,7 @@ import { allowOrigins } from './transport/cors.ts';
 import { createGrpcServer } from './transport/grpc/server.ts';
 import { registerAuditKeys } from './transport/rest/audit-keys.ts';
 import { registerDocumentation } from './transport/rest/documentation.ts';
-import { guard } from './transport/rest/guard.ts';
+import { Guard } from './transport/rest/guard.ts';
 import { registerRest } from './transport/rest/rest.ts';
 import { createHttpServer } from './transport/rest/server.ts';
 import { welcome } from './welcome.ts';
@@ -179,8 +179,8 @@ async function start(
 
   const admission = new Admission(config.limits);
   opened.defer(async () => admission.close());
-  const app = createHttpServer(logger, config.limits, telemetry.requests);
-  guard(app, admission, () => health.draining);
+  const guard = new Guard(admission, () => health.draining);
+  const app = createHttpServer(logger, config.limits, { guard, observer: telemetry.requests });
   if (config.corsOrigins.length > 0) allowOrigins(app, config.corsOrigins);
   registerRest(app, {
     service: PlantStoreService,

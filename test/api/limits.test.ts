@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { type ClientRequest, request } from 'node:http';
 import { connect } from 'node:net';
 import { buffer } from 'node:stream/consumers';
-import { setImmediate } from 'node:timers/promises';
+import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
 import { credentials, makeClientConstructor, type ServiceError, status } from '@grpc/grpc-js';
 import { service as healthService } from 'grpc-health-check';
 import { describe, expect, test } from 'vitest';
@@ -136,12 +136,12 @@ describe('MAX_CONNECTIONS', () => {
       while (!service.logs.some(({ msg }) => msg === 'too many connections')) await setImmediate();
       for (const socket of held) socket.destroy();
       const token = await service.token('alice');
+      const { client: openClient } = PROTOCOLS.find(({ name }) => name === (port === 'url' ? 'REST' : 'gRPC'))!;
       const listed = () =>
-        PROTOCOLS.find(({ name }) => name === (port === 'url' ? 'REST' : 'gRPC'))!
-          .client(service, `Bearer ${token}`)
+        openClient(service, `Bearer ${token}`)
           .list()
           .catch(() => undefined);
-      while ((await listed()) === undefined);
+      while ((await listed()) === undefined) await sleep(50);
     },
   );
 });

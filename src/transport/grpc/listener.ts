@@ -17,22 +17,21 @@ const HANDSHAKE_TIMEOUT = 20_000;
 
 /**
  * A server that accepts connections, with TLS by files or in plaintext without, and hands them on. It is ours and not grpc-js's,
- * which has no bound on connections and lets a handshake take two minutes; here it has `requestTimeout` seconds. Throws when a file cannot be read or is not what it
- * should be.
+ * which has no bound on connections and lets a handshake take two minutes; here it has `requestTimeout`, in seconds. Throws when
+ * a file cannot be read or is not what it should be.
  */
 export function createListener(
   tls: TlsFiles | undefined,
   requestTimeout: number,
   onConnection: (socket: Socket) => void,
 ): Server {
-  if (tls === undefined) return createServer({ allowHalfOpen: true }, onConnection);
+  if (tls === undefined) return createServer(onConnection);
   const options = {
     cert: readFileSync(tls.certificate),
     key: readFileSync(tls.key),
     ...(tls.clientCa !== undefined && { ca: readFileSync(tls.clientCa), requestCert: true }),
     ALPNProtocols: ['h2'],
     handshakeTimeout: Math.min(HANDSHAKE_TIMEOUT, requestTimeout * 1_000),
-    allowHalfOpen: true,
   };
   const server = createTlsServer(options, onConnection);
   // A handshake that fails or takes too long leaves its connection open.

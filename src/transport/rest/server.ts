@@ -1,3 +1,4 @@
+import { createServer, type RequestListener, type Server } from 'node:http';
 import Fastify, {
   type FastifyBaseLogger,
   type FastifyInstance,
@@ -9,6 +10,7 @@ import { PlantStoreError } from '../../domain/errors.ts';
 import type { RequestObserver } from '../../observe/request-observer.ts';
 import { type ConnectionLimits, limitConnections } from '../connections.ts';
 import { sendError } from './error-reply.ts';
+import type { Guard } from './guard.ts';
 import { routeAllMethods } from './methods.ts';
 import { activateSpans, ObservedRequests } from './observe.ts';
 import { requestId } from './request-id.ts';
@@ -23,29 +25,27 @@ const HEADERS_TIMEOUT = 20_000;
 /** Milliseconds between two looks for requests that take too long. */
 const TIMEOUT_CHECK = 1_000;
 
+/** Who stands before the routes, and who hears of requests. */
+export interface HttpServerOptions {
+  readonly guard?: Guard;
+  readonly observer?: RequestObserver;
+}
+
 /**
  * The HTTP/1.1 server that REST, Connect and the documentation share, without routes yet and not listening. Every failure that
- * is not a route's own has the body of the REST contract: unknown paths, bad URLs, bytes that are no HTTP.
+ * is not a route's own has the body of the REST contract: unknown paths, bad URLs, bytes that are no HTTP. Without a guard every
+ * request is let in.
  */
 export function createHttpServer(
   logger: FastifyBaseLogger,
   limits: ConnectionLimits,
-  observer?: RequestObserver,
+  { guard, observer }: HttpServerOptions = {},
 ): FastifyInstance {
-  const [requestTimeout, idleTimeout] = [limits.requestTimeout * 1_000, limits.idleTimeout * 1_000];
   const app = Fastify({
     loggerInstance: logger,
     logController: new ObservedRequests(observer),
     bodyLimit: MAX_BODY,
-    requestTimeout,
-    keepAliveTimeout: idleTimeout,
-    // Node would refuse a missing Host itself, with an empty body.
-    http: {
-      maxHeaderSize: MAX_HEADERS,
-      requireHostHeader: false,
-      headersTimeout: Math.min(HEADERS_TIMEOUT, requestTimeout),
-      connectionsCheckingInterval: TIMEOUT_CHECK,
-    },
+    serverFactory: (serve) => listener(guard?.around(serve) ?? serve, limits),
     routerOptions: { maxParamLength: MAX_HEADERS },
     exposeHeadRoutes: false,
     // What arrives on an open connection while the server drains is still answered; the connection then closes.
@@ -58,13 +58,27 @@ export function createHttpServer(
   activateSpans(app, observer);
   app.removeAllContentTypeParsers();
   app.setErrorHandler(sendError);
-  app.addHook('onRequest', endWhenStalled(idleTimeout));
+  app.addHook('onRequest', endWhenStalled(limits.idleTimeout * 1_000));
   app.addHook('onRequest', refuseEarly);
   limitConnections(app.server, limits.maxConnections, logger);
   // An expectation other than 100-continue may be ignored (RFC 9110, section 10.1.1); Node would answer with an empty body.
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));
   app.server.on('connect', refuseConnect);
+  guard?.endConnectionsOf(app);
   return app;
+}
+
+function listener(serve: RequestListener, { requestTimeout, idleTimeout }: ConnectionLimits): Server {
+  const options = {
+    maxHeaderSize: MAX_HEADERS,
+    requestTimeout: requestTimeout * 1_000,
+    headersTimeout: Math.min(HEADERS_TIMEOUT, requestTimeout * 1_000),
+    connectionsCheckingInterval: TIMEOUT_CHECK,
+    keepAliveTimeout: idleTimeout * 1_000,
+    // Node would refuse a missing Host itself, with an empty body.
+    requireHostHeader: false,
+  };
+  return createServer(options, serve);
 }
 
 /** Breaks off a connection whose client takes nothing, for so many milliseconds, of what was sent. An answer that is waited for may take its time. */
