@@ -29,7 +29,7 @@ export const LIMIT_VARIABLES = {
   MAX_LONG_LISTS: {
     ...whole(1, 10_000),
     fallback: '32',
-    meaning: 'lists of more than 4 MiB, some 10000 plants, that one owner may be reading at once',
+    meaning: 'lists of more than 1 MiB, some 2500 plants, that one owner may be reading at once',
   },
   MAX_CONNECTIONS: {
     ...whole(1, 1_000_000),

@@ -9,8 +9,8 @@ import { unavailable } from './unavailable.ts';
 
 /** Most rows that one plain read is asked for, beside those that the tail may take away. */
 const PAGE_ROWS = 1_000;
-/** Bytes beyond which a list is not held in memory, but streamed from a snapshot: some 10,000 plants of usual names. */
-const SHORT_LIST = 4 * 1024 * 1024;
+/** Bytes beyond which a list is not held in memory, but streamed from a snapshot: some 2,500 plants of usual names. */
+const SHORT_LIST = 1024 * 1024;
 
 const EMPTY: ShortList = { plants: [], next: undefined };
 
