@@ -18,7 +18,7 @@ export const LIMIT_VARIABLES = {
   },
   MAX_EVENT_LOOP_DELAY: {
     ...whole(10, 60_000),
-    fallback: '500',
+    fallback: '1000',
     meaning: 'milliseconds that requests may wait for the CPU; where they wait longer for a second, some are refused',
   },
   MAX_QUEUED_COMMANDS: {

@@ -1,10 +1,18 @@
 import { readFileSync } from 'node:fs';
 import type { Decision } from '../auth/authenticator.ts';
+import type { ListCacheStatistics } from '../log/list-cache.ts';
 import type { LogObserver, LogStatus } from '../log/observer.ts';
 import { type AuthenticationStatus, authMetrics } from './auth-metrics.ts';
 import { logMetrics } from './log-metrics.ts';
 import type { Logger } from './logger.ts';
 import { Metrics } from './metrics.ts';
+import {
+  type AdmissionStatus,
+  admissionMetrics,
+  listCacheMetrics,
+  type PublicationStatus,
+  publicationMetrics,
+} from './part-metrics.ts';
 import { ownerHash, requestLog } from './request-log.ts';
 import { requestMetrics } from './request-metrics.ts';
 import type { RequestObserver } from './request-observer.ts';
@@ -15,6 +23,10 @@ export interface Sources {
   readonly log: () => LogStatus | undefined;
   readonly storeReachable: () => boolean;
   readonly authentication: () => AuthenticationStatus | undefined;
+  readonly listCache: () => ListCacheStatistics | undefined;
+  readonly admission: () => AdmissionStatus | undefined;
+  /** Undefined also where events are published nowhere. */
+  readonly publication: () => PublicationStatus | undefined;
 }
 
 /** All that the service tells of itself but for its health: metrics, the lines of requests and of decisions, and traces. */
@@ -44,6 +56,9 @@ export function createTelemetry(
   const write = requestLog(logger, owners);
   const { fault, ...log } = logMetrics(metrics, sources.log, sources.storeReachable);
   const authentication = authMetrics(metrics, sources.authentication);
+  listCacheMetrics(metrics, sources.listCache);
+  admissionMetrics(metrics, sources.admission);
+  publicationMetrics(metrics, sources.publication);
   return {
     metrics,
     requests: {

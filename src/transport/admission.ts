@@ -24,6 +24,7 @@ export class Admission {
   readonly #timer: NodeJS.Timeout;
   readonly #place: Disposable = { [Symbol.dispose]: () => void this.#inFlight-- };
   #inFlight = 0;
+  #refused = 0;
   /** When this turn of the event loop began, and the last one that was not too long. */
   #turn = performance.now();
   #onTime = this.#turn;
@@ -42,10 +43,18 @@ export class Admission {
     return this.#inFlight;
   }
 
+  /** Requests that were refused so far. */
+  get refused(): number {
+    return this.#refused;
+  }
+
   /** Takes a place for a request until it is disposed of, once. Throws OVERLOADED, which has cost nothing yet. */
   enter(): Disposable {
-    if (this.#inFlight >= this.#limits.maxInFlight) throw FULL;
-    if (this.#isBusy(performance.now())) throw BUSY;
+    const refusal = this.#refusal();
+    if (refusal !== undefined) {
+      this.#refused++;
+      throw refusal;
+    }
     this.#inFlight++;
     return this.#place;
   }
@@ -55,8 +64,11 @@ export class Admission {
     clearInterval(this.#timer);
   }
 
-  #isBusy(now: number): boolean {
-    return now - this.#turn > this.#limits.maxEventLoopDelay && now - this.#onTime > PATIENCE;
+  #refusal(): PlantStoreError | undefined {
+    if (this.#inFlight >= this.#limits.maxInFlight) return FULL;
+    const now = performance.now();
+    const isBusy = now - this.#turn > this.#limits.maxEventLoopDelay && now - this.#onTime > PATIENCE;
+    return isBusy ? BUSY : undefined;
   }
 }
 

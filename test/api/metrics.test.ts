@@ -98,6 +98,16 @@ test('commits, refusals, positions, tokens and keys are told', () => {
   expect(value('plantstore_jwks_fetched_timestamp_seconds')[0]).toBeLessThanOrEqual(Date.now() / 1000);
 });
 
+test('remembered lists, admission and publication are told', () => {
+  expect(value('plantstore_list_cache_hits_total')[0]! + value('plantstore_list_cache_misses_total')[0]!).toBe(3);
+  expect(value('plantstore_list_cache_entries')[0]).toBeGreaterThan(0);
+  expect(value('plantstore_list_cache_bytes')[0]).toBeGreaterThan(0);
+  expect(value('plantstore_requests_in_flight')).toEqual([0]);
+  expect(value('plantstore_requests_shed_total')).toEqual([0]);
+  expect([...families.keys()]).toContain('plantstore_publisher_lag_seconds');
+  expect(value('plantstore_publisher_lag_seconds')).toEqual([]);
+});
+
 test('names say the unit, and the kind of a count', () => {
   for (const [name, { type, help }] of families) {
     expect(help).toMatch(/\w/);
@@ -125,7 +135,8 @@ const alerts = groups.flatMap(({ rules }) => rules.map(({ alert, expr }) => [`al
 test.each([...panels, ...alerts])('%s asks for series that there are', (_name, expression) => {
   const asked = selectorsOf(expression);
   expect(asked.length).toBeGreaterThan(0);
-  const known = new Map<string, Set<string>>();
+  // A family that has no sample, such as the lag of a publisher that is off, has its name all the same.
+  const known = new Map([...families.keys()].map((name) => [name, new Set(TARGET_LABELS)]));
   for (const family of families.values())
     for (const { name, labels } of family.samples)
       known.set(name, new Set([...(known.get(name) ?? TARGET_LABELS), ...Object.keys(labels)]));

@@ -45,7 +45,7 @@ test('a cycle is found, whatever starts it', () => {
 });
 
 test.each([
-  ['src/main.ts', "import './log/sqlite/store.ts'; import './transport/rest/server.ts';"],
+  ['src/start.ts', "import './log/sqlite/store.ts'; import './transport/rest/server.ts';"],
   ['src/cli/audit.ts', "import '../log/sqlite/store.ts'; import '../main.ts';"],
   ['src/log/canonical.ts', "import '../../gen/plantstore/v1/event_pb.ts';"],
   ['src/log/sqlite/store.ts', "import '../store.ts'; import { DatabaseSync } from 'node:sqlite';"],

@@ -1,0 +1,56 @@
+import type { ListCacheStatistics } from '../log/list-cache.ts';
+import type { Metrics } from './metrics.ts';
+
+/** How the publication of events stands. */
+export interface PublicationStatus {
+  readonly state: string;
+  /** Undefined while this instance does not know. */
+  readonly lagEvents: number | undefined;
+  readonly lagSeconds: number | undefined;
+}
+
+/** What was let in, and what was not for the sake of the rest. */
+export interface AdmissionStatus {
+  readonly inFlight: number;
+  readonly refused: number;
+}
+
+/** Adds the metrics of the lists that are remembered. `status` is asked at each scrape. */
+export function listCacheMetrics(metrics: Metrics, status: () => ListCacheStatistics | undefined): void {
+  metrics.total('plantstore_list_cache_hits_total', 'Lists that were answered from memory.', () => status()?.hits);
+  metrics.total('plantstore_list_cache_misses_total', 'Lists that had to be read.', () => status()?.misses);
+  metrics.gauge('plantstore_list_cache_entries', 'Lists that are remembered.', () => status()?.entries);
+  metrics.gauge('plantstore_list_cache_bytes', 'Most memory that they take.', () => status()?.bytes);
+}
+
+/** Adds the metrics of admission. `status` is asked at each scrape. */
+export function admissionMetrics(metrics: Metrics, status: () => AdmissionStatus | undefined): void {
+  metrics.gauge(
+    'plantstore_requests_in_flight',
+    'Requests of all protocols that are being served.',
+    () => status()?.inFlight,
+  );
+  metrics.total(
+    'plantstore_requests_shed_total',
+    'Requests that were refused before anything was done for them, as too much was going on. No other metric has them.',
+    () => status()?.refused,
+  );
+}
+
+/** Adds the metrics of publication. `status` is asked at each scrape; undefined where events are published nowhere. */
+export function publicationMetrics(metrics: Metrics, status: () => PublicationStatus | undefined): void {
+  metrics.gauge(
+    'plantstore_publisher_lag_events',
+    'Events of the log that are not on the topic yet. Known to the instance that publishes.',
+    () => status()?.lagEvents,
+  );
+  metrics.gauge(
+    'plantstore_publisher_lag_seconds',
+    'Age of the oldest event that is not on the topic yet; 0 when there is none.',
+    () => status()?.lagSeconds,
+  );
+  metrics.gauge('plantstore_publisher_degraded', 'Whether this instance should publish and cannot: 1 or 0.', () => {
+    const now = status();
+    return now && Number(now.state === 'degraded');
+  });
+}

@@ -1,0 +1,219 @@
+import type { FastifyInstance } from 'fastify';
+import { AuditService } from '../gen/plantstore/v1/audit_service_pb.ts';
+import { PlantStoreService } from '../gen/plantstore/v1/plant_store_service_pb.ts';
+import { implementAudit } from './audit/service.ts';
+import { jwksOf, signingKeyOnDemand } from './audit/signing-key.ts';
+import { type Authenticator, createAuthenticator } from './auth/authenticator.ts';
+import { DEVELOPMENT_ISSUER, openDevelopmentIssuer } from './auth/development.ts';
+import { RemoteKeySet } from './auth/jwks.ts';
+import type { KeySet } from './auth/key-set.ts';
+import { limitRate } from './auth/rate-limit.ts';
+import { createScopePolicy } from './auth/scopes.ts';
+import type { Config } from './config.ts';
+import type { EventLog } from './log/log.ts';
+import { openMongo } from './log/mongo/open.ts';
+import { UnsuitableDatabaseError } from './log/mongo/requirements.ts';
+import { openWhenReachable, type StoreToOpen } from './log/open.ts';
+import { lockDataDirectory } from './log/sqlite/lock.ts';
+import { openSqlite } from './log/sqlite/store.ts';
+import { startAdminServer } from './observe/admin.ts';
+import type { Health, Readiness } from './observe/health.ts';
+import type { Logger } from './observe/logger.ts';
+import { startTracing } from './observe/start-tracing.ts';
+import { createTelemetry, type Telemetry } from './observe/telemetry.ts';
+import { implementPlantStore } from './plants/implementation.ts';
+import { PlantsService } from './plants/service.ts';
+import { startPublication, topicChecks } from './publication.ts';
+import type { PublisherThread } from './publisher/thread.ts';
+import { Admission } from './transport/admission.ts';
+import { registerConnect } from './transport/connect/connect.ts';
+import { allowOrigins } from './transport/cors.ts';
+import { createGrpcServer } from './transport/grpc/server.ts';
+import { registerAuditKeys } from './transport/rest/audit-keys.ts';
+import { registerDocumentation } from './transport/rest/documentation.ts';
+import { Guard } from './transport/rest/guard.ts';
+import { registerRest } from './transport/rest/rest.ts';
+import { createHttpServer } from './transport/rest/server.ts';
+import { welcome } from './welcome.ts';
+
+/** Milliseconds that requests in flight have to end once the service stops; their connections are closed then. */
+const DRAIN_LIMIT = 10_000;
+/** Milliseconds that streams have of that: what is left is for the status that says to go on elsewhere. */
+const STREAM_LIMIT = 9_000;
+/** Seconds that the token in the welcome is valid. */
+const WELCOME_TTL = 3600;
+
+/** How a dependency stands that is not there yet. */
+export const STARTING: Readiness = { ready: false, detail: 'starting' };
+
+/** What has been started so far. */
+export interface Parts {
+  log?: EventLog;
+  /** Why the store cannot be reached, while it cannot. */
+  storeFault?: unknown;
+  publication?: PublisherThread;
+  keys?: KeySet;
+  authenticator?: Authenticator;
+  admission?: Admission;
+  app?: FastifyInstance;
+}
+
+/** Whether the store is there. */
+export function storeReadiness({ log, storeFault }: Parts): Readiness {
+  if (storeFault !== undefined) return { ready: false, detail: 'the store cannot be reached; the log says why' };
+  return log === undefined ? STARTING : { ready: true };
+}
+
+/** The store that the settings name: MongoDB, or SQLite in the data directory, which is then this service's alone. */
+function storeOf({ mongodbUri, strictReads, dataDirectory }: Config, opened: AsyncDisposableStack): StoreToOpen {
+  if (mongodbUri !== undefined)
+    return {
+      open: () => openMongo(mongodbUri, { strictReads }),
+      isFinal: (error) => error instanceof UnsuitableDatabaseError,
+    };
+  const unlock = lockDataDirectory(dataDirectory);
+  opened.defer(async () => unlock());
+  return { open: async () => openSqlite(dataDirectory, { alone: true }), isFinal: () => true };
+}
+
+/**
+ * Builds the service from its parts, from the inside out, and resolves when it listens. What it starts is in `parts` as soon as
+ * it is there, and how to stop it in `opened`. Rejects when it cannot start.
+ */
+export async function start(
+  config: Config,
+  logger: Logger,
+  health: Health,
+  parts: Parts,
+  opened: AsyncDisposableStack,
+): Promise<void> {
+  const { host, dataDirectory, ownerClaim } = config;
+  const tracing = config.tracing && (await startTracing(logger, config.tracing.serviceName));
+  if (tracing) opened.defer(() => tracing.close());
+  const telemetry = createTelemetry(logger, config.logOwner, tracing, {
+    log: () => parts.log?.status,
+    storeReachable: () => storeReadiness(parts).ready,
+    authentication: () =>
+      parts.authenticator &&
+      parts.keys && { cacheHits: parts.authenticator.cacheHits, ready: parts.keys.ready().ready },
+    listCache: () => parts.log?.listCache,
+    admission: () => parts.admission,
+    publication: () => parts.publication?.stats(),
+  });
+  const admin = await startAdminServer(health, host, config.adminPort, telemetry.metrics);
+  opened.defer(() => admin.close());
+
+  const stopping = new AbortController();
+  opened.defer(async () => stopping.abort());
+  const { store, log } = await openWhenReachable(
+    storeOf(config, opened),
+    {
+      limits: { queue: config.limits.maxQueuedCommands, lists: config.limits.maxLongLists },
+      listCacheBytes: config.listCacheBytes,
+      onFault: telemetry.storeFault,
+      observer: telemetry.log,
+      onReachable: (fault) => {
+        if (fault === undefined) logger.info('the store can be reached');
+        else logger.error({ err: fault }, 'the store cannot be reached');
+        parts.storeFault = fault;
+      },
+    },
+    stopping.signal,
+    (fault) => {
+      if (parts.storeFault === undefined) logger.error({ err: fault }, 'waiting for the store');
+      parts.storeFault = fault;
+    },
+  );
+  parts.storeFault = undefined;
+  opened.defer(() => log.close());
+  parts.log = log;
+
+  const publication = startPublication(config, logger);
+  if (publication !== undefined) parts.publication = opened.use(publication);
+
+  const { token, ...issuer } = await openIssuer(config, telemetry);
+  opened.defer(async () => issuer.keys.close());
+  parts.keys = issuer.keys;
+
+  parts.authenticator = createAuthenticator({ ...issuer, ownerClaim, onDecision: telemetry.decided });
+  const authenticate = config.rateLimit
+    ? limitRate(parts.authenticator.authenticate, config.rateLimit)
+    : parts.authenticator.authenticate;
+  const scopes = createScopePolicy(config.requiredScopes, telemetry.decided);
+  const plants = new PlantsService(tracing ? tracing.commands(log) : log, scopes);
+  const signingKey = signingKeyOnDemand(config.auditSigningKey, dataDirectory);
+
+  const admission = new Admission(config.limits);
+  parts.admission = admission;
+  opened.defer(async () => admission.close());
+  const guard = new Guard(admission, () => health.draining);
+  const app = createHttpServer(logger, config.limits, { guard, observer: telemetry.requests });
+  if (config.corsOrigins.length > 0) allowOrigins(app, config.corsOrigins);
+  registerRest(app, {
+    service: PlantStoreService,
+    methods: {
+      createPlant: plants.createPlant.bind(plants),
+      listPlants: plants.openList.bind(plants),
+      deletePlant: plants.deletePlant.bind(plants),
+    },
+    authenticate,
+  });
+  registerDocumentation(app, PlantStoreService);
+  registerAuditKeys(app, async () => jwksOf(await signingKey()));
+  const services = [
+    { desc: PlantStoreService, methods: implementPlantStore(plants) },
+    {
+      desc: AuditService,
+      methods: implementAudit({ log, store, scopes, signingKey, checks: () => topicChecks(config) }),
+    },
+  ];
+  registerConnect(app, { services, authenticate, drainLimit: STREAM_LIMIT });
+  const isReady = () => health.ready;
+  const grpc = createGrpcServer({
+    services,
+    authenticate,
+    admission,
+    limits: config.limits,
+    logger,
+    observer: telemetry.requests,
+    isReady,
+    ...(config.grpcTls && { tls: config.grpcTls }),
+  });
+  opened.defer(async () => void (await Promise.all([drain(app), grpc.drain(STREAM_LIMIT)])));
+  const url = await listen(app, host, config.port);
+  const grpcAddress = await grpc.listen(host, config.grpcPort);
+
+  if (token !== undefined) process.stdout.write(welcome(url, token));
+  logger.info({ protocol: 'admin', address: admin.url }, 'listening');
+  logger.info({ protocol: 'rest', address: url }, 'listening');
+  logger.info({ protocol: 'grpc', address: grpcAddress }, 'listening');
+  parts.app = app;
+}
+
+/** Who may issue tokens; in development mode with a token to begin with. */
+async function openIssuer({ issuer: settings, dataDirectory, ownerClaim }: Config, { fetched }: Telemetry) {
+  if (settings !== undefined) {
+    const { jwksUrl: url, issuer, audience, maxStale } = settings;
+    return { issuer, audience, keys: new RemoteKeySet({ url, maxStale, onFetch: fetched }) };
+  }
+  const { keys, mintToken } = await openDevelopmentIssuer(dataDirectory);
+  const token = await mintToken({ owner: 'alice', ownerClaim, ttl: WELCOME_TTL });
+  return { issuer: DEVELOPMENT_ISSUER, audience: DEVELOPMENT_ISSUER, keys, token };
+}
+
+/** Fastify would log a line of its own, in a form of its own. */
+async function listen(app: FastifyInstance, host: string, port: number): Promise<string> {
+  const { level } = app.log;
+  app.log.level = 'silent';
+  try {
+    return await app.listen({ host, port });
+  } finally {
+    app.log.level = level;
+  }
+}
+
+async function drain(app: FastifyInstance): Promise<void> {
+  const limit = setTimeout(() => app.server.closeAllConnections(), DRAIN_LIMIT);
+  await app.close();
+  clearTimeout(limit);
+}
