@@ -3,7 +3,6 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { openMongo } from './log/mongo/open.ts';
 import { openSqlite } from './log/sqlite/store.ts';
 import { type KafkaOptions, KafkaTopic } from './publisher/kafka/kafka-topic.ts';
-import { lowerPriority } from './publisher/low-priority.ts';
 import { Publisher } from './publisher/publisher.ts';
 import type { PublisherStatus } from './publisher/status.ts';
 import { CLOSE, REPORT, type StatusMessage } from './publisher/thread-messages.ts';
@@ -16,7 +15,6 @@ export interface PublisherSettings {
   readonly kafka: KafkaOptions;
 }
 
-lowerPriority();
 const { mongodbUri, dataDirectory, kafka } = workerData as PublisherSettings;
 const tell = (status: PublisherStatus, changed: boolean) =>
   parentPort!.postMessage({ status, changed } satisfies StatusMessage);

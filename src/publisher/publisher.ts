@@ -68,7 +68,8 @@ export class Publisher {
   }
 
   async #whileHeld(held: AbortSignal): Promise<void> {
-    const measuring = this.#measure(held);
+    const ended = new AbortController();
+    const measuring = this.#measure(AbortSignal.any([held, ended.signal]));
     let failures = 0;
     while (!held.aborted) {
       try {
@@ -83,6 +84,7 @@ export class Publisher {
         if (!(await this.#lease.renew())) break;
       }
     }
+    ended.abort();
     await measuring;
   }
 

@@ -62,8 +62,12 @@ export function thread(bench: KafkaBench): void {
     await using publisher = new PublisherThread(PROGRAM, { dataDirectory: join(directory.path, '\0') }, (change) =>
       changes.push(change),
     );
-    await sleep(3_500);
-    expect(publisher.stats().state).toBe('degraded');
+    await eventually(
+      async () => publisher.stats().state,
+      (state) => state === 'degraded',
+    );
+    // Long enough to be started again and to fail again.
+    await sleep(3_000);
     expect(changes).toMatchObject([
       { state: 'degraded', detail: expect.stringMatching(/started again: .*null bytes/) },
     ]);

@@ -13,6 +13,8 @@ const LEAVE = 3_000;
 /** One partition's records that were read ahead. */
 interface Lane {
   readonly records: TopicRecord[];
+  /** Offset of the next record to take: what the library fetches twice, or before it knows where to start, is passed over. */
+  next: number;
   /** Offset before which all is to be read. */
   readonly end: number;
   done: boolean;
@@ -35,14 +37,19 @@ export class TopicReader {
     const ranges = await client.ranges(topic);
     const starts = ranges.map(({ low, high }, partition) => Math.max(from[partition] ?? high, low));
     const reader = new TopicReader(
-      ranges.map(({ high }, index) => ({ records: [], end: high, done: starts[index]! >= high, paused: false })),
+      ranges.map(({ high: end }, index) => {
+        const next = starts[index]!;
+        return { records: [], next, end, done: next >= end, paused: false };
+      }),
     );
-    if (reader.#lanes.some(({ done }) => !done))
-      reader.#consumption = await client.consume(topic, `${group}.${randomUUID()}`, starts, {
+    if (reader.#lanes.some(({ done }) => !done)) {
+      const consuming = client.consume(topic, `${group}.${randomUUID()}`, starts, {
         onRecords: (partition, records) => reader.#take(partition, records),
         onReached: (partition, offset) => reader.#reached(partition, offset),
         onFailure: (error) => reader.#fail(error),
       });
+      reader.#consumption = await within(PATIENCE, consuming);
+    }
     return reader;
   }
 
@@ -69,7 +76,11 @@ export class TopicReader {
 
   #take(partition: number, records: readonly TopicRecord[]): void {
     const lane = this.#lanes[partition]!;
-    for (const record of records) if (record.offset < lane.end) lane.records.push(record);
+    for (const record of records) {
+      if (record.offset < lane.next || record.offset >= lane.end) continue;
+      lane.records.push(record);
+      lane.next = record.offset + 1;
+    }
     // Records may come before it is known how to pause; the next ones will see to it.
     if (!lane.paused && lane.records.length >= WAITING && this.#consumption !== undefined) {
       lane.paused = true;

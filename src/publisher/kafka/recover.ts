@@ -3,8 +3,12 @@ import { TopicMismatchError } from '../topic.ts';
 import { type Checkpoint, emptyCheckpoint, fromCommitted, reaches } from './checkpoint.ts';
 import type { KafkaClient } from './client.ts';
 import type { Range, TopicRecord } from './client-types.ts';
+import { within } from './deadline.ts';
 import type { Names } from './names.ts';
 import { TopicReader } from './reader.ts';
+
+/** Milliseconds that Kafka may take to tell of checkpoint and topic. */
+const LIMIT = 30_000;
 
 /** Where publication goes on. */
 export interface Recovered {
@@ -18,8 +22,7 @@ export interface Recovered {
  * event that the topic holds. Nobody may publish meanwhile. Rejects with TopicMismatchError when the two disagree.
  */
 export async function recover(client: KafkaClient, names: Names): Promise<Recovered> {
-  const committed = await client.committed(names.group, names.checkpoint);
-  const ranges = await client.ranges(names.topic);
+  const [committed, ranges] = await within(LIMIT, asked(client, names));
   if (committed === undefined) return adopt(client, names, ranges);
   const checkpoint = fromCommitted(committed);
   await compare(client, names, checkpoint, ranges);
@@ -27,6 +30,9 @@ export async function recover(client: KafkaClient, names: Names): Promise<Recove
   const grown = `the topic has ${ranges.length} partitions, and events go on to its first ${ends.length}, so that a plant's events stay in one`;
   return { checkpoint, notice: ranges.length === ends.length ? undefined : grown };
 }
+
+const asked = async (client: KafkaClient, { group, checkpoint, topic }: Names) =>
+  [await client.committed(group, checkpoint), await client.ranges(topic)] as const;
 
 /** The topic has to hold the last events that the checkpoint speaks of, and nothing after them. */
 async function compare(
