@@ -6,6 +6,7 @@ import { Bench } from './resources.ts';
 import { audit } from './suites/audit.ts';
 import { commits } from './suites/commits.ts';
 import { embedded } from './suites/embedded.ts';
+import { follow } from './suites/follow.ts';
 import { growth } from './suites/growth.ts';
 import { grpc } from './suites/grpc.ts';
 import { instances } from './suites/instances.ts';
@@ -17,7 +18,7 @@ import { tokens } from './suites/tokens.ts';
 /** Beside what a user would pick instead: run unless others are named. */
 const COMPARISONS = { rest, grpc, commits };
 /** Run when named, and all of them with --soak. */
-const OTHERS = { audit, embedded, growth, instances, kafka, overload, tokens };
+const OTHERS = { audit, embedded, follow, growth, instances, kafka, overload, tokens };
 const SUITES: Readonly<Record<string, (bench: Bench, effort: Effort) => Promise<Results>>> = {
   ...COMPARISONS,
   ...OTHERS,

@@ -1,5 +1,7 @@
-import { execFileSync } from 'node:child_process';
+import { type ChildProcess, execFileSync } from 'node:child_process';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { freePort } from '../../test/support/free-port.ts';
 import { type Server, startServer } from './server.ts';
 
 const BIN = join(import.meta.dirname, '../../bin/plantstore.js');
@@ -8,28 +10,42 @@ const BIN = join(import.meta.dirname, '../../bin/plantstore.js');
 export interface PlantStore extends Server {
   /** Host and port of its gRPC. */
   readonly grpcAddress: string;
+  /** Address of its probes and metrics. */
+  readonly adminUrl: string;
 }
 
-/** Starts our service and waits until it listens. */
+/** Starts our service and waits until it is ready. It logs no line for each request unless told, as the peers do not. */
 export async function plantstore(directory: string, env: Record<string, string>): Promise<PlantStore> {
-  const addresses = new Map<string, string>();
+  const [rest, grpc, admin] = [await freePort(), await freePort(), await freePort()];
+  const ports = { PORT: String(rest), GRPC_PORT: String(grpc), ADMIN_PORT: String(admin) };
+  const adminUrl = `http://127.0.0.1:${admin}`;
   const server = await startServer(
     'plantstore',
     process.execPath,
     [BIN, 'serve'],
-    { DATA_DIR: directory, PORT: '0', GRPC_PORT: '0', ADMIN_PORT: '0', DRAIN_GRACE: '0', LOG_LEVEL: 'info', ...env },
-    (line) => {
-      const [, protocol, address] = /"protocol":"(\w+)","address":"([^"]+)"/.exec(line) ?? [];
-      if (protocol !== undefined) addresses.set(protocol, address!);
-      return addresses.has('grpc') ? addresses.get('rest') : undefined;
+    { DATA_DIR: directory, DRAIN_GRACE: '0', LOG_LEVEL: 'warn', ...ports, ...env },
+    async (child) => {
+      await ready(adminUrl, child);
+      return `http://127.0.0.1:${rest}`;
     },
   );
-  return { ...server, grpcAddress: addresses.get('grpc')! };
+  return { ...server, grpcAddress: `127.0.0.1:${grpc}`, adminUrl };
+}
+
+async function ready(adminUrl: string, child: ChildProcess): Promise<void> {
+  const isReady = () =>
+    fetch(`${adminUrl}/readyz`)
+      .then(({ ok }) => ok)
+      .catch(() => false);
+  while (!(await isReady())) {
+    if (child.exitCode !== null) throw new Error('the service ended before it was ready');
+    await sleep(5);
+  }
 }
 
 /** A token of development mode for the service that has its data in a directory. */
-export const developmentToken = (directory: string, owner: string): string =>
-  execFileSync(process.execPath, [BIN, 'token', '--owner', owner, '--ttl', '36000'], {
+export const developmentToken = (directory: string, owner: string, scope = 'plants:read plants:write'): string =>
+  execFileSync(process.execPath, [BIN, 'token', '--owner', owner, '--scope', scope, '--ttl', '36000'], {
     env: { DATA_DIR: directory, PATH: process.env.PATH ?? '' },
     encoding: 'utf8',
   }).trim();

@@ -31,19 +31,20 @@ export function cpuOf(pid: number): number {
 export const residentOf = (pid: number): number =>
   Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) * 1024;
 
-/** Starts a program and waits for the line on which `addressOf` finds its address. */
+/** Starts a program and waits until `addressOf` has its address. */
 export async function startServer(
   name: string,
   program: string,
   args: readonly string[],
   env: Record<string, string>,
-  addressOf: (line: string) => string | undefined,
+  addressOf: (child: ChildProcess) => Promise<string>,
 ): Promise<Server> {
   const child = spawn(program, args, {
     env: { PATH: process.env.PATH ?? '', ...env },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
-  const url = await address(child, addressOf);
+  const url = await addressOf(child);
+  child.stdout!.resume();
   const pid = child.pid!;
   return {
     name,
@@ -58,13 +59,13 @@ export async function startServer(
   };
 }
 
-async function address(child: ChildProcess, addressOf: (line: string) => string | undefined): Promise<string> {
-  const lines = createInterface({ input: child.stdout! });
-  for await (const line of lines) {
-    const found = addressOf(line);
-    if (found === undefined) continue;
-    child.stdout!.resume();
-    return found;
-  }
-  throw new Error('the server ended before it listened');
-}
+/** The address of a server that prints it on a line of its own. */
+export const printed =
+  (addressOf: (line: string) => string | undefined) =>
+  async (child: ChildProcess): Promise<string> => {
+    for await (const line of createInterface({ input: child.stdout! })) {
+      const found = addressOf(line);
+      if (found !== undefined) return found;
+    }
+    throw new Error('the server ended before it listened');
+  };

@@ -1,10 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { MongoClient } from 'mongodb';
+import { freePort } from './free-port.ts';
 
 /** One mongod: a process of its own on a port and a directory of its own, which outlive a restart. */
 export class Mongod {
@@ -105,13 +105,4 @@ function listening({ stdout }: ChildProcess): Promise<void> {
     stdout!.on('data', read);
     stdout!.once('end', () => reject(new Error(`mongod ended: ${log.slice(-2_000)}`)));
   });
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as { port: number };
-  server.close();
-  await once(server, 'close');
-  return port;
 }

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { Bench } from '../resources.ts';
-import { type Server, startServer } from '../server.ts';
+import { printed, type Server, startServer } from '../server.ts';
 
 const SOURCE = join(import.meta.dirname, 'go');
 /** REST and gRPC. */
@@ -29,11 +29,17 @@ export async function startGoPeer(bench: Bench, env: Record<string, string>): Pr
   }
   let grpcAddress = '';
   const server = await bench.server(
-    startServer('Go', program, [], env, (line) => {
-      const found = ADDRESSES.exec(line);
-      grpcAddress = found?.[2] ?? '';
-      return found?.[1];
-    }),
+    startServer(
+      'Go',
+      program,
+      [],
+      env,
+      printed((line) => {
+        const found = ADDRESSES.exec(line);
+        grpcAddress = found?.[2] ?? '';
+        return found?.[1];
+      }),
+    ),
   );
   return { ...server, grpcAddress };
 }

@@ -7,7 +7,8 @@ import { partitioner } from '../../../src/publisher/kafka/client.ts';
 import { KafkaTopic } from '../../../src/publisher/kafka/kafka-topic.ts';
 import { type EventMessage, eventMessage } from '../../../src/publisher/message.ts';
 import { Publisher } from '../../../src/publisher/publisher.ts';
-import { freePort, Kafka } from '../../../test/support/kafka.ts';
+import { freePort } from '../../../test/support/free-port.ts';
+import { Kafka } from '../../../test/support/kafka.ts';
 import { findKafka } from '../../../test/support/kafka-library.ts';
 import { kafkaOptions } from '../../../test/support/publication.ts';
 import { type Comparison, compare, type Effort, type Measured, type Side } from '../compare.ts';
@@ -136,9 +137,8 @@ async function adding(bench: Bench, { brokers }: Kafka, effort: Effort): Promise
   const load = new LoadGenerator();
   bench.defer(() => load.stop());
   const start = async (name: string, environment: Record<string, string>): Promise<Side> => {
-    const ADMIN_PORT = String(await freePort());
     const directory = bench.directory();
-    const server = await bench.server(plantstore(directory, { ADMIN_PORT, ...environment }));
+    const server = await bench.server(plantstore(directory, environment));
     const job = {
       protocol: 'http',
       urls: [server.url],
@@ -152,7 +152,7 @@ async function adding(bench: Bench, { brokers }: Kafka, effort: Effort): Promise
       const done = await load.run({ ...job, seconds, ids: { from, to: Number.POSITIVE_INFINITY } });
       from = done.nextId;
       // What was not published yet would load the next round.
-      if (name === 'Kafka on') await caughtUp(ADMIN_PORT);
+      if (name === 'Kafka on') await caughtUp(server.adminUrl);
       const cpu = (server.cpu() - before) / done.count;
       return { ...done, service: cpu, cpu };
     };
@@ -167,9 +167,9 @@ async function adding(bench: Bench, { brokers }: Kafka, effort: Effort): Promise
 }
 
 /** Resolves when nothing waits to be published. */
-async function caughtUp(adminPort: string): Promise<void> {
+async function caughtUp(adminUrl: string): Promise<void> {
   for (; ; await sleep(200)) {
-    const { dependencies } = (await (await fetch(`http://127.0.0.1:${adminPort}/readyz`)).json()) as {
+    const { dependencies } = (await (await fetch(`${adminUrl}/readyz`)).json()) as {
       dependencies: { name: string; detail?: string }[];
     };
     const detail = dependencies.find(({ name }) => name === 'kafka')?.detail ?? '';
