@@ -32,7 +32,7 @@ const defaults = {
   rateLimit: undefined,
   limits: {
     maxInFlight: 1024,
-    maxEventLoopDelay: 500,
+    maxEventLoopDelay: 1_000,
     maxQueuedCommands: 8192,
     maxLongLists: 32,
     maxConnections: 10_000,

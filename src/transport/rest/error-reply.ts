@@ -24,8 +24,10 @@ export const errorBody = (error: PlantStoreError): string =>
 /** Answers with the error that was thrown, whoever threw it. What went wrong inside is logged, and never sent. */
 export function sendError(thrown: unknown, request: FastifyRequest, reply: FastifyReply): void {
   const error = toPlantStoreError(foreignError(thrown, request) ?? thrown);
-  if (error.reason === 'INTERNAL') request.log.error({ err: error.cause ?? error }, error.message);
-  else if (error.status >= 500 && error.cause !== undefined) request.log.warn({ err: error.cause }, error.message);
+  if (error.reason === 'INTERNAL')
+    request.log.error({ err: error.cause ?? error, requestId: request.id }, error.message);
+  else if (error.status >= 500 && error.cause !== undefined)
+    request.log.warn({ err: error.cause, requestId: request.id }, error.message);
   const { retryAfter, challenge } = error.details;
   // A list may name its next page and then fail before its first byte.
   reply.removeHeader('link');

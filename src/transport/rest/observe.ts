@@ -34,9 +34,11 @@ const BROKEN_OFF = '499';
  */
 export class ObservedRequests extends LogController {
   readonly #observer: RequestObserver | undefined;
+  /** By the URLs of routes, of which there are few. */
+  readonly #templates = new Map<string, string>();
 
   constructor(observer: RequestObserver | undefined) {
-    super({ requestIdLogLabel: 'requestId' });
+    super();
     this.#observer = observer;
   }
 
@@ -47,7 +49,7 @@ export class ObservedRequests extends LogController {
     const { socket } = request;
     const written = socket.bytesWritten;
     const method = METHODS.has(request.method) ? request.method : '_OTHER';
-    const route = request.routeOptions.url?.replaceAll(/:(\w+)/g, '{$1}') ?? 'unmatched';
+    const route = this.#templateOf(request.routeOptions.url);
     const protocol = protocolOf(request);
     const span = observer.tracing?.begin({ protocol, method, route, headers: request.headers });
     if (span !== undefined) request.span = span;
@@ -69,6 +71,15 @@ export class ObservedRequests extends LogController {
   }
 
   override requestCompleted(): void {}
+
+  #templateOf(url: string | undefined): string {
+    if (url === undefined) return 'unmatched';
+    const known = this.#templates.get(url);
+    if (known !== undefined) return known;
+    const template = url.replaceAll(/:(\w+)/g, '{$1}');
+    this.#templates.set(url, template);
+    return template;
+  }
 }
 
 /** Lets handlers run as part of the span of their request, while there are traces. */

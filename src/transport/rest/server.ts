@@ -51,6 +51,8 @@ export function createHttpServer(
     // What arrives on an open connection while the server drains is still answered; the connection then closes.
     return503OnClosing: false,
     genReqId: requestId,
+    // A logger for each request would be made for nothing: the few lines that need it name the request themselves.
+    childLoggerFactory: (parent) => parent,
     frameworkErrors: sendError,
     clientErrorHandler: answerSocketError,
   });
