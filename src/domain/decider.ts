@@ -31,19 +31,19 @@ export type PlantState = Plant | undefined;
 /** The id of the plant that a command is about. */
 export const plantIdOf = (command: Command): bigint => (command.type === 'AddPlant' ? command.plant.id : command.id);
 
-/** The one event that a command becomes in a state, or the error that refuses it. Pure. */
-export function decide(command: Command, state: PlantState): PlantEvent | PlantStoreError {
+/** The one event that a command becomes, or the error that refuses it: all that counts is whether the plant is there. Pure. */
+export function decide(command: Command, isThere: boolean): PlantEvent | PlantStoreError {
   const { owner, actor, idempotencyKey } = command;
   if (command.type === 'AddPlant') {
     const { id, name, tag } = command.plant;
-    if (state !== undefined)
+    if (isThere)
       return new PlantStoreError(
         'PLANT_ALREADY_EXISTS',
         `a plant with id ${id} exists; delete it first or use another id`,
       );
     return { type: 'PlantAdded', owner, actor, plantId: id, name, tag, idempotencyKey };
   }
-  if (state === undefined) return new PlantStoreError('PLANT_NOT_FOUND', `there is no plant with id ${command.id}`);
+  if (!isThere) return new PlantStoreError('PLANT_NOT_FOUND', `there is no plant with id ${command.id}`);
   return { type: 'PlantDeleted', owner, actor, plantId: command.id, idempotencyKey };
 }
 

@@ -230,7 +230,7 @@ export class Committer {
 
 /** What was read for the commands of several loads. */
 const knownOf = (batch: readonly Loaded[]): Known => ({
-  stateOf: (key) => batch.find(({ states }) => states.has(key))!.states.stateOf(key),
+  isThere: (key) => batch.find(({ states }) => states.has(key))!.states.isThere(key),
   eventOf(idempotency) {
     for (const { states } of batch) {
       const event = states.eventOf(idempotency);

@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import type { PlantEvent } from '../domain/events.ts';
 import type { LoggedEvent } from './event.ts';
 import { bytesOf, type ListQuery, type ShortList } from './listing.ts';
 
@@ -21,7 +22,7 @@ export interface EarlierList {
 }
 
 interface Entry {
-  readonly owner: string;
+  readonly query: ListQuery;
   readonly list: ShortList;
   /** The last position at which the list is known to be exact; infinite while no event of its owner has come. */
   exactTo: number;
@@ -29,6 +30,9 @@ interface Entry {
 
 /** Most bytes that a list takes beside its plants: itself, its place in the cache, and the objects around its encoded forms. */
 const LIST_OVERHEAD = 2_048;
+/** Lists of its owner that an event is compared with; where there are more, it takes it away from all that they are exact. */
+const COMPARED = 64;
+
 /** The part of the cache that one list may take, so that a walk through long pages does not push out everybody's lists. */
 const LARGEST_PART = 8;
 
@@ -78,7 +82,7 @@ export class ListCache {
     const size = LIST_OVERHEAD + bytesOf(list.plants);
     if (this.#lists === undefined || size > this.#largest) return;
     const { owner } = query;
-    const entry: Entry = { owner, list, exactTo: Number.POSITIVE_INFINITY };
+    const entry: Entry = { query, list, exactTo: Number.POSITIVE_INFINITY };
     this.#lists.set(keyOf(query), entry, { size });
     const exact = this.#exact.get(owner);
     if (exact === undefined) this.#exact.set(owner, new Set([entry]));
@@ -90,16 +94,28 @@ export class ListCache {
     for (const { position, event } of events) {
       const exact = this.#exact.get(event.owner);
       if (exact === undefined) continue;
-      this.#exact.delete(event.owner);
-      for (const entry of exact) entry.exactTo = position - 1;
+      const isFew = exact.size <= COMPARED;
+      for (const entry of exact) {
+        if (isFew && leaves(event, entry)) continue;
+        entry.exactTo = position - 1;
+        exact.delete(entry);
+      }
+      if (exact.size === 0) this.#exact.delete(event.owner);
     }
   }
 
   #forget(entry: Entry): void {
-    const exact = this.#exact.get(entry.owner);
-    if (exact?.delete(entry) === true && exact.size === 0) this.#exact.delete(entry.owner);
+    const exact = this.#exact.get(entry.query.owner);
+    if (exact?.delete(entry) === true && exact.size === 0) this.#exact.delete(entry.query.owner);
   }
 }
+
+/**
+ * Whether an event of its owner leaves a list as it is: a plant before the first that was asked for, or one added behind the limit
+ * that cut the list. One deleted there may have been the only one.
+ */
+const leaves = ({ type, plantId }: PlantEvent, { query: { after }, list: { next } }: Entry): boolean =>
+  (after !== undefined && plantId <= after) || (type === 'PlantAdded' && next !== undefined && plantId > next);
 
 /** Names a query: no two have the same. */
 export const keyOf = ({ owner, after, limit }: ListQuery): string => `${after ?? ''},${limit ?? ''},${owner}`;

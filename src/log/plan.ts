@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { type Command, decide, evolve, type PlantState } from '../domain/decider.ts';
+import { type Command, decide } from '../domain/decider.ts';
 import { PlantStoreError } from '../domain/errors.ts';
 import { IDEMPOTENCY_TTL, refuseReuse } from '../domain/idempotency.ts';
 import { headAt, seal } from './chain.ts';
@@ -35,14 +35,15 @@ export interface Keyed {
 
 /** What is known at the head of what the commands are looked up by. */
 export interface Known {
-  stateOf(key: string): PlantState;
+  /** Whether there is a plant with this key. */
+  isThere(key: string): boolean;
   /** The last event with an idempotency key, if there is one. */
   eventOf(idempotency: string): LoggedEvent | undefined;
 }
 
 /** Decides commands one after the other, each on what those before it leave. */
 export function plan(head: Head, commands: readonly Keyed[], known: Known, clock: number): Plan {
-  const touched = new Map<string, PlantState>();
+  const touched = new Map<string, boolean>();
   const named = new Map<string, LoggedEvent>();
   const events: LoggedEvent[] = [];
   let last = head;
@@ -57,11 +58,10 @@ export function plan(head: Head, commands: readonly Keyed[], known: Known, clock
   const verdicts = commands.map(({ command, key, idempotency }): Verdict => {
     const verdict = idempotency === undefined ? undefined : repeated(command, idempotency);
     if (verdict !== undefined) return verdict;
-    const state = touched.has(key) ? touched.get(key) : known.stateOf(key);
-    const decision = decide(command, state);
+    const decision = decide(command, touched.get(key) ?? known.isThere(key));
     if (decision instanceof PlantStoreError) return refused(decision);
     const event = seal(last, decision, randomUUID(), clock);
-    touched.set(key, evolve(state, decision));
+    touched.set(key, decision.type === 'PlantAdded');
     if (idempotency !== undefined) named.set(idempotency, event);
     events.push(event);
     last = headAt(event);

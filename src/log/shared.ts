@@ -1,6 +1,9 @@
+import { setImmediate as turn } from 'node:timers/promises';
+
 /**
  * Shares one call among all who ask while it is not yet running: as in Raft's ReadIndex, the call that answers a caller always
- * starts after that caller asked, and at most one runs while one waits.
+ * starts after that caller asked, and at most one runs while one waits. It starts at the end of the turn of the event loop, so
+ * that all who ask in the same turn share it.
  */
 export function shared<T>(call: () => Promise<T>): () => Promise<T> {
   let running: Promise<unknown> | undefined;
@@ -16,9 +19,7 @@ export function shared<T>(call: () => Promise<T>): () => Promise<T> {
     return result;
   };
   return () => {
-    if (waiting !== undefined) return waiting;
-    if (running === undefined) return start();
-    waiting = running.then(start);
+    waiting ??= (running ?? turn()).then(start);
     return waiting;
   };
 }

@@ -1,8 +1,8 @@
-import { type PlantState, plantIdOf } from '../domain/decider.ts';
+import { plantIdOf } from '../domain/decider.ts';
 import { idempotencyString } from '../domain/idempotency.ts';
-import { AbsentKeys } from './absent-keys.ts';
 import type { LoggedEvent } from './event.ts';
 import type { Follower } from './follower.ts';
+import { KnownKeys } from './known-keys.ts';
 import type { Keyed, Known } from './plan.ts';
 import type { Store } from './store.ts';
 import type { Tail } from './tail.ts';
@@ -23,13 +23,13 @@ export class StateReader {
   readonly #store: Store;
   readonly #tail: Tail;
   readonly #follower: Follower;
-  readonly #absent: AbsentKeys;
+  readonly #known: KnownKeys;
 
   constructor(store: Store, tail: Tail, follower: Follower) {
     this.#store = store;
     this.#tail = tail;
     this.#follower = follower;
-    this.#absent = new AbsentKeys(store, tail, follower);
+    this.#known = new KnownKeys(store, tail, follower);
   }
 
   /** Reads what memory does not tell of these commands. Rejects with STORE_UNAVAILABLE when the store cannot be reached. */
@@ -37,12 +37,12 @@ export class StateReader {
     const pin = this.#tail.pin();
     try {
       const [rows, events] = await Promise.all([this.#rowsOf(commands), this.#eventsOf(commands)]);
-      const stateOf = (key: string): PlantState => {
+      const isThere = (key: string): boolean => {
         const entry = this.#tail.get(key);
-        return entry === undefined ? rows.get(key) : entry.state;
+        return entry === undefined ? rows.get(key) === true : entry.state !== undefined;
       };
       const eventOf = (idempotency: string) => this.#tail.named(idempotency) ?? events.get(idempotency);
-      return { has: (key) => rows.has(key), stateOf, eventOf, release: pin.release };
+      return { has: (key) => rows.has(key), isThere, eventOf, release: pin.release };
     } catch (error) {
       pin.release();
       throw unavailable(error);
@@ -51,26 +51,27 @@ export class StateReader {
 
   /** Resolves when nothing is read from the store any more. */
   close(): Promise<void> {
-    return this.#absent.close();
+    return this.#known.close();
   }
 
-  async #rowsOf(commands: readonly Keyed[]): Promise<Map<string, PlantState>> {
-    const rows = new Map<string, PlantState>();
+  /** Whether the read model has the plant of each key, for those that the tail does not tell of. */
+  async #rowsOf(commands: readonly Keyed[]): Promise<Map<string, boolean>> {
+    const rows = new Map<string, boolean>();
     const missing: Keyed[] = [];
     for (const keyed of commands) {
       const { command, key } = keyed;
-      rows.set(key, undefined);
-      const isKnown = this.#tail.get(key) !== undefined || this.#absent.has(command.owner, plantIdOf(command));
-      if (!isKnown) missing.push(keyed);
+      const known = this.#known.isThere(command.owner, plantIdOf(command));
+      rows.set(key, known === true);
+      if (known === undefined && this.#tail.get(key) === undefined) missing.push(keyed);
     }
     if (missing.length === 0) return rows;
-    this.#absent.lookedUp(new Set(missing.map(({ command }) => command.owner)));
+    this.#known.lookedUp(new Set(missing.map(({ command }) => command.owner)));
     const read = await this.#store.get(
       missing.map(({ command }) => ({ owner: command.owner, id: plantIdOf(command) })),
     );
     await this.#follower.settle(read.checkpoint);
     missing.forEach(({ key }, index) => {
-      rows.set(key, read.rows[index]);
+      rows.set(key, read.rows[index] !== undefined);
     });
     return rows;
   }

@@ -1,7 +1,7 @@
 import { describe } from 'vitest';
-import { absentKeysContract } from './absent-keys.ts';
 import { idempotencyContract } from './idempotency.ts';
 import { instancesContract } from './instances.ts';
+import { knownKeysContract } from './known-keys.ts';
 import { listsContract } from './lists.ts';
 import { logContract } from './log.ts';
 import { HAS_MONGODB, openMongoStore } from './open-mongo.ts';
@@ -10,6 +10,6 @@ describe.runIf(HAS_MONGODB)('MongoDB', () => {
   logContract('MongoDB', openMongoStore);
   instancesContract('MongoDB', openMongoStore);
   idempotencyContract('MongoDB', openMongoStore);
-  absentKeysContract('MongoDB', openMongoStore);
+  knownKeysContract('MongoDB', openMongoStore);
   listsContract('MongoDB', openMongoStore);
 });

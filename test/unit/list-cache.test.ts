@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { ListCache } from '../../src/log/list-cache.ts';
 import { bytesOf, type ListQuery, type ShortList } from '../../src/log/listing.ts';
-import { added } from '../support/events.ts';
+import { added, deleted } from '../support/events.ts';
 
 const all = (owner: string): ListQuery => ({ owner, after: undefined, limit: undefined });
 
@@ -44,6 +44,55 @@ describe('the cache of lists', () => {
         });
       }),
     );
+  });
+
+  test('gives no list that an event has changed, whatever was asked for', () => {
+    const id = fc.integer({ min: 0, max: 7 }).map(BigInt);
+    const query = fc.record({
+      after: fc.option(id, { nil: undefined }),
+      limit: fc.option(fc.integer({ min: 1, max: 4 }), { nil: undefined }),
+    });
+    fc.assert(
+      fc.property(fc.array(fc.oneof(id, query), { maxLength: 60 }), (steps) => {
+        const cache = new ListCache(1_000_000);
+        const there = new Set<bigint>();
+        const asked: ListQuery[] = [];
+        const now = ({ after, limit }: ListQuery): ShortList => {
+          const ids = [...there].toSorted((a, b) => Number(a - b)).filter((one) => after === undefined || one > after);
+          const cut = limit !== undefined && ids.length > limit ? ids.slice(0, limit) : ids;
+          const plants = cut.map((one) => ({ id: one, name: 'Fern', tag: undefined }));
+          return { plants, next: cut.length < ids.length ? cut.at(-1) : undefined };
+        };
+        steps.forEach((step, position) => {
+          if (typeof step === 'bigint') {
+            const isAdded = !there.delete(step);
+            if (isAdded) there.add(step);
+            const data = isAdded ? added('alice', step) : deleted('alice', step);
+            cache.extended([{ ...event('alice', position + 1), event: data }]);
+          } else {
+            asked.push({ owner: 'alice', ...step });
+            cache.set(asked.at(-1)!, now(asked.at(-1)!));
+          }
+          for (const one of asked) expect(cache.get(one) ?? now(one)).toEqual(now(one));
+        });
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test('keeps a list that a limit cut, and one that goes on after a cursor, when what is added lies beyond', () => {
+    const cache = new ListCache(1_000_000);
+    const [cut, rest] = [
+      { ...all('alice'), limit: 3 },
+      { ...all('alice'), after: 2n },
+    ];
+    cache.set(cut, { ...listOf(3), next: 2n });
+    cache.extended([{ ...event('alice', 1), event: added('alice', 9n) }]);
+    expect(cache.get(cut)).toBeDefined();
+    cache.set(rest, listOf(0));
+    cache.extended([{ ...event('alice', 2), event: deleted('alice', 1n) }]);
+    expect(cache.get(cut)).toBeUndefined();
+    expect(cache.get(rest)).toBeDefined();
   });
 
   test('lets go first of what was not asked for the longest', () => {

@@ -1,3 +1,4 @@
+import { setImmediate as turn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { shared } from '../../src/log/shared.ts';
 
@@ -12,9 +13,13 @@ function handRun() {
   return { call, runs };
 }
 
-test('who asks while a call runs gets the next one, which starts after they asked', async () => {
+test('who asks in one turn shares a call; who asks while it runs gets the next one, which starts after they asked', async () => {
   const { call, runs } = handRun();
   const first = call();
+  expect(call()).toBe(first);
+  expect(runs).toHaveLength(0);
+  await turn();
+  expect(runs).toHaveLength(1);
   const second = call();
   const third = call();
   expect(runs).toHaveLength(1);
@@ -33,6 +38,7 @@ test('who asks while a call runs gets the next one, which starts after they aske
 test('a call that fails fails its callers alone', async () => {
   const { call, runs } = handRun();
   const first = call();
+  await turn();
   const second = call();
   runs[0]!.reject(new Error('lost'));
   await expect(first).rejects.toThrow('lost');

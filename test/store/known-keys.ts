@@ -34,10 +34,10 @@ function counted(store: Store): { store: Store; lookUps: () => number } {
   return { store: override(store, { get, lease: async () => false }), lookUps: () => calls };
 }
 
-/** What holds on any store of the plants that are known not to be there. */
-export function absentKeysContract(name: string, open: OpenStore): void {
-  describe(`absent keys on ${name}`, () => {
-    test('a busy owner adds new plants without a read, and is refused every plant that is there, on whichever instance it was added', async () => {
+/** What holds on any store of the plants that are known to be there, or not. */
+export function knownKeysContract(name: string, open: OpenStore): void {
+  describe(`known keys on ${name}`, () => {
+    test('a busy owner adds and deletes plants without a read, and is refused every plant that is there, on whichever instance it was added', async () => {
       const opened = await open();
       const { store, lookUps } = counted(opened.store);
       const [log, other] = [await openLog(store, quiet), await openLog(await opened.second(), quiet)];
@@ -48,9 +48,11 @@ export function absentKeysContract(name: string, open: OpenStore): void {
         for (let before = -1; before < lookUps(); await add(log, next++)) before = lookUps();
         const before = lookUps();
         for (const last = next + 20n; next < last; next++) await add(log, next);
+        for (let id = 0n; id < 20n; id++) await remove(log, id);
+        await expect(remove(log, 3n)).rejects.toThrow('no plant');
         expect(lookUps()).toBe(before);
         await add(other, next);
-        for (const id of [0n, 1_400n, next - 1n, next]) await expect(add(log, id)).rejects.toThrow('exists');
+        for (const id of [20n, 1_400n, next - 1n, next]) await expect(add(log, id)).rejects.toThrow('exists');
       } finally {
         await Promise.all([log.close(), other.close()]);
         await opened.cleanup();

@@ -17,11 +17,11 @@ const PAGE = 1_000;
 type CompactId = number | bigint;
 
 /**
- * Knows which plants of busy owners certainly are not there, as a Bloom filter tells it of a sorted run, so that most adds are
- * decided without a read. It holds the ids of all plants of an owner, who is learned in the background when plants are looked up
- * for the second time, and kept at the tail's head from then on.
+ * Knows which plants of busy owners are there, so that their commands are decided without a read. It holds the ids of all plants of
+ * an owner, who is learned in the background when plants are looked up for the second time, and kept at the tail's head from then
+ * on.
  */
-export class AbsentKeys {
+export class KnownKeys {
   readonly #store: Store;
   readonly #tail: Tail;
   readonly #follower: Follower;
@@ -44,10 +44,9 @@ export class AbsentKeys {
     tail.onExtended((news) => this.#take(news));
   }
 
-  /** Whether there certainly is no such plant at the tail's head. False says nothing. */
-  has(owner: string, id: bigint): boolean {
-    const ids = this.#known.get(owner);
-    return ids !== undefined && !ids.has(compact(id));
+  /** Whether there is such a plant at the tail's head; undefined: not known. */
+  isThere(owner: string, id: bigint): boolean | undefined {
+    return this.#known.get(owner)?.has(compact(id));
   }
 
   /** Hears that plants of these owners have to be looked up. */
