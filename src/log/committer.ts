@@ -12,6 +12,11 @@ import type { StateReader, States } from './states.ts';
 import type { Tail } from './tail.ts';
 import { unavailable } from './unavailable.ts';
 
+/** Longest pause after the first conflict with another instance, in milliseconds; about as long as a few appends take. */
+const PAUSE = 16;
+/** Longest pause after any conflict. */
+const MAX_PAUSE = 64;
+
 /** Bounds of the committer. */
 export interface CommitterLimits {
   /** Most commands that may wait; more are refused at once. */
@@ -176,6 +181,7 @@ export class Committer {
   async #commit(commands: Waiting[], known: Known): Promise<void> {
     const deadline = performance.now() + this.#limits.patience;
     let synced = false;
+    let conflicts = 0;
     while (commands.length > 0) {
       const decided = plan(this.#tail.head, commands, known, Date.now());
       if (decided.events.length === 0) {
@@ -203,8 +209,14 @@ export class Committer {
         throw new PlantStoreError('STORE_UNAVAILABLE', 'not applied: other instances were faster; try again', {
           retryAfter: 1,
         });
-      if (commands.length > 0) await sleep(Math.random() * 2);
+      if (commands.length > 0) await this.#giveWay(++conflicts);
     }
+  }
+
+  /** Lets the others go first for a while, longer after each conflict, and then learns where the log ends now. */
+  async #giveWay(conflicts: number): Promise<void> {
+    await sleep(Math.random() * Math.min(PAUSE * 2 ** (conflicts - 1), MAX_PAUSE));
+    await this.#follower.sync();
   }
 
   /** Answers the commands whose verdicts stand when so many of the plan's events have landed, and keeps the rest. */
