@@ -125,7 +125,8 @@ class Connection {
   ) {
     this.#socket = socket.setNoDelay();
     socket.on('data', (chunk) => {
-      this.#left -= this.#status === 0 ? this.#begin(chunk) : chunk.length;
+      if (this.#status === 0) this.#begin(chunk);
+      this.#left -= chunk.length;
       if (this.#left > 0 || this.#arrived === undefined) return;
       const [status, arrived] = [this.#status, this.#arrived];
       [this.#status, this.#arrived] = [0, undefined];
@@ -145,12 +146,11 @@ class Connection {
   }
 
   /** Reads status and length. An answer's headers come in one piece. */
-  #begin(chunk: Buffer): number {
+  #begin(chunk: Buffer): void {
     const head = chunk.toString('latin1', 0, 1_024);
     const length = /\r\ncontent-length: (\d+)/i.exec(head);
     if (length === null) throw new Error(`not an answer of known length: ${head}`);
     this.#status = Number(head.slice(9, 12));
     this.#left = head.indexOf('\r\n\r\n') + 4 + Number(length[1]);
-    return chunk.length;
   }
 }
