@@ -8,7 +8,7 @@ import type { LoggedEvent } from './event.ts';
 import type { Follower } from './follower.ts';
 import type { LogObserver } from './observer.ts';
 import { type Keyed, type Known, type Plan, plan } from './plan.ts';
-import type { StateReader, States } from './states.ts';
+import { type StateReader, type States, together } from './states.ts';
 import type { Tail } from './tail.ts';
 import { unavailable } from './unavailable.ts';
 
@@ -157,7 +157,7 @@ export class Committer {
       const batch = this.#nextBatch();
       const commands = batch.flatMap((loaded) => loaded.commands);
       try {
-        await this.#commit(commands, knownOf(batch));
+        await this.#commit(commands, together(batch.map(({ states }) => states)));
       } catch (error) {
         for (const waiting of commands) this.#answer(waiting, unavailable(error));
       } finally {
@@ -239,15 +239,3 @@ export class Committer {
     if (this.#pending === 0) this.#idle?.();
   }
 }
-
-/** What was read for the commands of several loads. */
-const knownOf = (batch: readonly Loaded[]): Known => ({
-  isThere: (key) => batch.find(({ states }) => states.has(key))!.states.isThere(key),
-  eventOf(idempotency) {
-    for (const { states } of batch) {
-      const event = states.eventOf(idempotency);
-      if (event !== undefined) return event;
-    }
-    return undefined;
-  },
-});

@@ -88,3 +88,15 @@ export class StateReader {
     return events;
   }
 }
+
+/** What is known by several loads: each plant by the first that was asked for it, each idempotency key by whichever has its event. */
+export const together = (loads: readonly States[]): Known => ({
+  isThere: (key) => loads.find((states) => states.has(key))!.isThere(key),
+  eventOf(idempotency) {
+    for (const states of loads) {
+      const event = states.eventOf(idempotency);
+      if (event !== undefined) return event;
+    }
+    return undefined;
+  },
+});
