@@ -53,7 +53,7 @@ export class ObservedRequests extends LogController {
     const protocol = protocolOf(request);
     const span = observer.tracing?.begin({ protocol, method, route, headers: request.headers });
     if (span !== undefined) request.span = span;
-    reply.raw.once('close', () => {
+    reply.raw.on('close', () => {
       const status = statusOf(request, reply.raw);
       span?.end({ protocol, status });
       observer.ended({

@@ -1,11 +1,6 @@
 import { createServer, type RequestListener, type Server } from 'node:http';
-import Fastify, {
-  type FastifyBaseLogger,
-  type FastifyInstance,
-  type FastifyReply,
-  type FastifyRequest,
-  type onRequestHookHandler,
-} from 'fastify';
+import type { Socket } from 'node:net';
+import Fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { PlantStoreError } from '../../domain/errors.ts';
 import type { RequestObserver } from '../../observe/request-observer.ts';
 import { type ConnectionLimits, limitConnections } from '../connections.ts';
@@ -14,7 +9,7 @@ import type { Guard } from './guard.ts';
 import { routeAllMethods } from './methods.ts';
 import { activateSpans, ObservedRequests } from './observe.ts';
 import { requestId } from './request-id.ts';
-import { answerSocketError, refuseConnect } from './socket-error.ts';
+import { answerSocketError, isAnswering, refuseConnect } from './socket-error.ts';
 
 /** Most bytes of a body. */
 const MAX_BODY = 1024 * 1024;
@@ -60,9 +55,9 @@ export function createHttpServer(
   activateSpans(app, observer);
   app.removeAllContentTypeParsers();
   app.setErrorHandler(sendError);
-  app.addHook('onRequest', endWhenStalled(limits.idleTimeout * 1_000));
   app.addHook('onRequest', refuseEarly);
   limitConnections(app.server, limits.maxConnections, logger);
+  app.server.setTimeout(limits.idleTimeout * 1_000, endWhenIdle);
   // An expectation other than 100-continue may be ignored (RFC 9110, section 10.1.1); Node would answer with an empty body.
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));
   app.server.on('connect', refuseConnect);
@@ -83,15 +78,14 @@ function listener(serve: RequestListener, { requestTimeout, idleTimeout }: Conne
   return createServer(options, serve);
 }
 
-/** Breaks off a connection whose client takes nothing, for so many milliseconds, of what was sent. An answer that is waited for may take its time. */
-const endWhenStalled =
-  (milliseconds: number): onRequestHookHandler =>
-  (_request, { raw }, next) => {
-    raw.setTimeout(milliseconds, () => {
-      if (raw.socket !== null && raw.socket.writableLength > 0) raw.socket.destroy();
-    });
-    next();
-  };
+/**
+ * Breaks off a connection on which nothing went in or out for the idle time-out. An answer that is waited for may take its time,
+ * and a first request that does not come is answered with 408 by the limit on headers.
+ */
+function endWhenIdle(socket: Socket): void {
+  const isUnused = socket.bytesWritten === 0;
+  if (socket.writableLength > 0 || !(isUnused || isAnswering(socket))) socket.destroy();
+}
 
 /** Refuses what no route may see, before a body is read: 404 wins over 415. */
 function refuseEarly(request: FastifyRequest, reply: FastifyReply, next: () => void): void {

@@ -1,4 +1,4 @@
-import { STATUS_CODES } from 'node:http';
+import { type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { PlantStoreError } from '../../domain/errors.ts';
@@ -37,9 +37,15 @@ function endWith(socket: Duplex, error: PlantStoreError): void {
   setTimeout(() => socket.destroy(), LINGER).unref();
 }
 
-/** Whether bytes of an answer are on their way, after which an error would be taken for a part of it. Node's default looks here too. */
-const answerBegun = (socket: Socket): boolean =>
-  (socket as { _httpMessage?: { headersSent: boolean } | null })._httpMessage?.headersSent === true;
+/** Whether there is a request on a connection that is not answered to the end. */
+export const isAnswering = (socket: Socket): boolean => answerOn(socket) != null;
+
+/** Whether bytes of an answer are on their way, after which an error would be taken for a part of it. */
+const answerBegun = (socket: Socket): boolean => answerOn(socket)?.headersSent === true;
+
+/** The answer that goes out on a connection now. Node's own handlers of errors and time-outs look here too. */
+const answerOn = (socket: Socket): ServerResponse | null | undefined =>
+  (socket as { _httpMessage?: ServerResponse | null })._httpMessage;
 
 function toPlantStoreError(error: ClientError): PlantStoreError {
   switch (error.code) {
