@@ -7,4 +7,4 @@ if (Number.parseInt(process.versions.node, 10) < needed) {
   );
   process.exit(1);
 }
-import('../src/cli/main.ts');
+import('./run.js');
