@@ -1,7 +1,7 @@
 import type { Config } from './config.ts';
 import type { Readiness } from './observe/health.ts';
 import type { Logger } from './observe/logger.ts';
-import { askTopic, type TopicQuestion } from './publisher/kafka/topic-check.ts';
+import type { TopicQuestion } from './publisher/kafka/topic-check.ts';
 import type { PublisherState, PublisherStatus } from './publisher/status.ts';
 import { PublisherThread } from './publisher/thread.ts';
 import type { PublisherSettings } from './publisher-thread.ts';
@@ -34,6 +34,9 @@ export function publicationReadiness({ state, detail, lagEvents, lagSeconds }: P
   return { ready: true, degraded: state === 'degraded', detail: details.join('; ') };
 }
 
-/** What an audit asks about the topic: nothing when the settings name no Kafka. */
-export const topicChecks = async ({ kafka }: Config): Promise<TopicQuestion[]> =>
-  kafka === undefined ? [] : [await askTopic(kafka)];
+/** What an audit asks about the topic: nothing when the settings name no Kafka, whose client is then not loaded. */
+export async function topicChecks({ kafka }: Config): Promise<TopicQuestion[]> {
+  if (kafka === undefined) return [];
+  const { askTopic } = await import('./publisher/kafka/topic-check.ts');
+  return [await askTopic(kafka)];
+}

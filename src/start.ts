@@ -11,8 +11,7 @@ import { limitRate } from './auth/rate-limit.ts';
 import { createScopePolicy } from './auth/scopes.ts';
 import type { Config } from './config.ts';
 import type { EventLog } from './log/log.ts';
-import { openMongo } from './log/mongo/open.ts';
-import { UnsuitableDatabaseError } from './log/mongo/requirements.ts';
+import { UnsuitableDatabaseError } from './log/mongo/unsuitable-database.ts';
 import { openWhenReachable, type StoreToOpen } from './log/open.ts';
 import { lockDataDirectory } from './log/sqlite/lock.ts';
 import { openSqlite } from './log/sqlite/store.ts';
@@ -64,11 +63,14 @@ export function storeReadiness({ log, storeFault }: Parts): Readiness {
   return log === undefined ? STARTING : { ready: true };
 }
 
-/** The store that the settings name: MongoDB, or SQLite in the data directory, which is then this service's alone. */
+/** The store that the settings name: MongoDB, whose driver is loaded then, or SQLite in the data directory, which is then this service's alone. */
 function storeOf({ mongodbUri, strictReads, dataDirectory }: Config, opened: AsyncDisposableStack): StoreToOpen {
   if (mongodbUri !== undefined)
     return {
-      open: () => openMongo(mongodbUri, { strictReads }),
+      open: async () => {
+        const { openMongo } = await import('./log/mongo/open.ts');
+        return openMongo(mongodbUri, { strictReads });
+      },
       isFinal: (error) => error instanceof UnsuitableDatabaseError,
     };
   const unlock = lockDataDirectory(dataDirectory);

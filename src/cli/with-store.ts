@@ -1,5 +1,4 @@
 import { loadConfig } from '../config.ts';
-import { openMongo } from '../log/mongo/open.ts';
 import { lockDataDirectory } from '../log/sqlite/lock.ts';
 import { openSqlite } from '../log/sqlite/store.ts';
 import type { Store } from '../log/store.ts';
@@ -13,7 +12,10 @@ export type Access = 'read' | 'write' | 'own';
 /** Opens the store that the environment names, and closes it after the work. */
 export async function withStore<T>(access: Access, work: (store: Store) => Promise<T>): Promise<T> {
   const { mongodbUri, dataDirectory } = loadConfig();
-  if (mongodbUri !== undefined) return closing(await openMongo(mongodbUri), work);
+  if (mongodbUri !== undefined) {
+    const { openMongo } = await import('../log/mongo/open.ts');
+    return closing(await openMongo(mongodbUri), work);
+  }
   // Nothing is made where a store is expected: the path is wrong then.
   if (access === 'write') await openSqlite(dataDirectory, { readOnly: true }).close();
   const unlock = access === 'own' ? lockDataDirectory(dataDirectory) : () => {};

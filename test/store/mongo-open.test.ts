@@ -6,7 +6,7 @@ import { MongoClient } from 'mongodb';
 import { describe, expect, test } from 'vitest';
 import { EMPTY_HEAD } from '../../src/log/event.ts';
 import { openMongo } from '../../src/log/mongo/open.ts';
-import { UnsuitableDatabaseError } from '../../src/log/mongo/requirements.ts';
+import { UnsuitableDatabaseError } from '../../src/log/mongo/unsuitable-database.ts';
 import { changesOf } from '../../src/log/projector.ts';
 import { added, append, project } from '../support/events.ts';
 import { readLog, readModel } from '../support/fold.ts';

@@ -1,5 +1,5 @@
 import { type Db, MongoClient, type MongoClientOptions, ReadConcern } from 'mongodb';
-import { UnsuitableDatabaseError } from './requirements.ts';
+import { UnsuitableDatabaseError } from './unsuitable-database.ts';
 
 /** Milliseconds that the server may take for one command: it then answers so, before the connection is given up. */
 export const COMMAND_LIMIT = 4_000;

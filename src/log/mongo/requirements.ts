@@ -1,13 +1,6 @@
 import type { Db, Document } from 'mongodb';
 import { CODE, hasCode } from './errors.ts';
-
-/** A database on which the store cannot keep its promises, and will not be able to later: trying again is of no use. */
-export class UnsuitableDatabaseError extends Error {
-  constructor(message: string) {
-    super(message);
-    this.name = 'UnsuitableDatabaseError';
-  }
-}
+import { UnsuitableDatabaseError } from './unsuitable-database.ts';
 
 /** Wire version of MongoDB 6.0. */
 const OLDEST_WIRE_VERSION = 17;

@@ -8,7 +8,7 @@ import {
   SCHEMA_ID,
 } from './collections.ts';
 import { CODE, hasCode } from './errors.ts';
-import { UnsuitableDatabaseError } from './requirements.ts';
+import { UnsuitableDatabaseError } from './unsuitable-database.ts';
 
 /** Version of the documents in the database. */
 const SCHEMA_VERSION = 2;
