@@ -8,6 +8,7 @@ import { eventMessage } from '../../src/audit/messages.ts';
 import { parseEvent } from '../../src/audit/parse-event.ts';
 import type { LoggedEvent } from '../../src/log/event.ts';
 import { eventArbitrary } from '../support/arbitraries.ts';
+import { TRACEPARENT } from '../support/events.ts';
 
 const loggedArbitrary: fc.Arbitrary<LoggedEvent> = fc.record({
   position: fc.oneof(fc.integer({ min: 1, max: 300 }), fc.maxSafeNat()),
@@ -66,8 +67,6 @@ test('protobuf is what the generated message type writes, each with its length b
     { numRuns: 500 },
   );
 });
-
-const TRACEPARENT = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
 
 const withTraceparent = (traceparent: string) =>
   sizeDelimitedEncode(EventSchema, {
