@@ -10,12 +10,18 @@ import { eventually, upTo } from './series.ts';
 
 const INTERNAL = 1;
 
+/** What a caller puts into `tracestate`, which no event is to hold. */
+const STATE = 'text-of-the-caller';
+
 /** Adds a plant, or deletes it, over each protocol in turn, each time in a trace of its own, whose caller is returned. */
 async function callInTraces(service: Service, flags: string, act: 'create' | 'delete') {
   const authorization = `Bearer ${await service.token('alice')}`;
   const callers = PROTOCOLS.map(caller);
   for (const [index, { client }] of PROTOCOLS.entries()) {
-    const plants = client(service, authorization, { traceparent: traceparent(callers[index]!, flags) });
+    const plants = client(service, authorization, {
+      traceparent: traceparent(callers[index]!, flags),
+      tracestate: `vendor=${STATE}`,
+    });
     await (act === 'create' ? plants.create(BigInt(index), 'Fern') : plants.delete(BigInt(index)));
   }
   return callers;
@@ -59,6 +65,7 @@ export function traces(bench: KafkaBench): void {
     expect(records.map(({ headers }) => headers.ce_traceparent)).toEqual(contexts);
 
     const { stdout } = await plantstore(['audit', 'export'], environment);
+    expect(stdout).not.toContain(STATE);
     const exported = stdout
       .trimEnd()
       .split('\n')
