@@ -10,8 +10,8 @@ declare global {
 
 /**
  * An event as the audit log shows it: one JSON object without line breaks, members in a fixed order, int64 as an exact number,
- * time in ISO 8601 (UTC, milliseconds), hash in hexadecimal. `name`, `tag` and `idempotencyKey` are there only where the event has
- * them.
+ * time in ISO 8601 (UTC, milliseconds), hash in hexadecimal. `name`, `tag`, `idempotencyKey` and `traceparent` are there only
+ * where the event has them.
  */
 export function eventJson({ position, eventId, time, event, hash }: LoggedEvent): string {
   const { type, owner, actor, plantId } = event;
@@ -23,6 +23,7 @@ export function eventJson({ position, eventId, time, event, hash }: LoggedEvent)
     if (event.tag !== undefined) members += `,"tag":${text(event.tag)}`;
   }
   if (event.idempotencyKey) members += `,"idempotencyKey":${text(event.idempotencyKey)}`;
+  if (event.traceparent) members += `,"traceparent":${text(event.traceparent)}`;
   return `{${members},"hash":"${hex(hash)}"}`;
 }
 

@@ -3,6 +3,7 @@ import { BinaryReader, BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
 import { timestampMs } from '@bufbuild/protobuf/wkt';
 import { type Event, EventSchema } from '../../gen/plantstore/v1/event_pb.ts';
 import type { PlantEvent } from '../domain/events.ts';
+import { isTraceparent } from '../domain/trace-context.ts';
 import { canonicalBytes } from '../log/canonical.ts';
 import type { LoggedEvent } from '../log/event.ts';
 
@@ -67,7 +68,10 @@ export function fromMessage(message: Event): LoggedEvent {
   const { position, eventId, time, owner, actor, data, hash } = message;
   if (time === undefined || data.case === undefined) throw new Error('an event has a time and data');
   const { id: plantId } = data.value;
-  const about = { owner, actor, plantId, idempotencyKey: message.idempotencyKey || undefined };
+  const idempotencyKey = message.idempotencyKey || undefined;
+  const traceparent = message.traceparent || undefined;
+  if (traceparent !== undefined && !isTraceparent(traceparent)) throw new Error('its traceparent is malformed');
+  const about = { owner, actor, plantId, idempotencyKey, traceparent };
   const event: PlantEvent =
     data.case === 'plantAdded'
       ? { type: 'PlantAdded', ...about, name: data.value.name, tag: data.value.tag }

@@ -25,6 +25,7 @@ export const eventMessage = ({ position, eventId, time, event, hash }: LoggedEve
     actor: event.actor,
     data: dataOf(event),
     ...(event.idempotencyKey !== undefined && { idempotencyKey: event.idempotencyKey }),
+    ...(event.traceparent !== undefined && { traceparent: event.traceparent }),
     hash,
   });
 

@@ -1,5 +1,6 @@
 import type { PlantEvent } from '../domain/events.ts';
 import { MAX_INT64, MIN_INT64 } from '../domain/plant.ts';
+import { isTraceparent } from '../domain/trace-context.ts';
 import type { LoggedEvent } from '../log/event.ts';
 import { eventJson } from './event-json.ts';
 
@@ -31,11 +32,18 @@ export function parseEvent(line: string): LoggedEvent {
 }
 
 function plantEventOf(members: Record<string, Member>): PlantEvent {
-  const { type, owner, actor, plantId, name, tag, idempotencyKey } = members;
+  const { type, owner, actor, plantId, name, tag, idempotencyKey, traceparent } = members;
   if (typeof plantId !== 'bigint' || plantId < MIN_INT64 || plantId > MAX_INT64)
     throw new RangeError('plantId is not an int64');
+  if (traceparent !== undefined && !isTraceparent(traceparent)) throw new SyntaxError('its traceparent is malformed');
   const optional = (member: Member | undefined) => (member === undefined ? undefined : String(member));
-  const about = { owner: String(owner), actor: String(actor), plantId, idempotencyKey: optional(idempotencyKey) };
+  const about = {
+    owner: String(owner),
+    actor: String(actor),
+    plantId,
+    idempotencyKey: optional(idempotencyKey),
+    traceparent: optional(traceparent),
+  };
   if (type !== 'PlantAdded') return { type: 'PlantDeleted', ...about };
   return { type, ...about, name: String(name), tag: optional(tag) };
 }

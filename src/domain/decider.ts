@@ -9,6 +9,8 @@ export interface AddPlant {
   readonly actor: string;
   /** The caller's name for the request, if it has one; see idempotency.ts. */
   readonly idempotencyKey?: string | undefined;
+  /** The span of the command, if it is part of a trace; see trace-context.ts. */
+  readonly traceparent?: string | undefined;
   readonly plant: NewPlant;
 }
 
@@ -19,6 +21,8 @@ export interface DeletePlant {
   readonly actor: string;
   /** The caller's name for the request, if it has one; see idempotency.ts. */
   readonly idempotencyKey?: string | undefined;
+  /** The span of the command, if it is part of a trace; see trace-context.ts. */
+  readonly traceparent?: string | undefined;
   readonly id: bigint;
 }
 
@@ -33,7 +37,7 @@ export const plantIdOf = (command: Command): bigint => (command.type === 'AddPla
 
 /** The one event that a command becomes, or the error that refuses it: all that counts is whether the plant is there. Pure. */
 export function decide(command: Command, isThere: boolean): PlantEvent | PlantStoreError {
-  const { owner, actor, idempotencyKey } = command;
+  const { owner, actor, idempotencyKey, traceparent } = command;
   if (command.type === 'AddPlant') {
     const { id, name, tag } = command.plant;
     if (isThere)
@@ -41,10 +45,10 @@ export function decide(command: Command, isThere: boolean): PlantEvent | PlantSt
         'PLANT_ALREADY_EXISTS',
         `a plant with id ${id} exists; delete it first or use another id`,
       );
-    return { type: 'PlantAdded', owner, actor, plantId: id, name, tag, idempotencyKey };
+    return { type: 'PlantAdded', owner, actor, plantId: id, name, tag, idempotencyKey, traceparent };
   }
   if (!isThere) return new PlantStoreError('PLANT_NOT_FOUND', `there is no plant with id ${command.id}`);
-  return { type: 'PlantDeleted', owner, actor, plantId: command.id, idempotencyKey };
+  return { type: 'PlantDeleted', owner, actor, plantId: command.id, idempotencyKey, traceparent };
 }
 
 /** The state of a key after one of its events. Pure. */

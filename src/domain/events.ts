@@ -11,6 +11,8 @@ export interface PlantAdded {
   readonly tag: string | undefined;
   /** The caller's name for the request, if it had one; never empty. */
   readonly idempotencyKey?: string | undefined;
+  /** The span under which it was appended, if that is part of a trace; see trace-context.ts. */
+  readonly traceparent?: string | undefined;
 }
 
 /** The owner had a plant of this id, and has none now. */
@@ -22,6 +24,8 @@ export interface PlantDeleted {
   readonly plantId: bigint;
   /** The caller's name for the request, if it had one; never empty. */
   readonly idempotencyKey?: string | undefined;
+  /** The span under which it was appended, if that is part of a trace; see trace-context.ts. */
+  readonly traceparent?: string | undefined;
 }
 
 /** What can happen to a plant. */

@@ -18,10 +18,11 @@ export const canonicalBytes = (event: Unsealed): Uint8Array => Buffer.from(canon
 
 /** A prefix, and the canonical bytes of an event after it. The memory is used again: this holds until the next call. */
 export function canonicalAfter(prefix: Uint8Array, { position, eventId, time, event }: Unsealed): Uint8Array {
-  const { owner, actor, idempotencyKey } = event;
+  const { owner, actor, idempotencyKey, traceparent } = event;
   let room = OVERHEAD + WireWriter.roomFor(eventId) + WireWriter.roomFor(owner) + WireWriter.roomFor(actor);
   if (event.type === 'PlantAdded') room += WireWriter.roomFor(event.name) + WireWriter.roomFor(event.tag ?? '');
   if (idempotencyKey !== undefined) room += WireWriter.roomFor(idempotencyKey);
+  if (traceparent !== undefined) room += WireWriter.roomFor(traceparent);
   writer.begin(prefix, room);
   writer.number(1, position);
   if (eventId !== '') writer.text(2, eventId);
@@ -30,6 +31,7 @@ export function canonicalAfter(prefix: Uint8Array, { position, eventId, time, ev
   if (actor !== '') writer.text(5, actor);
   data(event.type === 'PlantAdded' ? 6 : 7, event);
   if (idempotencyKey !== undefined) writer.text(8, idempotencyKey);
+  if (traceparent !== undefined) writer.text(9, traceparent);
   return writer.written;
 }
 

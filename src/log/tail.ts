@@ -28,7 +28,8 @@ const sizeOf = ({ event }: LoggedEvent): number =>
   EVENT_OVERHEAD +
   2 * (event.type === 'PlantAdded' ? event.name.length + (event.tag?.length ?? 0) : 0) +
   // Once in the event, and once in the index of keys.
-  4 * (event.idempotencyKey?.length ?? 0);
+  4 * (event.idempotencyKey?.length ?? 0) +
+  2 * (event.traceparent?.length ?? 0);
 
 /**
  * The events after the read model's checkpoint, in memory: a memtable over the sorted run that the read model is. It holds the

@@ -9,6 +9,7 @@ import {
   type Span,
   SpanKind,
   SpanStatusCode,
+  TraceFlags,
   type Tracer,
   trace,
 } from '@opentelemetry/api';
@@ -81,7 +82,7 @@ export class OpenTelemetry implements Tracing {
       submit: async (command, ...rest) => {
         const span = this.#tracer.startSpan(command.type);
         try {
-          const event = await log.submit(command, ...rest);
+          const event = await log.submit({ ...command, traceparent: traceparentOf(span) }, ...rest);
           const batch = this.#batches.get(event)?.events;
           span.setAttributes({
             'plantstore.position': event.position,
@@ -120,6 +121,13 @@ const httpAttributes = (method: string, route: string): Attributes => ({
 function rpcOf(protocol: string, route: string): [string, Attributes] {
   const method = route.slice(1);
   return [method, { 'rpc.system.name': protocol === 'connect' ? 'connectrpc' : 'grpc', 'rpc.method': method }];
+}
+
+/** What makes others children of a span (W3C Trace Context, section 3.2). Undefined for one that is not kept: they would be orphans. */
+function traceparentOf(span: Span): string | undefined {
+  const { traceId, spanId, traceFlags } = span.spanContext();
+  const isKept = span.isRecording() && (traceFlags & TraceFlags.SAMPLED) !== 0;
+  return isKept ? `00-${traceId}-${spanId}-01` : undefined;
 }
 
 /** The type of an error is all that is said of it: its message may quote what a client wrote. */

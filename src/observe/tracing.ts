@@ -27,7 +27,10 @@ export type Commands = Pick<EventLog, 'submit' | 'list'>;
 export interface Tracing {
   /** Begins the span of a request: a child of the caller's, where the headers name one. */
   begin(request: StartedRequest): RequestSpan;
-  /** The log with a span around each command, which says at what position it is and in which batch it rode. */
+  /**
+   * The log with a span around each command, which says at what position it is and in which batch it rode. The command's event
+   * has the span as its `traceparent`, if the trace is sampled.
+   */
   commands(log: Commands): Commands;
   /** Has to hear of each append, so that the span of a command knows its batch. */
   appended(batch: AppendedBatch): void;

@@ -21,6 +21,7 @@ const SOURCE = '/plantstore';
 /** The message of an event: the same bytes whenever and by whomever it is made. */
 export function eventMessage({ position, eventId, time, event, hash }: LoggedEvent): EventMessage {
   const subject = subjectOf(event);
+  const { traceparent } = event;
   return {
     key: subject,
     value: dataOf(event),
@@ -34,6 +35,8 @@ export function eventMessage({ position, eventId, time, event, hash }: LoggedEve
       ce_subject: subject,
       [POSITION_HEADER]: String(position),
       [HASH_HEADER]: Buffer.from(hash).toString('hex'),
+      // For whoever takes the CloudEvent on (its Distributed Tracing extension), and for OpenTelemetry's instrumentations of Kafka.
+      ...(traceparent !== undefined && { ce_traceparent: traceparent, traceparent }),
     },
   };
 }

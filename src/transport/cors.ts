@@ -2,6 +2,9 @@ import { cors } from '@connectrpc/connect';
 import fastifyCors from '@fastify/cors';
 import type { FastifyInstance } from 'fastify';
 
+/** Headers that a script may send, beside those of the protocols. */
+const ALLOWED = ['Authorization', 'Idempotency-Key', 'If-None-Match', 'Traceparent', 'Tracestate', 'X-Request-Id'];
+
 /** Headers of ours that a script may read. */
 const EXPOSED = ['ETag', 'Link', 'Plantstore-Position', 'Retry-After', 'WWW-Authenticate', 'X-Request-Id'];
 
@@ -13,7 +16,7 @@ export function allowOrigins(app: FastifyInstance, origins: readonly string[]): 
   app.register(fastifyCors, {
     origin: [...origins],
     methods: ['DELETE', ...cors.allowedMethods],
-    allowedHeaders: ['Authorization', 'Idempotency-Key', 'If-None-Match', 'X-Request-Id', ...cors.allowedHeaders],
+    allowedHeaders: [...ALLOWED, ...cors.allowedHeaders],
     exposedHeaders: [...EXPOSED, ...cors.exposedHeaders],
     maxAge: 7200,
     // Its own refusal of an OPTIONS that is no preflight would have another form than the Error body.

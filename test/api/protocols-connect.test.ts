@@ -179,7 +179,7 @@ describe('CORS', () => {
     const { status, headers } = await preflight(path, ORIGIN);
     expect({ status, origin: headers['access-control-allow-origin'] }).toEqual({ status: 204, origin: ORIGIN });
     expect(headers['access-control-allow-methods']).toMatch(/DELETE.*POST.*GET/);
-    for (const name of ['Authorization', 'Connect-Protocol-Version', 'Idempotency-Key', 'X-Grpc-Web'])
+    for (const name of ['Authorization', 'Connect-Protocol-Version', 'Idempotency-Key', 'Traceparent', 'X-Grpc-Web'])
       expect(headers['access-control-allow-headers']).toContain(name);
     expect((await preflight(path, 'https://other.test')).headers).not.toHaveProperty('access-control-allow-origin');
   });

@@ -1,6 +1,5 @@
-import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { attributesOf, Collector, type ExportedSpan } from '../support/collector.ts';
+import { attributesOf, Collector, caller, type ExportedSpan, traceparent } from '../support/collector.ts';
 import { bearer, grpcClient, unary } from '../support/grpc.ts';
 import { type Service, startService } from '../support/service.ts';
 import { readSources } from '../support/source.ts';
@@ -23,11 +22,6 @@ afterAll(async () => {
   await service?.stop();
   await collector?.[Symbol.asyncDispose]();
 });
-
-/** The caller of a request, in a trace of its own. */
-const caller = () => ({ traceId: randomBytes(16).toString('hex'), spanId: randomBytes(8).toString('hex') });
-
-const traceparent = ({ traceId, spanId }: ReturnType<typeof caller>) => `00-${traceId}-${spanId}-01`;
 
 async function post(path: string, body: string, from: ReturnType<typeof caller>): Promise<Response> {
   const response = await fetch(service.url + path, {

@@ -13,7 +13,8 @@ def from_json(line):
     """The event of one line: the members of the JSON object are fields of the message, but for type and plantId."""
     row = json.loads(line)
     event = Event(position=row["position"], event_id=row["eventId"], owner=row["owner"], actor=row["actor"],
-                  idempotency_key=row.get("idempotencyKey", ""), hash=bytes.fromhex(row["hash"]))
+                  idempotency_key=row.get("idempotencyKey", ""), traceparent=row.get("traceparent", ""),
+                  hash=bytes.fromhex(row["hash"]))
     event.time.FromJsonString(row["time"])
     data = {"PlantAdded": event.plant_added, "PlantDeleted": event.plant_deleted}[row["type"]]
     data.SetInParent()

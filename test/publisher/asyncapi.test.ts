@@ -60,7 +60,15 @@ test.each(['PlantAdded', 'PlantDeleted'] as const)('the document describes nothi
     position: Number(example.headers['plantstore-position']),
     eventId: example.headers.ce_id,
     time: Date.parse(example.headers.ce_time),
-    event: { type: name, owner, actor, plantId: BigInt(plantId), name: plant, tag },
+    event: {
+      type: name,
+      owner,
+      actor,
+      plantId: BigInt(plantId),
+      name: plant,
+      tag,
+      traceparent: example.headers.traceparent,
+    },
     hash: Buffer.from(example.headers['plantstore-hash'], 'hex'),
   });
   expect(message.headers).toEqual(example.headers);
@@ -72,7 +80,9 @@ test.each(['PlantAdded', 'PlantDeleted'] as const)('the document describes nothi
 
 test('a message that lacks a header or has another type is not what the document describes', () => {
   const [{ headers, payload }] = document.components.messages.PlantAdded.examples;
-  for (const name of Object.keys(headers)) expect(headersOf.PlantAdded({ ...headers, [name]: undefined })).toBe(false);
+  for (const name of document.components.schemas.Headers.required)
+    expect(headersOf.PlantAdded({ ...headers, [name]: undefined })).toBe(false);
   expect(headersOf.PlantDeleted(headers)).toBe(false);
+  expect(headersOf.PlantAdded({ ...headers, traceparent: headers.traceparent.slice(1) })).toBe(false);
   expect(payloadOf.PlantAdded({ ...payload, plantId: '7' })).toBe(false);
 });

@@ -7,6 +7,7 @@ import { secureListener, security } from './security.ts';
 import { service } from './service.ts';
 import { thread } from './thread.ts';
 import { topicCheck } from './topic-check.ts';
+import { traces } from './traces.ts';
 
 const classPath = await findKafka();
 
@@ -24,6 +25,7 @@ else {
   describe.concurrent('a topic that is not what it was', () => mismatches(bench));
   describe.concurrent('a publisher', () => thread(bench));
   describe.concurrent('the service', () => service(bench));
+  describe.concurrent('a trace', () => traces(bench));
   describe.concurrent('the audit of a topic', () => topicCheck(bench));
   if (secure !== undefined) describe.concurrent('a broker that asks who is there', () => security(bench, secure));
 }

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { EMPTY_HEAD } from '../../src/log/event.ts';
 import { KafkaClient } from '../../src/publisher/kafka/client.ts';
 import { KafkaTopic } from '../../src/publisher/kafka/kafka-topic.ts';
-import { added, chain, deleted } from '../support/events.ts';
+import { added, chain, deleted, TRACEPARENT } from '../support/events.ts';
 import { verifyLog } from '../support/fold.ts';
 import type { KafkaBench } from '../support/kafka-bench.ts';
 import { eventOf, positionsOf, readTopic } from '../support/kafka-records.ts';
@@ -34,7 +34,7 @@ export function publishing(bench: KafkaBench): void {
         added('alice', 9007199254740993n, 'Fern', 'indoor'),
         added('alice', -9223372036854775808n, '', ''),
         added(owner, 0n, '\u0000\n\u2028🌿'),
-        deleted('alice', 9007199254740993n),
+        { ...deleted('alice', 9007199254740993n), traceparent: TRACEPARENT },
         deleted(owner, 0n),
       ];
       const appended = await instance.append(...events);
@@ -49,7 +49,7 @@ export function publishing(bench: KafkaBench): void {
 
   test('holds CloudEvents that the SDK of their specification reads', () =>
     bench.withInstance(async (instance, { topic }) => {
-      const [appended] = await instance.append(added('alice', 7n, 'Fern', 'indoor'));
+      const [appended] = await instance.append({ ...added('alice', 7n, 'Fern', 'indoor'), traceparent: TRACEPARENT });
       await instance.caughtUp();
       const [record] = await readTopic(kafka, topic);
       const { key, value, headers } = record!;
@@ -64,6 +64,7 @@ export function publishing(bench: KafkaBench): void {
         subject: 'alice/7',
         time: new Date(appended!.time).toISOString(),
         datacontenttype: 'application/json',
+        traceparent: TRACEPARENT,
         data: { owner: 'alice', actor: 'who acts for alice', plantId: 7, name: 'Fern', tag: 'indoor' },
       });
       expect(key).toBe('alice/7');

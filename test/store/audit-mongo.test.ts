@@ -1,5 +1,6 @@
 import { type Document, Double, Int32, Long, type UpdateFilter } from 'mongodb';
 import { describe, expect, test } from 'vitest';
+import { TRACEPARENT } from '../support/events.ts';
 import { auditContract } from './audit.ts';
 import { fillForTampering, tamperingContract, verdictOf } from './audit-tampering.ts';
 import { openMongoDatabase } from './mongo-database.ts';
@@ -28,6 +29,10 @@ describe.runIf(HAS_MONGODB)('MongoDB', () => {
     ['one whose hash is a string', 6, { $set: { hash: 'x' } }],
     ['one whose idempotency key is empty', 6, { $set: { idempotencyKey: '' } }],
     ['one whose idempotency key is null', 6, { $set: { idempotencyKey: null } }],
+    ['one whose trace context is empty', 6, { $set: { traceparent: '' } }],
+    ['one whose trace context is null', 6, { $set: { traceparent: null } }],
+    ['one whose trace context is in a list', 6, { $set: { traceparent: [TRACEPARENT] } }],
+    ['one whose trace context is too long', 6, { $set: { traceparent: `${TRACEPARENT}-` } }],
     ['one without a hash', 6, { $unset: { hash: '' } }],
     ['one without an event id', 6, { $unset: { eventId: '' } }],
   ])('%s is no event: its place is named', async (_, position, update) => {

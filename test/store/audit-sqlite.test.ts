@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { TRACEPARENT } from '../support/events.ts';
 import { auditContract } from './audit.ts';
 import { fillForTampering, tamperingContract, verdictOf } from './audit-tampering.ts';
 import { openSqliteStore } from './open-sqlite.ts';
@@ -16,6 +17,8 @@ test.each([
   ['an addition without a name', 'UPDATE events SET name = NULL WHERE position = 4'],
   ['a deletion with a name', "UPDATE events SET name = 'x' WHERE position = 8"],
   ['an idempotency key that is empty', "UPDATE events SET idempotency_key = '' WHERE position = 4"],
+  ['a trace context that is empty', "UPDATE events SET traceparent = '' WHERE position = 4"],
+  ['a trace context that is too long', `UPDATE events SET traceparent = '${TRACEPARENT}-' WHERE position = 4`],
   ['a deletion with a tag', "UPDATE events SET tag = '' WHERE position = 8"],
 ])('%s is no event: its place is named', async (_, sql) => {
   const opened = await open();

@@ -4,7 +4,7 @@ import { type Verdict, type VerifyOptions, verifyLog } from '../../src/audit/ver
 import { headAt } from '../../src/log/chain.ts';
 import type { LoggedEvent } from '../../src/log/event.ts';
 import type { Store } from '../../src/log/store.ts';
-import { added, append, deleted, project } from '../support/events.ts';
+import { added, append, deleted, project, TRACEPARENT } from '../support/events.ts';
 import { type Database, type Places, SIGNED, TAMPERINGS } from '../support/tampering.ts';
 import type { OpenedStore } from './open-store.ts';
 
@@ -17,7 +17,7 @@ export const fillForTampering = async (store: Store): Promise<LoggedEvent[]> => 
     store,
     added('alice', 7n, 'Moss'),
     deleted('alice', 7n),
-    { ...added('alice', 1n, 'Fern', 'indoor'), idempotencyKey: 'k' },
+    { ...added('alice', 1n, 'Fern', 'indoor'), idempotencyKey: 'k', traceparent: TRACEPARENT },
     added('alice', 2n, 'Palm'),
     added('bob', 1n, 'Oak'),
     added('bob', 2n, 'Elm', ''),

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { MAX_INT64, MIN_INT64 } from '../../src/domain/plant.ts';
 import { headAt } from '../../src/log/chain.ts';
 import { EMPTY_HEAD, type LoggedEvent } from '../../src/log/event.ts';
-import { added, append, chain, deleted } from '../support/events.ts';
+import { added, append, chain, deleted, TRACEPARENT } from '../support/events.ts';
 import { readLog, verifyLog } from '../support/fold.ts';
 import { count } from '../support/soak.ts';
 import { type OpenStore, withStore } from './open-store.ts';
@@ -75,6 +75,8 @@ export function eventsContract(open: OpenStore): void {
             { ...added('alice', 1n), idempotencyKey },
             { ...deleted('alice', 1n), idempotencyKey },
           ]),
+          { ...added('alice', 1n), traceparent: TRACEPARENT },
+          { ...deleted('alice', 1n), traceparent: TRACEPARENT },
           added('a\u0000', 1n, 'no tag', undefined),
         ];
         const events = chain(EMPTY_HEAD, made).map((event, index): LoggedEvent => {

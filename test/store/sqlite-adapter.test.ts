@@ -7,7 +7,7 @@ import { headAt } from '../../src/log/chain.ts';
 import { EMPTY_HEAD } from '../../src/log/event.ts';
 import { DATABASE_FILE, openSqlite } from '../../src/log/sqlite/store.ts';
 import type { Snapshot, Store } from '../../src/log/store.ts';
-import { added, append, chain, deleted, project } from '../support/events.ts';
+import { added, append, chain, deleted, project, TRACEPARENT } from '../support/events.ts';
 import { readLog, readModel } from '../support/fold.ts';
 import { openSqliteStore } from './open-sqlite.ts';
 
@@ -48,45 +48,49 @@ test('the directory and every file in it are their owner’s alone', async () =>
 });
 
 test('data that a newer release wrote is refused, by name and version', () => {
-  withDatabase((db) => db.exec('PRAGMA user_version = 3'));
+  withDatabase((db) => db.exec('PRAGMA user_version = 4'));
   for (const readOnly of [false, true])
     expect(() => openSqlite(opened.directory, { readOnly })).toThrow(
-      /plantstore\.sqlite has schema 3, .*newer release/,
+      /plantstore\.sqlite has schema 4, .*newer release/,
     );
 });
 
-/** Makes of the database what the release before idempotency keys left. */
-const makeOlder = () =>
+/** Makes of the database what an older release left: 1 knows no idempotency keys, 2 no trace contexts. */
+const makeOlder = (version: 1 | 2) =>
   withDatabase((db) => {
-    db.exec('DROP INDEX events_by_idempotency_key; ALTER TABLE events DROP COLUMN idempotency_key');
-    db.exec('PRAGMA user_version = 1');
+    db.exec('ALTER TABLE events DROP COLUMN traceparent');
+    if (version === 1) db.exec('DROP INDEX events_by_idempotency_key; ALTER TABLE events DROP COLUMN idempotency_key');
+    db.exec(`PRAGMA user_version = ${version}`);
   });
 
-test('data of an older release is read as it is, and taken over by the first who may write', async () => {
-  const events = await append(store, ...plants(600), deleted('alice', 3n));
-  await project(store, 500);
-  await store.close();
-  makeOlder();
-  const reader = openSqlite(opened.directory, { readOnly: true });
-  const readsOn = async () => {
-    expect(await readLog(reader)).toEqual(events);
-    expect(await reader.head()).toEqual(headAt(events.at(-1)!));
-    const found: unknown[] = [];
-    for await (const batch of reader.read(0, { owner: 'alice', id: 3n })) found.push(...batch);
-    expect(found).toEqual([events[3], events[600]]);
-    expect((await readModel(reader, 'alice')).position).toBe(500);
-  };
-  await readsOn();
-  withDatabase((db) => expect(db.prepare('PRAGMA user_version').get()).toEqual({ user_version: 1 }));
-  const [writer, another] = [await opened.reopen(), await opened.second()];
-  await readsOn();
-  events.push(...(await append(writer, { ...added('alice', 3n), idempotencyKey: 'k' })));
-  for (const handle of [writer, another]) {
-    expect(await readLog(handle)).toEqual(events);
-    expect(await handle.named([{ owner: 'alice', idempotencyKey: 'k' }])).toEqual(events.slice(-1));
-  }
-  await reader.close();
-});
+test.each([1, 2] as const)(
+  'data of schema %i is read as it is, and taken over by the first who may write',
+  async (version) => {
+    const events = await append(store, ...plants(600), deleted('alice', 3n));
+    await project(store, 500);
+    await store.close();
+    makeOlder(version);
+    const reader = openSqlite(opened.directory, { readOnly: true });
+    const readsOn = async () => {
+      expect(await readLog(reader)).toEqual(events);
+      expect(await reader.head()).toEqual(headAt(events.at(-1)!));
+      const found: unknown[] = [];
+      for await (const batch of reader.read(0, { owner: 'alice', id: 3n })) found.push(...batch);
+      expect(found).toEqual([events[3], events[600]]);
+      expect((await readModel(reader, 'alice')).position).toBe(500);
+    };
+    await readsOn();
+    withDatabase((db) => expect(db.prepare('PRAGMA user_version').get()).toEqual({ user_version: version }));
+    const [writer, another] = [await opened.reopen(), await opened.second()];
+    await readsOn();
+    events.push(...(await append(writer, { ...added('alice', 3n), idempotencyKey: 'k', traceparent: TRACEPARENT })));
+    for (const handle of [writer, another]) {
+      expect(await readLog(handle)).toEqual(events);
+      expect(await handle.named([{ owner: 'alice', idempotencyKey: 'k' }])).toEqual(events.slice(-1));
+    }
+    await reader.close();
+  },
+);
 
 test('events can be neither changed nor removed, not even by another program', async () => {
   const events = await append(store, ...plants(3));

@@ -22,6 +22,19 @@ const idempotencyKeyArbitrary = fc.option(
   { nil: undefined },
 );
 
+const hexArbitrary = (digits: number) =>
+  fc
+    .string({ unit: fc.constantFrom(...'0123456789abcdef'), minLength: digits, maxLength: digits })
+    .filter((hex) => /[^0]/.test(hex));
+
+/** A `traceparent` (W3C Trace Context, version 00), or none. */
+const traceparentArbitrary = fc.option(
+  fc
+    .tuple(hexArbitrary(32), hexArbitrary(16), fc.constantFrom('00', '01', '03', 'ff'))
+    .map(([traceId, spanId, flags]) => `00-${traceId}-${spanId}-${flags}`),
+  { nil: undefined },
+);
+
 /** Any event. */
 export const eventArbitrary: fc.Arbitrary<PlantEvent> = fc.oneof(
   fc.record({
@@ -32,6 +45,7 @@ export const eventArbitrary: fc.Arbitrary<PlantEvent> = fc.oneof(
     name: textArbitrary,
     tag: tagArbitrary,
     idempotencyKey: idempotencyKeyArbitrary,
+    traceparent: traceparentArbitrary,
   }),
   fc.record({
     type: fc.constant('PlantDeleted' as const),
@@ -39,6 +53,7 @@ export const eventArbitrary: fc.Arbitrary<PlantEvent> = fc.oneof(
     actor: textArbitrary,
     plantId: int64Arbitrary,
     idempotencyKey: idempotencyKeyArbitrary,
+    traceparent: traceparentArbitrary,
   }),
 );
 

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -22,6 +23,13 @@ interface Export {
     readonly scopeSpans: readonly { readonly spans: readonly ExportedSpan[] }[];
   }[];
 }
+
+/** The caller of a request, in a trace of its own. */
+export const caller = () => ({ traceId: randomBytes(16).toString('hex'), spanId: randomBytes(8).toString('hex') });
+
+/** What the caller sends (W3C Trace Context), sampled unless told otherwise. */
+export const traceparent = ({ traceId, spanId }: ReturnType<typeof caller>, flags = '01') =>
+  `00-${traceId}-${spanId}-${flags}`;
 
 /** A collector of OTLP over HTTP, in JSON: keeps what it is sent. */
 export class Collector implements AsyncDisposable {

@@ -4,6 +4,9 @@ import type { Head, LoggedEvent } from '../../src/log/event.ts';
 import { changesOf } from '../../src/log/projector.ts';
 import type { Store } from '../../src/log/store.ts';
 
+/** A trace context, as an event has it whose command was traced. */
+export const TRACEPARENT = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
+
 /** An owner's new plant. */
 export const added = (owner: string, plantId: bigint, name = 'Fern', tag?: string): PlantEvent => ({
   type: 'PlantAdded',

@@ -3,6 +3,7 @@ import type { Plant } from '../../src/domain/plant.ts';
 import { headAt, seal } from '../../src/log/chain.ts';
 import { EMPTY_HEAD, type LoggedEvent } from '../../src/log/event.ts';
 import type { OwnedRow } from '../../src/log/store.ts';
+import { TRACEPARENT } from './events.ts';
 import { fold } from './fold.ts';
 
 /** A store's database as somebody has it who may write to it, past the store. */
@@ -86,6 +87,9 @@ export const TAMPERINGS: readonly Tampering[] = [
   changed('the idempotency key taken away', 3, () => ({ idempotencyKey: undefined })),
   changed('the idempotency key changed', 3, () => ({ idempotencyKey: 'other' })),
   changed('an idempotency key invented', 4, () => ({ idempotencyKey: 'k' })),
+  changed('the trace context taken away', 3, () => ({ traceparent: undefined })),
+  changed('the trace context changed', 3, () => ({ traceparent: TRACEPARENT.replace('0af', '0ff') })),
+  changed('a trace context invented', 4, () => ({ traceparent: TRACEPARENT })),
   changed('the plant’s id changed', 3, () => ({ plantId: 77n }), { read_model: 'alice/1' }),
   changed('time changed', 3, { time: 1 }),
   changed('the last one’s time changed', 12, { time: Date.UTC(2999) }),

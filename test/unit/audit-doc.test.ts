@@ -7,7 +7,7 @@ import { EMPTY_HEAD, type Head } from '../../src/log/event.ts';
 
 test('the events that docs/audit.md gives to check a program against have these canonical bytes and chain', () => {
   const examples = [...readFileSync('docs/audit.md', 'utf8').matchAll(/^(\{"position".*\})\n([0-9a-f]+)$/gm)];
-  expect(examples).toHaveLength(3);
+  expect(examples).toHaveLength(4);
   let head: Head = EMPTY_HEAD;
   for (const [, line, bytes] of examples) {
     const event = parseEvent(line!);

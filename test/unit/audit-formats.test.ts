@@ -8,6 +8,7 @@ import { eventMessage } from '../../src/audit/messages.ts';
 import { parseEvent } from '../../src/audit/parse-event.ts';
 import type { LoggedEvent } from '../../src/log/event.ts';
 import { eventArbitrary } from '../support/arbitraries.ts';
+import { TRACEPARENT } from '../support/events.ts';
 
 const loggedArbitrary: fc.Arbitrary<LoggedEvent> = fc.record({
   position: fc.oneof(fc.integer({ min: 1, max: 300 }), fc.maxSafeNat()),
@@ -67,9 +68,16 @@ test('protobuf is what the generated message type writes, each with its length b
   );
 });
 
+const withTraceparent = (traceparent: string) =>
+  sizeDelimitedEncode(EventSchema, {
+    ...eventMessage(fc.sample(loggedArbitrary, 1)[0]!),
+    traceparent,
+  });
+
 test.each([
   ['no protobuf at all', Buffer.from('\u0003abc')],
   ['a message without time and data', sizeDelimitedEncode(EventSchema, create(EventSchema, { position: 1n }))],
+  ['a message with a malformed traceparent', withTraceparent(`${TRACEPARENT} `)],
   ['a length beyond every event', Buffer.from([0xff, 0xff, 0xff, 0xff, 0x0f, 0])],
   ['a length that does not end', Buffer.alloc(20, 0xff)],
 ])('%s is refused, with its place', async (_, bytes) => {
@@ -107,6 +115,10 @@ test.each([
   ['an idempotency key that is empty', (line: string) => line.replace('"hash"', '"idempotencyKey":"","hash"')],
   ['an idempotency key that is none', (line: string) => line.replace('"hash"', '"idempotencyKey":7,"hash"')],
   ['an idempotency key in front', (line: string) => line.replace('"name"', '"idempotencyKey":"k","name"')],
+  ['a traceparent that is empty', (line: string) => line.replace('"hash"', '"traceparent":"","hash"')],
+  ['a traceparent that is none', (line: string) => line.replace('"hash"', `"traceparent":"${TRACEPARENT}0","hash"`)],
+  ['a traceparent in a list', (line: string) => line.replace('"hash"', `"traceparent":["${TRACEPARENT}"],"hash"`)],
+  ['a traceparent in front', (line: string) => line.replace('"name"', `"traceparent":"${TRACEPARENT}","name"`)],
   ['a tag that is null', (line: string) => line.replace('"tag":""', '"tag":null')],
   ['a name twice', (line: string) => line.replace('"name":"Fern"', '"name":"Oak","name":"Fern"')],
   ['no JSON', (line: string) => line.slice(1)],

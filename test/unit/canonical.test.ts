@@ -26,6 +26,7 @@ const generated = ({ position, eventId, time, event }: Omit<LoggedEvent, 'hash'>
       actor,
       data,
       idempotencyKey: event.idempotencyKey ?? '',
+      traceparent: event.traceparent ?? '',
     }),
   );
 };

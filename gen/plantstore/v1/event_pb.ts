@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file plantstore/v1/event.proto.
  */
 export const file_plantstore_v1_event: GenFile = /*@__PURE__*/
-  fileDesc("ChlwbGFudHN0b3JlL3YxL2V2ZW50LnByb3RvEg1wbGFudHN0b3JlLnYxIooCCgVFdmVudBIQCghwb3NpdGlvbhgBIAEoAxIQCghldmVudF9pZBgCIAEoCRIoCgR0aW1lGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBINCgVvd25lchgEIAEoCRINCgVhY3RvchgFIAEoCRIwCgtwbGFudF9hZGRlZBgGIAEoCzIZLnBsYW50c3RvcmUudjEuUGxhbnRBZGRlZEgAEjQKDXBsYW50X2RlbGV0ZWQYByABKAsyGy5wbGFudHN0b3JlLnYxLlBsYW50RGVsZXRlZEgAEhcKD2lkZW1wb3RlbmN5X2tleRgIIAEoCRIMCgRoYXNoGA8gASgMQgYKBGRhdGEiQAoKUGxhbnRBZGRlZBIKCgJpZBgBIAEoAxIMCgRuYW1lGAIgASgJEhAKA3RhZxgDIAEoCUgAiAEBQgYKBF90YWciGgoMUGxhbnREZWxldGVkEgoKAmlkGAEgASgDYgZwcm90bzM", [file_google_protobuf_timestamp]);
+  fileDesc("ChlwbGFudHN0b3JlL3YxL2V2ZW50LnByb3RvEg1wbGFudHN0b3JlLnYxIp8CCgVFdmVudBIQCghwb3NpdGlvbhgBIAEoAxIQCghldmVudF9pZBgCIAEoCRIoCgR0aW1lGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBINCgVvd25lchgEIAEoCRINCgVhY3RvchgFIAEoCRIwCgtwbGFudF9hZGRlZBgGIAEoCzIZLnBsYW50c3RvcmUudjEuUGxhbnRBZGRlZEgAEjQKDXBsYW50X2RlbGV0ZWQYByABKAsyGy5wbGFudHN0b3JlLnYxLlBsYW50RGVsZXRlZEgAEhcKD2lkZW1wb3RlbmN5X2tleRgIIAEoCRITCgt0cmFjZXBhcmVudBgJIAEoCRIMCgRoYXNoGA8gASgMQgYKBGRhdGEiQAoKUGxhbnRBZGRlZBIKCgJpZBgBIAEoAxIMCgRuYW1lGAIgASgJEhAKA3RhZxgDIAEoCUgAiAEBQgYKBF90YWciGgoMUGxhbnREZWxldGVkEgoKAmlkGAEgASgDYgZwcm90bzM", [file_google_protobuf_timestamp]);
 
 /**
  * One event of the log. Its canonical bytes are this message in protobuf binary form with `hash` unset, fields in
@@ -87,6 +87,15 @@ export type Event = Message<"plantstore.v1.Event"> & {
    * @generated from field: string idempotency_key = 8;
    */
   idempotencyKey: string;
+
+  /**
+   * The span under which the event was appended, if that was traced and sampled: a `traceparent` of W3C Trace Context, version 00,
+   * in 55 characters, of whose trace whatever comes of the event is a part. Empty: nobody traced it. `tracestate` is not kept,
+   * since an event would hold for good whatever its caller puts there.
+   *
+   * @generated from field: string traceparent = 9;
+   */
+  traceparent: string;
 
   /**
    * 32 bytes of SHA-256 that chain this event to the one before it.

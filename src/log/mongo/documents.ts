@@ -1,6 +1,7 @@
 import { Binary, Long } from 'mongodb';
 import type { PlantEvent } from '../../domain/events.ts';
 import type { PlantKey } from '../../domain/plant.ts';
+import { isTraceparent } from '../../domain/trace-context.ts';
 import { BrokenChainError } from '../chain.ts';
 import type { LoggedEvent } from '../event.ts';
 import type { OwnedRow } from '../store.ts';
@@ -19,6 +20,8 @@ export interface EventDocument {
   readonly tag?: string | undefined;
   /** Only if it has one. */
   readonly idempotencyKey?: string | undefined;
+  /** Only if it has one. */
+  readonly traceparent?: string | undefined;
   readonly time: Date;
   readonly eventId: string;
   readonly hash: Binary;
@@ -39,7 +42,7 @@ export interface PlantDocument {
 
 /** The event as a document; what is undefined is left out by the client. */
 export function toEventDocument({ position, eventId, time, event, hash }: LoggedEvent): EventDocument {
-  const { type, owner, actor, idempotencyKey } = event;
+  const { type, owner, actor, idempotencyKey, traceparent } = event;
   return {
     _id: Long.fromNumber(position),
     type,
@@ -48,6 +51,7 @@ export function toEventDocument({ position, eventId, time, event, hash }: Logged
     plantId: Long.fromBigInt(event.plantId),
     ...(type === 'PlantAdded' ? { name: event.name, tag: event.tag } : {}),
     idempotencyKey,
+    traceparent,
     time: new Date(time),
     eventId,
     hash: new Binary(hash),
@@ -78,18 +82,19 @@ export function toLoggedEvent(document: EventDocument): LoggedEvent {
 type Rest = Omit<EventDocument, '_id' | 'plantId' | 'time' | 'eventId' | 'hash'>;
 
 function toPlantEvent(position: number, plantId: bigint, rest: Rest): PlantEvent {
-  const { type, owner, actor, name, tag, idempotencyKey, ...more } = rest;
+  const { type, owner, actor, name, tag, idempotencyKey, traceparent, ...more } = rest;
   const isText = (value: unknown) => value === undefined || typeof value === 'string';
   const exact =
     typeof owner === 'string' &&
     typeof actor === 'string' &&
     isText(idempotencyKey) &&
     idempotencyKey !== '' &&
+    (traceparent === undefined || isTraceparent(traceparent)) &&
     Object.keys(more).length === 0;
   if (exact && type === 'PlantAdded' && name !== undefined && isText(name) && isText(tag))
-    return { type, owner, actor, plantId, name, tag, idempotencyKey };
+    return { type, owner, actor, plantId, name, tag, idempotencyKey, traceparent };
   if (exact && type === 'PlantDeleted' && name === undefined && tag === undefined)
-    return { type, owner, actor, plantId, idempotencyKey };
+    return { type, owner, actor, plantId, idempotencyKey, traceparent };
   throw new BrokenChainError(position, `no ${type} has these fields`);
 }
 

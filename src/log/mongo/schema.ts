@@ -11,7 +11,7 @@ import { CODE, hasCode } from './errors.ts';
 import { UnsuitableDatabaseError } from './unsuitable-database.ts';
 
 /** Version of the documents in the database. */
-const SCHEMA_VERSION = 2;
+const SCHEMA_VERSION = 3;
 
 /**
  * Makes what the store needs in a database, and brings that of an older release up to date; several instances may do so at once.
@@ -21,7 +21,7 @@ export async function ensureSchema(db: Db): Promise<void> {
   const collections = collectionsOf(db);
   const version = await versionOf(collections);
   if (version === undefined) await createSchema(db, collections);
-  if (version === 1) {
+  if (version !== undefined && version < SCHEMA_VERSION) {
     await createIndexes(collections);
     await collections.meta.updateOne({ _id: SCHEMA_ID, version }, { $set: { version: SCHEMA_VERSION } });
   }

@@ -2,7 +2,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import { transaction } from './connection.ts';
 
 /** Version of the tables below, kept as SQLite's user_version; 0 is a database without tables. */
-const SCHEMA_VERSION = 2;
+const SCHEMA_VERSION = 3;
 
 /** Rows of `checkpoints`: the one read model that there is. */
 export const PLANTS_CHECKPOINT = 'plants';
@@ -49,7 +49,12 @@ const STEPS = [
   // The position, which is the rowid, is in every index as its last column.
   `ALTER TABLE events ADD COLUMN idempotency_key TEXT;
   CREATE INDEX events_by_idempotency_key ON events (owner, idempotency_key) WHERE idempotency_key IS NOT NULL`,
+
+  'ALTER TABLE events ADD COLUMN traceparent TEXT',
 ];
+
+/** Columns of `events` that a release of each version lacks, as its events have them. */
+const LACKING = ['', 'NULL AS idempotency_key, NULL AS traceparent', 'NULL AS traceparent'];
 
 /** Makes the tables in a database that has none, and brings those of an older release up to date. */
 export function ensureSchema(db: DatabaseSync): void {
@@ -63,7 +68,8 @@ export function ensureSchema(db: DatabaseSync): void {
 
 /** Shows the events of an older release, on this connection alone, as the present release has them. */
 export function readOlderSchema(db: DatabaseSync): void {
-  if (versionOf(db) === 1) db.exec('CREATE TEMP VIEW events AS SELECT *, NULL AS idempotency_key FROM main.events');
+  const lacking = LACKING[versionOf(db)];
+  if (lacking) db.exec(`CREATE TEMP VIEW events AS SELECT *, ${lacking} FROM main.events`);
 }
 
 /** Throws, with the reason, unless the database has tables that this release works with. */

@@ -15,7 +15,7 @@ const REQUEST_EVENTS = 500;
 /** Rough bytes of one request, well below the 1 MiB that a topic takes by default. */
 const REQUEST_BYTES = 512 * 1024;
 /** Bytes that a message takes beside its key and value, roughly. */
-const OVERHEAD = 400;
+const OVERHEAD = 550;
 
 /** Publishes batch by batch, each in one transaction together with the checkpoint. */
 export class KafkaSession implements Session {
