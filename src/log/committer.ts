@@ -29,10 +29,13 @@ export interface CommitterLimits {
   readonly patience: number;
 }
 
+/** Tells whether whoever sent a command has given it up. An AbortSignal does. */
+export type Cancellation = Pick<AbortSignal, 'aborted'>;
+
 interface Waiting extends Keyed {
   /** Of performance.now(), as all durations are: the clock of the machine may jump. */
   readonly since: number;
-  readonly signal: AbortSignal | undefined;
+  readonly cancellation: Cancellation | undefined;
   readonly resolve: (event: LoggedEvent) => void;
   readonly reject: (error: Error) => void;
 }
@@ -85,10 +88,10 @@ export class Committer {
 
   /**
    * Resolves with the command's event once it is durable. Rejects with the decider's error; with OVERLOADED when too much
-   * waits already; with STORE_UNAVAILABLE when it was not applied; with OUTCOME_UNKNOWN when it may have been. A signal
-   * withdraws the command while it is still undecided.
+   * waits already; with STORE_UNAVAILABLE when it was not applied; with OUTCOME_UNKNOWN when it may have been. A command
+   * that was given up before it is decided is not applied.
    */
-  submit(command: Command, signal?: AbortSignal): Promise<LoggedEvent> {
+  submit(command: Command, cancellation?: Cancellation): Promise<LoggedEvent> {
     const refusal = this.#refusal();
     if (refusal !== undefined) {
       this.#observer?.refused(refusal.reason);
@@ -98,7 +101,7 @@ export class Committer {
       this.#pending++;
       const key = keyString(command.owner, plantIdOf(command));
       const idempotency = idempotencyString(command);
-      this.#waiting.push({ command, key, idempotency, since: performance.now(), signal, resolve, reject });
+      this.#waiting.push({ command, key, idempotency, since: performance.now(), cancellation, resolve, reject });
       if (!this.#loading) void this.#load();
     });
   }
@@ -139,7 +142,7 @@ export class Committer {
   }
 
   #withdrawn(waiting: Waiting): boolean {
-    if (waiting.signal?.aborted === true) {
+    if (waiting.cancellation?.aborted === true) {
       this.#answer(waiting, new PlantStoreError('CANCELLED', 'the caller gave up before the command was decided'));
       return true;
     }

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Command } from '../domain/decider.ts';
 import { Appender } from './appender.ts';
 import { BrokenChainError, headAt, verifyNext } from './chain.ts';
-import { Committer, type CommitterLimits } from './committer.ts';
+import { type Cancellation, Committer, type CommitterLimits } from './committer.ts';
 import { EMPTY_HEAD, type Head, type LoggedEvent } from './event.ts';
 import { Follower } from './follower.ts';
 import { ListCache, type ListCacheStatistics } from './list-cache.ts';
@@ -90,8 +90,8 @@ export class EventLog {
   }
 
   /** See Committer.submit. */
-  submit(command: Command, signal?: AbortSignal): Promise<LoggedEvent> {
-    return this.#committer.submit(command, signal);
+  submit(command: Command, cancellation?: Cancellation): Promise<LoggedEvent> {
+    return this.#committer.submit(command, cancellation);
   }
 
   /** See Lists.list. */

@@ -1,8 +1,15 @@
-import { createContextKey, type HandlerContext } from '@connectrpc/connect';
+import { type ContextValues, createContextKey, type HandlerContext } from '@connectrpc/connect';
 import type { Principal } from '../auth/principal.ts';
+import type { Cancellation } from '../log/committer.ts';
 
 /** What a method of the service needs to know of a call, whatever the protocol: a part of Connect's HandlerContext. */
 export type CallContext = Pick<HandlerContext, 'signal' | 'values'>;
+
+/** What a method with one answer needs to know: it asks whether its call was given up, and waits for nothing. */
+export interface UnaryContext {
+  readonly values: ContextValues;
+  readonly signal: Cancellation;
+}
 
 /** Where the transport puts the caller that the authenticator let in. */
 export const principalKey = createContextKey<Principal | undefined>(undefined, { description: 'principal' });
@@ -15,7 +22,7 @@ export const idempotencyHeaderKey = createContextKey<string | readonly string[] 
 });
 
 /** The caller. Throws when a transport forgot to authenticate, so that no call goes unauthenticated. */
-export function principalOf(call: CallContext): Principal {
+export function principalOf(call: UnaryContext): Principal {
   const principal = call.values.get(principalKey);
   if (principal === undefined) throw new Error('call without a principal');
   return principal;

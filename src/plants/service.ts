@@ -13,7 +13,7 @@ import type { ScopePolicy } from '../auth/scopes.ts';
 import { PlantStoreError } from '../domain/errors.ts';
 import type { PlantList as Listing } from '../log/listing.ts';
 import type { EventLog } from '../log/log.ts';
-import { type CallContext, principalOf } from './call.ts';
+import { principalOf, type UnaryContext } from './call.ts';
 import { decodeCursor, encodeCursor } from './cursor.ts';
 import { idempotencyKeyOf } from './idempotency-key.ts';
 import { remembered } from './remembered.ts';
@@ -43,7 +43,7 @@ export class PlantsService {
   }
 
   /** Adds a plant; resolves when its event is durable. */
-  async createPlant({ plant }: CreatePlantRequest, call: CallContext): Promise<CreatePlantResponse> {
+  async createPlant({ plant }: CreatePlantRequest, call: UnaryContext): Promise<CreatePlantResponse> {
     const { owner, actor } = this.#caller(call, 'plants:write');
     if (plant === undefined) throw new PlantStoreError('INVALID_FIELD', 'plant is required', { field: 'plant' });
     const { id, name, tag } = plant;
@@ -58,7 +58,7 @@ export class PlantsService {
   }
 
   /** Deletes a plant; resolves when its event is durable. */
-  async deletePlant({ id }: DeletePlantRequest, call: CallContext): Promise<DeletePlantResponse> {
+  async deletePlant({ id }: DeletePlantRequest, call: UnaryContext): Promise<DeletePlantResponse> {
     const { owner, actor } = this.#caller(call, 'plants:write');
     const idempotencyKey = idempotencyKeyOf(call);
     const { position } = await this.#log.submit({ type: 'DeletePlant', owner, actor, idempotencyKey, id }, call.signal);
@@ -66,14 +66,14 @@ export class PlantsService {
   }
 
   /** The caller's plants as of one position: all that follow the cursor, or as many as the limit allows. */
-  async openList({ limit, cursor }: ListPlantsRequest, call: CallContext): Promise<PlantList> {
+  async openList({ limit, cursor }: ListPlantsRequest, call: UnaryContext): Promise<PlantList> {
     const { owner } = this.#caller(call, 'plants:read');
     if (limit !== undefined && limit < 0)
       throw new PlantStoreError('INVALID_FIELD', 'limit must be an integer from 0 to 2147483647', { field: 'limit' });
     return withCursor(await this.#log.list({ owner, after: decodeCursor(cursor), limit }));
   }
 
-  #caller(call: CallContext, scope: 'plants:read' | 'plants:write'): Principal {
+  #caller(call: UnaryContext, scope: 'plants:read' | 'plants:write'): Principal {
     const principal = principalOf(call);
     this.#scopes.require(principal, scope);
     return principal;

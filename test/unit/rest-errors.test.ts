@@ -2,7 +2,7 @@ import { get } from 'node:http';
 import { setImmediate } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { ERRORS, PlantStoreError, type Reason } from '../../src/domain/errors.ts';
-import type { CallContext } from '../../src/plants/call.ts';
+import type { UnaryContext } from '../../src/plants/call.ts';
 import { client, expectError } from '../support/http.ts';
 import { RestApp } from '../support/rest-app.ts';
 
@@ -41,14 +41,12 @@ describe('the signal of a call', () => {
   test('is aborted when the client goes away', async () => {
     const { promise: aborted, resolve } = Promise.withResolvers<void>();
     await using app = await RestApp.start({
-      listPlants: (_request, call) => {
+      listPlants: async (_request, { signal }) => {
+        expect(signal.aborted).toBe(false);
         request.destroy();
-        return new Promise((_resolve, reject) => {
-          call.signal.addEventListener('abort', () => {
-            resolve();
-            reject(new PlantStoreError('CANCELLED', 'the client went away'));
-          });
-        });
+        while (!signal.aborted) await setImmediate();
+        resolve();
+        throw new PlantStoreError('CANCELLED', 'the client went away');
       },
     });
     const request = get(`${app.url}/plants`, { agent: false }).on('error', () => {});
@@ -56,7 +54,7 @@ describe('the signal of a call', () => {
   });
 
   test('is not aborted when it was answered', async () => {
-    const calls: CallContext[] = [];
+    const calls: UnaryContext[] = [];
     await using app = await RestApp.start({
       listPlants: async (_request, call) => {
         expect(call.signal.aborted).toBe(false);

@@ -1,34 +1,31 @@
 import type { ServerResponse } from 'node:http';
 import { type ContextValues, createContextValues } from '@connectrpc/connect';
 import type { FastifyRequest } from 'fastify';
-import { type CallContext, idempotencyHeaderKey, principalKey } from '../../plants/call.ts';
+import { idempotencyHeaderKey, principalKey, type UnaryContext } from '../../plants/call.ts';
 
 /** A call of the service that a REST request makes. */
-export class RestCall implements CallContext {
+export class RestCall implements UnaryContext {
   readonly values: ContextValues;
-  readonly #response: ServerResponse;
-  #signal: AbortSignal | undefined;
+  readonly signal: UnaryContext['signal'];
 
   /** `request` is authenticated. */
   constructor({ principal, headers }: FastifyRequest, response: ServerResponse) {
     this.values = createContextValues().set(principalKey, principal!);
     const idempotencyKey = headers['idempotency-key'];
     if (idempotencyKey !== undefined) this.values.set(idempotencyHeaderKey, idempotencyKey);
-    this.#response = response;
-  }
-
-  /** Aborted when the client goes away before it was answered. Made when it is asked for. */
-  get signal(): AbortSignal {
-    this.#signal ??= signalOf(this.#response);
-    return this.#signal;
+    this.signal = new Departure(response);
   }
 }
 
-function signalOf(response: ServerResponse): AbortSignal {
-  if (response.closed) return AbortSignal.abort();
-  const controller = new AbortController();
-  response.once('close', () => {
-    if (!response.writableFinished) controller.abort();
-  });
-  return controller.signal;
+/** Whether the client went away before it was answered: asked when it matters, as a signal for each request would cost more. */
+class Departure {
+  readonly #response: ServerResponse;
+
+  constructor(response: ServerResponse) {
+    this.#response = response;
+  }
+
+  get aborted(): boolean {
+    return this.#response.closed && !this.#response.writableFinished;
+  }
 }

@@ -1,6 +1,6 @@
 import type { DescService } from '@bufbuild/protobuf';
 import type { FastifyInstance } from 'fastify';
-import type { CallContext } from '../../plants/call.ts';
+import type { UnaryContext } from '../../plants/call.ts';
 import { compileAnswer } from './answer.ts';
 import { type Authenticate, authentication } from './authentication.ts';
 import type { Fields } from './encode.ts';
@@ -14,7 +14,7 @@ import { RestCall } from './rest-call.ts';
  * message; a list, whose `response_body` is a repeated field, may have that field as an AsyncIterable of batches of rows.
  */
 export interface RestMethods {
-  readonly [localName: string]: (request: never, call: CallContext) => Promise<object>;
+  readonly [localName: string]: (request: never, call: UnaryContext) => Promise<object>;
 }
 
 /** What REST needs: the service's descriptor, its methods, and who lets a caller in. */
@@ -40,7 +40,7 @@ export function registerRest(app: FastifyInstance, options: RestOptions): void {
 }
 
 function addRoute(app: FastifyInstance, rule: HttpRule, { methods, authenticate }: RestOptions): void {
-  const method = methods[rule.method.localName] as (request: object, call: CallContext) => Promise<object>;
+  const method = methods[rule.method.localName] as (request: object, call: UnaryContext) => Promise<object>;
   if (method === undefined) throw new Error(`${rule.method} has no implementation`);
   const decode = compileRequest(rule);
   const answer = compileAnswer(rule);
