@@ -11,6 +11,7 @@ import { growth } from './suites/growth.ts';
 import { grpc } from './suites/grpc.ts';
 import { instances } from './suites/instances.ts';
 import { kafka } from './suites/kafka.ts';
+import { longLists } from './suites/long-lists.ts';
 import { overload } from './suites/overload.ts';
 import { rest } from './suites/rest.ts';
 import { tokens } from './suites/tokens.ts';
@@ -18,7 +19,7 @@ import { tokens } from './suites/tokens.ts';
 /** Beside what a user would pick instead: run unless others are named. */
 const COMPARISONS = { rest, grpc, commits };
 /** Run when named, and all of them with --soak. */
-const OTHERS = { audit, embedded, follow, growth, instances, kafka, overload, tokens };
+const OTHERS = { audit, embedded, follow, growth, instances, kafka, 'long-lists': longLists, overload, tokens };
 const SUITES: Readonly<Record<string, (bench: Bench, effort: Effort) => Promise<Results>>> = {
   ...COMPARISONS,
   ...OTHERS,
