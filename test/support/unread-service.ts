@@ -18,6 +18,8 @@ const AT_ONCE = 32;
 /** The service with a stdout that nobody reads unless the test does. */
 export class UnreadService implements AsyncDisposable {
   readonly process: ChildProcess;
+  /** The ids of the requests that it has answered. */
+  readonly answered: number[] = [];
   readonly #directory: string;
   readonly #exited: Promise<[number | null]>;
   readonly #adminUrl: string;
@@ -61,10 +63,12 @@ export class UnreadService implements AsyncDisposable {
     let next = from;
     const client = async () => {
       while (next < from + count) {
-        const headers = { authorization: `Bearer ${this.#token}`, 'x-request-id': `${next++}` };
+        const id = next++;
+        const headers = { authorization: `Bearer ${this.#token}`, 'x-request-id': `${id}` };
         const { statusCode, body } = await this.#pool.request({ method: 'GET', path: '/plants', headers });
         await body.dump();
         if (statusCode !== 200) throw new Error(`a request was answered with ${statusCode}`);
+        this.answered.push(id);
       }
     };
     await Promise.all(Array.from({ length: AT_ONCE }, client));
