@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import closeWithGrace from 'close-with-grace';
 import type { Config } from './config.ts';
 import { Health } from './observe/health.ts';
+import { LogOutput, openStdout } from './observe/log-output.ts';
 import { createLogger } from './observe/logger.ts';
 import { publicationReadiness } from './publication.ts';
 import { type Parts, STARTING, start, storeReadiness } from './start.ts';
@@ -16,8 +17,11 @@ const STOP_LIMIT = 25_000;
  * Rejects, with what was opened closed, when it cannot start.
  */
 export async function serve(config: Config): Promise<void> {
-  const logger = createLogger(config.logLevel);
-  const parts: Parts = {};
+  const output = new LogOutput(openStdout());
+  const logger = createLogger(config.logLevel, output);
+  output.onGap = (dropped) => logger.warn({ dropped }, 'lines are missing here, as nobody read them in time');
+  process.once('exit', () => output.flushSync());
+  const parts: Parts = { output };
   const health = new Health({
     store: () => storeReadiness(parts),
     issuer: () => parts.keys?.ready() ?? STARTING,

@@ -17,6 +17,7 @@ import { lockDataDirectory } from './log/sqlite/lock.ts';
 import { openSqlite } from './log/sqlite/store.ts';
 import { startAdminServer } from './observe/admin.ts';
 import type { Health, Readiness } from './observe/health.ts';
+import type { LogOutput } from './observe/log-output.ts';
 import type { Logger } from './observe/logger.ts';
 import { startTracing } from './observe/start-tracing.ts';
 import { createTelemetry, type Telemetry } from './observe/telemetry.ts';
@@ -47,6 +48,7 @@ export const STARTING: Readiness = { ready: false, detail: 'starting' };
 
 /** What has been started so far. */
 export interface Parts {
+  readonly output: LogOutput;
   log?: EventLog;
   /** Why the store cannot be reached, while it cannot. */
   storeFault?: unknown;
@@ -101,6 +103,7 @@ export async function start(
     listCache: () => parts.log?.listCache,
     admission: () => parts.admission,
     publication: () => parts.publication?.stats(),
+    output: parts.output,
   });
   const admin = await startAdminServer(health, host, config.adminPort, telemetry.metrics);
   opened.defer(() => admin.close());
@@ -185,7 +188,7 @@ export async function start(
   const url = await listen(app, host, config.port);
   const grpcAddress = await grpc.listen(host, config.grpcPort);
 
-  if (token !== undefined) process.stdout.write(welcome(url, token));
+  if (token !== undefined) parts.output.write(welcome(url, token));
   logger.info({ protocol: 'admin', address: admin.url }, 'listening');
   logger.info({ protocol: 'rest', address: url }, 'listening');
   logger.info({ protocol: 'grpc', address: grpcAddress }, 'listening');

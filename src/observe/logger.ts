@@ -14,9 +14,9 @@ export type { Logger } from 'pino';
 
 /**
  * Makes the service's logger: JSON lines, one object each with `level` (a word), `time` (ISO 8601, UTC) and `msg`.
- * No line holds a token, whatever object, message or error it came in with. Writes to stdout unless told otherwise.
+ * No line holds a token, whatever object, message or error it came in with.
  */
-export function createLogger(level: string, destination?: DestinationStream): Logger {
+export function createLogger(level: string, destination: DestinationStream): Logger {
   const options = {
     level,
     base: null,
@@ -34,7 +34,7 @@ export function createLogger(level: string, destination?: DestinationStream): Lo
     redact: { paths: ['headers', '*.headers'].flatMap(credentials), censor: REDACTED },
     hooks: { streamWrite: (line: string) => (MAYBE_TOKENS.test(line) ? line.replace(TOKENS, REDACTED) : line) },
   };
-  return destination === undefined ? pino(options) : pino(options, destination);
+  return pino(options, destination);
 }
 
 const credentials = (headers: string) =>

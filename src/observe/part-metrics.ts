@@ -15,6 +15,11 @@ export interface AdmissionStatus {
   readonly refused: number;
 }
 
+/** What became of the lines of the service's own log. */
+export interface LineStatistics {
+  readonly dropped: number;
+}
+
 /** Adds the metrics of the lists that are remembered. `status` is asked at each scrape. */
 export function listCacheMetrics(metrics: Metrics, status: () => ListCacheStatistics | undefined): void {
   metrics.total('plantstore_list_cache_hits_total', 'Lists that were answered from memory.', () => status()?.hits);
@@ -53,4 +58,13 @@ export function publicationMetrics(metrics: Metrics, status: () => PublicationSt
     const now = status();
     return now && Number(now.state === 'degraded');
   });
+}
+
+/** Adds the metric of the lines of the service's own log. */
+export function lineMetrics(metrics: Metrics, lines: LineStatistics): void {
+  metrics.total(
+    'plantstore_log_lines_dropped_total',
+    "Lines of the service's own log that were dropped, as nobody read them in time.",
+    () => lines.dropped,
+  );
 }

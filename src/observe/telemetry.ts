@@ -9,6 +9,8 @@ import { Metrics } from './metrics.ts';
 import {
   type AdmissionStatus,
   admissionMetrics,
+  type LineStatistics,
+  lineMetrics,
   listCacheMetrics,
   type PublicationStatus,
   publicationMetrics,
@@ -27,6 +29,8 @@ export interface Sources {
   readonly admission: () => AdmissionStatus | undefined;
   /** Undefined also where events are published nowhere. */
   readonly publication: () => PublicationStatus | undefined;
+  /** Where the lines go. */
+  readonly output: LineStatistics;
 }
 
 /** All that the service tells of itself but for its health: metrics, the lines of requests and of decisions, and traces. */
@@ -59,6 +63,7 @@ export function createTelemetry(
   listCacheMetrics(metrics, sources.listCache);
   admissionMetrics(metrics, sources.admission);
   publicationMetrics(metrics, sources.publication);
+  lineMetrics(metrics, sources.output);
   return {
     metrics,
     requests: {

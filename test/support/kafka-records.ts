@@ -15,11 +15,19 @@ export interface KafkaRecord {
 const READ_UNCOMMITTED = 0;
 const READ_COMMITTED = 1;
 
-/**
- * All committed records of a topic, up to where it ends now; a partition's are in order. Read with another client library than
- * they were published with.
- */
-export async function readTopic({ brokers }: Kafka, topic: string): Promise<KafkaRecord[]> {
+/** All committed records of a topic, up to where it ends now; a partition's are in order. */
+export async function readTopic(kafka: Kafka, topic: string): Promise<KafkaRecord[]> {
+  const records: KafkaRecord[] = [];
+  await eachRecord(kafka, topic, (record) => records.push(record));
+  return records;
+}
+
+/** Hands over the same one by one. Read with another client library than they were published with. */
+export async function eachRecord(
+  { brokers }: Kafka,
+  topic: string,
+  take: (record: KafkaRecord) => void,
+): Promise<void> {
   const consumer = new Consumer({
     clientId: 'tests',
     groupId: crypto.randomUUID(),
@@ -32,9 +40,8 @@ export async function readTopic({ brokers }: Kafka, topic: string): Promise<Kafk
   try {
     const ends = (await consumer.listOffsets({ topics: [topic], isolationLevel: READ_UNCOMMITTED })).get(topic)!;
     const stream = await consumer.consume({ topics: [topic], mode: 'earliest' });
-    const records: KafkaRecord[] = [];
     stream.on('data', ({ partition, offset, key, value, headers }) =>
-      records.push({ partition, offset: Number(offset), key, value, headers: Object.fromEntries(headers) }),
+      take({ partition, offset: Number(offset), key, value, headers: Object.fromEntries(headers) }),
     );
     await new Promise<void>((resolve, reject) => {
       stream.on('error', reject);
@@ -45,7 +52,6 @@ export async function readTopic({ brokers }: Kafka, topic: string): Promise<Kafk
       });
     });
     await stream.close();
-    return records;
   } finally {
     await consumer.close(true);
   }

@@ -1,0 +1,31 @@
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { constants, mkdtempSync, openSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+/** Both ends of a pipe as descriptors: it holds 64 KiB, and what it holds can be had without waiting. */
+export function openPipe(): { readonly reader: number; readonly writer: number } {
+  const directory = mkdtempSync(join(tmpdir(), 'plantstore-pipe-'));
+  const path = join(directory, 'pipe');
+  execFileSync('mkfifo', [path]);
+  const reader = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  const writer = openSync(path, 'w');
+  rmSync(directory, { recursive: true });
+  return { reader, writer };
+}
+
+const HOLD = 'import os, sys; master, slave = os.openpty(); print(os.ttyname(slave), flush=True); sys.stdin.read()';
+
+/** A terminal that shows nothing of what is written to it, as one that Ctrl-S has stopped. */
+export async function openStoppedTerminal(): Promise<{ readonly writer: number } & AsyncDisposable> {
+  const holder = spawn('python3', ['-c', HOLD], { stdio: ['pipe', 'pipe', 'inherit'] });
+  const [path] = await once(holder.stdout, 'data');
+  return {
+    writer: openSync(String(path).trim(), constants.O_RDWR | constants.O_NOCTTY),
+    async [Symbol.asyncDispose]() {
+      holder.stdin.end();
+      await once(holder, 'close');
+    },
+  };
+}
