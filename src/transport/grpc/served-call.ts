@@ -51,10 +51,11 @@ type Listener = Parameters<ServerInterceptingCall['start']>[0];
  * HTTP/2 streams, and all that they lead to, until the next full garbage collection.
  */
 export class ServedCall extends ServerInterceptingCall implements Listener {
+  /** What is told of it at its end. */
+  readonly observed: ObservedCall;
   readonly #next: NextCall;
   readonly #streams: boolean;
   readonly #options: ServingOptions;
-  readonly observed: ObservedCall;
   /** The handler's side, until the call is over. */
   #listener: Listener | undefined;
   #place: Disposable | undefined;
@@ -110,8 +111,9 @@ export class ServedCall extends ServerInterceptingCall implements Listener {
     this.observed.run(() => this.#listener?.onReceiveHalfClose());
   }
 
-  /** `message` is encoded. */
+  /** `message` is encoded. Nothing is sent any more once the call is over, and nobody waits for it. */
   override sendMessage(message: Uint8Array, sent: () => void): void {
+    if (this.#listener === undefined) return;
     // Of a stream, each message is waited for by who sends it.
     if (!this.#streams) this.#awaitEnd();
     this.observed.bytes += message.byteLength;
@@ -119,6 +121,7 @@ export class ServedCall extends ServerInterceptingCall implements Listener {
   }
 
   override sendStatus(status: Parameters<NextCall['sendStatus']>[0]): void {
+    if (this.#listener === undefined) return;
     this.#awaitEnd();
     this.observed.code ??= status.code;
     this.#next.sendStatus(status);
