@@ -33,8 +33,8 @@ export class EventReader {
   }
 
   /**
-   * The end of the log as far as the primary knows. Every list waits for it, so it is a plain command: the driver's cursors take
-   * half as much again for their own.
+   * The end of the log as far as the primary knows. Every list waits for it, so it is a plain command, without a cursor of the
+   * driver's, which would cost the service a third more.
    */
   head(): Promise<Head> {
     return retried(() =>

@@ -59,8 +59,6 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
   const fail = (thrown: unknown, requestId?: string) => statusOf(failureOf(thrown, logger, requestId));
   const server = new Server({
     ...limitsOf(limits.idleTimeout),
-    // Keeps counts of every call for a service that is not offered.
-    'grpc.enable_channelz': 0,
     interceptors: [serveCalls({ admission, observer, statusOf: (thrown) => fail(thrown), breakOff, ...limits })],
   });
   const injector = server.createConnectionInjector(ServerCredentials.createInsecure());
@@ -94,6 +92,7 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
       new Promise((resolve) => {
         health.close();
         const close = () => {
+          // Finds connections by what grpc-js keeps for channelz, which therefore stays on.
           server.forceShutdown();
           resolve();
         };
