@@ -21,7 +21,9 @@ export function requestLog(logger: Logger, owners: boolean): (request: EndedRequ
     hashes.set(principal, digest);
     return digest;
   };
-  return ({ principal, seconds, ...request }) =>
+  return (ended) => {
+    if (!lines.isLevelEnabled('info')) return;
+    const { principal, seconds, ...request } = ended;
     lines.info(
       {
         ...request,
@@ -30,6 +32,7 @@ export function requestLog(logger: Logger, owners: boolean): (request: EndedRequ
       },
       'request',
     );
+  };
 }
 
 /** An owner as the log names it: the start of the SHA-256 of the owner's UTF-8, in hexadecimal. */

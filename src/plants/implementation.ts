@@ -2,7 +2,6 @@ import { create } from '@bufbuild/protobuf';
 import type { ServiceImpl } from '@connectrpc/connect';
 import {
   type ListPlantsRequest,
-  ListPlantsRequestSchema,
   type ListPlantsResponse,
   ListPlantsResponseSchema,
   type PlantStoreService,
@@ -32,7 +31,7 @@ async function listPage(
   call: CallContext,
 ): Promise<ListPlantsResponse> {
   const limit = Math.min(request.limit ?? MAX_PAGE_PLANTS, MAX_PAGE_PLANTS);
-  const list = await plants.openList({ ...request, limit }, call);
+  const list = await plants.openList({ limit, cursor: request.cursor }, call);
   return Symbol.iterator in list.plants ? shortPage(list) : pageOf(await collect(list.plants), list.nextCursor);
 }
 
@@ -54,7 +53,7 @@ async function* streamPages(
   { cursor }: StreamPlantsRequest,
   call: CallContext,
 ): AsyncGenerator<StreamPlantsResponse> {
-  const list = await plants.openList(create(ListPlantsRequestSchema, { cursor }), call);
+  const list = await plants.openList({ cursor }, call);
   for await (const batch of batches(list))
     for (const page of pages(batch))
       yield create(StreamPlantsResponseSchema, { plants: page.map(plantOf), nextCursor: cursorAfter(page) });

@@ -66,7 +66,10 @@ export class PlantsService {
   }
 
   /** The caller's plants as of one position: all that follow the cursor, or as many as the limit allows. */
-  async openList({ limit, cursor }: ListPlantsRequest, call: UnaryContext): Promise<PlantList> {
+  async openList(
+    { limit, cursor }: Pick<ListPlantsRequest, 'limit' | 'cursor'>,
+    call: UnaryContext,
+  ): Promise<PlantList> {
     const { owner } = this.#caller(call, 'plants:read');
     if (limit !== undefined && limit < 0)
       throw new PlantStoreError('INVALID_FIELD', 'limit must be an integer from 0 to 2147483647', { field: 'limit' });

@@ -6,6 +6,14 @@ import { remembered } from '../../plants/remembered.ts';
 export const definitionOf = (service: DescService): ServiceDefinition =>
   Object.fromEntries(service.methods.map((method) => [method.localName, methodDefinition(method)]));
 
+/** The definition for a server whose handlers answer with messages that they have encoded. */
+export const serverDefinitionOf = (service: DescService): ServiceDefinition =>
+  Object.fromEntries(
+    service.methods.map((method) => [method.localName, { ...methodDefinition(method), responseSerialize: asIs }]),
+  );
+
+const asIs = (bytes: Buffer): Buffer => bytes;
+
 function methodDefinition({ parent, name, methodKind, input, output }: DescMethod): MethodDefinition<object, object> {
   return {
     path: `/${parent.typeName}/${name}`,
@@ -18,8 +26,8 @@ function methodDefinition({ parent, name, methodKind, input, output }: DescMetho
   };
 }
 
-/** Messages that are frozen are the answer more than once: their bytes are made once. */
-function serializer(desc: DescMessage): (message: object) => Buffer {
+/** An encoder of messages. Those that are frozen are the answer more than once: their bytes are made once. */
+export function serializer(desc: DescMessage): (message: object) => Buffer {
   const serialize = (message: object) => {
     const { buffer, byteOffset, byteLength } = toBinary(desc, message as never);
     return Buffer.from(buffer, byteOffset, byteLength);

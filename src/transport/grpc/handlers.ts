@@ -4,6 +4,7 @@ import type { Authenticator } from '../../auth/authenticator.ts';
 import { stopping } from '../failure.ts';
 import type { Service } from '../service.ts';
 import { GrpcCall, type ServerCall } from './call.ts';
+import { serializer } from './definition.ts';
 
 /** What the handlers of all methods share. */
 export interface HandlerOptions {
@@ -30,21 +31,28 @@ function handlerOf(method: DescMethod, implementation: unknown, options: Handler
   if (implementation === undefined) throw new Error(`${method} has no implementation`);
   switch (method.methodKind) {
     case 'unary':
-      return unary(implementation as UnaryMethod, options);
+      return unary(implementation as UnaryMethod, serializer(method.output), options);
     case 'server_streaming':
-      return serverStreaming(implementation as StreamingMethod, options);
+      return serverStreaming(implementation as StreamingMethod, serializer(method.output), options);
     default:
       throw new Error(`${method} streams its requests, which is not served`);
   }
 }
 
+type Encode = (message: object) => Buffer;
 type UnaryMethod = (request: object, call: GrpcCall) => Promise<object>;
 type StreamingMethod = (request: object, call: GrpcCall) => AsyncIterable<object>;
 
-function unary(method: UnaryMethod, { authenticate, statusOf }: HandlerOptions): handleUnaryCall<object, object> {
+function unary(
+  method: UnaryMethod,
+  encode: Encode,
+  { authenticate, statusOf }: HandlerOptions,
+): handleUnaryCall<object, object> {
   const answer = async (call: ServerCall) => {
     const principal = authenticate(authorizationOf(call));
-    return method(call.request, new GrpcCall(principal instanceof Promise ? await principal : principal, call));
+    return encode(
+      await method(call.request, new GrpcCall(principal instanceof Promise ? await principal : principal, call)),
+    );
   };
   return (call, callback) => {
     answer(call).then(
@@ -54,12 +62,16 @@ function unary(method: UnaryMethod, { authenticate, statusOf }: HandlerOptions):
   };
 }
 
-function serverStreaming(method: StreamingMethod, options: HandlerOptions): handleServerStreamingCall<object, object> {
+function serverStreaming(
+  method: StreamingMethod,
+  encode: Encode,
+  options: HandlerOptions,
+): handleServerStreamingCall<object, object> {
   const { authenticate, statusOf, stop } = options;
   const send = async (call: ServerWritableStream<object, object>) => {
     const principal = await authenticate(authorizationOf(call));
     for await (const response of method(call.request, new GrpcCall(principal, call))) {
-      await write(call, response, options);
+      await write(call, encode(response), options);
       if (call.cancelled) return;
     }
     call.end();

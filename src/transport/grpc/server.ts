@@ -10,14 +10,13 @@ import { failureOf } from '../failure.ts';
 import type { Service } from '../service.ts';
 import type { ServerCall } from './call.ts';
 import { Connections } from './connections.ts';
-import { definitionOf } from './definition.ts';
-import { guard } from './guard.ts';
+import { serverDefinitionOf } from './definition.ts';
 import { handlersOf } from './handlers.ts';
 import { GrpcHealth } from './health.ts';
 import { limitsOf } from './limits.ts';
 import { createListener, type TlsFiles } from './listener.ts';
-import { measured, observeCalls, observedOf } from './observe.ts';
 import { addReflection } from './reflection.ts';
+import { serveCalls, servedCallOf } from './served-call.ts';
 import { statusOf } from './status.ts';
 
 /** What to serve over gRPC, and how. */
@@ -58,14 +57,9 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
   const connections = new Connections();
   const breakOff = (peer: string) => connections.breakOff(peer);
   const fail = (thrown: unknown, requestId?: string) => statusOf(failureOf(thrown, logger, requestId));
-  const definitions = services.map(({ desc }) => measured(definitionOf(desc)));
   const server = new Server({
     ...limitsOf(limits.idleTimeout),
-    // The first is the outermost: what the guard refuses is told of too.
-    interceptors: [
-      ...(observer ? [observeCalls(definitions, observer)] : []),
-      guard({ admission, statusOf: (thrown) => fail(thrown), breakOff, ...limits }),
-    ],
+    interceptors: [serveCalls({ admission, observer, statusOf: (thrown) => fail(thrown), breakOff, ...limits })],
   });
   const injector = server.createConnectionInjector(ServerCredentials.createInsecure());
   const listener = createListener(tls, limits.requestTimeout, (socket) => {
@@ -75,13 +69,12 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
   limitConnections(listener, limits.maxConnections, logger);
   const handling = {
     authenticate,
-    statusOf: (thrown: unknown, { metadata }: ServerCall) => fail(thrown, observedOf(metadata)?.requestId),
+    statusOf: (thrown: unknown, { metadata }: ServerCall) => fail(thrown, servedCallOf(metadata).observed.requestId),
     stop: stop.signal,
     breakOff,
     ...limits,
   };
-  for (const [index, service] of services.entries())
-    server.addService(definitions[index]!, handlersOf(service, handling));
+  for (const service of services) server.addService(serverDefinitionOf(service.desc), handlersOf(service, handling));
   const descs = services.map(({ desc }) => desc);
   const names = descs.map(({ typeName }) => typeName);
   const health = new GrpcHealth(names, isReady);
@@ -99,6 +92,7 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
       new Promise((resolve) => {
         health.close();
         const close = () => {
+          // Finds connections by what grpc-js keeps for channelz, which therefore stays on.
           server.forceShutdown();
           resolve();
         };

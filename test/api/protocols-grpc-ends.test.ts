@@ -1,0 +1,210 @@
+import http2 from 'node:http2';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { create } from '@bufbuild/protobuf';
+import { Metadata } from '@grpc/grpc-js';
+import { expect, test } from 'vitest';
+import {
+  ListPlantsResponseSchema,
+  StreamPlantsResponseSchema,
+} from '../../gen/plantstore/v1/plant_store_service_pb.ts';
+import { loadConfig } from '../../src/config.ts';
+import { PlantStoreError } from '../../src/domain/errors.ts';
+import type { EndedRequest } from '../../src/observe/request.ts';
+import type { CallContext } from '../../src/plants/call.ts';
+import type { Service } from '../../src/transport/service.ts';
+import { GrpcApp, type GrpcClient, grpcClient, unary } from '../support/grpc.ts';
+import { frame, rawCall, rawSession } from '../support/raw-grpc.ts';
+
+const OVERLOADED = new PlantStoreError('OVERLOADED', 'full', { retryAfter: 1 });
+const LIMITS = loadConfig({}).limits;
+
+const page = create(ListPlantsResponseSchema, { plants: [{ name: 'Fern' }] });
+const ofPage = 2 + 2 + 'Fern'.length;
+
+/** A call that was taken, and the signal it got; the method answers when it is told to. */
+interface Held {
+  readonly signal: AbortSignal;
+  readonly answer: () => void;
+}
+
+interface Scene {
+  readonly client: GrpcClient;
+  readonly address: string;
+  /** Resolves when the method was called. */
+  readonly held: Promise<Held>;
+}
+
+const metadata = new Metadata();
+metadata.set('x-request-id', 'mine');
+
+const listPlants = (client: GrpcClient, options = {}) => unary(client, 'listPlants', {}, metadata, options);
+const ignored = () => {};
+const CALL = { 'x-request-id': 'mine' };
+
+const NEVER_WHOLE = 'never arrives whole';
+
+/** How a call comes to its end, and what is told of it then. */
+const ENDS: [string, Partial<Service['methods']>, (scene: Scene) => Promise<unknown>, Partial<EndedRequest>][] = [
+  [
+    'is answered',
+    { listPlants: async () => page },
+    ({ client }) => listPlants(client),
+    { status: 'OK', bytes: ofPage },
+  ],
+  [
+    'fails',
+    { listPlants: () => Promise.reject(new PlantStoreError('PLANT_NOT_FOUND', 'no')) },
+    ({ client }) => listPlants(client).catch(ignored),
+    { status: 'NOT_FOUND', bytes: 0 },
+  ],
+  [
+    'is cancelled, and answered in vain',
+    {},
+    async ({ client, held }) => {
+      const call = client.listPlants!({}, metadata, ignored);
+      const { signal, answer } = await held;
+      call.cancel();
+      while (!signal.aborted) await sleep(1);
+      answer();
+    },
+    { status: 'CANCELLED', bytes: 0 },
+  ],
+  [
+    'outlives its deadline, and is answered in vain',
+    {},
+    async ({ client, held }) => {
+      const call = listPlants(client, { deadline: Date.now() + 1_000 }).catch(ignored);
+      const { signal, answer } = await held;
+      while (!signal.aborted) await sleep(1);
+      answer();
+      await call;
+    },
+    { status: 'DEADLINE_EXCEEDED', bytes: 0 },
+  ],
+  [
+    'loses its connection',
+    {},
+    async ({ address, held }) => {
+      const session = rawSession(address);
+      void rawCall(session, CALL, frame(Buffer.alloc(0)));
+      await held;
+      session.destroy();
+    },
+    { status: 'CANCELLED', bytes: 0 },
+  ],
+  [
+    NEVER_WHOLE,
+    {},
+    async ({ address }) => {
+      const session = rawSession(address);
+      const path = '/plantstore.v1.PlantStoreService/ListPlants';
+      const headers = { ':method': 'POST', ':path': path, 'content-type': 'application/grpc', te: 'trailers', ...CALL };
+      session
+        .request(headers)
+        .on('error', ignored)
+        .write(frame(Buffer.alloc(1), { length: 9 }));
+    },
+    { status: 'DEADLINE_EXCEEDED', bytes: 0 },
+  ],
+  [
+    'is no protobuf',
+    {},
+    async ({ address }) => {
+      const session = rawSession(address);
+      await rawCall(session, CALL, frame(Buffer.alloc(9, 0xff)));
+      session.destroy();
+    },
+    { status: 'CANCELLED', bytes: 0 },
+  ],
+  [
+    'streams',
+    {
+      async *streamPlants() {
+        for (let sent = 0; sent < 3; sent++) yield create(StreamPlantsResponseSchema, { nextCursor: '1234' });
+      },
+    },
+    async ({ address }) => {
+      const session = rawSession(address);
+      const headers = { ':path': '/plantstore.v1.PlantStoreService/StreamPlants', ...CALL };
+      await rawCall(session, headers, frame(Buffer.alloc(0)));
+      session.destroy();
+    },
+    { status: 'OK', bytes: 3 * (2 + 4) },
+  ],
+  [
+    'is reset in the middle of its stream',
+    {
+      async *streamPlants() {
+        for (;;) yield create(StreamPlantsResponseSchema, { nextCursor: '1234' });
+      },
+    },
+    async ({ address }) => {
+      const session = rawSession(address);
+      const path = '/plantstore.v1.PlantStoreService/StreamPlants';
+      const headers = { ':method': 'POST', ':path': path, 'content-type': 'application/grpc', te: 'trailers', ...CALL };
+      const stream = session.request(headers).on('error', ignored);
+      stream.end(frame(Buffer.alloc(0)));
+      stream.once('data', () => stream.close(http2.constants.NGHTTP2_CANCEL));
+    },
+    { status: 'CANCELLED' },
+  ],
+];
+
+/** Those that would keep a process alive. */
+const timers = () => process.getActiveResourcesInfo().filter((resource) => resource === 'Timeout').length;
+
+test.each(ENDS)(
+  'a call that %s is told of once, gives its place back, and leaves no timer',
+  async (name, methods, call, expected) => {
+    const before = timers();
+    const { promise: held, resolve: hold } = Promise.withResolvers<Held>();
+    const { promise: over, resolve: end } = Promise.withResolvers<void>();
+    const ended: EndedRequest[] = [];
+    let [taken, places] = [0, 0];
+    const enter = () => {
+      taken++;
+      places++;
+      return { [Symbol.dispose]: () => void places-- };
+    };
+    const waiting = (_request: never, { signal }: CallContext) =>
+      new Promise<object>((resolve) => hold({ signal, answer: () => resolve(page) }));
+    const app = await GrpcApp.start(
+      { listPlants: waiting, ...methods },
+      {
+        admission: { enter },
+        limits: name === NEVER_WHOLE ? { ...LIMITS, requestTimeout: 0.1 } : LIMITS,
+        observer: {
+          ended: (request) => {
+            // Its id is made when it is asked for.
+            ended.push({ ...request });
+            end();
+          },
+        },
+      },
+    );
+    const client = grpcClient(app.address);
+    await call({ client, address: app.address, held });
+    await over;
+    client.close();
+    await app[Symbol.asyncDispose]();
+    expect(ended).toEqual([expect.objectContaining({ protocol: 'grpc', requestId: 'mine', ...expected })]);
+    expect({ taken, places }).toEqual({ taken: 1, places: 0 });
+    expect(timers()).toBeLessThanOrEqual(before);
+  },
+);
+
+test('a call that is refused is told of once, and its method is not called', async () => {
+  const ended: EndedRequest[] = [];
+  const refuse = () => {
+    throw OVERLOADED;
+  };
+  const app = await GrpcApp.start(
+    {},
+    { admission: { enter: refuse }, observer: { ended: (call) => ended.push(call) } },
+  );
+  const client = grpcClient(app.address);
+  await expect(listPlants(client)).rejects.toMatchObject({ code: 14, details: 'full' });
+  client.close();
+  await app[Symbol.asyncDispose]();
+  expect(ended).toMatchObject([{ status: 'UNAVAILABLE', bytes: 0, requestId: 'mine', principal: undefined }]);
+});
