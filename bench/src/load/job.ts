@@ -48,6 +48,53 @@ export interface GrpcJob {
   readonly ids: Ids;
 }
 
+/** HTTP requests that arrive at a rate, whatever the server makes of those before; without a rate as in HttpJob. */
+export interface ArrivalsJob {
+  readonly protocol: 'arrivals';
+  readonly url: string;
+  readonly tokens: readonly string[];
+  /** Made in turns. */
+  readonly requests: readonly Pick<HttpRequest, 'method' | 'path' | 'body'>[];
+  /** The first id that is taken. */
+  readonly firstId: number;
+  /** Process of the server. */
+  readonly pid: number;
+  /** Most connections. */
+  readonly connections: number;
+  /** Requests a second. */
+  readonly rate?: number;
+  /** Seconds of the same load before anything is counted, and seconds that are. */
+  readonly warmUp: number;
+  readonly seconds: number;
+}
+
+/** Milliseconds. */
+export interface Quantiles {
+  readonly p50: number;
+  readonly p99: number;
+  readonly max: number;
+}
+
+/** What became of requests that arrived. */
+export interface Arrivals {
+  /** Requests a second: all; those that no connection was free for; those that were served; those that were refused (503). */
+  readonly offered: number;
+  readonly unsent: number;
+  readonly served: number;
+  readonly refused: number;
+  /** Requests that were sent and not answered in time. */
+  readonly lost: number;
+  /** From when a request was to be sent to the end of its answer, of those served and of those refused. */
+  readonly latency: Quantiles;
+  readonly refusal: Quantiles;
+  /** From when a request was to be sent to when it was. */
+  readonly lateness: Quantiles;
+  /** How busy the server's process was, as a share of one core. */
+  readonly cores: number;
+  /** How busy the client was, as a share of one core. */
+  readonly client: number;
+}
+
 /** What the generator of load can do. */
 export type Job = HttpJob | GrpcJob;
 

@@ -1,6 +1,6 @@
 import { ServerInterceptingCall, type ServerInterceptor, type StatusObject } from '@grpc/grpc-js';
 import { PlantStoreError } from '../../domain/errors.ts';
-import type { Admission } from '../admission.ts';
+import { type Admission, OVERLOADED } from '../admission.ts';
 
 /** Who is let in, and how long a call may keep the server waiting. */
 export interface GuardOptions {
@@ -22,15 +22,17 @@ const FAREWELL = 200;
 const STANDARD = '/grpc.';
 
 /**
- * Guards every call but those of gRPC's own services: it is let in before its message is read, or refused with OVERLOADED, and
+ * Guards every call but those of gRPC's own services: it is let in, or refused with OVERLOADED, before its message is read, and
  * has its place until it is over. A client that does not send the rest of its request, or does not take the end of its answer,
  * loses its connection.
  */
-export const guard =
-  ({ admission, requestTimeout, idleTimeout, statusOf, breakOff }: GuardOptions): ServerInterceptor =>
-  ({ path, responseStream }, call) => {
+export function guard(options: GuardOptions): ServerInterceptor {
+  const { admission, requestTimeout, idleTimeout, statusOf, breakOff } = options;
+  const overloaded = statusOf(OVERLOADED);
+  return ({ path, responseStream }, call) => {
     if (path.startsWith(STANDARD)) return new ServerInterceptingCall(call);
     let place: Disposable | undefined;
+    let isOver = false;
     let timer: NodeJS.Timeout | undefined;
     const end = () => breakOff(call.getPeer());
     const awaitEnd = () => {
@@ -45,14 +47,19 @@ export const guard =
       start: (next) =>
         next({
           onReceiveMetadata: (metadata, receive) => {
-            try {
-              place = admission.enter();
-            } catch (thrown) {
-              call.sendStatus(statusOf(thrown));
-              return;
-            }
-            timer = setTimeout(late, requestTimeout * 1_000);
-            receive(metadata);
+            const admit = (given: Disposable) => {
+              // Its client may have given up while it waited.
+              if (isOver) {
+                given[Symbol.dispose]();
+                return;
+              }
+              place = given;
+              timer = setTimeout(late, requestTimeout * 1_000);
+              receive(metadata);
+            };
+            admission.enter('grpc', admit, () => {
+              if (!isOver) call.sendStatus(overloaded);
+            });
           },
           onReceiveHalfClose: (receive) => {
             clearTimeout(timer);
@@ -60,6 +67,7 @@ export const guard =
           },
           // At the end of every call, however it ends.
           onCancel: () => {
+            isOver = true;
             clearTimeout(timer);
             place?.[Symbol.dispose]();
           },
@@ -75,3 +83,4 @@ export const guard =
       },
     });
   };
+}
