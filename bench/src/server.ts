@@ -8,6 +8,7 @@ export interface Server {
   readonly name: string;
   /** Address of its HTTP port. */
   readonly url: string;
+  /** Its process. */
   readonly pid: number;
   /** CPU time that the process has used so far, in microseconds. */
   cpu(): number;

@@ -1,4 +1,4 @@
-import type { Sample } from './sample.ts';
+import type { Quantiles, Sample } from './sample.ts';
 
 /** A request and the reply that it must have. `{id}` in its texts stands for the next id. */
 export interface HttpRequest {
@@ -55,8 +55,7 @@ export interface ArrivalsJob {
   readonly tokens: readonly string[];
   /** Made in turns. */
   readonly requests: readonly Pick<HttpRequest, 'method' | 'path' | 'body'>[];
-  /** The first id that is taken. */
-  readonly firstId: number;
+  readonly ids: Pick<Ids, 'from'>;
   /** Process of the server. */
   readonly pid: number;
   /** Most connections. */
@@ -66,13 +65,6 @@ export interface ArrivalsJob {
   /** Seconds of the same load before anything is counted, and seconds that are. */
   readonly warmUp: number;
   readonly seconds: number;
-}
-
-/** Milliseconds. */
-export interface Quantiles {
-  readonly p50: number;
-  readonly p99: number;
-  readonly max: number;
 }
 
 /** What became of requests that arrived. */
@@ -90,12 +82,12 @@ export interface Arrivals {
   /** From when a request was to be sent to when it was. */
   readonly lateness: Quantiles;
   /** How busy the server's process was, as a share of one core. */
-  readonly cores: number;
+  readonly server: number;
   /** How busy the client was, as a share of one core. */
   readonly client: number;
 }
 
-/** What the generator of load can do. */
+/** What the generator of load can do, beside arrivals. */
 export type Job = HttpJob | GrpcJob;
 
 /** What a job did. */
