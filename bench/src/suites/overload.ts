@@ -22,7 +22,7 @@ const OPEN = [
 /** Milliseconds by which one request in a hundred may be sent late. Beyond, the client is what was measured. */
 const MAX_LATENESS = 20;
 /** Seconds of the same load before anything is counted. */
-const WARM_UP = { closed: 0.5, open: 1.5 };
+const WARM_UP = { closed: 0.5, open: 1 };
 const PLANTS = 20;
 const OWNERS = 11;
 /** Most ids that one window takes. */
