@@ -18,13 +18,15 @@ const COLUMNS: Readonly<Record<string, (window: Case['windows'][number]) => stri
   'p99 ms': ({ arrivals: { latency } }) => latency.p99.toFixed(0),
   'max ms': ({ arrivals: { latency } }) => latency.max.toFixed(0),
   '503 p99': ({ arrivals: { refusal } }) => (Number.isNaN(refusal.p99) ? '' : refusal.p99.toFixed(0)),
+  'CPU us': ({ arrivals: { server, served } }) => ((server * 1e6) / served).toFixed(0),
   'service cores': ({ arrivals: { server } }) => server.toFixed(2),
   'client cores': ({ arrivals: { client } }) => client.toFixed(2),
   'late p99': ({ arrivals: { lateness } }) => lateness.p99.toFixed(1),
 };
 
 /**
- * A line for each load: its median window, by what was served. Windows in which more than one request in a hundred was sent later
+ * A line for each load: its median window, by what was served. CPU is the service's for a request that was served, all that it
+ * refused included. Windows in which more than one request in a hundred was sent later
  * than `maxLateness`, in milliseconds, measured the client and are left out.
  */
 export function arrivalsTable(cases: readonly Case[], maxLateness: number): string {
