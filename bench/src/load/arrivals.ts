@@ -26,6 +26,8 @@ class Population {
   readonly #to: number;
   readonly #all = new Set<Connection>();
   readonly #idle: Connection[] = [];
+  /** Requests that have arrived. */
+  #due = 0;
   readonly #counts = { offered: 0, unsent: 0, sent: 0, answered: 0, served: 0, refused: 0 };
   readonly #latencies: number[] = [];
   readonly #refusals: number[] = [];
@@ -73,12 +75,18 @@ class Population {
   async #arrive(): Promise<void> {
     const { rate, connections } = this.#job;
     if (rate === undefined) for (let n = 0; n < connections; n++) this.#send(this.#open(), performance.now());
-    let arrived = 0;
-    for (let now = this.#start; now < this.#to; now = performance.now()) {
-      for (; rate !== undefined && arrived < ((now - this.#start) / 1_000) * rate; arrived++)
-        this.#arrived(this.#start + (arrived / rate) * 1_000);
+    while (performance.now() < this.#to) {
+      this.#catchUp(performance.now());
       await sleep(1);
     }
+  }
+
+  /** Lets arrive what has become due. */
+  #catchUp(now: number): void {
+    const { rate } = this.#job;
+    if (rate === undefined) return;
+    const due = ((Math.min(now, this.#to) - this.#start) / 1_000) * rate;
+    while (this.#due < due) this.#arrived(this.#start + (this.#due++ / rate) * 1_000);
   }
 
   #arrived(planned: number): void {
@@ -113,8 +121,12 @@ class Population {
       this.#counts.answered++;
       (status === SERVED ? this.#latencies : this.#refusals).push(now - planned);
     }
-    if (this.#job.rate === undefined && now < this.#to) this.#send(connection, now);
-    else this.#idle.push(connection);
+    if (this.#job.rate === undefined && now < this.#to) {
+      this.#send(connection, now);
+      return;
+    }
+    this.#idle.push(connection);
+    this.#catchUp(now);
   }
 
   closed(connection: Connection): void {
