@@ -29,8 +29,8 @@ export interface GrpcTls {
 export interface Limits {
   /** Requests at once, over all protocols. */
   readonly maxInFlight: number;
-  /** Milliseconds that a turn of the event loop may take. */
-  readonly maxEventLoopDelay: number;
+  /** Milliseconds that a request may wait to be one of them. */
+  readonly maxWait: number;
   /** Commands that wait for the store. */
   readonly maxQueuedCommands: number;
   /** Long lists that one owner may be reading. */
@@ -136,7 +136,7 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config
     rateLimit: values.RATE_LIMIT,
     limits: Object.freeze({
       maxInFlight: values.MAX_IN_FLIGHT,
-      maxEventLoopDelay: values.MAX_EVENT_LOOP_DELAY,
+      maxWait: values.MAX_WAIT,
       maxQueuedCommands: values.MAX_QUEUED_COMMANDS,
       maxLongLists: values.MAX_LONG_LISTS,
       maxConnections: values.MAX_CONNECTIONS,

@@ -14,12 +14,12 @@ export const LIMIT_VARIABLES = {
   MAX_IN_FLIGHT: {
     ...whole(1, 100_000),
     fallback: '1024',
-    meaning: 'requests at once, over all protocols; more are refused before their token is looked at',
+    meaning: 'requests at once, over all protocols; more wait before their token is looked at',
   },
-  MAX_EVENT_LOOP_DELAY: {
-    ...whole(10, 60_000),
-    fallback: '1000',
-    meaning: 'milliseconds that requests may wait for the CPU; where they wait longer for a second, some are refused',
+  MAX_WAIT: {
+    ...whole(0, 60_000),
+    fallback: '500',
+    meaning: 'milliseconds that a request may wait for room or for the CPU; then it is refused',
   },
   MAX_QUEUED_COMMANDS: {
     ...whole(1, 100_000),

@@ -148,7 +148,7 @@ export async function start(
   const plants = new PlantsService(tracing ? tracing.commands(log) : log, scopes);
   const signingKey = signingKeyOnDemand(config.auditSigningKey, dataDirectory);
 
-  const admission = new Admission(config.limits);
+  const admission = new Admission(config.limits, telemetry.shed);
   parts.admission = admission;
   opened.defer(async () => admission.close());
   const guard = new Guard(admission, () => health.draining);

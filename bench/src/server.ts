@@ -8,6 +8,8 @@ export interface Server {
   readonly name: string;
   /** Address of its HTTP port. */
   readonly url: string;
+  /** Its process. */
+  readonly pid: number;
   /** CPU time that the process has used so far, in microseconds. */
   cpu(): number;
   /** Resident memory in bytes. */
@@ -49,6 +51,7 @@ export async function startServer(
   return {
     name,
     url,
+    pid,
     cpu: () => cpuOf(pid),
     resident: () => residentOf(pid),
     stop: async () => {

@@ -1,5 +1,6 @@
 import type { ListCacheStatistics } from '../log/list-cache.ts';
 import type { Metrics } from './metrics.ts';
+import { PROTOCOLS, type Protocol, SHED_REASONS, type ShedReason } from './request.ts';
 
 /** How the publication of events stands. */
 export interface PublicationStatus {
@@ -9,10 +10,10 @@ export interface PublicationStatus {
   readonly lagSeconds: number | undefined;
 }
 
-/** What was let in, and what was not for the sake of the rest. */
+/** What was let in, and what waits to be. */
 export interface AdmissionStatus {
   readonly inFlight: number;
-  readonly refused: number;
+  readonly waiting: number;
 }
 
 /** What became of the lines of the service's own log. */
@@ -28,18 +29,29 @@ export function listCacheMetrics(metrics: Metrics, status: () => ListCacheStatis
   metrics.gauge('plantstore_list_cache_bytes', 'Most memory that they take.', () => status()?.bytes);
 }
 
-/** Adds the metrics of admission. `status` is asked at each scrape. */
-export function admissionMetrics(metrics: Metrics, status: () => AdmissionStatus | undefined): void {
+/** Adds the metrics of admission, and returns what counts a request that was refused. `status` is asked at each scrape. */
+export function admissionMetrics(
+  metrics: Metrics,
+  status: () => AdmissionStatus | undefined,
+): (protocol: Protocol, reason: ShedReason) => void {
   metrics.gauge(
     'plantstore_requests_in_flight',
     'Requests of all protocols that are being served.',
     () => status()?.inFlight,
   );
-  metrics.total(
-    'plantstore_requests_shed_total',
-    'Requests that were refused before anything was done for them, as too much was going on. No other metric has them.',
-    () => status()?.refused,
+  metrics.gauge(
+    'plantstore_requests_waiting',
+    'Requests of all protocols that wait to be served.',
+    () => status()?.waiting,
   );
+  const shed = metrics.counter({
+    name: 'plantstore_requests_shed_total',
+    help: 'Requests that were refused before anything was done for them, and why. Of these, no other metric has any but those of grpc.',
+    labelNames: ['protocol', 'reason'],
+  });
+  // A series that begins at its first refusal would hide that one from every rate.
+  for (const protocol of PROTOCOLS) for (const reason of SHED_REASONS) shed.inc({ protocol, reason }, 0);
+  return (protocol, reason) => shed.inc({ protocol, reason });
 }
 
 /** Adds the metrics of publication. `status` is asked at each scrape; undefined where events are published nowhere. */

@@ -1,7 +1,19 @@
 import type { Principal } from '../auth/principal.ts';
 
+/** What a request can come in as. */
+export const PROTOCOLS = ['rest', 'connect', 'grpc_web', 'grpc'] as const;
+
 /** What a request came in as. */
-export type Protocol = 'rest' | 'connect' | 'grpc_web' | 'grpc';
+export type Protocol = (typeof PROTOCOLS)[number];
+
+/**
+ * Why a request can be refused before anything is done for it: it has waited too long for others to end, or for the CPU, or too
+ * many wait.
+ */
+export const SHED_REASONS = ['in_flight', 'cpu', 'queue'] as const;
+
+/** Why a request was refused. */
+export type ShedReason = (typeof SHED_REASONS)[number];
 
 /** A request that is over. None of it is text of the client's, but for a request id that is short and plain. */
 export interface EndedRequest {

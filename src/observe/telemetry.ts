@@ -15,6 +15,7 @@ import {
   type PublicationStatus,
   publicationMetrics,
 } from './part-metrics.ts';
+import type { Protocol, ShedReason } from './request.ts';
 import { ownerHash, requestLog } from './request-log.ts';
 import { requestMetrics } from './request-metrics.ts';
 import type { RequestObserver } from './request-observer.ts';
@@ -38,6 +39,8 @@ export interface Telemetry {
   readonly metrics: Metrics;
   readonly requests: RequestObserver;
   readonly log: LogObserver;
+  /** A request was refused before anything was done for it. */
+  shed(protocol: Protocol, reason: ShedReason): void;
   /** A fault of the store that was dealt with. */
   storeFault(error: unknown): void;
   /** A decision on a token. */
@@ -61,11 +64,12 @@ export function createTelemetry(
   const { fault, ...log } = logMetrics(metrics, sources.log, sources.storeReachable);
   const authentication = authMetrics(metrics, sources.authentication);
   listCacheMetrics(metrics, sources.listCache);
-  admissionMetrics(metrics, sources.admission);
+  const shed = admissionMetrics(metrics, sources.admission);
   publicationMetrics(metrics, sources.publication);
   lineMetrics(metrics, sources.output);
   return {
     metrics,
+    shed,
     requests: {
       tracing,
       ended(request) {

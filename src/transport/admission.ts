@@ -1,41 +1,56 @@
 import { PlantStoreError } from '../domain/errors.ts';
+import type { Protocol, ShedReason } from '../observe/request.ts';
+import { Pace } from './pace.ts';
 
-/** When requests are refused for the sake of those that are served. */
+/** When requests wait or are refused for the sake of those that are served. */
 export interface AdmissionLimits {
-  /** Most requests at once. */
+  /** Most requests that are served at once. */
   readonly maxInFlight: number;
-  /** Milliseconds that a turn of the event loop may take, and with it the wait of a request that arrives meanwhile. */
-  readonly maxEventLoopDelay: number;
+  /** Milliseconds that a request may wait to be let in. */
+  readonly maxWait: number;
 }
 
-/** Milliseconds between two looks at the event loop. */
+/** What is refused is told. One for all requests: to make an error for each would make a refusal dear. */
+export const OVERLOADED = new PlantStoreError('OVERLOADED', 'too many requests are being served; try again', {
+  retryAfter: 1,
+});
+
+/** Milliseconds between two looks at the event loop and at what waits. */
 const TICK = 10;
-/** Milliseconds for which every turn has to be too long before anything is refused: a burst that is worked off sooner is none. */
-const PATIENCE = 1_000;
+/** Most requests that wait. A client that sends on without an answer to its last request must not fill the memory. */
+const MAX_WAITING = 10_000;
+
+interface Waiting {
+  readonly protocol: Protocol;
+  readonly since: number;
+  readonly admit: (place: Disposable) => void;
+  readonly refuse: () => void;
+}
 
 /**
- * Sheds load before it costs anything: lets in requests of all protocols while there is room and the event loop keeps up.
+ * Sheds load before it costs anything: lets in requests of all protocols while there is room and the event loop keeps up. All
+ * others wait, the first to come the first to be let in, and those that have waited too long are refused.
  *
- * What arrives faster than it is served waits unseen in the sockets, and each turn of the event loop then takes as long as it
- * takes to serve all of it. Once that lasts, a turn serves for as long as the limit allows, and refuses the rest of what it finds.
+ * A refusal costs a good part of what a small request does, and who is refused at once comes again at once: an instance could be
+ * busy with nothing else. To wait costs nothing, and a client that waits sends nothing on its connection. So bursts are worked
+ * off, and under lasting overload a connection is refused no more often than once in that time.
  */
 export class Admission {
   readonly #limits: AdmissionLimits;
+  readonly #shed: (protocol: Protocol, reason: ShedReason) => void;
   readonly #timer: NodeJS.Timeout;
-  readonly #place: Disposable = { [Symbol.dispose]: () => void this.#inFlight-- };
+  readonly #pace = new Pace();
+  readonly #waiting: Waiting[] = [];
+  readonly #place: Disposable = { [Symbol.dispose]: () => this.#leave() };
   #inFlight = 0;
-  #refused = 0;
-  /** When this turn of the event loop began, and the last one that was not too long. */
-  #turn = performance.now();
-  #onTime = this.#turn;
+  /** Lets in those that wait, once a turn: it has to be no deeper in a call than who leaves. */
+  #wake: NodeJS.Immediate | undefined;
 
-  constructor(limits: AdmissionLimits) {
+  /** `shed` hears of each request that is refused. */
+  constructor(limits: AdmissionLimits, shed: (protocol: Protocol, reason: ShedReason) => void) {
     this.#limits = limits;
-    this.#timer = setInterval(() => {
-      const now = performance.now();
-      if (now - this.#turn <= limits.maxEventLoopDelay) this.#onTime = now;
-      this.#turn = now;
-    }, TICK).unref();
+    this.#shed = shed;
+    this.#timer = setInterval(() => this.#look(performance.now()), TICK).unref();
   }
 
   /** Requests that were let in and are not done. */
@@ -43,35 +58,61 @@ export class Admission {
     return this.#inFlight;
   }
 
-  /** Requests that were refused so far. */
-  get refused(): number {
-    return this.#refused;
+  /** Requests that wait to be let in. */
+  get waiting(): number {
+    return this.#waiting.length;
   }
 
-  /** Takes a place for a request until it is disposed of, once. Throws OVERLOADED, which has cost nothing yet. */
-  enter(): Disposable {
-    const refusal = this.#refusal();
-    if (refusal !== undefined) {
-      this.#refused++;
-      throw refusal;
-    }
-    this.#inFlight++;
-    return this.#place;
+  /**
+   * Lets a request in, which means that `admit` is called, at once or later, with a place that it has until it is disposed of,
+   * once; or calls `refuse`, to answer with OVERLOADED. Nothing must have been done for it before.
+   */
+  enter(protocol: Protocol, admit: (place: Disposable) => void, refuse: () => void): void {
+    if (this.#waiting.length === 0 && this.#hasRoom()) this.#admit(admit);
+    else if (this.#waiting.length < MAX_WAITING)
+      this.#waiting.push({ protocol, since: performance.now(), admit, refuse });
+    else this.#refuse(protocol, refuse, 'queue');
   }
 
-  /** Ends its timer. */
+  /** Ends its timer, and refuses what waits. */
   close(): void {
     clearInterval(this.#timer);
+    for (const { protocol, refuse } of this.#waiting.splice(0)) this.#refuse(protocol, refuse, this.#reason());
   }
 
-  #refusal(): PlantStoreError | undefined {
-    if (this.#inFlight >= this.#limits.maxInFlight) return FULL;
-    const now = performance.now();
-    const isBusy = now - this.#turn > this.#limits.maxEventLoopDelay && now - this.#onTime > PATIENCE;
-    return isBusy ? BUSY : undefined;
+  #hasRoom = () => this.#inFlight < this.#limits.maxInFlight && this.#pace.allows;
+
+  #admit(admit: (place: Disposable) => void): void {
+    this.#inFlight++;
+    this.#pace.spend();
+    admit(this.#place);
+  }
+
+  #leave(): void {
+    this.#inFlight--;
+    if (this.#waiting.length > 0) this.#wake ??= setImmediate(() => this.#letIn());
+  }
+
+  #letIn(): void {
+    this.#wake = undefined;
+    while (this.#waiting.length > 0 && this.#hasRoom()) this.#admit(this.#waiting.shift()!.admit);
+  }
+
+  #look(now: number): void {
+    this.#pace.turned();
+    const oldest = now - this.#limits.maxWait;
+    while (this.#waiting.length > 0 && this.#waiting[0]!.since < oldest) {
+      const { protocol, refuse } = this.#waiting.shift()!;
+      this.#refuse(protocol, refuse, this.#reason());
+    }
+    this.#letIn();
+  }
+
+  /** What those that wait are waiting for. */
+  #reason = (): ShedReason => (this.#inFlight >= this.#limits.maxInFlight ? 'in_flight' : 'cpu');
+
+  #refuse(protocol: Protocol, refuse: () => void, reason: ShedReason): void {
+    this.#shed(protocol, reason);
+    refuse();
   }
 }
-
-// One for all requests: a stack trace for each would make a refusal dear.
-const FULL = new PlantStoreError('OVERLOADED', 'too many requests are being served; try again', { retryAfter: 1 });
-const BUSY = new PlantStoreError('OVERLOADED', 'the service is too busy; try again', { retryAfter: 1 });

@@ -40,7 +40,8 @@ export function failureOf(thrown: unknown, log: Pick<Logger, 'error'>, requestId
   return { error, details };
 }
 
-function detailsOf({ reason, message, details: { field, retryAfter } }: PlantStoreError): Detail[] {
+/** What a caller may want to know of an error beside code and message: ErrorInfo, and BadRequest and RetryInfo where they help. */
+export function detailsOf({ reason, message, details: { field, retryAfter } }: PlantStoreError): Detail[] {
   const details: Detail[] = [detail(ErrorInfoSchema, { reason, domain: DOMAIN })];
   if (field !== undefined)
     details.push(detail(BadRequestSchema, { fieldViolations: [{ field, description: message, reason }] }));

@@ -3,13 +3,28 @@ import { type ClientRequest, request } from 'node:http';
 import { connect } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
+import { Code, createClient } from '@connectrpc/connect';
+import { createConnectTransport, createGrpcWebTransport } from '@connectrpc/connect-web';
 import { credentials, makeClientConstructor, type ServiceError, status } from '@grpc/grpc-js';
 import { service as healthService } from 'grpc-health-check';
 import { describe, expect, test } from 'vitest';
+import { PlantStoreService } from '../../gen/plantstore/v1/plant_store_service_pb.ts';
 import { bearer, grpcClient, richStatus, unary } from '../support/grpc.ts';
 import { client, expectError } from '../support/http.ts';
-import { CallError, PROTOCOLS } from '../support/protocols.ts';
+import { parseMetrics } from '../support/prometheus.ts';
+import { CallError, PROTOCOLS, TRANSPORTS } from '../support/protocols.ts';
 import { type Service, startService } from '../support/service.ts';
+
+/** Transports of browsers, which fetch. */
+const browserTransports = ({ url: baseUrl }: Service) => [
+  createConnectTransport({ baseUrl }),
+  createGrpcWebTransport({ baseUrl }),
+];
+
+/** Reads a stream to its end. */
+async function drain(stream: AsyncIterable<unknown>): Promise<void> {
+  for await (const _message of stream);
+}
 
 const BODY = '{"id":1,"name":"Fern"}';
 
@@ -76,19 +91,27 @@ describe('RATE_LIMIT', () => {
   });
 });
 
-describe('MAX_IN_FLIGHT', () => {
-  test('beyond it every protocol refuses at once, whatever the token; probes are served, and so is all afterwards', async () => {
-    await using service = await startService({ MAX_IN_FLIGHT: '2' });
+describe('MAX_IN_FLIGHT and MAX_WAIT', () => {
+  test('beyond them every protocol refuses in its own form, whatever the token; probes are served, and so is all afterwards', async () => {
+    await using service = await startService({ MAX_IN_FLIGHT: '2', MAX_WAIT: '20' });
     const token = await service.token('alice');
     const held = [await hold(service, token), await hold(service, token)];
     for (const authorization of [`Bearer ${token}`, 'Bearer of-nothing', undefined])
       for (const { name, client: open } of PROTOCOLS)
         await expect(open(service, authorization).list(), name).rejects.toMatchObject({
           code: 14,
-          message: expect.stringContaining(name === 'gRPC-Web' ? 'HTTP 503' : 'too many requests'),
-          // Refused before Connect is asked, which costs more than to serve.
-          reason: name === 'gRPC' ? 'OVERLOADED' : undefined,
+          message: expect.stringContaining('too many requests'),
+          reason: name === 'REST' || name === 'gRPC-Web' ? undefined : 'OVERLOADED',
         });
+    for (const transport of browserTransports(service))
+      await expect(createClient(PlantStoreService, transport).listPlants({})).rejects.toMatchObject({
+        code: Code.Unavailable,
+        rawMessage: expect.stringContaining('too many requests'),
+      });
+    for (const transport of [...TRANSPORTS.map(({ open }) => open(service)), ...browserTransports(service)])
+      await expect(drain(createClient(PlantStoreService, transport).streamPlants({}))).rejects.toMatchObject({
+        code: Code.Unavailable,
+      });
     const refused = await client(service.url, token)('GET', '/plants');
     expectError(refused, 503, 14);
     expect(refused.headers['retry-after']).toBe('1');
@@ -96,6 +119,11 @@ describe('MAX_IN_FLIGHT', () => {
     const health = new (makeClientConstructor(healthService, 'health'))(service.grpcUrl, credentials.createInsecure());
     expect(await unary(health, 'check', {})).toEqual({ status: 'SERVING' });
     health.close();
+    const metrics = parseMetrics(await (await fetch(`${service.adminUrl}/metrics`)).text());
+    const shed = metrics.get('plantstore_requests_shed_total')!.samples.filter(({ value }) => value > 0);
+    expect(
+      Object.fromEntries(shed.map(({ labels: { protocol, reason }, value }) => [`${protocol} ${reason}`, value])),
+    ).toEqual({ 'rest in_flight': 4, 'connect in_flight': 10, 'grpc_web in_flight': 6, 'grpc in_flight': 4 });
 
     const statuses = held.map(async (post) => {
       const [response] = (await once(post.end(BODY), 'response')) as [{ statusCode: number; resume(): void }];
@@ -107,8 +135,36 @@ describe('MAX_IN_FLIGHT', () => {
       expect(await open(service, `Bearer ${token}`).list()).toMatchObject({ plants: [{ name: 'Fern' }] });
   });
 
+  test('what comes beyond it waits, and is served when there is room', async () => {
+    await using service = await startService({ MAX_IN_FLIGHT: '1', MAX_WAIT: '60000' });
+    const token = await service.token('alice');
+    const post = await hold(service, token);
+    const lists = PROTOCOLS.map(({ client: open }) => open(service, `Bearer ${token}`).list());
+    const waiting = async () => {
+      const metrics = parseMetrics(await (await fetch(`${service.adminUrl}/metrics`)).text());
+      return metrics.get('plantstore_requests_waiting')!.samples[0]!.value;
+    };
+    while ((await waiting()) < PROTOCOLS.length) await sleep(20);
+    post.end(BODY);
+    for (const list of await Promise.all(lists)) expect(list).toMatchObject({ plants: [{ name: 'Fern' }] });
+  });
+
+  test('a request whose client goes away while it waits takes no place', async () => {
+    await using service = await startService({ MAX_IN_FLIGHT: '1', MAX_WAIT: '60000' });
+    const token = await service.token('alice');
+    const post = await hold(service, token);
+    const options = { signal: AbortSignal.timeout(200) };
+    const gone = [...TRANSPORTS.map(({ open }) => open(service)), ...browserTransports(service)].map((transport) =>
+      createClient(PlantStoreService, transport).listPlants({}, options),
+    );
+    for (const outcome of await Promise.allSettled(gone)) expect(outcome.status).toBe('rejected');
+    post.end(BODY);
+    for (const { client: open } of PROTOCOLS)
+      expect(await open(service, `Bearer ${token}`).list()).toMatchObject({ plants: [{ name: 'Fern' }] });
+  });
+
   test('a request whose client went away gives its place back', async () => {
-    await using service = await startService({ MAX_IN_FLIGHT: '1' });
+    await using service = await startService({ MAX_IN_FLIGHT: '1', MAX_WAIT: '20' });
     const token = await service.token('alice');
     const send = client(service.url, token);
     for (let round = 0; round < 3; round++) {

@@ -1,49 +1,117 @@
 import { setImmediate } from 'node:timers/promises';
-import { expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { Admission, type AdmissionLimits } from '../../src/transport/admission.ts';
 
-function admission(limits: Partial<AdmissionLimits>): Admission {
-  const made = new Admission({ maxInFlight: 1_000_000, maxEventLoopDelay: 60_000, ...limits });
-  onTestFinished(() => made.close());
-  return made;
+type Outcome = { place: Disposable } | 'refused' | 'waits';
+
+/** An admission, with what it said of the requests that it refused, and of all of them in the order in which they came. */
+function admission(limits: Partial<AdmissionLimits>) {
+  const shed: string[] = [];
+  const outcomes: Outcome[] = [];
+  const admission = new Admission({ maxInFlight: 1_000, maxWait: 60_000, ...limits }, (protocol, reason) =>
+    shed.push(`${protocol} ${reason}`),
+  );
+  onTestFinished(() => admission.close());
+  const enter = (onAdmit = (_place: Disposable) => {}) => {
+    const index = outcomes.push('waits') - 1;
+    admission.enter(
+      'rest',
+      (place) => {
+        outcomes[index] = { place };
+        onAdmit(place);
+      },
+      () => {
+        outcomes[index] = 'refused';
+      },
+    );
+  };
+  const leave = (index: number) => (outcomes[index] as { place: Disposable }).place[Symbol.dispose]();
+  const letIn = () => outcomes.filter((outcome) => typeof outcome === 'object').length;
+  return { admission, shed, outcomes, enter, leave, letIn };
 }
 
-const refusal = expect.objectContaining({ reason: 'OVERLOADED', details: { retryAfter: 1 } });
-
-/** Keeps the event loop for some milliseconds. */
-function stall(milliseconds: number): void {
-  const end = performance.now() + milliseconds;
-  while (performance.now() < end);
+/** Keeps the CPU for some milliseconds. */
+function compute(milliseconds: number): void {
+  const before = process.threadCpuUsage();
+  for (;;) {
+    const { user, system } = process.threadCpuUsage(before);
+    if (user + system > milliseconds * 1_000) return;
+  }
 }
 
-test('so many are let in at once, and another as soon as one is done', () => {
-  const limited = admission({ maxInFlight: 2 });
-  const first = limited.enter();
-  limited.enter();
-  expect(() => limited.enter()).toThrow(refusal);
-  expect(limited.inFlight).toBe(2);
-  first[Symbol.dispose]();
-  limited.enter();
-  expect(() => limited.enter()).toThrow(refusal);
+describe('beyond maxInFlight', () => {
+  test('the first to come is let in as soon as one is done', async () => {
+    const { admission: limited, outcomes, enter, leave } = admission({ maxInFlight: 2 });
+    for (let request = 0; request < 4; request++) enter();
+    expect(outcomes.slice(2)).toEqual(['waits', 'waits']);
+    expect([limited.inFlight, limited.waiting]).toEqual([2, 2]);
+    leave(1);
+    while (limited.waiting === 2) await setImmediate();
+    expect(outcomes.slice(2)).toEqual([{ place: expect.anything() }, 'waits']);
+    expect([limited.inFlight, limited.waiting]).toEqual([2, 1]);
+  });
+
+  test('who has waited too long is refused, and nobody else', async () => {
+    const { admission: limited, shed, outcomes, enter, leave } = admission({ maxInFlight: 1, maxWait: 20 });
+    enter();
+    enter();
+    while (limited.waiting > 0) await setImmediate();
+    expect(outcomes[1]).toBe('refused');
+    expect(shed).toEqual(['rest in_flight']);
+    leave(0);
+    enter();
+    expect(outcomes[2]).toEqual({ place: expect.anything() });
+    expect(shed).toHaveLength(1);
+  });
+
+  test('requests that end as they are let in give way to all that wait', async () => {
+    const { admission: limited, enter, leave, letIn } = admission({ maxInFlight: 1 });
+    enter();
+    for (let request = 0; request < 10_000; request++) enter((place) => place[Symbol.dispose]());
+    expect(letIn()).toBe(1);
+    leave(0);
+    while (limited.waiting > 0) await setImmediate();
+    expect(letIn()).toBe(10_001);
+  });
+
+  test('so many wait, and more are refused at once', () => {
+    const { shed, outcomes, enter } = admission({ maxInFlight: 1 });
+    for (let request = 0; request < 10_001; request++) enter();
+    expect(shed).toEqual([]);
+    enter();
+    expect(shed).toEqual(['rest queue']);
+    expect(outcomes.at(-1)).toBe('refused');
+  });
+
+  test('who waits when it closes is refused', () => {
+    const { admission: limited, outcomes, enter } = admission({ maxInFlight: 1 });
+    enter();
+    enter();
+    limited.close();
+    expect(outcomes[1]).toBe('refused');
+  });
 });
 
-test('turns that take too long, one after the other, refuse what is left of them; a single one does not', async () => {
-  const busy = admission({ maxEventLoopDelay: 20 });
-  stall(500);
-  busy.enter();
-  const isRefused = () => {
-    try {
-      busy.enter();
-      return false;
-    } catch {
-      return true;
+describe('while requests need more CPU than there is', () => {
+  const DEAR = () => compute(1);
+
+  test('fewer of them are let in at a time, and all of them in the end', async () => {
+    const { admission: limited, enter, outcomes, letIn, leave } = admission({});
+    for (let ended = 0; limited.waiting === 0; ) {
+      for (let request = 0; request < 300; request++) enter(DEAR);
+      for (const all = letIn(); ended < all; ended++) leave(ended);
+      await setImmediate();
     }
-  };
-  do {
-    await setImmediate();
-    stall(50);
-  } while (!isRefused());
-  expect(() => busy.enter()).toThrow(refusal);
-  // Once the loop keeps up, all are let in again.
-  while (isRefused()) await setImmediate();
+    while (limited.waiting > 0) await setImmediate();
+    expect(letIn()).toBe(outcomes.length);
+  });
+
+  test('who has waited too long for it is refused', async () => {
+    const { shed, enter } = admission({ maxWait: 20 });
+    while (shed.length === 0) {
+      for (let request = 0; request < 300; request++) enter((place) => [DEAR(), place[Symbol.dispose]()]);
+      await setImmediate();
+    }
+    expect(new Set(shed)).toEqual(new Set(['rest cpu']));
+  });
 });

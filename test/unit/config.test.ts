@@ -32,7 +32,7 @@ const defaults = {
   rateLimit: undefined,
   limits: {
     maxInFlight: 1024,
-    maxEventLoopDelay: 1_000,
+    maxWait: 500,
     maxQueuedCommands: 8192,
     maxLongLists: 32,
     maxConnections: 10_000,
@@ -77,7 +77,7 @@ test('every variable is read', () => {
     JWKS_MAX_STALE: '0',
     RATE_LIMIT: '50',
     MAX_IN_FLIGHT: '7',
-    MAX_EVENT_LOOP_DELAY: '100',
+    MAX_WAIT: '100',
     MAX_QUEUED_COMMANDS: '9',
     MAX_LONG_LISTS: '3',
     MAX_CONNECTIONS: '4',
@@ -114,7 +114,7 @@ test('every variable is read', () => {
     rateLimit: 50,
     limits: {
       maxInFlight: 7,
-      maxEventLoopDelay: 100,
+      maxWait: 100,
       maxQueuedCommands: 9,
       maxLongLists: 3,
       maxConnections: 4,

@@ -1,4 +1,4 @@
-import type { Sample } from './sample.ts';
+import type { Quantiles, Sample } from './sample.ts';
 
 /** A request and the reply that it must have. `{id}` in its texts stands for the next id. */
 export interface HttpRequest {
@@ -48,7 +48,46 @@ export interface GrpcJob {
   readonly ids: Ids;
 }
 
-/** What the generator of load can do. */
+/** HTTP requests that arrive at a rate, whatever the server makes of those before; without a rate as in HttpJob. */
+export interface ArrivalsJob {
+  readonly protocol: 'arrivals';
+  readonly url: string;
+  readonly tokens: readonly string[];
+  /** Made in turns. */
+  readonly requests: readonly Pick<HttpRequest, 'method' | 'path' | 'body'>[];
+  readonly ids: Pick<Ids, 'from'>;
+  /** Process of the server. */
+  readonly pid: number;
+  /** Most connections. */
+  readonly connections: number;
+  /** Requests a second. */
+  readonly rate?: number;
+  /** Seconds of the same load before anything is counted, and seconds that are. */
+  readonly warmUp: number;
+  readonly seconds: number;
+}
+
+/** What became of requests that arrived. */
+export interface Arrivals {
+  /** Requests a second: all; those that no connection was free for; those that were served; those that were refused (503). */
+  readonly offered: number;
+  readonly unsent: number;
+  readonly served: number;
+  readonly refused: number;
+  /** Requests that were sent and not answered in time. */
+  readonly lost: number;
+  /** From when a request was to be sent to the end of its answer, of those served and of those refused. */
+  readonly latency: Quantiles;
+  readonly refusal: Quantiles;
+  /** From when a request was to be sent to when it was. */
+  readonly lateness: Quantiles;
+  /** How busy the server's process was, as a share of one core. */
+  readonly server: number;
+  /** How busy the client was, as a share of one core. */
+  readonly client: number;
+}
+
+/** What the generator of load can do, beside arrivals. */
 export type Job = HttpJob | GrpcJob;
 
 /** What a job did. */

@@ -1,13 +1,23 @@
+/** Of times, in milliseconds. */
+export interface Quantiles {
+  readonly p50: number;
+  readonly p99: number;
+  readonly max: number;
+}
+
 /** What one window of load gave. */
-export interface Sample {
+export interface Sample extends Quantiles {
   /** Requests that were answered, each rightly. */
   readonly count: number;
   /** A second. */
   readonly rate: number;
-  /** Milliseconds. */
-  readonly p50: number;
-  readonly p99: number;
-  readonly max: number;
+}
+
+/** The quantiles of some times; NaN of none. */
+export function quantiles(times: readonly number[]): Quantiles {
+  const sorted = Float64Array.from(times).sort();
+  const at = (share: number) => sorted[Math.min(Math.floor(sorted.length * share), sorted.length - 1)] ?? Number.NaN;
+  return { p50: at(0.5), p99: at(0.99), max: at(1) };
 }
 
 /** Measures work that is done again and again. Times are in milliseconds. */
@@ -30,8 +40,6 @@ export class Stopwatch {
   /** What was measured until now. */
   sample(): Sample {
     const elapsed = performance.now() - this.#start;
-    const times = Float64Array.from(this.#times).sort();
-    const at = (share: number) => times[Math.min(Math.floor(times.length * share), times.length - 1)] ?? Number.NaN;
-    return { count: this.#count, rate: (this.#count * 1_000) / elapsed, p50: at(0.5), p99: at(0.99), max: at(1) };
+    return { count: this.#count, rate: (this.#count * 1_000) / elapsed, ...quantiles(this.#times) };
   }
 }

@@ -1,82 +1,100 @@
 import { openDevelopmentIssuer } from '../../../src/auth/development.ts';
-import { type Effort, median } from '../compare.ts';
+import { ReplicaSet } from '../../../test/support/replica-set.ts';
+import type { Effort } from '../compare.ts';
 import { LoadGenerator } from '../load/generator.ts';
-import { type Arrivals, arrive, capacity, type MakeRequest } from '../open-loop.ts';
+import type { Arrivals, ArrivalsJob } from '../load/job.ts';
+import { pin } from '../pin.ts';
 import { ADD, FIRST_ID } from '../plants.ts';
-import { developmentToken, plantstore } from '../plantstore.ts';
+import { plantstore } from '../plantstore.ts';
+import { arrivalsTable, type Case } from '../report/arrivals.ts';
 import type { Results } from '../report/report.ts';
 import type { Bench } from '../resources.ts';
 
-/** As many as keep the server busy, and no more than it serves without refusing. */
-const CONNECTIONS = 256;
-/** More than are remembered, so that used in turns none is. */
-const TOKENS = 15_000;
-const PLANTS = 1_000;
+/** Connections that show the capacity: the highest rate of any of them is the peak. */
+const CLOSED = [64, 256, 512];
+/** Times the capacity, on the connections of some gateways, and of many clients with one each. */
+const OPEN = [
+  { connections: 1_000, times: 1 },
+  { connections: 1_000, times: 2 },
+  { connections: 1_000, times: 4 },
+  { connections: 4_000, times: 4 },
+];
+/** Milliseconds by which one request in a hundred may be sent late. Beyond, the client is what was measured. */
+const MAX_LATENESS = 20;
+/** Seconds of the same load before anything is counted. */
+const WARM_UP = { closed: 0.5, open: 1 };
+const PLANTS = 20;
+const OWNERS = 11;
+/** Most ids that one window takes. */
+const IDS = 1_000_000;
+
+const LIST = { method: 'GET', path: `/plants?limit=${PLANTS}` } as const;
+const LISTS = `lists of ${PLANTS} plants`;
+const WORKS = [
+  { work: `${LISTS}, SQLite`, database: undefined, requests: [LIST] },
+  { work: 'adds, MongoDB', database: 'adds', requests: [ADD] },
+  { work: `nine ${LISTS} to an add, MongoDB`, database: 'mix', requests: [...Array(9).fill(LIST), ADD] },
+];
+
+/** Lets requests arrive on so many connections, at so many a second if it says how many. */
+type Arrive = (load: Pick<ArrivalsJob, 'connections' | 'rate' | 'warmUp'>) => Promise<Arrivals>;
 
 /** What is left of the service when requests arrive faster than it can serve them: once, twice and four times its capacity. */
 export async function overload(bench: Bench, { rounds, seconds }: Effort): Promise<Results> {
-  const directory = bench.directory();
-  const server = await bench.server(plantstore(directory, {}));
-  const { mintToken } = await openDevelopmentIssuer(directory);
-  const lister = developmentToken(directory, 'lister');
-  await seed(server.url, lister);
-  const fresh: string[] = [];
-  for (let number = 0; number < TOKENS; number++)
-    fresh.push(await mintToken({ owner: `owner ${number}`, ownerClaim: 'sub', ttl: 36_000 }));
-  let turn = 0;
-  const works: Record<string, MakeRequest> = {
-    'a list of no plants, a token not seen before each': () => ({
-      method: 'GET',
-      path: '/plants',
-      headers: headers(fresh[turn++ % TOKENS]!),
-    }),
-    [`a list of ${PLANTS} plants`]: lists(lister),
-    'an add': adds(developmentToken(directory, 'adder')),
-  };
+  const load = new LoadGenerator();
+  bench.defer(() => load.stop());
+  const set = await ReplicaSet.start(1);
+  bench.defer(() => set.remove());
+  const { pid: mongod } = await set.command({ serverStatus: 1 });
 
-  for (const [work, make] of Object.entries(works)) {
-    await capacity(server.url, make, CONNECTIONS, 2);
-    const peaks: number[] = [];
-    for (let round = 0; round < rounds; round++) peaks.push(await capacity(server.url, make, CONNECTIONS, seconds));
-    const peak = median(peaks);
-    console.log(`\n${work}: capacity ${peak.toFixed(0)}/s (${CONNECTIONS} connections, each waits for its answer)`);
-    for (const times of [1, 2, 4]) {
-      const results: (Arrivals & { readonly cpu: number })[] = [];
-      for (let round = 0; round < rounds; round++) {
-        const before = server.cpu();
-        const result = await arrive(server.url, make, peak * times, seconds);
-        results.push({ ...result, cpu: (server.cpu() - before) / 1_000_000 / seconds });
-      }
-      const of = (figure: keyof (typeof results)[number]) => median(results.map((result) => result[figure]));
-      console.log(
-        `  arrivals x${times} ${of('offered').toFixed(0).padStart(7)}/s  served ${of('served').toFixed(0)}/s (${(of('served') / peak).toFixed(2)})` +
-          `  refused ${of('refused').toFixed(0)}/s  lost ${of('lost')}  p50 ${of('p50').toFixed(0)} ms  p99 ${of('p99').toFixed(0)} ms  cores ${of('cpu').toFixed(2)}`,
-      );
-    }
+  for (const { work, database, requests } of WORKS) {
+    const directory = bench.directory();
+    const server = await bench.server(
+      plantstore(directory, database === undefined ? {} : { MONGODB_URI: set.uri(database) }),
+    );
+    const { url, pid } = server;
+    const isAlone = pin(pid, [process.pid, load.pid, Number(mongod)]);
+    const { mintToken } = await openDevelopmentIssuer(directory);
+    const mint = (_: unknown, owner: number) => mintToken({ owner: `owner ${owner}`, ownerClaim: 'sub', ttl: 36_000 });
+    const tokens = await Promise.all(Array.from({ length: OWNERS }, mint));
+    let from = FIRST_ID + PLANTS * OWNERS;
+    const seeds = { from: FIRST_ID, to: from };
+    await load.run({
+      ...{ protocol: 'http', urls: [url], tokens, requests: [ADD], connections: 1 },
+      ...{ seconds: Number.POSITIVE_INFINITY, ids: seeds },
+    });
+    const arrive: Arrive = (some) => {
+      const ids = { from };
+      from += IDS;
+      return load.arrive({ protocol: 'arrivals', url, pid, tokens, requests, ids, seconds, ...some });
+    };
+    const cases = await measure(arrive, rounds);
+    await server.stop();
+    console.log(`\n${work}${isAlone ? '' : '; the service had no core of its own'}`);
+    console.log(arrivalsTable(cases, MAX_LATENESS));
   }
   return {};
 }
 
-const headers = (token: string) => ({ authorization: `Bearer ${token}`, 'content-type': 'application/json' });
-
-const lists =
-  (token: string): MakeRequest =>
-  () => ({ method: 'GET', path: '/plants', headers: headers(token) });
-
-function adds(token: string): MakeRequest {
-  let id = FIRST_ID;
-  return () => ({
-    method: 'POST',
-    path: ADD.path,
-    headers: headers(token),
-    body: ADD.body!.replaceAll('{id}', `${id++}`),
-  });
-}
-
-async function seed(url: string, token: string): Promise<void> {
-  const load = new LoadGenerator();
-  const ids = { from: FIRST_ID, to: FIRST_ID + PLANTS };
-  const job = { protocol: 'http', urls: [url], tokens: [token], requests: [ADD], connections: 20 } as const;
-  await load.run({ ...job, seconds: Number.POSITIVE_INFINITY, ids });
-  load.stop();
+/** Measures all loads in turns. A first round of those that show the capacity warms up and is not counted. */
+async function measure(arrive: Arrive, rounds: number): Promise<Case[]> {
+  const windows: Record<string, Case['windows'][number][]> = {};
+  for (let round = -1; round < rounds; round++) {
+    const closed = new Map<number, Arrivals>();
+    for (const connections of CLOSED) closed.set(connections, await arrive({ connections, warmUp: WARM_UP.closed }));
+    if (round < 0) continue;
+    const peak = Math.max(...closed.values().map(({ served }) => served));
+    for (const [connections, arrivals] of closed) {
+      const name = `capacity, ${connections} connections`;
+      windows[name] ??= [];
+      windows[name].push({ arrivals, peak });
+    }
+    for (const { connections, times } of OPEN) {
+      const arrivals = await arrive({ connections, rate: peak * times, warmUp: WARM_UP.open });
+      const name = `${times} x capacity, ${connections} connections`;
+      windows[name] ??= [];
+      windows[name].push({ arrivals, peak });
+    }
+  }
+  return Object.entries(windows).map(([name, of]) => ({ name, windows: of }));
 }

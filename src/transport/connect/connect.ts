@@ -34,8 +34,8 @@ export interface ConnectOptions {
 }
 
 /**
- * Adds the routes of these services for Connect and gRPC-Web. Their failures have Connect's own form, but for what is refused
- * before Connect sees it, which has the Error body of the app. Messages are not compressed: that is for a proxy in front.
+ * Adds the routes of these services for Connect and gRPC-Web. Their failures have Connect's own form, but for what is no
+ * call of Connect's, which has the Error body of the app. Messages are not compressed: that is for a proxy in front.
  */
 export function registerConnect(app: FastifyInstance, options: ConnectOptions): void {
   const { services, authenticate, drainLimit } = options;

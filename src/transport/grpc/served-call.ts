@@ -1,7 +1,7 @@
 import { type Metadata, ServerInterceptingCall, type ServerInterceptor, type StatusObject } from '@grpc/grpc-js';
 import { PlantStoreError } from '../../domain/errors.ts';
 import type { RequestObserver } from '../../observe/request-observer.ts';
-import type { Admission } from '../admission.ts';
+import { type Admission, OVERLOADED } from '../admission.ts';
 import { ObservedCall } from './observe.ts';
 
 /** Who is let in, how long a call may keep the server waiting, and who hears of it. */
@@ -31,10 +31,16 @@ const SERVED = 'plantstore.call';
 const OVER = new PlantStoreError('CANCELLED', 'the call is over');
 
 /** The interceptor that makes every call but those of gRPC's own services a ServedCall. */
-export const serveCalls =
-  (options: ServingOptions): ServerInterceptor =>
-  ({ path, responseStream }, call) =>
-    path.startsWith(STANDARD) ? new ServerInterceptingCall(call) : new ServedCall(call, path, responseStream, options);
+export function serveCalls(options: ServingOptions): ServerInterceptor {
+  const serving = { ...options, overloaded: options.statusOf(OVERLOADED) };
+  return ({ path, responseStream }, call) =>
+    path.startsWith(STANDARD) ? new ServerInterceptingCall(call) : new ServedCall(call, path, responseStream, serving);
+}
+
+interface Serving extends ServingOptions {
+  /** The status of what is refused. */
+  readonly overloaded: StatusObject;
+}
 
 /** The call that this metadata came with. */
 export const servedCallOf = (metadata: Metadata): ServedCall => metadata.getOpaque(SERVED) as ServedCall;
@@ -55,7 +61,7 @@ export class ServedCall extends ServerInterceptingCall implements Listener {
   readonly observed: ObservedCall;
   readonly #next: NextCall;
   readonly #streams: boolean;
-  readonly #options: ServingOptions;
+  readonly #options: Serving;
   /** The handler's side, until the call is over. */
   #listener: Listener | undefined;
   #place: Disposable | undefined;
@@ -63,7 +69,7 @@ export class ServedCall extends ServerInterceptingCall implements Listener {
   #farewell: NodeJS.Timeout | undefined;
   #controller: AbortController | undefined;
 
-  constructor(next: NextCall, route: string, streams: boolean, options: ServingOptions) {
+  constructor(next: NextCall, route: string, streams: boolean, options: Serving) {
     super(next);
     this.#next = next;
     this.#streams = streams;
@@ -91,14 +97,13 @@ export class ServedCall extends ServerInterceptingCall implements Listener {
   onReceiveMetadata(metadata: Metadata): void {
     this.observed.received(metadata);
     metadata.setOpaque(SERVED, this);
-    try {
-      this.#place = this.#options.admission.enter();
-    } catch (thrown) {
-      this.#refuse(thrown);
-      return;
-    }
-    this.#arrival = setTimeout(ServedCall.#late, this.#options.requestTimeout * 1_000, this);
-    this.#listener?.onReceiveMetadata(metadata);
+    this.#options.admission.enter(
+      'grpc',
+      (place) => this.#admitted(place, metadata),
+      () => {
+        if (this.#listener !== undefined) this.#refuse(this.#options.overloaded);
+      },
+    );
   }
 
   onReceiveMessage(message: unknown): void {
@@ -145,15 +150,26 @@ export class ServedCall extends ServerInterceptingCall implements Listener {
       this.#farewell?.refresh() ?? setTimeout(ServedCall.#breakOff, this.#options.idleTimeout * 1_000, this);
   }
 
+  /** Its client may have given up while it waited. */
+  #admitted(place: Disposable, metadata: Metadata): void {
+    if (this.#listener === undefined) {
+      place[Symbol.dispose]();
+      return;
+    }
+    this.#place = place;
+    this.#arrival = setTimeout(ServedCall.#late, this.#options.requestTimeout * 1_000, this);
+    this.#listener.onReceiveMetadata(metadata);
+  }
+
   /** Ends the call before its handler has heard of it. */
-  #refuse(thrown: unknown): void {
-    const status = this.#options.statusOf(thrown);
+  #refuse(status: StatusObject): void {
     this.observed.code ??= status.code;
     this.#next.sendStatus(status);
   }
 
   static #late(call: ServedCall): void {
-    call.#refuse(new PlantStoreError('REQUEST_TIMEOUT', 'the request took too long to arrive'));
+    const late = new PlantStoreError('REQUEST_TIMEOUT', 'the request took too long to arrive');
+    call.#refuse(call.#options.statusOf(late));
     setTimeout(ServedCall.#breakOff, FAREWELL, call);
   }
 

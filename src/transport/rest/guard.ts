@@ -1,8 +1,7 @@
-import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import type { RequestListener, ServerResponse } from 'node:http';
 import type { FastifyInstance } from 'fastify';
-import { toPlantStoreError } from '../../domain/errors.ts';
 import type { Admission } from '../admission.ts';
-import { errorBody, JSON_TYPE } from './error-reply.ts';
+import { protocolOf, refuse } from './refusal.ts';
 
 /** Milliseconds between two looks for connections that became idle after the app began to close. */
 const IDLE_POLL = 50;
@@ -26,8 +25,25 @@ export class Guard {
   /** What serves the requests that are let in, guarded. */
   around(serve: RequestListener): RequestListener {
     return (request, response) => {
-      if (this.#isDraining()) response.setHeader('connection', 'close');
-      if (this.#admit(response)) serve(request, response);
+      const protocol = protocolOf(request);
+      const admit = (place: Disposable) => {
+        // Its client may have gone away while it waited.
+        if (response.closed) {
+          place[Symbol.dispose]();
+          return;
+        }
+        this.#open.add(response);
+        response.on('close', () => {
+          place[Symbol.dispose]();
+          this.#open.delete(response);
+        });
+        this.#closeWhenDraining(response);
+        serve(request, response);
+      };
+      this.#admission.enter(protocol, admit, () => {
+        this.#closeWhenDraining(response);
+        refuse(response, protocol);
+      });
     };
   }
 
@@ -40,29 +56,7 @@ export class Guard {
     });
   }
 
-  #admit(response: ServerResponse<IncomingMessage>): boolean {
-    try {
-      const place = this.#admission.enter();
-      this.#open.add(response);
-      response.once('close', () => {
-        place[Symbol.dispose]();
-        this.#open.delete(response);
-      });
-      return true;
-    } catch (thrown) {
-      refuse(response, thrown);
-      return false;
-    }
+  #closeWhenDraining(response: ServerResponse): void {
+    if (this.#isDraining()) response.setHeader('connection', 'close');
   }
-}
-
-function refuse(response: ServerResponse, thrown: unknown): void {
-  const error = toPlantStoreError(thrown);
-  const body = errorBody(error);
-  response.writeHead(error.status, {
-    'content-type': JSON_TYPE,
-    'content-length': Buffer.byteLength(body),
-    'retry-after': String(error.details.retryAfter),
-  });
-  response.end(body);
 }

@@ -1,0 +1,52 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Protocol } from '../../observe/request.ts';
+import { OVERLOADED } from '../admission.ts';
+import { connectErrorBody } from '../connect/errors.ts';
+import { errorBody, JSON_TYPE } from './error-reply.ts';
+
+/** The path of a method of Connect or gRPC-Web: `/package.Service/Method`. */
+const RPC_PATH = /^\/\w+(\.\w+)+\/\w/;
+
+/** Rendered once: a refusal has to be cheap. */
+interface Refusal {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+const rendered = (type: string, body: string, headers = {}): Refusal => ({
+  headers: {
+    'content-type': type,
+    'content-length': String(Buffer.byteLength(body)),
+    'retry-after': String(OVERLOADED.details.retryAfter),
+    ...headers,
+  },
+  body,
+});
+
+const OF_REST = rendered(JSON_TYPE, errorBody(OVERLOADED));
+const OF_CONNECT = rendered('application/json', Buffer.from(connectErrorBody(OVERLOADED)).toString());
+const OF_GRPC_WEB = rendered('application/grpc-web+proto', '', {
+  'grpc-status': String(OVERLOADED.code),
+  'grpc-message': encodeURIComponent(OVERLOADED.message),
+});
+
+/** What a request came in as, as far as can be told before it is routed. */
+export function protocolOf({ url, headers }: IncomingMessage): Protocol {
+  if (!RPC_PATH.test(url!)) return 'rest';
+  return headers['content-type']?.startsWith('application/grpc-web') ? 'grpc_web' : 'connect';
+}
+
+/**
+ * Answers OVERLOADED with 503, in the form of the protocol. Clients of Connect's streams and of gRPC-Web take the status for
+ * UNAVAILABLE, so that proxies see what it is and no message has to be framed.
+ */
+export function refuse(response: ServerResponse, protocol: Protocol): void {
+  const { headers, body } = refusalOf(protocol);
+  response.writeHead(OVERLOADED.status, headers);
+  response.end(body, 'latin1');
+}
+
+function refusalOf(protocol: Protocol): Refusal {
+  if (protocol === 'rest') return OF_REST;
+  return protocol === 'grpc_web' ? OF_GRPC_WEB : OF_CONNECT;
+}
