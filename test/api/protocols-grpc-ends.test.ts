@@ -11,11 +11,11 @@ import { loadConfig } from '../../src/config.ts';
 import { PlantStoreError } from '../../src/domain/errors.ts';
 import type { EndedRequest } from '../../src/observe/request.ts';
 import type { CallContext } from '../../src/plants/call.ts';
+import { type Admission, OVERLOADED } from '../../src/transport/admission.ts';
 import type { Service } from '../../src/transport/service.ts';
 import { GrpcApp, type GrpcClient, grpcClient, unary } from '../support/grpc.ts';
 import { frame, rawCall, rawSession } from '../support/raw-grpc.ts';
 
-const OVERLOADED = new PlantStoreError('OVERLOADED', 'full', { retryAfter: 1 });
 const LIMITS = loadConfig({}).limits;
 
 const page = create(ListPlantsResponseSchema, { plants: [{ name: 'Fern' }] });
@@ -161,10 +161,10 @@ test.each(ENDS)(
     const { promise: over, resolve: end } = Promise.withResolvers<void>();
     const ended: EndedRequest[] = [];
     let [taken, places] = [0, 0];
-    const enter = () => {
+    const enter: Admission['enter'] = (_protocol, admit) => {
       taken++;
       places++;
-      return { [Symbol.dispose]: () => void places-- };
+      admit({ [Symbol.dispose]: () => void places-- });
     };
     const waiting = (_request: never, { signal }: CallContext) =>
       new Promise<object>((resolve) => hold({ signal, answer: () => resolve(page) }));
@@ -195,15 +195,15 @@ test.each(ENDS)(
 
 test('a call that is refused is told of once, and its method is not called', async () => {
   const ended: EndedRequest[] = [];
-  const refuse = () => {
-    throw OVERLOADED;
-  };
   const app = await GrpcApp.start(
     {},
-    { admission: { enter: refuse }, observer: { ended: (call) => ended.push(call) } },
+    {
+      admission: { enter: (_protocol, _admit, refuse) => refuse() },
+      observer: { ended: (call) => ended.push(call) },
+    },
   );
   const client = grpcClient(app.address);
-  await expect(listPlants(client)).rejects.toMatchObject({ code: 14, details: 'full' });
+  await expect(listPlants(client)).rejects.toMatchObject({ code: 14, details: OVERLOADED.message });
   client.close();
   await app[Symbol.asyncDispose]();
   expect(ended).toMatchObject([{ status: 'UNAVAILABLE', bytes: 0, requestId: 'mine', principal: undefined }]);
