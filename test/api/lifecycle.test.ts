@@ -164,8 +164,7 @@ test('a second signal ends it at once', async () => {
 
 test('SIGINT ends it as SIGTERM does', async () => {
   const service = await startService();
-  process.kill(service.pid, 'SIGINT');
-  expect(await service.stop()).toBe(0);
+  expect(await service.stop('SIGINT')).toBe(0);
 });
 
 test('a port that is taken, and a data directory that is in use, each end the start with one line and leave the first alone', async () => {

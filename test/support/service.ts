@@ -96,8 +96,8 @@ export class Service implements AsyncDisposable {
   }
 
   /** Asks it to stop, waits until it has, and returns its exit code. */
-  async stop(): Promise<number | null> {
-    this.#process.kill('SIGTERM');
+  async stop(signal: 'SIGTERM' | 'SIGINT' = 'SIGTERM'): Promise<number | null> {
+    this.#process.kill(signal);
     return this.#end();
   }
 
