@@ -4,12 +4,13 @@ import Fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyRepl
 import { PlantStoreError } from '../../domain/errors.ts';
 import type { RequestObserver } from '../../observe/request-observer.ts';
 import { type ConnectionLimits, limitConnections } from '../connections.ts';
+import { answerOn } from './answer-on.ts';
 import { sendError } from './error-reply.ts';
 import type { Guard } from './guard.ts';
 import { routeAllMethods } from './methods.ts';
 import { activateSpans, ObservedRequests } from './observe.ts';
 import { requestId } from './request-id.ts';
-import { answerSocketError, isAnswering, refuseConnect } from './socket-error.ts';
+import { answerSocketError, refuseConnect } from './socket-error.ts';
 
 /** Most bytes of a body. */
 const MAX_BODY = 1024 * 1024;
@@ -84,7 +85,8 @@ function listener(serve: RequestListener, { requestTimeout, idleTimeout }: Conne
  */
 function endWhenIdle(socket: Socket): void {
   const isUnused = socket.bytesWritten === 0;
-  if (socket.writableLength > 0 || !(isUnused || isAnswering(socket))) socket.destroy();
+  const isIdle = !isUnused && answerOn(socket) === undefined;
+  if (socket.writableLength > 0 || isIdle) socket.destroy();
 }
 
 /** Refuses what no route may see, before a body is read: 404 wins over 415. */

@@ -1,7 +1,8 @@
-import { type ServerResponse, STATUS_CODES } from 'node:http';
+import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { PlantStoreError } from '../../domain/errors.ts';
+import { answerOn } from './answer-on.ts';
 import { errorBody, JSON_TYPE } from './error-reply.ts';
 
 /** Milliseconds for which a client that still sends may read its answer; a connection closed at once would be reset, and the answer lost. */
@@ -37,15 +38,8 @@ function endWith(socket: Duplex, error: PlantStoreError): void {
   setTimeout(() => socket.destroy(), LINGER).unref();
 }
 
-/** Whether there is a request on a connection that is not answered to the end. */
-export const isAnswering = (socket: Socket): boolean => answerOn(socket) != null;
-
 /** Whether bytes of an answer are on their way, after which an error would be taken for a part of it. */
 const answerBegun = (socket: Socket): boolean => answerOn(socket)?.headersSent === true;
-
-/** The answer that goes out on a connection now. Node's own handlers of errors and time-outs look here too. */
-const answerOn = (socket: Socket): ServerResponse | null | undefined =>
-  (socket as { _httpMessage?: ServerResponse | null })._httpMessage;
 
 function toPlantStoreError(error: ClientError): PlantStoreError {
   switch (error.code) {
