@@ -50,7 +50,8 @@ export function parseMetrics(text: string): Map<string, Family> {
 function parseSample(line: string): Sample {
   const found = SAMPLE.exec(line);
   const value = Number(found?.[3]?.replace(/^([+-]?)Inf$/, '$1Infinity'));
-  if (found === null || (Number.isNaN(value) && found[3]?.toLowerCase() !== 'nan')) throw new Error(`no sample: ${line}`);
+  if (found === null || (Number.isNaN(value) && found[3]?.toLowerCase() !== 'nan'))
+    throw new Error(`no sample: ${line}`);
   const labels = [...(found[2] ?? '').matchAll(LABEL)];
   if (labels.map(([whole]) => whole).join('') !== (found[2] ?? '')) throw new Error(`bad labels: ${line}`);
   return { name: found[1]!, labels: Object.fromEntries(labels.map(([, name, text]) => [name!, text!])), value };
