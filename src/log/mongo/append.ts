@@ -4,6 +4,7 @@ import type { CausalClock } from './causal-clock.ts';
 import { BSON, WRITE_CONCERN } from './client.ts';
 import { toEventDocument } from './documents.ts';
 import { CODE } from './errors.ts';
+import { limited } from './limited.ts';
 import { slices } from './slices.ts';
 
 /** Events in one insert. A command may have 16 MiB: an event has at most two texts of 4 KiB, two names out of a token and a short key. */
@@ -32,7 +33,7 @@ export async function appendEvents(db: Db, clock: CausalClock, events: readonly 
       documents: slice.map(toEventDocument),
       writeConcern: { w: WRITE_CONCERN.w, j: WRITE_CONCERN.journal, wtimeout: WRITE_CONCERN.wtimeoutMS },
     };
-    const answer = (await db.command(insert, BSON)) as Inserted;
+    const answer = (await limited(db.command(insert, BSON))) as Inserted;
     const [refused] = answer.writeErrors ?? [];
     if (refused !== undefined && refused.code !== CODE.duplicateKey)
       throw new Error(`an append was cut short: MongoDB error ${refused.code}`);

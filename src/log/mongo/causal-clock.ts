@@ -1,4 +1,5 @@
 import type { ClientSession, MongoClient, Timestamp } from 'mongodb';
+import { limited } from './limited.ts';
 
 /**
  * The latest moment of the replica set that this instance has seen. Every read is told to be no older, so that after a failover
@@ -18,12 +19,12 @@ export class CausalClock {
     this.#latest = operationTime;
   }
 
-  /** Runs commands in a session that begins no earlier than the clock, and moves the clock to what they saw or did. */
-  async run<T>(commands: (session: ClientSession) => Promise<T>): Promise<T> {
+  /** Runs a command in a session that begins no earlier than the clock, and moves the clock to what it saw or did. */
+  async run<T>(command: (session: ClientSession) => Promise<T>): Promise<T> {
     const session = this.#client.startSession({ causalConsistency: true });
     try {
       if (this.#latest !== undefined) session.advanceOperationTime(this.#latest);
-      const result = await commands(session);
+      const result = await limited(command(session));
       this.advance(session.operationTime);
       return result;
     } finally {

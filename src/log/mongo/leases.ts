@@ -2,6 +2,7 @@ import type { Binary, Db } from 'mongodb';
 import type { CausalClock } from './causal-clock.ts';
 import type { Collections, LeaseDocument } from './collections.ts';
 import { CODE, hasCode } from './errors.ts';
+import { limited } from './limited.ts';
 
 /**
  * Leases by the server's clock. Each names the server session in which its holder runs transactions: a holder that dies or is
@@ -36,7 +37,9 @@ export class Leases {
     const unchanged =
       lease === undefined ? { holder: { $exists: false } } : { holder: lease.holder, until: lease.until };
     try {
-      const update = await this.#leases.updateOne({ _id: name, ...unchanged }, set, { upsert: lease === undefined });
+      const update = await limited(
+        this.#leases.updateOne({ _id: name, ...unchanged }, set, { upsert: lease === undefined }),
+      );
       return update.matchedCount + update.upsertedCount === 1;
     } catch (error) {
       // Another instance made the lease first.
@@ -47,7 +50,7 @@ export class Leases {
 
   /** Ends the transaction, if there is one, of whoever held a lease that this instance took over. */
   async endPredecessor(): Promise<void> {
-    if (this.#ended !== undefined) await this.#db.command({ killSessions: [{ id: this.#ended }] });
+    if (this.#ended !== undefined) await limited(this.#db.command({ killSessions: [{ id: this.#ended }] }));
   }
 
   async #read(name: string): Promise<(LeaseDocument & { over: boolean }) | undefined> {

@@ -3,6 +3,7 @@ import type { Store } from '../store.ts';
 import { CausalClock } from './causal-clock.ts';
 import { createClient, databaseOf } from './client.ts';
 import { collectionsOf, PRIMARY_ID } from './collections.ts';
+import { limited } from './limited.ts';
 import { Primary } from './primary.ts';
 import { checkJournal, checkServers } from './requirements.ts';
 import { checkSchema, ensureSchema } from './schema.ts';
@@ -19,6 +20,9 @@ export interface MongoOptions {
   readonly readOnly?: boolean;
 }
 
+/** Milliseconds that opening may take, which is a dozen calls in an empty database. */
+const OPEN_LIMIT = 60_000;
+
 /**
  * Opens the store in the database that a URI names, and makes in it what is missing. Rejects with UnsuitableDatabaseError when
  * the store cannot keep its promises there, ever; with another error when the replica set cannot be reached, now.
@@ -32,7 +36,7 @@ export async function openMongo(uri: string, options: MongoOptions = {}): Promis
   const confirm = () =>
     clock.run((session) => meta.updateOne({ _id: PRIMARY_ID }, { $inc: { confirmations: Long.ONE } }, { session }));
   const primary = new Primary(client, strictReads, readOnly ? async () => {} : confirm);
-  try {
+  const prepare = async () => {
     await client.connect();
     await checkServers(db);
     if (!readOnly) {
@@ -40,9 +44,12 @@ export async function openMongo(uri: string, options: MongoOptions = {}): Promis
       await ensureSchema(db);
     }
     await checkSchema(db);
+  };
+  try {
+    await limited(prepare(), OPEN_LIMIT);
     return new MongoStore(client, db, clock, primary);
   } catch (error) {
-    await client.close();
+    await limited(client.close());
     throw error;
   }
 }

@@ -6,6 +6,7 @@ import { applyChanges } from './changes.ts';
 import { COMMAND_LIMIT } from './client.ts';
 import { type CheckpointDocument, collectionsOf, PLANTS_CHECKPOINT, plantsCollection, rowsIn } from './collections.ts';
 import { type PlantDocument, toPlantId, toRow } from './documents.ts';
+import { limited } from './limited.ts';
 import { ownedBy } from './rows.ts';
 import { MongoSnapshot } from './snapshot.ts';
 import type { Transactions } from './transactions.ts';
@@ -94,10 +95,12 @@ export class ReadModel {
   /** See Store.advance. The transaction compares the checkpoint first. */
   advance(from: number, to: number, changes: Changes): Promise<boolean> {
     return this.#transactions.run(async (session) => {
-      const moved = await this.#checkpoints.findOneAndUpdate(
-        { ...CHECKPOINT, position: Long.fromNumber(from) },
-        { $set: { position: Long.fromNumber(to) } },
-        { session },
+      const moved = await limited(
+        this.#checkpoints.findOneAndUpdate(
+          { ...CHECKPOINT, position: Long.fromNumber(from) },
+          { $set: { position: Long.fromNumber(to) } },
+          { session },
+        ),
       );
       if (moved === null) return false;
       await applyChanges(rowsIn(this.#db, moved.collection), session, changes);

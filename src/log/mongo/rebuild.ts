@@ -6,6 +6,7 @@ import { applyChanges } from './changes.ts';
 import { COMMAND_LIMIT } from './client.ts';
 import { collectionsOf, PLANTS_CHECKPOINT, plantsCollection, rowsIn } from './collections.ts';
 import { toRow } from './documents.ts';
+import { limited } from './limited.ts';
 import { after } from './rows.ts';
 import type { Transactions } from './transactions.ts';
 
@@ -42,19 +43,18 @@ export class MongoRebuild implements Rebuild {
     const before = await clock.run((session) => checkpoints.findOne(CHECKPOINT, { session }));
     const { rebuilds, building } = before!;
     const name = plantsCollection(rebuilds + 1);
-    const started = await checkpoints.updateOne(
-      { ...CHECKPOINT, rebuilds },
-      { $set: { rebuilds: rebuilds + 1, building: name } },
+    const started = await limited(
+      checkpoints.updateOne({ ...CHECKPOINT, rebuilds }, { $set: { rebuilds: rebuilds + 1, building: name } }),
     );
     if (started.matchedCount === 0) throw replaced();
-    if (building !== undefined) await db.dropCollection(building);
-    await db.createCollection(name);
+    if (building !== undefined) await limited(db.dropCollection(building));
+    await limited(db.createCollection(name));
     return new MongoRebuild(db, clock, transactions, name);
   }
 
   apply(changes: Changes): Promise<void> {
     return this.#transactions.run(async (session) => {
-      const own = await this.#checkpoints.findOne({ ...CHECKPOINT, building: this.#name }, { session });
+      const own = await limited(this.#checkpoints.findOne({ ...CHECKPOINT, building: this.#name }, { session }));
       if (own === null) throw replaced();
       await applyChanges(rowsIn(this.#db, this.#name), session, changes);
     });
@@ -96,7 +96,7 @@ export class MongoRebuild implements Rebuild {
 
   /** A long list that is just being read from rows that were replaced ends with an error. */
   async close(): Promise<void> {
-    await this.#checkpoints.updateOne({ ...CHECKPOINT, building: this.#name }, { $unset: { building: '' } });
-    await this.#db.dropCollection(this.#unused);
+    await limited(this.#checkpoints.updateOne({ ...CHECKPOINT, building: this.#name }, { $unset: { building: '' } }));
+    await limited(this.#db.dropCollection(this.#unused));
   }
 }

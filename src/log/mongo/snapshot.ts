@@ -3,6 +3,7 @@ import type { OwnedRow, PlantRow, Snapshot } from '../store.ts';
 import { BATCH, batches } from './batches.ts';
 import { BSON, COMMAND_LIMIT } from './client.ts';
 import { type PlantDocument, toRow } from './documents.ts';
+import { limited } from './limited.ts';
 import { after, ownedBy } from './rows.ts';
 
 /**
@@ -46,7 +47,7 @@ export class MongoSnapshot implements Snapshot {
       readConcern: { level: 'snapshot', atClusterTime: this.#moment },
       maxTimeMS: COMMAND_LIMIT,
     };
-    const found = this.#closed ? [] : await this.#db.runCursorCommand(find, BSON).toArray();
+    const found = this.#closed ? [] : await limited(this.#db.runCursorCommand(find, BSON).toArray());
     if (this.#closed) throw new Error('the snapshot is closed');
     return (found as unknown as PlantDocument[]).map(toRow);
   }

@@ -9,6 +9,7 @@ import { collectionsOf } from './collections.ts';
 import { isTransient } from './errors.ts';
 import { EventReader } from './events.ts';
 import { Leases } from './leases.ts';
+import { limited } from './limited.ts';
 import type { Primary } from './primary.ts';
 import { ReadModel } from './read-model.ts';
 import { MongoRebuild } from './rebuild.ts';
@@ -91,6 +92,6 @@ export class MongoStore implements Store {
 
   async close(): Promise<void> {
     await this.#transactions.close();
-    await this.#client.close();
+    await limited(this.#client.close());
   }
 }

@@ -3,6 +3,7 @@ import type { Binary, ClientSession, MongoClient, TransactionOptions } from 'mon
 import type { CausalClock } from './causal-clock.ts';
 import { WRITE_CONCERN } from './client.ts';
 import { isTransient } from './errors.ts';
+import { limited } from './limited.ts';
 
 /** Times that a transaction is tried while another is in its way, with pauses of up to 2, 4, 8, ... milliseconds in between. */
 const ATTEMPTS = 9;
@@ -33,8 +34,9 @@ export class Transactions {
   }
 
   /**
-   * Runs work in a transaction and commits it. The work may run several times, and is the last to be done if anything was: it
-   * rejects with nothing done, or, when the outcome of the commit stays unknown, with a MongoError that is not transient.
+   * Runs work in a transaction and commits it. The work may run several times, each of its calls limited: nothing of it may go on
+   * once it was given up. Rejects with nothing done, or, when the outcome of the commit stays unknown, with an error that is not
+   * transient.
    */
   run<T>(work: (session: ClientSession) => Promise<T>): Promise<T> {
     const result = this.#last.then(() => this.#retry(work));
@@ -45,18 +47,24 @@ export class Transactions {
   async #retry<T>(work: (session: ClientSession) => Promise<T>): Promise<T> {
     const session = this.#session;
     for (let attempt = 1; ; attempt++) {
+      await this.#abort();
       session.startTransaction(OPTIONS);
       try {
         const result = await work(session);
-        await session.commitTransaction();
+        await limited(session.commitTransaction());
         this.#clock.advance(session.operationTime);
         return result;
       } catch (error) {
-        if (session.inTransaction()) await session.abortTransaction();
+        // Should that be given up too, the next transaction does it first.
+        await this.#abort().catch(() => {});
         if (!isTransient(error) || attempt === ATTEMPTS) throw error;
       }
       await sleep(2 ** attempt * Math.random());
     }
+  }
+
+  async #abort(): Promise<void> {
+    if (this.#session.inTransaction()) await limited(this.#session.abortTransaction());
   }
 
   /** Gives the session back. Nothing may be run afterwards. */

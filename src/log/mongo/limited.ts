@@ -1,0 +1,21 @@
+/**
+ * Milliseconds after which a call is given up that the driver has not ended. Longer than the driver waits for a primary and a
+ * connection, so what is given up has been sent or never will be; and than it then waits for an answer, so few live calls are cut.
+ */
+const CALL_LIMIT = 8_000;
+
+/**
+ * Ends a call of the driver, whatever becomes of it there. The driver's own limits leave a gap: a command that it writes to a
+ * connection just when that closes waits for the connection to drain, for ever (7.8 and 7.9, `writeCommand` hears of "drain" and
+ * "error", not of "close"). Everybody who shares a read, and every batch after a commit, would wait with it.
+ *
+ * Rejects with an error that says nothing about what the server did, as a lost connection does. The driver keeps such a connection
+ * counted as in use: one place of the hundred in its pool.
+ */
+export function limited<T>(call: Promise<T>, milliseconds = CALL_LIMIT): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const expired = () => reject(new Error(`MongoDB's driver has not ended a call in ${milliseconds} ms`));
+    const timer = setTimeout(expired, milliseconds);
+    call.then(resolve, reject).finally(() => clearTimeout(timer));
+  });
+}
