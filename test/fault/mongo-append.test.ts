@@ -152,6 +152,23 @@ describe.runIf(HAS_MONGODB)('faults of an append on MongoDB', () => {
     }),
   );
 
+  test.each([
+    ['goes away', { closeConnection: true }],
+    ['is no primary any more', { errorCode: 10107 }],
+  ])('a server that %s while it is asked for the head is asked once more', (_, data) =>
+    withStores(async ({ store }) => {
+      const failFind = (times: number) =>
+        set.command({ configureFailPoint: 'failCommand', mode: { times }, data: { failCommands: ['find'], ...data } });
+      await store.append(0, plants('alice'));
+      await store.head();
+      await failFind(1);
+      expect((await store.head()).position).toBe(5);
+      await failFind(2);
+      await expect(store.head()).rejects.toThrow();
+      expect((await store.head()).position).toBe(5);
+    })(),
+  );
+
   test('a frozen server: every call rejects within its time, and goes on when the server does', async () => {
     const store = await openMongo(set.uri(`plantstore-${randomUUID()}`));
     const events = plants('alice');

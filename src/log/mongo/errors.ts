@@ -1,4 +1,4 @@
-import { MongoError, MongoErrorLabel, MongoServerError } from 'mongodb';
+import { MongoError, MongoErrorLabel, MongoNetworkError, MongoServerError } from 'mongodb';
 
 /** Error codes of MongoDB that mean something here. */
 export const CODE = { badValue: 2, unauthorized: 13, namespaceExists: 48, duplicateKey: 11000 } as const;
@@ -10,3 +10,17 @@ export const hasCode = (error: unknown, code: number): boolean =>
 /** Whether a transaction certainly did nothing, and may be tried again from its start. */
 export const isTransient = (error: unknown): boolean =>
   error instanceof MongoError && error.hasErrorLabel(MongoErrorLabel.TransientTransactionError);
+
+/** What servers answer that go away or are no primary any more, as MongoDB's specification of retryable reads lists it. */
+const GONE = new Set([6, 7, 89, 91, 134, 189, 262, 9001, 10107, 11600, 11602, 13435, 13436]);
+
+/** The result of a read that is tried once more when its server went away, as the driver does with its own reads. */
+export async function retried<T>(read: () => Promise<T>): Promise<T> {
+  try {
+    return await read();
+  } catch (error) {
+    const gone = error instanceof MongoServerError ? GONE.has(Number(error.code)) : error instanceof MongoNetworkError;
+    if (!gone) throw error;
+    return await read();
+  }
+}

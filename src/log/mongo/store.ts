@@ -34,8 +34,8 @@ export class MongoStore implements Store {
     this.#clock = clock;
     this.#primary = primary;
     this.#transactions = new Transactions(client, clock);
-    const { events, leases } = collectionsOf(db);
-    this.#events = new EventReader(events, clock);
+    const { leases } = collectionsOf(db);
+    this.#events = new EventReader(db, clock);
     this.#readModel = new ReadModel(db, clock, this.#transactions);
     this.#leases = new Leases(db, leases, clock, this.#transactions.sessionId);
   }
