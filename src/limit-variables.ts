@@ -34,7 +34,7 @@ export const LIMIT_VARIABLES = {
   MAX_CONNECTIONS: {
     ...whole(1, 1_000_000),
     fallback: '10000',
-    meaning: 'connections to each port; more are closed at once',
+    meaning: 'connections to each of PORT and GRPC_PORT; more are closed at once',
   },
   REQUEST_TIMEOUT: {
     ...whole(1, 3_600),

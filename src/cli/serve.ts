@@ -25,7 +25,8 @@ plantstore token makes tokens.
 
 Environment:
 ${names.join('\n')}
-OTEL_EXPORTER_OTLP_ENDPOINT or OTEL_TRACES_EXPORTER turns traces on; OpenTelemetry
+OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_EXPORTER_OTLP_TRACES_ENDPOINT or
+OTEL_TRACES_EXPORTER turns traces on, OTEL_SDK_DISABLED=true off; OpenTelemetry
 reads these and its other variables itself.
 
 Examples:

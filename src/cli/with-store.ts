@@ -14,7 +14,7 @@ export async function withStore<T>(access: Access, work: (store: Store) => Promi
   const { mongodbUri, dataDirectory } = loadConfig();
   if (mongodbUri !== undefined) {
     const { openMongo } = await import('../log/mongo/open.ts');
-    return closing(await openMongo(mongodbUri), work);
+    return closing(await openMongo(mongodbUri, { readOnly: access === 'read' }), work);
   }
   // Nothing is made where a store is expected: the path is wrong then.
   if (access === 'write') await openSqlite(dataDirectory, { readOnly: true }).close();

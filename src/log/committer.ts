@@ -158,7 +158,8 @@ export class Committer {
     this.#committing = true;
     while (this.#loaded.length > 0) {
       const batch = this.#nextBatch();
-      const commands = batch.flatMap((loaded) => loaded.commands);
+      // They may have waited for the append before theirs.
+      const commands = batch.flatMap((loaded) => loaded.commands).filter((waiting) => !this.#withdrawn(waiting));
       try {
         await this.#commit(commands, together(batch.map(({ states }) => states)));
       } catch (error) {

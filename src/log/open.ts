@@ -35,7 +35,7 @@ export async function openWhenReachable(
       try {
         return { store, log: await openLog(store, options) };
       } catch (error) {
-        await store.close();
+        await store.close().catch(() => {});
         throw error;
       }
     } catch (error) {

@@ -1,5 +1,9 @@
+import type { Reason } from '../domain/errors.ts';
 import type { LogObserver, LogStatus } from '../log/observer.ts';
 import type { Metrics } from './metrics.ts';
+
+/** The reasons of refusals that nobody but the service or its store can be to blame for. */
+const ALERTED: readonly Reason[] = ['OVERLOADED', 'STORE_UNAVAILABLE', 'OUTCOME_UNKNOWN', 'INTERNAL'];
 
 /**
  * Adds the metrics of the commit path and of how the log stands, and returns what counts for them. `status` is asked at each
@@ -29,6 +33,8 @@ export function logMetrics(
     help: 'Commands that were not applied, or maybe not, by the reason that their caller got.',
     labelNames: ['reason'],
   });
+  // A series that begins at its first refusal would hide that one from every rate.
+  for (const reason of ALERTED) refused.inc({ reason }, 0);
   const faults = metrics.counter({
     name: 'plantstore_store_faults_total',
     help: 'Faults of the store that an append or the projector met and dealt with.',

@@ -15,13 +15,16 @@ export const POSITION_HEADER = 'plantstore-position';
 /** Header with the event's hash, in lower-case hexadecimal. */
 export const HASH_HEADER = 'plantstore-hash';
 
+/** Header with the idempotency key of the event's request, where it had one: it is part of what is hashed. */
+export const IDEMPOTENCY_KEY_HEADER = 'plantstore-idempotency-key';
+
 /** `ce_source` of every event. */
 const SOURCE = '/plantstore';
 
 /** The message of an event: the same bytes whenever and by whomever it is made. */
 export function eventMessage({ position, eventId, time, event, hash }: LoggedEvent): EventMessage {
   const subject = subjectOf(event);
-  const { traceparent } = event;
+  const { traceparent, idempotencyKey } = event;
   return {
     key: subject,
     value: dataOf(event),
@@ -35,6 +38,7 @@ export function eventMessage({ position, eventId, time, event, hash }: LoggedEve
       ce_subject: subject,
       [POSITION_HEADER]: String(position),
       [HASH_HEADER]: Buffer.from(hash).toString('hex'),
+      ...(idempotencyKey !== undefined && { [IDEMPOTENCY_KEY_HEADER]: idempotencyKey }),
       // For whoever takes the CloudEvent on (its Distributed Tracing extension), and for OpenTelemetry's instrumentations of Kafka.
       ...(traceparent !== undefined && { ce_traceparent: traceparent, traceparent }),
     },

@@ -68,6 +68,7 @@ test.each(['PlantAdded', 'PlantDeleted'] as const)('the document describes nothi
       name: plant,
       tag,
       traceparent: example.headers.traceparent,
+      idempotencyKey: example.headers['plantstore-idempotency-key'],
     },
     hash: Buffer.from(example.headers['plantstore-hash'], 'hex'),
   });

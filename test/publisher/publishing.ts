@@ -35,7 +35,7 @@ export function publishing(bench: KafkaBench): void {
         added('alice', -9223372036854775808n, '', ''),
         added(owner, 0n, '\u0000\n\u2028🌿'),
         { ...deleted('alice', 9007199254740993n), traceparent: TRACEPARENT },
-        deleted(owner, 0n),
+        { ...deleted(owner, 0n), idempotencyKey: 'ключ "1"' },
       ];
       const appended = await instance.append(...events);
       await instance.caughtUp();

@@ -8,7 +8,7 @@ import { createTopics } from '../../src/publisher/kafka/create-topics.ts';
 import type { KafkaOptions } from '../../src/publisher/kafka/kafka-topic.ts';
 import { namesFor } from '../../src/publisher/kafka/names.ts';
 import { askTopic } from '../../src/publisher/kafka/topic-check.ts';
-import { type EventMessage, eventMessage } from '../../src/publisher/message.ts';
+import { type EventMessage, eventMessage, IDEMPOTENCY_KEY_HEADER } from '../../src/publisher/message.ts';
 import { append, chain } from '../support/events.ts';
 import type { KafkaBench } from '../support/kafka-bench.ts';
 import { dataDirectory } from '../support/publication.ts';
@@ -93,6 +93,31 @@ export function topicCheck(bench: KafkaBench): void {
     spoil(partitions);
     await write(settings, partitions, events);
     expect((await answerOf(directory.path, settings))?.message).toMatch(why);
+  });
+
+  test.each([
+    ['left out, as by earlier releases', undefined, undefined],
+    ['that is another', 'other', /another event/],
+  ])('an idempotency key %s', async (_, header, why) => {
+    using directory = dataDirectory();
+    const settings = bench.newTopic();
+    const store = openSqlite(directory.path);
+    const keyed = plants(0, events).map((event, index) => ({ ...event, idempotencyKey: `key ${index}` }));
+    const partitions = spread(await append(store, ...keyed)).map((messages) =>
+      messages.map((message) => {
+        const { [IDEMPOTENCY_KEY_HEADER]: key, ...headers } = message.headers;
+        expect(key).toMatch(/^key /);
+        return {
+          ...message,
+          headers: { ...headers, ...(header !== undefined && { [IDEMPOTENCY_KEY_HEADER]: header }) },
+        };
+      }),
+    ) as Partitions;
+    await store.close();
+    await write(settings, partitions, events);
+    const failure = await answerOf(directory.path, settings);
+    if (why === undefined) expect(failure).toBeUndefined();
+    else expect(failure?.message).toMatch(why);
   });
 
   test('finds a topic that reaches beyond the log', async () => {

@@ -1,3 +1,4 @@
+import { setImmediate as turn } from 'node:timers/promises';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Command } from '../../src/domain/decider.ts';
@@ -7,7 +8,7 @@ import { type EventLog, openLog } from '../../src/log/log.ts';
 import { changesOf } from '../../src/log/projector.ts';
 import type { Store } from '../../src/log/store.ts';
 import { commandArbitrary } from '../support/arbitraries.ts';
-import { type Fault, withFaults, withoutProjector } from '../support/faulty-store.ts';
+import { type Fault, override, withFaults, withoutProjector } from '../support/faulty-store.ts';
 import { collect, fold, readLog, readModel, verifyLog } from '../support/fold.ts';
 import { count } from '../support/soak.ts';
 import type { OpenStore } from './open-store.ts';
@@ -15,6 +16,7 @@ import type { OpenStore } from './open-store.ts';
 const owners = ['alice', 'bob', 'a', 'a\u0000'];
 
 type Outcome = LoggedEvent | PlantStoreError;
+type Gate = PromiseWithResolvers<void>;
 
 /** Every command at once; each one's event or error. */
 const submitAll = (log: EventLog, commands: readonly Command[]): Promise<Outcome[]> =>
@@ -191,6 +193,44 @@ export function logContract(name: string, open: OpenStore): void {
         .submit({ type: 'AddPlant', owner: 'a', actor: 'a', plant: { id: 1n, name: 'Fern', tag: undefined } })
         .catch((error) => error.reason);
       expect(unknown).toBe('OUTCOME_UNKNOWN');
+      await log.close();
+      await opened.cleanup();
+    });
+
+    test('a command that its caller gives up is not applied once it has to wait, and is applied once it is being appended', async () => {
+      const opened = await open();
+      const [begun, gate, read] = [0, 0, 0].map(() => Promise.withResolvers<void>()) as [Gate, Gate, Gate];
+      let reads = 0;
+      const store = override(opened.store, {
+        append: async (expected, events) => {
+          begun.resolve();
+          await gate.promise;
+          return opened.store.append(expected, events);
+        },
+        get: async (keys) => {
+          const rows = await opened.store.get(keys);
+          if (++reads === 2) read.resolve();
+          return rows;
+        },
+      });
+      const log = await openLog(store, quiet);
+      const callers = [new AbortController(), new AbortController()];
+      const add = (id: number) =>
+        log.submit(
+          { type: 'AddPlant', owner: 'a', actor: 'a', plant: { id: BigInt(id), name: '', tag: undefined } },
+          callers[id]!.signal,
+        );
+      const appended = add(0);
+      await begun.promise;
+      const waiting = add(1);
+      // Its keys are read, and it waits for the append before it.
+      await read.promise;
+      await turn();
+      for (const caller of callers) caller.abort();
+      gate.resolve();
+      await expect(waiting).rejects.toMatchObject({ reason: 'CANCELLED' });
+      expect((await appended).position).toBe(1);
+      expect(await readLog(opened.store)).toHaveLength(1);
       await log.close();
       await opened.cleanup();
     });

@@ -1,9 +1,11 @@
 import { MongoClient } from 'mongodb';
 import { describe, expect, test } from 'vitest';
+import { openMongo } from '../../src/log/mongo/open.ts';
 import { changesOf } from '../../src/log/projector.ts';
 import type { Rebuild, Store } from '../../src/log/store.ts';
 import { added, append, deleted, project } from '../support/events.ts';
 import { readLog, readModel } from '../support/fold.ts';
+import { TcpProxy } from '../support/tcp-proxy.ts';
 import { HAS_MONGODB, openMongoStore } from './open-mongo.ts';
 import { withStore } from './open-store.ts';
 
@@ -51,6 +53,25 @@ describe.runIf(HAS_MONGODB)('rebuilds on MongoDB', () => {
     await swapped.close();
     expect(await collectionsOf(uri)).toEqual(['plants_2']);
     expect((await readModel(store, 'alice')).rows).toHaveLength(1);
+    await cleanup();
+  });
+
+  test('a swap whose answer is lost took place: what is read then stays, and the rows before it go', async () => {
+    const { store, uri, cleanup } = await openMongoStore();
+    await append(store, added('alice', 1n));
+    await project(store);
+    const { port, pathname } = new URL(uri);
+    const proxy = await TcpProxy.start(Number(port));
+    const behind = await openMongo(`mongodb://127.0.0.1:${proxy.port}${pathname}?directConnection=true`);
+    const rebuild = await behind.rebuild();
+    const end = await build(behind, rebuild);
+    proxy.fate = (chunk) => (chunk.includes('findAndModify') ? 'lose reply' : 'forward');
+    await expect(rebuild.swap(end)).rejects.toThrow();
+    await rebuild.close();
+    expect(await collectionsOf(uri)).toEqual(['plants_1']);
+    expect((await readModel(store, 'alice')).rows).toHaveLength(1);
+    await behind.close();
+    await proxy.close();
     await cleanup();
   });
 

@@ -97,7 +97,8 @@ export const positionsOf = (records: readonly KafkaRecord[]): number[] =>
 /** The event that a record tells of, made of what a consumer has: the record alone. */
 export function eventOf({ headers, value }: KafkaRecord): LoggedEvent {
   const { owner, actor, plantId, name, tag } = parseExactly(value) as PlantAdded;
-  const plant = { owner, actor, plantId, traceparent: headers.ce_traceparent };
+  const idempotencyKey = headers['plantstore-idempotency-key'];
+  const plant = { owner, actor, plantId, idempotencyKey, traceparent: headers.ce_traceparent };
   return {
     position: Number(headers['plantstore-position']),
     eventId: headers.ce_id!,

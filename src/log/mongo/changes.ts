@@ -1,7 +1,7 @@
 import type { ClientSession, Collection } from 'mongodb';
 import type { Changes } from '../store.ts';
 import { type PlantDocument, toPlantDocument, toPlantId } from './documents.ts';
-import { limited } from './limited.ts';
+import { limited, WITHIN_TRANSACTION } from './limited.ts';
 import { slices } from './slices.ts';
 
 /** Keys in one delete. */
@@ -14,9 +14,12 @@ export async function applyChanges(
   { deletes, inserts }: Changes,
 ): Promise<void> {
   for (const keys of slices(deletes, DELETE_LIMIT)) {
-    const { deletedCount } = await limited(rows.deleteMany({ _id: { $in: keys.map(toPlantId) } }, { session }));
+    const { deletedCount } = await limited(
+      rows.deleteMany({ _id: { $in: keys.map(toPlantId) } }, { session }),
+      WITHIN_TRANSACTION,
+    );
     if (deletedCount !== keys.length)
       throw new Error(`the read model has ${deletedCount} of ${keys.length} plants that are to be deleted`);
   }
-  if (inserts.length > 0) await limited(rows.insertMany(inserts.map(toPlantDocument), { session }));
+  if (inserts.length > 0) await limited(rows.insertMany(inserts.map(toPlantDocument), { session }), WITHIN_TRANSACTION);
 }

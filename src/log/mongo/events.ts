@@ -65,7 +65,7 @@ export class EventReader {
       ...(id !== undefined && { plantId: Long.fromBigInt(id) }),
     };
     if (owner !== undefined || id !== undefined) return this.#search(after, to, about);
-    return batches((last) => this.#find({ _id: between(last?.position ?? after, to) }, 1, BATCH));
+    return batches((last) => this.#find({ _id: between(last?.position ?? after, to) }, BATCH));
   }
 
   /** See Store.named. */
@@ -92,16 +92,16 @@ export class EventReader {
     const { position } = await this.head();
     const end = Math.min(position, to ?? position);
     for (let from = after; from < end; from += SEARCHED) {
-      const found = await this.#find({ _id: between(from, Math.min(from + SEARCHED, end)), ...about }, 1, SEARCHED);
+      const found = await this.#find({ _id: between(from, Math.min(from + SEARCHED, end)), ...about }, SEARCHED);
       if (found.length > 0) yield found;
     }
   }
 
-  async #find(filter: Filter<EventDocument>, direction: 1 | -1, limit: number): Promise<LoggedEvent[]> {
+  async #find(filter: Filter<EventDocument>, limit: number): Promise<LoggedEvent[]> {
     const found = await this.#clock.run((session) =>
       this.#events
         .find(filter, { session, maxTimeMS: COMMAND_LIMIT })
-        .sort({ _id: direction })
+        .sort({ _id: 1 })
         .limit(limit)
         // One more than there can be, so that the server closes the cursor with the first reply.
         .batchSize(limit + 1)

@@ -1,8 +1,17 @@
 /**
- * Milliseconds after which a call is given up that the driver has not ended. Longer than the driver waits for a primary and a
- * connection, so what is given up has been sent or never will be; and than it then waits for an answer, so few live calls are cut.
+ * Milliseconds after which a call is given up that the driver has not ended: as long as it waits for a primary and for an answer. A
+ * call that was given up may still be alive, and do what it was to do; what it must not do then, its own filter keeps it from.
  */
 const CALL_LIMIT = 8_000;
+
+/** For a call within a transaction. Beyond all that one attempt of the driver may wait for (11 s): what is given up is dead. */
+export const WITHIN_TRANSACTION = 12_000;
+
+/**
+ * For the commit or the abort of a transaction, which the driver tries twice. One that were still alive would end whatever
+ * transaction its session has by then.
+ */
+export const END_OF_TRANSACTION = 25_000;
 
 /**
  * Ends a call of the driver, whatever becomes of it there. The driver's own limits leave a gap: a command that it writes to a

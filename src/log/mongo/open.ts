@@ -49,7 +49,7 @@ export async function openMongo(uri: string, options: MongoOptions = {}): Promis
     await limited(prepare(), OPEN_LIMIT);
     return new MongoStore(client, db, clock, primary);
   } catch (error) {
-    await limited(client.close());
+    await limited(client.close()).catch(() => {});
     throw error;
   }
 }

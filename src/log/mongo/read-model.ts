@@ -6,7 +6,7 @@ import { applyChanges } from './changes.ts';
 import { COMMAND_LIMIT } from './client.ts';
 import { type CheckpointDocument, collectionsOf, PLANTS_CHECKPOINT, plantsCollection, rowsIn } from './collections.ts';
 import { type PlantDocument, toPlantId, toRow } from './documents.ts';
-import { limited } from './limited.ts';
+import { limited, WITHIN_TRANSACTION } from './limited.ts';
 import { ownedBy } from './rows.ts';
 import { MongoSnapshot } from './snapshot.ts';
 import type { Transactions } from './transactions.ts';
@@ -101,6 +101,7 @@ export class ReadModel {
           { $set: { position: Long.fromNumber(to) } },
           { session },
         ),
+        WITHIN_TRANSACTION,
       );
       if (moved === null) return false;
       await applyChanges(rowsIn(this.#db, moved.collection), session, changes);

@@ -6,7 +6,7 @@ import { applyChanges } from './changes.ts';
 import { COMMAND_LIMIT } from './client.ts';
 import { collectionsOf, PLANTS_CHECKPOINT, plantsCollection, rowsIn } from './collections.ts';
 import { toRow } from './documents.ts';
-import { limited } from './limited.ts';
+import { limited, WITHIN_TRANSACTION } from './limited.ts';
 import { after } from './rows.ts';
 import type { Transactions } from './transactions.ts';
 
@@ -25,23 +25,23 @@ export class MongoRebuild implements Rebuild {
   readonly #clock: CausalClock;
   readonly #transactions: Transactions;
   readonly #name: string;
-  /** What nobody reads once this ends: the rows that were built, or those whose place they took. */
-  #unused: string;
+  /** The collection that was read when this began. No other rebuild can take its place without ending this one. */
+  readonly #replaced: string;
 
-  private constructor(db: Db, clock: CausalClock, transactions: Transactions, name: string) {
+  private constructor(db: Db, clock: CausalClock, transactions: Transactions, name: string, replaced: string) {
     this.#db = db;
     this.#checkpoints = collectionsOf(db).checkpoints;
     this.#clock = clock;
     this.#transactions = transactions;
     this.#name = name;
-    this.#unused = name;
+    this.#replaced = replaced;
   }
 
   /** Begins with no rows, and ends any rebuild that is going on. */
   static async start(db: Db, clock: CausalClock, transactions: Transactions): Promise<MongoRebuild> {
     const { checkpoints } = collectionsOf(db);
     const before = await clock.run((session) => checkpoints.findOne(CHECKPOINT, { session }));
-    const { rebuilds, building } = before!;
+    const { rebuilds, building, collection } = before!;
     const name = plantsCollection(rebuilds + 1);
     const started = await limited(
       checkpoints.updateOne({ ...CHECKPOINT, rebuilds }, { $set: { rebuilds: rebuilds + 1, building: name } }),
@@ -49,12 +49,15 @@ export class MongoRebuild implements Rebuild {
     if (started.matchedCount === 0) throw replaced();
     if (building !== undefined) await limited(db.dropCollection(building));
     await limited(db.createCollection(name));
-    return new MongoRebuild(db, clock, transactions, name);
+    return new MongoRebuild(db, clock, transactions, name, collection);
   }
 
   apply(changes: Changes): Promise<void> {
     return this.#transactions.run(async (session) => {
-      const own = await limited(this.#checkpoints.findOne({ ...CHECKPOINT, building: this.#name }, { session }));
+      const own = await limited(
+        this.#checkpoints.findOne({ ...CHECKPOINT, building: this.#name }, { session }),
+        WITHIN_TRANSACTION,
+      );
       if (own === null) throw replaced();
       await applyChanges(rowsIn(this.#db, this.#name), session, changes);
     });
@@ -83,10 +86,7 @@ export class MongoRebuild implements Rebuild {
         { session },
       ),
     );
-    if (before !== null) {
-      this.#unused = before.collection;
-      return true;
-    }
+    if (before !== null) return true;
     const own = await this.#clock.run((session) =>
       this.#checkpoints.findOne({ ...CHECKPOINT, building: this.#name }, { session }),
     );
@@ -94,9 +94,18 @@ export class MongoRebuild implements Rebuild {
     return false;
   }
 
-  /** A long list that is just being read from rows that were replaced ends with an error. */
+  /**
+   * Drops what nobody reads any more: the rows that were built, or those whose place they took. Which, the checkpoint tells: a swap
+   * whose answer was lost may have taken place, and cannot any more once no building of this name is known.
+   *
+   * A long list that is just being read from rows that were replaced ends with an error.
+   */
   async close(): Promise<void> {
-    await limited(this.#checkpoints.updateOne({ ...CHECKPOINT, building: this.#name }, { $unset: { building: '' } }));
-    await limited(this.#db.dropCollection(this.#unused));
+    await this.#clock.run((session) =>
+      this.#checkpoints.updateOne({ ...CHECKPOINT, building: this.#name }, { $unset: { building: '' } }, { session }),
+    );
+    const checkpoint = await this.#clock.run((session) => this.#checkpoints.findOne(CHECKPOINT, { session }));
+    for (const name of [this.#name, this.#replaced])
+      if (name !== checkpoint!.collection) await limited(this.#db.dropCollection(name));
   }
 }

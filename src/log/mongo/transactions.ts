@@ -3,7 +3,7 @@ import type { Binary, ClientSession, MongoClient, TransactionOptions } from 'mon
 import type { CausalClock } from './causal-clock.ts';
 import { WRITE_CONCERN } from './client.ts';
 import { isTransient } from './errors.ts';
-import { limited } from './limited.ts';
+import { END_OF_TRANSACTION, limited } from './limited.ts';
 
 /** Times that a transaction is tried while another is in its way, with pauses of up to 2, 4, 8, ... milliseconds in between. */
 const ATTEMPTS = 9;
@@ -34,8 +34,8 @@ export class Transactions {
   }
 
   /**
-   * Runs work in a transaction and commits it. The work may run several times, each of its calls limited: nothing of it may go on
-   * once it was given up. Rejects with nothing done, or, when the outcome of the commit stays unknown, with an error that is not
+   * Runs work in a transaction and commits it. The work may run several times, each of its calls limited WITHIN_TRANSACTION:
+   * nothing of it may go on once it was given up. Rejects with nothing done, or, when the outcome of the commit stays unknown, with an error that is not
    * transient.
    */
   run<T>(work: (session: ClientSession) => Promise<T>): Promise<T> {
@@ -51,7 +51,7 @@ export class Transactions {
       session.startTransaction(OPTIONS);
       try {
         const result = await work(session);
-        await limited(session.commitTransaction());
+        await limited(session.commitTransaction(), END_OF_TRANSACTION);
         this.#clock.advance(session.operationTime);
         return result;
       } catch (error) {
@@ -64,11 +64,11 @@ export class Transactions {
   }
 
   async #abort(): Promise<void> {
-    if (this.#session.inTransaction()) await limited(this.#session.abortTransaction());
+    if (this.#session.inTransaction()) await limited(this.#session.abortTransaction(), END_OF_TRANSACTION);
   }
 
   /** Gives the session back. Nothing may be run afterwards. */
-  close(): Promise<void> {
-    return this.#session.endSession();
+  async close(): Promise<void> {
+    await limited(this.#session.endSession()).catch(() => {});
   }
 }

@@ -28,7 +28,7 @@ export interface GrpcServerOptions {
   readonly limits: ConnectionLimits;
   readonly logger: Logger;
   readonly observer?: RequestObserver;
-  /** Asked by every health check, and each second while somebody watches: whether calls should be sent here. */
+  /** Asked by every health check, and ten times a second while somebody watches: whether calls should be sent here. */
   readonly isReady: () => boolean;
   /** Without it the server speaks plaintext. */
   readonly tls?: TlsFiles;
