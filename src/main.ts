@@ -19,7 +19,7 @@ const STOP_LIMIT = 25_000;
 export async function serve(config: Config): Promise<void> {
   const output = new LogOutput(openStdout());
   const logger = createLogger(config.logLevel, output);
-  output.onGap = (dropped) => logger.warn({ dropped }, 'lines are missing here, as nobody read them in time');
+  output.onGap = (dropped) => logger.error({ dropped }, 'lines are missing here, as nobody read them in time');
   process.once('exit', () => output.flushSync());
   const parts: Parts = { output };
   const health = new Health({

@@ -29,7 +29,9 @@ export class LogOutput implements DestinationStream {
   readonly #fd: number;
   /** Texts of whole lines. */
   #waiting: string[] = [];
-  /** Their characters. */
+  /** Bytes of the last of them. */
+  #lastBytes = 0;
+  /** Characters of all of them. */
   #size = 0;
   /** What is left of a text that was written in part. */
   #rest: Buffer = Buffer.alloc(0);
@@ -58,9 +60,15 @@ export class LogOutput implements DestinationStream {
       this.#gap++;
       return;
     }
+    const bytes = Buffer.byteLength(line);
     const last = this.#waiting.length - 1;
-    if (last >= 0 && this.#waiting[last]!.length + line.length <= ATOMIC) this.#waiting[last] += line;
-    else this.#waiting.push(line);
+    if (last >= 0 && this.#lastBytes + bytes <= ATOMIC) {
+      this.#waiting[last] += line;
+      this.#lastBytes += bytes;
+    } else {
+      this.#waiting.push(line);
+      this.#lastBytes = bytes;
+    }
     this.#size += line.length;
     this.#next ??= setImmediate(() => this.#flush());
   }

@@ -46,7 +46,7 @@ export function admissionMetrics(
   );
   const shed = metrics.counter({
     name: 'plantstore_requests_shed_total',
-    help: 'Requests that were refused before anything was done for them, and why. Of these, no other metric has any but those of grpc.',
+    help: 'Requests for which nothing was done, and why: they were refused, or their clients left. No other metric has any of them but those of grpc.',
     labelNames: ['protocol', 'reason'],
   });
   // A series that begins at its first refusal would hide that one from every rate.

@@ -7,12 +7,12 @@ export const PROTOCOLS = ['rest', 'connect', 'grpc_web', 'grpc'] as const;
 export type Protocol = (typeof PROTOCOLS)[number];
 
 /**
- * Why a request can be refused before anything is done for it: it has waited too long for others to end, or for the CPU, or too
- * many wait.
+ * Why nothing can be done for a request: it has waited too long for others to end, or for the CPU; there was no place in the queue; or
+ * its client left before.
  */
-export const SHED_REASONS = ['in_flight', 'cpu', 'queue'] as const;
+export const SHED_REASONS = ['in_flight', 'cpu', 'queue', 'gone'] as const;
 
-/** Why a request was refused. */
+/** Why nothing was done for a request. */
 export type ShedReason = (typeof SHED_REASONS)[number];
 
 /** A request that is over. None of it is text of the client's, but for a request id that is short and plain. */

@@ -20,11 +20,22 @@ const TICK = 10;
 /** Most requests that wait. A client that sends on without an answer to its last request must not fill the memory. */
 const MAX_WAITING = 10_000;
 
-interface Waiting {
+/** A request that asks to be let in. Nothing must have been done for it before. */
+export interface Entrant {
   readonly protocol: Protocol;
+  /** Whether it may wait when there is no room. */
+  readonly mayWait: boolean;
+  /** Whether its client has left. */
+  readonly isGone: boolean;
+  /** It is let in, and has the place until that is disposed of, once. Its client is still there. */
+  admit(place: Disposable): void;
+  /** It is to be answered with OVERLOADED. Its client may have left. */
+  refuse(): void;
+}
+
+interface Waiting {
+  readonly entrant: Entrant;
   readonly since: number;
-  readonly admit: (place: Disposable) => void;
-  readonly refuse: () => void;
 }
 
 /**
@@ -32,8 +43,9 @@ interface Waiting {
  * others wait, the first to come the first to be let in, and those that have waited too long are refused.
  *
  * A refusal costs a good part of what a small request does, and who is refused at once comes again at once: an instance could be
- * busy with nothing else. To wait costs nothing, and a client that waits sends nothing on its connection. So bursts are worked
- * off, and under lasting overload a connection is refused no more often than once in that time.
+ * busy with nothing else. To wait costs nothing, and a client that waits for its answer sends nothing. So bursts are worked off, and
+ * under lasting overload such a client is refused no more often than once in that time. Who sends on without an answer is refused
+ * at once.
  */
 export class Admission {
   readonly #limits: AdmissionLimits;
@@ -46,7 +58,7 @@ export class Admission {
   /** Lets in those that wait, once a turn: it has to be no deeper in a call than who leaves. */
   #wake: NodeJS.Immediate | undefined;
 
-  /** `shed` hears of each request that is refused. */
+  /** `shed` hears of each request that is not served. */
   constructor(limits: AdmissionLimits, shed: (protocol: Protocol, reason: ShedReason) => void) {
     this.#limits = limits;
     this.#shed = shed;
@@ -63,29 +75,26 @@ export class Admission {
     return this.#waiting.length;
   }
 
-  /**
-   * Lets a request in, which means that `admit` is called, at once or later, with a place that it has until it is disposed of,
-   * once; or calls `refuse`, to answer with OVERLOADED. Nothing must have been done for it before.
-   */
-  enter(protocol: Protocol, admit: (place: Disposable) => void, refuse: () => void): void {
-    if (this.#waiting.length === 0 && this.#hasRoom()) this.#admit(admit);
-    else if (this.#waiting.length < MAX_WAITING)
-      this.#waiting.push({ protocol, since: performance.now(), admit, refuse });
-    else this.#refuse(protocol, refuse, 'queue');
+  /** Admits a request, at once or later, or refuses it, or forgets it once its client has left. */
+  enter(entrant: Entrant): void {
+    if (this.#waiting.length === 0 && this.#hasRoom()) this.#admit(entrant);
+    else if (entrant.mayWait && this.#waiting.length < MAX_WAITING)
+      this.#waiting.push({ entrant, since: performance.now() });
+    else this.#refuse(entrant, 'queue');
   }
 
   /** Ends its timer, and refuses what waits. */
   close(): void {
     clearInterval(this.#timer);
-    for (const { protocol, refuse } of this.#waiting.splice(0)) this.#refuse(protocol, refuse, this.#reason());
+    for (const { entrant } of this.#waiting.splice(0)) this.#refuse(entrant, this.#reason());
   }
 
   #hasRoom = () => this.#inFlight < this.#limits.maxInFlight && this.#pace.allows;
 
-  #admit(admit: (place: Disposable) => void): void {
+  #admit(entrant: Entrant): void {
     this.#inFlight++;
     this.#pace.spend();
-    admit(this.#place);
+    entrant.admit(this.#place);
   }
 
   #leave(): void {
@@ -95,15 +104,18 @@ export class Admission {
 
   #letIn(): void {
     this.#wake = undefined;
-    while (this.#waiting.length > 0 && this.#hasRoom()) this.#admit(this.#waiting.shift()!.admit);
+    while (this.#waiting.length > 0 && this.#hasRoom()) {
+      const { entrant } = this.#waiting.shift()!;
+      if (entrant.isGone) this.#shed(entrant.protocol, 'gone');
+      else this.#admit(entrant);
+    }
   }
 
   #look(now: number): void {
     this.#pace.turned();
     const oldest = now - this.#limits.maxWait;
     while (this.#waiting.length > 0 && this.#waiting[0]!.since < oldest) {
-      const { protocol, refuse } = this.#waiting.shift()!;
-      this.#refuse(protocol, refuse, this.#reason());
+      this.#refuse(this.#waiting.shift()!.entrant, this.#reason());
     }
     this.#letIn();
   }
@@ -111,8 +123,8 @@ export class Admission {
   /** What those that wait are waiting for. */
   #reason = (): ShedReason => (this.#inFlight >= this.#limits.maxInFlight ? 'in_flight' : 'cpu');
 
-  #refuse(protocol: Protocol, refuse: () => void, reason: ShedReason): void {
-    this.#shed(protocol, reason);
-    refuse();
+  #refuse(entrant: Entrant, reason: ShedReason): void {
+    this.#shed(entrant.protocol, entrant.isGone ? 'gone' : reason);
+    entrant.refuse();
   }
 }

@@ -92,6 +92,29 @@ describe('RATE_LIMIT', () => {
 });
 
 describe('MAX_IN_FLIGHT and MAX_WAIT', () => {
+  test('one client that sends on without an answer does not fill the queue: others wait, and are served', async () => {
+    await using service = await startService({ MAX_IN_FLIGHT: '1', MAX_WAIT: '5000' });
+    const token = await service.token('alice');
+    const held = await hold(service, token);
+    const { hostname, port } = new URL(service.url);
+    const rude = connect(Number(port), hostname);
+    const replies = buffer(rude);
+    rude.end(`GET /plants HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${token}\r\n\r\n`.repeat(12_000));
+    const metric = async (name: string, labels: Record<string, string> = {}) =>
+      parseMetrics(await (await fetch(`${service.adminUrl}/metrics`)).text())
+        .get(name)!
+        .samples.find((sample) => Object.entries(labels).every(([label, value]) => sample.labels[label] === value))!
+        .value;
+    while ((await metric('plantstore_requests_shed_total', { protocol: 'rest', reason: 'queue' })) === 0)
+      await sleep(10);
+    const polite = client(service.url, token)('GET', '/plants');
+    while ((await metric('plantstore_requests_waiting')) < 2) await sleep(10);
+    expect(await metric('plantstore_requests_waiting')).toBe(2);
+    held.end(BODY);
+    expect((await polite).status).toBe(200);
+    expect((await replies).toString().match(/HTTP\/1.1 (200|503) /g)).toHaveLength(12_000);
+  });
+
   test('beyond them every protocol refuses in its own form, whatever the token; probes are served, and so is all afterwards', async () => {
     await using service = await startService({ MAX_IN_FLIGHT: '2', MAX_WAIT: '20' });
     const token = await service.token('alice');

@@ -161,10 +161,10 @@ test.each(ENDS)(
     const { promise: over, resolve: end } = Promise.withResolvers<void>();
     const ended: EndedRequest[] = [];
     let [taken, places] = [0, 0];
-    const enter: Admission['enter'] = (_protocol, admit) => {
+    const enter: Admission['enter'] = (entrant) => {
       taken++;
       places++;
-      admit({ [Symbol.dispose]: () => void places-- });
+      entrant.admit({ [Symbol.dispose]: () => void places-- });
     };
     const waiting = (_request: never, { signal }: CallContext) =>
       new Promise<object>((resolve) => hold({ signal, answer: () => resolve(page) }));
@@ -198,7 +198,7 @@ test('a call that is refused is told of once, and its method is not called', asy
   const app = await GrpcApp.start(
     {},
     {
-      admission: { enter: (_protocol, _admit, refuse) => refuse() },
+      admission: { enter: (entrant) => entrant.refuse() },
       observer: { ended: (call) => ended.push(call) },
     },
   );

@@ -55,7 +55,7 @@ export class GrpcApp implements AsyncDisposable {
       services: [{ desc: PlantStoreService, methods: all }],
       authenticate: () => ({ issuer: 'test', actor: 'alice', owner: 'alice', scopes: new Set<string>() }),
       limits: loadConfig({}).limits,
-      admission: { enter: (_protocol, admit) => admit({ [Symbol.dispose]: () => {} }) },
+      admission: { enter: (entrant) => entrant.admit({ [Symbol.dispose]: () => {} }) },
       logger: createLogger('info', destination),
       isReady: () => true,
       ...options,

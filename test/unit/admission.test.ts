@@ -1,7 +1,8 @@
 import { setImmediate } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { Admission, type AdmissionLimits } from '../../src/transport/admission.ts';
+import { Admission, type AdmissionLimits, type Entrant } from '../../src/transport/admission.ts';
 
+type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
 type Outcome = { place: Disposable } | 'refused' | 'waits';
 
 /** An admission, with what it said of the requests that it refused, and of all of them in the order in which they came. */
@@ -12,18 +13,23 @@ function admission(limits: Partial<AdmissionLimits>) {
     shed.push(`${protocol} ${reason}`),
   );
   onTestFinished(() => admission.close());
-  const enter = (onAdmit = (_place: Disposable) => {}) => {
+  const enter = (onAdmit = (_place: Disposable) => {}, about: Partial<Entrant> = {}) => {
     const index = outcomes.push('waits') - 1;
-    admission.enter(
-      'rest',
-      (place) => {
+    const entrant: Mutable<Entrant> = {
+      protocol: 'rest',
+      mayWait: true,
+      isGone: false,
+      admit: (place) => {
         outcomes[index] = { place };
         onAdmit(place);
       },
-      () => {
+      refuse: () => {
         outcomes[index] = 'refused';
       },
-    );
+      ...about,
+    };
+    admission.enter(entrant);
+    return entrant;
   };
   const leave = (index: number) => (outcomes[index] as { place: Disposable }).place[Symbol.dispose]();
   const letIn = () => outcomes.filter((outcome) => typeof outcome === 'object').length;
@@ -81,6 +87,34 @@ describe('beyond maxInFlight', () => {
     enter();
     expect(shed).toEqual(['rest queue']);
     expect(outcomes.at(-1)).toBe('refused');
+  });
+
+  test('who may not wait is refused at once, and let in where there is room', () => {
+    const { admission: limited, shed, outcomes, enter, leave } = admission({ maxInFlight: 1 });
+    enter(undefined, { mayWait: false });
+    enter(undefined, { mayWait: false });
+    expect(outcomes).toEqual([{ place: expect.anything() }, 'refused']);
+    expect(shed).toEqual(['rest queue']);
+    leave(0);
+    enter(undefined, { mayWait: false });
+    expect(limited.inFlight).toBe(1);
+  });
+
+  test('whose client has left is let in no more, and is counted', async () => {
+    const { admission: limited, shed, outcomes, enter, leave } = admission({ maxInFlight: 1, maxWait: 20 });
+    enter();
+    for (let request = 0; request < 2; request++) enter();
+    const gone = enter();
+    gone.isGone = true;
+    leave(0);
+    while (limited.waiting === 3) await setImmediate();
+    leave(1);
+    while (limited.waiting === 2) await setImmediate();
+    leave(2);
+    while (limited.waiting > 0) await setImmediate();
+    expect(outcomes[3]).toBe('waits');
+    expect(shed).toEqual(['rest gone']);
+    expect(limited.inFlight).toBe(0);
   });
 
   test('who waits when it closes is refused', () => {

@@ -1,7 +1,7 @@
 import { type Metadata, ServerInterceptingCall, type ServerInterceptor, type StatusObject } from '@grpc/grpc-js';
 import { PlantStoreError } from '../../domain/errors.ts';
 import type { RequestObserver } from '../../observe/request-observer.ts';
-import { type Admission, OVERLOADED } from '../admission.ts';
+import { type Admission, type Entrant, OVERLOADED } from '../admission.ts';
 import { ObservedCall } from './observe.ts';
 
 /** Who is let in, how long a call may keep the server waiting, and who hears of it. */
@@ -56,7 +56,10 @@ type Listener = Parameters<ServerInterceptingCall['start']>[0];
  * the library's builders, the same takes a dozen objects a call. At the end it lets go of the handler's side, since Node holds
  * HTTP/2 streams, and all that they lead to, until the next full garbage collection.
  */
-export class ServedCall extends ServerInterceptingCall implements Listener {
+export class ServedCall extends ServerInterceptingCall implements Listener, Entrant {
+  readonly protocol = 'grpc';
+  /** HTTP/2 bounds the calls of a connection. */
+  readonly mayWait = true;
   /** What is told of it at its end. */
   readonly observed: ObservedCall;
   readonly #next: NextCall;
@@ -64,6 +67,8 @@ export class ServedCall extends ServerInterceptingCall implements Listener {
   readonly #options: Serving;
   /** The handler's side, until the call is over. */
   #listener: Listener | undefined;
+  /** While it waits to be let in. */
+  #metadata: Metadata | undefined;
   #place: Disposable | undefined;
   #arrival: NodeJS.Timeout | undefined;
   #farewell: NodeJS.Timeout | undefined;
@@ -97,13 +102,24 @@ export class ServedCall extends ServerInterceptingCall implements Listener {
   onReceiveMetadata(metadata: Metadata): void {
     this.observed.received(metadata);
     metadata.setOpaque(SERVED, this);
-    this.#options.admission.enter(
-      'grpc',
-      (place) => this.#admitted(place, metadata),
-      () => {
-        if (this.#listener !== undefined) this.#refuse(this.#options.overloaded);
-      },
-    );
+    this.#metadata = metadata;
+    this.#options.admission.enter(this);
+  }
+
+  get isGone(): boolean {
+    return this.#listener === undefined;
+  }
+
+  admit(place: Disposable): void {
+    this.#place = place;
+    this.#arrival = setTimeout(ServedCall.#late, this.#options.requestTimeout * 1_000, this);
+    const metadata = this.#metadata!;
+    this.#metadata = undefined;
+    this.#listener!.onReceiveMetadata(metadata);
+  }
+
+  refuse(): void {
+    if (this.#listener !== undefined) this.#end(this.#options.overloaded);
   }
 
   onReceiveMessage(message: unknown): void {
@@ -142,6 +158,7 @@ export class ServedCall extends ServerInterceptingCall implements Listener {
     if (this.#streams || this.observed.code === undefined) this.#controller?.abort(OVER);
     this.#listener?.onCancel();
     this.#listener = undefined;
+    this.#metadata = undefined;
   }
 
   #awaitEnd(): void {
@@ -150,26 +167,15 @@ export class ServedCall extends ServerInterceptingCall implements Listener {
       this.#farewell?.refresh() ?? setTimeout(ServedCall.#breakOff, this.#options.idleTimeout * 1_000, this);
   }
 
-  /** Its client may have given up while it waited. */
-  #admitted(place: Disposable, metadata: Metadata): void {
-    if (this.#listener === undefined) {
-      place[Symbol.dispose]();
-      return;
-    }
-    this.#place = place;
-    this.#arrival = setTimeout(ServedCall.#late, this.#options.requestTimeout * 1_000, this);
-    this.#listener.onReceiveMetadata(metadata);
-  }
-
   /** Ends the call before its handler has heard of it. */
-  #refuse(status: StatusObject): void {
+  #end(status: StatusObject): void {
     this.observed.code ??= status.code;
     this.#next.sendStatus(status);
   }
 
   static #late(call: ServedCall): void {
     const late = new PlantStoreError('REQUEST_TIMEOUT', 'the request took too long to arrive');
-    call.#refuse(call.#options.statusOf(late));
+    call.#end(call.#options.statusOf(late));
     setTimeout(ServedCall.#breakOff, FAREWELL, call);
   }
 

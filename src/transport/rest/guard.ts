@@ -1,9 +1,10 @@
-import type { RequestListener, ServerResponse } from 'node:http';
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyInstance } from 'fastify';
-import type { Admission } from '../admission.ts';
+import type { Protocol } from '../../observe/request.ts';
+import type { Admission, Entrant } from '../admission.ts';
 import { answerOn } from './answer-on.ts';
-import { protocolOf, refuse } from './refusal.ts';
+import { claimedProtocolOf, refuse } from './refusal.ts';
 
 /** Milliseconds between two looks for connections that became idle after the app began to close. */
 const IDLE_POLL = 50;
@@ -30,23 +31,7 @@ export class Guard {
 
   /** What serves the requests that are let in, guarded. */
   around(serve: RequestListener): RequestListener {
-    return (request, response) => {
-      const protocol = protocolOf(request);
-      const admit = (place: Disposable) => {
-        // Its client may have gone away while it waited.
-        if (response.closed) {
-          place[Symbol.dispose]();
-          return;
-        }
-        response.on('close', () => place[Symbol.dispose]());
-        this.#closeWhenDraining(response);
-        serve(request, response);
-      };
-      this.#admission.enter(protocol, admit, () => {
-        this.#closeWhenDraining(response);
-        refuse(response, protocol);
-      });
-    };
+    return (request, response) => this.#admission.enter(new HttpEntrant(request, response, serve, this.#isDraining));
   }
 
   /** Ends the connections of an app when it closes. */
@@ -64,8 +49,47 @@ export class Guard {
       app.server.once('close', () => clearInterval(poll));
     });
   }
+}
 
-  #closeWhenDraining(response: ServerResponse): void {
-    if (this.#isDraining()) response.setHeader('connection', 'close');
+/** A request over HTTP/1.1 on its way in. */
+class HttpEntrant implements Entrant {
+  readonly #request: IncomingMessage;
+  readonly #response: ServerResponse;
+  readonly #serve: RequestListener;
+  readonly #isDraining: () => boolean;
+
+  constructor(request: IncomingMessage, response: ServerResponse, serve: RequestListener, isDraining: () => boolean) {
+    this.#request = request;
+    this.#response = response;
+    this.#serve = serve;
+    this.#isDraining = isDraining;
+  }
+
+  get protocol(): Protocol {
+    return claimedProtocolOf(this.#request);
+  }
+
+  /** A request behind another of its connection may not: pipelined, one client could fill the queue of all. */
+  get mayWait(): boolean {
+    return answerOn(this.#request.socket) === this.#response;
+  }
+
+  get isGone(): boolean {
+    return this.#response.closed;
+  }
+
+  admit(place: Disposable): void {
+    this.#response.on('close', () => place[Symbol.dispose]());
+    this.#closeWhenDraining();
+    this.#serve(this.#request, this.#response);
+  }
+
+  refuse(): void {
+    this.#closeWhenDraining();
+    refuse(this.#response, this.protocol);
+  }
+
+  #closeWhenDraining(): void {
+    if (this.#isDraining()) this.#response.setHeader('connection', 'close');
   }
 }

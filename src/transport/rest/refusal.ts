@@ -31,7 +31,7 @@ const OF_GRPC_WEB = rendered('application/grpc-web+proto', '', {
 });
 
 /** What a request came in as, as far as can be told before it is routed. */
-export function protocolOf({ url, headers }: IncomingMessage): Protocol {
+export function claimedProtocolOf({ url, headers }: IncomingMessage): Protocol {
   if (!RPC_PATH.test(url!)) return 'rest';
   return headers['content-type']?.startsWith('application/grpc-web') ? 'grpc_web' : 'connect';
 }
