@@ -72,13 +72,14 @@ describe.each(TRANSPORTS)('$name', ({ open }) => {
     const audit = connect();
     const options = await as('plants:read plants:write');
     const refused = { code: 7, reason: 'INSUFFICIENT_SCOPE', field: undefined };
-    const streams = [
-      audit.readEvents({}, options),
-      audit.listPlantsAsOf({}, options),
-      audit.getHistory({}, options),
-      audit.verifyLog({}, options),
-    ];
-    for (const stream of streams) expect(await failureOf(stream)).toEqual(refused);
+    // One after the other: a call begins as it is made, and its failure wants to be waited for.
+    for (const stream of [
+      () => audit.readEvents({}, options),
+      () => audit.listPlantsAsOf({}, options),
+      () => audit.getHistory({}, options),
+      () => audit.verifyLog({}, options),
+    ])
+      expect(await failureOf(stream())).toEqual(refused);
     await expect(
       audit.getHead({}, options).catch((thrown) => Promise.reject(callErrorOf(thrown))),
     ).rejects.toMatchObject({ code: 7, reason: 'INSUFFICIENT_SCOPE' });
