@@ -2,6 +2,10 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { shared } from '../../src/log/shared.ts';
 
+const wholeTurn = async () => {
+  for (let turns = 0; turns < 3; turns++) await turn();
+};
+
 /** A call whose runs are ended by hand. */
 function handRun() {
   const runs: PromiseWithResolvers<number>[] = [];
@@ -25,12 +29,16 @@ test('who asks in one turn shares a call; who asks while it runs gets the next o
   expect(runs).toHaveLength(1);
   runs[0]!.resolve(1);
   expect(await first).toBe(1);
-  await Promise.resolve();
+  // Who was answered and asks again at once shares the call of those who waited.
+  expect(runs).toHaveLength(1);
+  const again = call();
+  expect(again).toBe(second);
+  await wholeTurn();
   expect(runs).toHaveLength(2);
   const fourth = call();
   runs[1]!.resolve(2);
-  expect(await Promise.all([second, third])).toEqual([2, 2]);
-  await Promise.resolve();
+  expect(await Promise.all([second, third, again])).toEqual([2, 2, 2]);
+  await wholeTurn();
   runs[2]!.resolve(3);
   expect(await fourth).toBe(3);
 });
@@ -42,7 +50,7 @@ test('a call that fails fails its callers alone', async () => {
   const second = call();
   runs[0]!.reject(new Error('lost'));
   await expect(first).rejects.toThrow('lost');
-  await Promise.resolve();
+  await wholeTurn();
   runs[1]!.resolve(2);
   expect(await second).toBe(2);
 });
