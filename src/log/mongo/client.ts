@@ -15,7 +15,8 @@ export const BSON = { promoteLongs: false, ignoreUndefined: true } as const;
  * How to talk to MongoDB. What is given here wins over the URI.
  *
  * It waits 3 s for a primary, 3 s for a connection and 5 s for an answer; limited.ts ends what hangs all the same. The driver tries
- * reads, commits and aborts once more, and no other writes: whether one took place is told by the log, the checkpoint or the lease, by the same rules whatever the fault.
+ * reads, commits and aborts once more, and no other writes: whether a write took place is told by the log, the checkpoint or the
+ * lease, by the same rules whatever the fault.
  */
 const CLIENT: MongoClientOptions = {
   appName: 'plantstore',
