@@ -56,6 +56,30 @@ describe.runIf(HAS_MONGODB)('rebuilds on MongoDB', () => {
     await cleanup();
   });
 
+  test('one that begins while another is swapped in drops nothing that is read then', async () => {
+    const { store, uri, cleanup } = await openMongoStore();
+    await append(store, added('alice', 1n));
+    await project(store);
+    const { port, pathname } = new URL(uri);
+    const proxy = await TcpProxy.start(Number(port));
+    const behind = await openMongo(`mongodb://127.0.0.1:${proxy.port}${pathname}?directConnection=true`);
+    const first = await store.rebuild();
+    const end = await build(store, first);
+    proxy.fate = (chunk) => (chunk.includes('update\0') && chunk.includes('building') ? 'hold' : 'forward');
+    const next = behind.rebuild();
+    await proxy.holds();
+    expect(await first.swap(end)).toBe(true);
+    proxy.fate = () => 'forward';
+    proxy.release();
+    await expect(next).rejects.toThrow('another rebuild was started');
+    await first.close();
+    expect(await collectionsOf(uri)).toEqual(['plants_1']);
+    expect((await readModel(store, 'alice')).rows).toHaveLength(1);
+    await behind.close();
+    await proxy.close();
+    await cleanup();
+  });
+
   test('a swap whose answer is lost took place: what is read then stays, and the rows before it go', async () => {
     const { store, uri, cleanup } = await openMongoStore();
     await append(store, added('alice', 1n));

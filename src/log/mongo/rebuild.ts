@@ -44,7 +44,11 @@ export class MongoRebuild implements Rebuild {
     const { rebuilds, building, collection } = before!;
     const name = plantsCollection(rebuilds + 1);
     const started = await limited(
-      checkpoints.updateOne({ ...CHECKPOINT, rebuilds }, { $set: { rebuilds: rebuilds + 1, building: name } }),
+      // The collection too: the rebuild before may just have been swapped, and what it built is read now.
+      checkpoints.updateOne(
+        { ...CHECKPOINT, rebuilds, collection },
+        { $set: { rebuilds: rebuilds + 1, building: name } },
+      ),
     );
     if (started.matchedCount === 0) throw replaced();
     if (building !== undefined) await limited(db.dropCollection(building));

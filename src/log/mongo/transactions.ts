@@ -35,8 +35,8 @@ export class Transactions {
 
   /**
    * Runs work in a transaction and commits it. The work may run several times, each of its calls limited WITHIN_TRANSACTION:
-   * nothing of it may go on once it was given up. Rejects with nothing done, or, when the outcome of the commit stays unknown, with an error that is not
-   * transient.
+   * nothing of it may go on once it was given up. Rejects with nothing done, or, when the outcome of the commit stays unknown, with an
+   * error that is not transient.
    */
   run<T>(work: (session: ClientSession) => Promise<T>): Promise<T> {
     const result = this.#last.then(() => this.#retry(work));
