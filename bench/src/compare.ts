@@ -7,6 +7,8 @@ export interface Effort {
   readonly seconds: number;
   /** Events in the longest log. */
   readonly events: number;
+  /** Folders of other checkouts of the service, for `versions`. */
+  readonly beside: readonly string[];
 }
 
 /** What one window gave, and what it cost. CPU time is in microseconds for one request. */

@@ -15,28 +15,40 @@ import { longLists } from './suites/long-lists.ts';
 import { overload } from './suites/overload.ts';
 import { rest } from './suites/rest.ts';
 import { tokens } from './suites/tokens.ts';
+import { versions } from './suites/versions.ts';
 
 /** Beside what a user would pick instead: run unless others are named. */
 const COMPARISONS = { rest, grpc, commits };
 /** Run when named, and all of them with --soak. */
 const OTHERS = { audit, embedded, follow, growth, instances, kafka, 'long-lists': longLists, overload, tokens };
+/** Run when named only: it wants --beside. */
+const NAMED = { versions };
 const SUITES: Readonly<Record<string, (bench: Bench, effort: Effort) => Promise<Results>>> = {
   ...COMPARISONS,
   ...OTHERS,
+  ...NAMED,
 };
 
 const { values, positionals } = parseArgs({
-  options: { quick: { type: 'boolean', default: false }, soak: { type: 'boolean', default: false } },
+  options: {
+    quick: { type: 'boolean', default: false },
+    soak: { type: 'boolean', default: false },
+    beside: { type: 'string', multiple: true, default: [] },
+  },
   allowPositionals: true,
 });
-const names = positionals.length > 0 ? positionals : Object.keys(values.soak ? SUITES : COMPARISONS);
+const names =
+  positionals.length > 0 ? positionals : Object.keys(values.soak ? { ...COMPARISONS, ...OTHERS } : COMPARISONS);
 const unknown = names.find((name) => !(name in SUITES));
 if (unknown !== undefined) throw new Error(`there is no suite ${unknown}; there are ${Object.keys(SUITES).join(', ')}`);
 // Machines change their speed within seconds: what is compared with others takes many short turns.
-const turns = names.every((name) => name in COMPARISONS) ? { rounds: 7, seconds: 1 } : { rounds: 3, seconds: 2 };
-const effort: Effort = values.quick
+const turns = names.every((name) => name in COMPARISONS || name in NAMED)
+  ? { rounds: 7, seconds: 1 }
+  : { rounds: 3, seconds: 2 };
+const size = values.quick
   ? { rounds: 1, seconds: 0.5, events: 100_000 }
   : { ...turns, events: values.soak ? 10_000_000 : 1_000_000 };
+const effort: Effort = { ...size, beside: values.beside };
 
 let results: Required<Results> = { comparison: {}, charts: [] };
 for (const name of names) {

@@ -4,7 +4,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { freePort } from '../../test/support/free-port.ts';
 import { type Server, startServer } from './server.ts';
 
-const BIN = join(import.meta.dirname, '../../bin/plantstore.js');
+/** The checkout that this bench stands in. */
+const HERE = join(import.meta.dirname, '../..');
+
+/** The program of a checkout. */
+const binOf = (checkout: string): string => join(checkout, 'bin/plantstore.js');
 
 /** Our service, on free ports. */
 export interface PlantStore extends Server {
@@ -14,15 +18,22 @@ export interface PlantStore extends Server {
   readonly adminUrl: string;
 }
 
-/** Starts our service and waits until it is ready. It logs no line for each request unless told, as the peers do not. */
-export async function plantstore(directory: string, env: Record<string, string>): Promise<PlantStore> {
+/**
+ * Starts our service and waits until it is ready. It logs no line for each request unless told, as the peers do not. `checkout`
+ * is the folder of another version of it, whose packages are installed; `name` is what the reports call it.
+ */
+export async function plantstore(
+  directory: string,
+  env: Record<string, string>,
+  { name = 'plantstore', checkout = HERE }: { readonly name?: string; readonly checkout?: string } = {},
+): Promise<PlantStore> {
   const [rest, grpc, admin] = [await freePort(), await freePort(), await freePort()];
   const ports = { PORT: String(rest), GRPC_PORT: String(grpc), ADMIN_PORT: String(admin) };
   const adminUrl = `http://127.0.0.1:${admin}`;
   const server = await startServer(
-    'plantstore',
+    name,
     process.execPath,
-    [BIN, 'serve'],
+    [binOf(checkout), 'serve'],
     { DATA_DIR: directory, DRAIN_GRACE: '0', LOG_LEVEL: 'warn', ...ports, ...env },
     async (child) => {
       await ready(adminUrl, child);
@@ -45,7 +56,7 @@ async function ready(adminUrl: string, child: ChildProcess): Promise<void> {
 
 /** A token of development mode for the service that has its data in a directory. */
 export const developmentToken = (directory: string, owner: string, scope = 'plants:read plants:write'): string =>
-  execFileSync(process.execPath, [BIN, 'token', '--owner', owner, '--scope', scope, '--ttl', '36000'], {
+  execFileSync(process.execPath, [binOf(HERE), 'token', '--owner', owner, '--scope', scope, '--ttl', '36000'], {
     env: { DATA_DIR: directory, PATH: process.env.PATH ?? '' },
     encoding: 'utf8',
   }).trim();

@@ -49,7 +49,7 @@ export async function grpc(bench: Bench, effort: Effort): Promise<Results> {
 }
 
 /** A side whose lister has its plants. A peer without a store adds nothing, and replies the same to every add. */
-async function openSide(
+export async function openSide(
   { scene, store }: { readonly scene: Scene; readonly store: boolean },
   server: Server,
   address: string,
