@@ -34,7 +34,7 @@ export async function plantstore(
     name,
     process.execPath,
     [binOf(checkout), 'serve'],
-    { DATA_DIR: directory, DRAIN_GRACE: '0', LOG_LEVEL: 'warn', ...ports, ...env },
+    { DATA_DIR: directory, DRAIN_GRACE: '0', LOG_LEVEL: process.env.LOG_LEVEL ?? 'warn', ...ports, ...env },
     async (child) => {
       await ready(adminUrl, child);
       return `http://127.0.0.1:${rest}`;

@@ -17,7 +17,11 @@ export async function versions(bench: Bench, effort: Effort): Promise<Results> {
   const scene = await Scene.open(bench);
   const checkouts = [
     { name: OURS },
-    ...effort.beside.map((directory) => ({ name: basename(resolve(directory)), checkout: resolve(directory) })),
+    ...effort.beside.map((directory) => {
+      // npm runs the bench in its own folder.
+      const checkout = resolve(process.env.INIT_CWD ?? '.', directory);
+      return { name: basename(checkout), checkout };
+    }),
   ];
   const [rest, grpc] = [[], []] as [RestSide[], Awaited<ReturnType<typeof openSide>>[]];
   for (const [index, checkout] of checkouts.entries()) {
