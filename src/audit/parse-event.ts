@@ -1,39 +1,34 @@
 import type { PlantEvent } from '../domain/events.ts';
 import { MAX_INT64, MIN_INT64 } from '../domain/plant.ts';
 import { isTraceparent } from '../domain/trace-context.ts';
+import { JsonText } from '../json/json-text.ts';
 import type { LoggedEvent } from '../log/event.ts';
 import { eventJson } from './event-json.ts';
 
-declare global {
-  interface JSON {
-    /** The reviver gets a number's text as it stands there (ECMAScript proposal, in Node 24). */
-    parse(text: string, reviver: (key: string, value: unknown, context: { source?: string }) => unknown): unknown;
-  }
-}
-
-type Member = string | number | bigint;
+type Member = string | number;
 
 /**
  * The event that a line of an export in JSON holds, the inverse of `eventJson`. Throws for every text that `eventJson` does not
  * write, down to the byte: what is read is all that is there.
  */
 export function parseEvent(line: string): LoggedEvent {
-  const members = JSON.parse(line, exactPlantId) as Record<string, Member>;
+  const text = new JsonText(line);
+  const members = text.value as Record<string, Member>;
   const { position, eventId, time, hash } = members;
   const event = {
     position: Number(position),
     eventId: String(eventId),
     time: Date.parse(String(time)),
-    event: plantEventOf(members),
+    event: plantEventOf(members, text.integer('plantId')),
     hash: Buffer.from(String(hash), 'hex'),
   };
   if (eventJson(event) !== line) throw new SyntaxError('it is not written as an export writes it');
   return event;
 }
 
-function plantEventOf(members: Record<string, Member>): PlantEvent {
-  const { type, owner, actor, plantId, name, tag, idempotencyKey, traceparent } = members;
-  if (typeof plantId !== 'bigint' || plantId < MIN_INT64 || plantId > MAX_INT64)
+function plantEventOf(members: Record<string, Member>, plantId: bigint | undefined): PlantEvent {
+  const { type, owner, actor, name, tag, idempotencyKey, traceparent } = members;
+  if (plantId === undefined || plantId < MIN_INT64 || plantId > MAX_INT64)
     throw new RangeError('plantId is not an int64');
   if (traceparent !== undefined && !isTraceparent(traceparent)) throw new SyntaxError('its traceparent is malformed');
   const optional = (member: Member | undefined) => (member === undefined ? undefined : String(member));
@@ -47,7 +42,3 @@ function plantEventOf(members: Record<string, Member>): PlantEvent {
   if (type !== 'PlantAdded') return { type: 'PlantDeleted', ...about };
   return { type, ...about, name: String(name), tag: optional(tag) };
 }
-
-/** The digits as they stand in the text: a number would not be exact. */
-const exactPlantId = (key: string, value: unknown, { source }: { source?: string }): unknown =>
-  key === 'plantId' && typeof value === 'number' ? BigInt(source!) : value;

@@ -78,6 +78,8 @@ test.each(
     ['', 'invalid_argument'],
     ['[]', 'invalid_argument'],
     ['{', 'invalid_argument'],
+    ['{"limit":1,"limit":1}', 'invalid_argument'],
+    ['{"limit":1,"fern":[{"a":1,"\\u0061":2}]}', 'invalid_argument'],
     [Buffer.from('{"cursor":"\xff"}', 'latin1'), 'invalid_argument'],
   ] as const),
 )('a body that is none is refused: %s', async (_, body, code) => {

@@ -5,13 +5,14 @@ import type { SourceFile } from './source.ts';
 /** What each part may import of the project, beside itself. A part is a folder of src/, or a file directly in it. */
 const MAY_IMPORT: Record<string, readonly string[]> = {
   domain: [],
+  json: [],
   auth: ['domain'],
   observe: ['domain', 'log', 'auth'],
   log: ['domain'],
   plants: ['domain', 'log', 'auth', 'gen'],
-  audit: ['domain', 'log', 'auth', 'plants', 'gen'],
+  audit: ['domain', 'json', 'log', 'auth', 'plants', 'gen'],
   publisher: ['domain', 'log', 'gen'],
-  transport: ['domain', 'log', 'auth', 'observe', 'plants', 'audit', 'publisher', 'gen'],
+  transport: ['domain', 'json', 'log', 'auth', 'observe', 'plants', 'audit', 'publisher', 'gen'],
   'limit-variables': [],
   'config-variables': ['limit-variables'],
   config: ['config-variables'],

@@ -34,6 +34,8 @@ test.each([
   ['a query', { req: { method: 'GET', url: '/plants?access_token=opaque-secret&limit=1' } }],
   ['an error', { err: new Error(`bad token ${JWT}`) }],
   ['a property of an error', { err: Object.assign(new Error('no'), { token: JWT }) }],
+  ['a part of a longer word', { file: `at trace-${JWT}:7`, path: `/plants.${JWT}` }],
+  ['a path, encoded', { url: `/plants?next=%22&access_token=opaque-secret%2Fs.eyJ` }],
   ['any value', { anything: [`Bearer opaque-secret-0123456789==`, { deep: JWT }] }],
 ])('no token in the log: %s', (_where, object) => {
   const { logger, lines, text } = capture();

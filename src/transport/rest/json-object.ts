@@ -1,25 +1,15 @@
-import { isUtf8 } from 'node:buffer';
 import { PlantStoreError } from '../../domain/errors.ts';
-import { integerOf, numberSources } from './json-number.ts';
+import { JsonText } from '../../json/json-text.ts';
 
-/** A fraction or an exponent of a number, or what looks like one inside a string. */
-const FRACTION_OR_EXPONENT = /\d[.eE]/;
-
-/** A JSON object (RFC 8259), whose integers are read exactly. Of equal member names the last wins. */
+/** A body that is a JSON object (RFC 8259), whose integers are read exactly. */
 export class JsonObject {
-  readonly #text: string;
+  readonly #text: JsonText;
   readonly #members: Readonly<Record<string, unknown>>;
 
-  /** Reads an object in UTF-8 without a byte order mark. Throws MALFORMED_REQUEST. */
+  /** Reads an object in UTF-8 without a byte order mark, in which no member is named twice. Throws MALFORMED_REQUEST. */
   constructor(bytes: Buffer) {
-    if (!isUtf8(bytes)) throw malformed('must be encoded in UTF-8');
-    this.#text = bytes.toString();
-    let value: unknown;
-    try {
-      value = JSON.parse(this.#text);
-    } catch {
-      throw malformed('is not valid JSON (RFC 8259)');
-    }
+    this.#text = read(bytes);
+    const { value } = this.#text;
     if (typeof value !== 'object' || value === null || Array.isArray(value)) throw malformed('must be a JSON object');
     this.#members = value as Record<string, unknown>;
   }
@@ -31,11 +21,15 @@ export class JsonObject {
 
   /** The exact integer that a member is, however it is written (`7`, `7.0`, `70e-1`); undefined when it is none of 19 digits. */
   integer(name: string): bigint | undefined {
-    const value = this.get(name);
-    if (typeof value !== 'number') return undefined;
-    // Where all numbers are plain digits, one that is safe as a double lost nothing.
-    if (Number.isSafeInteger(value) && !FRACTION_OR_EXPONENT.test(this.#text)) return BigInt(value);
-    return integerOf(numberSources(this.#text).get(name)!);
+    return this.#text.integer(name);
+  }
+}
+
+function read(bytes: Buffer): JsonText {
+  try {
+    return new JsonText(bytes);
+  } catch (error) {
+    throw malformed(`is ${(error as SyntaxError).message}`);
   }
 }
 

@@ -1,0 +1,93 @@
+/** A number in a JSON text that a double may not hold exactly. */
+export interface DoubtfulNumber {
+  /** How it is written. */
+  readonly source: string;
+  /** Where it begins in the text. */
+  readonly start: number;
+  /** The name, as it is written, of the member of the outermost object that it is; undefined for a number further inside. */
+  readonly name: string | undefined;
+}
+
+/** What a scan of a JSON text finds. */
+export interface Scan {
+  /** Members of all its objects, each name counted as often as it is there. */
+  readonly members: number;
+  /** The numbers of more than 15 characters, or with a fraction or an exponent, in order. Every other one is exact as a double. */
+  readonly doubtful: readonly DoubtfulNumber[];
+}
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const COLON = 0x3a;
+const MINUS = 0x2d;
+const PLUS = 0x2b;
+const POINT = 0x2e;
+const CAPITAL_E = 0x45;
+const SMALL_E = 0x65;
+const ZERO = 0x30;
+const NINE = 0x39;
+const OPENING_BRACKET = 0x5b;
+const CLOSING_BRACKET = 0x5d;
+const OPENING_BRACE = 0x7b;
+const CLOSING_BRACE = 0x7d;
+
+/** Every integer of so many characters is exact as a double. */
+const EXACT_LENGTH = 15;
+
+/**
+ * Reads a JSON text (RFC 8259) once, from front to back. The text must be valid: JSON.parse has taken it.
+ *
+ * JSON.parse tells the source of each number too, to a reviver. But of a text of 64 KiB its reviver takes up to 40 times as
+ * long as JSON.parse alone, fails where values are nested deeply, and sees the last of equal names only.
+ */
+export function scan(text: string): Scan {
+  const doubtful: DoubtfulNumber[] = [];
+  let members = 0;
+  let depth = 0;
+  let nameStart = 0;
+  let nameEnd = 0;
+  for (let at = 0; at < text.length; at++) {
+    const character = text.charCodeAt(at);
+    if (character === QUOTE) {
+      const end = closingQuote(text, at);
+      if (depth === 1) {
+        nameStart = at;
+        nameEnd = end + 1;
+      }
+      at = end;
+    } else if (character === COLON) members++;
+    else if (character === OPENING_BRACE || character === OPENING_BRACKET) depth++;
+    else if (character === CLOSING_BRACE || character === CLOSING_BRACKET) depth--;
+    else if (isDigit(character) || character === MINUS) {
+      const start = at;
+      let isPlain = true;
+      for (let next = text.charCodeAt(at + 1); isInNumber(next); next = text.charCodeAt(at + 1)) {
+        if (!isDigit(next)) isPlain = false;
+        at++;
+      }
+      if (isPlain && at - start < EXACT_LENGTH) continue;
+      const name = depth === 1 ? text.slice(nameStart, nameEnd) : undefined;
+      doubtful.push({ source: text.slice(start, at + 1), start, name });
+    }
+  }
+  return { members, doubtful };
+}
+
+/** Where the string that begins at `opening` ends: its closing quote. */
+function closingQuote(text: string, opening: number): number {
+  let at = opening + 1;
+  for (let character = text.charCodeAt(at); character !== QUOTE; character = text.charCodeAt(at))
+    at += character === BACKSLASH ? 2 : 1;
+  return at;
+}
+
+const isDigit = (character: number): boolean => character >= ZERO && character <= NINE;
+
+/** Whether a number goes on with this character: a digit, or what begins or is in a fraction or an exponent. */
+const isInNumber = (character: number): boolean =>
+  isDigit(character) ||
+  character === POINT ||
+  character === MINUS ||
+  character === PLUS ||
+  character === SMALL_E ||
+  character === CAPITAL_E;
