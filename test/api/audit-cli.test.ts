@@ -122,6 +122,17 @@ describe('travel', () => {
     expect((await audit('export', '--from', '2999-01-01T00:00:00Z')).stdout).toBe('');
   });
 
+  test.each([
+    ['', []],
+    ['with --follow ', ['--follow']],
+  ])('an export %safter the end of the log says so and fails', async (_, follow) => {
+    await some();
+    expect(await audit('export', '--after', '4')).toEqual({ code: 0, stdout: '', stderr: '' });
+    const { code, stdout, stderr } = await audit('export', '--after', '5', ...follow);
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    expect(stderr).toContain('the log ends at position 4, before 5');
+  });
+
   test('a followed export goes on with what is appended later', async () => {
     const events = await some();
     const child = spawn(process.execPath, ['bin/plantstore.js', 'audit', 'export', '--follow'], {

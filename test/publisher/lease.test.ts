@@ -41,47 +41,51 @@ describe('a clock that is set', () => {
   test.each([
     ['back', -HOUR],
     ['forth', HOUR],
-  ])('%s by an hour neither holds up publication nor ends the lease', async (_, milliseconds) => {
-    using directory = dataDirectory();
-    const store = openSqlite(directory.path);
-    const published: number[] = [];
-    let [asked, isSet] = [0, false];
-    const publisher = new Publisher({
-      store: {
-        head: () => store.head(),
-        read: (after, only) => store.read(after, only),
-        // Cannot be renewed once: who takes the set clock for time that has passed gives it up then.
-        lease: async () => {
-          if (isSet && asked++ === 0) throw new Error('the store is away');
-          return true;
-        },
-      },
-      topic: {
-        open: async () => ({
-          start: { position: 0, hash: '' },
-          notice: undefined,
-          publish: async (events) => {
-            published.push(...events.map(({ position }) => position));
-            if (!isSet) vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + milliseconds });
-            isSet = true;
+  ])(
+    '%s by an hour neither holds up publication nor ends the lease',
+    async (_, milliseconds) => {
+      using directory = dataDirectory();
+      const store = openSqlite(directory.path);
+      const published: number[] = [];
+      let [asked, isSet] = [0, false];
+      const publisher = new Publisher({
+        store: {
+          head: () => store.head(),
+          read: (after, only) => store.read(after, only),
+          // Cannot be renewed once: who takes the set clock for time that has passed gives it up then.
+          lease: async () => {
+            if (isSet && asked++ === 0) throw new Error('the store is away');
+            return true;
           },
-          close: () => {},
-        }),
-      },
-      onChange: () => {},
-    });
-    await append(store, ...plants(0, 1));
-    await eventually(
-      async () => asked,
-      (times) => times! > 0,
-    );
-    await append(store, ...plants(1, 1));
-    await eventually(
-      async () => published,
-      (positions) => positions?.length === 2,
-    );
-    expect(published).toEqual([1, 2]);
-    await publisher.close();
-    await store.close();
-  }, 20_000);
+        },
+        topic: {
+          open: async () => ({
+            start: { position: 0, hash: '' },
+            notice: undefined,
+            publish: async (events) => {
+              published.push(...events.map(({ position }) => position));
+              if (!isSet) vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + milliseconds });
+              isSet = true;
+            },
+            close: () => {},
+          }),
+        },
+        onChange: () => {},
+      });
+      await append(store, ...plants(0, 1));
+      await eventually(
+        async () => asked,
+        (times) => times! > 0,
+      );
+      await append(store, ...plants(1, 1));
+      await eventually(
+        async () => published,
+        (positions) => positions?.length === 2,
+      );
+      expect(published).toEqual([1, 2]);
+      await publisher.close();
+      await store.close();
+    },
+    20_000,
+  );
 });
