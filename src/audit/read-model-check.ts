@@ -2,7 +2,7 @@ import type { LoggedEvent } from '../log/event.ts';
 import type { Store } from '../log/store.ts';
 import type { Check, Failure } from './check.ts';
 import { firstDifference } from './difference.ts';
-import { Fold } from './fold.ts';
+import type { Fold } from './fold.ts';
 
 /**
  * Is the read model exactly the fold of the log up to its checkpoint: nothing missing, nothing extra, nothing different? The
@@ -16,12 +16,13 @@ export class ReadModelCheck implements Check {
   checkpoint: number | undefined;
   readonly #store: Store;
   readonly #start: number;
-  readonly #fold = new Fold();
+  readonly #fold: Fold;
 
-  /** `start` is the checkpoint before the pass. */
-  constructor(store: Store, start: number) {
+  /** `start` is the checkpoint before the pass. `fold` is empty; after `finish` it stands where the read model stood. */
+  constructor(store: Store, start: number, fold: Fold) {
     this.#store = store;
     this.#start = start;
+    this.#fold = fold;
   }
 
   async take(events: readonly LoggedEvent[]): Promise<void> {
@@ -38,9 +39,5 @@ export class ReadModelCheck implements Check {
     } finally {
       await snapshot.close();
     }
-  }
-
-  close(): Promise<void> {
-    return this.#fold.close();
   }
 }
