@@ -23,9 +23,19 @@ export const aboutOf = ({ iss, sub }: JWTPayload): Subject => ({
   ...(typeof sub === 'string' && { subject: sub }),
 });
 
-/** Whether a value can name an owner or an actor: text, not empty, well-formed Unicode, of bounded length. */
+/** Unicode's general category Cc: C0, DEL and C1. */
+const CONTROL = /\p{Cc}/u;
+
+/**
+ * Whether a value can name an owner or an actor: text that is not blank, well-formed Unicode without control characters, of
+ * bounded length. Names are kept for good, and are shown in terminals and logs.
+ */
 export const isName = (value: unknown): value is string =>
-  typeof value === 'string' && value !== '' && value.isWellFormed() && [...value].length <= MAX_NAME_CODE_POINTS;
+  typeof value === 'string' && value.trim() !== '' && value.isWellFormed() && !CONTROL.test(value) && isShort(value);
+
+// At most two UTF-16 code units a code point: what is longer need not be counted.
+const isShort = (value: string): boolean =>
+  value.length <= 2 * MAX_NAME_CODE_POINTS && [...value].length <= MAX_NAME_CODE_POINTS;
 
 // `scope` is text and `scp` a list by most issuers' habit; some swap them. What is neither grants nothing.
 function words(claim: unknown): readonly string[] {

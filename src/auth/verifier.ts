@@ -13,6 +13,9 @@ const ALGORITHMS = ['RS256', 'PS256', 'ES256', 'EdDSA', 'Ed25519'];
 // An ID token has no type of its own and is told apart by its audience.
 const TYPES = new Set(['jwt', 'at+jwt']);
 
+/** The last second of the year 9999: what is later is a mistake (milliseconds, for one) or an attempt at a token without an end. */
+const MAX_NUMERIC_DATE = 253_402_300_799;
+
 const COMPACT_JWS = /^[\w-]+\.[\w-]+\.[\w-]+$/;
 
 /** A token whose signature, issuer, audience and times hold. */
@@ -40,6 +43,8 @@ export function createVerifier(keys: KeySet, issuer: string, audience: string) {
     ).catch((thrown) => {
       throw refusalOf(thrown);
     });
+    const why = wrongTime(payload);
+    if (why !== undefined) throw new Refusal(why, aboutOf(payload));
     // No extension is understood here, not even the one that jose knows (RFC 7515, section 4.1.11).
     if (protectedHeader.crit !== undefined) throw new Refusal('critical_header', aboutOf(payload));
     if (!isAccessToken(protectedHeader.typ)) throw new Refusal('type', aboutOf(payload));
@@ -48,6 +53,15 @@ export function createVerifier(keys: KeySet, issuer: string, audience: string) {
     return { claims: payload, validUntil: Math.ceil(payload.exp! + CLOCK_TOLERANCE) * 1000 };
   };
 }
+
+/** What is wrong with the times of a token that jose has let pass: it takes any number, and looks at no `iat`. */
+function wrongTime({ exp, nbf, iat }: JWTPayload): Why | undefined {
+  if (![exp, nbf, iat].every(isSensible)) return 'time';
+  return iat !== undefined && iat > Date.now() / 1000 + CLOCK_TOLERANCE ? 'issued_in_future' : undefined;
+}
+
+/** Whether a time is one that an issuer can mean, as a NumericDate (RFC 7519, section 2). */
+const isSensible = (time: number | undefined): boolean => time === undefined || (time >= 0 && time <= MAX_NUMERIC_DATE);
 
 const isAccessToken = (typ: unknown): boolean =>
   typ === undefined || (typeof typ === 'string' && TYPES.has(typ.toLowerCase().replace(/^application\//, '')));
