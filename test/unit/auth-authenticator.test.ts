@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Refusal } from '../../src/auth/refusal.ts';
+import { TokenValidity } from '../../src/auth/validity.ts';
 import { trust } from '../support/authentication.ts';
 import { Issuer } from '../support/issuer.ts';
 
@@ -29,6 +30,7 @@ test('the caller is the owner that the token names', async () => {
     owner: 'alice',
     actor: 'alice',
     scopes: new Set(),
+    validity: expect.any(TokenValidity),
   });
 });
 

@@ -7,6 +7,7 @@ import { promisify } from 'node:util';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createAuthenticator } from '../../src/auth/authenticator.ts';
 import { DEVELOPMENT_ISSUER, type DevelopmentIssuer, openDevelopmentIssuer } from '../../src/auth/development.ts';
+import { TokenValidity } from '../../src/auth/validity.ts';
 
 let root: string;
 let data: string;
@@ -40,6 +41,7 @@ test('the first use makes a key that only its owner can read, and later uses fin
     owner: 'alice',
     actor: 'alice',
     scopes: new Set(['plants:read', 'plants:audit']),
+    validity: expect.any(TokenValidity),
   });
 });
 
