@@ -23,8 +23,9 @@ COPY src src
 # All that the service writes: the embedded store and its own keys. A check of the log needs /tmp as well.
 RUN install --directory --owner=node --group=node --mode=700 /data
 VOLUME /data
-# production: no development mode, so it starts only with an issuer of tokens. A container is reached from outside of it.
-ENV NODE_ENV=production HOST=0.0.0.0 DATA_DIR=/data
+# production: no development mode, so it starts only with an issuer of tokens. A container is reached from outside of it, by probes
+# and Prometheus on the admin port too: publish that port to nobody else.
+ENV NODE_ENV=production HOST=0.0.0.0 ADMIN_HOST=0.0.0.0 DATA_DIR=/data
 # The user node, by number, so that an orchestrator can see that it is not root.
 USER 1000:1000
 EXPOSE 8080 50051 9464

@@ -28,6 +28,12 @@ const PORT = 'a port from 0 to 65535 (0: any free one)';
 
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/;
 
+/** Hosts on which nobody but this machine is reached, as Node's `listen` takes them. */
+const LOOPBACK_HOST = /^(localhost|127(\.\d{1,3}){3}|::1)$/i;
+
+/** Whether only this machine reaches what listens on a host. A name that may be anything counts as reachable. */
+export const isLoopback = (host: string): boolean => LOOPBACK_HOST.test(host);
+
 const jwksUrl = z
   .url()
   .transform((value) => new URL(value))
@@ -55,10 +61,16 @@ export const VARIABLES = {
     schema: z.string(),
     fallback: '127.0.0.1',
     expected: 'a host name or an IP address',
-    meaning: 'where every port listens',
+    meaning: 'where PORT and GRPC_PORT listen',
   },
   PORT: { schema: port, fallback: '8080', expected: PORT, meaning: 'REST, Connect, gRPC-Web, /openapi.json and /docs' },
   GRPC_PORT: { schema: port, fallback: '50051', expected: PORT, meaning: 'gRPC' },
+  ADMIN_HOST: {
+    schema: z.string(),
+    fallback: '127.0.0.1',
+    expected: 'a host name or an IP address',
+    meaning: 'where ADMIN_PORT listens, whatever HOST is',
+  },
   ADMIN_PORT: { schema: port, fallback: '9464', expected: PORT, meaning: '/livez, /readyz and /metrics' },
   GRPC_TLS_CERT: {
     schema: path,
@@ -100,6 +112,11 @@ export const VARIABLES = {
     schema: z.string(),
     expected: 'the audience of tokens',
     meaning: 'what `aud` of a token has to hold',
+  },
+  AUTH_MODE: {
+    schema: z.enum(['development']),
+    expected: 'development, or nothing',
+    meaning: 'says that development mode is meant where NODE_ENV or HOST would refuse it',
   },
   JWT_OWNER_CLAIM: {
     schema: z.string(),
@@ -199,6 +216,6 @@ export const VARIABLES = {
   NODE_ENV: {
     schema: z.string(),
     expected: 'production or anything else',
-    meaning: 'production refuses development mode',
+    meaning: 'production or prod, in capitals or not, refuses development mode',
   },
 } as const satisfies Record<string, Variable>;

@@ -1,6 +1,6 @@
 import type { KeyObject } from 'node:crypto';
 import type { z } from 'zod';
-import { VARIABLES } from './config-variables.ts';
+import { isLoopback, VARIABLES } from './config-variables.ts';
 
 type Name = keyof typeof VARIABLES;
 type Value<V extends { schema: z.ZodType }> = V extends { fallback: string }
@@ -67,6 +67,7 @@ export interface Config {
   readonly host: string;
   readonly port: number;
   readonly grpcPort: number;
+  readonly adminHost: string;
   readonly adminPort: number;
   /** Undefined: plaintext. */
   readonly grpcTls: GrpcTls | undefined;
@@ -125,6 +126,7 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config
     host: values.HOST,
     port: values.PORT,
     grpcPort: values.GRPC_PORT,
+    adminHost: values.ADMIN_HOST,
     adminPort: values.ADMIN_PORT,
     grpcTls,
     corsOrigins: values.CORS_ORIGINS,
@@ -173,15 +175,27 @@ const ISSUER = ['JWKS_URL', 'JWT_ISSUER', 'JWT_AUDIENCE'] as const;
 function issuerOf(environment: NodeJS.ProcessEnv, values: Values, problems: string[]): Issuer | undefined {
   const unset = ISSUER.filter((name) => !environment[name]);
   if (unset.length === ISSUER.length) {
-    if (values.NODE_ENV === 'production')
-      problems.push(
-        'NODE_ENV is "production", which refuses development mode; set JWKS_URL, JWT_ISSUER and JWT_AUDIENCE, or another NODE_ENV',
-      );
+    problems.push(...refusedDevelopment(values));
     return undefined;
   }
+  if (values.AUTH_MODE === 'development')
+    problems.push(`AUTH_MODE is "development"; expected no ${ISSUER.join(', ')} beside it, or no AUTH_MODE`);
   problems.push(...unset.map((name) => incomplete(name, ISSUER)));
   const { JWKS_URL: jwksUrl, JWT_ISSUER: issuer, JWT_AUDIENCE: audience, JWKS_MAX_STALE: maxStale } = values;
   return jwksUrl && issuer && audience ? Object.freeze({ jwksUrl, issuer, audience, maxStale }) : undefined;
+}
+
+const PRODUCTION = /^prod(uction)?$/i;
+
+/** Why development mode, in which whoever reads DATA_DIR may be anybody, is not to be had here by mistake. */
+function refusedDevelopment({ AUTH_MODE: mode, NODE_ENV: environment, HOST: host }: Values): string[] {
+  if (mode === 'development') return [];
+  const refused = (what: string) =>
+    `${what}, which refuses development mode; set ${ISSUER.join(', ')}, or AUTH_MODE=development if it is meant`;
+  return [
+    ...(PRODUCTION.test(environment ?? '') ? [refused(`NODE_ENV is ${JSON.stringify(environment)}`)] : []),
+    ...(isLoopback(host) ? [] : [refused(`HOST is ${JSON.stringify(host)}, which others may reach`)]),
+  ];
 }
 
 const incomplete = (name: string, together: readonly string[]): string =>

@@ -107,7 +107,7 @@ export async function start(
     publication: () => parts.publication?.stats(),
     output: parts.output,
   });
-  const admin = await startAdminServer(health, host, config.adminPort, telemetry.metrics);
+  const admin = await startAdminServer(health, config.adminHost, config.adminPort, telemetry.metrics);
   opened.defer(() => admin.close());
 
   const stopping = new AbortController();

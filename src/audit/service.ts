@@ -11,6 +11,7 @@ import {
   type VerifyLogResponse,
 } from '../../gen/plantstore/v1/audit_service_pb.ts';
 import type { ScopePolicy } from '../auth/scopes.ts';
+import { whileValid } from '../auth/while-valid.ts';
 import { PlantStoreError } from '../domain/errors.ts';
 import type { Head } from '../log/event.ts';
 import type { EventLog } from '../log/log.ts';
@@ -57,18 +58,23 @@ export function implementAudit(options: AuditOptions) {
   const longCalls = new Gate(MAX_LONG_CALLS);
   const admit = (call: CallContext) => scopes.require(principalOf(call), 'plants:audit');
 
-  /** The messages of a stream that goes through the whole log, one of few at once. */
-  async function* long<Message>(call: CallContext, messages: AsyncIterable<Message>): AsyncGenerator<Message> {
+  /** The messages of a stream, for as long as the auditor's token counts. */
+  async function* stream<Message>(
+    call: CallContext,
+    open: (signal: AbortSignal) => AsyncIterable<Message>,
+  ): AsyncGenerator<Message> {
     admit(call);
+    yield* whileValid(principalOf(call).validity, (signal) => relayed(open(signal), signal), call.signal);
+  }
+
+  /** The messages of a stream that goes through the whole log, one of few at once, until its source has ended. */
+  async function* long<Message>(messages: AsyncIterable<Message>): AsyncGenerator<Message> {
     using _place = longCalls.enter();
-    yield* relayed(call, messages);
+    yield* messages;
   }
 
   return {
-    async *readEvents(request, call: CallContext) {
-      admit(call);
-      yield* relayed(call, readEvents(log, store, request, call.signal));
-    },
+    readEvents: (request, call: CallContext) => stream(call, (signal) => readEvents(log, store, request, signal)),
 
     async getHead(_request, call: CallContext) {
       admit(call);
@@ -77,18 +83,18 @@ export function implementAudit(options: AuditOptions) {
       return create(GetHeadResponseSchema, { head: headMessage(head), signedHead });
     },
 
-    listPlantsAsOf: (request, call: CallContext) => long(call, listPlantsAsOf(store, request)),
+    listPlantsAsOf: (request, call: CallContext) => stream(call, () => long(listPlantsAsOf(store, request))),
 
-    getHistory: ({ owner, plantId }, call: CallContext) => long(call, getHistory(store, owner, plantId)),
+    getHistory: ({ owner, plantId }, call: CallContext) => stream(call, () => long(getHistory(store, owner, plantId))),
 
-    verifyLog: (request, call: CallContext) => long(call, verify(options, request, call.signal)),
+    verifyLog: (request, call: CallContext) => stream(call, (signal) => long(verify(options, request, signal))),
   } satisfies ServiceImpl<typeof AuditService>;
 }
 
-async function* relayed<Message>(call: CallContext, messages: AsyncIterable<Message>): AsyncGenerator<Message> {
+async function* relayed<Message>(messages: AsyncIterable<Message>, signal: AbortSignal): AsyncGenerator<Message> {
   try {
     for await (const message of messages) {
-      call.signal.throwIfAborted();
+      signal.throwIfAborted();
       yield message;
     }
   } catch (error) {

@@ -44,16 +44,15 @@ export interface Authenticator {
 /** An authenticator of bearer tokens (RFC 6750) that are JWTs signed by one issuer. */
 export function createAuthenticator(options: AuthenticatorOptions): Authenticator {
   const { keys, issuer, audience, ownerClaim, cacheSize = 10_000, onDecision } = options;
-  const cache = new TokenCache(keys, cacheSize);
+  const cache = new TokenCache(cacheSize);
   const verify = createVerifier(keys, issuer, audience);
 
   async function judge(token: string): Promise<Principal> {
     try {
       checkCharacters(token);
-      const { revision } = keys;
-      const { claims, validUntil } = await verify(token);
-      const principal = principalFrom(claims, issuer, ownerClaim);
-      if (revision !== undefined) cache.set(token, { principal, validUntil, revision });
+      const { claims, validity } = await verify(token);
+      const principal = principalFrom(claims, issuer, ownerClaim, validity);
+      cache.set(token, principal);
       onDecision?.({ outcome: 'accepted', issuer, subject: principal.actor });
       return principal;
     } catch (thrown) {

@@ -34,7 +34,9 @@ export async function openDevelopmentIssuer(dataDirectory: string): Promise<Deve
     keys: { find, revision: 0, ready: () => ({ ready: true, detail: 'development mode' }), close() {} },
     async mintToken({ owner, ownerClaim, scope, ttl }) {
       if (!isName(owner))
-        throw new Error(`the owner has to be a text of 1 to ${MAX_NAME_CODE_POINTS} characters, well-formed Unicode`);
+        throw new Error(
+          `the owner has to be a text of 1 to ${MAX_NAME_CODE_POINTS} characters, well-formed Unicode, not blank, without control characters`,
+        );
       if (!Number.isSafeInteger(ttl) || ttl < 1)
         throw new Error('the time to live has to be a whole number of seconds above 0');
       const now = Math.floor(Date.now() / 1000);

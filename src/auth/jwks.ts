@@ -63,7 +63,7 @@ export class RemoteKeySet implements KeySet {
     return this.#usable ? this.#revision : undefined;
   }
 
-  async find(header: JWSHeaderParameters, token: FlattenedJWSInput): Promise<CryptoKey> {
+  async find(header: JWSHeaderParameters, token?: FlattenedJWSInput): Promise<CryptoKey> {
     if (this.#usable) {
       try {
         return await this.#remote(header, token);

@@ -18,7 +18,7 @@ export interface KeySet {
    * The key that a token's header asks for. Rejects with a JOSEError when there is no such key, and with the Refusal
    * `issuer_unavailable` when that cannot be known.
    */
-  find(header: JWSHeaderParameters, token: FlattenedJWSInput): Promise<CryptoKey>;
+  find(header: JWSHeaderParameters, token?: FlattenedJWSInput): Promise<CryptoKey>;
 
   /** Whether there are keys to judge tokens by. */
   ready(): Readiness;

@@ -1,3 +1,5 @@
+import type { Validity } from './validity.ts';
+
 /** Who calls, as the verified token says. */
 export interface Principal {
   /** Issuer of the token (`iss`). */
@@ -8,4 +10,6 @@ export interface Principal {
   readonly owner: string;
   /** Scopes of the token: claim `scope` (RFC 8693, space-separated) or `scp` (array). */
   readonly scopes: ReadonlySet<string>;
+  /** Until when the token counts: what outlasts one answer asks it. */
+  readonly validity: Validity;
 }

@@ -24,12 +24,26 @@ const REFUSALS = {
   expired: ['TOKEN_INVALID', 'the token has expired; get a new one'],
   not_yet_valid: ['TOKEN_INVALID', 'the token is not valid yet; its claim nbf has to be a time that has come'],
   no_expiry: ['TOKEN_INVALID', 'the token never expires; its claim exp has to be a number'],
+  time: [
+    'TOKEN_INVALID',
+    'the token holds no sensible times; its claims exp, nbf and iat have to be seconds since 1970, before the year 10000',
+  ],
+  issued_in_future: [
+    'TOKEN_INVALID',
+    'the token was issued in the future; its claim iat has to be a time that has come',
+  ],
   issuer: ['TOKEN_INVALID', 'the claim iss of the token names an issuer that is not trusted here'],
   audience: ['TOKEN_INVALID', 'the token is for another service; its claim aud does not name this one'],
   type: ['TOKEN_INVALID', 'the token is not an access token; its header typ says so'],
   sender_constrained: ['TOKEN_INVALID', 'the token is bound to a key by its claim cnf, and is no bearer token'],
-  owner: ['TOKEN_INVALID', 'the token names no owner: the owner claim has to be a text of 1 to 1024 characters'],
-  subject: ['TOKEN_INVALID', 'the claim sub of the token has to be a text of at most 1024 characters'],
+  owner: [
+    'TOKEN_INVALID',
+    'the token names no owner: the owner claim has to be a text of 1 to 1024 characters, not blank, without control characters',
+  ],
+  subject: [
+    'TOKEN_INVALID',
+    'the claim sub of the token has to be a text of at most 1024 characters, not blank, without control characters',
+  ],
   insufficient_scope: ['INSUFFICIENT_SCOPE', 'the token lacks the scope that this needs'],
   issuer_unavailable: [
     'ISSUER_UNAVAILABLE',

@@ -2,6 +2,7 @@ import { errors, type JWTPayload, type JWTVerifyOptions, jwtVerify } from 'jose'
 import { aboutOf } from './claims.ts';
 import type { KeySet } from './key-set.ts';
 import { Refusal, type Why } from './refusal.ts';
+import { TokenValidity } from './validity.ts';
 
 /** Seconds that the clocks of issuer and service may be apart. */
 export const CLOCK_TOLERANCE = 30;
@@ -13,13 +14,15 @@ const ALGORITHMS = ['RS256', 'PS256', 'ES256', 'EdDSA', 'Ed25519'];
 // An ID token has no type of its own and is told apart by its audience.
 const TYPES = new Set(['jwt', 'at+jwt']);
 
+/** The last second of the year 9999: what is later is a mistake (milliseconds, for one) or an attempt at a token without an end. */
+const MAX_NUMERIC_DATE = 253_402_300_799;
+
 const COMPACT_JWS = /^[\w-]+\.[\w-]+\.[\w-]+$/;
 
 /** A token whose signature, issuer, audience and times hold. */
 export interface VerifiedToken {
   readonly claims: JWTPayload;
-  /** Milliseconds since the epoch at which it stops being valid. */
-  readonly validUntil: number;
+  readonly validity: TokenValidity;
 }
 
 /** A function that verifies one token (RFC 7519, RFC 8725) and rejects with Refusal. Key material in its header is ignored. */
@@ -33,21 +36,34 @@ export function createVerifier(keys: KeySet, issuer: string, audience: string) {
   };
   return async (token: string): Promise<VerifiedToken> => {
     if (!COMPACT_JWS.test(token)) throw new Refusal('malformed');
-    const { payload, protectedHeader } = await jwtVerify(
-      token,
-      (header, input) => keys.find(header, input),
-      options,
-    ).catch((thrown) => {
+    const { revision } = keys;
+    const {
+      payload,
+      protectedHeader: header,
+      key,
+    } = await jwtVerify(token, (header, input) => keys.find(header, input), options).catch((thrown) => {
       throw refusalOf(thrown);
     });
+    const why = wrongTime(payload);
+    if (why !== undefined) throw new Refusal(why, aboutOf(payload));
     // No extension is understood here, not even the one that jose knows (RFC 7515, section 4.1.11).
-    if (protectedHeader.crit !== undefined) throw new Refusal('critical_header', aboutOf(payload));
-    if (!isAccessToken(protectedHeader.typ)) throw new Refusal('type', aboutOf(payload));
+    if (header.crit !== undefined) throw new Refusal('critical_header', aboutOf(payload));
+    if (!isAccessToken(header.typ)) throw new Refusal('type', aboutOf(payload));
     // Nothing here checks the proof of possession that such a token asks for (RFC 9449, section 7.2; RFC 8705, section 3).
     if (payload.cnf !== undefined) throw new Refusal('sender_constrained', aboutOf(payload));
-    return { claims: payload, validUntil: Math.ceil(payload.exp! + CLOCK_TOLERANCE) * 1000 };
+    const until = Math.ceil(payload.exp! + CLOCK_TOLERANCE) * 1000;
+    return { claims: payload, validity: new TokenValidity(keys, { until, revision, header, key }) };
   };
 }
+
+/** What is wrong with the times of a token that jose has let pass: it takes any number, and looks at no `iat`. */
+function wrongTime({ exp, nbf, iat }: JWTPayload): Why | undefined {
+  if (![exp, nbf, iat].every(isSensible)) return 'time';
+  return iat !== undefined && iat > Date.now() / 1000 + CLOCK_TOLERANCE ? 'issued_in_future' : undefined;
+}
+
+/** Whether a time is one that an issuer can mean, as a NumericDate (RFC 7519, section 2). */
+const isSensible = (time: number | undefined): boolean => time === undefined || (time >= 0 && time <= MAX_NUMERIC_DATE);
 
 const isAccessToken = (typ: unknown): boolean =>
   typ === undefined || (typeof typ === 'string' && TYPES.has(typ.toLowerCase().replace(/^application\//, '')));

@@ -19,7 +19,7 @@ function help(): string {
   });
   return `
 Its log goes to stdout, one JSON object a line; "listening" names each port.
-http://HOST:ADMIN_PORT/readyz says whether it is ready. Unless JWKS_URL,
+http://ADMIN_HOST:ADMIN_PORT/readyz says whether it is ready. Unless JWKS_URL,
 JWT_ISSUER and JWT_AUDIENCE are set it runs in development mode, for which
 plantstore token makes tokens.
 

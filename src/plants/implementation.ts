@@ -9,8 +9,9 @@ import {
   type StreamPlantsResponse,
   StreamPlantsResponseSchema,
 } from '../../gen/plantstore/v1/plant_store_service_pb.ts';
+import { whileValid } from '../auth/while-valid.ts';
 import type { PlantRow } from '../log/store.ts';
-import type { CallContext } from './call.ts';
+import { type CallContext, principalOf } from './call.ts';
 import { encodeCursor } from './cursor.ts';
 import { MAX_PAGE_PLANTS, pages } from './pages.ts';
 import { remembered } from './remembered.ts';
@@ -22,7 +23,8 @@ export const implementPlantStore = (plants: PlantsService) =>
     createPlant: (request, call: CallContext) => plants.createPlant(request, call),
     deletePlant: (request, call: CallContext) => plants.deletePlant(request, call),
     listPlants: (request, call: CallContext) => listPage(plants, request, call),
-    streamPlants: (request, call: CallContext) => streamPages(plants, request, call),
+    streamPlants: (request, call: CallContext) =>
+      whileValid(principalOf(call).validity, () => streamPages(plants, request, call)),
   }) satisfies ServiceImpl<typeof PlantStoreService>;
 
 async function listPage(

@@ -6,6 +6,7 @@ import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { parse } from 'yaml';
+import { loadConfig } from '../../src/config.ts';
 import { VARIABLES } from '../../src/config-variables.ts';
 import { lastStage, valuesOf } from '../support/dockerfile.ts';
 import { readSources } from '../support/source.ts';
@@ -56,8 +57,12 @@ const exitCode = async (child: ReturnType<typeof start>) =>
   )[0];
 
 test('what the image copies is all that the service needs; its checks tell whether it serves; it ends on the stop signal', async () => {
-  const ports = { PORT: '0', GRPC_PORT: '0', ADMIN_PORT: '0', HOST: '127.0.0.1' };
-  const service = start(COMMAND, { ...ports, NODE_ENV: 'development', DATA_DIR: join(root, 'data') });
+  const ports = { PORT: '0', GRPC_PORT: '0', ADMIN_PORT: '0', HOST: '127.0.0.1', ADMIN_HOST: '127.0.0.1' };
+  const service = start(COMMAND, {
+    ...ports,
+    AUTH_MODE: PLANTSTORE.environment.AUTH_MODE!,
+    DATA_DIR: join(root, 'data'),
+  });
   const ended = exitCode(service);
   let port = '';
   for await (const line of createInterface({ input: service.stdout })) {
@@ -77,7 +82,13 @@ test('what the image copies is all that the service needs; its checks tell wheth
 });
 
 test('the image refuses development mode, listens for others, and runs as nobody in particular', () => {
-  expect(ENVIRONMENT).toEqual({ NODE_ENV: 'production', HOST: '0.0.0.0', DATA_DIR: valuesOf(IMAGE, 'VOLUME')[0] });
+  expect(ENVIRONMENT).toEqual({
+    NODE_ENV: 'production',
+    HOST: '0.0.0.0',
+    ADMIN_HOST: '0.0.0.0',
+    DATA_DIR: valuesOf(IMAGE, 'VOLUME')[0],
+  });
+  expect(() => loadConfig(ENVIRONMENT)).toThrow(/^NODE_ENV is "production".*\nHOST is "0\.0\.0\.0"/);
   expect(valuesOf(IMAGE, 'USER')).toEqual(['1000:1000']);
   expect(valuesOf(IMAGE, 'EXPOSE')).toEqual(['8080 50051 9464']);
 });

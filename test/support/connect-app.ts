@@ -6,6 +6,7 @@ import { createLogger } from '../../src/observe/logger.ts';
 import { registerConnect } from '../../src/transport/connect/connect.ts';
 import { createHttpServer } from '../../src/transport/rest/server.ts';
 import type { Service } from '../../src/transport/service.ts';
+import { ALICE } from './principal.ts';
 
 /** Connect on a free port with methods that a test writes, and callers that need no token. */
 export class ConnectApp implements AsyncDisposable {
@@ -32,7 +33,7 @@ export class ConnectApp implements AsyncDisposable {
     const app = createHttpServer(createLogger('info', destination), loadConfig({}).limits);
     registerConnect(app, {
       services: [{ desc: PlantStoreService, methods }],
-      authenticate: () => ({ issuer: 'test', actor: 'alice', owner: 'alice', scopes: new Set<string>() }),
+      authenticate: () => ALICE,
       drainLimit,
     });
     return new ConnectApp(app, await app.listen({ host: '127.0.0.1', port: 0 }), logs);

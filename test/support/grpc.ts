@@ -15,6 +15,7 @@ import { createLogger } from '../../src/observe/logger.ts';
 import { definitionOf } from '../../src/transport/grpc/definition.ts';
 import { createGrpcServer, type GrpcServer, type GrpcServerOptions } from '../../src/transport/grpc/server.ts';
 import type { Service } from '../../src/transport/service.ts';
+import { ALICE } from './principal.ts';
 
 const unexpected = () => Promise.reject(new Error('this method is not part of the test'));
 
@@ -53,7 +54,7 @@ export class GrpcApp implements AsyncDisposable {
     };
     const server = createGrpcServer({
       services: [{ desc: PlantStoreService, methods: all }],
-      authenticate: () => ({ issuer: 'test', actor: 'alice', owner: 'alice', scopes: new Set<string>() }),
+      authenticate: () => ALICE,
       limits: loadConfig({}).limits,
       admission: { enter: (entrant) => entrant.admit({ [Symbol.dispose]: () => {} }) },
       logger: createLogger('info', destination),

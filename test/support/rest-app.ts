@@ -6,6 +6,7 @@ import { loadConfig } from '../../src/config.ts';
 import { createLogger } from '../../src/observe/logger.ts';
 import { type RestMethods, registerRest } from '../../src/transport/rest/rest.ts';
 import { createHttpServer } from '../../src/transport/rest/server.ts';
+import { ALICE } from './principal.ts';
 
 const unexpected = () => Promise.reject(new Error('this method is not part of the test'));
 
@@ -35,7 +36,7 @@ export class RestApp implements AsyncDisposable {
     registerRest(app, {
       service: PlantStoreService,
       methods: { createPlant: unexpected, deletePlant: unexpected, listPlants: unexpected, ...methods },
-      authenticate: () => ({ issuer: 'test', actor: 'alice', owner: 'alice', scopes: new Set<string>() }),
+      authenticate: () => ALICE,
     });
     const url = await app.listen({ host: '127.0.0.1', port: 0 });
     return new RestApp(app, url, logs);

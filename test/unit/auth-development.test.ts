@@ -7,6 +7,7 @@ import { promisify } from 'node:util';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createAuthenticator } from '../../src/auth/authenticator.ts';
 import { DEVELOPMENT_ISSUER, type DevelopmentIssuer, openDevelopmentIssuer } from '../../src/auth/development.ts';
+import { TokenValidity } from '../../src/auth/validity.ts';
 
 let root: string;
 let data: string;
@@ -40,6 +41,7 @@ test('the first use makes a key that only its owner can read, and later uses fin
     owner: 'alice',
     actor: 'alice',
     scopes: new Set(['plants:read', 'plants:audit']),
+    validity: expect.any(TokenValidity),
   });
 });
 
@@ -91,7 +93,9 @@ test.each([
   [{ owner: '' }, /owner/],
   [{ owner: '\ud800' }, /owner/],
   [{ owner: 'x'.repeat(1025) }, /owner/],
-  [{ owner: '\u0000'.repeat(1024), scope: 'x'.repeat(200) }, /8 KiB/],
+  [{ owner: ' ' }, /owner/],
+  [{ owner: 'al\nice' }, /owner/],
+  [{ owner: '🌱'.repeat(1024), scope: 'x'.repeat(3000) }, /8 KiB/],
   [{ ttl: 0 }, /time to live/],
   [{ ttl: 1.5 }, /time to live/],
   [{ ttl: Number.NaN }, /time to live/],

@@ -1,6 +1,7 @@
 import { array, assert, integer, property } from 'fast-check';
 import { expect, test } from 'vitest';
 import { limitRate, RateLimit } from '../../src/auth/rate-limit.ts';
+import { ALICE } from '../support/principal.ts';
 
 const admits = (limit: RateLimit, owner: string, now: number): boolean => {
   try {
@@ -49,14 +50,13 @@ test('each owner has a budget of its own, and what is refused costs nothing of i
 });
 
 test('only who is let in counts, whether the token was known before or not', async () => {
-  const alice = { issuer: 'i', actor: 'alice', owner: 'alice', scopes: new Set<string>() };
   const authenticate = limitRate((token) => {
     if (token === 'bad') throw new Error('bad');
-    return token === 'new' ? Promise.resolve(alice) : alice;
+    return token === 'new' ? Promise.resolve(ALICE) : ALICE;
   }, 2);
   for (let attempt = 0; attempt < 5; attempt++) expect(() => authenticate('bad')).toThrow('bad');
-  expect(await authenticate('new')).toBe(alice);
-  expect(authenticate('known')).toBe(alice);
+  expect(await authenticate('new')).toBe(ALICE);
+  expect(authenticate('known')).toBe(ALICE);
   expect(() => authenticate('known')).toThrow(expect.objectContaining({ reason: 'RATE_LIMITED' }));
   await expect(authenticate('new')).rejects.toMatchObject({ reason: 'RATE_LIMITED', details: { retryAfter: 1 } });
 });

@@ -1,12 +1,14 @@
 import { expect, test } from 'vitest';
 import type { Decision } from '../../src/auth/authenticator.ts';
 import { createScopePolicy } from '../../src/auth/scopes.ts';
+import { LASTING } from '../support/principal.ts';
 
 const caller = (...scopes: string[]) => ({
   issuer: 'https://issuer.test',
   actor: 'robot',
   owner: 'alice',
   scopes: new Set(scopes),
+  validity: LASTING,
 });
 
 test('a scope that is enforced has to be in the token', () => {

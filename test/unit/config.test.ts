@@ -21,6 +21,7 @@ const defaults = {
   host: '127.0.0.1',
   port: 8080,
   grpcPort: 50051,
+  adminHost: '127.0.0.1',
   adminPort: 9464,
   grpcTls: undefined,
   corsOrigins: [],
@@ -64,6 +65,7 @@ test('every variable is read', () => {
     HOST: '::1',
     PORT: '0',
     GRPC_PORT: '65535',
+    ADMIN_HOST: '10.0.0.7',
     ADMIN_PORT: '1',
     GRPC_TLS_CERT: '/etc/plants/tls.crt',
     GRPC_TLS_KEY: '/etc/plants/tls.key',
@@ -103,6 +105,7 @@ test('every variable is read', () => {
     host: '::1',
     port: 0,
     grpcPort: 65535,
+    adminHost: '10.0.0.7',
     adminPort: 1,
     grpcTls: { certificate: '/etc/plants/tls.crt', key: '/etc/plants/tls.key', clientCa: '/etc/plants/ca.crt' },
     corsOrigins: ['https://app.test', 'http://localhost:3000'],
@@ -148,6 +151,7 @@ test.each([
   ['PORT', '0x50'],
   ['GRPC_PORT', '1e3'],
   ['ADMIN_PORT', 'http'],
+  ['AUTH_MODE', 'none'],
   ['CORS_ORIGINS', 'app.test'],
   ['CORS_ORIGINS', 'https://app.test/'],
   ['JWT_REQUIRED_SCOPES', 'plants:audit'],
@@ -244,12 +248,42 @@ test.each([
   'issuer.test',
 ])('keys may not come from %s', (url) => expect(problemsOf({ ...JWT, JWKS_URL: url })).toHaveLength(1));
 
-test('development mode is refused in production', () => {
-  expect(problemsOf({ NODE_ENV: 'production' })).toEqual([
-    expect.stringMatching(/^NODE_ENV is "production".*JWKS_URL/),
-  ]);
-  expect(problemsOf({ NODE_ENV: 'production', ...JWT })).toEqual([]);
-  expect(loadConfig({ NODE_ENV: 'test' }).issuer).toBeUndefined();
+test.each(['production', 'Production', 'PRODUCTION', 'prod', 'PROD'])(
+  'development mode is refused where NODE_ENV is %s, unless it is meant',
+  (NODE_ENV) => {
+    expect(problemsOf({ NODE_ENV })).toEqual([
+      expect.stringMatching(new RegExp(`^NODE_ENV is "${NODE_ENV}".*JWKS_URL.*AUTH_MODE=development`)),
+    ]);
+    expect(problemsOf({ NODE_ENV, ...JWT })).toEqual([]);
+    expect(loadConfig({ NODE_ENV, AUTH_MODE: 'development' }).issuer).toBeUndefined();
+  },
+);
+
+test.each(['0.0.0.0', '::', '10.0.0.7', '127.0.0.1.test', 'localhost.test', 'plants'])(
+  'development mode is refused where others may reach HOST %s, unless it is meant',
+  (HOST) => {
+    expect(problemsOf({ HOST })).toEqual([expect.stringMatching(/^HOST is ".+JWKS_URL.*AUTH_MODE=development/)]);
+    expect(problemsOf({ HOST, ...JWT })).toEqual([]);
+    expect(loadConfig({ HOST, AUTH_MODE: 'development' }).issuer).toBeUndefined();
+  },
+);
+
+test.each([
+  { NODE_ENV: 'test' },
+  { NODE_ENV: 'products' },
+  { HOST: 'localhost' },
+  { HOST: '::1' },
+  { HOST: '127.1.2.3' },
+])('development mode needs no word where nobody else is: %j', (environment) =>
+  expect(loadConfig(environment).issuer).toBeUndefined(),
+);
+
+test('development mode is not meant beside an issuer', () => {
+  expect(problemsOf({ AUTH_MODE: 'development', ...JWT })).toEqual([expect.stringMatching(/^AUTH_MODE is /)]);
+});
+
+test('where others reach the API, the admin port stays on loopback', () => {
+  expect(loadConfig({ HOST: '0.0.0.0', ...JWT }).adminHost).toBe('127.0.0.1');
 });
 
 test.each<[string, Record<string, string>, boolean]>([

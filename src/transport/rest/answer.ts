@@ -1,9 +1,11 @@
 import type { Readable } from 'node:stream';
 import type { DescField, DescMessage } from '@bufbuild/protobuf';
 import type { FastifyReply } from 'fastify';
+import type { Principal } from '../../auth/principal.ts';
+import { whileValid } from '../../auth/while-valid.ts';
 import { ArrayStream } from './array-stream.ts';
 import { entityTag, isUnmodified, LIST_CACHING } from './conditional.ts';
-import { compileEncoder, encodeArray, type Fields } from './encode.ts';
+import { compileEncoder, type Encoder, encodeArray, type Fields } from './encode.ts';
 import { JSON_TYPE } from './error-reply.ts';
 import { typeOf } from './field-type.ts';
 import type { HttpRule } from './http-rule.ts';
@@ -81,13 +83,21 @@ function listAnswer(rule: HttpRule, { localName }: DescField, row: DescMessage):
       reply.header('content-length', short.length);
       return short.body;
     }
-    const stream = new ArrayStream(rows as AsyncIterable<readonly Fields[]>, encode);
+    const stream = longArray(rows as AsyncIterable<readonly Fields[]>, encode, reply.request.principal!);
     if (unmodified || method === 'HEAD') {
       stream.destroy();
       return undefined;
     }
     return stream;
   };
+}
+
+/** The stream of a long list. It breaks off when the caller's token ends, however slowly it is read. */
+function longArray(rows: AsyncIterable<readonly Fields[]>, encode: Encoder<Fields>, { validity }: Principal): Readable {
+  const batches = whileValid(validity, () => rows);
+  const stream = new ArrayStream(batches, encode);
+  batches.ended.addEventListener('abort', () => stream.destroy(batches.ended.reason));
+  return stream;
 }
 
 /** Memory of its own: a part of Node's pool would keep all of that part's pool. */

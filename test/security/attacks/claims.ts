@@ -7,7 +7,19 @@ const ISSUER = refused('issuer', 'the claim iss of the token names an issuer tha
 const AUDIENCE = refused('audience', 'the token is for another service; its claim aud does not name this one');
 const TYPE = refused('type', 'the token is not an access token; its header typ says so');
 const BOUND = refused('sender_constrained', 'the token is bound to a key by its claim cnf, and is no bearer token');
-const OWNER = refused('owner', 'the token names no owner: the owner claim has to be a text of 1 to 1024 characters');
+const OWNER = refused(
+  'owner',
+  'the token names no owner: the owner claim has to be a text of 1 to 1024 characters, not blank, without control characters',
+);
+
+const TIMES = refused(
+  'time',
+  'the token holds no sensible times; its claims exp, nbf and iat have to be seconds since 1970, before the year 10000',
+);
+const FUTURE = refused(
+  'issued_in_future',
+  'the token was issued in the future; its claim iat has to be a time that has come',
+);
 
 const claims = (name: string, expect: Expectation, changes: Record<string, unknown> | string): Attack =>
   token(name, expect, ({ issuer }) => issuer.token({ claims: changes }));
@@ -21,6 +33,8 @@ const header = (name: string, expect: Expectation, changes: object): Attack =>
 
 const TYPES = ['dpop+jwt', 'logout+jwt', 'application/secevent+jwt', 'JWE', 'at+jwt; x', '', 7, null, ['JWT']];
 const OWNERS = [undefined, null, '', 7, true, ['alice'], { name: 'alice' }, 'x'.repeat(1025), '\ud800', 'alice\udc00'];
+const BLANK_OWNERS = [' ', '\t', '\u00a0\u3000\u2028', '\ufeff'];
+const CONTROLS = ['\0', '\n', '\r', '\u001b', '\u007f', '\u0080', '\u0085', '\u009f'];
 
 /** Tokens that the issuer did sign, and that are used where, when or as what they are not meant to be. */
 export const claimAttacks: readonly Attack[] = [
@@ -45,6 +59,16 @@ export const claimAttacks: readonly Attack[] = [
   claims('an expiry in a list', ETERNAL, { exp: [9_999_999_999] }),
   claims('a start as text', EARLY, { nbf: '1' }),
   claims('an issue time as text', forged('malformed'), { iat: '1' }),
+  claims('an expiry beyond all times', TIMES, { exp: 1e300 }),
+  timed('an expiry in milliseconds', TIMES, (now) => ({ exp: (now + 3600) * 1000 })),
+  token('an expiry that JSON reads as infinity', TIMES, ({ issuer }) =>
+    issuer.token({ claims: JSON.stringify(issuer.claims({ exp: 0 })).replace('"exp":0', '"exp":1e999') }),
+  ),
+  claims('a start before all times', TIMES, { nbf: -1e300 }),
+  claims('an issue time before the epoch', TIMES, { iat: -1 }),
+  claims('an issue time beyond all times', TIMES, { iat: 1e300 }),
+  timed('issued in the future', FUTURE, (now) => ({ iat: now + 3600 })),
+  timed('issued later than clocks may differ', FUTURE, (now) => ({ iat: now + 60 })),
   claims('a token bound to a key', BOUND, { cnf: { jkt: 'x' } }),
   claims('a payload that is a list', forged('malformed'), '[1]'),
   claims('a payload that is null', forged('malformed'), 'null'),
@@ -56,5 +80,9 @@ export const claimAttacks: readonly Attack[] = [
   header('crit with b64 false', forged('malformed'), { crit: ['b64'], b64: false }),
   header('an empty crit', forged('malformed'), { crit: [] }),
   header('crit that is no list', forged('malformed'), { crit: 'alg' }),
+  ...BLANK_OWNERS.map((sub) => claims(`blank owner ${JSON.stringify(sub)}`, OWNER, { sub })),
+  ...CONTROLS.map((control) =>
+    claims(`owner with U+${control.charCodeAt(0).toString(16)}`, OWNER, { sub: `al${control}ice` }),
+  ),
   ...OWNERS.map((sub) => claims(`owner ${JSON.stringify(sub)?.slice(0, 40)}`, OWNER, { sub })),
 ];

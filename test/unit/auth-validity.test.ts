@@ -1,0 +1,175 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, expect, test, vi } from 'vitest';
+import type { Principal } from '../../src/auth/principal.ts';
+import type { Refusal } from '../../src/auth/refusal.ts';
+import { whileValid } from '../../src/auth/while-valid.ts';
+import { FOR_EVER, trust } from '../support/authentication.ts';
+import { Issuer } from '../support/issuer.ts';
+import { signingKey } from '../support/jws.ts';
+import { LASTING } from '../support/principal.ts';
+
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+type Door = ReturnType<typeof trust>;
+
+/** A token's principal, once the issuer's keys are there. */
+async function enter(door: Door, token: string): Promise<Principal> {
+  await expect.poll(() => door.keys.ready(), { timeout: 30_000 }).toMatchObject({ ready: true });
+  return door.authenticator.authenticate(`Bearer ${token}`);
+}
+
+/** Makes the door fetch the keys again, by a token that names a key nobody has. */
+const fetchAgain = (door: Door, issuer: Issuer) => door.judge(issuer.token({ header: { kid: 'unknown' } }));
+
+const whyOf = ({ validity }: Principal): Promise<string | undefined> =>
+  validity.confirm().then(
+    () => undefined,
+    (refusal: Refusal) => refusal.why,
+  );
+
+test('a token counts until it expires', async () => {
+  await using issuer = await Issuer.start();
+  using door = trust(issuer);
+  const caller = await enter(door, issuer.token());
+  expect(caller.validity.holds).toBe(true);
+  expect(await whyOf(caller)).toBeUndefined();
+  vi.useFakeTimers({ toFake: ['Date'] });
+  vi.setSystemTime(caller.validity.until - 1);
+  expect(caller.validity.holds).toBe(true);
+  vi.setSystemTime(caller.validity.until);
+  expect(caller.validity.holds).toBe(false);
+  expect(await whyOf(caller)).toBe('expired');
+});
+
+test('it ends with its own key, and not with another', async () => {
+  await using issuer = await Issuer.start();
+  using door = trust(issuer, { timing: { cooldown: 0 } });
+  const caller = await enter(door, issuer.token());
+  issuer.keySet = issuer.keySet.filter(({ kid }) => kid !== issuer.rsa.kid);
+  await fetchAgain(door, issuer);
+  expect(caller.validity.holds).toBe(false);
+  expect(await whyOf(caller)).toBeUndefined();
+  expect(caller.validity.holds).toBe(true);
+  issuer.keySet = issuer.keySet.filter(({ kid }) => kid !== issuer.ed25519.kid);
+  await fetchAgain(door, issuer);
+  expect(caller.validity.holds).toBe(false);
+  expect(await whyOf(caller)).toBe('unknown_key');
+});
+
+test('it ends when another key takes the name of its own', async () => {
+  await using issuer = await Issuer.start();
+  using door = trust(issuer, { timing: { cooldown: 0 } });
+  const caller = await enter(door, issuer.token());
+  issuer.keySet = [{ ...signingKey('ed25519').jwk, kid: issuer.ed25519.kid }];
+  await fetchAgain(door, issuer);
+  expect(await whyOf(caller)).toBe('unknown_key');
+});
+
+test('it cannot be told while keys may not be used any more', async () => {
+  await using issuer = await Issuer.start();
+  using door = trust(issuer, { maxStale: 0, timing: { refresh: 200, pause: 10, maxPause: 10, timeout: 100 } });
+  const caller = await enter(door, issuer.token());
+  await issuer.stop();
+  await expect.poll(() => caller.validity.holds, { timeout: 30_000 }).toBe(false);
+  expect(await whyOf(caller)).toBe('issuer_unavailable');
+});
+
+async function* numbers(): AsyncGenerator<number> {
+  for (let number = 1; ; number++) yield number;
+}
+
+/** A validity that ends when it is told to. */
+function ending() {
+  const refusal = new Error('ended');
+  const validity = {
+    until: FOR_EVER,
+    holds: true,
+    confirm: async () => {
+      if (!validity.holds) throw refusal;
+    },
+  };
+  return { validity, refusal };
+}
+
+test('a stream says nothing once the token has ended', async () => {
+  const { validity, refusal } = ending();
+  const stream = whileValid(validity, numbers);
+  expect(await stream.next()).toEqual({ done: false, value: 1 });
+  validity.holds = false;
+  await expect(stream.next()).rejects.toBe(refusal);
+  expect(stream.ended.reason).toBe(refusal);
+  await expect(stream.next()).rejects.toBe(refusal);
+});
+
+test('a stream that is silent ends too, though its source heeds nothing, and the source is told', async () => {
+  const { validity, refusal } = ending();
+  let told: AbortSignal | undefined;
+  const stream = whileValid(validity, (signal) => {
+    told = signal;
+    return { [Symbol.asyncIterator]: () => ({ next: () => new Promise<never>(() => {}) }) };
+  });
+  const next = stream.next();
+  validity.holds = false;
+  await expect(next).rejects.toBe(refusal);
+  expect(told!.aborted).toBe(true);
+});
+
+test('a source that ends because it was told to is not whole', async () => {
+  const { validity, refusal } = ending();
+  const stream = whileValid(validity, async function* (signal) {
+    while (!signal.aborted) await sleep(10);
+    yield* [];
+  });
+  const next = stream.next();
+  validity.holds = false;
+  await expect(next).rejects.toBe(refusal);
+});
+
+test('while the token counts a stream is what its source is: its items, its end, its error', async () => {
+  const items = async (open: () => AsyncIterable<number>) => {
+    const taken: number[] = [];
+    for await (const item of whileValid(LASTING, open)) taken.push(item);
+    return taken;
+  };
+  expect(
+    await items(async function* () {
+      yield* [1, 2, 3];
+    }),
+  ).toEqual([1, 2, 3]);
+  await expect(
+    // biome-ignore lint/correctness/useYield: it fails before its first item
+    items(async function* () {
+      throw new Error('broken');
+    }),
+  ).rejects.toThrow('broken');
+});
+
+test('whoever leaves ends the source, whether or not anything was taken', async () => {
+  for (const taken of [0, 1]) {
+    const returned = vi.fn(async () => ({ done: true as const, value: undefined }));
+    const stream = whileValid(LASTING, () => ({
+      [Symbol.asyncIterator]: () => ({ next: async () => ({ done: false, value: 1 }), return: returned }),
+    }));
+    for (let item = 0; item < taken; item++) await stream.next();
+    await stream.return();
+    expect(returned).toHaveBeenCalledOnce();
+  }
+});
+
+test('the signal that is given ends the source, and is no end of the token', async () => {
+  const leaving = new AbortController();
+  const stream = whileValid(
+    LASTING,
+    async function* (signal) {
+      yield 1;
+      if (!signal.aborted) yield 2;
+    },
+    leaving.signal,
+  );
+  await stream.next();
+  leaving.abort();
+  expect(await stream.next()).toEqual({ done: true, value: undefined });
+  expect(stream.ended.aborted).toBe(false);
+});
