@@ -1,20 +1,21 @@
 import fc from 'fast-check';
 import { expect } from 'vitest';
 import { rebuildReadModel } from '../../../src/audit/rebuild.ts';
+import { verdictText } from '../../../src/audit/verdict-text.ts';
 import type { Rebuild, Store } from '../../../src/log/store.ts';
-import { type verdictOf, verdictOf as verify } from '../../store/audit-tampering.ts';
+import { verdictOf } from '../../store/audit-tampering.ts';
 import { override } from '../../support/faulty-store.ts';
 import { gated } from '../gate.ts';
 import type { Model } from '../model.ts';
 import { Task } from '../task.ts';
-import type { World } from '../world.ts';
+import type { Running, World } from '../world.ts';
 import { Step } from './step.ts';
 import { count } from './tasks.ts';
 
 type Verified = Awaited<ReturnType<typeof verdictOf>>;
 
 /** Begins a rebuild, which waits before each of its calls. */
-export async function beginRebuild(model: Model, world: World): Promise<void> {
+export async function beginRebuild(model: Model, world: World): Promise<Running> {
   // Another one may be there still, frozen for longer than its lease; or dead.
   await world.platform.expireLeases();
   const operator = await world.platform.openOperator();
@@ -34,8 +35,15 @@ export async function beginRebuild(model: Model, world: World): Promise<void> {
     // What another rebuild has begun to replace may end with an error.
     if ('error' in task.outcome! && world.rebuilds === number) throw task.outcome.error;
   };
-  model.tasks.push('rebuild');
-  world.running.push({ task, judge });
+  return { task, judge };
+}
+
+/** `audit rebuild` from its start to its end. */
+export async function rebuild(model: Model, world: World): Promise<void> {
+  const { task, judge } = await beginRebuild(model, world);
+  await task.finish();
+  await judge(model);
+  expect(model.damaged.size, 'what is damaged').toBe(0);
 }
 
 /** A store that tells when a rebuild has taken the read model's place, whether or not the rebuild lives to hear of it. */
@@ -63,7 +71,8 @@ export class BeginRebuild extends Step {
   }
 
   protected async act(model: Model, world: World): Promise<string> {
-    await beginRebuild(model, world);
+    world.running.push(await beginRebuild(model, world));
+    model.tasks.push('rebuild');
     return 'waits';
   }
 
@@ -75,17 +84,39 @@ export class BeginRebuild extends Step {
 /** `audit rebuild` from its start to its end. */
 export class RebuildAtOnce extends Step {
   protected async act(model: Model, world: World): Promise<string> {
-    await beginRebuild(model, world);
-    model.tasks.pop();
-    const { task, judge } = world.running.pop()!;
-    await task.finish();
-    await judge(model);
-    expect(model.damaged.size, 'what is damaged').toBe(0);
+    await rebuild(model, world);
     return 'the read model is new';
   }
 
   toString(): string {
     return 'rebuild';
+  }
+}
+
+/** Calls of a rebuild, in the order in which it first makes them. */
+export const REBUILD_CALLS = ['lease', 'rebuild', 'head', 'read a batch', 'apply', 'all a batch', 'swap', 'close'];
+
+/** `audit rebuild` is killed at the first of its calls of a kind, before it is made or when it is done. */
+export class KillRebuild extends Step {
+  readonly #call: string;
+  readonly #done: boolean;
+
+  constructor(call: string, done: boolean) {
+    super();
+    this.#call = call;
+    this.#done = done;
+  }
+
+  protected async act(model: Model, world: World): Promise<string> {
+    const { task } = await beginRebuild(model, world);
+    while (task.outcome === undefined && task.gate.waiting !== this.#call) await task.step(1);
+    expect(task.outcome, `a rebuild without ${this.#call}`).toBeUndefined();
+    await task.kill(this.#done);
+    return 'dead';
+  }
+
+  toString(): string {
+    return `kill a rebuild ${this.#done ? 'after' : 'before'} its first ${this.#call}`;
   }
 }
 
@@ -98,13 +129,13 @@ export class BeginVerify extends Step {
   protected async act(model: Model, world: World): Promise<string> {
     const { swaps } = world;
     const wrong = new Set([await world.firstWrongRow(model)]);
-    const task = await Task.begin((gate): Promise<Verified> => verify(gated(world.auditor, gate)));
+    const task = await Task.begin((gate): Promise<Verified> => verdictOf(gated(world.auditor, gate)));
     const judge = () => {
       const outcome = task.outcome!;
       if ('value' in outcome) {
         const { places, verdict } = outcome.value;
         const found = places.read_model as string | undefined;
-        expect([...wrong], `what audit verify says: ${JSON.stringify(verdict.answers)}`).toContain(found);
+        expect([...wrong], `what is so while audit verify says ${verdictText(verdict)}`).toContain(found);
         expect(places).toEqual(found === undefined ? {} : { read_model: found });
         return;
       }
@@ -125,5 +156,9 @@ export class BeginVerify extends Step {
 export const rebuilds = fc.constant(null).map(() => new BeginRebuild());
 /** What operators do when they are in doubt. */
 export const rebuildsAtOnce = fc.constant(null).map(() => new RebuildAtOnce());
+/** What becomes of rebuilds. */
+export const killedRebuilds = fc
+  .tuple(fc.constantFrom(...REBUILD_CALLS), fc.boolean())
+  .map((args) => new KillRebuild(...args));
 /** What auditors do. */
 export const verifications = fc.constant(null).map(() => new BeginVerify());
