@@ -57,10 +57,10 @@ async function run(
   const model = new Model();
   const world = await World.open(await open(), instances, model);
   try {
-    await fc.asyncModelRun(() => ({ model, real: world }), steps);
-    await comesToRest(model, world);
-  } catch (error) {
-    throw new Error(`${world.story}\n${(error as Error).message}`, { cause: error });
+    await world.tell(async () => {
+      await fc.asyncModelRun(() => ({ model, real: world }), steps);
+      await comesToRest(model, world);
+    });
   } finally {
     await world.remove();
   }

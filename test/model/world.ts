@@ -64,6 +64,15 @@ export class World {
     return world;
   }
 
+  /** Does what steps are told in: when it fails, the error tells the story. */
+  async tell(work: () => Promise<void>): Promise<void> {
+    try {
+      await work();
+    } catch (error) {
+      throw new Error(`${this.story}\n${(error as Error).message}`, { cause: error });
+    }
+  }
+
   /** An instance by any number. */
   instance(number: number): Instance {
     return this.instances[number % this.instances.length]!;
