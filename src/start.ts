@@ -11,6 +11,7 @@ import { limitRate } from './auth/rate-limit.ts';
 import { createScopePolicy } from './auth/scopes.ts';
 import type { Config } from './config.ts';
 import type { EventLog } from './log/log.ts';
+import { LogChangedError } from './log/log-changed.ts';
 import { UnsuitableDatabaseError } from './log/mongo/unsuitable-database.ts';
 import { openWhenReachable, type StoreToOpen } from './log/open.ts';
 import { lockDataDirectory } from './log/sqlite/lock.ts';
@@ -61,6 +62,7 @@ export interface Parts {
 
 /** Whether the store is there. */
 export function storeReadiness({ log, storeFault }: Parts): Readiness {
+  if (storeFault instanceof LogChangedError) return { ready: false, detail: storeFault.message };
   if (storeFault !== undefined) return { ready: false, detail: 'the store cannot be reached; the log says why' };
   return log === undefined ? STARTING : { ready: true };
 }
@@ -119,6 +121,7 @@ export async function start(
       observer: telemetry.log,
       onReachable: (fault) => {
         if (fault === undefined) logger.info('the store can be reached');
+        else if (fault instanceof LogChangedError) logger.fatal({ err: fault }, 'the log is another than it was');
         else logger.error({ err: fault }, 'the store cannot be reached');
         parts.storeFault = fault;
       },

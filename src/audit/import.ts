@@ -45,8 +45,7 @@ function checkSame(store: Head, imported: Head): void {
 
 /** The read model goes along, so that a service that starts on what is there so far need not hold it all in memory. */
 async function append(store: Store, events: readonly LoggedEvent[]): Promise<void> {
-  const first = events[0];
-  if (first !== undefined && (await store.append(first.position - 1, events)) < events.length)
+  if (events.length > 0 && (await store.append(events)) < events.length)
     throw new Error(
       'somebody else writes to the store; stop the service that runs on it, and import into an empty store',
     );

@@ -1,8 +1,11 @@
 import type { LoggedEvent } from '../log/event.ts';
-import type { Store } from '../log/store.ts';
+import { RowsReplacedError, type Store } from '../log/store.ts';
 import type { Check, Failure } from './check.ts';
 import { firstDifference } from './difference.ts';
 import { Fold } from './fold.ts';
+
+/** Rebuilds that may end during a comparison before it is given up. */
+const MAX_REBUILDS = 3;
 
 /**
  * Is the read model exactly the fold of the log up to its checkpoint: nothing missing, nothing extra, nothing different? The
@@ -15,25 +18,39 @@ export class ReadModelCheck implements Check {
   /** Where the read model stood when it was compared; undefined before. */
   checkpoint: number | undefined;
   readonly #store: Store;
-  readonly #start: number;
+  /** Events up to here are folded, or shown to `take`. */
+  #folded: number;
   readonly #fold = new Fold();
 
   /** `start` is the checkpoint before the pass. */
   constructor(store: Store, start: number) {
     this.#store = store;
-    this.#start = start;
+    this.#folded = start;
   }
 
   async take(events: readonly LoggedEvent[]): Promise<void> {
-    await this.#fold.apply(events.filter(({ position }) => position <= this.#start));
+    await this.#fold.apply(events.filter(({ position }) => position <= this.#folded));
   }
 
   async finish(): Promise<void> {
+    for (let rebuilds = 0; ; rebuilds++) {
+      try {
+        return await this.#compare();
+      } catch (error) {
+        // A rebuild ended meanwhile: what took the place of the rows is what has to be right.
+        if (!(error instanceof RowsReplacedError) || rebuilds === MAX_REBUILDS) throw error;
+      }
+    }
+  }
+
+  async #compare(): Promise<void> {
     const snapshot = await this.#store.snapshot();
     try {
       this.checkpoint = snapshot.position;
-      for await (const events of this.#store.read(this.#start, { to: snapshot.position }))
+      for await (const events of this.#store.read(this.#folded, { to: snapshot.position })) {
         await this.#fold.apply(events);
+        this.#folded = events.at(-1)!.position;
+      }
       this.failure = await firstDifference(this.#fold.rows(), snapshot.all());
     } finally {
       await snapshot.close();

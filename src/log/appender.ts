@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { PlantStoreError } from '../domain/errors.ts';
 import type { LoggedEvent } from './event.ts';
 import type { Follower } from './follower.ts';
 import type { Store } from './store.ts';
@@ -18,16 +19,29 @@ export interface Appended {
 /** Longest pause between two attempts, in milliseconds. */
 const MAX_PAUSE = 250;
 
+/** Milliseconds for which a look at the end of the log is good enough to append there. */
+const FRESH = 4;
+
+/** Milliseconds after an append within which the next one follows on it: what was seen when that began is then good enough. */
+const RUN = 2;
+
 /**
  * Appends events and does not guess. When an append fails in any way, the log decides: what stands there under the events' own
  * ids has landed; a position that something else holds is lost; and while the position is free the same events are sent again,
  * since a position holds one event, whichever copy lands first.
+ *
+ * Before it appends it has just seen that the log still ends with what the events build on, so that an older log that was restored
+ * meanwhile gets no event behind a hole. Where appends follow on each other, the look is taken beside the append before, and costs
+ * no time.
  */
 export class Appender {
   readonly #store: Store;
   readonly #tail: Tail;
   readonly #follower: Follower;
   readonly #onFault: (error: unknown) => void;
+  /** Of performance.now(): when the last append began and ended. */
+  #begun = Number.NEGATIVE_INFINITY;
+  #ended = Number.NEGATIVE_INFINITY;
 
   constructor(store: Store, tail: Tail, follower: Follower, onFault: (error: unknown) => void) {
     this.#store = store;
@@ -36,25 +50,65 @@ export class Appender {
     this.#onFault = onFault;
   }
 
-  /** Appends events that follow the tail's head. Gives up at `deadline`, of performance.now(). Never rejects. */
+  /**
+   * Appends events that follow the tail's head. Gives up at `deadline`, of performance.now(). Rejects, with none of them sent, with
+   * STORE_UNAVAILABLE when the end of the log could not be seen till then, and with LogChangedError when it is another.
+   */
   async append(events: readonly LoggedEvent[], deadline: number): Promise<Appended> {
     let landed = 0;
+    let sent = false;
     for (let attempt = 0; ; attempt++) {
       try {
-        const taken = await this.#store.append(events[landed]!.position - 1, events.slice(landed));
-        this.#tail.extend(events.slice(landed, landed + taken));
-        landed += taken;
-        if (landed === events.length) return { landed, certain: true };
-        await this.#follower.readOn();
+        await this.#confirm();
+        if (this.#tail.head.position < events[landed]!.position) {
+          sent = true;
+          landed += await this.#send(events.slice(landed));
+          if (landed === events.length) return { landed, certain: true };
+          await this.#follower.readOn();
+        }
       } catch (error) {
-        this.#onFault(error);
-        await this.#follower.readOn().catch(this.#onFault);
+        if (!this.#follower.changed.aborted) this.#onFault(error);
+        // What was sent may be there: the look also tells whether the log still is the one that it was sent to.
+        await this.#follower.sync().catch(this.#onFault);
       }
       while (landed < events.length && this.#holds(events[landed]!)) landed++;
       if (landed === events.length) return { landed, certain: true };
       if (this.#tail.head.position >= events[landed]!.position) return { landed, certain: true };
-      if (performance.now() >= deadline) return { landed, certain: false };
+      if (!sent) this.#follower.changed.throwIfAborted();
+      if (this.#follower.changed.aborted) return { landed, certain: false };
+      if (performance.now() >= deadline) {
+        if (sent) return { landed, certain: false };
+        throw new PlantStoreError('STORE_UNAVAILABLE', 'not applied: the store cannot be reached now; try again', {
+          retryAfter: 1,
+        });
+      }
       await sleep(Math.min(2 ** attempt, MAX_PAUSE) * (0.5 + Math.random()));
+    }
+  }
+
+  /** Resolves when the log was just seen to end with the tail's head, or the tail has been brought to where it ends. */
+  async #confirm(): Promise<void> {
+    const now = performance.now();
+    const wanted = (now - this.#ended <= RUN ? this.#begun : now) - FRESH;
+    if (this.#follower.lookedAt < wanted) await this.#follower.sync();
+    this.#follower.changed.throwIfAborted();
+  }
+
+  /** Sends events, and takes what the store appended of them into the tail. Returns how many that were. */
+  async #send(events: readonly LoggedEvent[]): Promise<number> {
+    this.#begun = performance.now();
+    this.#ended = Number.NEGATIVE_INFINITY;
+    // For the append after this one. Whoever watches the log hears of its faults.
+    if (this.#follower.lookedAt < this.#begun - FRESH / 2) this.#follower.sync().catch(() => {});
+    try {
+      const taken = await this.#store.append(events);
+      this.#follower.changed.throwIfAborted();
+      this.#tail.extend(events.slice(0, taken));
+      this.#ended = performance.now();
+      return taken;
+    } catch (error) {
+      this.#follower.distrust(error);
+      throw error;
     }
   }
 

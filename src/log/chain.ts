@@ -38,5 +38,16 @@ export function verifyNext(head: Head, event: LoggedEvent): void {
     throw new BrokenChainError(expected, 'its hash does not follow from its content and the hash before it');
 }
 
+/**
+ * Throws BrokenChainError unless a log that ends at `head` still has `known`, which was its head earlier: it must not have become
+ * shorter, and where it ends there still, it must end with the same event. What comes after `known` verifyNext tells.
+ */
+export function verifyKept(known: Head, head: Head): void {
+  if (head.position < known.position)
+    throw new BrokenChainError(head.position + 1, `missing, yet the log was seen to reach ${known.position}`);
+  if (head.position === known.position && Buffer.compare(head.hash, known.hash) !== 0)
+    throw new BrokenChainError(head.position, 'another event than was seen there');
+}
+
 /** The head of a log that ends with this event. */
 export const headAt = ({ position, hash, time }: LoggedEvent): Head => ({ position, hash, time });

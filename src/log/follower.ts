@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { headAt, verifyNext } from './chain.ts';
+import { BrokenChainError, headAt, verifyKept, verifyNext } from './chain.ts';
 import type { Head, LoggedEvent } from './event.ts';
+import { LogChangedError } from './log-changed.ts';
 import { shared } from './shared.ts';
 import type { Store } from './store.ts';
 import type { Tail } from './tail.ts';
@@ -13,11 +14,16 @@ const POLL = 100;
 /** Longest time between two looks while the store cannot be reached, in milliseconds. */
 const MAX_POLL = 2_000;
 
-/** Keeps the tail up with the log, whoever appends to it. Every event is checked to continue the chain before it is built on. */
+/**
+ * Keeps the tail up with the log, whoever appends to it. Every event is checked to continue the chain before it is built on, and
+ * every look at the head that the log still is the one that was seen before. Once it is not, nothing goes on: see `changed`.
+ */
 export class Follower {
   readonly #store: Store;
   readonly #tail: Tail;
   #syncedAt: number | undefined;
+  #lookedAt = Number.NEGATIVE_INFINITY;
+  readonly #changed = new AbortController();
 
   constructor(store: Store, tail: Tail) {
     this.#store = store;
@@ -29,20 +35,56 @@ export class Follower {
     return this.#syncedAt;
   }
 
+  /** Of performance.now(): when the last look at the head began that found the log as it was known. */
+  get lookedAt(): number {
+    return this.#lookedAt;
+  }
+
+  /** Aborts, with LogChangedError, once the log is found to be another than it was. Every method rejects with it from then on. */
+  get changed(): AbortSignal {
+    return this.#changed.signal;
+  }
+
   /**
    * Resolves when the tail holds everything that any instance acknowledged before the call. Concurrent callers share one read of
-   * the head. Rejects when the store cannot be reached, or with BrokenChainError.
+   * the head. Rejects when the store cannot be reached, or with LogChangedError.
    */
-  readonly sync: () => Promise<void> = shared(async () => {
-    const head = await this.#store.head();
-    await this.reach(head.position);
-    this.#syncedAt = Date.now();
-  });
+  readonly sync: () => Promise<void> = shared(() =>
+    this.#trusting(async () => {
+      const began = performance.now();
+      const known = this.#tail.head;
+      const head = await this.#store.head();
+      verifyKept(known, head);
+      await this.reach(head.position);
+      this.#lookedAt = began;
+      this.#syncedAt = Date.now();
+    }),
+  );
 
   /** Reads all there is after the tail's head. Concurrent callers share one read that starts after they asked. */
-  readonly readOn: () => Promise<void> = shared(async () => {
-    for await (const batch of this.#store.read(this.#tail.head.position)) this.#take(batch);
-  });
+  readonly readOn: () => Promise<void> = shared(() =>
+    this.#trusting(async () => {
+      for await (const batch of this.#store.read(this.#tail.head.position)) this.#take(batch);
+    }),
+  );
+
+  /** Takes what a read or an append found out about the log: an error that says that it is another ends everything. */
+  distrust(error: unknown): void {
+    if (error instanceof BrokenChainError) this.#changed.abort(new LogChangedError(error.message, { cause: error }));
+    else if (error instanceof LogChangedError) this.#changed.abort(error);
+  }
+
+  async #trusting(look: () => Promise<void>): Promise<void> {
+    this.changed.throwIfAborted();
+    try {
+      await look();
+    } catch (error) {
+      this.#lookedAt = Number.NEGATIVE_INFINITY;
+      this.distrust(error);
+      this.changed.throwIfAborted();
+      throw error;
+    }
+  }
 
   /** Resolves when the tail reaches a position that is known to be in the log. */
   async reach(position: number): Promise<void> {
@@ -61,7 +103,8 @@ export class Follower {
 
   /**
    * Looks for news until the signal aborts, so that an instance that nobody asks hears of them too. Tells `onChange` when the
-   * store cannot be reached (with the fault) and when it can again (without), the first look included.
+   * store cannot be reached (with the fault) and when it can again (without), the first look included. Ends once the log is
+   * another, with that for the last fault.
    */
   async watch(signal: AbortSignal, onChange: (fault: unknown) => void): Promise<void> {
     let failures = -1;
@@ -71,6 +114,7 @@ export class Follower {
         if (failures !== 0) onChange(undefined);
         failures = 0;
       } catch (error) {
+        if (this.changed.aborted) return onChange(error);
         if (failures <= 0) onChange(error);
         failures = Math.max(failures, 0) + 1;
       }

@@ -71,6 +71,7 @@ export class EventLog {
     const appender = new Appender(store, tail, this.#follower, onFault);
     this.#committer = new Committer(tail, this.#states, this.#follower, appender, bounds, observer);
     this.#projector = new Projector(store, tail, randomUUID(), onFault);
+    this.#follower.changed.addEventListener('abort', () => this.#projector.stop());
     this.#running = Promise.all([
       this.#projector.run(),
       this.#follower.watch(this.#stop.signal, onReachable ?? (() => {})),

@@ -31,6 +31,7 @@ export async function* readEvents(
   const stopped = () => signal?.aborted === true;
   let position = after;
   while (position < end && !stopped()) {
+    follower.changed.throwIfAborted();
     if (position < tail.base) {
       for await (const batch of store.read(position)) {
         if (stopped()) return;
@@ -45,22 +46,22 @@ export async function* readEvents(
     if (batch.length > 0) {
       position = batch.at(-1)!.position;
       yield batch;
-    } else await extended(tail, signal);
+    } else await extended(tail, [follower.changed, signal]);
   }
 }
 
 const upTo = (batch: readonly LoggedEvent[], end: number): readonly LoggedEvent[] =>
   (batch.at(-1)?.position ?? 0) <= end ? batch : batch.filter(({ position }) => position <= end);
 
-/** Resolves when the tail's head moves or the signal aborts. */
-function extended(tail: Tail, signal: AbortSignal | undefined): Promise<void> {
+/** Resolves when the tail's head moves or one of the signals aborts. */
+function extended(tail: Tail, signals: readonly (AbortSignal | undefined)[]): Promise<void> {
   return new Promise((resolve) => {
     const done = () => {
       forget();
-      signal?.removeEventListener('abort', done);
+      for (const signal of signals) signal?.removeEventListener('abort', done);
       resolve();
     };
     const forget = tail.onExtended(done);
-    signal?.addEventListener('abort', done);
+    for (const signal of signals) signal?.addEventListener('abort', done);
   });
 }

@@ -27,7 +27,18 @@ export interface Changes {
   readonly inserts: OwnedRow[];
 }
 
-/** The read model at one instant. Closing it lets the store forget that instant. */
+/** The rows that a snapshot was read from are gone: a rebuild took their place. What was read till then is right, and not all. */
+export class RowsReplacedError extends Error {
+  constructor() {
+    super('the read model was rebuilt, and the rows that were being read are gone');
+    this.name = 'RowsReplacedError';
+  }
+}
+
+/**
+ * The read model at one instant. Closing it lets the store forget that instant. Reading rejects, with RowsReplacedError, where the
+ * store has no longer all of the rows; it never ends early.
+ */
 export interface Snapshot {
   /** The checkpoint: the rows are exactly the fold of the log up to here. */
   readonly position: number;
@@ -85,11 +96,12 @@ export interface Store {
   read(after: number, only?: Selection): AsyncIterable<LoggedEvent[]>;
 
   /**
-   * Appends events, whose positions follow `expected`, if the log ends there. Returns how many were appended: all, or as many
-   * as stood before a position that something else holds. Never a hole, never out of order.
+   * Appends events, one at least, if the log ends just before the first of them. Returns how many were appended: all, or as many
+   * as stood before a position that something else holds. Never out of order; and without a hole where the log still has what the
+   * first of them builds on, of which the caller makes sure (Follower.confirm).
    * Rejects when the outcome is unknown: any prefix may be in the log, now or later.
    */
-  append(expected: number, events: readonly LoggedEvent[]): Promise<number>;
+  append(events: readonly LoggedEvent[]): Promise<number>;
 
   /**
    * The last event of each of these idempotency keys, one at least, in their order; undefined where there is none. It knows at

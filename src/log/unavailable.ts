@@ -1,5 +1,6 @@
 import { PlantStoreError } from '../domain/errors.ts';
 import { BrokenChainError } from './chain.ts';
+import { LogChangedError } from './log-changed.ts';
 
 /** A store's own error as the 503 that a caller gets; what is no fault of reaching the store stays as it is. */
 export const unavailable = (error: unknown): Error =>
@@ -7,7 +8,9 @@ export const unavailable = (error: unknown): Error =>
     ? error
     : new PlantStoreError(
         'STORE_UNAVAILABLE',
-        'the store cannot be reached now; try again',
+        error instanceof LogChangedError
+          ? 'this instance does not serve: its log was replaced; try again'
+          : 'the store cannot be reached now; try again',
         { retryAfter: 1 },
         { cause: error },
       );

@@ -58,11 +58,11 @@ describe.runIf(HAS_MONGODB)('faults of an append on MongoDB', () => {
     withStores(async ({ store, proxy, other }) => {
       const events = plants('alice');
       proxy.fate = (chunk) => (isAppend(chunk) ? 'lose reply' : 'forward');
-      await expect(store.append(0, events)).rejects.toThrow();
+      await expect(store.append(events)).rejects.toThrow();
       proxy.fate = () => 'forward';
       while ((await other.head()).position < 5);
       expect(await readLog(store)).toEqual(events);
-      expect(await store.append(0, events)).toBe(0);
+      expect(await store.append(events)).toBe(0);
       expect(await readLog(other)).toEqual(events);
     }),
   );
@@ -77,11 +77,11 @@ describe.runIf(HAS_MONGODB)('faults of an append on MongoDB', () => {
         requests++;
         return 'lose request';
       };
-      await expect(store.append(0, events)).rejects.toThrow();
+      await expect(store.append(events)).rejects.toThrow();
       expect(requests).toBe(1);
       proxy.fate = () => 'forward';
       expect(await readLog(store)).toEqual([]);
-      expect(await store.append(0, events)).toBe(5);
+      expect(await store.append(events)).toBe(5);
     }),
   );
 
@@ -89,10 +89,10 @@ describe.runIf(HAS_MONGODB)('faults of an append on MongoDB', () => {
     'a request that comes late, when others have the positions, changes nothing',
     withStores(async ({ store, other, proxy }) => {
       proxy.fate = (chunk) => (isAppend(chunk) ? 'hold' : 'forward');
-      const late = store.append(0, plants('late'));
+      const late = store.append(plants('late'));
       await proxy.holds();
       const events = plants('alice');
-      expect(await other.append(0, events)).toBe(5);
+      expect(await other.append(events)).toBe(5);
       proxy.release();
       expect(await late).toBe(0);
       expect(await readLog(other)).toEqual(events);
@@ -108,10 +108,10 @@ describe.runIf(HAS_MONGODB)('faults of an append on MongoDB', () => {
   ] as const)('%s: the append rejects, nothing is in the log, and the next one succeeds', ([, data]) =>
     withStores(async ({ store, other }) => {
       await failInsert(data);
-      await expect(store.append(0, plants('alice'))).rejects.toThrow();
+      await expect(store.append(plants('alice'))).rejects.toThrow();
       expect(await readLog(other)).toEqual([]);
       // The driver has dropped its connections, and on a busy machine may find the primary again only after its time limit.
-      const append = async () => expect(await store.append(0, plants('alice'))).toBe(5);
+      const append = async () => expect(await store.append(plants('alice'))).toBe(5);
       await vi.waitFor(append, { timeout: 30_000, interval: 100 });
     })(),
   );
@@ -121,11 +121,11 @@ describe.runIf(HAS_MONGODB)('faults of an append on MongoDB', () => {
     withStores(async ({ store, other }) => {
       const inTime = { writeConcernError: { code: 64, codeName: 'WriteConcernFailed', errmsg: 'waiting timed out' } };
       await failInsert(inTime);
-      await expect(store.append(0, plants('alice'))).rejects.toThrow('waiting timed out');
+      await expect(store.append(plants('alice'))).rejects.toThrow('waiting timed out');
       while ((await other.head()).position < 5);
       await failInsert(inTime);
-      await expect(store.append(0, plants('bob'))).rejects.toThrow('waiting timed out');
-      expect(await store.append(0, plants('bob'))).toBe(0);
+      await expect(store.append(plants('bob'))).rejects.toThrow('waiting timed out');
+      expect(await store.append(plants('bob'))).toBe(0);
     }),
   );
 
@@ -133,8 +133,8 @@ describe.runIf(HAS_MONGODB)('faults of an append on MongoDB', () => {
     'what stands before a taken position is counted and stays, what comes after it is not there',
     withStores(async ({ store, other }) => {
       const [events, theirs] = [plants('alice'), plants('bob')];
-      expect(await other.append(2, theirs.slice(2, 3))).toBe(1);
-      expect(await store.append(0, events)).toBe(2);
+      expect(await other.append(theirs.slice(2, 3))).toBe(1);
+      expect(await store.append(events)).toBe(2);
       expect(await readLog(other)).toEqual([...events.slice(0, 2), theirs[2]]);
     }),
   );
@@ -145,7 +145,7 @@ describe.runIf(HAS_MONGODB)('faults of an append on MongoDB', () => {
       const events = plants('alice');
       const data = { collectionNS: `${database}.events`, first_id: 4 };
       await set.command({ configureFailPoint: 'failCollectionInserts', mode: 'alwaysOn', data });
-      await expect(store.append(0, events)).rejects.toThrow();
+      await expect(store.append(events)).rejects.toThrow();
       const left = await readLog(other);
       expect(left).toEqual(events.slice(0, left.length));
       expect(left.length).toBeLessThan(4);
@@ -159,7 +159,7 @@ describe.runIf(HAS_MONGODB)('faults of an append on MongoDB', () => {
     withStores(async ({ store }) => {
       const failFind = (times: number) =>
         set.command({ configureFailPoint: 'failCommand', mode: { times }, data: { failCommands: ['find'], ...data } });
-      await store.append(0, plants('alice'));
+      await store.append(plants('alice'));
       await store.head();
       await failFind(1);
       expect((await store.head()).position).toBe(5);
@@ -173,12 +173,12 @@ describe.runIf(HAS_MONGODB)('faults of an append on MongoDB', () => {
     const store = await openMongo(set.uri(`plantstore-${randomUUID()}`));
     const events = plants('alice');
     set.members[0]!.signal('SIGSTOP');
-    const calls = [store.append(0, events), store.head(), store.checkpoint(), store.snapshot(), store.get([])];
+    const calls = [store.append(events), store.head(), store.checkpoint(), store.snapshot(), store.get([])];
     const settled = await Promise.allSettled(calls);
     set.members[0]!.signal('SIGCONT');
     expect(settled.map(({ status }) => status)).toEqual(calls.map(() => 'rejected'));
     // What was sent before may still come in now, or not.
-    const taken = await store.append(0, events);
+    const taken = await store.append(events);
     expect([0, 5]).toContain(taken);
     expect(await readLog(store)).toEqual(events);
     await store.close();

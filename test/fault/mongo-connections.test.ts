@@ -13,7 +13,7 @@ import { readLog, verifyLog } from '../support/fold.ts';
 const CALLS: Record<string, (store: Store, log: readonly LoggedEvent[]) => Promise<unknown>> = {
   head: (store) => store.head(),
   read: (store) => readLog(store),
-  append: (store, log) => store.append(2, chain(log[1]!, [added('alice', 3n)])),
+  append: (store, log) => store.append(chain(log[1]!, [added('alice', 3n)])),
   named: (store) => store.named([{ owner: 'alice', idempotencyKey: 'a' }]),
   checkpoint: (store) => store.checkpoint(),
   get: (store) => store.get([{ owner: 'alice', id: 1n }]),

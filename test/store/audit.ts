@@ -170,7 +170,7 @@ export function auditContract(name: string, open: OpenDatabase): void {
         const [first] = await append(store, added('a', 0n));
         const times = [0, 5, 5, 5, 9, 10, 10].map((offset) => first!.time + offset);
         const events = times.map((time, index) => ({ ...first!, position: index + 2, time, eventId: `${index}` }));
-        expect(await store.append(1, events)).toBe(events.length);
+        expect(await store.append(events)).toBe(events.length);
         const position = (offset: number) => positionAt(store, first!.time + offset);
         const offsets = [-1, 0, 1, 4, 5, 6, 8, 9, 9.5, 10, 11];
         expect(await Promise.all(offsets.map(position))).toEqual([0, 2, 2, 2, 5, 5, 5, 6, 6, 8, 8]);
@@ -200,7 +200,7 @@ export function auditContract(name: string, open: OpenDatabase): void {
       const events = await fillSome(from.store);
       for (const reached of [1, 2, 500, 1_199, 1_200]) {
         const to = await open();
-        await to.store.append(0, events.slice(0, reached));
+        await to.store.append(events.slice(0, reached));
         await project(to.store, Math.floor(reached / 2));
         await drain(importLog(to.store, from.store.read(0)));
         expect(await exportOf(to.store, 'ndjson')).toEqual(await exportOf(from.store, 'ndjson'));

@@ -75,7 +75,7 @@ export function namedContract(open: OpenStore): void {
       on(async ({ store }) => {
         const head = await store.head();
         const [first] = await append(store, withKey('k', added('alice', 1n)));
-        expect(await store.append(0, chain(head, [withKey('k', added('alice', 2n))]))).toBe(0);
+        expect(await store.append(chain(head, [withKey('k', added('alice', 2n))]))).toBe(0);
         expect(await store.named([{ owner: 'alice', idempotencyKey: 'k' }])).toEqual([first]);
       }),
     );

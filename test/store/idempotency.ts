@@ -148,7 +148,7 @@ export function idempotencyContract(name: string, open: OpenStore): void {
           head = seal(head, event, randomUUID(), time);
           return head as LoggedEvent;
         });
-        await store.append(0, old);
+        await store.append(old);
         await project(await second());
         const log = await openLog(store, quiet);
         const commands = [

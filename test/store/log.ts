@@ -202,10 +202,10 @@ export function logContract(name: string, open: OpenStore): void {
       const [begun, gate, read] = [0, 0, 0].map(() => Promise.withResolvers<void>()) as [Gate, Gate, Gate];
       let reads = 0;
       const store = override(opened.store, {
-        append: async (expected, events) => {
+        append: async (events) => {
           begun.resolve();
           await gate.promise;
-          return opened.store.append(expected, events);
+          return opened.store.append(events);
         },
         get: async (keys) => {
           const rows = await opened.store.get(keys);

@@ -4,7 +4,15 @@ import { instancesContract } from './instances.ts';
 import { knownKeysContract } from './known-keys.ts';
 import { listsContract } from './lists.ts';
 import { logContract } from './log.ts';
+import { openMongoDatabase } from './mongo-database.ts';
 import { HAS_MONGODB, openMongoStore } from './open-mongo.ts';
+import { rebuiltContract } from './rebuilt.ts';
+import { restoredContract } from './restored.ts';
+
+const withDatabase = async () => {
+  const opened = await openMongoStore();
+  return { ...opened, database: async () => openMongoDatabase(opened.uri) };
+};
 
 describe.runIf(HAS_MONGODB)('MongoDB', () => {
   logContract('MongoDB', openMongoStore);
@@ -12,4 +20,6 @@ describe.runIf(HAS_MONGODB)('MongoDB', () => {
   idempotencyContract('MongoDB', openMongoStore);
   knownKeysContract('MongoDB', openMongoStore);
   listsContract('MongoDB', openMongoStore);
+  restoredContract('MongoDB', withDatabase);
+  rebuiltContract('MongoDB', withDatabase);
 });

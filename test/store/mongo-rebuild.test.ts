@@ -56,6 +56,30 @@ describe.runIf(HAS_MONGODB)('rebuilds on MongoDB', () => {
     await cleanup();
   });
 
+  test('what one leaves that is killed when it was swapped, or before, goes with the next start, or the next rebuild', async () => {
+    const { store, second, uri, cleanup } = await openMongoStore();
+    await append(store, added('alice', 1n));
+    const swapped = await store.rebuild();
+    expect(await swapped.swap(await build(store, swapped))).toBe(true);
+    expect(await collectionsOf(uri)).toHaveLength(2);
+    await second();
+    expect(await collectionsOf(uri)).toEqual(['plants_1']);
+    const left = await store.rebuild();
+    await build(store, left);
+    // It may still be at work: a start leaves it alone.
+    await second();
+    expect((await collectionsOf(uri)).toSorted()).toEqual(['plants_1', 'plants_2']);
+    const next = await store.rebuild();
+    expect((await collectionsOf(uri)).toSorted()).toEqual(['plants_1', 'plants_3']);
+    expect(await next.swap(await build(store, next))).toBe(true);
+    const last = await store.rebuild();
+    expect((await collectionsOf(uri)).toSorted()).toEqual(['plants_3', 'plants_4']);
+    await last.close();
+    expect(await collectionsOf(uri)).toEqual(['plants_3']);
+    expect((await readModel(store, 'alice')).rows).toHaveLength(1);
+    await cleanup();
+  });
+
   test('one that begins while another is swapped in drops nothing that is read then', async () => {
     const { store, uri, cleanup } = await openMongoStore();
     await append(store, added('alice', 1n));

@@ -104,10 +104,10 @@ test('events can be neither changed nor removed, not even by another program', a
 test('events whose positions do not follow the log are rejected, with nothing appended', async () => {
   const first = await append(store, ...plants(2));
   const [third, , fifth, sixth] = chain(headAt(first[1]!), plants(4));
-  await expect(store.append(4, [fifth!, sixth!])).rejects.toThrow('does not follow');
-  await expect(store.append(2, [third!, fifth!])).rejects.toThrow('does not follow');
+  await expect(store.append([fifth!, sixth!])).rejects.toThrow('the log is broken at position 3');
+  await expect(store.append([third!, fifth!])).rejects.toThrow('does not follow');
   expect(await readLog(store)).toEqual(first);
-  expect(await store.append(2, [third!])).toBe(1);
+  expect(await store.append([third!])).toBe(1);
 });
 
 test('while another program holds the write lock, writes reject and reads go on; then all is as before', async () => {
@@ -115,11 +115,11 @@ test('while another program holds the write lock, writes reject and reads go on;
   const next = chain(headAt(first[1]!), [added('bob', 1n)]);
   const db = new DatabaseSync(join(opened.directory, DATABASE_FILE));
   db.exec('BEGIN IMMEDIATE');
-  await expect(store.append(2, next)).rejects.toThrow('locked');
+  await expect(store.append(next)).rejects.toThrow('locked');
   await expect(store.advance(0, 1, { deletes: [], inserts: [] })).rejects.toThrow('locked');
   expect(await readLog(store)).toEqual(first);
   db.close();
-  expect(await store.append(2, next)).toBe(1);
+  expect(await store.append(next)).toBe(1);
   expect(await project(store)).toBe(3);
 });
 
@@ -135,7 +135,7 @@ test('a reader follows a store that is written to, reads it when it was left beh
   await project(store, 2);
   expect(await readLog(reader)).toEqual(events);
   expect(await readModel(reader, 'alice')).toEqual(await readModel(store, 'alice'));
-  await expect(reader.append(3, chain(headAt(events[2]!), [deleted('alice', 0n)]))).rejects.toThrow('readonly');
+  await expect(reader.append(chain(headAt(events[2]!), [deleted('alice', 0n)]))).rejects.toThrow('readonly');
   await expect(reader.advance(2, 3, { deletes: [], inserts: [] })).rejects.toThrow('readonly');
   await reader.close();
   await store.close();
@@ -201,7 +201,7 @@ test('handles that take turns append the largest batches onto each other', async
   let head = EMPTY_HEAD;
   for (let round = 0; round < 6; round++) {
     const events = chain(head, plants(512));
-    expect(await writers[round % 2]!.append(head.position, events)).toBe(512);
+    expect(await writers[round % 2]!.append(events)).toBe(512);
     head = headAt(events.at(-1)!);
   }
   expect(await store.head()).toEqual(head);

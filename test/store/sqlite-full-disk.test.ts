@@ -29,13 +29,13 @@ test.skipIf(process.platform !== 'linux')(
       // No room at all, and room for some pages: a transaction fails at its first page, or at a later one.
       for (const room of [0, 4_200, 12_000]) {
         limitFiles(wal + room);
-        await expect(store.append(20, batch)).rejects.toThrow();
+        await expect(store.append(batch)).rejects.toThrow();
         await expect(project(store)).rejects.toThrow();
         expect(await readLog(store)).toEqual(log);
         expect(await readModel(store, 'alice')).toEqual({ rows: fold(log.slice(0, 5)).get('alice'), position: 5 });
       }
       limitFiles('unlimited');
-      expect(await store.append(20, batch)).toBe(100);
+      expect(await store.append(batch)).toBe(100);
       expect(await project(store)).toBe(120);
       log.push(...batch);
       expect(await readLog(store)).toEqual(log);

@@ -4,9 +4,19 @@ import { knownKeysContract } from './known-keys.ts';
 import { listsContract } from './lists.ts';
 import { logContract } from './log.ts';
 import { openSqliteStore } from './open-sqlite.ts';
+import { rebuiltContract } from './rebuilt.ts';
+import { restoredContract } from './restored.ts';
+import { openSqliteDatabase } from './sqlite-database.ts';
 
 logContract('SQLite', openSqliteStore);
 instancesContract('SQLite', openSqliteStore);
 idempotencyContract('SQLite', openSqliteStore);
 knownKeysContract('SQLite', openSqliteStore);
 listsContract('SQLite', openSqliteStore);
+const withDatabase = async () => {
+  const opened = await openSqliteStore();
+  return { ...opened, database: async () => openSqliteDatabase(opened.directory) };
+};
+
+restoredContract('SQLite', withDatabase);
+rebuiltContract('SQLite', withDatabase);

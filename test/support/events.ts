@@ -39,7 +39,7 @@ export function chain(head: Head, events: readonly PlantEvent[]): LoggedEvent[] 
 export async function append(store: Store, ...events: PlantEvent[]): Promise<LoggedEvent[]> {
   const head = await store.head();
   const sealed = chain(head, events);
-  const appended = await store.append(head.position, sealed);
+  const appended = await store.append(sealed);
   if (appended !== events.length) throw new Error(`${appended} of ${events.length} events were appended`);
   return sealed;
 }

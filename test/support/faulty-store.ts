@@ -12,15 +12,15 @@ export type Fault =
 
 /** A real store whose appends meet the faults that `next` names, one a call. */
 export function withFaults(store: Store, next: () => Fault): Store {
-  const append = async (expected: number, events: readonly LoggedEvent[]): Promise<number> => {
+  const append = async (events: readonly LoggedEvent[]): Promise<number> => {
     const fault = next();
-    if (fault.kind === 'none') return store.append(expected, events);
-    if (fault.kind === 'reply lost') await store.append(expected, events);
+    if (fault.kind === 'none') return store.append(events);
+    if (fault.kind === 'reply lost') await store.append(events);
     if (fault.kind === 'prefix landed')
-      await store.append(expected, events.slice(0, Math.min(fault.events, events.length)));
+      await store.append(events.slice(0, Math.max(1, Math.min(fault.events, events.length))));
     if (fault.kind === 'late copy')
       void sleep(fault.milliseconds)
-        .then(() => store.append(expected, events))
+        .then(() => store.append(events))
         .catch(() => {});
     throw new Error(`fault: ${fault.kind}`);
   };

@@ -28,7 +28,7 @@ export async function fill(
       events.push(event);
       head = headAt(event);
     }
-    const appended = await store.append(from, events);
+    const appended = await store.append(events);
     if (appended !== events.length || !(await store.advance(from, head.position, changesOf(events))))
       throw new Error(`the store has other events at ${from}`);
   }

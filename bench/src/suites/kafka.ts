@@ -45,7 +45,7 @@ async function catchingUp(bench: Bench, { brokers }: Kafka, effort: Effort): Pro
   const store = openSqlite(bench.directory());
   bench.defer(() => store.close());
   const events = series(EMPTY_HEAD, BACKLOG);
-  for (let from = 0; from < BACKLOG; from += BATCH) await store.append(from, events.slice(from, from + BATCH));
+  for (let from = 0; from < BACKLOG; from += BATCH) await store.append(events.slice(from, from + BATCH));
 
   const publish = async () => {
     const topic = new KafkaTopic(kafkaOptions(brokers, newTopic()));
@@ -120,7 +120,7 @@ async function latency(bench: Bench, { brokers }: Kafka, { rounds, seconds }: Ef
   let head = EMPTY_HEAD;
   for (let event = 0; event < total; event++) {
     const [next] = series(head, 1) as [LoggedEvent];
-    await store.append(head.position, [next]);
+    await store.append([next]);
     head = headAt(next);
     committed.set(head.position, performance.now());
     await sleep(LIGHT * 2 * Math.random());

@@ -19,6 +19,12 @@ export const PLANTS_CHECKPOINT = 'plants';
 /** The collection of rows that a number of rebuilds ends with: no two have the same. */
 export const plantsCollection = (rebuilds: number): string => (rebuilds === 0 ? 'plants' : `plants_${rebuilds}`);
 
+/** The number of the rebuild that made a collection of rows, 0 for the first; undefined: the name is of no such collection. */
+export function rebuildOf(collection: string): number | undefined {
+  const [, rebuilds] = /^plants(?:_([1-9][0-9]*))?$/.exec(collection) ?? [undefined, undefined];
+  return collection === 'plants' ? 0 : rebuilds === undefined ? undefined : Number(rebuilds);
+}
+
 /** Who may do a thing until when, by the server's clock. */
 export interface LeaseDocument {
   readonly _id: string;

@@ -1,11 +1,26 @@
 import { MongoError, MongoErrorLabel, MongoNetworkError, MongoServerError } from 'mongodb';
 
 /** Error codes of MongoDB that mean something here. */
-export const CODE = { badValue: 2, unauthorized: 13, namespaceExists: 48, duplicateKey: 11000 } as const;
+export const CODE = {
+  badValue: 2,
+  unauthorized: 13,
+  namespaceNotFound: 26,
+  namespaceExists: 48,
+  duplicateKey: 11000,
+} as const;
 
 /** Whether a server answered with this code. */
 export const hasCode = (error: unknown, code: number): boolean =>
   error instanceof MongoServerError && error.code === code;
+
+/** Resolves when a step is done, or rejected with this code. */
+export async function ignoring(code: number, step: Promise<unknown>): Promise<void> {
+  try {
+    await step;
+  } catch (error) {
+    if (!hasCode(error, code)) throw error;
+  }
+}
 
 /** Whether a transaction certainly did nothing, and may be tried again from its start. */
 export const isTransient = (error: unknown): boolean =>

@@ -3,11 +3,13 @@ import type { Store } from '../store.ts';
 import { CausalClock } from './causal-clock.ts';
 import { createClient, databaseOf } from './client.ts';
 import { collectionsOf, PRIMARY_ID } from './collections.ts';
+import { CODE, ignoring } from './errors.ts';
 import { limited } from './limited.ts';
 import { Primary } from './primary.ts';
 import { checkJournal, checkServers } from './requirements.ts';
 import { checkSchema, ensureSchema } from './schema.ts';
 import { MongoStore } from './store.ts';
+import { dropUnusedRows } from './unused-rows.ts';
 
 /** How to use MongoDB. */
 export interface MongoOptions {
@@ -44,6 +46,8 @@ export async function openMongo(uri: string, options: MongoOptions = {}): Promis
       await ensureSchema(db);
     }
     await checkSchema(db);
+    // A user that may not drop them is as good: the next rebuild tries it too.
+    if (!readOnly) await ignoring(CODE.unauthorized, dropUnusedRows(db));
   };
   try {
     await limited(prepare(), OPEN_LIMIT);

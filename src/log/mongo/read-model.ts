@@ -89,7 +89,24 @@ export class ReadModel {
     };
     const { cursor } = await this.#clock.run((session) => this.#db.command(find, { session }));
     const [{ position, collection }] = cursor.firstBatch;
-    return new MongoSnapshot(this.#db, Number(position), collection, cursor.atClusterTime);
+    return new MongoSnapshot(this.#db, Number(position), collection, cursor.atClusterTime, (name) =>
+      this.#isRead(name),
+    );
+  }
+
+  /**
+   * Whether a collection holds the rows now. What the primary has is enough, be a majority known to have it or not: a collection is
+   * dropped after the swap, so whoever has seen that it is gone is told of the swap, by that primary and every later one.
+   */
+  async #isRead(name: string): Promise<boolean> {
+    const find = {
+      find: 'checkpoints',
+      filter: CHECKPOINT,
+      readConcern: { level: 'local' },
+      maxTimeMS: COMMAND_LIMIT,
+    };
+    const { cursor } = await limited(this.#db.command(find));
+    return cursor.firstBatch[0].collection === name;
   }
 
   /** See Store.advance. The transaction compares the checkpoint first. */

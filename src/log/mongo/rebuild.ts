@@ -9,6 +9,7 @@ import { toRow } from './documents.ts';
 import { limited, WITHIN_TRANSACTION } from './limited.ts';
 import { after } from './rows.ts';
 import type { Transactions } from './transactions.ts';
+import { dropUnusedRows } from './unused-rows.ts';
 
 const CHECKPOINT = { _id: PLANTS_CHECKPOINT };
 
@@ -16,8 +17,8 @@ const replaced = () => new Error('another rebuild was started');
 
 /**
  * Rows in a collection of their own. The checkpoint names both the collection that is read and the one that is being built: to
- * swap is to change that one document, and who is not named there any more cannot. A rebuild drops no collection but its own and
- * older ones, so one that was frozen for long harms no other when it wakes.
+ * swap is to change that one document, and who is not named there any more cannot. What is not named there any more is dropped
+ * (unused-rows.ts): by the rebuild at its end or, if it is killed before, by the next one, or by the next instance that starts.
  */
 export class MongoRebuild implements Rebuild {
   readonly #db: Db;
@@ -25,23 +26,20 @@ export class MongoRebuild implements Rebuild {
   readonly #clock: CausalClock;
   readonly #transactions: Transactions;
   readonly #name: string;
-  /** The collection that was read when this began. No other rebuild can take its place without ending this one. */
-  readonly #replaced: string;
 
-  private constructor(db: Db, clock: CausalClock, transactions: Transactions, name: string, replaced: string) {
+  private constructor(db: Db, clock: CausalClock, transactions: Transactions, name: string) {
     this.#db = db;
     this.#checkpoints = collectionsOf(db).checkpoints;
     this.#clock = clock;
     this.#transactions = transactions;
     this.#name = name;
-    this.#replaced = replaced;
   }
 
   /** Begins with no rows, and ends any rebuild that is going on. */
   static async start(db: Db, clock: CausalClock, transactions: Transactions): Promise<MongoRebuild> {
     const { checkpoints } = collectionsOf(db);
     const before = await clock.run((session) => checkpoints.findOne(CHECKPOINT, { session }));
-    const { rebuilds, building, collection } = before!;
+    const { rebuilds, collection } = before!;
     const name = plantsCollection(rebuilds + 1);
     const started = await limited(
       // The collection too: the rebuild before may just have been swapped, and what it built is read now.
@@ -51,9 +49,9 @@ export class MongoRebuild implements Rebuild {
       ),
     );
     if (started.matchedCount === 0) throw replaced();
-    if (building !== undefined) await limited(db.dropCollection(building));
+    await dropUnusedRows(db);
     await limited(db.createCollection(name));
-    return new MongoRebuild(db, clock, transactions, name, collection);
+    return new MongoRebuild(db, clock, transactions, name);
   }
 
   apply(changes: Changes): Promise<void> {
@@ -108,8 +106,6 @@ export class MongoRebuild implements Rebuild {
     await this.#clock.run((session) =>
       this.#checkpoints.updateOne({ ...CHECKPOINT, building: this.#name }, { $unset: { building: '' } }, { session }),
     );
-    const checkpoint = await this.#clock.run((session) => this.#checkpoints.findOne(CHECKPOINT, { session }));
-    for (const name of [this.#name, this.#replaced])
-      if (name !== checkpoint!.collection) await limited(this.#db.dropCollection(name));
+    await dropUnusedRows(this.#db);
   }
 }

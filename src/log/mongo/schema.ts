@@ -7,7 +7,7 @@ import {
   plantsCollection,
   SCHEMA_ID,
 } from './collections.ts';
-import { CODE, hasCode } from './errors.ts';
+import { CODE, hasCode, ignoring } from './errors.ts';
 import { UnsuitableDatabaseError } from './unsuitable-database.ts';
 
 /** Version of the documents in the database. */
@@ -68,13 +68,5 @@ async function createIndexes({ events }: Collections): Promise<void> {
     throw new UnsuitableDatabaseError(
       'the database user may not index the events: give its role createIndex on `events`',
     );
-  }
-}
-
-async function ignoring(code: number, step: Promise<unknown>): Promise<void> {
-  try {
-    await step;
-  } catch (error) {
-    if (!hasCode(error, code)) throw error;
   }
 }

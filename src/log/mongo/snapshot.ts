@@ -1,5 +1,5 @@
 import type { Db, Document, Timestamp } from 'mongodb';
-import type { OwnedRow, PlantRow, Snapshot } from '../store.ts';
+import { type OwnedRow, type PlantRow, RowsReplacedError, type Snapshot } from '../store.ts';
 import { BATCH, batches } from './batches.ts';
 import { BSON, COMMAND_LIMIT } from './client.ts';
 import { type PlantDocument, toRow } from './documents.ts';
@@ -16,14 +16,25 @@ export class MongoSnapshot implements Snapshot {
   readonly #db: Db;
   readonly #collection: string;
   readonly #moment: Timestamp;
+  readonly #isRead: (collection: string) => Promise<boolean>;
   #closed = false;
 
-  /** `moment` is one at which the rows are in `collection` and stand at `position`. */
-  constructor(db: Db, position: number, collection: string, moment: Timestamp) {
+  /**
+   * `moment` is one at which the rows are in `collection` and stand at `position`. `isRead` tells whether a collection holds the
+   * rows of the read model now; it is false from before the collection is dropped.
+   */
+  constructor(
+    db: Db,
+    position: number,
+    collection: string,
+    moment: Timestamp,
+    isRead: (collection: string) => Promise<boolean>,
+  ) {
     this.#db = db;
     this.position = position;
     this.#collection = collection;
     this.#moment = moment;
+    this.#isRead = isRead;
   }
 
   list(owner: string, start: bigint | undefined): AsyncIterable<PlantRow[]> {
@@ -49,6 +60,8 @@ export class MongoSnapshot implements Snapshot {
     };
     const found = this.#closed ? [] : await limited(this.#db.runCursorCommand(find, BSON).toArray());
     if (this.#closed) throw new Error('the snapshot is closed');
+    // MongoDB 6.0 finds nothing, and says nothing, in a collection that was dropped since the moment. What it does find is all there was.
+    if (found.length === 0 && !(await this.#isRead(this.#collection))) throw new RowsReplacedError();
     return (found as unknown as PlantDocument[]).map(toRow);
   }
 

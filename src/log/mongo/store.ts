@@ -48,7 +48,7 @@ export class MongoStore implements Store {
     return this.#events.read(after, only);
   }
 
-  append(_expected: number, events: readonly LoggedEvent[]): Promise<number> {
+  append(events: readonly LoggedEvent[]): Promise<number> {
     return appendEvents(this.#db, this.#clock, events);
   }
 

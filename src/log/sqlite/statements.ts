@@ -28,6 +28,7 @@ export const prepareLog = (db: DatabaseSync) => ({
     db,
     `SELECT ${EVENT_COLUMNS} FROM events WHERE owner = ? AND idempotency_key = ? ORDER BY position DESC LIMIT 1`,
   ),
+  version: prepareQuery(db, 'PRAGMA data_version'),
   checkpoint: prepareQuery(db, SELECT_CHECKPOINT),
   plant: prepareQuery(db, 'SELECT name, tag FROM plants WHERE owner = ? AND id = ?'),
   plants: prepareQuery(db, SELECT_PLANTS),

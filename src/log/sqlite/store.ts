@@ -1,12 +1,13 @@
-import { existsSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { setImmediate as turn } from 'node:timers/promises';
 import { PlantStoreError } from '../../domain/errors.ts';
 import type { IdempotencyKey } from '../../domain/idempotency.ts';
 import type { Plant, PlantKey } from '../../domain/plant.ts';
-import { headAt } from '../chain.ts';
+import { verifyNext } from '../chain.ts';
 import { EMPTY_HEAD, type Head, type LoggedEvent } from '../event.ts';
+import { LogChangedError } from '../log-changed.ts';
 import type { Changes, PlantRow, Rebuild, Rows, Selection, Snapshot, Store } from '../store.ts';
 import { batches } from './batches.ts';
 import { applyChanges } from './changes.ts';
@@ -72,12 +73,14 @@ class SqliteStore implements Store {
   #insert: StatementSync | undefined;
   readonly #snapshots = new Set<SqliteSnapshot>();
   readonly #alone: boolean;
-  /** The end of the log, where it is known without a look. */
-  #head: Head | undefined;
+  readonly #file: number;
+  /** The end of the log, as of a version of the database. */
+  #end: { readonly head: Head; readonly version: bigint } | undefined;
 
   constructor(path: string, appending: DatabaseSync, projecting: DatabaseSync, alone: boolean) {
     this.#alone = alone;
     this.#path = path;
+    this.#file = statSync(path).ino;
     this.#appending = appending;
     this.#projecting = projecting;
     this.#log = prepareLog(appending);
@@ -85,11 +88,27 @@ class SqliteStore implements Store {
   }
 
   async head(): Promise<Head> {
-    if (this.#head !== undefined) return this.#head;
+    if (!this.#alone) return this.#readHead();
+    this.#checkFile();
+    const version = this.#version();
+    if (this.#end?.version !== version) this.#end = { head: this.#readHead(), version };
+    return this.#end.head;
+  }
+
+  #readHead(): Head {
     const row = this.#log.head.get() as unknown as [bigint, Uint8Array, bigint] | undefined;
-    const head = row === undefined ? EMPTY_HEAD : { position: Number(row[0]), hash: row[1], time: Number(row[2]) };
-    if (this.#alone) this.#head = head;
-    return head;
+    return row === undefined ? EMPTY_HEAD : { position: Number(row[0]), hash: row[1], time: Number(row[2]) };
+  }
+
+  /** A number that changes with every commit of another connection, be it the projector's. */
+  #version(): bigint {
+    return (this.#log.version.get() as unknown as [bigint])[0];
+  }
+
+  /** Rejects to go on in a file that no longer is the one in the directory: nobody else would ever see what is written there. */
+  #checkFile(): void {
+    if (statSync(this.#path, { throwIfNoEntry: false })?.ino !== this.#file)
+      throw new LogChangedError(`${this.#path} was replaced or removed`);
   }
 
   read(after: number, { to = MAX_POSITION, owner, id }: Selection = {}): AsyncIterable<LoggedEvent[]> {
@@ -114,22 +133,22 @@ class SqliteStore implements Store {
    * All or nothing. It rejects after any error, since a commit that failed while it was synced may be found by the recovery after
    * a crash, unless something was appended since.
    */
-  async append(expected: number, events: readonly LoggedEvent[]): Promise<number> {
+  async append(events: readonly LoggedEvent[]): Promise<number> {
     // After an error the log decides where it ends.
-    this.#head = undefined;
-    const appended = transaction(this.#appending, () => {
-      const head = Number((this.#log.head.get() as unknown as [bigint] | undefined)?.[0] ?? 0);
-      if (head > expected) return 0;
+    this.#end = undefined;
+    return transaction(this.#appending, () => {
+      const head = this.#readHead();
+      if (head.position >= events[0]!.position) return 0;
+      // Under the write lock, so the log cannot be another than what the events build on.
+      verifyNext(head, events[0]!);
       this.#insert ??= this.#appending.prepare(INSERT_EVENT);
       events.forEach((event, index) => {
-        if (event.position !== head + index + 1)
-          throw new RangeError(`position ${event.position} does not follow ${head + index}`);
+        if (event.position !== head.position + index + 1)
+          throw new RangeError(`position ${event.position} does not follow ${head.position + index}`);
         this.#insert!.run(...valuesOf(event));
       });
       return events.length;
     });
-    if (this.#alone && appended > 0) this.#head = headAt(events.at(-1)!);
-    return appended;
   }
 
   async named(keys: readonly IdempotencyKey[]): Promise<(LoggedEvent | undefined)[]> {

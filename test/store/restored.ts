@@ -1,0 +1,100 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect, test } from 'vitest';
+import { EMPTY_HEAD } from '../../src/log/event.ts';
+import { type EventLog, openLog } from '../../src/log/log.ts';
+import { LogChangedError } from '../../src/log/log-changed.ts';
+import { added, chain } from '../support/events.ts';
+import { readLog } from '../support/fold.ts';
+import type { Database } from '../support/tampering.ts';
+import type { OpenDatabase } from './audit-tampering.ts';
+
+const add = (log: EventLog, id: bigint) =>
+  log.submit({ type: 'AddPlant', owner: 'alice', actor: 'alice', plant: { id, name: 'Fern', tag: undefined } });
+
+const list = (log: EventLog) => log.list({ owner: 'alice', after: undefined, limit: undefined });
+
+/** Milliseconds for which a look at the end of the log is not good enough to append there. */
+const LONGER = 20;
+
+const UNAVAILABLE = { reason: 'STORE_UNAVAILABLE' };
+
+/** An instance on a log of five events, and that log past the instance. */
+interface Scene {
+  readonly log: EventLog;
+  readonly database: Database;
+  /** What the instance told of its store, in order; undefined: it can be reached. */
+  readonly faults: unknown[];
+  positions(): Promise<number[]>;
+}
+
+/** Takes the events after a position out, as an older backup has it. */
+async function cut({ database }: Scene, kept: number): Promise<void> {
+  for (let position = 5; position > kept; position--) await database.removeEvent(position);
+  await database.setCheckpoint(0);
+  await sleep(LONGER);
+}
+
+/** What a running instance does when an older or another log is restored under it, on any store. */
+export function restoredContract(name: string, open: OpenDatabase): void {
+  const on = (run: (scene: Scene) => Promise<void>) => async (): Promise<void> => {
+    const opened = await open();
+    const faults: unknown[] = [];
+    const log = await openLog(await opened.second(), { onFault: () => {}, onReachable: (fault) => faults.push(fault) });
+    const database = await opened.database();
+    try {
+      for (const id of [1n, 2n, 3n, 4n, 5n]) await add(log, id);
+      const positions = async () => (await readLog(opened.store)).map(({ position }) => position);
+      await run({ log, database, faults, positions });
+    } finally {
+      await database.close();
+      await log.close();
+      await opened.cleanup();
+    }
+  };
+
+  describe(`a log that is replaced under a running instance, on ${name}`, () => {
+    for (const kept of [0, 2, 4])
+      test(
+        `cut to ${kept} events: nothing is appended behind the hole, then or ever`,
+        on(async (scene) => {
+          const { log, faults, positions } = scene;
+          await cut(scene, kept);
+          const left = Array.from({ length: kept }, (_, index) => index + 1);
+          for (let attempt = 0; attempt < 2; attempt++) {
+            await expect(add(log, 6n)).rejects.toMatchObject(UNAVAILABLE);
+            expect(await positions()).toEqual(left);
+            await expect(list(log)).rejects.toMatchObject(UNAVAILABLE);
+            await expect.poll(() => faults.at(-1)).toBeInstanceOf(LogChangedError);
+          }
+          expect(String(faults.at(-1))).toContain(`position ${kept + 1}: missing, yet the log was seen to reach 5`);
+          expect(faults.filter((fault) => fault !== undefined)).toHaveLength(1);
+        }),
+      );
+
+    for (const more of [0, 3])
+      test(
+        `put back with other events, ${more} more: nothing is appended to it`,
+        on(async ({ log, database, faults, positions }) => {
+          const others = Array.from({ length: 5 + more }, (_, id) => added('mallory', BigInt(id)));
+          // From the end, so that at no moment the log seems to be what it was.
+          for (const event of chain(EMPTY_HEAD, others).toReversed()) await database.putEvent(event);
+          await sleep(LONGER);
+          await expect(add(log, 6n)).rejects.toMatchObject(UNAVAILABLE);
+          expect(await positions()).toHaveLength(5 + more);
+          await expect(list(log)).rejects.toMatchObject(UNAVAILABLE);
+          await expect.poll(() => faults.at(-1)).toBeInstanceOf(LogChangedError);
+        }),
+      );
+
+    test(
+      'who follows the log is told so, and not left waiting',
+      on(async (scene) => {
+        const following = (async () => {
+          for await (const events of scene.log.read(0, { follow: true }))
+            if (events.at(-1)?.position === 5) await cut(scene, 3);
+        })();
+        await expect(following).rejects.toBeInstanceOf(LogChangedError);
+      }),
+    );
+  });
+}
