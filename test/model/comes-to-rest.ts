@@ -1,0 +1,21 @@
+import { expect } from 'vitest';
+import { rebuild } from './commands/audit.ts';
+import type { Model } from './model.ts';
+import { NURSERY, OWNERS, type World } from './world.ts';
+
+/** Whatever was begun comes to its end, the read model is rebuilt, and then all is as if nothing had ever happened. */
+export async function comesToRest(model: Model, world: World): Promise<void> {
+  world.story.step('all that goes on comes to its end');
+  for (; world.running.length > 0; model.tasks.shift()) {
+    const { task, judge } = world.running.shift()!;
+    await task.finish();
+    await judge(model);
+  }
+  world.story.step('the read model is rebuilt');
+  await rebuild(model, world);
+  await world.holds(model);
+  for (const [number] of world.instances.entries())
+    for (const owner of [...OWNERS, NURSERY])
+      await world.lists(model, number, { owner, after: undefined, limit: undefined });
+  expect(await world.platform.leftovers(), 'rows that are left behind').toEqual([]);
+}
