@@ -97,10 +97,10 @@ export function decisionsContract(name: string, open: OpenStore): void {
         const early = seal(head, again, crypto.randomUUID(), second.time + IDEMPOTENCY_TTL - 1);
         const late = seal(head, again, crypto.randomUUID(), second.time + IDEMPOTENCY_TTL);
         const other = await open();
-        await other.store.append(0, [...events, early]);
+        await other.store.append([...events, early]);
         expect((await verdictOf(other.store)).places).toEqual({ decisions: early.position });
         await other.cleanup();
-        await store.append(0, [...events, late, seal(headAt(late), added('bob', 9n), 'an id', late.time)]);
+        await store.append([...events, late, seal(headAt(late), added('bob', 9n), 'an id', late.time)]);
         expect((await verdictOf(store)).places).toEqual({ decisions: late.position + 1 });
       }),
     );
