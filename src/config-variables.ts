@@ -83,6 +83,11 @@ export const VARIABLES = {
     expected: 'the path of a PEM file',
     meaning: 'who signs the certificates that clients on the gRPC port must have; unset: they need none',
   },
+  ADVERTISE_ADDRESS: {
+    schema: z.string().regex(/^([^\s:/@[\]]+|\[[\da-fA-F:.]+\]):\d{1,5}$/),
+    expected: 'HOST:PORT',
+    meaning: "where the other instances reach GRPC_PORT; unset: at HOST, or at this machine's name if HOST is 0.0.0.0",
+  },
   CORS_ORIGINS: {
     schema: list(/[\s,]+/).pipe(z.array(origin)),
     fallback: '',

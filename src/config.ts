@@ -71,6 +71,8 @@ export interface Config {
   readonly adminPort: number;
   /** Undefined: plaintext. */
   readonly grpcTls: GrpcTls | undefined;
+  /** Where the other instances reach the gRPC port, `host:port`; undefined: where it listens. */
+  readonly advertiseAddress: string | undefined;
   /** Whose scripts may call from a browser: origins, or `*`. */
   readonly corsOrigins: readonly string[];
   /** Undefined: the log is on SQLite in `dataDirectory`. May hold a password. */
@@ -129,6 +131,7 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config
     adminHost: values.ADMIN_HOST,
     adminPort: values.ADMIN_PORT,
     grpcTls,
+    advertiseAddress: values.ADVERTISE_ADDRESS,
     corsOrigins: values.CORS_ORIGINS,
     mongodbUri: values.MONGODB_URI,
     dataDirectory: values.DATA_DIR,

@@ -11,7 +11,7 @@ import { type Parts, STARTING, start, storeReadiness } from './start.ts';
 const STOP_LIMIT = 25_000;
 
 /**
- * Starts the service, which then runs until SIGTERM or SIGINT: it turns unready, serves on for the grace, takes nothing new,
+ * Starts the service, which then runs until SIGTERM or SIGINT: it turns unready, leaves it to another instance to write, serves on for the grace, takes nothing new,
  * finishes what is in flight, closes the store and exits with 0; a second signal ends it at once. An uncaught error is logged
  * and ends it with 1, without the grace.
  * Rejects, with what was opened closed, when it cannot start.
@@ -38,6 +38,7 @@ export async function serve(config: Config): Promise<void> {
     if (err) logger.fatal({ err }, 'uncaught error');
     else logger.info({ signal }, 'stopping');
     health.drain();
+    await parts.log?.handOn();
     if (!err && parts.app !== undefined) await sleep(drainGrace);
     await stop();
     logger.info('stopped');

@@ -10,6 +10,8 @@ import type { KeySet } from './auth/key-set.ts';
 import { limitRate } from './auth/rate-limit.ts';
 import { createScopePolicy } from './auth/scopes.ts';
 import type { Config } from './config.ts';
+import type { ForwardingOptions } from './log/forward/forwarding.ts';
+import type { Taker } from './log/forward/taker.ts';
 import type { EventLog } from './log/log.ts';
 import { LogChangedError } from './log/log-changed.ts';
 import { UnsuitableDatabaseError } from './log/mongo/unsuitable-database.ts';
@@ -29,6 +31,9 @@ import type { PublisherThread } from './publisher/thread.ts';
 import { Admission } from './transport/admission.ts';
 import { registerConnect } from './transport/connect/connect.ts';
 import { allowOrigins } from './transport/cors.ts';
+import { addressOf, identityOf, leafOf } from './transport/forward/contact.ts';
+import { linksOf } from './transport/forward/link.ts';
+import { addForwarding } from './transport/forward/service.ts';
 import { createGrpcServer } from './transport/grpc/server.ts';
 import { registerAuditKeys } from './transport/rest/audit-keys.ts';
 import { registerDocumentation } from './transport/rest/documentation.ts';
@@ -176,6 +181,9 @@ export async function start(
     },
   ];
   registerConnect(app, { services, authenticate, drainLimit: STREAM_LIMIT });
+  // SQLite is one process's alone.
+  const joins = config.mongodbUri !== undefined;
+  let taker: Taker | undefined;
   const isReady = () => health.ready;
   const grpc = createGrpcServer({
     services,
@@ -185,17 +193,48 @@ export async function start(
     logger,
     observer: telemetry.requests,
     isReady,
+    ...(joins && { addInternal: (server) => addForwarding(server, () => taker) }),
     ...(config.grpcTls && { tls: config.grpcTls }),
   });
   opened.defer(async () => void (await Promise.all([drain(app), grpc.drain(STREAM_LIMIT)])));
   const url = await listen(app, host, config.port);
   const grpcAddress = await grpc.listen(host, config.grpcPort);
+  if (joins) taker = log.join(forwardingOf(config, grpcAddress, telemetry, logger));
 
   if (token !== undefined) parts.output.write(welcome(url, token));
   logger.info({ protocol: 'admin', address: admin.url }, 'listening');
   logger.info({ protocol: 'rest', address: url }, 'listening');
   logger.info({ protocol: 'grpc', address: grpcAddress }, 'listening');
   parts.app = app;
+}
+
+/** How this instance and the others of its log reach each other. */
+function forwardingOf(
+  { advertiseAddress, grpcTls }: Config,
+  grpcAddress: string,
+  telemetry: Telemetry,
+  logger: Logger,
+): ForwardingOptions {
+  const identity = grpcTls && identityOf(grpcTls);
+  let unreachable = false;
+  return {
+    contact: {
+      address: advertiseAddress ?? addressOf(grpcAddress),
+      certificate: identity && leafOf(identity),
+    },
+    openLink: linksOf(identity),
+    observer: telemetry.forwarding,
+    onFault: telemetry.storeFault,
+    onReachable: (writer, fault) => {
+      if (fault === undefined) {
+        logger.info({ writer }, 'commands go to the writer');
+        unreachable = false;
+      } else if (!unreachable) {
+        logger.warn({ writer, err: fault }, 'the writer cannot be reached: this instance writes itself');
+        unreachable = true;
+      }
+    },
+  };
 }
 
 /** Who may issue tokens; in development mode with a token to begin with. */

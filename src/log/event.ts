@@ -25,3 +25,6 @@ export interface Head {
 
 /** The head of an empty log. */
 export const EMPTY_HEAD: Head = { position: 0, hash: new Uint8Array(32), time: 0 };
+
+/** Where the event of a command is. Its id is that of an earlier event where the command's idempotency key had been used before. */
+export type Committed = Pick<LoggedEvent, 'position' | 'eventId'>;

@@ -3,8 +3,10 @@ import type { Command } from '../domain/decider.ts';
 import { Appender } from './appender.ts';
 import { BrokenChainError, headAt, verifyNext } from './chain.ts';
 import { type Cancellation, Committer, type CommitterLimits } from './committer.ts';
-import { EMPTY_HEAD, type Head, type LoggedEvent } from './event.ts';
+import { type Committed, EMPTY_HEAD, type Head, type LoggedEvent } from './event.ts';
 import { Follower } from './follower.ts';
+import { Forwarding, type ForwardingOptions } from './forward/forwarding.ts';
+import type { Taker } from './forward/taker.ts';
 import { ListCache, type ListCacheStatistics } from './list-cache.ts';
 import type { ListQuery, PlantList } from './listing.ts';
 import { Lists } from './lists.ts';
@@ -58,6 +60,8 @@ export class EventLog {
   readonly #follower: Follower;
   readonly #stop = new AbortController();
   readonly #running: Promise<unknown>;
+  readonly #patience: number;
+  #forwarding: Forwarding | undefined;
 
   constructor(store: Store, tail: Tail, options: EventLogOptions) {
     const { limits, listCacheBytes, onFault, onReachable, observer } = options;
@@ -69,6 +73,7 @@ export class EventLog {
     this.#lists = new Lists(store, tail, this.#follower, this.#listCache, bounds.lists);
     this.#states = new StateReader(store, tail, this.#follower);
     const appender = new Appender(store, tail, this.#follower, onFault);
+    this.#patience = bounds.patience;
     this.#committer = new Committer(tail, this.#states, this.#follower, appender, bounds, observer);
     this.#projector = new Projector(store, tail, randomUUID(), onFault);
     this.#follower.changed.addEventListener('abort', () => this.#projector.stop());
@@ -84,15 +89,39 @@ export class EventLog {
     return {
       head: head.position,
       checkpoint,
-      pending: this.#committer.pending,
+      pending: this.#committer.pending + (this.#forwarding?.pending ?? 0),
       tail: { events: size, bytes },
       syncedAt: this.#follower.syncedAt,
+      role: this.#forwarding?.role,
     };
   }
 
-  /** See Committer.submit. */
-  submit(command: Command, cancellation?: Cancellation): Promise<LoggedEvent> {
-    return this.#committer.submit(command, cancellation);
+  /** See Committer.submit; by way of the writer, once this instance has joined others and another is the writer. */
+  submit(command: Command, cancellation?: Cancellation): Promise<Committed> {
+    return (this.#forwarding ?? this.#committer).submit(command, cancellation);
+  }
+
+  /**
+   * From now on one instance of the log writes, and the others forward their commands to it; see Forwarding. Returns what takes
+   * those of the others. Once only.
+   */
+  join(options: ForwardingOptions): Taker {
+    this.#forwarding = new Forwarding(
+      {
+        store: this.#store,
+        tail: this.#tail,
+        follower: this.#follower,
+        committer: this.#committer,
+        patience: this.#patience,
+      },
+      options,
+    );
+    return this.#forwarding.taker;
+  }
+
+  /** Leaves it to another instance to write, if this one did. Resolves when what was taken from others is answered. */
+  async handOn(): Promise<void> {
+    await this.#forwarding?.handOn();
   }
 
   /** See Lists.list. */
@@ -122,6 +151,7 @@ export class EventLog {
 
   /** Answers what was taken, ends the projector, and closes the store. */
   async close(): Promise<void> {
+    await this.#forwarding?.close();
     await this.#committer.close();
     this.#projector.stop();
     this.#stop.abort();

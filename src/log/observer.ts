@@ -19,6 +19,20 @@ export interface LogObserver {
   refused(reason: Reason): void;
 }
 
+/**
+ * What became of a command that was forwarded: it was applied or refused; the writer gave it back, since another instance had
+ * appended, and it was sent again; or the link ended before it was answered, and this instance looked after it.
+ */
+export type ForwardOutcome = 'applied' | 'refused' | 'returned' | 'lost';
+
+/** Hears of the commands between the instances. As fast as LogObserver. */
+export interface ForwardObserver {
+  /** For each command, with the time from its submission to its answer, 0 for what has none yet, and the reason of a refusal. */
+  forwarded(outcome: ForwardOutcome, milliseconds: number, reason?: Reason): void;
+  /** So many commands of another instance came. */
+  taken(commands: number): void;
+}
+
 /** How the log stands, as this instance knows it. */
 export interface LogStatus {
   /** Position of the last event. */
@@ -31,4 +45,6 @@ export interface LogStatus {
   readonly tail: { readonly events: number; readonly bytes: number };
   /** Milliseconds since 1970 of the last look at the log that succeeded; undefined before the first. */
   readonly syncedAt: number | undefined;
+  /** What this instance is to the others: undefined where it knows of none. */
+  readonly role: 'writer' | 'forwards' | 'alone' | undefined;
 }

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { type Command, decide } from '../domain/decider.ts';
 import { PlantStoreError } from '../domain/errors.ts';
 import { IDEMPOTENCY_TTL, refuseReuse } from '../domain/idempotency.ts';
@@ -27,6 +26,8 @@ export interface Plan {
 /** A command and what it is looked up by. */
 export interface Keyed {
   readonly command: Command;
+  /** Of the event that it becomes: made by the instance that took the command, so that it finds that event again after any fault. */
+  readonly eventId: string;
   /** keyString of its plant. */
   readonly key: string;
   /** idempotencyString of its idempotency key, if it has one. */
@@ -55,12 +56,12 @@ export function plan(head: Head, commands: readonly Keyed[], known: Known, clock
     // What is not after the head is in the log, whatever becomes of the plan.
     return refusal ? refused(refusal) : { outcome: earlier, needs: earlier.position - head.position };
   };
-  const verdicts = commands.map(({ command, key, idempotency }): Verdict => {
+  const verdicts = commands.map(({ command, eventId, key, idempotency }): Verdict => {
     const verdict = idempotency === undefined ? undefined : repeated(command, idempotency);
     if (verdict !== undefined) return verdict;
     const decision = decide(command, touched.get(key) ?? known.isThere(key));
     if (decision instanceof PlantStoreError) return refused(decision);
-    const event = seal(last, decision, randomUUID(), clock);
+    const event = seal(last, decision, eventId, clock);
     touched.set(key, decision.type === 'PlantAdded');
     if (idempotency !== undefined) named.set(idempotency, event);
     events.push(event);

@@ -75,6 +75,21 @@ export interface Rebuild {
   close(): Promise<void>;
 }
 
+/** How the holder of a lease is reached by the other instances. They alone read it: the secret opens the way in. */
+export interface Contact {
+  /** `host:port` of its gRPC port. */
+  readonly address: string;
+  /** What a caller has to show there; new each time the lease is taken. */
+  readonly secret: string;
+  /** The certificate that it shows there, in PEM; undefined: it speaks plaintext. */
+  readonly certificate?: string | undefined;
+}
+
+/** Who has a lease. */
+export interface Leaseholder extends Contact {
+  readonly holder: string;
+}
+
 /**
  * What a database has to do for the log: hold it, append to it if nobody else did, and keep one read model whose rows and
  * checkpoint move together. All else (deciding, batching, merging, chaining, projecting) stands on this port.
@@ -132,9 +147,12 @@ export interface Store {
 
   /**
    * Takes or renews a lease for so many milliseconds; 0 gives it back. False while another holder has it. A lease only spares useless work:
-   * everything done under it is safe without it.
+   * everything done under it is safe without it. With a contact, `leaseholder` tells the others how to reach the holder.
    */
-  lease(name: string, holder: string, milliseconds: number): Promise<boolean>;
+  lease(name: string, holder: string, milliseconds: number, contact?: Contact): Promise<boolean>;
+
+  /** Who has a lease that still lasts and gave a contact with it. Always undefined where a store serves a single process. */
+  leaseholder(name: string): Promise<Leaseholder | undefined>;
 
   /** Lets go of what is held open. Nothing may be called afterwards. */
   close(): Promise<void>;

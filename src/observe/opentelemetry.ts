@@ -15,7 +15,7 @@ import {
 } from '@opentelemetry/api';
 import { NodeSDK } from '@opentelemetry/sdk-node';
 import { toPlantStoreError } from '../domain/errors.ts';
-import type { LoggedEvent } from '../log/event.ts';
+import type { Committed } from '../log/event.ts';
 import type { AppendedBatch } from '../log/observer.ts';
 import type { Logger } from './logger.ts';
 import type { Commands, RequestSpan, StartedRequest, Tracing } from './tracing.ts';
@@ -37,7 +37,7 @@ const SERVER_FAULTS = new Set([
 export class OpenTelemetry implements Tracing {
   readonly #sdk: NodeSDK;
   readonly #tracer: Tracer;
-  readonly #batches = new WeakMap<LoggedEvent, AppendedBatch>();
+  readonly #batches = new WeakMap<Committed, AppendedBatch>();
 
   constructor(logger: Logger, serviceName: string | undefined) {
     this.#sdk = new NodeSDK({

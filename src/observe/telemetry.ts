@@ -1,8 +1,9 @@
 import { readFileSync } from 'node:fs';
 import type { Decision } from '../auth/authenticator.ts';
 import type { ListCacheStatistics } from '../log/list-cache.ts';
-import type { LogObserver, LogStatus } from '../log/observer.ts';
+import type { ForwardObserver, LogObserver, LogStatus } from '../log/observer.ts';
 import { type AuthenticationStatus, authMetrics } from './auth-metrics.ts';
+import { forwardMetrics } from './forward-metrics.ts';
 import { logMetrics } from './log-metrics.ts';
 import type { Logger } from './logger.ts';
 import { Metrics } from './metrics.ts';
@@ -39,6 +40,7 @@ export interface Telemetry {
   readonly metrics: Metrics;
   readonly requests: RequestObserver;
   readonly log: LogObserver;
+  readonly forwarding: ForwardObserver;
   /** A request was refused before anything was done for it. */
   shed(protocol: Protocol, reason: ShedReason): void;
   /** A fault of the store that was dealt with. */
@@ -62,6 +64,7 @@ export function createTelemetry(
   const count = requestMetrics(metrics);
   const write = requestLog(logger, owners);
   const { fault, ...log } = logMetrics(metrics, sources.log, sources.storeReachable);
+  const { forwarded, taken } = forwardMetrics(metrics, sources.log);
   const authentication = authMetrics(metrics, sources.authentication);
   listCacheMetrics(metrics, sources.listCache);
   const shed = admissionMetrics(metrics, sources.admission);
@@ -82,6 +85,13 @@ export function createTelemetry(
       appended(batch) {
         log.appended(batch);
         tracing?.appended(batch);
+      },
+    },
+    forwarding: {
+      taken,
+      forwarded(outcome, milliseconds, reason) {
+        forwarded(outcome, milliseconds);
+        if (reason !== undefined) log.refused(reason);
       },
     },
     storeFault(err) {

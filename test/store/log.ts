@@ -22,7 +22,8 @@ type Gate = PromiseWithResolvers<void>;
 const submitAll = (log: EventLog, commands: readonly Command[]): Promise<Outcome[]> =>
   Promise.all(
     commands.map((command) =>
-      log.submit(command).catch((error: unknown) => {
+      // An instance that has joined no others answers with the event itself.
+      (log.submit(command) as Promise<LoggedEvent>).catch((error: unknown) => {
         if (error instanceof PlantStoreError) return error;
         throw error;
       }),

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { type Command, decide, plantIdOf } from '../../src/domain/decider.ts';
@@ -71,6 +72,7 @@ test('in batches as one after the other, with and without keys, before and after
         const eventOf = (key: string) => before.findLast(({ event }) => idempotencyString(event) === key);
         const keyed = step.commands.map((one) => ({
           command: one,
+          eventId: randomUUID(),
           key: keyString(one.owner, plantIdOf(one)),
           idempotency: idempotencyString(one),
         }));

@@ -1,4 +1,5 @@
 import type { Binary, Collection, Db, Long } from 'mongodb';
+import type { Contact } from '../store.ts';
 import type { EventDocument, PlantDocument } from './documents.ts';
 
 /** Where the read model stands, and which collection holds its rows: both change in one step. */
@@ -30,8 +31,10 @@ export interface LeaseDocument {
   readonly _id: string;
   readonly holder: string;
   readonly until: Date;
-  /** Id of the server session in which the holder runs its transactions: whoever takes over ends it. */
-  readonly session: Binary;
+  /** Id of the server session in which the holder runs transactions under the lease: whoever takes over ends it. */
+  readonly session?: Binary;
+  /** How the others reach the holder, if it does not run transactions under the lease but takes commands; see Contact. */
+  readonly contact?: Contact;
 }
 
 /** `_id` of the document in `meta` that tells which release's documents the database holds. */

@@ -1,11 +1,12 @@
 import type { Binary, Db } from 'mongodb';
+import type { Contact, Leaseholder } from '../store.ts';
 import type { CausalClock } from './causal-clock.ts';
 import type { Collections, LeaseDocument } from './collections.ts';
 import { CODE, hasCode } from './errors.ts';
 import { limited } from './limited.ts';
 
 /**
- * Leases by the server's clock. Each names the server session in which its holder runs transactions: a holder that dies or is
+ * Leases by the server's clock. One without a contact names the server session in which its holder runs transactions: a holder that dies or is
  * frozen in one leaves it open, and whoever takes over ends it first. A database user may end its own sessions, so all instances
  * use the same one.
  */
@@ -23,17 +24,20 @@ export class Leases {
     this.#session = session;
   }
 
-  /** Takes or renews a lease; false while another holder has it. */
-  async take(name: string, holder: string, milliseconds: number): Promise<boolean> {
+  /** See Store.lease. */
+  async take(name: string, holder: string, milliseconds: number, contact?: Contact): Promise<boolean> {
     const lease = await this.#read(name);
     if (lease !== undefined && lease.holder !== holder) {
       if (!lease.over) return false;
       // Before the lease is taken: if this instance dies in between, the next one does it again.
-      this.#ended = lease.session;
-      await this.endPredecessor();
+      if (contact === undefined) {
+        this.#ended = lease.session;
+        await this.endPredecessor();
+      }
     }
     const until = { $add: ['$$NOW', milliseconds] };
-    const set = [{ $set: { holder: { $literal: holder }, session: this.#session, until } }];
+    const about = contact === undefined ? { session: this.#session } : { contact: { $literal: contact } };
+    const set = [{ $set: { holder: { $literal: holder }, until, ...about } }];
     const unchanged =
       lease === undefined ? { holder: { $exists: false } } : { holder: lease.holder, until: lease.until };
     try {
@@ -48,6 +52,12 @@ export class Leases {
     }
   }
 
+  /** See Store.leaseholder. */
+  async holder(name: string): Promise<Leaseholder | undefined> {
+    const lease = await this.#read(name);
+    return lease?.contact === undefined || lease.over ? undefined : { holder: lease.holder, ...lease.contact };
+  }
+
   /** Ends the transaction, if there is one, of whoever held a lease that this instance took over. */
   async endPredecessor(): Promise<void> {
     if (this.#ended !== undefined) await limited(this.#db.command({ killSessions: [{ id: this.#ended }] }));
@@ -57,7 +67,7 @@ export class Leases {
     const lease = await this.#clock.run((session) =>
       this.#leases.findOne<LeaseDocument & { over: boolean }>(
         { _id: name },
-        { session, projection: { holder: 1, session: 1, until: 1, over: { $lte: ['$until', '$$NOW'] } } },
+        { session, projection: { holder: 1, session: 1, contact: 1, until: 1, over: { $lte: ['$until', '$$NOW'] } } },
       ),
     );
     return lease ?? undefined;

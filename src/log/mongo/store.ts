@@ -2,7 +2,7 @@ import type { Db, MongoClient } from 'mongodb';
 import type { IdempotencyKey } from '../../domain/idempotency.ts';
 import type { Plant, PlantKey } from '../../domain/plant.ts';
 import type { Head, LoggedEvent } from '../event.ts';
-import type { Changes, PlantRow, Rebuild, Rows, Selection, Snapshot, Store } from '../store.ts';
+import type { Changes, Contact, Leaseholder, PlantRow, Rebuild, Rows, Selection, Snapshot, Store } from '../store.ts';
 import { appendEvents } from './append.ts';
 import type { CausalClock } from './causal-clock.ts';
 import { collectionsOf } from './collections.ts';
@@ -86,8 +86,12 @@ export class MongoStore implements Store {
     return MongoRebuild.start(this.#db, this.#clock, this.#transactions);
   }
 
-  lease(name: string, holder: string, milliseconds: number): Promise<boolean> {
-    return this.#leases.take(name, holder, milliseconds);
+  lease(name: string, holder: string, milliseconds: number, contact?: Contact): Promise<boolean> {
+    return this.#leases.take(name, holder, milliseconds, contact);
+  }
+
+  leaseholder(name: string): Promise<Leaseholder | undefined> {
+    return this.#leases.holder(name);
   }
 
   async close(): Promise<void> {

@@ -194,6 +194,8 @@ class SqliteStore implements Store {
     return this.#projector.lease.run({ name, holder, until: now + milliseconds, now }).changes === 1;
   }
 
+  async leaseholder(): Promise<undefined> {}
+
   async close(): Promise<void> {
     for (const snapshot of this.#snapshots) await snapshot.close();
     this.#projecting.close();

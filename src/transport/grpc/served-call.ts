@@ -24,17 +24,21 @@ const FAREWELL = 200;
 
 /** Services of gRPC's own: health, which has to answer whatever the load, and reflection, whose requests are streams. */
 const STANDARD = '/grpc.';
+/** What the instances say to each other: it has bounds of its own, and is no request of a client's. */
+const INTERNAL = '/plantstore.internal.';
 
 const SERVED = 'plantstore.call';
 
 // One for all calls: an error of its own would cost each a stack trace.
 const OVER = new PlantStoreError('CANCELLED', 'the call is over');
 
-/** The interceptor that makes every call but those of gRPC's own services a ServedCall. */
+/** The interceptor that makes every call a ServedCall, but those of gRPC's own services and those between instances. */
 export function serveCalls(options: ServingOptions): ServerInterceptor {
   const serving = { ...options, overloaded: options.statusOf(OVERLOADED) };
   return ({ path, responseStream }, call) =>
-    path.startsWith(STANDARD) ? new ServerInterceptingCall(call) : new ServedCall(call, path, responseStream, serving);
+    path.startsWith(STANDARD) || path.startsWith(INTERNAL)
+      ? new ServerInterceptingCall(call)
+      : new ServedCall(call, path, responseStream, serving);
 }
 
 interface Serving extends ServingOptions {

@@ -30,6 +30,8 @@ export interface GrpcServerOptions {
   readonly observer?: RequestObserver;
   /** Asked by every health check, and ten times a second while somebody watches: whether calls should be sent here. */
   readonly isReady: () => boolean;
+  /** Adds what is served beside the services, and authenticates its calls itself. It is neither let in by admission nor shown by reflection. */
+  readonly addInternal?: (server: Server) => void;
   /** Without it the server speaks plaintext. */
   readonly tls?: TlsFiles;
 }
@@ -80,6 +82,7 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
   const health = new GrpcHealth(names, isReady);
   health.addTo(server);
   addReflection(server, descs);
+  options.addInternal?.(server);
 
   return {
     listen: async (host, port) => {

@@ -1,0 +1,80 @@
+import { createSecureContext } from 'node:tls';
+import { ChannelCredentials, Client, credentials, Metadata } from '@grpc/grpc-js';
+import {
+  ForwardingService,
+  type ForwardRequest,
+  type ForwardResponse,
+} from '../../../gen/plantstore/internal/v1/forwarding_service_pb.ts';
+import type { OpenLink } from '../../log/forward/hop.ts';
+import type { Contact } from '../../log/store.ts';
+import { definitionOf } from '../grpc/definition.ts';
+import { fromResponse, toRequest } from './messages.ts';
+import { SECRET } from './service.ts';
+
+/** What an instance shows of itself where connections want a client's certificate: its own, in PEM. */
+export interface Identity {
+  readonly certificate: Buffer;
+  readonly key: Buffer;
+}
+
+/** Not kept for later: a link to a writer that is gone should not hold up the one to the next. */
+const OPTIONS = {
+  'grpc.use_local_subchannel_pool': 1,
+  'grpc.enable_retries': 0,
+  'grpc.service_config_disable_resolution': 1,
+  'grpc.enable_http_proxy': 0,
+};
+
+/** Opens links by gRPC. `identity`: of this instance, if its own port has TLS. */
+export function linksOf(identity: Identity | undefined): OpenLink {
+  const { forward } = definitionOf(ForwardingService);
+  const { path, requestSerialize, responseDeserialize } = forward!;
+  return (to, listener) => {
+    const metadata = new Metadata();
+    metadata.set(SECRET, to.secret);
+    const client = new Client(to.address, credentialsOf(to, identity), OPTIONS);
+    const call = client.makeBidiStreamRequest<ForwardRequest, ForwardResponse>(
+      path,
+      requestSerialize as (message: ForwardRequest) => Buffer,
+      responseDeserialize as (bytes: Buffer) => ForwardResponse,
+      metadata,
+    );
+    let fault: unknown;
+    call.on('data', (response: ForwardResponse) => {
+      try {
+        listener.answered(fromResponse(response));
+      } catch (thrown) {
+        fault = thrown;
+        call.cancel();
+      }
+    });
+    call.on('drain', () => listener.drained());
+    call.on('error', (error) => {
+      fault ??= error;
+    });
+    // After all else, and once.
+    call.on('status', ({ code }) => {
+      client.close();
+      listener.ended(code === 0 ? undefined : (fault ?? new Error(`the link ended with status ${code}`)));
+    });
+    return {
+      send: (batch) => call.write(toRequest(batch)),
+      finish: () => call.end(),
+      close: () => call.cancel(),
+    };
+  };
+}
+
+/**
+ * The certificate in the lease is the one that is trusted, and no other, whoever signed it: the database says which instance is
+ * the writer, and with that who it is. So names and addresses in certificates do not matter here.
+ */
+function credentialsOf({ certificate }: Contact, identity: Identity | undefined): ChannelCredentials {
+  if (certificate === undefined) return credentials.createInsecure();
+  const context = createSecureContext({
+    ca: certificate,
+    allowPartialTrustChain: true,
+    ...(identity && { cert: identity.certificate, key: identity.key }),
+  });
+  return ChannelCredentials.createFromSecureContext(context, { checkServerIdentity: () => undefined });
+}

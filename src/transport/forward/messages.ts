@@ -1,0 +1,118 @@
+import { create, type MessageInitShape } from '@bufbuild/protobuf';
+import {
+  type AddPlant,
+  type ForwardedCommand as CommandMessage,
+  type DeletePlant,
+  type ForwardRequest,
+  ForwardRequestSchema,
+  type ForwardResponse,
+  ForwardResponseSchema,
+  type Outcome as OutcomeMessage,
+  type OutcomeSchema,
+  type Refused,
+} from '../../../gen/plantstore/internal/v1/forwarding_service_pb.ts';
+import type { Command } from '../../domain/decider.ts';
+import { ERRORS, PlantStoreError, type Reason } from '../../domain/errors.ts';
+import type { Answers, ForwardedBatch, ForwardedCommand, Outcome } from '../../log/forward/hop.ts';
+
+/** A batch as it goes over. */
+export const toRequest = ({ after, commands }: ForwardedBatch): ForwardRequest =>
+  create(ForwardRequestSchema, {
+    afterPosition: BigInt(after),
+    commands: commands.map(({ number, eventId, timeLeft, command }) => {
+      const { owner, actor, idempotencyKey, traceparent } = command;
+      return {
+        number,
+        eventId,
+        owner,
+        actor,
+        ...(idempotencyKey !== undefined && { idempotencyKey }),
+        ...(traceparent !== undefined && { traceparent }),
+        timeLeft: Math.max(0, Math.round(timeLeft)),
+        command: actionOf(command),
+      };
+    }),
+  });
+
+function actionOf(command: Command) {
+  if (command.type === 'DeletePlant') return { case: 'deletePlant', value: { id: command.id } } as const;
+  const { id, name, tag } = command.plant;
+  return { case: 'addPlant', value: tag === undefined ? { id, name } : { id, name, tag } } as const;
+}
+
+/** The batch that came over. Throws on a command of a kind that this release does not know. */
+export const fromRequest = ({ afterPosition, commands }: ForwardRequest): ForwardedBatch => ({
+  after: Number(afterPosition),
+  commands: commands.map(commandOf),
+});
+
+function commandOf({ number, eventId, timeLeft, ...message }: CommandMessage): ForwardedCommand {
+  const { owner, actor, idempotencyKey, traceparent, command: action } = message;
+  const about = { owner, actor, idempotencyKey, traceparent };
+  return { number, eventId, timeLeft, command: { ...about, ...askedOf(action) } };
+}
+
+type Asked = { type: 'AddPlant'; plant: { id: bigint; name: string; tag: string | undefined } } | Deletion;
+interface Deletion {
+  type: 'DeletePlant';
+  id: bigint;
+}
+
+function askedOf(action: CommandMessage['command']): Asked {
+  if (action.case === 'deletePlant') return deletion(action.value);
+  if (action.case === 'addPlant') return addition(action.value);
+  throw new Error('a command of an unknown kind');
+}
+
+const addition = ({ id, name, tag }: AddPlant): Asked => ({ type: 'AddPlant', plant: { id, name, tag } });
+const deletion = ({ id }: DeletePlant): Deletion => ({ type: 'DeletePlant', id });
+
+/** Answers as they go over. */
+export const toResponse = ({ position, outcomes, leaving }: Answers): ForwardResponse =>
+  create(ForwardResponseSchema, { position: BigInt(position), outcomes: outcomes.map(toOutcome), leaving });
+
+function toOutcome(outcome: Outcome): MessageInitShape<typeof OutcomeSchema> {
+  const { number } = outcome;
+  switch (outcome.kind) {
+    case 'applied': {
+      const { position, eventId } = outcome;
+      return { number, outcome: { case: 'applied', value: { position: BigInt(position), eventId } } };
+    }
+    case 'refused': {
+      const { reason, message, details } = outcome.error;
+      const { retryAfter } = details;
+      const value = { reason, message, ...(retryAfter !== undefined && { retryAfter }) };
+      return { number, outcome: { case: 'refused', value } };
+    }
+    case 'returned':
+      return { number, outcome: { case: 'returned', value: {} } };
+  }
+}
+
+/** The answers that came over. Throws on an outcome of a kind that this release does not know. */
+export const fromResponse = ({ position, outcomes, leaving }: ForwardResponse): Answers => ({
+  position: Number(position),
+  outcomes: outcomes.map(fromOutcome),
+  leaving,
+});
+
+function fromOutcome({ number, outcome }: OutcomeMessage): Outcome {
+  switch (outcome.case) {
+    case 'applied': {
+      const { position, eventId } = outcome.value;
+      return { kind: 'applied', number, position: Number(position), eventId };
+    }
+    case 'refused':
+      return { kind: 'refused', number, error: errorOf(outcome.value) };
+    case 'returned':
+      return { kind: 'returned', number };
+    default:
+      throw new Error('an outcome of an unknown kind');
+  }
+}
+
+/** A reason that only a newer release knows has no code here: its caller learns that it failed. */
+const errorOf = ({ reason, message, retryAfter }: Refused): PlantStoreError =>
+  Object.hasOwn(ERRORS, reason)
+    ? new PlantStoreError(reason as Reason, message, retryAfter === undefined ? {} : { retryAfter })
+    : new PlantStoreError('INTERNAL', message);

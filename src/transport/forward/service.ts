@@ -1,0 +1,60 @@
+import { type Metadata, type Server, type ServerDuplexStream, status } from '@grpc/grpc-js';
+import {
+  ForwardingService,
+  type ForwardRequest,
+  type ForwardResponse,
+} from '../../../gen/plantstore/internal/v1/forwarding_service_pb.ts';
+import type { Taker } from '../../log/forward/taker.ts';
+import { definitionOf } from '../grpc/definition.ts';
+import { fromRequest, toResponse } from './messages.ts';
+
+/** The metadata that holds the secret. */
+export const SECRET = 'plantstore-secret';
+
+/** What the service needs of its calls. */
+type Call = ServerDuplexStream<ForwardRequest, ForwardResponse>;
+
+const REFUSED = {
+  code: status.PERMISSION_DENIED,
+  details: 'this service is for the instances of this log',
+};
+
+/**
+ * Adds plantstore.internal.v1.ForwardingService to a server. It lets in who shows the secret of the lease that this instance has as the
+ * writer, and nobody else, whatever their token. `taker`: undefined until this instance takes commands from others.
+ */
+export function addForwarding(server: Server, taker: () => Pick<Taker, 'admits' | 'begin'> | undefined): void {
+  server.addService(definitionOf(ForwardingService), {
+    forward: (call: Call) => {
+      const open = taker();
+      if (open?.admits(secretOf(call.metadata)) !== true) {
+        call.emit('error', REFUSED);
+        return;
+      }
+      serve(call, open);
+    },
+  });
+}
+
+const secretOf = (metadata: Metadata): string => String(metadata.get(SECRET)[0] ?? '');
+
+function serve(call: Call, taker: Pick<Taker, 'begin'>): void {
+  const taking = taker.begin(
+    (answers) => {
+      if (call.destroyed || call.writableEnded) return;
+      // Who does not take the answers is heard no further.
+      if (!call.write(toResponse(answers))) call.pause();
+    },
+    () => call.end(),
+  );
+  call.on('drain', () => call.resume());
+  call.on('data', (request) => {
+    try {
+      taking.take(fromRequest(request));
+    } catch (thrown) {
+      call.emit('error', { code: status.UNIMPLEMENTED, details: String(thrown) });
+    }
+  });
+  call.on('end', () => taking.finish());
+  for (const over of ['cancelled', 'error', 'close']) call.on(over, () => taking.abandon());
+}
