@@ -36,7 +36,8 @@ async function submit(
   }
   expect(refusal, `accepted at ${outcome.position}, and to be refused`).toBeUndefined();
   expect(outcome.position, 'the position of the event').toBe(model.log.length + 1);
-  model.take(outcome);
+  for await (const events of world.instance(number).log.read(outcome.position - 1))
+    for (const event of events) model.take(event);
   return `event ${outcome.position}`;
 }
 
