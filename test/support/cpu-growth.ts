@@ -16,12 +16,16 @@ export interface Work {
 /** Repetitions of each size in a measurement, and in those that follow one above the limit. */
 const REPETITIONS = [3, 9, 31];
 
+/** Milliseconds after which nothing is measured again: noise does not make work that long. */
+const LONG_ENOUGH = 10_000;
+
 /**
  * How many times the CPU of one size work of twice the size takes: 2 where it is linear, 4 where it is quadratic. Medians, the
  * sizes in turn, so that what else runs on the machine meets both. A result above `limit` is measured again, more often each time.
  */
 export async function growthOf({ run, cpu }: Work, size: number, limit: number): Promise<number> {
   let growth = 0;
+  const end = performance.now() + LONG_ENOUGH;
   for (const repetitions of REPETITIONS) {
     const costs: [number[], number[]] = [[], []];
     for (let turn = 0; turn < repetitions; turn++)
@@ -31,7 +35,7 @@ export async function growthOf({ run, cpu }: Work, size: number, limit: number):
         costs[index]!.push(cpu() - before);
       }
     growth = median(costs[1]) / median(costs[0]);
-    if (growth < limit) break;
+    if (growth < limit || performance.now() > end) break;
   }
   return growth;
 }
