@@ -4,10 +4,9 @@ import { PlantStoreError, toPlantStoreError } from '../domain/errors.ts';
 import { idempotencyString } from '../domain/idempotency.ts';
 import { keyString } from '../domain/plant.ts';
 import type { Appender } from './appender.ts';
-import type { LoggedEvent } from './event.ts';
 import type { Follower } from './follower.ts';
 import type { LogObserver } from './observer.ts';
-import { type Keyed, type Known, type Plan, plan } from './plan.ts';
+import { type Committed, type Keyed, type Known, type Plan, plan } from './plan.ts';
 import { type StateReader, type States, together } from './states.ts';
 import type { Tail } from './tail.ts';
 import { unavailable } from './unavailable.ts';
@@ -36,7 +35,7 @@ interface Waiting extends Keyed {
   /** Of performance.now(), as all durations are: the clock of the machine may jump. */
   readonly since: number;
   readonly cancellation: Cancellation | undefined;
-  readonly resolve: (event: LoggedEvent) => void;
+  readonly resolve: (event: Committed) => void;
   readonly reject: (error: Error) => void;
 }
 
@@ -91,7 +90,7 @@ export class Committer {
    * waits already; with STORE_UNAVAILABLE when it was not applied; with OUTCOME_UNKNOWN when it may have been. A command
    * that was given up before it is decided is not applied.
    */
-  submit(command: Command, cancellation?: Cancellation): Promise<LoggedEvent> {
+  submit(command: Command, cancellation?: Cancellation): Promise<Committed> {
     const refusal = this.#refusal();
     if (refusal !== undefined) {
       this.#observer?.refused(refusal.reason);
@@ -234,7 +233,7 @@ export class Committer {
     commands.splice(0, commands.length, ...left);
   }
 
-  #answer({ resolve, reject }: Waiting, outcome: LoggedEvent | Error): void {
+  #answer({ resolve, reject }: Waiting, outcome: Committed | Error): void {
     if (outcome instanceof Error) {
       this.#observer?.refused(toPlantStoreError(outcome).reason);
       reject(outcome);

@@ -9,6 +9,7 @@ import { ListCache, type ListCacheStatistics } from './list-cache.ts';
 import type { ListQuery, PlantList } from './listing.ts';
 import { Lists } from './lists.ts';
 import type { LogObserver, LogStatus } from './observer.ts';
+import type { Committed } from './plan.ts';
 import { Projector } from './projector.ts';
 import { type ReadOptions, readEvents } from './read.ts';
 import { StateReader } from './states.ts';
@@ -90,7 +91,7 @@ export class EventLog {
   }
 
   /** See Committer.submit. */
-  submit(command: Command, cancellation?: Cancellation): Promise<LoggedEvent> {
+  submit(command: Command, cancellation?: Cancellation): Promise<Committed> {
     return this.#committer.submit(command, cancellation);
   }
 

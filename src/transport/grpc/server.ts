@@ -56,10 +56,17 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
   const stop = new AbortController();
   const connections = new Connections();
   const breakOff = (peer: string) => connections.breakOff(peer);
-  const fail = (thrown: unknown, requestId?: string) => statusOf(failureOf(thrown, logger, requestId));
   const server = new Server({
     ...limitsOf(limits.idleTimeout),
-    interceptors: [serveCalls({ admission, observer, statusOf: (thrown) => fail(thrown), breakOff, ...limits })],
+    interceptors: [
+      serveCalls({
+        admission,
+        observer,
+        statusOf: (thrown) => statusOf(failureOf(thrown, logger)),
+        breakOff,
+        ...limits,
+      }),
+    ],
   });
   const injector = server.createConnectionInjector(ServerCredentials.createInsecure());
   const listener = createListener(tls, limits.requestTimeout, (socket) => {
@@ -69,7 +76,12 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
   limitConnections(listener, limits.maxConnections, logger);
   const handling = {
     authenticate,
-    statusOf: (thrown: unknown, { metadata }: ServerCall) => fail(thrown, servedCallOf(metadata).observed.requestId),
+    statusOf: (thrown: unknown, { metadata }: ServerCall) => {
+      const { observed } = servedCallOf(metadata);
+      const failure = failureOf(thrown, logger, observed.requestId);
+      observed.failure = failure.error;
+      return statusOf(failure);
+    },
     stop: stop.signal,
     breakOff,
     ...limits,
