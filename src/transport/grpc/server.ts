@@ -69,7 +69,7 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
     ],
   });
   const injector = server.createConnectionInjector(ServerCredentials.createInsecure());
-  const listener = createListener(tls, limits.requestTimeout, (socket) => {
+  const listener = createListener(tls, limits.requestTimeout, logger, (socket) => {
     connections.add(socket);
     injector.injectConnection(socket);
   });
