@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type ChannelCredentials, credentials, status } from '@grpc/grpc-js';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { TlsFiles } from '../../src/transport/grpc/listener.ts';
+import type { TlsFiles } from '../../src/transport/grpc/certificates.ts';
 import { type Certificate, CertificateAuthority } from '../support/certificates.ts';
 import { bearer, grpcClient, unary } from '../support/grpc.ts';
 import { startService } from '../support/service.ts';

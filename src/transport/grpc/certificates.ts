@@ -2,7 +2,16 @@ import { X509Certificate } from 'node:crypto';
 import { readFileSync, statSync } from 'node:fs';
 import { createSecureContext, type SecureContextOptions, type Server } from 'node:tls';
 import type { Logger } from '../../observe/logger.ts';
-import type { TlsFiles } from './listener.ts';
+
+/** Paths of PEM files. */
+export interface TlsFiles {
+  /** The server's certificate, with the chain up to its issuer. */
+  readonly certificate: string;
+  /** The private key of the certificate. */
+  readonly key: string;
+  /** Who signs the certificates of clients. With it, a client without such a certificate cannot connect (mutual TLS). */
+  readonly clientCa?: string;
+}
 
 /** Milliseconds between two looks at the files. */
 const LOOK = 1_000;

@@ -1,17 +1,7 @@
 import { createServer, type Server, type Socket } from 'node:net';
 import { createServer as createTlsServer } from 'node:tls';
 import type { Logger } from '../../observe/logger.ts';
-import { followCertificates, readCertificates } from './certificates.ts';
-
-/** Paths of PEM files. */
-export interface TlsFiles {
-  /** The server's certificate, with the chain up to its issuer. */
-  readonly certificate: string;
-  /** The private key of the certificate. */
-  readonly key: string;
-  /** Who signs the certificates of clients. With it, a client without such a certificate cannot connect (mutual TLS). */
-  readonly clientCa?: string;
-}
+import { followCertificates, readCertificates, type TlsFiles } from './certificates.ts';
 
 /** Longest time in milliseconds for a client to agree on TLS. */
 const HANDSHAKE_TIMEOUT = 20_000;
