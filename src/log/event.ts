@@ -27,4 +27,7 @@ export interface Head {
 export const EMPTY_HEAD: Head = { position: 0, hash: new Uint8Array(32), time: 0 };
 
 /** Where the event of a command is. Its id is that of an earlier event where the command's idempotency key had been used before. */
-export type Committed = Pick<LoggedEvent, 'position' | 'eventId'>;
+export interface Committed extends Pick<LoggedEvent, 'position' | 'eventId'> {
+  /** It is that of an earlier command with the same idempotency key: this one did nothing. */
+  readonly replayed?: true;
+}

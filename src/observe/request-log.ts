@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import type { Principal } from '../auth/principal.ts';
 import type { Logger } from './logger.ts';
-import type { EndedRequest } from './request.ts';
+import { type EndedRequest, failureFields } from './request.ts';
 
 /** Hexadecimal digits of an owner's hash: enough to tell owners apart. */
 const DIGITS = 16;
@@ -23,10 +23,11 @@ export function requestLog(logger: Logger, owners: boolean): (request: EndedRequ
   };
   return (ended) => {
     if (!lines.isLevelEnabled('info')) return;
-    const { principal, seconds, ...request } = ended;
+    const { principal, failure, seconds, ...request } = ended;
     lines.info(
       {
         ...request,
+        ...(failure && failureFields(failure)),
         ...(owners && principal !== undefined && { owner: hashOf(principal) }),
         milliseconds: Math.round(seconds * 1e6) / 1e3,
       },

@@ -132,7 +132,7 @@ describe('finds, alone', () => {
   test('a last event that is ahead of the clock', async () => {
     const store = openSqlite(data);
     const [event] = await append(store, added('alice', 1n));
-    await store.append(1, [{ ...event!, position: 2, time: Date.now() + 7_200_000 }]);
+    await store.append([{ ...event!, position: 2, time: Date.now() + 7_200_000 }]);
     await store.advance(0, 2, { deletes: [], inserts: [] });
     await store.close();
     expect((await doctor()).troubles).toEqual([expect.stringMatching(/^warn +clock .* ahead of this clock/)]);

@@ -123,7 +123,9 @@ export class ServedCall extends ServerInterceptingCall implements Listener, Entr
   }
 
   refuse(): void {
-    if (this.#listener !== undefined) this.#end(this.#options.overloaded);
+    if (this.#listener === undefined) return;
+    this.observed.failure = OVERLOADED;
+    this.#end(this.#options.overloaded);
   }
 
   onReceiveMessage(message: unknown): void {
@@ -179,6 +181,7 @@ export class ServedCall extends ServerInterceptingCall implements Listener, Entr
 
   static #late(call: ServedCall): void {
     const late = new PlantStoreError('REQUEST_TIMEOUT', 'the request took too long to arrive');
+    call.observed.failure = late;
     call.#end(call.#options.statusOf(late));
     setTimeout(ServedCall.#breakOff, FAREWELL, call);
   }

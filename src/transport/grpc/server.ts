@@ -9,12 +9,13 @@ import { type ConnectionLimits, limitConnections } from '../connections.ts';
 import { failureOf } from '../failure.ts';
 import type { Service } from '../service.ts';
 import type { ServerCall } from './call.ts';
+import type { TlsFiles } from './certificates.ts';
 import { Connections } from './connections.ts';
 import { serverDefinitionOf } from './definition.ts';
 import { handlersOf } from './handlers.ts';
 import { GrpcHealth } from './health.ts';
 import { limitsOf } from './limits.ts';
-import { createListener, type TlsFiles } from './listener.ts';
+import { createListener } from './listener.ts';
 import { addReflection } from './reflection.ts';
 import { serveCalls, servedCallOf } from './served-call.ts';
 import { statusOf } from './status.ts';
@@ -58,20 +59,32 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
   const stop = new AbortController();
   const connections = new Connections();
   const breakOff = (peer: string) => connections.breakOff(peer);
-  const fail = (thrown: unknown, requestId?: string) => statusOf(failureOf(thrown, logger, requestId));
   const server = new Server({
     ...limitsOf(limits.idleTimeout),
-    interceptors: [serveCalls({ admission, observer, statusOf: (thrown) => fail(thrown), breakOff, ...limits })],
+    interceptors: [
+      serveCalls({
+        admission,
+        observer,
+        statusOf: (thrown) => statusOf(failureOf(thrown, logger)),
+        breakOff,
+        ...limits,
+      }),
+    ],
   });
   const injector = server.createConnectionInjector(ServerCredentials.createInsecure());
-  const listener = createListener(tls, limits.requestTimeout, (socket) => {
+  const listener = createListener(tls, limits.requestTimeout, logger, (socket) => {
     connections.add(socket);
     injector.injectConnection(socket);
   });
   limitConnections(listener, limits.maxConnections, logger);
   const handling = {
     authenticate,
-    statusOf: (thrown: unknown, { metadata }: ServerCall) => fail(thrown, servedCallOf(metadata).observed.requestId),
+    statusOf: (thrown: unknown, { metadata }: ServerCall) => {
+      const { observed } = servedCallOf(metadata);
+      const failure = failureOf(thrown, logger, observed.requestId);
+      observed.failure = failure.error;
+      return statusOf(failure);
+    },
     stop: stop.signal,
     breakOff,
     ...limits,

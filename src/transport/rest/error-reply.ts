@@ -17,6 +17,9 @@ const FOREIGN: Readonly<Record<string, readonly [Reason, string]>> = {
   FST_STATIC_FORBIDDEN_PATH: ['ROUTE_NOT_FOUND', 'there is nothing at this path'],
 };
 
+/** The header of every failure that has the reason of gRPC's ErrorInfo, which is stable. */
+export const REASON_HEADER = 'plantstore-reason';
+
 /** The Error of the REST contract. */
 export const errorBody = (error: PlantStoreError): string =>
   JSON.stringify({ error: error.code, message: error.message });
@@ -24,6 +27,7 @@ export const errorBody = (error: PlantStoreError): string =>
 /** Answers with the error that was thrown, whoever threw it. What went wrong inside is logged, and never sent. */
 export function sendError(thrown: unknown, request: FastifyRequest, reply: FastifyReply): void {
   const error = toPlantStoreError(foreignError(thrown, request) ?? thrown);
+  request.failure = error;
   if (error.reason === 'INTERNAL')
     request.log.error({ err: error.cause ?? error, requestId: request.id }, error.message);
   else if (error.status >= 500 && error.cause !== undefined)
@@ -35,6 +39,7 @@ export function sendError(thrown: unknown, request: FastifyRequest, reply: Fasti
   if (error.status === 503 || retryAfter !== undefined) reply.header('retry-after', retryAfter ?? RETRY_AFTER);
   const body = errorBody(error);
   reply
+    .header(REASON_HEADER, error.reason)
     .header('x-request-id', request.id)
     // A 404 could be kept by a cache (RFC 9110, section 15.1) for longer than it is true.
     .header('cache-control', 'no-store')
