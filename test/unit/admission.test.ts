@@ -1,24 +1,27 @@
 import { setImmediate } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { Admission, type AdmissionLimits, type Entrant } from '../../src/transport/admission.ts';
+import { Admission, type AdmissionLimits } from '../../src/transport/admission.ts';
+import type { Entrant, Place } from '../../src/transport/place.ts';
 
 type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
-type Outcome = { place: Disposable } | 'refused' | 'waits';
+type Outcome = { place: Place } | 'refused' | 'waits';
 
 /** An admission, with what it said of the requests that it refused, and of all of them in the order in which they came. */
 function admission(limits: Partial<AdmissionLimits>) {
   const shed: string[] = [];
   const outcomes: Outcome[] = [];
-  const admission = new Admission({ maxInFlight: 1_000, maxWait: 60_000, ...limits }, (protocol, reason) =>
-    shed.push(`${protocol} ${reason}`),
+  const admission = new Admission(
+    { maxInFlight: 1_000, maxWait: 60_000, requestTimeout: 60, ...limits },
+    (protocol, reason) => shed.push(`${protocol} ${reason}`),
   );
   onTestFinished(() => admission.close());
-  const enter = (onAdmit = (_place: Disposable) => {}, about: Partial<Entrant> = {}) => {
+  const enter = (onAdmit = (_place: Place) => {}, about: Partial<Entrant> = {}) => {
     const index = outcomes.push('waits') - 1;
     const entrant: Mutable<Entrant> = {
       protocol: 'rest',
       mayWait: true,
       isGone: false,
+      peer: 'somewhere',
       admit: (place) => {
         outcomes[index] = { place };
         onAdmit(place);
@@ -26,6 +29,8 @@ function admission(limits: Partial<AdmissionLimits>) {
       refuse: () => {
         outcomes[index] = 'refused';
       },
+      proceed: () => {},
+      late: () => {},
       ...about,
     };
     admission.enter(entrant);

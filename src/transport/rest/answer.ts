@@ -4,7 +4,7 @@ import type { FastifyReply } from 'fastify';
 import { ArrayStream } from './array-stream.ts';
 import { entityTag, isUnmodified, LIST_CACHING } from './conditional.ts';
 import { compileEncoder, encodeArray, type Fields } from './encode.ts';
-import { JSON_TYPE } from './error-reply.ts';
+import { JSON_TYPE } from './error-body.ts';
 import { typeOf } from './field-type.ts';
 import type { HttpRule } from './http-rule.ts';
 import { compileNextLink } from './next-link.ts';

@@ -1,0 +1,8 @@
+import type { PlantStoreError } from '../../domain/errors.ts';
+
+/** Content type of every JSON answer. */
+export const JSON_TYPE = 'application/json; charset=utf-8';
+
+/** The Error of the REST contract. */
+export const errorBody = (error: PlantStoreError): string =>
+  JSON.stringify({ error: error.code, message: error.message });
