@@ -33,8 +33,11 @@ const MAX_WAITING = 10_000;
 /** Milliseconds between two looks for owners of whom nothing is left. */
 const FORGET = 1_000;
 
-/** One part in so many of the places is what an owner may hold; tokens being verified may hold; and so on. */
-const PARTS = { owner: 4, verifying: 2, arriving: 2, arrivingOfOwner: 8, arrivingOfConnection: 16 } as const;
+/**
+ * Of all places, one in so many is what an owner may hold, and what requests may whose tokens have to be verified. Beside the places,
+ * so many requests may be on their way: in all, of an owner, on a connection.
+ */
+const PARTS = { owner: 4, verifying: 2, arriving: 4, arrivingOfOwner: 16, arrivingOfConnection: 32 } as const;
 
 interface Waiting {
   readonly entrant: Entrant;

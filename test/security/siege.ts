@@ -39,15 +39,25 @@ export const WEAPONS: readonly Weapon[] = [
   grpc('reflection: headers alone', REFLECTION, false),
   http('REST: 404 and an announced body', 'POST /nope', 'application/json', false),
   http('REST: 405 and an announced body', 'PUT /plants', 'application/json', false),
-  http('REST: 401 and half a body', 'POST /plants', 'application/json', false),
+  http('REST: 401 and an announced body', 'POST /plants', 'application/json', false),
   http("REST: half a body, with another owner's token", 'POST /plants', 'application/json', true),
   http("REST: 413 and half a body, with another owner's token", 'POST /plants', 'application/json', true, 1_000_000),
-  http('Connect: half a body, without a token', `POST ${PLANTS}/CreatePlant`, 'application/json', false),
+  http('Connect: an announced body, without a token', `POST ${PLANTS}/CreatePlant`, 'application/json', false),
   http("Connect: half a body, with another owner's token", `POST ${PLANTS}/CreatePlant`, 'application/json', true),
   http("Connect: half a binary body, with another owner's", `POST ${PLANTS}/ListPlants`, 'application/proto', true),
-  http('Connect: half a stream, without a token', `POST ${PLANTS}/StreamPlants`, 'application/connect+json', false),
+  http(
+    'Connect: an announced stream, without a token',
+    `POST ${PLANTS}/StreamPlants`,
+    'application/connect+json',
+    false,
+  ),
   http("Connect: half a stream, with another owner's", `POST ${PLANTS}/StreamPlants`, 'application/connect+json', true),
-  http('gRPC-Web: half a body, without a token', `POST ${PLANTS}/ListPlants`, 'application/grpc-web+proto', false),
+  http(
+    'gRPC-Web: an announced body, without a token',
+    `POST ${PLANTS}/ListPlants`,
+    'application/grpc-web+proto',
+    false,
+  ),
   http("gRPC-Web: half a body, with another owner's", `POST ${PLANTS}/ListPlants`, 'application/grpc-web+proto', true),
 ];
 
@@ -73,7 +83,7 @@ function grpc(name: string, path: string, withToken: boolean, bytes?: Buffer): W
         stream.on('error', () => {}).resume();
         if (bytes !== undefined) stream.write(bytes, () => {});
       }
-      return { [Symbol.dispose]: () => sessions.forEach((session) => session.destroy()) };
+      return { [Symbol.dispose]: () => sessions.forEach((session) => void session.destroy()) };
     },
   };
 }
@@ -94,10 +104,10 @@ function http(name: string, line: string, type: string, withToken: boolean, leng
       for (let begun = 0; begun < requests; begun++) {
         const socket = connect(Number(port), hostname).on('error', () => {});
         socket.resume().write(`${head}\r\n\r\n`);
-        socket.write(HALF);
+        if (withToken) socket.write(HALF);
         sockets.push(socket);
       }
-      return { [Symbol.dispose]: () => sockets.forEach((socket) => socket.destroy()) };
+      return { [Symbol.dispose]: () => sockets.forEach((socket) => void socket.destroy()) };
     },
   };
 }

@@ -3,6 +3,7 @@ import type { PlantStoreError } from '../../domain/errors.ts';
 import type { Protocol } from '../../observe/request.ts';
 import type { Entrant, Place } from '../place.ts';
 import { answerOn } from './answer-on.ts';
+import { endUnlessComplete, LINGER } from './linger.ts';
 import { claimedProtocolOf, refuse } from './refusal.ts';
 
 const ENTRANT = Symbol('entrant');
@@ -52,7 +53,7 @@ export class HttpEntrant implements Entrant {
   admit(place: Place): void {
     this.#place = place;
     (this.#request as { [ENTRANT]?: HttpEntrant })[ENTRANT] = this;
-    this.#response.on('close', () => this.leave());
+    this.#response.on('close', () => this.#over());
     this.#closeWhenDraining();
     this.#serve(this.#request, this.#response);
   }
@@ -103,6 +104,13 @@ export class HttpEntrant implements Entrant {
 
   /** Node's own limit on the time of a request answers it. */
   late(): void {}
+
+  /** It is answered, or its client has left. The rest of an answered request may come for a while, and is thrown away. */
+  #over(): void {
+    this.leave();
+    const { complete, socket } = this.#request;
+    if (!complete && !socket.destroyed) setTimeout(endUnlessComplete, LINGER, this.#request).unref();
+  }
 
   #closeWhenDraining(): void {
     if (this.#isDraining()) this.#response.setHeader('connection', 'close');
