@@ -92,7 +92,7 @@ async function admit({ values }: HandlerContext, authenticate: Authenticator['au
 /** What Connect reads instead of the request itself, which it would destroy where it stops to read, and the answer with it. */
 function bodyOf(request: FastifyRequest, { method }: UniversalHandler): AsyncIterable<Uint8Array> {
   const { headers } = request.raw;
-  const body = wholeBody(request);
+  const body = wholeBody(request, headers['content-length']);
   const type = headers['content-type']!.toLowerCase();
   if (type.startsWith('application/proto')) return parsedBinary(body, MAX_MESSAGE, method.input);
   if (!type.startsWith('application/json')) return body;
@@ -102,9 +102,9 @@ function bodyOf(request: FastifyRequest, { method }: UniversalHandler): AsyncIte
 }
 
 /** All of a body at once, in a place among those that are served. */
-async function* wholeBody(request: FastifyRequest): AsyncGenerator<Buffer> {
+async function* wholeBody(request: FastifyRequest, announced: string | undefined): AsyncGenerator<Buffer> {
   try {
-    yield (await bodyRead(request.raw))!;
+    yield (await bodyRead(request.raw, announced))!;
   } catch (thrown) {
     throw connectErrorOf(thrown, request);
   }

@@ -90,7 +90,7 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
   const names = descs.map(({ typeName }) => typeName);
   const health = new GrpcHealth(names, isReady);
   health.addTo(server);
-  addReflection(server, descs, limits.requestTimeout);
+  addReflection(server, descs, limits.idleTimeout);
 
   return {
     listen: async (host, port) => {

@@ -11,10 +11,10 @@ const TOO_LARGE = new PlantStoreError('BODY_TOO_LARGE', 'the body must have at m
 
 /**
  * Reads the body of a request whose caller is known, and comes back with it in a place among those that are served. No byte beyond
- * MAX_MESSAGE is kept: that fails with BODY_TOO_LARGE, before the first byte where the headers say so.
+ * MAX_MESSAGE is kept: that fails with BODY_TOO_LARGE, before the first byte where `announced`, its Content-Length, says so.
  */
-export function readBody(request: IncomingMessage, done: Done): void {
-  if (Number(request.headers['content-length']) > MAX_MESSAGE) {
+export function readBody(request: IncomingMessage, announced: string | undefined, done: Done): void {
+  if (Number(announced) > MAX_MESSAGE) {
     done(TOO_LARGE);
     return;
   }

@@ -56,6 +56,7 @@ export function takeBody(
   done: (error: Error | null, body?: Buffer) => void,
 ): void {
   const encoding = request.headers['content-encoding'];
-  if (encoding === undefined || encoding.toLowerCase() === 'identity') readBody(payload, done);
+  if (encoding === undefined || encoding.toLowerCase() === 'identity')
+    readBody(payload, payload.headers['content-length'], done);
   else done(new PlantStoreError('UNSUPPORTED_MEDIA_TYPE', 'send the body without Content-Encoding'));
 }
