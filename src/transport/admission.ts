@@ -2,7 +2,7 @@ import { PlantStoreError } from '../domain/errors.ts';
 import type { Protocol, ShedReason } from '../observe/request.ts';
 import { Arrivals } from './arrivals.ts';
 import { Pace } from './pace.ts';
-import { type Entrant, type OwnerShare, Place } from './place.ts';
+import { type Entrant, type OwnerShare, Place, type Steward } from './place.ts';
 
 /** When requests wait or are refused for the sake of those that are served. */
 export interface AdmissionLimits {
@@ -57,7 +57,7 @@ interface Waiting {
  * request whose rest does not follow its headers at once gives its place back, and asks for one again when it is whole, before those
  * that were not let in yet. Places for tokens that have to be verified are a part of all, too.
  */
-export class Admission {
+export class Admission implements Steward {
   readonly #limits: AdmissionLimits;
   readonly #shed: (protocol: Protocol, reason: ShedReason) => void;
   readonly #timer: NodeJS.Timeout;

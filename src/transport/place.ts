@@ -1,6 +1,5 @@
 import type { PlantStoreError } from '../domain/errors.ts';
 import type { Protocol } from '../observe/request.ts';
-import type { Admission } from './admission.ts';
 
 /** A request that asks to be let in. Nothing must have been done for it before. */
 export interface Entrant {
@@ -37,14 +36,23 @@ export interface OwnerShare {
  */
 export type PlaceState = 'held' | 'owner' | 'returning' | 'arriving' | 'left';
 
+/** Who gives places, and takes them back: Admission. Each method is what the place's of the same name asks for. */
+export interface Steward {
+  verifying(place: Place): boolean;
+  belong(place: Place, owner: string): void;
+  awaitRest(place: Place): void;
+  whole(place: Place): void;
+  leave(place: Place): void;
+}
+
 /**
  * A request's place among those that are served. It is held for an owner once the token is known, given back while the request does
  * not come to its end, and asked for again then. Disposed of once the request is over; again is fine.
  */
 export class Place implements Disposable {
   readonly entrant: Entrant;
-  readonly #admission: Admission;
-  // What follows is the admission's.
+  readonly #steward: Steward;
+  // What follows is the steward's.
   state: PlaceState = 'held';
   owner: OwnerShare | undefined;
   /** Its token is being verified, which may take its time. */
@@ -56,32 +64,32 @@ export class Place implements Disposable {
   /** Where it is counted, while it is on its way. */
   connection: string | undefined;
 
-  constructor(admission: Admission, entrant: Entrant) {
-    this.#admission = admission;
+  constructor(steward: Steward, entrant: Entrant) {
+    this.#steward = steward;
     this.entrant = entrant;
   }
 
   /** Its token is not known and has to be verified. Returns false when it is refused, as that is being done for too many. */
   verifying(): boolean {
-    return this.#admission.verifying(this);
+    return this.#steward.verifying(this);
   }
 
   /** Its caller is known: it goes on in one of this owner's places. */
   belongTo(owner: string): void {
-    this.#admission.belong(this, owner);
+    this.#steward.belong(this, owner);
   }
 
   /** From here on the rest of the request is waited for, and the place is given back where that takes long. */
   awaitRest(): void {
-    this.#admission.awaitRest(this);
+    this.#steward.awaitRest(this);
   }
 
   /** The request is whole: it goes on in a place. */
   whole(): void {
-    this.#admission.whole(this);
+    this.#steward.whole(this);
   }
 
   [Symbol.dispose](): void {
-    this.#admission.leave(this);
+    this.#steward.leave(this);
   }
 }
