@@ -22,7 +22,7 @@ export function requestLog(logger: Logger, owners: boolean): (request: EndedRequ
     return digest;
   };
   return (ended) => {
-    if (!lines.isLevelEnabled('info')) return;
+    if (!lines.isLevelEnabled('info') || isProbe(ended)) return;
     const { principal, failure, seconds, ...request } = ended;
     lines.info(
       {
@@ -35,6 +35,9 @@ export function requestLog(logger: Logger, owners: boolean): (request: EndedRequ
     );
   };
 }
+
+/** An answered health check, of which there is one every few seconds from each who asks. */
+const isProbe = ({ route, status }: EndedRequest): boolean => status === 'OK' && route.startsWith('/grpc.health.');
 
 /** An owner as the log names it: the start of the SHA-256 of the owner's UTF-8, in hexadecimal. */
 export const ownerHash = (owner: string): string => hash('sha256', owner).slice(0, DIGITS);

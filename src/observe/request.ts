@@ -9,10 +9,10 @@ export const PROTOCOLS = ['rest', 'connect', 'grpc_web', 'grpc'] as const;
 export type Protocol = (typeof PROTOCOLS)[number];
 
 /**
- * Why nothing can be done for a request: it has waited too long for others to end, or for the CPU; there was no place in the queue; or
- * its client left before.
+ * Why nothing can be done for a request: it has waited too long for others to end, or for the CPU; there was no place in the queue;
+ * its owner, or its connection, has too many; too many are on their way; or its client left before.
  */
-export const SHED_REASONS = ['in_flight', 'cpu', 'queue', 'gone'] as const;
+export const SHED_REASONS = ['in_flight', 'cpu', 'queue', 'owner', 'arrival', 'gone'] as const;
 
 /** Why nothing was done for a request. */
 export type ShedReason = (typeof SHED_REASONS)[number];

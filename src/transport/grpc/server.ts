@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { Server, ServerCredentials } from '@grpc/grpc-js';
 import type { Authenticator } from '../../auth/authenticator.ts';
+import { toPlantStoreError } from '../../domain/errors.ts';
 import type { Logger } from '../../observe/logger.ts';
 import type { RequestObserver } from '../../observe/request-observer.ts';
 import type { Admission } from '../admission.ts';
@@ -12,6 +13,7 @@ import type { ServerCall } from './call.ts';
 import type { TlsFiles } from './certificates.ts';
 import { Connections } from './connections.ts';
 import { serverDefinitionOf } from './definition.ts';
+import type { Door } from './door.ts';
 import { handlersOf } from './handlers.ts';
 import { GrpcHealth } from './health.ts';
 import { limitsOf } from './limits.ts';
@@ -24,8 +26,8 @@ import { statusOf } from './status.ts';
 export interface GrpcServerOptions {
   readonly services: readonly Service[];
   readonly authenticate: Authenticator['authenticate'];
-  /** Lets in a call before it is read. Health checks and reflection are always let in. */
-  readonly admission: Pick<Admission, 'enter'>;
+  /** Lets in a call before it is read. Health checks and reflection have places of their own. */
+  readonly admission: Pick<Admission, 'enter' | 'beside'>;
   readonly limits: ConnectionLimits;
   readonly logger: Logger;
   readonly observer?: RequestObserver;
@@ -53,22 +55,26 @@ export interface GrpcServer {
 /** Milliseconds that a last status has to reach its caller. */
 const FAREWELL = 200;
 
+/**
+ * Places for gRPC's own services: health, which has to answer whatever the load, and reflection. So many calls of them at once, and
+ * messages of so many bytes.
+ */
+const STANDARD_PLACES = 256;
+const STANDARD_MESSAGE = 4 * 1024;
+
 /** Makes a server of these services, not listening yet. Throws when the files for TLS cannot be used. */
 export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
   const { services, authenticate, admission, limits, logger, observer, isReady, tls } = options;
   const stop = new AbortController();
   const connections = new Connections();
   const breakOff = (peer: string) => connections.breakOff(peer);
+  const fail = (thrown: unknown, requestId?: string) => statusOf(failureOf(thrown, logger, requestId));
+  const standard = { admission: admission.beside(STANDARD_PLACES), maxMessage: STANDARD_MESSAGE, awaitsRest: true };
+  const doors = new Map(services.flatMap((service) => doorsOf(service, admission, authenticate)));
   const server = new Server({
     ...limitsOf(limits.idleTimeout),
     interceptors: [
-      serveCalls({
-        admission,
-        observer,
-        statusOf: (thrown) => statusOf(failureOf(thrown, logger)),
-        breakOff,
-        ...limits,
-      }),
+      serveCalls({ doorOf: (path) => doors.get(path) ?? standard, observer, statusOf: fail, breakOff, ...limits }),
     ],
   });
   const injector = server.createConnectionInjector(ServerCredentials.createInsecure());
@@ -78,12 +84,10 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
   });
   limitConnections(listener, limits.maxConnections, logger);
   const handling = {
-    authenticate,
     statusOf: (thrown: unknown, { metadata }: ServerCall) => {
       const { observed } = servedCallOf(metadata);
-      const failure = failureOf(thrown, logger, observed.requestId);
-      observed.failure = failure.error;
-      return statusOf(failure);
+      observed.failure = toPlantStoreError(thrown);
+      return fail(thrown, observed.requestId);
     },
     stop: stop.signal,
     breakOff,
@@ -94,7 +98,7 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
   const names = descs.map(({ typeName }) => typeName);
   const health = new GrpcHealth(names, isReady);
   health.addTo(server);
-  addReflection(server, descs);
+  addReflection(server, descs, limits.idleTimeout);
   options.addInternal?.(server);
 
   return {
@@ -107,6 +111,7 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
     drain: (milliseconds) =>
       new Promise((resolve) => {
         health.close();
+        standard.admission.close();
         const close = () => {
           // Finds connections by what grpc-js keeps for channelz, which therefore stays on.
           server.forceShutdown();
@@ -125,3 +130,18 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
       }),
   };
 }
+
+/** The doors of a service's methods, by their paths. */
+const doorsOf = (
+  { desc, authenticate: own }: Service,
+  admission: Door['admission'],
+  authenticate: Authenticator['authenticate'],
+): [string, Door][] =>
+  desc.methods.map(({ name, methodKind }) => [
+    `/${desc.typeName}/${name}`,
+    {
+      admission,
+      authenticate: own ?? authenticate,
+      awaitsRest: methodKind === 'unary' || methodKind === 'server_streaming',
+    },
+  ]);

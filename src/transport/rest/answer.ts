@@ -6,7 +6,7 @@ import { toPlantStoreError } from '../../domain/errors.ts';
 import { ArrayStream } from './array-stream.ts';
 import { entityTag, isUnmodified, LIST_CACHING } from './conditional.ts';
 import { compileEncoder, type Encoder, encodeArray, type Fields } from './encode.ts';
-import { JSON_TYPE } from './error-reply.ts';
+import { JSON_TYPE } from './error-body.ts';
 import { typeOf } from './field-type.ts';
 import type { HttpRule } from './http-rule.ts';
 import { compileNextLink } from './next-link.ts';

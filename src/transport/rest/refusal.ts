@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Protocol } from '../../observe/request.ts';
 import { OVERLOADED } from '../admission.ts';
 import { connectErrorBody } from '../connect/errors.ts';
-import { errorBody, JSON_TYPE, REASON_HEADER } from './error-reply.ts';
+import { errorBody, JSON_TYPE, REASON_HEADER } from './error-body.ts';
 
 /** The path of a method of Connect or gRPC-Web: `/package.Service/Method`. */
 const RPC_PATH = /^\/\w+(\.\w+)+\/\w/;

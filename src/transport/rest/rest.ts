@@ -29,7 +29,7 @@ export function registerRest(app: FastifyInstance, options: RestOptions): void {
   const rules = httpRulesOf(options.service);
   app.decorateRequest('principal', null);
   app.register((scope, _options, done) => {
-    scope.addContentTypeParser('application/json', { parseAs: 'buffer' }, takeBody);
+    scope.addContentTypeParser('application/json', takeBody);
     for (const rule of rules) addRoute(scope, rule, options);
     done();
   });

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { PlantStoreError } from '../../domain/errors.ts';
 import { answerOn } from './answer-on.ts';
-import { errorBody, JSON_TYPE, REASON_HEADER } from './error-reply.ts';
+import { errorBody, JSON_TYPE, REASON_HEADER } from './error-body.ts';
 
 /** Milliseconds for which a client that still sends may read its answer; a connection closed at once would be reset, and the answer lost. */
 const LINGER = 1_000;
