@@ -190,7 +190,9 @@ describe('CORS', () => {
     for (const parts of [{ body: '{}' }, { body: '{' }]) {
       const { headers } = await send('POST', LIST, { ...parts, headers: { origin: ORIGIN } });
       expect(headers['access-control-allow-origin']).toBe(ORIGIN);
-      expect(headers['access-control-expose-headers']).toMatch(/Idempotency-Replayed.*Plantstore-Position.*Plantstore-Reason.*Grpc-Status/);
+      expect(headers['access-control-expose-headers']).toMatch(
+        /Idempotency-Replayed.*Plantstore-Position.*Plantstore-Reason.*Grpc-Status/,
+      );
     }
   });
 
