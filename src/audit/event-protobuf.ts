@@ -16,12 +16,17 @@ const MAX_EVENT = 64 * 1024;
 /** Events as an export in protobuf has them: each a plantstore.v1.Event with its length in bytes, a varint, before it. */
 export function encodeEvents(events: readonly LoggedEvent[]): Uint8Array {
   const writer = new BinaryWriter();
-  for (const event of events)
-    writer.fork().raw(canonicalBytes(event)).tag(HASH, WireType.LengthDelimited).bytes(event.hash).join();
+  for (const event of events) writer.bytes(bytesOf(event));
   return writer.finish();
 }
 
-/** The events of an export in protobuf, in batches. Rejects at what is none, with its place in the export. */
+const bytesOf = (event: LoggedEvent): Uint8Array =>
+  new BinaryWriter().raw(canonicalBytes(event)).tag(HASH, WireType.LengthDelimited).bytes(event.hash).finish();
+
+/**
+ * The events of an export in protobuf, in batches. Rejects at what `encodeEvents` does not write, down to the byte, with its place in
+ * the export.
+ */
 export async function* decodeEvents(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<LoggedEvent[]> {
   let rest: Uint8Array = new Uint8Array();
   let count = 0;
@@ -57,7 +62,10 @@ const notAnEvent = (number: number, cause?: unknown): Error =>
 
 function decode(bytes: Uint8Array, number: number): LoggedEvent {
   try {
-    return fromMessage(fromBinary(EventSchema, bytes));
+    const event = fromMessage(fromBinary(EventSchema, bytes));
+    // Down to the byte, so that what is read is all that is there: libraries pass over unknown fields and mend broken text.
+    if (Buffer.compare(bytesOf(event), bytes) !== 0) throw new Error('it is not written as an export writes it');
+    return event;
   } catch (error) {
     throw notAnEvent(number, error);
   }

@@ -41,5 +41,5 @@ async function* linesOf(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<strin
     rest = lines.pop()!;
     if (lines.length > 0) yield lines;
   }
-  if (rest !== '') throw new Error('the export ends in the middle of a line');
+  if (rest !== '' || decoder.decode() !== '') throw new Error('the export ends in the middle of a line');
 }

@@ -1,24 +1,33 @@
-import { headAt, verifyNext } from '../log/chain.ts';
+import { headAt } from '../log/chain.ts';
 import { EMPTY_HEAD, type Head, type LoggedEvent } from '../log/event.ts';
 import type { Store } from '../log/store.ts';
+import { examined } from './examined.ts';
 import { project } from './project.ts';
 
 /** Events in one append: each is a transaction that the disk or a majority has to confirm. */
 const APPEND = 2_000;
 
 /**
- * Brings a whole log, from its first event on, into an empty store: positions, times and hashes stay as they are, and every
- * event is verified before it is written. A store that holds the beginning of the same log, from an import that was ended, gets
- * the rest. Yields the positions reached, the read model then being at them too.
- * Rejects, at the event where it is found, when the log is broken or the store holds another.
+ * Asks of a whole log, from its first event on, all that an import asks, and writes nothing. Yields the positions reached.
+ * Rejects, at the event where it is found, when something about it is wrong.
+ */
+export async function* checkImport(batches: AsyncIterable<readonly LoggedEvent[]>): AsyncGenerator<number> {
+  for await (const batch of examined(batches)) yield batch.at(-1)?.position ?? 0;
+}
+
+/**
+ * Brings a whole log, from its first event on, into an empty store: positions, times and hashes stay as they are, and everything
+ * about an event is asked before it is written. A store that holds the beginning of the same log, from an import that was ended,
+ * gets the rest. Yields the positions reached, the read model then being at them too.
+ * Rejects, at the event where it is found, when something about the log is wrong or the store holds another; the store then holds
+ * a whole beginning of the log, if only an empty one, which may be imported into again.
  */
 export async function* importLog(store: Store, batches: AsyncIterable<readonly LoggedEvent[]>): AsyncGenerator<number> {
   const start = await store.head();
   let head: Head = EMPTY_HEAD;
   let waiting: LoggedEvent[] = [];
-  for await (const batch of batches) {
+  for await (const batch of examined(batches)) {
     for (const event of batch) {
-      verifyNext(head, event);
       head = headAt(event);
       if (head.position === start.position) checkSame(start, head);
       if (head.position > start.position) waiting.push(event);

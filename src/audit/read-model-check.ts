@@ -2,7 +2,7 @@ import type { LoggedEvent } from '../log/event.ts';
 import { RowsReplacedError, type Store } from '../log/store.ts';
 import type { Check, Failure } from './check.ts';
 import { firstDifference } from './difference.ts';
-import { Fold } from './fold.ts';
+import type { Fold } from './fold.ts';
 
 /** Rebuilds that may end during a comparison before it is given up. */
 const MAX_REBUILDS = 3;
@@ -18,18 +18,18 @@ export class ReadModelCheck implements Check {
   /** Where the read model stood when it was compared; undefined before. */
   checkpoint: number | undefined;
   readonly #store: Store;
-  /** Events up to here are folded, or shown to `take`. */
-  #folded: number;
-  readonly #fold = new Fold();
+  readonly #start: number;
+  readonly #fold: Fold;
 
-  /** `start` is the checkpoint before the pass. */
-  constructor(store: Store, start: number) {
+  /** `start` is the checkpoint before the pass. `fold` is empty; after `finish` it stands where the read model stood. */
+  constructor(store: Store, start: number, fold: Fold) {
     this.#store = store;
-    this.#folded = start;
+    this.#start = start;
+    this.#fold = fold;
   }
 
   async take(events: readonly LoggedEvent[]): Promise<void> {
-    await this.#fold.apply(events.filter(({ position }) => position <= this.#folded));
+    await this.#fold.apply(events.filter(({ position }) => position <= this.#start));
   }
 
   async finish(): Promise<void> {
@@ -47,17 +47,11 @@ export class ReadModelCheck implements Check {
     const snapshot = await this.#store.snapshot();
     try {
       this.checkpoint = snapshot.position;
-      for await (const events of this.#store.read(this.#folded, { to: snapshot.position })) {
+      for await (const events of this.#store.read(this.#fold.position, { to: snapshot.position }))
         await this.#fold.apply(events);
-        this.#folded = events.at(-1)!.position;
-      }
       this.failure = await firstDifference(this.#fold.rows(), snapshot.all());
     } finally {
       await snapshot.close();
     }
-  }
-
-  close(): Promise<void> {
-    return this.#fold.close();
   }
 }

@@ -3,6 +3,8 @@ import type { Head } from '../log/event.ts';
 import type { Store } from '../log/store.ts';
 import { ChainCheck } from './chain-check.ts';
 import type { Check, Failure, Question } from './check.ts';
+import { DecisionsCheck } from './decisions-check.ts';
+import { Fold } from './fold.ts';
 import { PositionsCheck } from './positions.ts';
 import { ReadModelCheck } from './read-model-check.ts';
 import { SignedHeadCheck } from './signed-head-check.ts';
@@ -52,12 +54,14 @@ const BEFORE_ALL = Number.MIN_SAFE_INTEGER;
 export async function* verifyLog(store: Store, options: VerifyOptions = {}): AsyncGenerator<Progress | Verdict> {
   const checkpoint = await store.checkpoint();
   const head = await store.head();
-  const readModel = new ReadModelCheck(store, checkpoint);
+  const fold = new Fold({ asksDecisions: true });
+  const readModel = new ReadModelCheck(store, checkpoint, fold);
   const checks: Check[] = [
     // The read model tells of events that a log which was cut short no longer has.
     new PositionsCheck(Math.max(head.position, checkpoint)),
     new ChainCheck(),
     readModel,
+    new DecisionsCheck(store, head.position, fold),
     ...(options.signedHead === undefined ? [] : [new SignedHeadCheck(options.signedHead)]),
     ...(options.checks ?? []),
   ];
@@ -72,6 +76,7 @@ export async function* verifyLog(store: Store, options: VerifyOptions = {}): Asy
     const ok = answers.every(({ failure }) => failure === undefined);
     yield { ok, head, checkpoint: readModel.checkpoint, answers };
   } finally {
+    await fold.close();
     for (const check of checks) await check.close?.();
   }
 }

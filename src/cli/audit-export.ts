@@ -43,7 +43,8 @@ One line, broken here to be read:
    "name":"Fern","tag":"indoor","hash":"..."}
 plantId may be any int64 and is exact. An unset tag is left out; PlantDeleted
 has neither name nor tag. The hash covers the event and the hash before it.
-After a break, --after with the last position goes on where it was.
+After a break, --after with the last position goes on where it was. It fails
+where the log ends before that position, with --follow too, also later.
 
 Examples:
   $ plantstore audit export > log.ndjson
@@ -51,6 +52,12 @@ Examples:
   $ plantstore audit export --from 2026-01-02T03:04:05Z --owner alice --follow`,
     )
     .action((options: Options) => withStore('read', (store) => write(exported(store, options))));
+
+/** Whoever resumes there has seen events that this log does not have: to print nothing, or what comes later, would hide it. */
+const beyond = (seen: number, end: number): Error =>
+  new Error(
+    `the log ends at position ${end}, before ${seen}: it is another log than the one that was read up to there, or was restored from a backup`,
+  );
 
 async function* exported(store: Store, options: Options): AsyncGenerator<string | Uint8Array> {
   const { encode } = FORMATS[options.format];
@@ -61,7 +68,8 @@ async function* eventsOf(store: Store, { after, from, owner, id, follow }: Optio
   let seen = from === undefined ? after : await positionAt(store, from - 1);
   do {
     const { position: to } = await store.head();
+    if (seen > to) throw beyond(seen, to);
     yield* store.read(seen, { to, owner, id });
-    seen = Math.max(seen, to);
+    seen = to;
   } while (follow && (await sleep(POLL, true)));
 }

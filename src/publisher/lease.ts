@@ -14,7 +14,8 @@ export type TakeLease = (milliseconds: number) => Promise<boolean>;
  */
 export class Lease {
   readonly #take: TakeLease;
-  #until = 0;
+  /** By `performance.now()`: a clock that is set must neither end nor prolong it. */
+  #until = Number.NEGATIVE_INFINITY;
 
   constructor(take: TakeLease) {
     this.#take = take;
@@ -22,13 +23,13 @@ export class Lease {
 
   /** Takes or renews the lease. A store that cannot be reached takes away no lease that still lasts. */
   async renew(): Promise<boolean> {
-    const now = Date.now();
+    const now = performance.now();
     try {
-      this.#until = (await this.#take(LEASE)) ? now + LEASE : 0;
+      this.#until = (await this.#take(LEASE)) ? now + LEASE : Number.NEGATIVE_INFINITY;
     } catch {
       // What the lease is for cannot be done without the store either; whoever does it reports the fault.
     }
-    return Date.now() < this.#until;
+    return performance.now() < this.#until;
   }
 
   /** Does the work while this instance has the lease, again and again, until the signal aborts. The work ends at its own signal. */
@@ -38,7 +39,7 @@ export class Lease {
       else waiting();
       await pause(RENEWAL, signal);
     }
-    if (this.#until > 0) await this.#take(0).catch(() => {});
+    if (this.#until > Number.NEGATIVE_INFINITY) await this.#take(0).catch(() => {});
   }
 
   async #hold(signal: AbortSignal, work: (held: AbortSignal) => Promise<void>): Promise<void> {

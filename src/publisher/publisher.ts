@@ -105,11 +105,11 @@ export class Publisher {
       const signal = AbortSignal.any([held, reading.signal]);
       for await (const events of readAhead(follow(this.#store, head.position, signal), IDLE)) {
         if (held.aborted) return;
-        const begun = Date.now();
+        const begun = performance.now();
         head = verified(head, events);
         await session.publish(events);
         reached();
-        if (events.length < MANY) await pause(begun + PACE - Date.now(), held);
+        if (events.length < MANY) await pause(begun + PACE - performance.now(), held);
       }
     } finally {
       reading.abort();

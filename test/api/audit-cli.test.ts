@@ -7,12 +7,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { FORMATS } from '../../src/audit/formats.ts';
 import { jwksOf, openSigningKey } from '../../src/audit/signing-key.ts';
+import { headAt } from '../../src/log/chain.ts';
 import type { LoggedEvent } from '../../src/log/event.ts';
 import { openSqlite } from '../../src/log/sqlite/store.ts';
 import { verdictOf } from '../store/audit-tampering.ts';
 import { openSqliteDatabase } from '../store/sqlite-database.ts';
-import { added, append, deleted, project } from '../support/events.ts';
-import { plantstore } from '../support/run.ts';
+import { added, append, chain, deleted, project } from '../support/events.ts';
+import { plantstore, run } from '../support/run.ts';
 import { startService } from '../support/service.ts';
 
 let root: string;
@@ -46,12 +47,12 @@ describe('verify', () => {
     await some();
     const { code, stdout } = await audit('verify');
     expect(code).toBe(0);
-    expect(stdout).toMatch(/^positions +yes\nchain +yes\nread_model +yes\n\nwhole: .*position 4 /);
+    expect(stdout).toMatch(/^positions +yes\nchain +yes\nread_model +yes\ndecisions +yes\n\nwhole: .*position 4 /);
     expect(JSON.parse((await audit('verify', '--json')).stdout)).toMatchObject({
       ok: true,
       head: { position: 4 },
       checkpoint: 4,
-      answers: ['positions', 'chain', 'read_model'].map((question) => ({ question, ok: true })),
+      answers: ['positions', 'chain', 'read_model', 'decisions'].map((question) => ({ question, ok: true })),
     });
   });
 
@@ -73,6 +74,7 @@ describe('verify', () => {
         { question: 'positions', ok: true },
         { question: 'chain', ok: false, position: 2 },
         { question: 'read_model', ok: false, owner: 'alice', plantId: 8 },
+        { question: 'decisions', ok: false, position: 2 },
       ],
     });
   });
@@ -120,6 +122,17 @@ describe('travel', () => {
     const time = new Date(events[0]!.time).toISOString();
     expect((await audit('export', '--from', time)).stdout).toBe(of(1, 2, 3, 4));
     expect((await audit('export', '--from', '2999-01-01T00:00:00Z')).stdout).toBe('');
+  });
+
+  test.each([
+    ['', []],
+    ['with --follow ', ['--follow']],
+  ])('an export %safter the end of the log says so and fails', async (_, follow) => {
+    await some();
+    expect(await audit('export', '--after', '4')).toEqual({ code: 0, stdout: '', stderr: '' });
+    const { code, stdout, stderr } = await audit('export', '--after', '5', ...follow);
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    expect(stderr).toContain('the log ends at position 4, before 5');
   });
 
   test('a followed export goes on with what is appended later', async () => {
@@ -208,6 +221,28 @@ test('an import that is killed again and again goes on, and ends with the same l
   expect(after.stdout === linesOf(events)).toBe(true);
   const { stdout } = await plantstore(['audit', 'verify', '--json'], { DATA_DIR: copy });
   expect(JSON.parse(stdout)).toMatchObject({ ok: true, checkpoint: MANY });
+});
+
+test('a file that is wrong at its end is not imported at all; of a pipe the right beginning is, and the rest later', async () => {
+  const events = await many();
+  const file = join(root, 'log.ndjson');
+  writeFileSync(file, linesOf(events));
+  const wrong = join(root, 'wrong.ndjson');
+  writeFileSync(wrong, linesOf([...events, ...chain(headAt(events.at(-1)!), [deleted('bob', 1n)])]));
+  const copy = { DATA_DIR: join(root, 'copy') };
+  const why = `broken at position ${MANY + 1}: plant 1 of "bob" is deleted, and was not there`;
+  const refused = await plantstore(['audit', 'import', wrong], copy);
+  expect(refused).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining(why) });
+  expect(await plantstore(['audit', 'export'], copy)).toEqual({ code: 0, stdout: '', stderr: '' });
+  const piped = ['-c', `cat ${wrong} | "$NODE" bin/plantstore.js audit import -`];
+  const { code, stderr } = await run('bash', piped, { ...copy, NODE: process.execPath });
+  expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining(why) });
+  expect(await plantstore(['audit', 'verify'], copy)).toMatchObject({ code: 0 });
+  const landed = (await plantstore(['audit', 'export'], copy)).stdout;
+  expect(landed.length).toBeGreaterThan(0);
+  expect(linesOf(events).startsWith(landed)).toBe(true);
+  expect(await plantstore(['audit', 'import', file], copy)).toMatchObject({ code: 0 });
+  expect((await plantstore(['audit', 'export'], copy)).stdout === linesOf(events)).toBe(true);
 });
 
 test('a rebuild that is killed at any moment leaves the read model whole; the next one is made', async () => {

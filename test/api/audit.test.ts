@@ -172,7 +172,9 @@ describe.each(TRANSPORTS)('$name', ({ open }) => {
       if (step.case === 'verdict') {
         expect(step.value).toMatchObject({ ok: true, checkpoint: BigInt(events.length) });
         const answers = step.value.answers.map(({ question, failure }) => [question, failure]);
-        expect(answers).toEqual(['positions', 'chain', 'read_model', 'signed_head'].map((name) => [name, undefined]));
+        expect(answers).toEqual(
+          ['positions', 'chain', 'read_model', 'decisions', 'signed_head'].map((name) => [name, undefined]),
+        );
       }
     }
     expect(steps[0]).toBe('progress');

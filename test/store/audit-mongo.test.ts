@@ -2,6 +2,7 @@ import { type Document, Double, Int32, Long, type UpdateFilter } from 'mongodb';
 import { describe, expect, test } from 'vitest';
 import { TRACEPARENT } from '../support/events.ts';
 import { auditContract } from './audit.ts';
+import { decisionsContract } from './audit-decisions.ts';
 import { fillForTampering, tamperingContract, verdictOf } from './audit-tampering.ts';
 import { openMongoDatabase } from './mongo-database.ts';
 import { HAS_MONGODB, openMongoStore } from './open-mongo.ts';
@@ -14,6 +15,7 @@ const open = async () => {
 describe.runIf(HAS_MONGODB)('MongoDB', () => {
   auditContract('MongoDB', open);
   tamperingContract('MongoDB', open);
+  decisionsContract('MongoDB', open);
 
   test.each<[string, number, UpdateFilter<Document>]>([
     ['an addition without a name', 4, { $unset: { name: '' } }],
@@ -46,7 +48,7 @@ describe.runIf(HAS_MONGODB)('MongoDB', () => {
     await close();
     const { verdict, places } = await verdictOf(opened.store);
     expect(verdict.ok).toBe(false);
-    expect(places).toEqual({ positions: position, chain: position, read_model: position });
+    expect(places).toEqual({ positions: position, chain: position, read_model: position, decisions: position });
     await opened.cleanup();
   });
 });

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { TRACEPARENT } from '../support/events.ts';
 import { auditContract } from './audit.ts';
+import { decisionsContract } from './audit-decisions.ts';
 import { fillForTampering, tamperingContract, verdictOf } from './audit-tampering.ts';
 import { openSqliteStore } from './open-sqlite.ts';
 import { openSqliteDatabase } from './sqlite-database.ts';
@@ -12,6 +13,7 @@ const open = async () => {
 
 auditContract('SQLite', open);
 tamperingContract('SQLite', open);
+decisionsContract('SQLite', open);
 
 test.each([
   ['an addition without a name', 'UPDATE events SET name = NULL WHERE position = 4'],
@@ -29,6 +31,6 @@ test.each([
   const position = Number(/\d+$/.exec(sql)![0]);
   const { verdict, places } = await verdictOf(opened.store);
   expect(verdict.ok).toBe(false);
-  expect(places).toEqual({ positions: position, chain: position, read_model: position });
+  expect(places).toEqual({ positions: position, chain: position, read_model: position, decisions: position });
   await opened.cleanup();
 });

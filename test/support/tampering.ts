@@ -18,6 +18,9 @@ export interface Database {
   close(): Promise<void>;
 }
 
+/** An event's id that no other has. */
+const ANOTHER = '00000000-0000-4000-8000-00000000000a';
+
 /** Where the answers to the questions are no: the position, or the plant. */
 export type Places = Readonly<Record<string, number | string>>;
 
@@ -50,7 +53,7 @@ const changed = (
 function rewritten(events: readonly LoggedEvent[], from: number, rest: readonly PlantEvent[]): LoggedEvent[] {
   let head = from === 1 ? EMPTY_HEAD : headAt(events[from - 2]!);
   return rest.map((event, index) => {
-    const sealed = seal(head, event, events[from - 1 + index]?.eventId ?? 'another', head.time);
+    const sealed = seal(head, event, events[from - 1 + index]?.eventId ?? ANOTHER, head.time);
     head = headAt(sealed);
     return sealed;
   });
@@ -86,7 +89,7 @@ export const TAMPERINGS: readonly Tampering[] = [
   changed('the actor changed', 3, () => ({ actor: 'mallory' })),
   changed('the idempotency key taken away', 3, () => ({ idempotencyKey: undefined })),
   changed('the idempotency key changed', 3, () => ({ idempotencyKey: 'other' })),
-  changed('an idempotency key invented', 4, () => ({ idempotencyKey: 'k' })),
+  changed('an idempotency key invented', 4, () => ({ idempotencyKey: 'k' }), { decisions: 4 }),
   changed('the trace context taken away', 3, () => ({ traceparent: undefined })),
   changed('the trace context changed', 3, () => ({ traceparent: TRACEPARENT.replace('0af', '0ff') })),
   changed('a trace context invented', 4, () => ({ traceparent: TRACEPARENT })),
@@ -102,13 +105,17 @@ export const TAMPERINGS: readonly Tampering[] = [
       const { owner, actor, plantId } = events[2]!.event;
       return database.putEvent({ ...events[2]!, event: { type: 'PlantDeleted', owner, actor, plantId } });
     },
-    found: { chain: 3, read_model: 'alice/1' },
+    found: { chain: 3, read_model: 'alice/1', decisions: 3 },
   },
   ...[1, 6, 12].map(
     (position): Tampering => ({
       name: `the event at ${position} of 12 deleted`,
       tamper: (database) => database.removeEvent(position),
-      found: position === 12 ? { positions: 12, read_model: 'zoe/9' } : { positions: position, chain: position },
+      found:
+        position === 12
+          ? { positions: 12, read_model: 'zoe/9' }
+          : // The next event of that plant is its deletion.
+            { positions: position, chain: position, decisions: position + (position === 1 ? 1 : 2) },
     }),
   ),
   {
@@ -124,7 +131,7 @@ export const TAMPERINGS: readonly Tampering[] = [
       await database.putEvent({ ...events[3]!, position: 8 });
       await database.putEvent({ ...events[7]!, position: 4 });
     },
-    found: { chain: 4 },
+    found: { chain: 4, decisions: 4 },
   },
   {
     name: 'one invented at the end',
@@ -132,7 +139,7 @@ export const TAMPERINGS: readonly Tampering[] = [
       database.putEvent({
         ...events[11]!,
         position: 13,
-        eventId: 'another',
+        eventId: ANOTHER,
         event: { ...events[11]!.event, plantId: 99n },
       }),
     found: { chain: 13 },
@@ -140,12 +147,12 @@ export const TAMPERINGS: readonly Tampering[] = [
   {
     name: 'one invented far behind the end',
     tamper: (database, events) => database.putEvent({ ...events[11]!, position: 20 }),
-    found: { positions: 13, chain: 13 },
+    found: { positions: 13, chain: 13, decisions: 20 },
   },
   {
     name: 'one invented before the first',
     tamper: (database, events) => database.putEvent({ ...events[0]!, position: 0 }),
-    found: { positions: 0, chain: 1 },
+    found: { positions: 0, chain: 1, decisions: 1 },
   },
   {
     name: 'one inserted in the middle, the others moved up, no hash changed',
@@ -153,7 +160,7 @@ export const TAMPERINGS: readonly Tampering[] = [
       for (const event of events.slice(5).reverse())
         await database.putEvent({ ...event, position: event.position + 1 });
     },
-    found: { chain: 7, read_model: 'zoe/9', signed_head: SIGNED },
+    found: { chain: 7, read_model: 'zoe/9', decisions: 7, signed_head: SIGNED },
   },
   {
     name: 'rewritten from one event on, every hash recomputed, the read model too: only a signed head tells',

@@ -416,8 +416,9 @@ export const VerifyLogResponse_ProgressSchema: GenMessage<VerifyLogResponse_Prog
 export type VerifyLogResponse_Answer = Message<"plantstore.v1.VerifyLogResponse.Answer"> & {
   /**
    * The question: `positions` (is every position there once and in order), `chain` (does every hash continue the
-   * chain), `read_model` (is the read model exactly the fold of the log up to its checkpoint), `signed_head` (does the
-   * log extend the signed head), `topic` (is the topic a prefix of the log).
+   * chain), `read_model` (is the read model exactly the fold of the log up to its checkpoint), `decisions` (was each
+   * event allowed on the state before it), `signed_head` (does the log extend the signed head), `topic` (is the topic a
+   * prefix of the log).
    *
    * @generated from field: string question = 1;
    */

@@ -103,7 +103,7 @@ export class Forge extends Step {
       expect(outcome, `an import with ${this.#kind}`).toBeInstanceOf(Error);
       await imported(operator, bytes);
       expect((await verdictOf(operator)).places, 'what was imported after a refusal').toEqual({});
-      const appended = await operator.append(head.position, forged).catch(() => 0);
+      const appended = await operator.append(forged).catch(() => 0);
       if (appended > 0) {
         const { places } = await verdictOf(operator);
         expect(Object.values(places), `where audit verify finds ${this.#kind}`).toContain(wrong);

@@ -1,0 +1,24 @@
+import { expect, test } from 'vitest';
+import { readSources } from '../support/source.ts';
+
+/**
+ * Who may ask what time of day it is, and why. All else measures how long something takes or lasts, by `performance.now()` and
+ * timers, which nobody sets.
+ */
+const ASKS_THE_TIME: Readonly<Record<string, string>> = {
+  'src/auth/development.ts': 'a token says when it ends',
+  'src/auth/token-cache.ts': 'a token says when it ends',
+  'src/log/committer.ts': 'an event says when it happened',
+  'src/log/follower.ts': 'a metric says when it was',
+  'src/log/sqlite/store.ts': 'a lease is shared by processes, which have no other clock in common',
+  'src/observe/auth-metrics.ts': 'a metric says when it was',
+  'src/observe/health.ts': 'a state says since when',
+  'src/publisher/status.ts': 'a state says since when, and the age of an event is told by its time',
+  'src/publisher/thread.ts': 'a state says since when',
+  'src/transport/grpc/observe.ts': 'grpc-js gives the deadline of a call as a time of day',
+};
+
+test('nothing but what is a time of day is measured by the clock that can be set', () => {
+  const asking = readSources().filter(({ text }) => /\bDate\.now\(|\bnew Date\(\)/.test(text));
+  expect(asking.map(({ path }) => path).toSorted()).toEqual(Object.keys(ASKS_THE_TIME));
+});
