@@ -3,8 +3,8 @@ import { keyString } from '../../src/domain/plant.ts';
 import type { ListQuery, PlantList } from '../../src/log/listing.ts';
 import type { Store } from '../../src/log/store.ts';
 import { verdictOf } from '../store/audit-tampering.ts';
-import { fill } from '../support/fill.ts';
-import { collect, readLog } from '../support/fold.ts';
+import { added, append, project } from '../support/events.ts';
+import { collect } from '../support/fold.ts';
 import { SOAK } from '../support/soak.ts';
 import { Instance, type InstanceOptions } from './instance.ts';
 import { differences, type Model } from './model.ts';
@@ -57,8 +57,9 @@ export class World {
   static async open(platform: Platform, options: readonly InstanceOptions[], model: Model): Promise<World> {
     const world = new World(platform, options);
     const operator = await platform.openOperator();
-    await fill(operator, NURSERY_PLANTS, NURSERY, (id) => ({ name: `${LABEL}${id}` }));
-    for (const event of await readLog(operator)) model.take(event);
+    const plants = Array.from({ length: NURSERY_PLANTS }, (_, id) => added(NURSERY, BigInt(id), `${LABEL}${id}`));
+    for (const event of await append(operator, ...plants)) model.take(event);
+    await project(operator);
     await operator.close();
     await world.start();
     return world;
