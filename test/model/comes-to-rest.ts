@@ -10,6 +10,7 @@ export async function comesToRest(model: Model, world: World): Promise<void> {
     const { task, judge } = world.running.shift()!;
     await task.finish();
     await judge(model);
+    await world.look(model);
   }
   world.story.step('the read model is rebuilt');
   await rebuild(model, world);

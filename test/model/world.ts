@@ -118,10 +118,16 @@ export class World {
     return wrong[0] && `${wrong[0].owner}/${wrong[0].id}`;
   }
 
-  /** What has to hold after every step. */
-  async holds(model: Model): Promise<void> {
+  /** Tells the tasks what is so now. Returns the first wrong row. */
+  async look(model: Model): Promise<string | undefined> {
     const wrong = await this.firstWrongRow(model);
     for (const { watch } of this.running) watch?.(wrong);
+    return wrong;
+  }
+
+  /** What has to hold after every step. */
+  async holds(model: Model): Promise<void> {
+    const wrong = await this.look(model);
     for (const [number, instance] of this.instances.entries()) {
       expect((await instance.log.head()).position, `the head on ${nameOf(number)}`).toBe(model.log.length);
       for (const owner of OWNERS) await this.lists(model, number, { owner, after: undefined, limit: undefined });
