@@ -104,6 +104,11 @@ export class ListCache {
     }
   }
 
+  /** Forgets every list: the rows that they were made from are no longer those of the read model. */
+  clear(): void {
+    this.#lists?.clear();
+  }
+
   #forget(entry: Entry): void {
     const exact = this.#exact.get(entry.query.owner);
     if (exact?.delete(entry) === true && exact.size === 0) this.#exact.delete(entry.query.owner);

@@ -60,6 +60,10 @@ export class MongoStore implements Store {
     return this.#readModel.checkpoint();
   }
 
+  generation(): Promise<number> {
+    return this.#primary.read(() => this.#readModel.generation());
+  }
+
   get(keys: readonly PlantKey[]): Promise<Rows<Plant | undefined>> {
     return this.#readModel.get(keys);
   }

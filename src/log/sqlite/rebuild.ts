@@ -30,7 +30,9 @@ export class SqliteRebuild implements Rebuild {
         this.#db.exec(createPlants(this.#table));
       });
       this.#changes = prepareChanges(this.#db, this.#table);
-      this.#moved = this.#db.prepare('UPDATE checkpoints SET position = :to WHERE name = :name AND position <= :to');
+      this.#moved = this.#db.prepare(
+        'UPDATE checkpoints SET position = :to, generation = generation + 1 WHERE name = :name AND position <= :to',
+      );
     } catch (error) {
       this.#db.close();
       throw error;

@@ -2,7 +2,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import { transaction } from './connection.ts';
 
 /** Version of the tables below, kept as SQLite's user_version; 0 is a database without tables. */
-const SCHEMA_VERSION = 3;
+const SCHEMA_VERSION = 4;
 
 /** Rows of `checkpoints`: the one read model that there is. */
 export const PLANTS_CHECKPOINT = 'plants';
@@ -51,6 +51,8 @@ const STEPS = [
   CREATE INDEX events_by_idempotency_key ON events (owner, idempotency_key) WHERE idempotency_key IS NOT NULL`,
 
   'ALTER TABLE events ADD COLUMN traceparent TEXT',
+
+  'ALTER TABLE checkpoints ADD COLUMN generation INTEGER NOT NULL DEFAULT 0',
 ];
 
 /** Columns of `events` that a release of each version lacks, as its events have them. */
@@ -66,10 +68,13 @@ export function ensureSchema(db: DatabaseSync): void {
   });
 }
 
-/** Shows the events of an older release, on this connection alone, as the present release has them. */
+/** Shows the tables of an older release, on this connection alone, as the present release has them. */
 export function readOlderSchema(db: DatabaseSync): void {
-  const lacking = LACKING[versionOf(db)];
+  const version = versionOf(db);
+  const lacking = LACKING[version];
   if (lacking) db.exec(`CREATE TEMP VIEW events AS SELECT *, ${lacking} FROM main.events`);
+  if (version > 0 && version < 4)
+    db.exec('CREATE TEMP VIEW checkpoints AS SELECT *, 0 AS generation FROM main.checkpoints');
 }
 
 /** Throws, with the reason, unless the database has tables that this release works with. */

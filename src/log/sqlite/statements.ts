@@ -30,6 +30,7 @@ export const prepareLog = (db: DatabaseSync) => ({
   ),
   version: prepareQuery(db, 'PRAGMA data_version'),
   checkpoint: prepareQuery(db, SELECT_CHECKPOINT),
+  generation: prepareQuery(db, 'SELECT generation FROM checkpoints WHERE name = ?'),
   plant: prepareQuery(db, 'SELECT name, tag FROM plants WHERE owner = ? AND id = ?'),
   plants: prepareQuery(db, SELECT_PLANTS),
 });

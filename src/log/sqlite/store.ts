@@ -159,14 +159,20 @@ class SqliteStore implements Store {
     return checkpointOf(this.#log.checkpoint);
   }
 
+  async generation(): Promise<number> {
+    return checkpointOf(this.#log.generation);
+  }
+
   async get(keys: readonly PlantKey[]): Promise<Rows<Plant | undefined>> {
+    const generation = checkpointOf(this.#log.generation);
     const rows = keys.map(({ owner, id }) => plantOf(this.#log.plant, owner, id));
-    return { rows, checkpoint: await this.checkpoint() };
+    return { rows, checkpoint: checkpointOf(this.#log.checkpoint), generation };
   }
 
   async list(owner: string, after: bigint | undefined, limit: number): Promise<Rows<PlantRow>> {
+    const generation = checkpointOf(this.#log.generation);
     const rows = plantsOf(this.#log.plants, owner, after, limit);
-    return { rows, checkpoint: await this.checkpoint() };
+    return { rows, checkpoint: checkpointOf(this.#log.checkpoint), generation };
   }
 
   async snapshot(): Promise<Snapshot> {
