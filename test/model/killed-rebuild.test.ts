@@ -57,7 +57,7 @@ function killedRebuildContract(name: string, open: () => Promise<Platform>): voi
         on(async (model, world) => {
           for (let call = 0, ended = false; !ended; call++) {
             await damage(model, world, BigInt(call));
-            const { task, judge } = await beginRebuild(model, world);
+            const { task, judge } = await beginRebuild(world);
             await task.step(call);
             world.story.step(`kill a rebuild at its call ${call}, ${task.gate.waiting}`);
             ended = task.outcome !== undefined;
@@ -71,7 +71,7 @@ function killedRebuildContract(name: string, open: () => Promise<Platform>): voi
     );
 
     test(
-      'of another process, which is killed at any moment, leaves the old read model or the new one; instances answer exactly',
+      'of another process that is killed at any moment leaves the old read model or the new one; instances answer exactly',
       on(async (model, world) => {
         const { environment } = world.platform;
         const began = performance.now();
@@ -89,7 +89,7 @@ function killedRebuildContract(name: string, open: () => Promise<Platform>): voi
           if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
           // It had come to its end, or to its swap, if the row is there again.
           const { rows } = await world.platform.rows();
-          if (rows.some(({ owner, id }) => owner === 'alice' && id === BigInt(round))) model.damaged.clear();
+          if (rows.some(({ owner, id }) => owner === 'alice' && id === BigInt(round))) world.swapped();
           await world.holds(model);
           await comesToRest(model, world);
         }

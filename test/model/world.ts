@@ -1,5 +1,7 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'vitest';
 import { keyString } from '../../src/domain/plant.ts';
+import { GENERATION_LIMIT } from '../../src/log/generation.ts';
 import type { ListQuery, PlantList } from '../../src/log/listing.ts';
 import type { Store } from '../../src/log/store.ts';
 import { verdictOf } from '../store/audit-tampering.ts';
@@ -41,6 +43,8 @@ export class World {
   readonly running: Running[] = [];
   /** Rebuilds that took the place of the read model so far. */
   swaps = 0;
+  /** When the last one did, until no instance remembers the rows before it any more. */
+  #swapped: number | undefined;
   /** Rebuilds that were begun. */
   rebuilds = 0;
   readonly #options: readonly InstanceOptions[];
@@ -118,8 +122,23 @@ export class World {
     return wrong[0] && `${wrong[0].owner}/${wrong[0].id}`;
   }
 
+  /** Hears that a rebuild has taken the place of the read model. */
+  swapped(): void {
+    this.swaps++;
+    this.#swapped = performance.now();
+  }
+
+  /** Waits until a rebuild that took the read model's place has mended all that instances may have made of the rows before. */
+  async #mended(model: Model): Promise<void> {
+    if (this.#swapped === undefined) return;
+    await sleep(Math.max(0, this.#swapped + GENERATION_LIMIT - performance.now()));
+    this.#swapped = undefined;
+    model.damaged.clear();
+  }
+
   /** Tells the tasks what is so now. Returns the first wrong row. */
   async look(model: Model): Promise<string | undefined> {
+    await this.#mended(model);
     const wrong = await this.firstWrongRow(model);
     for (const { watch } of this.running) watch?.(wrong);
     return wrong;
