@@ -21,7 +21,7 @@ export const NURSERY = 'nursery';
 /** More than the rows of one page on any store. */
 export const NURSERY_PLANTS = 1_100;
 /** Characters that make such a list take more than a list in memory may. */
-const LABEL = 'a label that is long, so that few plants make a long list: '.repeat(3);
+const LABEL = 'so long a label that few plants make a long list; '.repeat(2);
 
 /** A task, and how its end is judged. */
 export interface Running {
