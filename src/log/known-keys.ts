@@ -11,6 +11,8 @@ const OWNERS = 10_000;
 const IDS = 1_000_000;
 /** An owner with more plants than this is not worth reading them all. */
 const LEARNED_ROWS = 10_000;
+/** An owner with a longer name is not remembered, so that names take some MB at most. */
+const LONGEST_NAME = 512;
 /** Rows of one read. */
 const PAGE = 1_000;
 
@@ -56,7 +58,7 @@ export class KnownKeys {
   /** Hears that plants of these owners have to be looked up. */
   lookedUp(owners: Iterable<string>): void {
     for (const owner of owners) {
-      if (this.#known.has(owner)) continue;
+      if (this.#known.has(owner) || owner.length > LONGEST_NAME) continue;
       const candidate = this.#candidates.get(owner);
       if (candidate === undefined) this.#candidates.set(owner, true);
       else if (candidate && this.#learning === undefined && !this.#closed) this.#learning = this.#learn(owner);

@@ -4,8 +4,8 @@ import { keyOf, type ListCache } from './list-cache.ts';
 import { bytesOf, type ListQuery, openListing, type PlantList, type ShortList } from './listing.ts';
 import { Merge } from './merge.ts';
 import { OwnerLists } from './owner-lists.ts';
-import type { PlantRow, Store } from './store.ts';
-import type { Tail } from './tail.ts';
+import type { PlantRow, Snapshot, Store } from './store.ts';
+import type { Tail, TailEntry } from './tail.ts';
 import { unavailable } from './unavailable.ts';
 
 /** Most rows that one plain read is asked for, beside those that the tail may take away. */
@@ -127,12 +127,18 @@ export class Lists {
 
   /** A list of any length, as of one position: a snapshot, and what the tail holds of the owner now. */
   async #long(query: ListQuery): Promise<PlantList> {
+    const { snapshot, entries } = await this.#opened(query);
+    return openListing(snapshot, entries, query);
+  }
+
+  /** A snapshot and the owner's entries of the tail, which is held on to no longer than it takes to copy them. */
+  async #opened({ owner, after }: ListQuery): Promise<{ snapshot: Snapshot; entries: TailEntry[] }> {
     const pin = this.#tail.pin();
     try {
-      const snapshot = await this.#owners.open(query.owner, () => this.#store.snapshot());
+      const snapshot = await this.#owners.open(owner, () => this.#store.snapshot());
       try {
         await this.#follower.settle(snapshot.position);
-        return await openListing(snapshot, this.#tail.ownedBy(query.owner, query.after), query);
+        return { snapshot, entries: this.#tail.ownedBy(owner, after) };
       } catch (error) {
         await snapshot.close();
         throw error;
