@@ -15,7 +15,7 @@ import type { Platform } from './platform.ts';
 import { World } from './world.ts';
 
 /** Most steps of a history. */
-const STEPS = 30;
+const STEPS = 40;
 /** Milliseconds for which a history that fails is made shorter. */
 const SHRINKING = 120_000;
 /** Milliseconds that one history may take, on however busy a machine. */
