@@ -5,6 +5,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { headAt } from '../../src/log/chain.ts';
 import { EMPTY_HEAD } from '../../src/log/event.ts';
+import { openWriter } from '../../src/log/sqlite/connection.ts';
 import { DATABASE_FILE, openSqlite } from '../../src/log/sqlite/store.ts';
 import type { Snapshot, Store } from '../../src/log/store.ts';
 import { added, append, chain, deleted, project, TRACEPARENT } from '../support/events.ts';
@@ -45,6 +46,11 @@ test('the directory and every file in it are their owner’s alone', async () =>
     [`${DATABASE_FILE}-wal`, '600'],
   ]);
   await made.close();
+});
+
+test('a file that cannot have a write-ahead log is refused: SQLite itself would go on without one', () => {
+  expect(() => openWriter(':memory:', 'FULL')).toThrow(/cannot have a write-ahead log .*stays memory/);
+  withDatabase((db) => expect(db.prepare('PRAGMA journal_mode').get()).toEqual({ journal_mode: 'wal' }));
 });
 
 test('data that a newer release wrote is refused, by name and version', () => {
