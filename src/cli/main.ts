@@ -2,6 +2,7 @@ import { Command } from 'commander';
 import { ConfigError } from '../config.ts';
 import { auditCommand } from './audit.ts';
 import { backupCommand } from './backup.ts';
+import { doctorCommand } from './doctor.ts';
 import { serveCommand } from './serve.ts';
 import { tokenCommand } from './token.ts';
 
@@ -11,6 +12,7 @@ const program = new Command('plantstore')
   .addCommand(tokenCommand())
   .addCommand(auditCommand())
   .addCommand(backupCommand())
+  .addCommand(doctorCommand())
   .addHelpText(
     'after',
     `

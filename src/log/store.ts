@@ -140,6 +140,12 @@ export interface Store {
    */
   lease(name: string, holder: string, milliseconds: number): Promise<boolean>;
 
+  /**
+   * What the database finds wrong in itself, such as an index that does not hold what its table holds; undefined: nothing. A store
+   * whose database cannot tell while it is used has no such method.
+   */
+  fault?(): Promise<string | undefined>;
+
   /** Lets go of what is held open. Nothing may be called afterwards. */
   close(): Promise<void>;
 }

@@ -2,7 +2,14 @@ import type { DatabaseSync } from 'node:sqlite';
 import { transaction } from './connection.ts';
 
 /** Version of the tables below, kept as SQLite's user_version; 0 is a database without tables. */
-const SCHEMA_VERSION = 4;
+export const SCHEMA_VERSION = 4;
+
+/** Indexes and triggers that a database of this version has. */
+export const SCHEMA_OBJECTS = [
+  'events_are_not_changed',
+  'events_are_not_deleted',
+  'events_by_idempotency_key',
+] as const;
 
 /** Rows of `checkpoints`: the one read model that there is. */
 export const PLANTS_CHECKPOINT = 'plants';
@@ -85,4 +92,5 @@ export function checkSchema(db: DatabaseSync, path: string): void {
   if (version === 0) throw new Error(`${path} holds no plant store`);
 }
 
-const versionOf = (db: DatabaseSync): number => Number(db.prepare('PRAGMA user_version').get()!.user_version);
+/** Version of the schema that a database has. */
+export const versionOf = (db: DatabaseSync): number => Number(db.prepare('PRAGMA user_version').get()!.user_version);

@@ -12,6 +12,7 @@ import type { Changes, PlantRow, Rebuild, Rows, Selection, Snapshot, Store } fro
 import { batches } from './batches.ts';
 import { applyChanges } from './changes.ts';
 import { openReader, openWriter, privateFile, transaction } from './connection.ts';
+import { integrityFault } from './integrity.ts';
 import { SqliteRebuild } from './rebuild.ts';
 import { eventsOf, plantOf, plantsOf, valuesOf } from './rows.ts';
 import { checkSchema, ensureSchema, PLANTS_CHECKPOINT, readOlderSchema } from './schema.ts';
@@ -198,6 +199,10 @@ class SqliteStore implements Store {
   async lease(name: string, holder: string, milliseconds: number): Promise<boolean> {
     const now = Date.now();
     return this.#projector.lease.run({ name, holder, until: now + milliseconds, now }).changes === 1;
+  }
+
+  fault(): Promise<string | undefined> {
+    return integrityFault(this.#path);
   }
 
   async close(): Promise<void> {
