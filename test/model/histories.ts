@@ -28,7 +28,7 @@ const history = fc.commands(
   [
     ...times(8, adds),
     ...times(4, deletes),
-    ...times(3, lists),
+    ...times(6, lists),
     ...times(4, longLists),
     ...times(5, projections),
     ...times(5, damages),
