@@ -39,6 +39,7 @@ Questions, each answered with yes or with the first place where it is no:
   chain        does every hash continue the chain
   read_model   is the read model exactly the fold of the log up to its checkpoint
   decisions    was each event allowed on the state before it
+  storage      is the database sound, its indexes among it (embedded store)
   signed_head  does the log extend the signed head (with --head)
   topic        is the topic, read committed, a prefix of the log (with KAFKA_BROKERS)
 It checks up to the head that it sees first, and works while the service runs.

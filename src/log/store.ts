@@ -158,6 +158,12 @@ export interface Store {
   /** Who has a lease that still lasts and gave a contact with it. Always undefined where a store serves a single process. */
   leaseholder(name: string): Promise<Leaseholder | undefined>;
 
+  /**
+   * What the database finds wrong in itself, such as an index that does not hold what its table holds; undefined: nothing. A store
+   * whose database cannot tell while it is used has no such method.
+   */
+  fault?(): Promise<string | undefined>;
+
   /** Lets go of what is held open. Nothing may be called afterwards. */
   close(): Promise<void>;
 }

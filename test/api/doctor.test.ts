@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { MongoClient } from 'mongodb';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { headAt, seal } from '../../src/log/chain.ts';
 import { openSqlite } from '../../src/log/sqlite/store.ts';
 import { HAS_MONGODB, openMongoStore } from '../store/open-mongo.ts';
 import { openSqliteDatabase } from '../store/sqlite-database.ts';
@@ -132,7 +133,7 @@ describe('finds, alone', () => {
   test('a last event that is ahead of the clock', async () => {
     const store = openSqlite(data);
     const [event] = await append(store, added('alice', 1n));
-    await store.append([{ ...event!, position: 2, time: Date.now() + 7_200_000 }]);
+    await store.append([seal(headAt(event!), added('alice', 2n), crypto.randomUUID(), Date.now() + 7_200_000)]);
     await store.advance(0, 2, { deletes: [], inserts: [] });
     await store.close();
     expect((await doctor()).troubles).toEqual([expect.stringMatching(/^warn +clock .* ahead of this clock/)]);

@@ -12,6 +12,7 @@ import type { Changes, PlantRow, Rebuild, Rows, Selection, Snapshot, Store } fro
 import { batches } from './batches.ts';
 import { applyChanges } from './changes.ts';
 import { openReader, openWriter, privateFile, transaction } from './connection.ts';
+import { integrityFault } from './integrity.ts';
 import { SqliteRebuild } from './rebuild.ts';
 import { eventsOf, plantOf, plantsOf, valuesOf } from './rows.ts';
 import { checkSchema, ensureSchema, PLANTS_CHECKPOINT, readOlderSchema } from './schema.ts';
@@ -201,6 +202,10 @@ class SqliteStore implements Store {
   }
 
   async leaseholder(): Promise<undefined> {}
+
+  fault(): Promise<string | undefined> {
+    return integrityFault(this.#path);
+  }
 
   async close(): Promise<void> {
     for (const snapshot of this.#snapshots) await snapshot.close();
