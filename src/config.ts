@@ -35,6 +35,10 @@ export interface Limits {
   readonly maxQueuedCommands: number;
   /** Long lists that one owner may be reading. */
   readonly maxLongLists: number;
+  /** Streams of changes, over all protocols. */
+  readonly maxWatches: number;
+  /** Of these, of one owner. */
+  readonly maxOwnerWatches: number;
   /** Connections to each port. */
   readonly maxConnections: number;
   /** Seconds in which a request must have arrived. */
@@ -144,6 +148,8 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config
       maxWait: values.MAX_WAIT,
       maxQueuedCommands: values.MAX_QUEUED_COMMANDS,
       maxLongLists: values.MAX_LONG_LISTS,
+      maxWatches: values.MAX_WATCHES,
+      maxOwnerWatches: values.MAX_OWNER_WATCHES,
       maxConnections: values.MAX_CONNECTIONS,
       requestTimeout: values.REQUEST_TIMEOUT,
       idleTimeout: values.IDLE_TIMEOUT,

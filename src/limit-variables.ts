@@ -31,6 +31,16 @@ export const LIMIT_VARIABLES = {
     fallback: '32',
     meaning: 'lists of more than 1 MiB, some 2500 plants, that one owner may be reading at once',
   },
+  MAX_WATCHES: {
+    ...whole(0, 1_000_000),
+    fallback: '10000',
+    meaning: 'streams of changes at once, over all protocols; more are refused',
+  },
+  MAX_OWNER_WATCHES: {
+    ...whole(1, 100_000),
+    fallback: '16',
+    meaning: 'of these, of one owner; more are refused',
+  },
   MAX_CONNECTIONS: {
     ...whole(1, 1_000_000),
     fallback: '10000',

@@ -26,11 +26,13 @@ import { startTracing } from './observe/start-tracing.ts';
 import { createTelemetry, type Telemetry } from './observe/telemetry.ts';
 import { implementPlantStore } from './plants/implementation.ts';
 import { PlantsService } from './plants/service.ts';
+import { Watches } from './plants/watch/watches.ts';
 import { startPublication, topicChecks } from './publication.ts';
 import type { PublisherThread } from './publisher/thread.ts';
 import { Admission } from './transport/admission.ts';
 import { registerConnect } from './transport/connect/connect.ts';
 import { allowOrigins } from './transport/cors.ts';
+import { stopping } from './transport/failure.ts';
 import { addressOf, identityOf, leafOf } from './transport/forward/contact.ts';
 import { linksOf } from './transport/forward/link.ts';
 import { addForwarding } from './transport/forward/service.ts';
@@ -61,6 +63,7 @@ export interface Parts {
   publication?: PublisherThread;
   keys?: KeySet;
   authenticator?: Authenticator;
+  watches?: Watches;
   admission?: Admission;
   app?: FastifyInstance;
 }
@@ -108,6 +111,7 @@ export async function start(
       parts.authenticator &&
       parts.keys && { cacheHits: parts.authenticator.cacheHits, ready: parts.keys.ready().ready },
     listCache: () => parts.log?.listCache,
+    watches: () => parts.watches?.statistics,
     admission: () => parts.admission,
     publication: () => parts.publication?.stats(),
     output: parts.output,
@@ -115,8 +119,8 @@ export async function start(
   const admin = await startAdminServer(health, config.adminHost, config.adminPort, telemetry.metrics);
   opened.defer(() => admin.close());
 
-  const stopping = new AbortController();
-  opened.defer(async () => stopping.abort());
+  const stopped = new AbortController();
+  opened.defer(async () => stopped.abort());
   const { store, log } = await openWhenReachable(
     storeOf(config, opened),
     {
@@ -131,7 +135,7 @@ export async function start(
         parts.storeFault = fault;
       },
     },
-    stopping.signal,
+    stopped.signal,
     (fault) => {
       if (parts.storeFault === undefined) logger.error({ err: fault }, 'waiting for the store');
       parts.storeFault = fault;
@@ -153,7 +157,9 @@ export async function start(
     ? limitRate(parts.authenticator.authenticate, config.rateLimit)
     : parts.authenticator.authenticate;
   const scopes = createScopePolicy(config.requiredScopes, telemetry.decided);
-  const plants = new PlantsService(tracing ? tracing.commands(log) : log, scopes);
+  const watches = new Watches(log, config.limits);
+  parts.watches = watches;
+  const plants = new PlantsService(tracing ? tracing.commands(log) : log, scopes, watches);
   const signingKey = signingKeyOnDemand(config.auditSigningKey, dataDirectory);
   const auditKeys = () => publishedKeys(config.auditSigningKey, dataDirectory);
 
@@ -167,9 +173,11 @@ export async function start(
     service: PlantStoreService,
     methods: {
       createPlant: plants.createPlant.bind(plants),
+      getPlant: plants.getPlant.bind(plants),
       listPlants: plants.openList.bind(plants),
       deletePlant: plants.deletePlant.bind(plants),
     },
+    watches: { listPlants: plants.watchPlants.bind(plants) },
     authenticate,
   });
   registerDocumentation(app, PlantStoreService);
@@ -201,7 +209,11 @@ export async function start(
     ...(joins && { addInternal: (server) => addForwarding(server, () => taker) }),
     ...(config.grpcTls && { tls: config.grpcTls }),
   });
-  opened.defer(async () => void (await Promise.all([drain(app), grpc.drain(STREAM_LIMIT)])));
+  opened.defer(async () => {
+    // At once: whoever watches goes on elsewhere, and would only hold up the end.
+    watches.close(stopping());
+    await Promise.all([drain(app), grpc.drain(STREAM_LIMIT)]);
+  });
   const url = await listen(app, host, config.port);
   const grpcAddress = await grpc.listen(host, config.grpcPort);
   if (joins) taker = log.join(forwardingOf(config, grpcAddress, telemetry, logger));

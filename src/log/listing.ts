@@ -18,13 +18,15 @@ export interface ShortList {
   readonly plants: readonly PlantRow[];
   /** The last id listed, when a limit cut the list; undefined: the list is whole. */
   readonly next: bigint | undefined;
+  /** A position at which it is exact. It may be exact at later ones too. */
+  readonly position: number;
 }
 
 /** A list as of one position: short ones as an array, long ones in batches that are read as they are taken. */
 export type PlantList = ShortList | LongList;
 
 /** A list that is too long for the memory, for one reader. */
-export interface LongList extends Pick<ShortList, 'next'> {
+export interface LongList extends Omit<ShortList, 'plants'> {
   readonly plants: AsyncIterableIterator<readonly PlantRow[]>;
 }
 
@@ -50,10 +52,12 @@ const SNAPSHOT_LIMIT = 240_000;
  * A list of any length from a snapshot and the tail's entries of the owner. Memory is bounded by a batch and those entries. It
  * owns the snapshot from here on: closes it at the end, when the reader stops, when it rejects, and at the latest when its time is
  * up, which runs from now; the reader then gets an error, never a list that ends early as if it were whole.
+ * `position`: of the last event that the entries know of.
  */
 export async function openListing(
   snapshot: Snapshot,
   entries: readonly TailEntry[],
+  position: number,
   query: ListQuery,
 ): Promise<PlantList> {
   const { owner, after, limit } = query;
@@ -61,7 +65,7 @@ export async function openListing(
   const held = new HeldSnapshot(snapshot);
   try {
     const next = limit === undefined ? undefined : await lastOf(batches(), limit);
-    return { plants: new Held(held, next === undefined ? batches() : upTo(batches(), next)), next };
+    return { plants: new Held(held, next === undefined ? batches() : upTo(batches(), next)), next, position };
   } catch (error) {
     throw await held.failed(error);
   }

@@ -1,3 +1,5 @@
+import type { PlantState } from '../domain/decider.ts';
+import { keyString, type PlantKey } from '../domain/plant.ts';
 import type { Follower } from './follower.ts';
 import type { Generation } from './generation.ts';
 import { keyOf, type ListCache } from './list-cache.ts';
@@ -12,8 +14,6 @@ import { unavailable } from './unavailable.ts';
 const PAGE_ROWS = 1_000;
 /** Bytes beyond which a list is not held in memory, but streamed from a snapshot: some 2,500 plants of usual names. */
 const SHORT_LIST = 1024 * 1024;
-
-const EMPTY: ShortList = { plants: [], next: undefined };
 
 /**
  * The lists of plants at the head of the log: from the cache, or from rows of the read model with the tail on top.
@@ -52,11 +52,36 @@ export class Lists {
     try {
       const look = this.#generation.look();
       await (look === undefined ? this.#follower.sync() : Promise.all([this.#follower.sync(), look]));
-      if (query.limit === 0) return EMPTY;
+      if (query.limit === 0) return { plants: [], next: undefined, position: this.#tail.head.position };
       const list = this.#cache.get(query) ?? this.#refreshed(query);
       if (list !== undefined) return list;
       this.#cache.missed();
       return (await this.#short(query)) ?? (await this.#long(query));
+    } catch (error) {
+      throw unavailable(error);
+    }
+  }
+
+  /**
+   * The plant of a key, as of one position that is no older than anything acknowledged before the call; undefined: there is none.
+   * Rejects with STORE_UNAVAILABLE.
+   */
+  async get(key: PlantKey): Promise<PlantState> {
+    const name = keyString(key.owner, key.id);
+    try {
+      await this.#follower.sync();
+      const entry = this.#tail.get(name);
+      if (entry !== undefined) return entry.state;
+      const pin = this.#tail.pin();
+      try {
+        const { rows, checkpoint, generation } = await this.#store.get([key]);
+        this.#generation.heard(generation);
+        await this.#follower.settle(checkpoint);
+        const later = this.#tail.get(name);
+        return later === undefined ? rows[0] : later.state;
+      } finally {
+        pin.release();
+      }
     } catch (error) {
       throw unavailable(error);
     }
@@ -120,25 +145,26 @@ export class Lists {
     const plants = whole ? known.concat(merge.rest()) : known;
     const isCut = limit !== undefined && plants.length > limit;
     if (!isCut && !whole) return undefined;
-    const list = isCut ? cut(plants, limit) : { plants, next: undefined };
+    const { position } = this.#tail.head;
+    const list = isCut ? { ...cut(plants, limit), position } : { plants, next: undefined, position };
     if (this.#generation.isCurrent(generation)) this.#cache.set(query, list);
     return list;
   }
 
   /** A list of any length, as of one position: a snapshot, and what the tail holds of the owner now. */
   async #long(query: ListQuery): Promise<PlantList> {
-    const { snapshot, entries } = await this.#opened(query);
-    return openListing(snapshot, entries, query);
+    const { snapshot, entries, position } = await this.#opened(query);
+    return openListing(snapshot, entries, position, query);
   }
 
   /** A snapshot and the owner's entries of the tail, which is held on to no longer than it takes to copy them. */
-  async #opened({ owner, after }: ListQuery): Promise<{ snapshot: Snapshot; entries: TailEntry[] }> {
+  async #opened({ owner, after }: ListQuery): Promise<{ snapshot: Snapshot; entries: TailEntry[]; position: number }> {
     const pin = this.#tail.pin();
     try {
       const snapshot = await this.#owners.open(owner, () => this.#store.snapshot());
       try {
         await this.#follower.settle(snapshot.position);
-        return { snapshot, entries: this.#tail.ownedBy(owner, after) };
+        return { snapshot, entries: this.#tail.ownedBy(owner, after), position: this.#tail.head.position };
       } catch (error) {
         await snapshot.close();
         throw error;
@@ -150,6 +176,6 @@ export class Lists {
 }
 
 /** The first `limit` of more plants, and where the rest goes on. */
-function cut(plants: readonly PlantRow[], limit: number): ShortList {
+function cut(plants: readonly PlantRow[], limit: number): Omit<ShortList, 'position'> {
   return { plants: plants.slice(0, limit), next: plants[limit - 1]!.id };
 }

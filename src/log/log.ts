@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import type { Command } from '../domain/decider.ts';
+import type { Command, PlantState } from '../domain/decider.ts';
+import type { PlantKey } from '../domain/plant.ts';
 import { Appender } from './appender.ts';
 import { BrokenChainError, headAt, verifyNext } from './chain.ts';
 import { type Cancellation, Committer, type CommitterLimits } from './committer.ts';
@@ -129,6 +130,26 @@ export class EventLog {
   /** See Lists.list. */
   list(query: ListQuery): Promise<PlantList> {
     return this.#lists.list(query);
+  }
+
+  /** See Lists.get. */
+  get(key: PlantKey): Promise<PlantState> {
+    return this.#lists.get(key);
+  }
+
+  /** See Tail.onExtended. */
+  onExtended(listener: (news: readonly LoggedEvent[]) => void): () => void {
+    return this.#tail.onExtended(listener);
+  }
+
+  /** Aborts, with LogChangedError, once the log is found to be another than it was. Nothing is heard of it any more then. */
+  get changed(): AbortSignal {
+    return this.#follower.changed;
+  }
+
+  /** The last events of the log: those that memory holds anyway. */
+  held(): readonly LoggedEvent[] {
+    return this.#tail.after(this.#tail.base, this.#tail.size);
   }
 
   /** What the cache of lists did and holds. */

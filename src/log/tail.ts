@@ -27,8 +27,8 @@ const EVENT_OVERHEAD = 600;
 /** Most bytes that a code unit of text takes. */
 const CODE_UNIT = 2;
 
-/** Most bytes that an event takes: every text of it, and the owner once more in each index that names them. */
-function sizeOf({ event }: LoggedEvent): number {
+/** Most bytes that an event takes in memory: every text of it, and the owner once more in each index that names them. */
+export function sizeOf({ event }: LoggedEvent): number {
   const { owner, actor, idempotencyKey: key, traceparent } = event;
   const named = event.type === 'PlantAdded' ? event.name.length + (event.tag?.length ?? 0) : 0;
   const inEvent = owner.length + actor.length + named + (key?.length ?? 0) + (traceparent?.length ?? 0);

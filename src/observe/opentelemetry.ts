@@ -79,6 +79,7 @@ export class OpenTelemetry implements Tracing {
   commands(log: Commands): Commands {
     return {
       list: (query) => log.list(query),
+      get: (key) => log.get(key),
       submit: async (command, ...rest) => {
         const span = this.#tracer.startSpan(command.type);
         try {

@@ -17,6 +17,13 @@ export interface AdmissionStatus {
   readonly arriving: number;
 }
 
+/** Streams of changes to owners' plants. */
+export interface WatchStatus {
+  readonly open: number;
+  readonly steps: number;
+  readonly cutOff: number;
+}
+
 /** What became of the lines of the service's own log. */
 export interface LineStatistics {
   readonly dropped: number;
@@ -58,6 +65,21 @@ export function admissionMetrics(
   // A series that begins at its first refusal would hide that one from every rate.
   for (const protocol of PROTOCOLS) for (const reason of SHED_REASONS) shed.inc({ protocol, reason }, 0);
   return (protocol, reason) => shed.inc({ protocol, reason });
+}
+
+/** Adds the metrics of watches. `status` is asked at each scrape. */
+export function watchMetrics(metrics: Metrics, status: () => WatchStatus | undefined): void {
+  metrics.gauge('plantstore_watches', 'Streams of changes that are open, over all protocols.', () => status()?.open);
+  metrics.total(
+    'plantstore_watch_steps_total',
+    'Steps that were told, to each stream for itself: plants of the state, and events.',
+    () => status()?.steps,
+  );
+  metrics.total(
+    'plantstore_watches_cut_off_total',
+    'Streams that were cut off because their readers fell 1 MiB behind.',
+    () => status()?.cutOff,
+  );
 }
 
 /** Adds the metrics of publication. `status` is asked at each scrape; undefined where events are published nowhere. */

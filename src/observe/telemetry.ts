@@ -15,6 +15,8 @@ import {
   listCacheMetrics,
   type PublicationStatus,
   publicationMetrics,
+  type WatchStatus,
+  watchMetrics,
 } from './part-metrics.ts';
 import type { Protocol, ShedReason } from './request.ts';
 import { ownerHash, requestLog } from './request-log.ts';
@@ -28,6 +30,7 @@ export interface Sources {
   readonly storeReachable: () => boolean;
   readonly authentication: () => AuthenticationStatus | undefined;
   readonly listCache: () => ListCacheStatistics | undefined;
+  readonly watches: () => WatchStatus | undefined;
   readonly admission: () => AdmissionStatus | undefined;
   /** Undefined also where events are published nowhere. */
   readonly publication: () => PublicationStatus | undefined;
@@ -69,6 +72,7 @@ export function createTelemetry(
   listCacheMetrics(metrics, sources.listCache);
   const shed = admissionMetrics(metrics, sources.admission);
   publicationMetrics(metrics, sources.publication);
+  watchMetrics(metrics, sources.watches);
   lineMetrics(metrics, sources.output);
   return {
     metrics,

@@ -21,7 +21,7 @@ export interface RequestSpan {
 }
 
 /** What of the log becomes spans. */
-export type Commands = Pick<EventLog, 'submit' | 'list'>;
+export type Commands = Pick<EventLog, 'submit' | 'list' | 'get'>;
 
 /** Traces of requests and of the commands in them. */
 export interface Tracing {

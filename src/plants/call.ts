@@ -24,6 +24,12 @@ export const idempotencyHeaderKey = createContextKey<string | readonly string[] 
 /** Set by a write whose answer is that of an earlier one with the same idempotency key. */
 export const replayedKey = createContextKey(false, { description: 'replayed' });
 
+/**
+ * Called once by a method whose answer lasts as long as its caller likes, and is counted by a bound of its own: it gives back its place
+ * among the requests that are served. Undefined where there are no places.
+ */
+export const lastsKey = createContextKey<(() => void) | undefined>(undefined, { description: 'lasts' });
+
 /** The caller. Throws when a transport forgot to authenticate, so that no call goes unauthenticated. */
 export function principalOf(call: UnaryContext): Principal {
   const principal = call.values.get(principalKey);

@@ -16,6 +16,8 @@ import { encodeCursor } from './cursor.ts';
 import { MAX_PAGE_PLANTS, pages } from './pages.ts';
 import { remembered } from './remembered.ts';
 import type { PlantList, PlantsService } from './service.ts';
+import { basicPlant, fullPlant } from './view.ts';
+import { watchPlants } from './watch/messages.ts';
 
 /** plantstore.v1.PlantStoreService for gRPC and Connect. Rejects with PlantStoreError. */
 export const implementPlantStore = (plants: PlantsService) =>
@@ -23,6 +25,8 @@ export const implementPlantStore = (plants: PlantsService) =>
     createPlant: (request, call: CallContext) => plants.createPlant(request, call),
     deletePlant: (request, call: CallContext) => plants.deletePlant(request, call),
     listPlants: (request, call: CallContext) => listPage(plants, request, call),
+    getPlant: (request, call: CallContext) => plants.getPlant(request, call),
+    watchPlants: (request, call: CallContext) => watchPlants(plants, request, call),
     streamPlants: (request, call: CallContext) =>
       whileValid(principalOf(call).validity, () => streamPages(plants, request, call)),
   }) satisfies ServiceImpl<typeof PlantStoreService>;
@@ -33,29 +37,32 @@ async function listPage(
   call: CallContext,
 ): Promise<ListPlantsResponse> {
   const limit = Math.min(request.limit ?? MAX_PAGE_PLANTS, MAX_PAGE_PLANTS);
-  const list = await plants.openList({ limit, cursor: request.cursor }, call);
-  return Symbol.iterator in list.plants ? shortPage(list) : pageOf(await collect(list.plants), list.nextCursor);
+  const { cursor, view } = request;
+  const list = await plants.openList({ limit, cursor, view }, call);
+  return Symbol.iterator in list.plants ? shortPage(list) : pageOf(await collect(list.plants), list);
 }
 
 /** The same message for the same list, so that what it is encoded to can be kept. */
-const shortPage = remembered(({ plants, nextCursor }: PlantList) =>
-  Object.freeze(pageOf(plants as readonly PlantRow[], nextCursor)),
-);
+const shortPage = remembered((list: PlantList) => Object.freeze(pageOf(list.plants as readonly PlantRow[], list)));
 
-function pageOf(rows: readonly PlantRow[], nextCursor: string): ListPlantsResponse {
+function pageOf(
+  rows: readonly PlantRow[],
+  { nextCursor, isFull }: Pick<PlantList, 'nextCursor' | 'isFull'>,
+): ListPlantsResponse {
   const page = pages(rows).next().value ?? [];
   return create(ListPlantsResponseSchema, {
-    plants: page.map(plantOf),
+    plants: page.map(isFull ? fullPlant : basicPlant),
     nextCursor: page.length < rows.length ? cursorAfter(page) : nextCursor,
   });
 }
 
 async function* streamPages(
   plants: PlantsService,
-  { cursor }: StreamPlantsRequest,
+  { cursor, view }: StreamPlantsRequest,
   call: CallContext,
 ): AsyncGenerator<StreamPlantsResponse> {
-  const list = await plants.openList({ cursor }, call);
+  const list = await plants.openList({ cursor, view }, call);
+  const plantOf = list.isFull ? fullPlant : basicPlant;
   for await (const batch of batches(list))
     for (const page of pages(batch))
       yield create(StreamPlantsResponseSchema, { plants: page.map(plantOf), nextCursor: cursorAfter(page) });
@@ -70,5 +77,3 @@ async function collect(batches: AsyncIterable<readonly PlantRow[]>): Promise<rea
 }
 
 const cursorAfter = (page: readonly PlantRow[]): string => encodeCursor(page.at(-1)!.id);
-
-const plantOf = ({ name, tag }: PlantRow) => (tag === undefined ? { name } : { name, tag });

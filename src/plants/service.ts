@@ -6,6 +6,9 @@ import {
   type DeletePlantRequest,
   type DeletePlantResponse,
   DeletePlantResponseSchema,
+  type GetPlantRequest,
+  type GetPlantResponse,
+  GetPlantResponseSchema,
   type ListPlantsRequest,
 } from '../../gen/plantstore/v1/plant_store_service_pb.ts';
 import type { Principal } from '../auth/principal.ts';
@@ -13,11 +16,13 @@ import type { ScopePolicy } from '../auth/scopes.ts';
 import { PlantStoreError } from '../domain/errors.ts';
 import type { PlantList as Listing } from '../log/listing.ts';
 import type { EventLog } from '../log/log.ts';
-import { principalOf, replayedKey, type UnaryContext } from './call.ts';
+import { lastsKey, principalOf, replayedKey, type UnaryContext } from './call.ts';
 import { decodeCursor, encodeCursor } from './cursor.ts';
 import { idempotencyKeyOf } from './idempotency-key.ts';
-import { remembered } from './remembered.ts';
 import { checkText } from './validation.ts';
+import { basicPlant, fullPlant, isFull } from './view.ts';
+import type { Viewer, Watch } from './watch/watch.ts';
+import type { Watches } from './watch/watches.ts';
 
 /**
  * A list as a transport sends it: short ones as an array, long ones in batches that are read as they are taken. A short one never
@@ -27,19 +32,26 @@ export interface PlantList {
   readonly plants: Listing['plants'];
   /** Cursor of the rest when a limit cut the list, else empty. */
   readonly nextCursor: string;
+  /** Whether ids are to be shown. The plants have them in any case. */
+  readonly isFull: boolean;
 }
+
+/** What the service needs of the log. */
+type PlantsLog = Pick<EventLog, 'submit' | 'list' | 'get'>;
 
 /**
  * plantstore.v1.PlantStoreService on the event log. Every transport calls these methods with an authenticated call; scopes and
  * values are checked here, once for all of them. All reject with PlantStoreError.
  */
 export class PlantsService {
-  readonly #log: Pick<EventLog, 'submit' | 'list'>;
+  readonly #log: PlantsLog;
   readonly #scopes: ScopePolicy;
+  readonly #watches: Pick<Watches, 'open'>;
 
-  constructor(log: Pick<EventLog, 'submit' | 'list'>, scopes: ScopePolicy) {
+  constructor(log: PlantsLog, scopes: ScopePolicy, watches: Pick<Watches, 'open'>) {
     this.#log = log;
     this.#scopes = scopes;
+    this.#watches = watches;
   }
 
   /** Adds a plant; resolves when its event is durable. */
@@ -68,15 +80,32 @@ export class PlantsService {
     return create(DeletePlantResponseSchema, { position: BigInt(position) });
   }
 
+  /** The caller's plant of an id. */
+  async getPlant({ id, view }: GetPlantRequest, call: UnaryContext): Promise<GetPlantResponse> {
+    const { owner } = this.#caller(call, 'plants:read');
+    const full = isFull(view);
+    const plant = await this.#log.get({ owner, id });
+    if (plant === undefined) throw new PlantStoreError('PLANT_NOT_FOUND', `there is no plant with id ${id}`);
+    return create(GetPlantResponseSchema, { plant: full ? fullPlant({ id, ...plant }) : basicPlant(plant) });
+  }
+
+  /** Opens a watch of the caller's plants; see Watches.open. It takes no place among the requests from here on. */
+  watchPlants(call: UnaryContext, viewer: Viewer): Watch {
+    const watch = this.#watches.open(this.#caller(call, 'plants:read'), viewer);
+    call.values.get(lastsKey)?.();
+    return watch;
+  }
+
   /** The caller's plants as of one position: all that follow the cursor, or as many as the limit allows. */
   async openList(
-    { limit, cursor }: Pick<ListPlantsRequest, 'limit' | 'cursor'>,
+    { limit, cursor, view }: Pick<ListPlantsRequest, 'limit' | 'cursor' | 'view'>,
     call: UnaryContext,
   ): Promise<PlantList> {
     const { owner } = this.#caller(call, 'plants:read');
     if (limit !== undefined && limit < 0)
       throw new PlantStoreError('INVALID_FIELD', 'limit must be an integer from 0 to 2147483647', { field: 'limit' });
-    return withCursor(await this.#log.list({ owner, after: decodeCursor(cursor), limit }));
+    const full = isFull(view);
+    return inView(await this.#log.list({ owner, after: decodeCursor(cursor), limit }), full);
   }
 
   #caller(call: UnaryContext, scope: 'plants:read' | 'plants:write'): Principal {
@@ -86,7 +115,14 @@ export class PlantsService {
   }
 }
 
-const withCursor = remembered(({ plants, next }: Listing): PlantList => {
-  const nextCursor = next === undefined ? '' : encodeCursor(next);
-  return { plants, nextCursor };
-});
+/** By what was read, the list in the view that was asked for last: what is encoded is bounded with the lists, so it is kept once. */
+const lastViews = new WeakMap<Listing, PlantList>();
+
+function inView(listing: Listing, isFull: boolean): PlantList {
+  const last = lastViews.get(listing);
+  if (last?.isFull === isFull) return last;
+  const { plants, next } = listing;
+  const list: PlantList = { plants, nextCursor: next === undefined ? '' : encodeCursor(next), isFull };
+  lastViews.set(listing, list);
+  return list;
+}

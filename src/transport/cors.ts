@@ -3,7 +3,15 @@ import fastifyCors from '@fastify/cors';
 import type { FastifyInstance } from 'fastify';
 
 /** Headers that a script may send, beside those of the protocols. */
-const ALLOWED = ['Authorization', 'Idempotency-Key', 'If-None-Match', 'Traceparent', 'Tracestate', 'X-Request-Id'];
+const ALLOWED = [
+  'Authorization',
+  'Idempotency-Key',
+  'If-None-Match',
+  'Last-Event-ID',
+  'Traceparent',
+  'Tracestate',
+  'X-Request-Id',
+];
 
 /** Headers of ours that a script may read. */
 const EXPOSED = [

@@ -9,6 +9,7 @@ const all = (owner: string): ListQuery => ({ owner, after: undefined, limit: und
 const listOf = (size: number, name = 'Fern'): ShortList => ({
   plants: Array.from({ length: size }, (_, id) => ({ id: BigInt(id), name, tag: undefined })),
   next: undefined,
+  position: 0,
 });
 
 const event = (owner: string, position: number) => ({
@@ -61,7 +62,7 @@ describe('the cache of lists', () => {
           const ids = [...there].toSorted((a, b) => Number(a - b)).filter((one) => after === undefined || one > after);
           const cut = limit !== undefined && ids.length > limit ? ids.slice(0, limit) : ids;
           const plants = cut.map((one) => ({ id: one, name: 'Fern', tag: undefined }));
-          return { plants, next: cut.length < ids.length ? cut.at(-1) : undefined };
+          return { plants, next: cut.length < ids.length ? cut.at(-1) : undefined, position: 0 };
         };
         steps.forEach((step, position) => {
           if (typeof step === 'bigint') {

@@ -15,6 +15,7 @@ import type { Store } from '../../src/log/store.ts';
 import { principalKey } from '../../src/plants/call.ts';
 import { implementPlantStore } from '../../src/plants/implementation.ts';
 import { PlantsService } from '../../src/plants/service.ts';
+import { Watches } from '../../src/plants/watch/watches.ts';
 import { added, append } from '../support/events.ts';
 import { ALICE, LASTING } from '../support/principal.ts';
 
@@ -40,7 +41,12 @@ function streams(): readonly (readonly [string, object, Streaming])[] {
   const scopes = createScopePolicy([]);
   const missing = () => Promise.reject(new Error('no key is needed'));
   const services = [
-    { desc: PlantStoreService, methods: implementPlantStore(new PlantsService(log, scopes)) },
+    {
+      desc: PlantStoreService,
+      methods: implementPlantStore(
+        new PlantsService(log, scopes, new Watches(log, { maxWatches: 10, maxOwnerWatches: 10 })),
+      ),
+    },
     {
       desc: AuditService,
       methods: implementAudit({

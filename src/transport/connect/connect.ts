@@ -5,11 +5,12 @@ import type { UniversalHandler } from '@connectrpc/connect/protocol';
 import { fastifyConnectPlugin } from '@connectrpc/connect-fastify';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Authenticator } from '../../auth/authenticator.ts';
-import { idempotencyHeaderKey, principalKey } from '../../plants/call.ts';
+import { idempotencyHeaderKey, lastsKey, principalKey } from '../../plants/call.ts';
 import { stopping } from '../failure.ts';
 import { MAX_MESSAGE } from '../message-size.ts';
 import { identify } from '../rest/authentication.ts';
 import { readBody } from '../rest/body.ts';
+import { entrantOf } from '../rest/entrant.ts';
 import type { Service } from '../service.ts';
 import { checkRequest } from './checks.ts';
 import { connectErrorOf } from './errors.ts';
@@ -84,6 +85,7 @@ async function admit({ values }: HandlerContext, authenticate: Authenticator['au
     await identified(request, authenticate);
     values.set(principalKey, request.principal!);
     values.set(idempotencyHeaderKey, request.headers['idempotency-key']);
+    values.set(lastsKey, () => entrantOf(request.raw)?.leave());
   } catch (thrown) {
     throw connectErrorOf(thrown, request);
   }

@@ -1,6 +1,6 @@
 import { type ContextValues, createContextValues } from '@connectrpc/connect';
 import type { ServerUnaryCall, ServerWritableStream } from '@grpc/grpc-js';
-import { type CallContext, idempotencyHeaderKey, principalKey } from '../../plants/call.ts';
+import { type CallContext, idempotencyHeaderKey, lastsKey, principalKey } from '../../plants/call.ts';
 import { type ServedCall, servedCallOf } from './served-call.ts';
 
 /** A call as grpc-js hands it to a handler. */
@@ -14,6 +14,7 @@ export class GrpcCall implements CallContext {
   constructor(call: ServerCall) {
     this.#served = servedCallOf(call.metadata);
     this.values = createContextValues().set(principalKey, this.#served.observed.principal);
+    this.values.set(lastsKey, () => this.#served.lasts());
     const idempotencyKeys = call.metadata.get('idempotency-key') as string[];
     if (idempotencyKeys.length > 0) this.values.set(idempotencyHeaderKey, idempotencyKeys);
   }

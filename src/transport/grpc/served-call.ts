@@ -220,6 +220,11 @@ export class ServedCall extends ServerInterceptingCall implements Listener, Entr
     endStream(this.#next);
   }
 
+  /** Its answer lasts, and is counted elsewhere: it gives its place back. */
+  lasts(): void {
+    this.#place?.[Symbol.dispose]();
+  }
+
   /** Breaks off its connection: a client that takes no answer cannot be told. */
   breakOff(): void {
     this.#options.breakOff(this.#next.getPeer());

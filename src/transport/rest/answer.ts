@@ -3,8 +3,9 @@ import type { DescField, DescMessage } from '@bufbuild/protobuf';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { whileValid } from '../../auth/while-valid.ts';
 import { toPlantStoreError } from '../../domain/errors.ts';
+import { NOT_IN_BASIC } from '../../plants/view.ts';
 import { ArrayStream } from './array-stream.ts';
-import { entityTag, isUnmodified, LIST_CACHING } from './conditional.ts';
+import { CACHING, entityTag, isUnmodified } from './conditional.ts';
 import { compileEncoder, type Encoder, encodeArray, type Fields } from './encode.ts';
 import { JSON_TYPE } from './error-body.ts';
 import { typeOf } from './field-type.ts';
@@ -30,6 +31,7 @@ export function compileAnswer(rule: HttpRule): Answer {
   const encode = compileEncoder(type.message);
   return (result, _request, reply) => {
     position(result, reply);
+    if (rule.verb === 'GET') reply.header('cache-control', CACHING);
     reply.type(JSON_TYPE);
     return encode(result[responseField.localName] as Fields);
   };
@@ -54,12 +56,14 @@ interface Representation {
 }
 
 function listAnswer(rule: HttpRule, { localName }: DescField, row: DescMessage): Answer {
-  const encode = compileEncoder(row);
+  const basic = compileEncoder(row, NOT_IN_BASIC);
+  const full = compileEncoder(row);
+  const encoderOf = (result: Fields) => (result.isFull === true ? full : basic);
   const nextLink = compileNextLink(rule);
   // Results that are answered more than once are the same object, whose Link and bytes are made once.
   const known = new WeakMap<Fields, Representation>();
   const represent = (result: Fields, request: Fields): Representation => {
-    const text = encodeArray(result[localName] as readonly Fields[], encode);
+    const text = encodeArray(result[localName] as readonly Fields[], encoderOf(result));
     const link = nextLink(result, request);
     const length = Buffer.byteLength(text);
     const body = length <= ONE_WRITE ? text : bytesOf(text, length);
@@ -69,7 +73,7 @@ function listAnswer(rule: HttpRule, { localName }: DescField, row: DescMessage):
   };
   return (result, request, reply) => {
     const { method, headers } = reply.request;
-    reply.header('cache-control', LIST_CACHING);
+    reply.header('cache-control', CACHING);
     const rows = result[localName] as readonly Fields[] | AsyncIterable<readonly Fields[]>;
     const short = Array.isArray(rows) ? (known.get(result) ?? represent(result, request)) : undefined;
     const link = short === undefined ? nextLink(result, request) : short.link;
@@ -83,7 +87,7 @@ function listAnswer(rule: HttpRule, { localName }: DescField, row: DescMessage):
       reply.header('content-length', short.length);
       return short.body;
     }
-    const stream = longArray(rows as AsyncIterable<readonly Fields[]>, encode, reply.request);
+    const stream = longArray(rows as AsyncIterable<readonly Fields[]>, encoderOf(result), reply.request);
     if (unmodified || method === 'HEAD') {
       stream.destroy();
       return undefined;

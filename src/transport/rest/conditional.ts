@@ -1,10 +1,10 @@
 import { hash } from 'node:crypto';
 
 /**
- * `Cache-Control` of lists: each is its caller's own, and asked for anew each time, so that it shows what was acknowledged. A
+ * `Cache-Control` of plants and lists: each is its caller's own, and asked for anew each time, so that it shows what was acknowledged. A
  * cache that asks with If-None-Match is spared the body. It needs no `Vary: Authorization`: what is not asked for is not shown.
  */
-export const LIST_CACHING = 'private, no-cache';
+export const CACHING = 'private, no-cache';
 
 /** Characters of a tag: 132 of SHA-256's bits. */
 const TAG_LENGTH = 22;

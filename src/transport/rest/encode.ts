@@ -7,9 +7,13 @@ export type Encoder<Value> = (value: Value) => string;
 /** Anything that has the fields of a message, under their local names. What else it has is not looked at. */
 export type Fields = Readonly<Record<string, unknown>>;
 
-/** Makes the function that writes a message as a JSON object: its fields in their order, without those that are unset. */
-export function compileEncoder(message: DescMessage): Encoder<Fields> {
-  const fields = message.fields.map((field) => ({
+/**
+ * Makes the function that writes a message as a JSON object: its fields in their order, without those that are unset, and without the
+ * `hidden` ones, by their local names.
+ */
+export function compileEncoder(message: DescMessage, hidden: readonly string[] = []): Encoder<Fields> {
+  const shown = message.fields.filter(({ localName }) => !hidden.includes(localName));
+  const fields = shown.map((field) => ({
     localName: field.localName,
     prefix: `${JSON.stringify(field.jsonName)}:`,
     encode: valueEncoder(field),
@@ -34,10 +38,11 @@ function valueEncoder(field: DescField): Encoder<unknown> {
       return JSON.stringify;
     case 'integer':
       return String;
+    case 'enum':
+    case 'messages':
+      throw new Error(`REST has no form for ${field} inside a message`);
     case 'message':
       return compileEncoder(type.message) as Encoder<unknown>;
-    case 'messages':
-      throw new Error(`REST has no form for ${field} inside another message`);
   }
 }
 

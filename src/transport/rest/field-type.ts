@@ -1,4 +1,4 @@
-import { type DescField, type DescMessage, ScalarType } from '@bufbuild/protobuf';
+import { type DescEnum, type DescField, type DescMessage, ScalarType } from '@bufbuild/protobuf';
 import { FeatureSet_FieldPresence } from '@bufbuild/protobuf/wkt';
 import { PlantStoreError } from '../../domain/errors.ts';
 
@@ -17,6 +17,8 @@ export interface IntegerType {
 export type FieldType =
   | IntegerType
   | { readonly kind: 'string' }
+  /** By the names of the values, without what all of them begin with, and without the one for nothing. */
+  | { readonly kind: 'enum'; readonly values: ReadonlyMap<string, number> }
   | { readonly kind: 'message'; readonly message: DescMessage }
   | { readonly kind: 'messages'; readonly message: DescMessage };
 
@@ -33,10 +35,14 @@ export function typeOf(field: DescField): FieldType {
   if (field.fieldKind === 'scalar' && field.scalar === ScalarType.STRING) return STRING;
   if (field.fieldKind === 'scalar' && field.scalar === ScalarType.INT32) return INT32;
   if (field.fieldKind === 'scalar' && field.scalar === ScalarType.INT64) return INT64;
+  if (field.fieldKind === 'enum') return { kind: 'enum', values: namesOf(field.enum) };
   if (field.fieldKind === 'message') return { kind: 'message', message: field.message };
   if (field.fieldKind === 'list' && field.listKind === 'message') return { kind: 'messages', message: field.message };
   throw new Error(`REST has no form for ${field}`);
 }
+
+const namesOf = ({ values }: DescEnum): ReadonlyMap<string, number> =>
+  new Map(values.filter(({ number }) => number !== 0).map(({ localName, number }) => [localName, number]));
 
 /** Whether a field is declared `optional` (or is a message): only then may it be unset. */
 export const isOptional = (field: DescField): boolean => field.presence === FeatureSet_FieldPresence.EXPLICIT;

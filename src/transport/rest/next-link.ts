@@ -1,4 +1,6 @@
+import type { DescField } from '@bufbuild/protobuf';
 import type { Fields } from './encode.ts';
+import { typeOf } from './field-type.ts';
 import type { HttpRule } from './http-rule.ts';
 
 /**
@@ -12,10 +14,18 @@ export function compileNextLink(rule: HttpRule): (result: Fields, request: Field
     const cursor = result[next.localName] as string;
     if (cursor === '') return undefined;
     const query = new URLSearchParams();
-    for (const { localName, jsonName } of rule.queryFields) {
-      const value = localName === 'cursor' ? cursor : request[localName];
-      if (value !== undefined) query.set(jsonName, String(value));
+    for (const field of rule.queryFields) {
+      const value = field.localName === 'cursor' ? cursor : request[field.localName];
+      const text = textOf(field, value);
+      if (text !== undefined) query.set(field.jsonName, text);
     }
     return `<${rule.path}?${query}>; rel="next"`;
   };
+}
+
+/** A value as the query had it; undefined: it had none. */
+function textOf(field: DescField, value: unknown): string | undefined {
+  const type = typeOf(field);
+  if (type.kind === 'enum') return [...type.values].find(([, number]) => number === value)?.[0];
+  return value === undefined ? undefined : String(value);
 }

@@ -30,6 +30,8 @@ export function fieldSchema(field: DescField): Schema {
       return { type: 'string', ...more };
     case 'integer':
       return { type: 'integer', format: type.format, minimum: exact(type.min), maximum: exact(type.max), ...more };
+    case 'enum':
+      return { type: 'string', enum: [...type.values.keys()], ...more };
     case 'message':
       return reference(type.message);
     case 'messages':

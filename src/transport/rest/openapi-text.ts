@@ -2,12 +2,14 @@ import type { Reason } from '../../domain/errors.ts';
 import { MAX_TEXT_CODE_POINTS } from '../../domain/plant.ts';
 
 const TEXT = { maxLength: MAX_TEXT_CODE_POINTS };
+const VIEW = { default: 'BASIC', description: '`FULL` shows the id of each plant too.' };
 const TAG = 'Well-formed Unicode. Absent and empty are different.';
 
 /** What the descriptors do not say of a field, by its full name: JSON Schema keywords. */
 export const FIELDS: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
   'plantstore.v1.Plant.name': { ...TEXT, description: 'Well-formed Unicode; may be empty.', examples: ['Fern'] },
   'plantstore.v1.Plant.tag': { ...TEXT, description: TAG, examples: ['indoor'] },
+  'plantstore.v1.Plant.id': { description: 'There with `view=FULL` only.', examples: [7] },
   'plantstore.v1.NewPlant.id': {
     description: 'Any int64. Unique among your plants; free again once its plant is deleted.',
     examples: [7],
@@ -21,6 +23,9 @@ export const FIELDS: Readonly<Record<string, Readonly<Record<string, unknown>>>>
   'plantstore.v1.ListPlantsRequest.cursor': {
     description: 'Where an earlier list was cut: follow its `Link` header instead of making one.',
   },
+  'plantstore.v1.ListPlantsRequest.view': { ...VIEW },
+  'plantstore.v1.GetPlantRequest.view': { ...VIEW },
+  'plantstore.v1.GetPlantRequest.id': { description: 'The id that the plant was added with.' },
   'plantstore.v1.DeletePlantRequest.id': { description: 'The id that the plant was added with.' },
 };
 
@@ -47,6 +52,11 @@ export const METHODS: Readonly<Record<string, { summary: string; description: st
         'a connection that ends before its closing bracket was broken off. A walk along the `Link` headers neither skips nor ' +
         'repeats a plant while others add and delete.',
       failures: ['INVALID_FIELD', 'INVALID_CURSOR'],
+    },
+    'plantstore.v1.PlantStoreService.GetPlant': {
+      summary: 'Get a plant',
+      description: 'As of no earlier than all that was acknowledged before.',
+      failures: ['INVALID_FIELD', 'PLANT_NOT_FOUND'],
     },
     'plantstore.v1.PlantStoreService.DeletePlant': {
       summary: 'Delete a plant',
@@ -114,6 +124,8 @@ export const FAILURES: Readonly<
   IDEMPOTENCY_KEY_REUSED: 'an idempotency key that came with another request',
   RATE_LIMITED: 'more requests than you may make',
   TOO_MANY_REQUESTS: 'more requests at once than you may send',
+  TOO_MANY_WATCHES: 'more streams at once than you may have',
+  WATCH_TOO_SLOW: 'a stream whose reader fell too far behind',
   TOO_MANY_LISTS: 'more long lists at once than you may read',
   HEADERS_TOO_LARGE: 'headers over 32 KiB',
   INTERNAL: 'a fault of the service',

@@ -1,12 +1,15 @@
 import type { DescMessage, DescService } from '@bufbuild/protobuf';
 import { ERRORS, type Reason } from '../../domain/errors.ts';
-import { LIST_CACHING } from './conditional.ts';
+import { CACHING } from './conditional.ts';
 import { typeOf } from './field-type.ts';
 import { type HttpRule, httpRulesOf } from './http-rule.ts';
 import { fieldSchema, messageSchema, type Schema } from './openapi-schema.ts';
 import { ANY_FAILURES, BODY_FAILURES, FAILURES, IDEMPOTENCY_KEY, METHODS } from './openapi-text.ts';
 
 const JSON_BODY = 'application/json';
+
+/** Version of the interface, not of the program (semver.org): no path carries it. */
+const INTERFACE_VERSION = '1.0.0';
 
 /** The OpenAPI 3.1 document of what the google.api.http rules of a service expose. */
 export function openApiDocument(service: DescService): object {
@@ -15,7 +18,7 @@ export function openApiDocument(service: DescService): object {
     openapi: '3.1.1',
     info: {
       title: 'Plant Store',
-      version: service.file.proto.package.split('.').at(-1),
+      version: INTERFACE_VERSION,
       description:
         'Every failure has an Error as its body, and its stable reason as `Plantstore-Reason`. A path answers other methods with 405 and `Allow`, and there is nothing ' +
         'else: 404. Unknown query parameters and unknown members of a body are ignored. Integers are exact, all 64 bits.',
@@ -52,7 +55,7 @@ const ERROR: Schema = {
 const HEADERS: Schema = {
   'Cache-Control': {
     description: 'Lists are yours alone, and are asked for anew each time.',
-    schema: { type: 'string', const: LIST_CACHING },
+    schema: { type: 'string', const: CACHING },
   },
   ETag: {
     description:

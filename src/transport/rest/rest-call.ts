@@ -1,7 +1,8 @@
 import type { ServerResponse } from 'node:http';
 import { type ContextValues, createContextValues } from '@connectrpc/connect';
 import type { FastifyRequest } from 'fastify';
-import { idempotencyHeaderKey, principalKey, type UnaryContext } from '../../plants/call.ts';
+import { idempotencyHeaderKey, lastsKey, principalKey, type UnaryContext } from '../../plants/call.ts';
+import { entrantOf } from './entrant.ts';
 
 /** A call of the service that a REST request makes. */
 export class RestCall implements UnaryContext {
@@ -9,10 +10,11 @@ export class RestCall implements UnaryContext {
   readonly signal: UnaryContext['signal'];
 
   /** `request` is authenticated. */
-  constructor({ principal, headers }: FastifyRequest, response: ServerResponse) {
+  constructor({ principal, headers, raw }: FastifyRequest, response: ServerResponse) {
     this.values = createContextValues().set(principalKey, principal!);
     const idempotencyKey = headers['idempotency-key'];
     if (idempotencyKey !== undefined) this.values.set(idempotencyHeaderKey, idempotencyKey);
+    this.values.set(lastsKey, () => entrantOf(raw)?.leave());
     this.signal = new Departure(response);
   }
 }

@@ -1,9 +1,14 @@
 import type { DescService } from '@bufbuild/protobuf';
 import type { FastifyInstance } from 'fastify';
 import { replayedKey, type UnaryContext } from '../../plants/call.ts';
+import type { Viewer, Watch } from '../../plants/watch/watch.ts';
+import { prefersEvents } from './accept.ts';
 import { compileAnswer } from './answer.ts';
 import { type Authenticate, authentication } from './authentication.ts';
+import type { Query } from './decode-url.ts';
 import type { Fields } from './encode.ts';
+import { streamEvents } from './event-stream.ts';
+import { invalidField } from './field-type.ts';
 import { type HttpRule, httpRulesOf } from './http-rule.ts';
 import { refuseOtherMethods } from './methods.ts';
 import { compileRequest, takeBody } from './request.ts';
@@ -22,6 +27,8 @@ export interface RestOptions {
   readonly service: DescService;
   readonly methods: RestMethods;
   readonly authenticate: Authenticate;
+  /** Opens what tells of changes to the list that a method gives, by the method's local name; see event-stream.ts. */
+  readonly watches?: { readonly [localName: string]: (call: UnaryContext, viewer: Viewer) => Watch };
 }
 
 /** Adds the routes that the google.api.http rules of a service describe. All that they need is compiled here, once. */
@@ -39,9 +46,10 @@ export function registerRest(app: FastifyInstance, options: RestOptions): void {
     refuseOtherMethods(app, routePath(path), same.flatMap(verbsOf));
 }
 
-function addRoute(app: FastifyInstance, rule: HttpRule, { methods, authenticate }: RestOptions): void {
+function addRoute(app: FastifyInstance, rule: HttpRule, { methods, authenticate, watches }: RestOptions): void {
   const method = methods[rule.method.localName] as (request: object, call: UnaryContext) => Promise<object>;
   if (method === undefined) throw new Error(`${rule.method} has no implementation`);
+  const watch = watches?.[rule.method.localName];
   const decode = compileRequest(rule);
   const answer = compileAnswer(rule);
   app.route({
@@ -51,11 +59,22 @@ function addRoute(app: FastifyInstance, rule: HttpRule, { methods, authenticate 
     handler: async (request, reply) => {
       const message = decode(request);
       const call = new RestCall(request, reply.raw);
+      if (watch !== undefined && prefersEvents(request.headers.accept)) {
+        refuseParts(request.query as Query);
+        await streamEvents((viewer) => watch(call, viewer), request, reply);
+        return reply;
+      }
       const result = await method(message, call);
       if (call.values.get(replayedKey)) reply.header('idempotency-replayed', 'true');
       return answer(result as Fields, message as object as Fields, reply);
     },
   });
+}
+
+/** A stream tells of all plants. Throws INVALID_FIELD for what would be a part of them. */
+function refuseParts(query: Query): void {
+  const part = ['limit', 'cursor'].find((name) => query[name] !== undefined);
+  if (part !== undefined) throw invalidField(part, 'left out: a stream tells of all plants');
 }
 
 /** HEAD works where GET does (RFC 9110, section 9.3.2). */

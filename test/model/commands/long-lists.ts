@@ -33,7 +33,7 @@ export class OpenLongList extends Step {
     const { swaps } = world;
     const task = await Task.begin(async (gate): Promise<PlantList> => {
       const list = await instance.listing(gate, () => instance.log.list(query));
-      return { plants: await collect(list), next: list.next };
+      return { ...list, plants: await collect(list) };
     });
     const judge = async () => {
       const outcome = task.outcome!;

@@ -1,0 +1,61 @@
+import type { LoggedEvent } from '../../log/event.ts';
+import type { LiveStep, Step } from './step.ts';
+import type { Watch } from './watch.ts';
+
+/** A place in what a channel has told: behind a step, or at the beginning. It holds on to what comes after it, and to nothing before. */
+export interface Mark {
+  /** The step before it; undefined at the beginning. */
+  readonly step: LiveStep | undefined;
+  /** Bytes of all steps up to here. */
+  readonly bytes: number;
+  next: Mark | undefined;
+}
+
+/** Bytes of a step beside its text. */
+const STEP_OVERHEAD = 64;
+
+/** What happens to the plants of one owner, told to all who watch them: each reads on from its own mark in one chain of steps. */
+export class Channel {
+  readonly owner: string;
+  readonly watches = new Set<Watch>();
+  #end: Mark = { step: undefined, bytes: 0, next: undefined };
+  /** What was last read, from where to where: those who stand at the same mark share it. */
+  #last: { readonly from: Mark; readonly to: Mark; readonly steps: readonly Step[] } | undefined;
+
+  constructor(owner: string) {
+    this.owner = owner;
+  }
+
+  /** Behind the last step. */
+  get end(): Mark {
+    return this.#end;
+  }
+
+  /** Tells an event of the owner. */
+  tell(logged: LoggedEvent): void {
+    const step = stepOf(logged);
+    const mark = { step, bytes: this.#end.bytes + bytesOf(step), next: undefined };
+    this.#end.next = mark;
+    this.#end = mark;
+    this.#last = undefined;
+  }
+
+  /** The steps from a mark to the end: the same array for the same mark and end. */
+  after(from: Mark): readonly Step[] {
+    if (this.#last?.from === from && this.#last.to === this.#end) return this.#last.steps;
+    const steps: Step[] = [];
+    for (let mark = from.next; mark !== undefined; mark = mark.next) steps.push(mark.step!);
+    this.#last = { from, to: this.#end, steps };
+    return steps;
+  }
+}
+
+/** The step that tells an event. */
+export const stepOf = ({ position, event }: LoggedEvent): LiveStep =>
+  event.type === 'PlantAdded'
+    ? { type: 'added', position, plant: { id: event.plantId, name: event.name, tag: event.tag } }
+    : { type: 'deleted', position, id: event.plantId };
+
+const bytesOf = (step: LiveStep): number =>
+  STEP_OVERHEAD +
+  (step.type === 'added' ? Buffer.byteLength(step.plant.name) + Buffer.byteLength(step.plant.tag ?? '') : 0);

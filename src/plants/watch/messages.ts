@@ -1,0 +1,88 @@
+import { create, type MessageInitShape } from '@bufbuild/protobuf';
+import {
+  type WatchPlantsRequest,
+  type WatchPlantsResponse,
+  WatchPlantsResponseSchema,
+} from '../../../gen/plantstore/v1/plant_store_service_pb.ts';
+import { PlantStoreError } from '../../domain/errors.ts';
+import type { CallContext } from '../call.ts';
+import { remembered } from '../remembered.ts';
+import type { PlantsService } from '../service.ts';
+import { fullPlant } from '../view.ts';
+import type { Step } from './step.ts';
+import type { Viewer } from './watch.ts';
+
+/** WatchPlants for gRPC and Connect: the steps as messages, until the caller leaves. Rejects with PlantStoreError. */
+export async function* watchPlants(
+  plants: Pick<PlantsService, 'watchPlants'>,
+  { afterPosition }: WatchPlantsRequest,
+  call: CallContext,
+): AsyncGenerator<WatchPlantsResponse> {
+  if (afterPosition !== undefined && afterPosition < 0n)
+    throw new PlantStoreError('INVALID_FIELD', 'after_position must not be negative', { field: 'after_position' });
+  const { signal } = call;
+  const reader = new Reader();
+  const watch = plants.watchPlants(call, reader);
+  const leave = () => {
+    watch.close();
+    reader.news();
+  };
+  signal.addEventListener('abort', leave);
+  try {
+    const beginning = await watch.begin(afterPosition === undefined ? undefined : Number(afterPosition));
+    for await (const steps of beginning) for (const step of steps) yield messageOf(step);
+    while (!signal.aborted) {
+      const steps = watch.take();
+      if (steps.length === 0) await reader.nextNews();
+      else for (const step of steps) yield messageOf(step);
+    }
+  } finally {
+    signal.removeEventListener('abort', leave);
+    watch.close();
+  }
+}
+
+/** Waits for news. What it has taken was sent before it asks again. */
+class Reader implements Viewer {
+  readonly unsent = 0;
+  #why: PlantStoreError | undefined;
+  #wake: () => void = () => {};
+
+  news(): void {
+    this.#wake();
+  }
+
+  quiet(): void {}
+
+  ended(why: PlantStoreError): void {
+    this.#why = why;
+    this.#wake();
+  }
+
+  /** Resolves when there may be news; rejects when there will be none. */
+  async nextNews(): Promise<void> {
+    if (this.#why === undefined) {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      this.#wake = resolve;
+      await promise;
+    }
+    if (this.#why !== undefined) throw this.#why;
+  }
+}
+
+/** The message of a step, the same for the same step: it is encoded once, whoever watches. */
+const messageOf = remembered((step: Step) => Object.freeze(create(WatchPlantsResponseSchema, fieldsOf(step))));
+
+function fieldsOf(step: Step): MessageInitShape<typeof WatchPlantsResponseSchema> {
+  const position = 'position' in step && step.position !== undefined ? { position: BigInt(step.position) } : {};
+  switch (step.type) {
+    case 'added':
+      return { step: { case: step.type, value: fullPlant(step.plant) }, ...position } as const;
+    case 'deleted':
+      return { step: { case: step.type, value: { id: step.id } }, ...position } as const;
+    case 'ready':
+      return { step: { case: step.type, value: {} }, ...position } as const;
+    case 'reset':
+      return { step: { case: step.type, value: {} } } as const;
+  }
+}

@@ -1,0 +1,182 @@
+import type { Principal } from '../../auth/principal.ts';
+import { PlantStoreError } from '../../domain/errors.ts';
+import type { LoggedEvent } from '../../log/event.ts';
+import type { PlantList } from '../../log/listing.ts';
+import type { EventLog } from '../../log/log.ts';
+import { Channel, stepOf } from './channel.ts';
+import { type RecentBounds, RecentEvents } from './recent-events.ts';
+import { Rounds } from './rounds.ts';
+import type { Step } from './step.ts';
+import { type Viewer, Watch, type WatchKeeper } from './watch.ts';
+
+/** How many may watch at once. */
+export interface WatchLimits {
+  /** Over all protocols. */
+  readonly maxWatches: number;
+  /** Of these, of one owner. */
+  readonly maxOwnerWatches: number;
+}
+
+/** What watches did and are. */
+export interface WatchStatistics {
+  /** That are open. */
+  readonly open: number;
+  /** Steps that were told, to each watch for itself. */
+  readonly steps: number;
+  /** Watches that were cut off because their readers fell behind. */
+  readonly cutOff: number;
+}
+
+/** The part of a log that can be watched. */
+export type WatchedLog = Pick<EventLog, 'list' | 'head' | 'status' | 'held' | 'onExtended' | 'changed'>;
+
+/** Events that are remembered for those who come back. */
+const RECENT: RecentBounds = { events: 65_536, bytes: 32 * 1024 * 1024 };
+/** Bytes by which a reader may be behind. */
+const MAX_BEHIND = 1024 * 1024;
+/** Milliseconds of silence after which a reader is told that there is nothing to tell. */
+const QUIET = 15_000;
+/** Milliseconds between two looks at all watches: at their tokens, and for silence. One timer serves all. */
+const LOOK = 500;
+
+const BEHIND = new PlantStoreError(
+  'WATCH_TOO_SLOW',
+  'the reader fell too far behind and was cut off; go on after the last position that came',
+);
+
+/**
+ * All watches of an instance, by owner, over all protocols. An event reaches them by the tail, whoever appended it, and costs nothing
+ * where nobody watches.
+ */
+export class Watches implements WatchKeeper {
+  readonly #log: WatchedLog;
+  readonly #limits: WatchLimits;
+  readonly #recent: RecentEvents;
+  readonly #channels = new Map<string, Channel>();
+  readonly #rounds = new Rounds();
+  readonly #stopListening: () => void;
+  #open = 0;
+  #steps = 0;
+  #cutOff = 0;
+  #timer: NodeJS.Timeout | undefined;
+  /** Why no watch is opened any more. */
+  #closed: PlantStoreError | undefined;
+
+  constructor(log: WatchedLog, limits: WatchLimits) {
+    this.#log = log;
+    this.#limits = limits;
+    const held = log.held();
+    this.#recent = new RecentEvents(RECENT, log.status.head);
+    this.#recent.add(held);
+    this.#stopListening = log.onExtended((news) => this.#extended(news));
+    log.changed.addEventListener('abort', () =>
+      this.close(
+        new PlantStoreError('STORE_UNAVAILABLE', 'the log is another than it was; go on with another instance'),
+      ),
+    );
+  }
+
+  get statistics(): WatchStatistics {
+    return { open: this.#open, steps: this.#steps, cutOff: this.#cutOff };
+  }
+
+  /** See WatchKeeper. */
+  get known(): number {
+    return this.#recent.head;
+  }
+
+  /**
+   * Opens a watch of the caller's plants, which has to be begun, and closed at the end. Throws TOO_MANY_WATCHES, or OVERLOADED when
+   * there are too many of all owners, or when the instance stops.
+   */
+  open({ owner, validity }: Principal, viewer: Viewer): Watch {
+    if (this.#closed !== undefined) throw this.#closed;
+    const channel = this.#channels.get(owner) ?? new Channel(owner);
+    if (channel.watches.size >= this.#limits.maxOwnerWatches)
+      throw new PlantStoreError(
+        'TOO_MANY_WATCHES',
+        `this owner has ${channel.watches.size} streams open, which is all there may be; share one, or end one`,
+        { retryAfter: 1 },
+      );
+    if (this.#open >= this.#limits.maxWatches)
+      throw new PlantStoreError('OVERLOADED', 'too many streams are open on this instance; try again', {
+        retryAfter: 1,
+      });
+    const watch = new Watch(this, channel, validity, viewer);
+    this.#channels.set(owner, channel);
+    channel.watches.add(watch);
+    this.#open++;
+    this.#timer ??= setInterval(() => this.#look(), LOOK).unref();
+    return watch;
+  }
+
+  /** Ends all watches, so that their readers go on elsewhere, and opens none from now on. */
+  close(why: PlantStoreError): void {
+    this.#closed ??= why;
+    this.#stopListening();
+    this.forget(why);
+  }
+
+  /** Forgets everything that it was told of, and ends all watches; their readers get the state when they come back. */
+  forget(why: PlantStoreError): void {
+    this.#recent.forget();
+    for (const watch of this.#all()) watch.end(why);
+  }
+
+  /** See WatchKeeper. */
+  async missed(after: number, owner: string): Promise<readonly Step[] | undefined> {
+    // Another instance may have told of a position that this one has not heard of yet.
+    await this.#log.head();
+    return this.#recent.after(after, owner)?.map(stepOf);
+  }
+
+  /** See WatchKeeper. */
+  state(owner: string): Promise<PlantList> {
+    return this.#log.list({ owner, after: undefined, limit: undefined });
+  }
+
+  /** See WatchKeeper. */
+  told(steps: number): void {
+    this.#steps += steps;
+  }
+
+  /** See WatchKeeper. */
+  left(watch: Watch): void {
+    const { channel } = watch;
+    if (!channel.watches.delete(watch)) return;
+    if (channel.watches.size === 0) this.#channels.delete(channel.owner);
+    this.#open--;
+    if (this.#open > 0) return;
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+  }
+
+  #extended(news: readonly LoggedEvent[]): void {
+    this.#recent.add(news);
+    for (const logged of news) {
+      const channel = this.#channels.get(logged.event.owner);
+      if (channel === undefined) continue;
+      channel.tell(logged);
+      this.#rounds.begin(channel);
+    }
+  }
+
+  #look(): void {
+    const now = performance.now();
+    for (const watch of this.#all()) {
+      watch.confirm();
+      watch.beat(now - QUIET, now);
+      this.#cutOffIfBehind(watch);
+    }
+  }
+
+  #cutOffIfBehind(watch: Watch): void {
+    if (watch.behind <= MAX_BEHIND) return;
+    this.#cutOff++;
+    watch.end(BEHIND);
+  }
+
+  *#all(): Generator<Watch> {
+    for (const channel of this.#channels.values()) yield* channel.watches;
+  }
+}

@@ -1,0 +1,153 @@
+import type { ServerResponse } from 'node:http';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { PlantSchema } from '../../../gen/plantstore/v1/plant_pb.ts';
+import { type PlantStoreError, toPlantStoreError } from '../../domain/errors.ts';
+import { remembered } from '../../plants/remembered.ts';
+import type { Step } from '../../plants/watch/step.ts';
+import type { Viewer, Watch } from '../../plants/watch/watch.ts';
+import { EVENT_STREAM } from './accept.ts';
+import { compileEncoder, type Fields } from './encode.ts';
+import { errorBody } from './error-body.ts';
+
+/** Milliseconds after which a client that lost its stream comes again. */
+const RETRY = 1_000;
+
+/** A comment: nothing to a client, and for every proxy in between a sign that the stream is alive. */
+const COMMENT = Buffer.from(':\n\n');
+
+const BEGINNING = Buffer.from(`retry: ${RETRY}\n\n`);
+
+const encodePlant = compileEncoder(PlantSchema);
+
+/** The text of a step as an event. An `id` makes it one after which a client can go on; of `reset` it takes the last one away. */
+function textOf(step: Step): string {
+  switch (step.type) {
+    case 'added':
+      return `event: added\n${idOf(step.position)}data: ${encodePlant(step.plant as object as Fields)}\n\n`;
+    case 'deleted':
+      return `event: deleted\n${idOf(step.position)}data: {"id":${step.id}}\n\n`;
+    case 'ready':
+      return `event: ready\n${idOf(step.position)}data: {"position":${step.position}}\n\n`;
+    case 'reset':
+      return 'event: reset\nid:\ndata: {}\n\n';
+  }
+}
+
+const idOf = (position: number | undefined): string => (position === undefined ? '' : `id: ${position}\n`);
+
+/** The bytes of steps that are told together: made once for all who are told the same. */
+const bytesOf = remembered((steps: readonly Step[]) => Buffer.from(steps.map(textOf).join('')));
+
+/** Digits of a position that is exact as a number. */
+const POSITION = /^\d{1,15}$/;
+
+/**
+ * The position of a Last-Event-ID; undefined where there is none. Any other text was never an id of ours, so nothing can be told from
+ * it: that is a position before all others.
+ */
+function positionOf(lastEventId: string | string[] | undefined): number | undefined {
+  if (lastEventId === undefined || lastEventId === '') return undefined;
+  return POSITION.test(String(lastEventId)) ? Number(lastEventId) : Number.NEGATIVE_INFINITY;
+}
+
+/**
+ * Answers a request with an event stream (WHATWG HTML, section 9.2) of a watch that `open` opens. It ends with its connection, so
+ * that bytes go out as they are, one buffer for all who are told the same. Resolves once it has begun; rejects with PlantStoreError
+ * while nothing has been sent.
+ */
+export async function streamEvents(
+  open: (viewer: Viewer) => Watch,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<void> {
+  const stream = new EventStream(request, reply.raw);
+  const watch = open(stream);
+  if (request.method === 'HEAD') {
+    watch.close();
+    reply.headers(HEADERS).send();
+    return;
+  }
+  const steps = await watch.begin(positionOf(request.headers['last-event-id']));
+  reply.hijack();
+  for (const [name, value] of Object.entries(reply.getHeaders()))
+    if (value !== undefined) reply.raw.setHeader(name, value);
+  void stream.run(watch, steps);
+}
+
+const HEADERS = {
+  'content-type': EVENT_STREAM,
+  'cache-control': 'no-store',
+  // What nginx and those who follow it take for: hand on every byte at once.
+  'x-accel-buffering': 'no',
+};
+
+/** An event stream on its way to one client. */
+class EventStream implements Viewer {
+  readonly #request: FastifyRequest;
+  readonly #response: ServerResponse;
+  /** Once all of how it begins is sent. */
+  #watch: Watch | undefined;
+
+  constructor(request: FastifyRequest, response: ServerResponse) {
+    this.#request = request;
+    this.#response = response;
+  }
+
+  get unsent(): number {
+    return this.#response.writableLength;
+  }
+
+  /** Sends how the watch begins, as fast as that is read, and then what comes. */
+  async run(watch: Watch, beginning: AsyncIterable<readonly Step[]>): Promise<void> {
+    const response = this.#response;
+    response.on('close', () => watch.close());
+    if (response.closed) watch.close();
+    response.removeHeader('transfer-encoding');
+    response.writeHead(200, HEADERS);
+    response.write(BEGINNING);
+    try {
+      for await (const steps of beginning) {
+        if (response.closed) return;
+        if (steps.length > 0 && !response.write(bytesOf(steps))) await drained(response);
+      }
+    } catch (thrown) {
+      watch.close();
+      this.ended(toPlantStoreError(thrown));
+      return;
+    }
+    this.#watch = watch;
+    response.on('drain', () => this.news());
+    this.news();
+  }
+
+  news(): void {
+    if (this.#watch === undefined || this.#response.writableNeedDrain) return;
+    const steps = this.#watch.take();
+    if (steps.length > 0) this.#response.write(bytesOf(steps));
+  }
+
+  quiet(): void {
+    if (!this.#response.writableNeedDrain && this.#response.headersSent) this.#response.write(COMMENT);
+  }
+
+  /** At the end of the token the client is told; where others can serve it, it comes again by itself. Who does not read is not told. */
+  ended(why: PlantStoreError): void {
+    const response = this.#response;
+    if (!response.headersSent) return;
+    this.#request.failure = why;
+    if (why.reason === 'WATCH_TOO_SLOW') response.destroy();
+    else if (why.status === 503) response.end();
+    else response.end(`event: end\ndata: ${errorBody(why)}\n\n`);
+  }
+}
+
+/** Resolves when more can be written, or when nothing can be any more. */
+function drained(response: ServerResponse): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      response.off('drain', done).off('close', done);
+      resolve();
+    };
+    response.on('drain', done).on('close', done);
+  });
+}
