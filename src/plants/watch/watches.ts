@@ -62,11 +62,12 @@ export class Watches implements WatchKeeper {
   /** Why no watch is opened any more. */
   #closed: PlantStoreError | undefined;
 
-  constructor(log: WatchedLog, limits: WatchLimits) {
+  /** `recent`: what is remembered for those who come back. */
+  constructor(log: WatchedLog, limits: WatchLimits, recent: RecentBounds = RECENT) {
     this.#log = log;
     this.#limits = limits;
     const held = log.held();
-    this.#recent = new RecentEvents(RECENT, log.status.head);
+    this.#recent = new RecentEvents(recent, log.status.head);
     this.#recent.add(held);
     this.#stopListening = log.onExtended((news) => this.#extended(news));
     log.changed.addEventListener('abort', () =>

@@ -103,6 +103,7 @@ class EventStream implements Viewer {
     response.on('close', () => watch.close());
     if (response.closed) watch.close();
     response.removeHeader('transfer-encoding');
+    response.setHeader('connection', 'close');
     response.writeHead(200, HEADERS);
     response.write(BEGINNING);
     try {

@@ -1,0 +1,87 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { EventStreamReader, type ServerEvent } from './event-stream.ts';
+
+/** A plant as a stream tells it: its JSON. Ids are text, so that none loses a digit. */
+export type Followed = ReadonlyMap<string, string>;
+
+/** What a follower knew at a position. */
+export interface Observation {
+  readonly position: number;
+  readonly isReady: boolean;
+  readonly plants: Followed;
+}
+
+/** What a client keeps so that it can go on later: the state, and the id behind which it is. */
+export interface Bookmark {
+  readonly lastEventId: string;
+  readonly plants: Followed;
+}
+
+/** A client that keeps an owner's plants by event streams, and comes again whenever one ends, as the docs tell clients to. */
+export class Follower {
+  /** All that it knew, each time it knew where it was. */
+  readonly observations: Observation[] = [];
+  /** Runs of positions, each of events that came one after the other. */
+  readonly runs: { readonly from: number; readonly positions: number[] }[] = [];
+  /** How often it was told to begin anew. */
+  resets = 0;
+  streams = 0;
+  #plants = new Map<string, string>();
+  #lastEventId = '';
+  #isReady = false;
+
+  /** What it would keep now; undefined in the middle of a state. */
+  get bookmark(): Bookmark | undefined {
+    return this.#isReady ? { lastEventId: this.#lastEventId, plants: new Map(this.#plants) } : undefined;
+  }
+
+  get position(): number {
+    return this.#isReady ? Number(this.#lastEventId) : -1;
+  }
+
+  /** Goes back to what it kept. */
+  restore({ lastEventId, plants }: Bookmark): void {
+    this.#lastEventId = lastEventId;
+    this.#plants = new Map(plants);
+    this.#isReady = true;
+    this.runs.push({ from: Number(lastEventId), positions: [] });
+  }
+
+  /** Reads one stream to its end, or so many bytes of it. */
+  async follow(url: string, cutAfter?: number): Promise<void> {
+    if (!this.#isReady) this.#plants.clear();
+    const options = { lastEventId: this.#lastEventId, ...(cutAfter !== undefined && { cutAfter }) };
+    const stream = await EventStreamReader.open(url, options).catch(() => undefined);
+    if (stream === undefined || stream.response.statusCode !== 200) {
+      stream?.close();
+      await sleep(20);
+      return;
+    }
+    this.streams++;
+    for await (const event of stream.events()) this.#take(event);
+    this.#lastEventId = stream.parser.lastEventId;
+  }
+
+  #take({ type, data, lastEventId }: ServerEvent): void {
+    this.#lastEventId = lastEventId;
+    const [, id] = /^\{"id":(-?\d+)[,}]/.exec(data) ?? [];
+    if (type === 'reset') {
+      this.resets++;
+      this.#plants.clear();
+      this.#isReady = false;
+    } else if (type === 'added') {
+      if (this.#plants.has(id!)) throw new Error(`${id} was added twice`);
+      this.#plants.set(id!, data);
+    } else if (type === 'deleted') {
+      if (!this.#plants.delete(id!)) throw new Error(`${id} was deleted and not there`);
+    } else if (type !== 'ready') throw new Error(`what is ${type}?`);
+    if (type === 'ready') {
+      this.#isReady = true;
+      this.runs.push({ from: Number(lastEventId), positions: [] });
+    }
+    if (!this.#isReady) return;
+    const position = Number(lastEventId);
+    if (type !== 'ready') this.runs.at(-1)!.positions.push(position);
+    this.observations.push({ position, isReady: type === 'ready', plants: new Map(this.#plants) });
+  }
+}
