@@ -109,7 +109,7 @@ export function watchContract(name: string, open: OpenStore): void {
                     if (follower.bookmark !== undefined) kept.push(follower.bookmark);
                     // Now and then a client comes back that was away for long.
                     if (kept.length > 0 && next() % 5 === 0) follower.restore(kept[next() % kept.length]!);
-                    await follower.follow(instances[next() % 2]!.url, next());
+                    await follower.follow(instances[next() % 2]!.url, next(), next() % 100);
                   }
                 };
                 const followers = [new Follower(), new Follower(), new Follower()];

@@ -47,8 +47,8 @@ export class Follower {
     this.runs.push({ from: Number(lastEventId), positions: [] });
   }
 
-  /** Reads one stream to its end, or so many bytes of it. */
-  async follow(url: string, cutAfter?: number): Promise<void> {
+  /** Reads one stream to its end, or so many bytes of it, or for so long. */
+  async follow(url: string, cutAfter?: number, milliseconds?: number): Promise<void> {
     if (!this.#isReady) this.#plants.clear();
     const options = { lastEventId: this.#lastEventId, ...(cutAfter !== undefined && { cutAfter }) };
     const stream = await EventStreamReader.open(url, options).catch(() => undefined);
@@ -58,7 +58,9 @@ export class Follower {
       return;
     }
     this.streams++;
+    const timer = milliseconds === undefined ? undefined : setTimeout(() => stream.close(), milliseconds);
     for await (const event of stream.events()) this.#take(event);
+    clearTimeout(timer);
     this.#lastEventId = stream.parser.lastEventId;
   }
 
