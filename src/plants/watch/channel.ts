@@ -1,6 +1,5 @@
 import type { LoggedEvent } from '../../log/event.ts';
 import type { LiveStep, Step } from './step.ts';
-import type { Watch } from './watch.ts';
 
 /** A place in what a channel has told: behind a step, or at the beginning. It holds on to what comes after it, and to nothing before. */
 export interface Mark {
@@ -11,13 +10,19 @@ export interface Mark {
   next: Mark | undefined;
 }
 
+/** Who is told that there is more in a channel. */
+export interface Hearer {
+  deliver(): void;
+}
+
 /** Bytes of a step beside its text. */
 const STEP_OVERHEAD = 64;
 
 /** What happens to the plants of one owner, told to all who watch them: each reads on from its own mark in one chain of steps. */
 export class Channel {
   readonly owner: string;
-  readonly watches = new Set<Watch>();
+  /** Those who read it. */
+  readonly hearers = new Set<Hearer>();
   #end: Mark = { step: undefined, bytes: 0, next: undefined };
   /** What was last read, from where to where: those who stand at the same mark share it. */
   #last: { readonly from: Mark; readonly to: Mark; readonly steps: readonly Step[] } | undefined;

@@ -1,5 +1,4 @@
-import type { Channel } from './channel.ts';
-import type { Watch } from './watch.ts';
+import type { Channel, Hearer } from './channel.ts';
 
 /** Watches that one channel may serve before the others have their turn. */
 const SHARE = 16;
@@ -14,7 +13,7 @@ const REST = 5;
  */
 export class Rounds {
   /** Channels with news, and the watches that have not had them yet. */
-  readonly #due = new Map<Channel, Iterator<Watch>>();
+  readonly #due = new Map<Channel, Iterator<Hearer>>();
   /** Those of them where more has come since their round began. */
   readonly #again = new Set<Channel>();
   #isPlanned = false;
@@ -23,7 +22,7 @@ export class Rounds {
   /** A channel has news. */
   begin(channel: Channel): void {
     if (this.#due.has(channel)) this.#again.add(channel);
-    else this.#due.set(channel, channel.watches.values());
+    else this.#due.set(channel, channel.hearers.values());
     this.#plan();
   }
 
@@ -42,7 +41,7 @@ export class Rounds {
     for (const [channel, watches] of this.#due) {
       this.#due.delete(channel);
       if (serve(watches)) this.#due.set(channel, watches);
-      else if (this.#again.delete(channel)) this.#due.set(channel, channel.watches.values());
+      else if (this.#again.delete(channel)) this.#due.set(channel, channel.hearers.values());
       now = performance.now();
       if (now - began >= SLICE) break;
     }
@@ -52,7 +51,7 @@ export class Rounds {
 }
 
 /** Returns whether there may be more of them. */
-function serve(watches: Iterator<Watch>): boolean {
+function serve(watches: Iterator<Hearer>): boolean {
   for (let served = 0; served < SHARE; served++) {
     const { done, value } = watches.next();
     if (done === true) return false;

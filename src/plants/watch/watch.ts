@@ -2,7 +2,7 @@ import type { Validity } from '../../auth/validity.ts';
 import { type PlantStoreError, toPlantStoreError } from '../../domain/errors.ts';
 import type { PlantList } from '../../log/listing.ts';
 import type { PlantRow } from '../../log/store.ts';
-import type { Channel, Mark } from './channel.ts';
+import type { Channel, Hearer, Mark } from './channel.ts';
 import type { Step } from './step.ts';
 
 /** Who reads a watch. None of these calls may throw. */
@@ -36,7 +36,7 @@ const RESET: readonly Step[] = [{ type: 'reset' }];
  * One reader of what happens to the plants of an owner: how it begins, and then every event, once and in order. It begins to listen
  * before it looks at the state, and passes over the events that the state has already.
  */
-export class Watch {
+export class Watch implements Hearer {
   readonly channel: Channel;
   readonly #keeper: WatchKeeper;
   readonly #validity: Validity;

@@ -55,7 +55,7 @@ export class Watches implements WatchKeeper {
   readonly #channels = new Map<string, Channel>();
   readonly #rounds = new Rounds();
   readonly #stopListening: () => void;
-  #open = 0;
+  readonly #watches = new Set<Watch>();
   #steps = 0;
   #cutOff = 0;
   #timer: NodeJS.Timeout | undefined;
@@ -78,7 +78,7 @@ export class Watches implements WatchKeeper {
   }
 
   get statistics(): WatchStatistics {
-    return { open: this.#open, steps: this.#steps, cutOff: this.#cutOff };
+    return { open: this.#watches.size, steps: this.#steps, cutOff: this.#cutOff };
   }
 
   /** See WatchKeeper. */
@@ -93,20 +93,20 @@ export class Watches implements WatchKeeper {
   open({ owner, validity }: Principal, viewer: Viewer): Watch {
     if (this.#closed !== undefined) throw this.#closed;
     const channel = this.#channels.get(owner) ?? new Channel(owner);
-    if (channel.watches.size >= this.#limits.maxOwnerWatches)
+    if (channel.hearers.size >= this.#limits.maxOwnerWatches)
       throw new PlantStoreError(
         'TOO_MANY_WATCHES',
-        `this owner has ${channel.watches.size} streams open, which is all there may be; share one, or end one`,
+        `this owner has ${channel.hearers.size} streams open, which is all there may be; share one, or end one`,
         { retryAfter: 1 },
       );
-    if (this.#open >= this.#limits.maxWatches)
+    if (this.#watches.size >= this.#limits.maxWatches)
       throw new PlantStoreError('OVERLOADED', 'too many streams are open on this instance; try again', {
         retryAfter: 1,
       });
     const watch = new Watch(this, channel, validity, viewer);
     this.#channels.set(owner, channel);
-    channel.watches.add(watch);
-    this.#open++;
+    channel.hearers.add(watch);
+    this.#watches.add(watch);
     this.#timer ??= setInterval(() => this.#look(), LOOK).unref();
     return watch;
   }
@@ -121,7 +121,7 @@ export class Watches implements WatchKeeper {
   /** Forgets everything that it was told of, and ends all watches; their readers get the state when they come back. */
   forget(why: PlantStoreError): void {
     this.#recent.forget();
-    for (const watch of this.#all()) watch.end(why);
+    for (const watch of this.#watches) watch.end(why);
   }
 
   /** See WatchKeeper. */
@@ -144,10 +144,10 @@ export class Watches implements WatchKeeper {
   /** See WatchKeeper. */
   left(watch: Watch): void {
     const { channel } = watch;
-    if (!channel.watches.delete(watch)) return;
-    if (channel.watches.size === 0) this.#channels.delete(channel.owner);
-    this.#open--;
-    if (this.#open > 0) return;
+    channel.hearers.delete(watch);
+    if (channel.hearers.size === 0) this.#channels.delete(channel.owner);
+    this.#watches.delete(watch);
+    if (this.#watches.size > 0) return;
     clearInterval(this.#timer);
     this.#timer = undefined;
   }
@@ -164,7 +164,7 @@ export class Watches implements WatchKeeper {
 
   #look(): void {
     const now = performance.now();
-    for (const watch of this.#all()) {
+    for (const watch of this.#watches) {
       watch.confirm();
       watch.beat(now - QUIET, now);
       this.#cutOffIfBehind(watch);
@@ -175,9 +175,5 @@ export class Watches implements WatchKeeper {
     if (watch.behind <= MAX_BEHIND) return;
     this.#cutOff++;
     watch.end(BEHIND);
-  }
-
-  *#all(): Generator<Watch> {
-    for (const channel of this.#channels.values()) yield* channel.watches;
   }
 }
