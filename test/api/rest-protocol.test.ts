@@ -25,8 +25,8 @@ const MAX_MESSAGE = 64 * 1024;
 describe('405', () => {
   const ALLOWED = {
     '/plants': ['GET', 'HEAD', 'POST'],
-    '/plants/7': ['DELETE'],
-    '/plants/x': ['DELETE'],
+    '/plants/7': ['DELETE', 'GET', 'HEAD'],
+    '/plants/x': ['DELETE', 'GET', 'HEAD'],
     '/openapi.json': ['GET', 'HEAD'],
     '/docs': ['GET', 'HEAD'],
     '/docs/static/index.html': ['GET', 'HEAD'],

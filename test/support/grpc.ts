@@ -49,7 +49,9 @@ export class GrpcApp implements AsyncDisposable {
     const all = {
       createPlant: unexpected,
       deletePlant: unexpected,
+      getPlant: unexpected,
       listPlants: unexpected,
+      watchPlants: unexpected as never,
       streamPlants: unexpected,
       ...methods,
     };

@@ -35,7 +35,13 @@ export class RestApp implements AsyncDisposable {
     const app = createHttpServer(createLogger('info', destination), loadConfig({}).limits);
     registerRest(app, {
       service: PlantStoreService,
-      methods: { createPlant: unexpected, deletePlant: unexpected, listPlants: unexpected, ...methods },
+      methods: {
+        createPlant: unexpected,
+        deletePlant: unexpected,
+        listPlants: unexpected,
+        getPlant: unexpected,
+        ...methods,
+      },
       authenticate: () => ALICE,
     });
     const url = await app.listen({ host: '127.0.0.1', port: 0 });

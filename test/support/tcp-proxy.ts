@@ -42,9 +42,14 @@ export class TcpProxy {
     for (const { to, chunk } of this.#held.splice(0)) to.write(chunk);
   }
 
+  /** Cuts all connections. */
+  cut(): void {
+    for (const socket of this.#sockets) socket.destroy();
+  }
+
   /** Cuts all connections and stops listening. */
   async close(): Promise<void> {
-    for (const socket of this.#sockets) socket.destroy();
+    this.cut();
     this.#server.close();
     await once(this.#server, 'close');
   }
