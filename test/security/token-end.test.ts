@@ -10,6 +10,7 @@ import { AuditService } from '../../gen/plantstore/v1/audit_service_pb.ts';
 import { PlantStoreService } from '../../gen/plantstore/v1/plant_store_service_pb.ts';
 import { CLOCK_TOLERANCE } from '../../src/auth/verifier.ts';
 import { openSqlite } from '../../src/log/sqlite/store.ts';
+import { EventStreamReader } from '../support/event-stream.ts';
 import { fill } from '../support/fill.ts';
 import { Issuer } from '../support/issuer.ts';
 import { callErrorOf, TRANSPORTS } from '../support/protocols.ts';
@@ -68,6 +69,21 @@ async function endOf(messages: AsyncIterable<object>, pause = over): Promise<obj
   return { begun: taken > 0, whole: true };
 }
 
+test.concurrent('an event stream says that the token has ended, and closes', async () => {
+  const headers = {
+    authorization: `Bearer ${issuer.token({ claims: { ...soonOver(), sub: 'nobody' }, key: issuer.ed25519 })}`,
+  };
+  const stream = await EventStreamReader.open(service.url, { headers });
+  const [ready, end, ...more] = await stream.take(3);
+  expect(ready).toMatchObject({ type: 'ready' });
+  expect(end).toEqual({
+    type: 'end',
+    data: JSON.stringify({ error: EXPIRED.code, message: EXPIRED.message }),
+    lastEventId: ready!.lastEventId,
+  });
+  expect(more).toEqual([]);
+});
+
 describe.concurrent.each(TRANSPORTS)('$name', ({ open }) => {
   const audit = (transport: Transport = open(service)) => createClient(AuditService, transport);
 
@@ -84,6 +100,12 @@ describe.concurrent.each(TRANSPORTS)('$name', ({ open }) => {
   test('a follower that nothing happens for is ended, and not at its next event', async () => {
     const start = { case: 'afterPosition' as const, value: BigInt(PLANTS - 1) };
     const messages = audit().readEvents({ start, follow: true }, bearer(soonOver()));
+    expect(await endOf(messages, async () => {})).toEqual({ begun: true, ...EXPIRED });
+  });
+
+  test('a watch that nothing happens for is ended, and not at its next event', async () => {
+    const plants = createClient(PlantStoreService, open(service));
+    const messages = plants.watchPlants({}, bearer({ ...soonOver(), sub: 'nobody' }));
     expect(await endOf(messages, async () => {})).toEqual({ begun: true, ...EXPIRED });
   });
 });

@@ -50,8 +50,9 @@ export const METHODS: Readonly<Record<string, { summary: string; description: st
       description:
         'In ascending id, as of one moment, with all that was acknowledged before. Without a limit the array is streamed; ' +
         'a connection that ends before its closing bracket was broken off. A walk along the `Link` headers neither skips nor ' +
-        'repeats a plant while others add and delete.',
-      failures: ['INVALID_FIELD', 'INVALID_CURSOR'],
+        'repeats a plant while others add and delete. With `Accept: text/event-stream` the answer goes on with every change, and takes neither ' +
+        'limit nor cursor.',
+      failures: ['INVALID_FIELD', 'INVALID_CURSOR', 'TOO_MANY_WATCHES'],
     },
     'plantstore.v1.PlantStoreService.GetPlant': {
       summary: 'Get a plant',

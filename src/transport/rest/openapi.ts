@@ -1,5 +1,6 @@
 import type { DescMessage, DescService } from '@bufbuild/protobuf';
 import { ERRORS, type Reason } from '../../domain/errors.ts';
+import { EVENT_STREAM } from './accept.ts';
 import { CACHING } from './conditional.ts';
 import { typeOf } from './field-type.ts';
 import { type HttpRule, httpRulesOf } from './http-rule.ts';
@@ -83,6 +84,25 @@ const HEADERS: Schema = {
   'X-Request-Id': { description: "Yours, or one that was made: the service's log has it.", schema: { type: 'string' } },
 };
 
+/** A list with `Accept: text/event-stream`. */
+const EVENTS = {
+  [EVENT_STREAM]: {
+    schema: {
+      type: 'string',
+      description:
+        'The list and every later change to it, as the WHATWG has event streams: `added` for each plant, `ready` with `{"position":12}`, then ' +
+        '`added` and `deleted` with the position as `id`; `reset` before a state that takes the place of all before; `end` with an Error when the token ends.',
+    },
+  },
+};
+
+const LAST_EVENT_ID: Schema = {
+  name: 'Last-Event-ID',
+  in: 'header',
+  description: 'Of an event stream: the `id` after which to go on.',
+  schema: { type: 'string' },
+};
+
 const IF_NONE_MATCH: Schema = {
   name: 'If-None-Match',
   in: 'header',
@@ -126,7 +146,7 @@ function operation(rule: HttpRule, content: boolean): Schema {
       ...pathFields.map((field) => ({ name: field.name, in: 'path', required: true, schema: fieldSchema(field) })),
       ...queryFields.map((field) => ({ name: field.jsonName, in: 'query', schema: fieldSchema(field) })),
       ...(failures.includes('IDEMPOTENCY_KEY_REUSED') ? [{ $ref: '#/components/parameters/Idempotency-Key' }] : []),
-      ...(isList(rule) ? [IF_NONE_MATCH] : []),
+      ...(isList(rule) ? [IF_NONE_MATCH, LAST_EVENT_ID] : []),
     ],
     ...(bodyField && {
       requestBody: { required: true, content: { [JSON_BODY]: { schema: fieldSchema(bodyField) } } },
@@ -148,7 +168,11 @@ function success(rule: HttpRule, content: boolean): Schema {
   if (responseField === undefined) return { 204: { description: 'Done.', headers: sent } };
   const body = content && { content: { [JSON_BODY]: { schema: fieldSchema(responseField) } } };
   return {
-    200: { description: 'Done.', headers: sent, ...body },
+    200: {
+      description: 'Done.',
+      headers: sent,
+      ...(body && isList(rule) ? { content: { ...body.content, ...EVENTS } } : body),
+    },
     ...(isList(rule) && { 304: { description: 'You have it already.', headers: sent } }),
   };
 }
