@@ -77,6 +77,7 @@ describe('verify', () => {
         { question: 'chain', ok: false, position: 2 },
         { question: 'read_model', ok: false, owner: 'alice', plantId: 8 },
         { question: 'decisions', ok: false, position: 2 },
+        { question: 'storage', ok: true },
       ],
     });
   });
