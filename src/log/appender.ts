@@ -19,8 +19,8 @@ export interface Appended {
 const MAX_PAUSE = 250;
 
 /**
- * Appends events and does not guess. When an append fails in any way, the log decides: what stands there under the events' own
- * ids has landed; a position that something else holds is lost; and while the position is free the same events are sent again,
+ * Appends events and does not guess. When an append fails in any way, the log decides: what stands there as the very events that
+ * were sent has landed; a position that something else holds is lost; and while the position is free the same events are sent again,
  * since a position holds one event, whichever copy lands first.
  */
 export class Appender {
@@ -58,7 +58,9 @@ export class Appender {
     }
   }
 
-  #holds({ position, eventId }: LoggedEvent): boolean {
-    return this.#tail.at(position)?.eventId === eventId;
+  /** The hash tells: another instance may append the same command, under the same id, but not as the same event. */
+  #holds({ position, hash }: LoggedEvent): boolean {
+    const held = this.#tail.at(position);
+    return held !== undefined && Buffer.compare(held.hash, hash) === 0;
   }
 }
