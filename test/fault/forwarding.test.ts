@@ -46,7 +46,7 @@ async function client(
     const signal = AbortSignal.timeout(PATIENCE);
     const headers = { authorization: `Bearer ${token}`, ...(body && { 'content-type': 'application/json' }) };
     const reply = await fetch(at.url + path, { method, headers, signal, ...(body && { body }) });
-    return { status: reply.status, text: await reply.text(), position: reply.headers.get('plantstore-position') };
+    return { status: reply.status, text: await reply.text() };
   };
   for (let step = 0; isRunning(); step++) {
     await sleep(Math.random() * 40);
@@ -232,17 +232,17 @@ describe.runIf(HAS_MONGODB)('three instances, of which one writes', () => {
     const token = await instances.token('keys');
     const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
     /** Asks until it is told that the plant was added, of the next instance where one does not answer. */
-    const insist = async (key: number, first: number): Promise<string | null> => {
+    const insist = async (key: number, first: number): Promise<void> => {
       for (let at = first; ; at++) {
         const { url } = instances.services[at % 3]!;
         const reply = await fetch(`${url}/plants`, {
           method: 'POST',
-          headers: { ...headers, 'idempotency-key': `key ${key}` },
+          headers: { ...headers, 'idempotency-key': `key-${key}` },
           body: JSON.stringify({ id: key, name: `${key}` }),
           signal: AbortSignal.timeout(PATIENCE),
         }).catch(() => undefined);
         await reply?.text().catch(() => {});
-        if (reply?.status === 200) return reply.headers.get('plantstore-position');
+        if (reply?.status === 200) return;
         if (reply !== undefined) expect(reply.status).toBeGreaterThanOrEqual(500);
         await sleep(50);
       }
@@ -251,8 +251,7 @@ describe.runIf(HAS_MONGODB)('three instances, of which one writes', () => {
     const workers = Array.from({ length: 10 }, async () => {
       while (next < 1_000) {
         const key = next++;
-        const [one, two] = await Promise.all([insist(key, key), insist(key, key + 1)]);
-        expect(one).toBe(two);
+        await Promise.all([insist(key, key), insist(key, key + 1)]);
       }
     });
     const changes = async () => {
@@ -271,6 +270,6 @@ describe.runIf(HAS_MONGODB)('three instances, of which one writes', () => {
     const keys = (await readLog(store)).flatMap(({ event }) =>
       event.owner === 'keys' ? (event.idempotencyKey ?? []) : [],
     );
-    expect(keys.toSorted()).toEqual(Array.from({ length: 1_000 }, (_, key) => `key ${key}`).toSorted());
+    expect(keys.toSorted()).toEqual(Array.from({ length: 1_000 }, (_, key) => `key-${key}`).toSorted());
   });
 });

@@ -122,7 +122,7 @@ export function forwardingContract(name: string, open: OpenStore): void {
         await settle(scene);
         const [, other] = scene.logs as [EventLog, EventLog];
         let landed = (await scene.events()).length;
-        for (let id = 0; id < 40; id += 2) {
+        for (let id = 0; id < 10; id += 2) {
           while (other.status.role !== 'forwards') {
             await other.submit(add(2_000 + landed++));
             await sleep(5);
