@@ -116,6 +116,3 @@ test('docker compose runs the service with settings that there are, and with no 
     ['PORT', 'GRPC_PORT'].map((name) => `127.0.0.1:${port(name as 'PORT')}:${port(name as 'PORT')}`),
   );
 });
-  const ports = ['PORT', 'GRPC_PORT', 'ADMIN_PORT'].map((name) => VARIABLES[name as 'PORT'].fallback);
-  expect(PLANTSTORE.ports).toEqual(ports.map((port) => `127.0.0.1:${port}:${port}`));
-});
