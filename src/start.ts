@@ -24,6 +24,7 @@ import type { LogOutput } from './observe/log-output.ts';
 import type { Logger } from './observe/logger.ts';
 import { startTracing } from './observe/start-tracing.ts';
 import { createTelemetry, type Telemetry } from './observe/telemetry.ts';
+import type { Tracing } from './observe/tracing.ts';
 import { implementPlantStore } from './plants/implementation.ts';
 import { PlantsService } from './plants/service.ts';
 import { startPublication, topicChecks } from './publication.ts';
@@ -204,7 +205,7 @@ export async function start(
   opened.defer(async () => void (await Promise.all([drain(app), grpc.drain(STREAM_LIMIT)])));
   const url = await listen(app, host, config.port);
   const grpcAddress = await grpc.listen(host, config.grpcPort);
-  if (joins) taker = log.join(forwardingOf(config, grpcAddress, telemetry, logger));
+  if (joins) taker = log.join(forwardingOf(config, grpcAddress, telemetry, logger, tracing));
 
   if (token !== undefined) parts.output.write(welcome(url, token));
   logger.info({ protocol: 'admin', address: admin.url }, 'listening');
@@ -219,6 +220,7 @@ function forwardingOf(
   grpcAddress: string,
   telemetry: Telemetry,
   logger: Logger,
+  tracing: Tracing | undefined,
 ): ForwardingOptions {
   const identity = grpcTls && identityOf(grpcTls);
   let unreachable = false;
@@ -229,6 +231,7 @@ function forwardingOf(
     },
     openLink: linksOf(identity),
     observer: telemetry.forwarding,
+    traced: tracing && ((submit) => tracing.taken(submit)),
     onFault: telemetry.storeFault,
     onReachable: (writer, fault) => {
       if (fault === undefined) {

@@ -9,7 +9,7 @@ const LEASE = 3_000;
 /** Milliseconds between two renewals. */
 const RENEWAL = 1_000;
 /** Renewals without a command between them after which the lease is given back. */
-const IDLE_RENEWALS = 10;
+const IDLE_RENEWALS = 60;
 /** First and longest pause after the writer could not be reached, in milliseconds. */
 const PAUSE = 125;
 const MAX_PAUSE = 2_000;
