@@ -31,7 +31,7 @@ const history = fc.commands(
     ...times(6, lists),
     ...times(4, longLists),
     ...times(5, projections),
-    ...times(5, damages),
+    ...times(4, damages),
     ...times(3, rebuilds),
     ...times(3, rebuildsAtOnce),
     ...times(2, killedRebuilds),

@@ -37,7 +37,7 @@ function killedRebuildContract(name: string, open: () => Promise<Platform>): voi
 
   /** A plant whose row is missing, and an instance that knows it no other way. */
   const damage = async (model: Model, world: World, id: bigint) => {
-    for (const step of [new Add(alices(id), FERN), new Project(0), new Damage('remove', alices(id)), new Restart(0)])
+    for (const step of [new Add(alices(id), FERN), new Project(0), new Damage(alices(id), true), new Restart(0)])
       await step.run(model, world);
   };
 
