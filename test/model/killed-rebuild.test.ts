@@ -17,6 +17,9 @@ import { openSqlitePlatform } from './sqlite-platform.ts';
 import { World } from './world.ts';
 
 const MEMORY = { listCacheBytes: 64 * 1024 * 1024 };
+/** Where a rebuild is killed: in short runs where it leaves most. Random histories kill it anywhere. */
+const CALLS = SOAK ? REBUILD_CALLS : ['apply', 'swap', 'close'];
+
 /** Milliseconds that a test may take, on however busy a machine. */
 const PATIENCE = 180_000 * count(1, 3);
 
@@ -47,7 +50,7 @@ function killedRebuildContract(name: string, open: () => Promise<Platform>): voi
       'killed at any of its calls (done: %s), it leaves the old read model or the new one, and nothing that the next does not clear away',
       (done) =>
         on(async (model, world) => {
-          for (const [id, call] of REBUILD_CALLS.entries()) {
+          for (const [id, call] of CALLS.entries()) {
             await damage(model, world, BigInt(id));
             await new KillRebuild(call, done).run(model, world);
             await comesToRest(model, world);
