@@ -34,7 +34,7 @@ const history = fc.commands(
     ...times(4, damages),
     ...times(3, rebuilds),
     ...times(3, rebuildsAtOnce),
-    ...times(2, killedRebuilds),
+    ...times(4, killedRebuilds),
     ...times(3, verifications),
     ...times(8, goesOn),
     ...times(3, finishes),

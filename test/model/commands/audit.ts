@@ -162,7 +162,8 @@ export const rebuilds = fc.constant(null).map(() => new BeginRebuild());
 export const rebuildsAtOnce = fc.constant(null).map(() => new RebuildAtOnce());
 /** What becomes of rebuilds. */
 export const killedRebuilds = fc
-  .tuple(fc.constantFrom(...REBUILD_CALLS), fc.boolean())
+  // More often where the old rows and the new ones are both there.
+  .tuple(fc.constantFrom(...REBUILD_CALLS, 'swap', 'swap', 'close'), fc.boolean())
   .map((args) => new KillRebuild(...args));
 /** What auditors do. */
 export const verifications = fc.constant(null).map(() => new BeginVerify());
