@@ -32,7 +32,7 @@ import type { PublisherThread } from './publisher/thread.ts';
 import { Admission } from './transport/admission.ts';
 import { registerConnect } from './transport/connect/connect.ts';
 import { allowOrigins } from './transport/cors.ts';
-import { addressOf, identityOf, leafOf } from './transport/forward/contact.ts';
+import { addressOf, identityFrom, leafOf } from './transport/forward/contact.ts';
 import { linksOf } from './transport/forward/link.ts';
 import { addForwarding } from './transport/forward/service.ts';
 import { createGrpcServer } from './transport/grpc/server.ts';
@@ -222,13 +222,11 @@ function forwardingOf(
   logger: Logger,
   tracing: Tracing | undefined,
 ): ForwardingOptions {
-  const identity = grpcTls && identityOf(grpcTls);
+  const identity = grpcTls && identityFrom(grpcTls);
+  const address = advertiseAddress ?? addressOf(grpcAddress);
   let unreachable = false;
   return {
-    contact: {
-      address: advertiseAddress ?? addressOf(grpcAddress),
-      certificate: identity && leafOf(identity),
-    },
+    contact: () => ({ address, certificate: identity && leafOf(identity()) }),
     openLink: linksOf(identity),
     observer: telemetry.forwarding,
     traced: tracing && ((submit) => tracing.taken(submit)),

@@ -18,7 +18,7 @@ const LINK_AGE = 50 * 60_000;
 /** How this instance and the others reach each other. */
 export interface ForwardingOptions {
   /** How the others reach this one. */
-  readonly contact: Omit<Contact, 'secret'>;
+  readonly contact: () => Omit<Contact, 'secret'>;
   readonly openLink: OpenLink;
   readonly observer?: ForwardObserver;
   /** Follows the commands of other instances on their way to the committer, such as with traces. */
