@@ -149,9 +149,10 @@ export class World {
     const wrong = await this.look(model);
     for (const [number, instance] of this.instances.entries()) {
       expect((await instance.log.head()).position, `the head on ${nameOf(number)}`).toBe(model.log.length);
-      // Each time a query of its own: no instance remembers its answer, and it makes none forget others.
+      // Each time a query of its own: no instance remembers its answer, so it is read.
       const before = -BigInt(this.story.steps);
       for (const owner of OWNERS) await this.lists(model, number, { owner, after: before, limit: undefined });
+      for (const query of model.remembered) await this.lists(model, number, query);
       if (model.isWhole(NURSERY))
         for (const after of [before, 997n]) await this.lists(model, number, { owner: NURSERY, after, limit: 5 });
     }

@@ -1,5 +1,5 @@
-import { create } from '@bufbuild/protobuf';
-import { sizeDelimitedEncode } from '@bufbuild/protobuf/wire';
+import { create, toBinary } from '@bufbuild/protobuf';
+import { BinaryWriter, sizeDelimitedEncode } from '@bufbuild/protobuf/wire';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { EventSchema } from '../../gen/plantstore/v1/event_pb.ts';
@@ -74,10 +74,18 @@ const withTraceparent = (traceparent: string) =>
     traceparent,
   });
 
+/** An event's message with more bytes at its end. */
+const withMore = (more: readonly number[]) => {
+  const message = toBinary(EventSchema, eventMessage(fc.sample(loggedArbitrary, 1)[0]!));
+  return new BinaryWriter().bytes(Buffer.concat([message, Buffer.from(more)])).finish();
+};
+
 test.each([
   ['no protobuf at all', Buffer.from('\u0003abc')],
   ['a message without time and data', sizeDelimitedEncode(EventSchema, create(EventSchema, { position: 1n }))],
   ['a message with a malformed traceparent', withTraceparent(`${TRACEPARENT} `)],
+  ['a message with one more field', withMore([0xc0, 0x0c, 1])],
+  ['a message with a field twice', withMore([0x08, 7])],
   ['a length beyond every event', Buffer.from([0xff, 0xff, 0xff, 0xff, 0x0f, 0])],
   ['a length that does not end', Buffer.alloc(20, 0xff)],
 ])('%s is refused, with its place', async (_, bytes) => {
