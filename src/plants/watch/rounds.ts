@@ -4,8 +4,13 @@ import type { Channel, Hearer } from './channel.ts';
 const SHARE = 16;
 /** Milliseconds of work after which the event loop has its turn. */
 const SLICE = 4;
-/** For each millisecond of work, so many are for everything else: an event that thousands watch must not stop the adds. */
-const REST = 5;
+/**
+ * For each millisecond of work, so many are for everything else, the kernel and the readers of this host among it, whom a write costs
+ * several times what it costs here: an event that thousands watch must not stop the adds.
+ */
+const REST = 25;
+/** Most milliseconds of that: how late news may be for it. */
+const MAX_REST = 100;
 
 /**
  * Brings news to the watches, a few at a time. What comes meanwhile rides along: the more there is to do, the more events go out
@@ -45,7 +50,7 @@ export class Rounds {
       now = performance.now();
       if (now - began >= SLICE) break;
     }
-    this.#restUntil = now + REST * (now - began);
+    this.#restUntil = now + Math.min(REST * (now - began), MAX_REST);
     if (this.#due.size > 0) this.#plan();
   }
 }
