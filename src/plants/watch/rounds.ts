@@ -10,7 +10,7 @@ const SLICE = 4;
  */
 const REST = 25;
 /** Most milliseconds of that: how late news may be for it. */
-const MAX_REST = 100;
+const MAX_REST = 40;
 
 /**
  * Brings news to the watches, a few at a time. What comes meanwhile rides along: the more there is to do, the more events go out
