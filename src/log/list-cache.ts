@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import type { PlantEvent } from '../domain/events.ts';
-import type { LoggedEvent } from './event.ts';
+import { type LoggedEvent, plantEventOf } from './event.ts';
 import { bytesOf, type ListQuery, type ShortList } from './listing.ts';
 
 /** What a list cache did and holds. */
@@ -91,9 +91,11 @@ export class ListCache {
 
   /** Takes note of events that follow the tail's head, in the same step in which the head moves. */
   extended(events: readonly LoggedEvent[]): void {
-    for (const { position, event } of events) {
-      const exact = this.#exact.get(event.owner);
-      if (exact === undefined) continue;
+    for (const logged of events) {
+      const { position } = logged;
+      const event = plantEventOf(logged);
+      const exact = event && this.#exact.get(event.owner);
+      if (event === undefined || exact === undefined) continue;
       const isFew = exact.size <= COMPARED;
       for (const entry of exact) {
         if (isFew && leaves(event, entry)) continue;

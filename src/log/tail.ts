@@ -3,7 +3,7 @@ import { evolve } from '../domain/decider.ts';
 import { idempotencyString } from '../domain/idempotency.ts';
 import { keyString } from '../domain/plant.ts';
 import { headAt } from './chain.ts';
-import type { Head, LoggedEvent } from './event.ts';
+import { type Head, type LoggedEvent, plantEventOf } from './event.ts';
 
 /** What the tail knows of one key: its state after its last event. */
 export interface TailEntry {
@@ -24,12 +24,17 @@ export interface Pin {
 /** Rough bytes that an event takes in memory beside its text, for the tail's bound. */
 const EVENT_OVERHEAD = 600;
 
-const sizeOf = ({ event }: LoggedEvent): number =>
-  EVENT_OVERHEAD +
-  2 * (event.type === 'PlantAdded' ? event.name.length + (event.tag?.length ?? 0) : 0) +
-  // Once in the event, and once in the index of keys.
-  4 * (event.idempotencyKey?.length ?? 0) +
-  2 * (event.traceparent?.length ?? 0);
+const sizeOf = (logged: LoggedEvent): number => {
+  const event = plantEventOf(logged);
+  if (event === undefined) return EVENT_OVERHEAD;
+  return (
+    EVENT_OVERHEAD +
+    2 * (event.type === 'PlantAdded' ? event.name.length + (event.tag?.length ?? 0) : 0) +
+    // Once in the event, and once in the index of keys.
+    4 * (event.idempotencyKey?.length ?? 0) +
+    2 * (event.traceparent?.length ?? 0)
+  );
+};
 
 /**
  * The events after the read model's checkpoint, in memory: a memtable over the sorted run that the read model is. It holds the
@@ -128,7 +133,9 @@ export class Tail {
   }
 
   #apply(logged: LoggedEvent): void {
-    const { position, event } = logged;
+    const { position } = logged;
+    const event = plantEventOf(logged);
+    if (event === undefined) return;
     const { owner, plantId: id } = event;
     const idempotency = idempotencyString(event);
     if (idempotency !== undefined) this.#named.set(idempotency, logged);
@@ -182,7 +189,9 @@ export class Tail {
 
   /** Drops a key, and an idempotency key, with its last event. */
   #forget(logged: LoggedEvent): void {
-    const { position, event } = logged;
+    const { position } = logged;
+    const event = plantEventOf(logged);
+    if (event === undefined) return;
     const idempotency = idempotencyString(event);
     if (idempotency !== undefined && this.#named.get(idempotency) === logged) this.#named.delete(idempotency);
     const key = keyString(event.owner, event.plantId);

@@ -1,5 +1,5 @@
 import type { PlantEvent } from '../domain/events.ts';
-import type { LoggedEvent } from '../log/event.ts';
+import { type LoggedEvent, plantEventOf } from '../log/event.ts';
 
 /** An event as a Kafka message: a CloudEvent 1.0 in the binary content mode of its Kafka protocol binding. */
 export interface EventMessage {
@@ -18,13 +18,25 @@ export const HASH_HEADER = 'plantstore-hash';
 /** Header with the idempotency key of the event's request, where it had one: it is part of what is hashed. */
 export const IDEMPOTENCY_KEY_HEADER = 'plantstore-idempotency-key';
 
+/** Header with what the event commits to, in lower-case hexadecimal. */
+export const COMMITMENT_HEADER = 'plantstore-commitment';
+
+/** Header with the salt of what the event commits to, in lower-case hexadecimal. */
+export const SALT_HEADER = 'plantstore-salt';
+
+/** Header with the issuer of the actor's token, where it is known. */
+export const ISSUER_HEADER = 'plantstore-issuer';
+
 /** `ce_source` of every event. */
 const SOURCE = '/plantstore';
 
-/** The message of an event: the same bytes whenever and by whomever it is made. */
-export function eventMessage({ position, eventId, time, event, hash }: LoggedEvent): EventMessage {
+/** The message of an event: the same bytes whenever and by whomever it is made; undefined for one that says nothing of a plant. */
+export function eventMessage(logged: LoggedEvent): EventMessage | undefined {
+  const { position, eventId, time, commitment, salt, hash } = logged;
+  const event = plantEventOf(logged);
+  if (event === undefined || salt === undefined) return undefined;
   const subject = subjectOf(event);
-  const { traceparent, idempotencyKey } = event;
+  const { traceparent, idempotencyKey, issuer } = event;
   return {
     key: subject,
     value: dataOf(event),
@@ -37,13 +49,18 @@ export function eventMessage({ position, eventId, time, event, hash }: LoggedEve
       ce_time: new Date(time).toISOString(),
       ce_subject: subject,
       [POSITION_HEADER]: String(position),
-      [HASH_HEADER]: Buffer.from(hash).toString('hex'),
+      [COMMITMENT_HEADER]: hex(commitment),
+      [SALT_HEADER]: hex(salt),
+      [HASH_HEADER]: hex(hash),
       ...(idempotencyKey !== undefined && { [IDEMPOTENCY_KEY_HEADER]: idempotencyKey }),
+      ...(issuer !== undefined && { [ISSUER_HEADER]: issuer }),
       // For whoever takes the CloudEvent on (its Distributed Tracing extension), and for OpenTelemetry's instrumentations of Kafka.
       ...(traceparent !== undefined && { ce_traceparent: traceparent, traceparent }),
     },
   };
 }
+
+const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
 
 /** The owner is percent-encoded, since a CloudEvents attribute has no control characters, and a slash ends it. */
 const subjectOf = ({ owner, plantId }: PlantEvent): string => `${encodeURIComponent(owner)}/${plantId}`;

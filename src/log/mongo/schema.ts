@@ -11,20 +11,12 @@ import { CODE, hasCode, ignoring } from './errors.ts';
 import { UnsuitableDatabaseError } from './unsuitable-database.ts';
 
 /** Version of the documents in the database. */
-const SCHEMA_VERSION = 3;
+const SCHEMA_VERSION = 4;
 
-/**
- * Makes what the store needs in a database, and brings that of an older release up to date; several instances may do so at once.
- * To index a long log may take longer than a call may: the server goes on, and the next attempt waits for the same index.
- */
+/** Makes what the store needs in a database that holds none; several instances may do so at once. */
 export async function ensureSchema(db: Db): Promise<void> {
   const collections = collectionsOf(db);
-  const version = await versionOf(collections);
-  if (version === undefined) await createSchema(db, collections);
-  if (version !== undefined && version < SCHEMA_VERSION) {
-    await createIndexes(collections);
-    await collections.meta.updateOne({ _id: SCHEMA_ID, version }, { $set: { version: SCHEMA_VERSION } });
-  }
+  if ((await versionOf(collections)) === undefined) await createSchema(db, collections);
 }
 
 /** Rejects with UnsuitableDatabaseError, and the reason, unless the database holds what this release can read. */
@@ -34,6 +26,10 @@ export async function checkSchema(db: Db): Promise<void> {
   if (version > SCHEMA_VERSION)
     throw new UnsuitableDatabaseError(
       `database ${db.databaseName} has schema ${version}, which a newer release wrote; this release knows ${SCHEMA_VERSION}`,
+    );
+  if (version < SCHEMA_VERSION)
+    throw new UnsuitableDatabaseError(
+      `database ${db.databaseName} has schema ${version}, from before the first release, which nothing reads any more`,
     );
 }
 

@@ -14,7 +14,7 @@ import { applyChanges } from './changes.ts';
 import { openReader, openWriter, privateFile, transaction } from './connection.ts';
 import { SqliteRebuild } from './rebuild.ts';
 import { eventsOf, plantOf, plantsOf, valuesOf } from './rows.ts';
-import { checkSchema, ensureSchema, PLANTS_CHECKPOINT, readOlderSchema } from './schema.ts';
+import { checkSchema, ensureSchema, PLANTS_CHECKPOINT } from './schema.ts';
 import { checkpointOf, SqliteSnapshot } from './snapshot.ts';
 import { INSERT_EVENT, prepareLog, prepareProjector } from './statements.ts';
 
@@ -47,8 +47,7 @@ export function openSqlite(directory: string, { readOnly = false, alone = false 
   if (!existsSync(path)) throw new Error(`there is no plant store in ${directory}`);
   const log = readOnly ? openReader(path) : openWriter(path, 'FULL');
   try {
-    if (readOnly) readOlderSchema(log);
-    else ensureSchema(log);
+    if (!readOnly) ensureSchema(log);
     checkSchema(log, path);
     // A power cut may take the last steps of the projector, which are then only made again. The log below them stays: both are
     // in one write-ahead log, which is lost from its end if at all, and each append syncs all of it.

@@ -72,6 +72,7 @@ export class KafkaSession implements Session {
     const partitions = new Map<number, EventMessage[]>();
     for (const event of events) {
       const message = eventMessage(event);
+      if (message === undefined) continue;
       const partition = this.#partitionOf(message.key);
       const messages = partitions.get(partition);
       if (messages === undefined) partitions.set(partition, [message]);
