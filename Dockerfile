@@ -7,8 +7,8 @@
 FROM node:24-slim AS dependencies
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
-# No package's own script runs. The one that would matter brings a Node, which the image has.
-RUN npm ci --omit=dev --ignore-scripts
+# No package's own script runs. The optional packages are a Node, which the image has.
+RUN npm ci --omit=dev --omit=optional --ignore-scripts
 
 FROM node:24-slim
 LABEL org.opencontainers.image.title="Plant Store" \

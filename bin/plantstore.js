@@ -3,7 +3,7 @@
 const needed = 24;
 if (Number.parseInt(process.versions.node, 10) < needed) {
   console.error(
-    `plantstore needs Node.js ${needed} or newer, and this is ${process.version}. After npm ci in its folder, npm start and npx plantstore run the right one.`,
+    `plantstore needs Node.js ${needed} or newer, and this is ${process.version}. On Linux (x64, arm64), npm start and npx plantstore run the right one after npm ci in its folder; elsewhere, install it.`,
   );
   process.exit(1);
 }

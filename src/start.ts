@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import { AuditService } from '../gen/plantstore/v1/audit_service_pb.ts';
 import { PlantStoreService } from '../gen/plantstore/v1/plant_store_service_pb.ts';
 import { implementAudit } from './audit/service.ts';
-import { jwksOf, signingKeyOnDemand } from './audit/signing-key.ts';
+import { publishedKeys, signingKeyOnDemand } from './audit/signing-key.ts';
 import { type Authenticator, createAuthenticator } from './auth/authenticator.ts';
 import { DEVELOPMENT_ISSUER, openDevelopmentIssuer } from './auth/development.ts';
 import { RemoteKeySet } from './auth/jwks.ts';
@@ -155,6 +155,7 @@ export async function start(
   const scopes = createScopePolicy(config.requiredScopes, telemetry.decided);
   const plants = new PlantsService(tracing ? tracing.commands(log) : log, scopes);
   const signingKey = signingKeyOnDemand(config.auditSigningKey, dataDirectory);
+  const auditKeys = () => publishedKeys(config.auditSigningKey, dataDirectory);
 
   const admission = new Admission(config.limits, telemetry.shed);
   parts.admission = admission;
@@ -172,12 +173,16 @@ export async function start(
     authenticate,
   });
   registerDocumentation(app, PlantStoreService);
-  registerAuditKeys(app, async () => jwksOf(await signingKey()));
+  registerAuditKeys(app, auditKeys);
   const services = [
     { desc: PlantStoreService, methods: implementPlantStore(plants) },
     {
       desc: AuditService,
-      methods: implementAudit({ log, store, scopes, signingKey, checks: () => topicChecks(config) }),
+      methods: implementAudit({
+        ...{ log, store, scopes, signingKey },
+        publishedKeys: auditKeys,
+        checks: () => topicChecks(config),
+      }),
     },
   ];
   registerConnect(app, { services, authenticate, drainLimit: STREAM_LIMIT });

@@ -32,13 +32,18 @@ async function* decodeLines(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<L
     });
 }
 
+/** Characters that one line may have: more than the longest that can be written. */
+const MAX_LINE = 64 * 1024;
+
 /** Lines end with a line feed and nothing else: names may hold other breaks, which node:readline would take for line ends. */
 async function* linesOf(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<string[]> {
   const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
   let rest = '';
   for await (const chunk of chunks) {
-    const lines = (rest + decoder.decode(chunk, { stream: true })).split('\n');
+    const [first = '', ...more] = decoder.decode(chunk, { stream: true }).split('\n');
+    const lines = [rest + first, ...more];
     rest = lines.pop()!;
+    if (rest.length > MAX_LINE) throw new Error('a line of the export is longer than any event');
     if (lines.length > 0) yield lines;
   }
   if (rest !== '' || decoder.decode() !== '') throw new Error('the export ends in the middle of a line');

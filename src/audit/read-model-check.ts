@@ -18,19 +18,18 @@ export class ReadModelCheck implements Check {
   /** Where the read model stood when it was compared; undefined before. */
   checkpoint: number | undefined;
   readonly #store: Store;
-  /** Events up to here are folded, or shown to `take`. */
-  #folded: number;
+  readonly #start: number;
   readonly #fold: Fold;
 
   /** `start` is the checkpoint before the pass. `fold` is empty; after `finish` it stands where the read model stood. */
   constructor(store: Store, start: number, fold: Fold) {
     this.#store = store;
-    this.#folded = start;
+    this.#start = start;
     this.#fold = fold;
   }
 
   async take(events: readonly LoggedEvent[]): Promise<void> {
-    await this.#fold.apply(events.filter(({ position }) => position <= this.#folded));
+    await this.#fold.apply(events.filter(({ position }) => position <= this.#start));
   }
 
   async finish(): Promise<void> {
@@ -48,10 +47,8 @@ export class ReadModelCheck implements Check {
     const snapshot = await this.#store.snapshot();
     try {
       this.checkpoint = snapshot.position;
-      for await (const events of this.#store.read(this.#folded, { to: snapshot.position })) {
+      for await (const events of this.#store.read(this.#fold.position, { to: snapshot.position }))
         await this.#fold.apply(events);
-        this.#folded = events.at(-1)!.position;
-      }
       this.failure = await firstDifference(this.#fold.rows(), snapshot.all());
     } finally {
       await snapshot.close();

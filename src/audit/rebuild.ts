@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { headAt, verifyNext } from '../log/chain.ts';
 import { EMPTY_HEAD, type Head, type LoggedEvent } from '../log/event.ts';
+import { GENERATION_LIMIT } from '../log/generation.ts';
 import type { Changes, Rebuild, Store } from '../log/store.ts';
 import { firstDifference } from './difference.ts';
 import { Fold } from './fold.ts';
@@ -16,7 +17,8 @@ const MAX_ATTEMPTS = 100;
 
 /**
  * Builds the read model anew from the log, beside the live one, while the service runs; compares what the store then holds with
- * the fold; and puts it in the live one's place in one step. Until then the live one stays as it is, whenever this ends.
+ * the fold; and puts it in the live one's place in one step. Until then the live one stays as it is, whenever this ends. Once this
+ * has ended, no instance answers or decides from what it remembered of the rows before.
  * Yields progress, last when it is in place. Rejects when the log is broken, when the new read model is not the fold,
  * or when another rebuild is running.
  */
@@ -55,6 +57,8 @@ export async function* rebuildReadModel(store: Store): AsyncGenerator<Progress> 
       for (const { changes } of stepsOf(store, events)) await applied(rebuild, changes);
     }
   }
+  // No instance answers from what it remembers of the rows before any more.
+  await sleep(2 * GENERATION_LIMIT);
   yield { position: head.position, end: head.position };
 }
 

@@ -1,5 +1,6 @@
 import { create } from '@bufbuild/protobuf';
 import type { ServiceImpl } from '@connectrpc/connect';
+import type { JSONWebKeySet } from 'jose';
 import {
   type AuditService,
   GetHeadResponseSchema,
@@ -26,7 +27,7 @@ import { headMessage, millisecondsOf, ownedPlantMessage, progressMessage, verdic
 import { partsOf } from './parts.ts';
 import { readEvents } from './read-events.ts';
 import { signHead, verifySignedHead } from './signed-head.ts';
-import { jwksOf, type SigningKey } from './signing-key.ts';
+import type { SigningKey } from './signing-key.ts';
 import { verifyLog } from './verify.ts';
 
 /** What the audit stands on. */
@@ -37,6 +38,8 @@ export interface AuditOptions {
   readonly scopes: ScopePolicy;
   /** The key that heads are signed with. */
   readonly signingKey: () => Promise<SigningKey>;
+  /** The keys that heads were signed with. */
+  readonly publishedKeys: () => Promise<JSONWebKeySet>;
   /** Questions of others that a verification asks too, opened anew for each. */
   readonly checks: () => Promise<readonly Check[]>;
 }
@@ -121,12 +124,12 @@ async function* getHistory(store: Store, owner: string, id: bigint) {
 }
 
 async function* verify(
-  { store, signingKey, checks }: AuditOptions,
+  { store, publishedKeys, checks }: AuditOptions,
   request: VerifyLogRequest,
   signal: AbortSignal,
 ): AsyncGenerator<VerifyLogResponse> {
   const signedHead =
-    request.signedHead === undefined ? undefined : await trustedHead(request.signedHead, await signingKey());
+    request.signedHead === undefined ? undefined : await trustedHead(request.signedHead, await publishedKeys());
   let told = 0;
   for await (const step of verifyLog(store, { signedHead, checks: await checks(), signal })) {
     if ('answers' in step) yield verdictMessage(step);
@@ -137,9 +140,9 @@ async function* verify(
   }
 }
 
-async function trustedHead(jws: string, key: SigningKey): Promise<Head> {
+async function trustedHead(jws: string, keys: JSONWebKeySet): Promise<Head> {
   try {
-    return await verifySignedHead(jws, jwksOf(key));
+    return await verifySignedHead(jws, keys);
   } catch (error) {
     throw new PlantStoreError('INVALID_FIELD', (error as Error).message, { field: 'signed_head' }, { cause: error });
   }

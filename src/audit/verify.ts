@@ -8,6 +8,7 @@ import { Fold } from './fold.ts';
 import { PositionsCheck } from './positions.ts';
 import { ReadModelCheck } from './read-model-check.ts';
 import { SignedHeadCheck } from './signed-head-check.ts';
+import { StorageCheck } from './storage-check.ts';
 
 /** Where a verification stands. */
 export interface Progress {
@@ -62,6 +63,7 @@ export async function* verifyLog(store: Store, options: VerifyOptions = {}): Asy
     new ChainCheck(),
     readModel,
     new DecisionsCheck(store, head.position, fold),
+    ...(store.fault === undefined ? [] : [new StorageCheck(() => store.fault!())]),
     ...(options.signedHead === undefined ? [] : [new SignedHeadCheck(options.signedHead)]),
     ...(options.checks ?? []),
   ];

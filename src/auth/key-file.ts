@@ -8,7 +8,17 @@ import { dirname } from 'node:path';
  * says what deleting it would end.
  */
 export async function ed25519KeyFile(path: string, loss: string): Promise<KeyObject> {
-  const key = parse((await readIfThere(path)) ?? (await create(path)));
+  return keyIn((await readIfThere(path)) ?? (await create(path)), path, loss);
+}
+
+/** The key in such a file, or undefined when there is none yet. Writes nothing. */
+export async function ed25519KeyIfThere(path: string, loss: string): Promise<KeyObject | undefined> {
+  const pem = await readIfThere(path);
+  return pem === undefined ? undefined : keyIn(pem, path, loss);
+}
+
+function keyIn(pem: string, path: string, loss: string): KeyObject {
+  const key = parse(pem);
   if (key === undefined)
     throw new Error(`${path} is damaged: it is not an Ed25519 private key; delete it, and a new key is made (${loss})`);
   return key;

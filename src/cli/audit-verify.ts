@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { Command } from 'commander';
 import type { JSONWebKeySet } from 'jose';
 import { verifySignedHead } from '../audit/signed-head.ts';
-import { jwksOf, openSigningKey } from '../audit/signing-key.ts';
+import { publishedKeys } from '../audit/signing-key.ts';
 import { verdictJson, verdictText } from '../audit/verdict-text.ts';
 import { type Verdict, verifyLog } from '../audit/verify.ts';
 import { loadConfig } from '../config.ts';
@@ -26,7 +26,10 @@ export const verifyCommand = (): Command =>
       'Tell whether anything in the log was changed, lost, reordered or invented, and where. Exit code 0: nothing was.',
     )
     .option('--head <file>', 'a head that audit head --sign printed earlier: the log has to extend it')
-    .option('--keys <file>', 'the JWKS that the head is signed with; without it, the key of this store')
+    .option(
+      '--keys <file>',
+      'the JWKS that the head is signed with; without it, the keys that signed with this DATA_DIR',
+    )
     .option('--json', 'print the verdict as JSON')
     .addHelpText(
       'after',
@@ -36,6 +39,7 @@ Questions, each answered with yes or with the first place where it is no:
   chain        does every hash continue the chain
   read_model   is the read model exactly the fold of the log up to its checkpoint
   decisions    was each event allowed on the state before it
+  storage      is the database sound, its indexes among it (embedded store)
   signed_head  does the log extend the signed head (with --head)
   topic        is the topic, read committed, a prefix of the log (with KAFKA_BROKERS)
 It checks up to the head that it sees first, and works while the service runs.
@@ -65,7 +69,7 @@ async function signedHeadOf(file: string, keysFile: string | undefined): Promise
   return verifySignedHead(jws, keysFile === undefined ? await ownKeys() : JSON.parse(await readFile(keysFile, 'utf8')));
 }
 
-async function ownKeys(): Promise<JSONWebKeySet> {
+function ownKeys(): Promise<JSONWebKeySet> {
   const { auditSigningKey, dataDirectory } = loadConfig();
-  return jwksOf(await openSigningKey(auditSigningKey, dataDirectory));
+  return publishedKeys(auditSigningKey, dataDirectory);
 }

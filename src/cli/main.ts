@@ -1,6 +1,8 @@
 import { Command } from 'commander';
 import { ConfigError } from '../config.ts';
 import { auditCommand } from './audit.ts';
+import { backupCommand } from './backup.ts';
+import { doctorCommand } from './doctor.ts';
 import { serveCommand } from './serve.ts';
 import { tokenCommand } from './token.ts';
 
@@ -9,6 +11,8 @@ const program = new Command('plantstore')
   .addCommand(serveCommand())
   .addCommand(tokenCommand())
   .addCommand(auditCommand())
+  .addCommand(backupCommand())
+  .addCommand(doctorCommand())
   .addHelpText(
     'after',
     `

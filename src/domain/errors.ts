@@ -22,6 +22,7 @@ export const ERRORS = {
   IDEMPOTENCY_KEY_REUSED: { code: 9, status: 422 },
   RATE_LIMITED: { code: 8, status: 429 },
   TOO_MANY_LISTS: { code: 8, status: 429 },
+  TOO_MANY_REQUESTS: { code: 8, status: 429 },
   HEADERS_TOO_LARGE: { code: 8, status: 431 },
   CANCELLED: { code: 1, status: 499 },
   INTERNAL: { code: 13, status: 500 },

@@ -5,7 +5,7 @@ import { PlantStoreError, toPlantStoreError } from '../domain/errors.ts';
 import { idempotencyString } from '../domain/idempotency.ts';
 import { keyString } from '../domain/plant.ts';
 import type { Appender } from './appender.ts';
-import type { LoggedEvent } from './event.ts';
+import type { Committed, LoggedEvent } from './event.ts';
 import type { Follower } from './follower.ts';
 import type { LogObserver } from './observer.ts';
 import { type Keyed, type Known, type Plan, plan } from './plan.ts';
@@ -67,7 +67,7 @@ const outcomeUnknown = () =>
 
 interface Waiting extends Keyed, Terms {
   readonly cancellation: Cancellation | undefined;
-  readonly resolve: (event: LoggedEvent) => void;
+  readonly resolve: (event: Committed) => void;
   readonly reject: (error: Error) => void;
 }
 
@@ -137,7 +137,7 @@ export class Committer {
    * waits already; with STORE_UNAVAILABLE when it was not applied; with OUTCOME_UNKNOWN when it may have been; with RETURNED as
    * its terms say. A command that was given up before it is decided is not applied.
    */
-  submit(command: Command, cancellation?: Cancellation, terms?: Terms): Promise<LoggedEvent> {
+  submit(command: Command, cancellation?: Cancellation, terms?: Terms): Promise<Committed> {
     // What has terms of its own without `onlyAfter` was taken before, and counted.
     const refusal = terms === undefined || terms.onlyAfter !== undefined ? this.refusal() : undefined;
     if (refusal !== undefined) {
@@ -337,7 +337,7 @@ export class Committer {
     this.#answer(waiting, this.#isInDoubt(waiting) ? outcomeUnknown() : error);
   }
 
-  #answer({ resolve, reject, onlyAfter, doubt }: Waiting, outcome: LoggedEvent | Error): void {
+  #answer({ resolve, reject, onlyAfter, doubt }: Waiting, outcome: Committed | Error): void {
     if (outcome instanceof Error) {
       // Of a command of another instance, the one that answers its caller tells.
       if (onlyAfter === undefined) this.#observer?.refused(toPlantStoreError(outcome).reason);

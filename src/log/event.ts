@@ -29,9 +29,6 @@ export interface LoggedEvent {
 export const plantEventOf = ({ event }: Pick<LoggedEvent, 'event'>): PlantEvent | undefined =>
   event === undefined || event.type === 'OwnerErased' ? undefined : event;
 
-/** A command's event, as its caller is told of it. */
-export type Committed = Pick<LoggedEvent, 'position' | 'eventId'>;
-
 /** The end of the log: what the next event builds on. */
 export interface Head {
   /** Position of the last event; 0 for an empty log. */
@@ -44,3 +41,9 @@ export interface Head {
 
 /** The head of an empty log. */
 export const EMPTY_HEAD: Head = { position: 0, hash: new Uint8Array(32), time: 0 };
+
+/** Where the event of a command is. Its id is that of an earlier event where the command's idempotency key had been used before. */
+export interface Committed extends Pick<LoggedEvent, 'position' | 'eventId'> {
+  /** It is that of an earlier command with the same idempotency key: this one did nothing. */
+  readonly replayed?: true;
+}

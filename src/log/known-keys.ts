@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { type LoggedEvent, plantEventOf } from './event.ts';
 import type { Follower } from './follower.ts';
+import type { Generation } from './generation.ts';
 import type { Store } from './store.ts';
 import type { Tail } from './tail.ts';
 
@@ -10,6 +11,8 @@ const OWNERS = 10_000;
 const IDS = 1_000_000;
 /** An owner with more plants than this is not worth reading them all. */
 const LEARNED_ROWS = 10_000;
+/** An owner with a longer name is not remembered, so that names take some MB at most. */
+const LONGEST_NAME = 512;
 /** Rows of one read. */
 const PAGE = 1_000;
 
@@ -25,6 +28,7 @@ export class KnownKeys {
   readonly #store: Store;
   readonly #tail: Tail;
   readonly #follower: Follower;
+  readonly #generation: Generation;
   readonly #known = new LRUCache<string, Set<CompactId>>({
     max: OWNERS,
     dispose: (ids) => {
@@ -37,14 +41,16 @@ export class KnownKeys {
   #learning: Promise<void> | undefined;
   #closed = false;
 
-  constructor(store: Store, tail: Tail, follower: Follower) {
+  constructor(store: Store, tail: Tail, follower: Follower, generation: Generation) {
     this.#store = store;
     this.#tail = tail;
     this.#follower = follower;
+    this.#generation = generation;
+    generation.onReplaced(() => this.#known.clear());
     tail.onExtended((news) => this.#take(news));
   }
 
-  /** Whether there is such a plant at the tail's head; undefined: not known. */
+  /** Whether there is such a plant at the tail's head; undefined: not known. The caller has asked Generation.look. */
   isThere(owner: string, id: bigint): boolean | undefined {
     return this.#known.get(owner)?.has(compact(id));
   }
@@ -52,7 +58,7 @@ export class KnownKeys {
   /** Hears that plants of these owners have to be looked up. */
   lookedUp(owners: Iterable<string>): void {
     for (const owner of owners) {
-      if (this.#known.has(owner)) continue;
+      if (this.#known.has(owner) || owner.length > LONGEST_NAME) continue;
       const candidate = this.#candidates.get(owner);
       if (candidate === undefined) this.#candidates.set(owner, true);
       else if (candidate && this.#learning === undefined && !this.#closed) this.#learning = this.#learn(owner);
@@ -68,9 +74,10 @@ export class KnownKeys {
   async #learn(owner: string): Promise<void> {
     const pin = this.#tail.pin();
     try {
-      const ids = await this.#idsOf(owner);
-      this.#candidates.set(owner, ids !== undefined);
-      if (ids === undefined) return;
+      const read = await this.#idsOf(owner);
+      this.#candidates.set(owner, read !== undefined);
+      if (read === undefined || !this.#generation.isCurrent(read.generation)) return;
+      const { ids } = read;
       // From here on without a pause: the ids are those at the head, and every event after it will be told.
       for (const { id, state } of this.#tail.ownedBy(owner, undefined))
         if (state === undefined) ids.delete(compact(id));
@@ -86,14 +93,17 @@ export class KnownKeys {
     }
   }
 
-  /** The ids of an owner's rows, each as of some moment since the tail was pinned; undefined: too many. */
-  async #idsOf(owner: string): Promise<Set<CompactId> | undefined> {
+  /** The ids of an owner's rows, each as of some moment since the tail was pinned, and the oldest generation of them; undefined: too many. */
+  async #idsOf(owner: string): Promise<{ ids: Set<CompactId>; generation: number } | undefined> {
     const ids = new Set<CompactId>();
+    let oldest = Number.POSITIVE_INFINITY;
     for (let after: bigint | undefined; ids.size <= LEARNED_ROWS && !this.#closed; ) {
-      const { rows, checkpoint } = await this.#store.list(owner, after, PAGE);
+      const { rows, checkpoint, generation } = await this.#store.list(owner, after, PAGE);
+      this.#generation.heard(generation);
+      oldest = Math.min(oldest, generation);
       await this.#follower.settle(checkpoint);
       for (const { id } of rows) ids.add(compact(id));
-      if (rows.length < PAGE) return ids;
+      if (rows.length < PAGE) return { ids, generation: oldest };
       after = rows.at(-1)!.id;
     }
     return undefined;

@@ -79,7 +79,8 @@ export class ListCache {
 
   /** Keeps a list that is exact at the tail's head now, unless it is too large. */
   set(query: ListQuery, list: ShortList): void {
-    const size = LIST_OVERHEAD + bytesOf(list.plants);
+    // The owner's name is in the query, in the key of the list, and in that of the owner's lists.
+    const size = LIST_OVERHEAD + 6 * query.owner.length + bytesOf(list.plants);
     if (this.#lists === undefined || size > this.#largest) return;
     const { owner } = query;
     const entry: Entry = { query, list, exactTo: Number.POSITIVE_INFINITY };
@@ -104,6 +105,11 @@ export class ListCache {
       }
       if (exact.size === 0) this.#exact.delete(event.owner);
     }
+  }
+
+  /** Forgets every list: the rows that they were made from are no longer those of the read model. */
+  clear(): void {
+    this.#lists?.clear();
   }
 
   #forget(entry: Entry): void {

@@ -48,8 +48,8 @@ const SNAPSHOT_LIMIT = 240_000;
 
 /**
  * A list of any length from a snapshot and the tail's entries of the owner. Memory is bounded by a batch and those entries. It
- * owns the snapshot from here on: closes it at the end, when the reader stops, and at the latest when its time is up; the
- * reader then gets an error, never a list that ends early as if it were whole.
+ * owns the snapshot from here on: closes it at the end, when the reader stops, when it rejects, and at the latest when its time is
+ * up, which runs from now; the reader then gets an error, never a list that ends early as if it were whole.
  */
 export async function openListing(
   snapshot: Snapshot,
@@ -58,8 +58,13 @@ export async function openListing(
 ): Promise<PlantList> {
   const { owner, after, limit } = query;
   const batches = () => merged(snapshot.list(owner, after), new Merge(entries));
-  const next = limit === undefined ? undefined : await lastOf(batches(), limit);
-  return { plants: new Held(snapshot, next === undefined ? batches() : upTo(batches(), next)), next };
+  const held = new HeldSnapshot(snapshot);
+  try {
+    const next = limit === undefined ? undefined : await lastOf(batches(), limit);
+    return { plants: new Held(held, next === undefined ? batches() : upTo(batches(), next)), next };
+  } catch (error) {
+    throw await held.failed(error);
+  }
 }
 
 async function* merged(batches: AsyncIterable<PlantRow[]>, merge: Merge): AsyncGenerator<readonly PlantRow[]> {
@@ -90,21 +95,50 @@ async function* upTo(batches: AsyncIterable<readonly PlantRow[]>, last: bigint):
   }
 }
 
-/** The batches of a list, and the snapshot they are read from, which is closed at the end, on return and when its time is up. */
-class Held implements AsyncIterableIterator<readonly PlantRow[]> {
+/** A snapshot that is closed when its time is up. */
+class HeldSnapshot {
   readonly #snapshot: Snapshot;
-  readonly #batches: AsyncIterator<readonly PlantRow[]>;
   readonly #timer: NodeJS.Timeout;
   #late = false;
 
-  constructor(snapshot: Snapshot, batches: AsyncIterable<readonly PlantRow[]>) {
+  constructor(snapshot: Snapshot) {
     this.#snapshot = snapshot;
-    this.#batches = batches[Symbol.asyncIterator]();
     this.#timer = setTimeout(() => {
       this.#late = true;
-      void this.#close();
+      void this.close();
     }, SNAPSHOT_LIMIT);
     this.#timer.unref();
+  }
+
+  /** True once the time was up. */
+  get late(): boolean {
+    return this.#late;
+  }
+
+  close(): Promise<void> {
+    clearTimeout(this.#timer);
+    return this.#snapshot.close();
+  }
+
+  /** Closes it, and gives the error that the reader gets for one that a read met. */
+  async failed(error: unknown): Promise<Error> {
+    await this.close();
+    return this.#late
+      ? new PlantStoreError('OVERLOADED', 'the list took too long to read; read it in pages with limit', {
+          retryAfter: 1,
+        })
+      : unavailable(error);
+  }
+}
+
+/** The batches of a list, and the snapshot they are read from, which is closed at the end and on return. */
+class Held implements AsyncIterableIterator<readonly PlantRow[]> {
+  readonly #snapshot: HeldSnapshot;
+  readonly #batches: AsyncIterator<readonly PlantRow[]>;
+
+  constructor(snapshot: HeldSnapshot, batches: AsyncIterable<readonly PlantRow[]>) {
+    this.#snapshot = snapshot;
+    this.#batches = batches[Symbol.asyncIterator]();
   }
 
   [Symbol.asyncIterator](): this {
@@ -113,27 +147,17 @@ class Held implements AsyncIterableIterator<readonly PlantRow[]> {
 
   async next(): Promise<IteratorResult<readonly PlantRow[]>> {
     try {
-      if (this.#late) throw new Error('closed');
+      if (this.#snapshot.late) throw new Error('closed');
       const result = await this.#batches.next();
-      if (result.done === true) await this.#close();
+      if (result.done === true) await this.#snapshot.close();
       return result;
     } catch (error) {
-      await this.#close();
-      throw this.#late
-        ? new PlantStoreError('OVERLOADED', 'the list took too long to read; read it in pages with limit', {
-            retryAfter: 1,
-          })
-        : unavailable(error);
+      throw await this.#snapshot.failed(error);
     }
   }
 
   async return(): Promise<IteratorResult<readonly PlantRow[]>> {
-    await this.#close();
+    await this.#snapshot.close();
     return { done: true, value: undefined };
-  }
-
-  #close(): Promise<void> {
-    clearTimeout(this.#timer);
-    return this.#snapshot.close();
   }
 }

@@ -1,10 +1,11 @@
 import type { Follower } from './follower.ts';
+import type { Generation } from './generation.ts';
 import { keyOf, type ListCache } from './list-cache.ts';
 import { bytesOf, type ListQuery, openListing, type PlantList, type ShortList } from './listing.ts';
 import { Merge } from './merge.ts';
 import { OwnerLists } from './owner-lists.ts';
-import type { PlantRow, Store } from './store.ts';
-import type { Tail } from './tail.ts';
+import type { PlantRow, Snapshot, Store } from './store.ts';
+import type { Tail, TailEntry } from './tail.ts';
 import { unavailable } from './unavailable.ts';
 
 /** Most rows that one plain read is asked for, beside those that the tail may take away. */
@@ -26,17 +27,20 @@ export class Lists {
   readonly #tail: Tail;
   readonly #follower: Follower;
   readonly #cache: ListCache;
+  readonly #generation: Generation;
   readonly #owners: OwnerLists;
   /** The reads that have not merged yet, by their queries. */
   readonly #reading = new Map<string, Promise<ShortList | undefined>>();
 
   /** `long`: most long lists that one owner may be reading. */
-  constructor(store: Store, tail: Tail, follower: Follower, cache: ListCache, long: number) {
+  constructor(store: Store, tail: Tail, follower: Follower, generation: Generation, cache: ListCache, long: number) {
     this.#store = store;
     this.#tail = tail;
     this.#follower = follower;
     this.#cache = cache;
+    this.#generation = generation;
     this.#owners = new OwnerLists(long);
+    generation.onReplaced(() => cache.clear());
     tail.onExtended((news) => cache.extended(news));
   }
 
@@ -46,7 +50,8 @@ export class Lists {
    */
   async list(query: ListQuery): Promise<PlantList> {
     try {
-      await this.#follower.sync();
+      const look = this.#generation.look();
+      await (look === undefined ? this.#follower.sync() : Promise.all([this.#follower.sync(), look]));
       if (query.limit === 0) return EMPTY;
       const list = this.#cache.get(query) ?? this.#refreshed(query);
       if (list !== undefined) return list;
@@ -62,7 +67,8 @@ export class Lists {
     const earlier = this.#cache.earlier(query);
     if (earlier === undefined || earlier.position < this.#tail.base) return undefined;
     const { plants, next } = earlier.list;
-    return next === undefined && bytesOf(plants) <= SHORT_LIST ? this.#atHead(query, plants, true) : undefined;
+    if (next !== undefined || bytesOf(plants) > SHORT_LIST) return undefined;
+    return this.#atHead(query, plants, true, this.#generation.current);
   }
 
   /**
@@ -70,7 +76,8 @@ export class Lists {
    * is as of their end.
    */
   #short(query: ListQuery): Promise<ShortList | undefined> {
-    const key = keyOf(query);
+    // Whoever asks after a rebuild is not answered with the rows before it.
+    const key = `${this.#generation.current},${keyOf(query)}`;
     const reading = this.#reading.get(key);
     if (reading !== undefined) return reading;
     const list = this.#readShort(query, key);
@@ -86,11 +93,14 @@ export class Lists {
       const wanted =
         Math.min(limit ?? PAGE_ROWS, PAGE_ROWS) + 1 + Math.min(this.#tail.ownedBy(owner, after).length, PAGE_ROWS);
       const known: PlantRow[] = [];
+      let oldest = Number.POSITIVE_INFINITY;
       do {
-        const { rows, checkpoint } = await this.#store.list(owner, known.at(-1)?.id ?? after, wanted);
+        const { rows, checkpoint, generation } = await this.#store.list(owner, known.at(-1)?.id ?? after, wanted);
+        this.#generation.heard(generation);
+        oldest = Math.min(oldest, generation);
         await this.#follower.settle(checkpoint);
         known.push(...rows);
-        const list = this.#atHead(query, known, rows.length < wanted);
+        const list = this.#atHead(query, known, rows.length < wanted, oldest);
         if (list !== undefined) return list;
       } while (bytesOf(known) <= SHORT_LIST);
       return undefined;
@@ -101,8 +111,8 @@ export class Lists {
     }
   }
 
-  /** The list at the tail's head, from all rows, or from the first if that is enough. */
-  #atHead(query: ListQuery, rows: readonly PlantRow[], whole: boolean): ShortList | undefined {
+  /** The list at the tail's head, from all rows, or from the first if that is enough; `generation` is the oldest of them. */
+  #atHead(query: ListQuery, rows: readonly PlantRow[], whole: boolean, generation: number): ShortList | undefined {
     const { owner, after, limit } = query;
     if (!whole && rows.length <= (limit ?? Number.POSITIVE_INFINITY)) return undefined;
     const merge = new Merge(this.#tail.ownedBy(owner, after));
@@ -111,18 +121,24 @@ export class Lists {
     const isCut = limit !== undefined && plants.length > limit;
     if (!isCut && !whole) return undefined;
     const list = isCut ? cut(plants, limit) : { plants, next: undefined };
-    this.#cache.set(query, list);
+    if (this.#generation.isCurrent(generation)) this.#cache.set(query, list);
     return list;
   }
 
   /** A list of any length, as of one position: a snapshot, and what the tail holds of the owner now. */
   async #long(query: ListQuery): Promise<PlantList> {
+    const { snapshot, entries } = await this.#opened(query);
+    return openListing(snapshot, entries, query);
+  }
+
+  /** A snapshot and the owner's entries of the tail, which is held on to no longer than it takes to copy them. */
+  async #opened({ owner, after }: ListQuery): Promise<{ snapshot: Snapshot; entries: TailEntry[] }> {
     const pin = this.#tail.pin();
     try {
-      const snapshot = await this.#owners.open(query.owner, () => this.#store.snapshot());
+      const snapshot = await this.#owners.open(owner, () => this.#store.snapshot());
       try {
         await this.#follower.settle(snapshot.position);
-        return await openListing(snapshot, this.#tail.ownedBy(query.owner, query.after), query);
+        return { snapshot, entries: this.#tail.ownedBy(owner, after) };
       } catch (error) {
         await snapshot.close();
         throw error;

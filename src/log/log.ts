@@ -7,6 +7,7 @@ import { type Committed, EMPTY_HEAD, type Head, type LoggedEvent } from './event
 import { Follower } from './follower.ts';
 import { Forwarding, type ForwardingOptions } from './forward/forwarding.ts';
 import type { Taker } from './forward/taker.ts';
+import { Generation } from './generation.ts';
 import { ListCache, type ListCacheStatistics } from './list-cache.ts';
 import type { ListQuery, PlantList } from './listing.ts';
 import { Lists } from './lists.ts';
@@ -70,8 +71,9 @@ export class EventLog {
     this.#follower = new Follower(store, tail);
     const bounds = { ...DEFAULT_LIMITS, ...limits };
     this.#listCache = new ListCache(listCacheBytes ?? DEFAULT_LIST_CACHE);
-    this.#lists = new Lists(store, tail, this.#follower, this.#listCache, bounds.lists);
-    this.#states = new StateReader(store, tail, this.#follower);
+    const generation = new Generation(store);
+    this.#lists = new Lists(store, tail, this.#follower, generation, this.#listCache, bounds.lists);
+    this.#states = new StateReader(store, tail, this.#follower, generation);
     const appender = new Appender(store, tail, this.#follower, onFault);
     this.#patience = bounds.patience;
     this.#committer = new Committer(tail, this.#states, this.#follower, appender, bounds, observer);

@@ -2,12 +2,12 @@ import { type Command, decide } from '../domain/decider.ts';
 import { PlantStoreError } from '../domain/errors.ts';
 import { IDEMPOTENCY_TTL, refuseReuse } from '../domain/idempotency.ts';
 import { headAt, seal } from './chain.ts';
-import { type Head, type LoggedEvent, plantEventOf } from './event.ts';
+import { type Committed, type Head, type LoggedEvent, plantEventOf } from './event.ts';
 
 /** What was decided of one command. */
 export interface Verdict {
   /** The command's event, which is one of the plan's or what an earlier command of the same idempotency key gave; or its refusal. */
-  readonly outcome: LoggedEvent | PlantStoreError;
+  readonly outcome: (LoggedEvent & Committed) | PlantStoreError;
   /**
    * The verdict stands once so many of the plan's events are in the log. A refusal stands on the events before it, and on one at
    * least, since only an append that succeeded shows that the plan's head was still the head of the log.
@@ -54,7 +54,9 @@ export function plan(head: Head, commands: readonly Keyed[], known: Known, clock
     if (earlier === undefined || Math.max(clock, last.time) - earlier.time >= IDEMPOTENCY_TTL) return undefined;
     const refusal = refuseReuse(command, plantEventOf(earlier)!);
     // What is not after the head is in the log, whatever becomes of the plan.
-    return refusal ? refused(refusal) : { outcome: earlier, needs: earlier.position - head.position };
+    return refusal
+      ? refused(refusal)
+      : { outcome: { ...earlier, replayed: true }, needs: earlier.position - head.position };
   };
   const verdicts = commands.map(({ command, eventId, key, idempotency }): Verdict => {
     const verdict = idempotency === undefined ? undefined : repeated(command, idempotency);

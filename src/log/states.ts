@@ -2,6 +2,7 @@ import { plantIdOf } from '../domain/decider.ts';
 import { idempotencyString } from '../domain/idempotency.ts';
 import { type LoggedEvent, plantEventOf } from './event.ts';
 import type { Follower } from './follower.ts';
+import type { Generation } from './generation.ts';
 import { KnownKeys } from './known-keys.ts';
 import type { Keyed, Known } from './plan.ts';
 import type { Store } from './store.ts';
@@ -23,19 +24,22 @@ export class StateReader {
   readonly #store: Store;
   readonly #tail: Tail;
   readonly #follower: Follower;
+  readonly #generation: Generation;
   readonly #known: KnownKeys;
 
-  constructor(store: Store, tail: Tail, follower: Follower) {
+  constructor(store: Store, tail: Tail, follower: Follower, generation: Generation) {
     this.#store = store;
     this.#tail = tail;
     this.#follower = follower;
-    this.#known = new KnownKeys(store, tail, follower);
+    this.#generation = generation;
+    this.#known = new KnownKeys(store, tail, follower, generation);
   }
 
   /** Reads what memory does not tell of these commands. Rejects with STORE_UNAVAILABLE when the store cannot be reached. */
   async load(commands: readonly Keyed[]): Promise<States> {
     const pin = this.#tail.pin();
     try {
+      await this.#generation.look();
       const [rows, events] = await Promise.all([this.#rowsOf(commands), this.#eventsOf(commands)]);
       const isThere = (key: string): boolean => {
         const entry = this.#tail.get(key);
@@ -69,6 +73,7 @@ export class StateReader {
     const read = await this.#store.get(
       missing.map(({ command }) => ({ owner: command.owner, id: plantIdOf(command) })),
     );
+    this.#generation.heard(read.generation);
     await this.#follower.settle(read.checkpoint);
     missing.forEach(({ key }, index) => {
       rows.set(key, read.rows[index] !== undefined);

@@ -12,11 +12,12 @@ export type OwnedRow = PlantRow & PlantKey;
 
 /**
  * Rows of the read model, read without a snapshot: each row may come from another moment. `checkpoint` was read no earlier than
- * the last row, so no row knows of an event after it.
+ * the last row, so no row knows of an event after it. `generation` was read no later than the first row.
  */
 export interface Rows<Row> {
   readonly rows: Row[];
   readonly checkpoint: number;
+  readonly generation: number;
 }
 
 /** What one step of the projector does to the read model. No key is in one list twice; deletes come first. */
@@ -67,8 +68,8 @@ export interface Rebuild {
   /** Every row, in ascending owner (by the bytes of its UTF-8) and id, in batches of bounded size. */
   all(): AsyncIterable<OwnedRow[]>;
   /**
-   * Puts the rows in the place of the live ones and moves the checkpoint to `position`, of whose fold they are, in one atomic
-   * step. False, with nothing done, when the live read model is further than that.
+   * Puts the rows in the place of the live ones, as a new generation, and moves the checkpoint to `position`, of whose fold they
+   * are, in one atomic step. False, with nothing done, when the live read model is further than that.
    */
   swap(position: number): Promise<boolean>;
   /** Drops what was built, unless it was swapped. */
@@ -127,6 +128,9 @@ export interface Store {
   /** The position up to which the read model is folded. */
   checkpoint(): Promise<number>;
 
+  /** The generation of the read model's rows, which grows with each rebuild that takes their place; that of none that ended is missed. */
+  generation(): Promise<number>;
+
   /** The rows of these keys, in their order. */
   get(keys: readonly PlantKey[]): Promise<Rows<Plant | undefined>>;
 
@@ -153,6 +157,12 @@ export interface Store {
 
   /** Who has a lease that still lasts and gave a contact with it. Always undefined where a store serves a single process. */
   leaseholder(name: string): Promise<Leaseholder | undefined>;
+
+  /**
+   * What the database finds wrong in itself, such as an index that does not hold what its table holds; undefined: nothing. A store
+   * whose database cannot tell while it is used has no such method.
+   */
+  fault?(): Promise<string | undefined>;
 
   /** Lets go of what is held open. Nothing may be called afterwards. */
   close(): Promise<void>;

@@ -21,20 +21,22 @@ export interface Pin {
   release(): void;
 }
 
-/** Rough bytes that an event takes in memory beside its text, for the tail's bound. */
+/** Rough bytes that an event takes in memory beside its texts, for the tail's bound. */
 const EVENT_OVERHEAD = 600;
 
-const sizeOf = (logged: LoggedEvent): number => {
+/** Most bytes that a code unit of text takes. */
+const CODE_UNIT = 2;
+
+/** Most bytes that an event takes: every text of it, and the owner once more in each index that names them. */
+function sizeOf(logged: LoggedEvent): number {
   const event = plantEventOf(logged);
   if (event === undefined) return EVENT_OVERHEAD;
-  return (
-    EVENT_OVERHEAD +
-    2 * (event.type === 'PlantAdded' ? event.name.length + (event.tag?.length ?? 0) : 0) +
-    // Once in the event, and once in the index of keys.
-    4 * (event.idempotencyKey?.length ?? 0) +
-    2 * (event.traceparent?.length ?? 0)
-  );
-};
+  const { owner, actor, issuer, idempotencyKey: key, traceparent } = event;
+  const named = event.type === 'PlantAdded' ? event.name.length + (event.tag?.length ?? 0) : 0;
+  const about = owner.length + actor.length + (issuer?.length ?? 0) + (key?.length ?? 0) + (traceparent?.length ?? 0);
+  const inIndexes = owner.length + (key === undefined ? 0 : key.length + owner.length);
+  return EVENT_OVERHEAD + CODE_UNIT * (about + named + inIndexes);
+}
 
 /**
  * The events after the read model's checkpoint, in memory: a memtable over the sorted run that the read model is. It holds the

@@ -14,6 +14,7 @@ export interface PublicationStatus {
 export interface AdmissionStatus {
   readonly inFlight: number;
   readonly waiting: number;
+  readonly arriving: number;
 }
 
 /** What became of the lines of the service's own log. */
@@ -44,9 +45,14 @@ export function admissionMetrics(
     'Requests of all protocols that wait to be served.',
     () => status()?.waiting,
   );
+  metrics.gauge(
+    'plantstore_requests_arriving',
+    'Requests of all protocols whose callers are known and whose rest does not come. They are not in flight.',
+    () => status()?.arriving,
+  );
   const shed = metrics.counter({
     name: 'plantstore_requests_shed_total',
-    help: 'Requests for which nothing was done, and why: they were refused, or their clients left. No other metric has any of them but those of grpc.',
+    help: 'Requests for which nothing was done, and why: they were refused, or their clients left. No other metric has those that were never let in, but for grpc.',
     labelNames: ['protocol', 'reason'],
   });
   // A series that begins at its first refusal would hide that one from every rate.

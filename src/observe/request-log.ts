@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import type { Principal } from '../auth/principal.ts';
 import type { Logger } from './logger.ts';
-import type { EndedRequest } from './request.ts';
+import { type EndedRequest, failureFields } from './request.ts';
 
 /** Hexadecimal digits of an owner's hash: enough to tell owners apart. */
 const DIGITS = 16;
@@ -22,11 +22,12 @@ export function requestLog(logger: Logger, owners: boolean): (request: EndedRequ
     return digest;
   };
   return (ended) => {
-    if (!lines.isLevelEnabled('info')) return;
-    const { principal, seconds, ...request } = ended;
+    if (!lines.isLevelEnabled('info') || isProbe(ended)) return;
+    const { principal, failure, seconds, ...request } = ended;
     lines.info(
       {
         ...request,
+        ...(failure && failureFields(failure)),
         ...(owners && principal !== undefined && { owner: hashOf(principal) }),
         milliseconds: Math.round(seconds * 1e6) / 1e3,
       },
@@ -34,6 +35,9 @@ export function requestLog(logger: Logger, owners: boolean): (request: EndedRequ
     );
   };
 }
+
+/** An answered health check, of which there is one every few seconds from each who asks. */
+const isProbe = ({ route, status }: EndedRequest): boolean => status === 'OK' && route.startsWith('/grpc.health.');
 
 /** An owner as the log names it: the start of the SHA-256 of the owner's UTF-8, in hexadecimal. */
 export const ownerHash = (owner: string): string => hash('sha256', owner).slice(0, DIGITS);

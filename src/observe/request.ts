@@ -1,4 +1,6 @@
 import type { Principal } from '../auth/principal.ts';
+import { Refusal } from '../auth/refusal.ts';
+import type { PlantStoreError } from '../domain/errors.ts';
 
 /** What a request can come in as. */
 export const PROTOCOLS = ['rest', 'connect', 'grpc_web', 'grpc'] as const;
@@ -7,10 +9,10 @@ export const PROTOCOLS = ['rest', 'connect', 'grpc_web', 'grpc'] as const;
 export type Protocol = (typeof PROTOCOLS)[number];
 
 /**
- * Why nothing can be done for a request: it has waited too long for others to end, or for the CPU; there was no place in the queue; or
- * its client left before.
+ * Why nothing can be done for a request: it has waited too long for others to end, or for the CPU; there was no place in the queue;
+ * its owner, or its connection, has too many; too many are on their way; or its client left before.
  */
-export const SHED_REASONS = ['in_flight', 'cpu', 'queue', 'gone'] as const;
+export const SHED_REASONS = ['in_flight', 'cpu', 'queue', 'owner', 'arrival', 'gone'] as const;
 
 /** Why nothing was done for a request. */
 export type ShedReason = (typeof SHED_REASONS)[number];
@@ -30,9 +32,17 @@ export interface EndedRequest {
   readonly requestId: string;
   /** Who was let in. */
   readonly principal: Principal | undefined;
+  /** What it failed of; undefined when it did not, or when whoever refused it gave no error of ours. */
+  readonly failure: PlantStoreError | undefined;
   /** Of the trace that it belongs to, while there are traces. */
   readonly traceId: string | undefined;
 }
+
+/** What a line of the log says of a failure: the stable reason, as its caller got it, and why a token was refused. */
+export const failureFields = (failure: PlantStoreError): { reason: string; why?: string } => ({
+  reason: failure.reason,
+  ...(failure instanceof Refusal && { why: failure.why }),
+});
 
 const CODES = [
   ...['OK', 'CANCELLED', 'UNKNOWN', 'INVALID_ARGUMENT', 'DEADLINE_EXCEEDED', 'NOT_FOUND', 'ALREADY_EXISTS'],

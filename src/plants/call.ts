@@ -21,6 +21,9 @@ export const idempotencyHeaderKey = createContextKey<string | readonly string[] 
   description: 'Idempotency-Key header',
 });
 
+/** Set by a write whose answer is that of an earlier one with the same idempotency key. */
+export const replayedKey = createContextKey(false, { description: 'replayed' });
+
 /** The caller. Throws when a transport forgot to authenticate, so that no call goes unauthenticated. */
 export function principalOf(call: UnaryContext): Principal {
   const principal = call.values.get(principalKey);

@@ -13,7 +13,7 @@ import type { ScopePolicy } from '../auth/scopes.ts';
 import { PlantStoreError } from '../domain/errors.ts';
 import type { PlantList as Listing } from '../log/listing.ts';
 import type { EventLog } from '../log/log.ts';
-import { principalOf, type UnaryContext } from './call.ts';
+import { principalOf, replayedKey, type UnaryContext } from './call.ts';
 import { decodeCursor, encodeCursor } from './cursor.ts';
 import { idempotencyKeyOf } from './idempotency-key.ts';
 import { remembered } from './remembered.ts';
@@ -49,10 +49,11 @@ export class PlantsService {
     const { id, name, tag } = plant;
     checkText('plant.name', name);
     if (tag !== undefined) checkText('plant.tag', tag);
-    const { position } = await this.#log.submit(
+    const { position, replayed } = await this.#log.submit(
       { type: 'AddPlant', owner, actor, issuer, idempotencyKey: idempotencyKeyOf(call), plant: { id, name, tag } },
       call.signal,
     );
+    if (replayed) call.values.set(replayedKey, true);
     const added = tag === undefined ? { name } : { name, tag };
     return create(CreatePlantResponseSchema, { plant: added, position: BigInt(position) });
   }
@@ -61,10 +62,9 @@ export class PlantsService {
   async deletePlant({ id }: DeletePlantRequest, call: UnaryContext): Promise<DeletePlantResponse> {
     const { owner, actor, issuer } = this.#caller(call, 'plants:write');
     const idempotencyKey = idempotencyKeyOf(call);
-    const { position } = await this.#log.submit(
-      { type: 'DeletePlant', owner, actor, issuer, idempotencyKey, id },
-      call.signal,
-    );
+    const command = { type: 'DeletePlant', owner, actor, issuer, idempotencyKey, id } as const;
+    const { position, replayed } = await this.#log.submit(command, call.signal);
+    if (replayed) call.values.set(replayedKey, true);
     return create(DeletePlantResponseSchema, { position: BigInt(position) });
   }
 

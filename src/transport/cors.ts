@@ -6,7 +6,10 @@ import type { FastifyInstance } from 'fastify';
 const ALLOWED = ['Authorization', 'Idempotency-Key', 'If-None-Match', 'Traceparent', 'Tracestate', 'X-Request-Id'];
 
 /** Headers of ours that a script may read. */
-const EXPOSED = ['ETag', 'Link', 'Plantstore-Position', 'Retry-After', 'WWW-Authenticate', 'X-Request-Id'];
+const EXPOSED = [
+  ...['ETag', 'Idempotency-Replayed', 'Link', 'Plantstore-Position', 'Plantstore-Reason'],
+  ...['Retry-After', 'WWW-Authenticate', 'X-Request-Id'],
+];
 
 /**
  * Lets scripts of these origins (such as `https://app.example`, or `*` for all) call REST, Connect and gRPC-Web from a browser.

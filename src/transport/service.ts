@@ -1,4 +1,5 @@
 import type { DescService } from '@bufbuild/protobuf';
+import type { Authenticator } from '../auth/authenticator.ts';
 import type { CallContext } from '../plants/call.ts';
 
 /**
@@ -7,6 +8,8 @@ import type { CallContext } from '../plants/call.ts';
  */
 export interface Service {
   readonly desc: DescService;
+  /** Who its callers are over gRPC, where it is not for the callers of all others. */
+  readonly authenticate?: Authenticator['authenticate'];
   readonly methods: {
     readonly [localName: string]: (request: never, call: CallContext) => Promise<object> | AsyncIterable<object>;
   };

@@ -47,12 +47,14 @@ describe('verify', () => {
     await some();
     const { code, stdout } = await audit('verify');
     expect(code).toBe(0);
-    expect(stdout).toMatch(/^positions +yes\nchain +yes\nread_model +yes\ndecisions +yes\n\nwhole: .*position 4 /);
+    expect(stdout).toMatch(
+      /^positions +yes\nchain +yes\nread_model +yes\ndecisions +yes\nstorage +yes\n\nwhole: .*position 4 /,
+    );
     expect(JSON.parse((await audit('verify', '--json')).stdout)).toMatchObject({
       ok: true,
       head: { position: 4 },
       checkpoint: 4,
-      answers: ['positions', 'chain', 'read_model', 'decisions'].map((question) => ({ question, ok: true })),
+      answers: ['positions', 'chain', 'read_model', 'decisions', 'storage'].map((question) => ({ question, ok: true })),
     });
   });
 
@@ -75,6 +77,7 @@ describe('verify', () => {
         { question: 'chain', ok: false, position: 2 },
         { question: 'read_model', ok: false, owner: 'alice', plantId: 8 },
         { question: 'decisions', ok: false, position: 2 },
+        { question: 'storage', ok: true },
       ],
     });
   });

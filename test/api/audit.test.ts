@@ -1,8 +1,10 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { generateKeyPairSync } from 'node:crypto';
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { timestampFromMs, timestampMs } from '@bufbuild/protobuf/wkt';
 import { type CallOptions, createClient } from '@connectrpc/connect';
+import type { JSONWebKeySet } from 'jose';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { AuditService, type ListPlantsAsOfResponse } from '../../gen/plantstore/v1/audit_service_pb.ts';
 import type { Event } from '../../gen/plantstore/v1/event_pb.ts';
@@ -173,7 +175,7 @@ describe.each(TRANSPORTS)('$name', ({ open }) => {
         expect(step.value).toMatchObject({ ok: true, checkpoint: BigInt(events.length) });
         const answers = step.value.answers.map(({ question, failure }) => [question, failure]);
         expect(answers).toEqual(
-          ['positions', 'chain', 'read_model', 'decisions', 'signed_head'].map((name) => [name, undefined]),
+          ['positions', 'chain', 'read_model', 'decisions', 'storage', 'signed_head'].map((name) => [name, undefined]),
         );
       }
     }
@@ -196,6 +198,35 @@ test('calls that go through the whole log are bounded: those too many are told w
   expect(refused.length).toBeLessThanOrEqual(10);
   for (const failure of refused) expect(failure).toMatchObject({ code: 14, reason: 'OVERLOADED' });
   expect(await failureOf(audit.listPlantsAsOf({}, auditor))).toBeUndefined();
+});
+
+test('whoever asks for the keys first makes none', async () => {
+  await using fresh = await startService();
+  const before = readdirSync(fresh.dataDirectory).sort();
+  const response = await fetch(fresh.url + KEYS);
+  expect([response.status, await response.json()]).toEqual([200, { keys: [] }]);
+  expect(readdirSync(fresh.dataDirectory).sort()).toEqual(before);
+});
+
+test('after a rotation heads of the key before still verify, and both keys are published', async () => {
+  const data = mkdtempSync(join(tmpdir(), 'plantstore-rotation-'));
+  const pem = () => generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
+  const heads: string[] = [];
+  const [first, second] = [pem(), pem()];
+  for (const AUDIT_SIGNING_KEY of [first, second]) {
+    await using one = await startService({ DATA_DIR: data, AUDIT_SIGNING_KEY });
+    // The one that signs is there before it has.
+    const { keys } = (await (await fetch(one.url + KEYS)).json()) as JSONWebKeySet;
+    expect(keys).toHaveLength(heads.length + 1);
+    const options = { headers: { authorization: `Bearer ${await one.token('auditor', 'plants:audit')}` } };
+    const audit = createClient(AuditService, TRANSPORTS.at(-1)!.open(one));
+    heads.push((await audit.getHead({}, options)).signedHead);
+    for (const signedHead of heads) {
+      expect((await verifySignedHead(signedHead, { keys })).position).toBe(0);
+      expect(await failureOf(audit.verifyLog({ signedHead }, options))).toBeUndefined();
+    }
+  }
+  rmSync(data, { recursive: true });
 });
 
 test('the keys are public; every other method on them is refused', async () => {

@@ -25,8 +25,18 @@ const post = (send: Send, key: string | string[], body = FERN) =>
 const remove = (send: Send, key: string, id = 7) =>
   send('DELETE', `/plants/${id}`, { headers: { 'Idempotency-Key': key } });
 
-/** A reply without what every reply has of its own. */
-const lasting = ({ status, text, headers: { date, ...headers } }: Reply) => ({ status, text, headers });
+/** A reply without what every reply has of its own, and that it is one of an earlier request. */
+const lasting = ({ status, text, headers: { date, 'idempotency-replayed': replayed, ...headers } }: Reply) => ({
+  status,
+  text,
+  headers,
+});
+
+/** Whether a reply says that it is one of an earlier request. */
+const isReplayed = ({ headers }: Reply): boolean => {
+  expect([undefined, 'true']).toContain(headers['idempotency-replayed']);
+  return headers['idempotency-replayed'] === 'true';
+};
 
 /** How a call failed. Rejects when it did not. */
 const failure = (call: Promise<unknown>): Promise<CallError> =>
@@ -49,6 +59,20 @@ describe('REST', () => {
     expect((await post(send, '"add it again"')).status).toBe(200);
     expect(lasting(await remove(send, '"remove"'))).toEqual(lasting(removed));
     expect((await send('GET', '/plants')).text).toBe('[{"name":"Fern","tag":"indoor"}]');
+  });
+
+  test('what is answered again says so, and nothing else does', async () => {
+    const send = await newOwner();
+    expect(isReplayed(await post(send, 'k'))).toBe(false);
+    expect(isReplayed(await post(send, 'k'))).toBe(true);
+    expect(isReplayed(await post(send, 'k', '{"id":8,"name":"Moss"}'))).toBe(false);
+    expect(isReplayed(await remove(send, 'd'))).toBe(false);
+    expect(isReplayed(await remove(send, 'd'))).toBe(true);
+    expect(isReplayed(await remove(send, 'e'))).toBe(false);
+    expect(isReplayed(await send('POST', '/plants', { body: FERN }))).toBe(false);
+    const same = await Promise.all(Array.from({ length: 8 }, () => remove(send, 'at-once')));
+    expect(same.map(({ status }) => status)).toEqual(same.map(() => 204));
+    expect(same.filter(isReplayed)).toHaveLength(7);
   });
 
   test('the same request is the same message, however it is written', async () => {
@@ -116,9 +140,7 @@ describe('REST', () => {
   });
 });
 
-describe.each(PROTOCOLS)('$name', ({ name: protocol, client: open }) => {
-  const tells = (reason: string) => (protocol === 'REST' ? undefined : reason);
-
+describe.each(PROTOCOLS)('$name', ({ client: open }) => {
   test('is answered again, as on every other way in', async () => {
     const authorization = `Bearer ${await service.token(randomUUID())}`;
     const withKey = (key: string) => open(service, authorization, { 'Idempotency-Key': key });
@@ -130,10 +152,10 @@ describe.each(PROTOCOLS)('$name', ({ name: protocol, client: open }) => {
       expect(await there('remove').delete(7n)).toEqual(removed);
     }
     expect((await withKey('"add"').list()).plants).toEqual([]);
-    const reuse = { code: 9, reason: tells('IDEMPOTENCY_KEY_REUSED') };
+    const reuse = { code: 9, reason: 'IDEMPOTENCY_KEY_REUSED' };
     expect(await failure(withKey('add').create(7n, 'Fern', 'indoor'))).toMatchObject(reuse);
     expect(await failure(withKey('add').delete(7n))).toMatchObject(reuse);
-    const malformed = { code: 3, reason: tells('IDEMPOTENCY_KEY_MALFORMED') };
+    const malformed = { code: 3, reason: 'IDEMPOTENCY_KEY_MALFORMED' };
     expect(await failure(withKey('"a" "b"').create(7n, 'Fern'))).toMatchObject(malformed);
   });
 });

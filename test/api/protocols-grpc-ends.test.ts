@@ -11,7 +11,7 @@ import { loadConfig } from '../../src/config.ts';
 import { PlantStoreError } from '../../src/domain/errors.ts';
 import type { EndedRequest } from '../../src/observe/request.ts';
 import type { CallContext } from '../../src/plants/call.ts';
-import { type Admission, OVERLOADED } from '../../src/transport/admission.ts';
+import { Admission, OVERLOADED } from '../../src/transport/admission.ts';
 import type { Service } from '../../src/transport/service.ts';
 import { GrpcApp, type GrpcClient, grpcClient, unary } from '../support/grpc.ts';
 import { frame, rawCall, rawSession } from '../support/raw-grpc.ts';
@@ -160,19 +160,15 @@ test.each(ENDS)(
     const { promise: held, resolve: hold } = Promise.withResolvers<Held>();
     const { promise: over, resolve: end } = Promise.withResolvers<void>();
     const ended: EndedRequest[] = [];
-    let [taken, places] = [0, 0];
-    const enter: Admission['enter'] = (entrant) => {
-      taken++;
-      places++;
-      entrant.admit({ [Symbol.dispose]: () => void places-- });
-    };
+    const limits = name === NEVER_WHOLE ? { ...LIMITS, requestTimeout: 0.1 } : LIMITS;
+    const admission = new Admission(limits, ignored);
     const waiting = (_request: never, { signal }: CallContext) =>
       new Promise<object>((resolve) => hold({ signal, answer: () => resolve(page) }));
     const app = await GrpcApp.start(
       { listPlants: waiting, ...methods },
       {
-        admission: { enter },
-        limits: name === NEVER_WHOLE ? { ...LIMITS, requestTimeout: 0.1 } : LIMITS,
+        admission,
+        limits,
         observer: {
           ended: (request) => {
             // Its id is made when it is asked for.
@@ -188,17 +184,19 @@ test.each(ENDS)(
     client.close();
     await app[Symbol.asyncDispose]();
     expect(ended).toEqual([expect.objectContaining({ protocol: 'grpc', requestId: 'mine', ...expected })]);
-    expect({ taken, places }).toEqual({ taken: 1, places: 0 });
+    expect([admission.inFlight, admission.waiting, admission.arriving]).toEqual([0, 0, 0]);
+    admission.close();
     expect(timers()).toBeLessThanOrEqual(before);
   },
 );
 
 test('a call that is refused is told of once, and its method is not called', async () => {
   const ended: EndedRequest[] = [];
+  const admission = new Admission({ ...LIMITS, maxInFlight: 0, maxWait: 0 }, ignored);
   const app = await GrpcApp.start(
     {},
     {
-      admission: { enter: (entrant) => entrant.refuse() },
+      admission,
       observer: { ended: (call) => ended.push(call) },
     },
   );

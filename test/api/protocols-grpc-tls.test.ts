@@ -1,9 +1,9 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type ChannelCredentials, credentials, status } from '@grpc/grpc-js';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { TlsFiles } from '../../src/transport/grpc/listener.ts';
+import type { TlsFiles } from '../../src/transport/grpc/certificates.ts';
 import { type Certificate, CertificateAuthority } from '../support/certificates.ts';
 import { bearer, grpcClient, unary } from '../support/grpc.ts';
 import { startService } from '../support/service.ts';
@@ -59,6 +59,65 @@ test('with a client CA only its clients get in, and a token is needed all the sa
   expect(await codeOf(service, token, trusting(ca))).toBe(status.UNAVAILABLE);
   expect(await codeOf(service, token, trusting(ca, ca.issue('mallory')))).toBe(status.UNAVAILABLE);
 });
+
+test('new files are used without a restart, broken ones are not, and open connections stay', async () => {
+  const live = mkdtempSync(join(directory, 'live-'));
+  const files = { certificate: join(live, 'tls.crt'), key: join(live, 'tls.key') };
+  const put = (from: Certificate) => {
+    copyFileSync(from.certificate, files.certificate);
+    copyFileSync(from.key, files.key);
+  };
+  put(server);
+  await using service = await startService(variables(files));
+  const token = await service.token('alice');
+  const open = grpcClient(service.grpcUrl.replace('127.0.0.1', 'localhost'), { tls: trusting(ca) });
+  const list = () => unary(open, 'listPlants', {}, bearer(token));
+  await list();
+
+  const renewing = new CertificateAuthority(directory, 'renewing');
+  put(renewing.issue('renewed'));
+  await service.logged(({ msg }) => /was read again/.test(String(msg)));
+  expect(await codeOf(service, token, trusting(renewing))).toBe(status.OK);
+  expect(await codeOf(service, token, trusting(ca))).toBe(status.UNAVAILABLE);
+  await list();
+
+  // The key of another certificate.
+  copyFileSync(server.key, files.key);
+  await service.logged(({ msg, level }) => level === 'error' && /cannot be used; the old one stays/.test(String(msg)));
+  expect(await codeOf(service, token, trusting(renewing))).toBe(status.OK);
+  rmSync(files.certificate);
+  await expect.poll(() => service.logs.filter(({ level }) => level === 'error').length, { timeout: 30_000 }).toBe(2);
+  expect(await codeOf(service, token, trusting(renewing))).toBe(status.OK);
+
+  put(server);
+  await expect
+    .poll(() => service.logs.filter(({ msg }) => /was read again/.test(String(msg))).length, { timeout: 30_000 })
+    .toBe(2);
+  expect(await codeOf(service, token, trusting(ca))).toBe(status.OK);
+  await list();
+  open.close();
+}, 90_000);
+
+test('the authority of clients is read again too', async () => {
+  const live = mkdtempSync(join(directory, 'live-'));
+  const clientCa = join(live, 'ca.crt');
+  const [old, next] = ['old', 'next'].map((name) => new CertificateAuthority(directory, `clients-${name}`)) as [
+    CertificateAuthority,
+    CertificateAuthority,
+  ];
+  copyFileSync(old.certificate, clientCa);
+  await using service = await startService(variables({ ...server, clientCa }));
+  const token = await service.token('alice');
+  const [before, after] = [trusting(ca, old.issue('old-alice')), trusting(ca, next.issue('next-alice'))];
+  expect(await codeOf(service, token, before)).toBe(status.OK);
+  writeFileSync(clientCa, 'no certificate');
+  await service.logged(({ level }) => level === 'error');
+  expect(await codeOf(service, token, before)).toBe(status.OK);
+  copyFileSync(next.certificate, clientCa);
+  await service.logged(({ msg }) => /was read again/.test(String(msg)));
+  expect(await codeOf(service, token, after)).toBe(status.OK);
+  expect(await codeOf(service, token, before)).toBe(status.UNAVAILABLE);
+}, 90_000);
 
 test('a file that is not there ends the start with its name', async () => {
   const missing = join(directory, 'missing.key');

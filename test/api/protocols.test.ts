@@ -27,7 +27,7 @@ const failure = (call: Promise<unknown>): Promise<CallError> =>
 const namesOf = async (plants: PlantsClient) => (await plants.list()).plants.map(({ name }) => name);
 
 describe.each(PROTOCOLS)('$name', ({ name: protocol, client }) => {
-  const tells = (reason: string) => (protocol === 'REST' ? undefined : reason);
+  const tells = (field: string) => (protocol === 'REST' ? undefined : field);
   const connect = async (owner = newOwner()) => client(service, await bearer(owner));
 
   test('a plant is added, listed, deleted, and may be added again', async () => {
@@ -46,9 +46,9 @@ describe.each(PROTOCOLS)('$name', ({ name: protocol, client }) => {
   test('an id that exists is refused, and one that does not is not found', async () => {
     const plants = await connect();
     await plants.create(7n, 'Fern');
-    expect(await failure(plants.create(7n, 'Moss'))).toMatchObject({ code: 6, reason: tells('PLANT_ALREADY_EXISTS') });
+    expect(await failure(plants.create(7n, 'Moss'))).toMatchObject({ code: 6, reason: 'PLANT_ALREADY_EXISTS' });
     await plants.delete(7n);
-    expect(await failure(plants.delete(7n))).toMatchObject({ code: 5, reason: tells('PLANT_NOT_FOUND') });
+    expect(await failure(plants.delete(7n))).toMatchObject({ code: 5, reason: 'PLANT_NOT_FOUND' });
     expect(await plants.list()).toEqual({ plants: [], next: '' });
   });
 
@@ -78,12 +78,12 @@ describe.each(PROTOCOLS)('$name', ({ name: protocol, client }) => {
     expect((await plants.list()).plants).toEqual(text.map((name) => ({ name, tag: name })));
     expect(await failure(plants.create(9n, '🌱'.repeat(1025)))).toMatchObject({
       code: 3,
-      reason: tells('INVALID_FIELD'),
+      reason: 'INVALID_FIELD',
       field: tells('plant.name'),
     });
     expect(await failure(plants.create(9n, '', 'x'.repeat(1025)))).toMatchObject({
       code: 3,
-      reason: tells('INVALID_FIELD'),
+      reason: 'INVALID_FIELD',
       field: tells('plant.tag'),
     });
     expect((await plants.list()).plants).toHaveLength(text.length);
@@ -99,12 +99,12 @@ describe.each(PROTOCOLS)('$name', ({ name: protocol, client }) => {
     expect(await plants.list(2, next)).toEqual({ plants: [{ name: '3' }], next: '' });
     expect(await failure(plants.list(-1))).toMatchObject({
       code: 3,
-      reason: tells('INVALID_FIELD'),
+      reason: 'INVALID_FIELD',
       field: tells('limit'),
     });
     expect(await failure(plants.list(1, 'AAAA'))).toMatchObject({
       code: 3,
-      reason: tells('INVALID_CURSOR'),
+      reason: 'INVALID_CURSOR',
       field: tells('cursor'),
     });
   });
@@ -128,14 +128,14 @@ describe.each(PROTOCOLS)('$name', ({ name: protocol, client }) => {
   ])('%s is not let in', async (_, authorization, reason) => {
     const plants = client(service, authorization);
     const calls = [plants.create(7n, 'Fern'), plants.list(), plants.delete(7n)].map(failure);
-    for (const error of await Promise.all(calls)) expect(error).toMatchObject({ code: 16, reason: tells(reason) });
+    for (const error of await Promise.all(calls)) expect(error).toMatchObject({ code: 16, reason: reason });
   });
 
   test('a token is good for its scopes alone', async () => {
     const owner = newOwner();
     const reader = client(service, await bearer(owner, 'plants:read'));
     const writer = client(service, await bearer(owner, 'plants:write'));
-    const refused = { code: 7, reason: tells('INSUFFICIENT_SCOPE') };
+    const refused = { code: 7, reason: 'INSUFFICIENT_SCOPE' };
     await writer.create(7n, 'Fern');
     expect(await namesOf(reader)).toEqual(['Fern']);
     expect(await failure(writer.list())).toMatchObject(refused);

@@ -1,9 +1,12 @@
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { request } from 'node:http';
+import { createClient } from '@connectrpc/connect';
 import { expect, test } from 'vitest';
 import { AuditService } from '../../gen/plantstore/v1/audit_service_pb.ts';
 import { bearer, grpcClient, unary } from '../support/grpc.ts';
+import { Issuer } from '../support/issuer.ts';
+import { PROTOCOLS, TRANSPORTS } from '../support/protocols.ts';
 import { type LogLine, startService } from '../support/service.ts';
 import { sendTraffic } from '../support/traffic.ts';
 
@@ -17,21 +20,23 @@ test('one line a request, alike over every protocol', async () => {
   const last = ({ protocol, status }: LogLine) => protocol === 'grpc' && status === 'NOT_FOUND';
   await service.logged(last);
   const lines = service.logs.filter(requestOf('mine.1'));
-  expect(lines.map(({ protocol, method, route, status }) => [protocol, method, route, status].join(' '))).toEqual([
+  const told = ({ protocol, method, route, status, reason, why }: LogLine) =>
+    [protocol, method, route, status, reason, why].filter(Boolean).join(' ');
+  expect(lines.map(told)).toEqual([
     'rest POST /plants 200',
-    'rest POST /plants 400',
+    'rest POST /plants 400 PLANT_ALREADY_EXISTS',
     'rest GET /plants 200',
     'rest DELETE /plants/{id} 204',
-    'rest GET /plants 401',
-    'rest GET unmatched 404',
-    'rest GET unmatched 400',
+    'rest GET /plants 401 TOKEN_INVALID malformed',
+    'rest GET unmatched 404 ROUTE_NOT_FOUND',
+    'rest GET unmatched 400 MALFORMED_REQUEST',
     'connect POST /plantstore.v1.PlantStoreService/ListPlants OK',
-    'connect POST /plantstore.v1.PlantStoreService/DeletePlant NOT_FOUND',
+    'connect POST /plantstore.v1.PlantStoreService/DeletePlant NOT_FOUND PLANT_NOT_FOUND',
     'connect POST /plantstore.v1.PlantStoreService/DeletePlant 400',
     'grpc_web POST /plantstore.v1.PlantStoreService/ListPlants OK',
-    'grpc_web POST /plantstore.v1.PlantStoreService/DeletePlant NOT_FOUND',
+    'grpc_web POST /plantstore.v1.PlantStoreService/DeletePlant NOT_FOUND PLANT_NOT_FOUND',
     'grpc POST /plantstore.v1.PlantStoreService/CreatePlant OK',
-    'grpc POST /plantstore.v1.PlantStoreService/DeletePlant NOT_FOUND',
+    'grpc POST /plantstore.v1.PlantStoreService/DeletePlant NOT_FOUND PLANT_NOT_FOUND',
   ]);
   for (const {
     level,
@@ -45,6 +50,8 @@ test('one line a request, alike over every protocol', async () => {
     owner,
     bytes,
     milliseconds,
+    reason: _reason,
+    why: _why,
     ...rest
   } of lines) {
     expect([level, msg, requestId]).toEqual(['info', 'request', 'mine.1']);
@@ -56,6 +63,32 @@ test('one line a request, alike over every protocol', async () => {
     expect(milliseconds).toBeGreaterThan(0);
     expect(rest).toEqual({});
   }
+});
+
+test('why a token was refused is in the line, alike over every protocol; the caller gets the reason alone', async () => {
+  await using issuer = await Issuer.start();
+  await using service = await startService({
+    JWKS_URL: issuer.jwksUrl.href,
+    JWT_ISSUER: issuer.issuer,
+    JWT_AUDIENCE: issuer.audience,
+  });
+  const expired = issuer.token({ claims: { exp: 1 } });
+  for (const { name, client } of PROTOCOLS)
+    await expect(client(service, `Bearer ${expired}`, { 'x-request-id': 'expired' }).list(), name).rejects.toThrow();
+  const reader = issuer.token({ claims: { scope: 'plants:read' } });
+  for (const { name, open } of TRANSPORTS)
+    await expect(
+      createClient(AuditService, open(service)).getHead(
+        {},
+        { headers: { authorization: `Bearer ${reader}`, 'x-request-id': 'scope' } },
+      ),
+      name,
+    ).rejects.toThrow();
+  const whyOf = (id: string) => () => service.logs.filter(requestOf(id)).map(({ reason, why }) => `${reason} ${why}`);
+  await expect.poll(whyOf('expired'), { timeout: 30_000 }).toEqual(PROTOCOLS.map(() => 'TOKEN_INVALID expired'));
+  await expect
+    .poll(whyOf('scope'), { timeout: 30_000 })
+    .toEqual(TRANSPORTS.map(() => 'INSUFFICIENT_SCOPE insufficient_scope'));
 });
 
 test('bytes are what the client got, of a streamed list and of gRPC as well', async () => {

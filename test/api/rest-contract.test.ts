@@ -29,7 +29,7 @@ describe('POST /plants', () => {
       ['{"id":7,"name":"Fern","extra":{"id":"x","name":null},"more":[1e400,7.5]}', '{"name":"Fern"}'],
       ['{"id":7,"name":"Fern","__proto__":{"tag":"no"},"constructor":1}', '{"name":"Fern"}'],
       ['{"\\u0069d":7,"n\\u0061me":"\\ud83c\\udf35\\n\\u0000"}', '{"name":"\u{1F335}\\n\\u0000"}'],
-      [`{"id":7,"name":"Fern","deep":${'['.repeat(100_000)}${']'.repeat(100_000)}}`, '{"name":"Fern"}'],
+      [`{"id":7,"name":"Fern","deep":${'['.repeat(30_000)}${']'.repeat(30_000)}}`, '{"name":"Fern"}'],
       [
         `{"id":7,"name":${JSON.stringify(LONGEST)},"tag":${JSON.stringify(LONGEST)}}`,
         JSON.stringify({ name: LONGEST, tag: LONGEST }),
@@ -134,7 +134,7 @@ describe('POST /plants', () => {
     ['a number', '7'],
     ['a string', '"Fern"'],
     ['an array', `[${text}]`],
-    ['nested arrays', '['.repeat(200_000) + ']'.repeat(200_000)],
+    ['nested arrays', '['.repeat(30_000) + ']'.repeat(30_000)],
     ['half an object', text.slice(0, -1)],
     ['two objects', text + text],
     ['a comma at the end', '{"id":7,"name":"Fern",}'],

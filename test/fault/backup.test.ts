@@ -1,8 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { cpSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, inject, test } from 'vitest';
+import { openSqlite } from '../../src/log/sqlite/store.ts';
+import { added, append } from '../support/events.ts';
 import { client, type Send } from '../support/http.ts';
 import { type Ended, plantstore, run } from '../support/run.ts';
 import { type Service, startService } from '../support/service.ts';
@@ -63,7 +65,7 @@ async function backedUp(commands: string): Promise<{ sure: number; most: number 
   const before = await addDuring(send, 0, new Promise((resolve) => setTimeout(resolve, 200)));
   const ran = shell(commands, { DATA_DIR: data, BACKUP: backup, URL: service.url });
   const { added, result } = await addDuring(send, before.added, ran);
-  expect(result).toEqual({ code: 0, stdout: '', stderr: '' });
+  expect(result).toMatchObject({ code: 0, stderr: '' });
   return { sure: before.added, most: before.added + added };
 }
 
@@ -81,7 +83,7 @@ async function expectRestored(
   expect((await send('POST', '/plants', { body: '{"id":-1,"name":"Oak"}' })).status).toBe(200);
 }
 
-const VERIFIED = /^positions +yes\nchain +yes\nread_model +yes\ndecisions +yes\nsigned_head +yes\n/m;
+const VERIFIED = /^positions +yes\nchain +yes\nread_model +yes\ndecisions +yes\n(storage +yes\n)?signed_head +yes\n/m;
 
 describe('a backup of a service at work is restored, verifies with the head that was signed, and serves', () => {
   test('SQLite: the file', async () => {
@@ -108,6 +110,43 @@ describe('a backup of a service at work is restored, verifies with the head that
       await expectRestored(restored, plants);
     },
   );
+});
+
+test('a backup replaces nothing, is its owner’s alone, and is refused for MongoDB and where there is no store', async () => {
+  const data = { DATA_DIR: join(root, 'data') };
+  const file = join(backup, 'plants.sqlite');
+  const missing = await plantstore(['backup', file], data);
+  expect(missing).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining('there is no plant store in') });
+  const store = openSqlite(data.DATA_DIR);
+  const [event] = await append(store, added('alice', 1n));
+  await store.close();
+  const made = await plantstore(['backup', file], data);
+  expect(made).toMatchObject({ code: 0, stderr: '' });
+  expect(JSON.parse(made.stdout)).toMatchObject({ position: 1, hash: Buffer.from(event!.hash).toString('hex') });
+  expect((statSync(file).mode & 0o777).toString(8)).toBe('600');
+  expect(readdirSync(backup)).toEqual(['plants.sqlite']);
+  const before = readFileSync(file);
+  const again = await plantstore(['backup', file], data);
+  expect(again).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining('is there already') });
+  expect(readFileSync(file).equals(before)).toBe(true);
+  const mongo = await plantstore(['backup', join(backup, 'other')], { ...data, MONGODB_URI: 'mongodb://localhost' });
+  expect(mongo).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining('mongodump') });
+  expect(readdirSync(backup)).toEqual(['plants.sqlite']);
+});
+
+test.skipIf(process.platform !== 'linux')('a disk that fills up leaves no backup', async () => {
+  const data = { DATA_DIR: join(root, 'data') };
+  const store = openSqlite(data.DATA_DIR);
+  await append(store, ...Array.from({ length: 2_000 }, (_, id) => added('alice', BigInt(id))));
+  await store.close();
+  const { code, stdout, stderr } = await run(
+    'prlimit',
+    ['--fsize=65536:', process.execPath, 'bin/plantstore.js', 'backup', join(backup, 'plants.sqlite')],
+    data,
+  );
+  expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+  expect(stderr).toMatch(/disk I\/O error|disk is full/);
+  expect(readdirSync(backup)).toEqual([]);
 });
 
 test('a backup that somebody has changed does not verify', async () => {

@@ -16,6 +16,7 @@ const CALLS: Record<string, (store: Store, log: readonly LoggedEvent[]) => Promi
   append: (store, log) => store.append(chain(log[1]!, [added('alice', 3n)])),
   named: (store) => store.named([{ owner: 'alice', idempotencyKey: 'a' }]),
   checkpoint: (store) => store.checkpoint(),
+  generation: (store) => store.generation(),
   get: (store) => store.get([{ owner: 'alice', id: 1n }]),
   list: (store) => store.list('alice', undefined, 10),
   snapshot: async (store) => (await store.snapshot()).all()[Symbol.asyncIterator]().next(),

@@ -1,5 +1,6 @@
 import { expect } from 'vitest';
 import { rebuild } from './commands/audit.ts';
+import { IDS, refuses } from './commands/plants.ts';
 import type { Model } from './model.ts';
 import { NURSERY, OWNERS, type World } from './world.ts';
 
@@ -10,12 +11,15 @@ export async function comesToRest(model: Model, world: World): Promise<void> {
     const { task, judge } = world.running.shift()!;
     await task.finish();
     await judge(model);
+    await world.look(model);
   }
   world.story.step('the read model is rebuilt');
   await rebuild(model, world);
   await world.holds(model);
-  for (const [number] of world.instances.entries())
+  for (const [instance] of world.instances.entries()) {
     for (const owner of [...OWNERS, NURSERY])
-      await world.lists(model, number, { owner, after: undefined, limit: undefined });
+      await world.lists(model, instance, { owner, after: undefined, limit: undefined });
+    for (const owner of OWNERS) for (const id of IDS) await refuses(model, world, { instance, owner, id });
+  }
   expect(await world.platform.leftovers(), 'rows that are left behind').toEqual([]);
 }

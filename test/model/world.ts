@@ -1,10 +1,12 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'vitest';
 import { keyString } from '../../src/domain/plant.ts';
+import { GENERATION_LIMIT } from '../../src/log/generation.ts';
 import type { ListQuery, PlantList } from '../../src/log/listing.ts';
 import type { Store } from '../../src/log/store.ts';
 import { verdictOf } from '../store/audit-tampering.ts';
-import { fill } from '../support/fill.ts';
-import { collect, readLog } from '../support/fold.ts';
+import { added, append, project } from '../support/events.ts';
+import { collect } from '../support/fold.ts';
 import { SOAK } from '../support/soak.ts';
 import { Instance, type InstanceOptions } from './instance.ts';
 import { differences, type Model } from './model.ts';
@@ -19,7 +21,7 @@ export const NURSERY = 'nursery';
 /** More than the rows of one page on any store. */
 export const NURSERY_PLANTS = 1_100;
 /** Characters that make such a list take more than a list in memory may. */
-const LABEL = 'a label that is long, so that few plants make a long list: '.repeat(3);
+const LABEL = 'so long a label that few plants make a long list; '.repeat(2);
 
 /** A task, and how its end is judged. */
 export interface Running {
@@ -41,6 +43,8 @@ export class World {
   readonly running: Running[] = [];
   /** Rebuilds that took the place of the read model so far. */
   swaps = 0;
+  /** When the last one did, until no instance remembers the rows before it any more. */
+  #swapped: number | undefined;
   /** Rebuilds that were begun. */
   rebuilds = 0;
   readonly #options: readonly InstanceOptions[];
@@ -57,8 +61,9 @@ export class World {
   static async open(platform: Platform, options: readonly InstanceOptions[], model: Model): Promise<World> {
     const world = new World(platform, options);
     const operator = await platform.openOperator();
-    await fill(operator, NURSERY_PLANTS, NURSERY, (id) => ({ name: `${LABEL}${id}` }));
-    for (const event of await readLog(operator)) model.take(event);
+    const plants = Array.from({ length: NURSERY_PLANTS }, (_, id) => added(NURSERY, BigInt(id), `${LABEL}${id}`));
+    for (const event of await append(operator, ...plants)) model.take(event);
+    await project(operator);
     await operator.close();
     await world.start();
     return world;
@@ -117,15 +122,38 @@ export class World {
     return wrong[0] && `${wrong[0].owner}/${wrong[0].id}`;
   }
 
-  /** What has to hold after every step. */
-  async holds(model: Model): Promise<void> {
+  /** Hears that a rebuild has taken the place of the read model. */
+  swapped(): void {
+    this.swaps++;
+    this.#swapped = performance.now();
+  }
+
+  /** Waits until a rebuild that took the read model's place has mended all that instances may have made of the rows before. */
+  async #mended(model: Model): Promise<void> {
+    if (this.#swapped === undefined) return;
+    await sleep(Math.max(0, this.#swapped + GENERATION_LIMIT - performance.now()));
+    this.#swapped = undefined;
+    model.damaged.clear();
+  }
+
+  /** Tells the tasks what is so now. Returns the first wrong row. */
+  async look(model: Model): Promise<string | undefined> {
+    await this.#mended(model);
     const wrong = await this.firstWrongRow(model);
     for (const { watch } of this.running) watch?.(wrong);
+    return wrong;
+  }
+
+  /** What has to hold after every step. */
+  async holds(model: Model): Promise<void> {
+    const wrong = await this.look(model);
     for (const [number, instance] of this.instances.entries()) {
       expect((await instance.log.head()).position, `the head on ${nameOf(number)}`).toBe(model.log.length);
-      for (const owner of OWNERS) await this.lists(model, number, { owner, after: undefined, limit: undefined });
+      // Each time a query of its own: no instance remembers its answer, and it makes none forget others.
+      const before = -BigInt(this.story.steps);
+      for (const owner of OWNERS) await this.lists(model, number, { owner, after: before, limit: undefined });
       if (model.isWhole(NURSERY))
-        for (const after of [undefined, 996n]) await this.lists(model, number, { owner: NURSERY, after, limit: 5 });
+        for (const after of [before, 997n]) await this.lists(model, number, { owner: NURSERY, after, limit: 5 });
     }
     // It reads the whole log: in short runs only when its answer is to be another one.
     if (SOAK || wrong !== this.#verified) await this.#verifies(wrong);

@@ -3,11 +3,12 @@ import { EMPTY_HEAD } from '../../src/log/event.ts';
 import { KafkaClient } from '../../src/publisher/kafka/client.ts';
 import { KafkaTopic } from '../../src/publisher/kafka/kafka-topic.ts';
 import { namesFor } from '../../src/publisher/kafka/names.ts';
-import { chain } from '../support/events.ts';
+import { chain, deleted } from '../support/events.ts';
 import type { KafkaBench } from '../support/kafka-bench.ts';
 import { positionsOf, readTopic } from '../support/kafka-records.ts';
 import { dataDirectory, Instance } from '../support/publication.ts';
 import { eventually, plants, sorted, upTo } from './series.ts';
+import { answerOf } from './topic-check.ts';
 
 /** What the publisher does when topic, checkpoint and log do not fit together: it says so, and publishes nothing. */
 export function mismatches(bench: KafkaBench): void {
@@ -160,6 +161,46 @@ export function mismatches(bench: KafkaBench): void {
       const records = await readTopic(kafka, topic);
       expect(sorted(positionsOf(records))).toEqual(upTo(60));
       expect(new Set(records.map(({ partition }) => partition))).toEqual(new Set([0, 1, 2]));
+    }));
+
+  test('a topic that gets more partitions and loses its checkpoint keeps a plant where it was, and is found right', () =>
+    bench.withInstance(async (instance, settings, directory) => {
+      await using admin = await bench.admin();
+      const { topic } = settings;
+      await instance.append(...plants(0, 30));
+      await instance.caughtUp();
+      await instance[Symbol.asyncDispose]();
+      await admin.createPartitions({ topicPartitions: [{ topic, count: 5 }] });
+      await admin.deleteGroups([namesFor(topic).group]);
+      expect(await answerOf(directory, settings)).toBeUndefined();
+      await using later = await Instance.start(directory, settings);
+      await later.append(...Array.from({ length: 30 }, (_, id) => deleted('alice', BigInt(id))));
+      await later.caughtUp();
+      expect(later.publisher.stats().detail).toMatch(/after position 30, .* has 5 partitions, and .* its first 3/);
+      const records = await readTopic(kafka, topic);
+      expect(sorted(positionsOf(records))).toEqual(upTo(60));
+      const places = new Set(records.map(({ key, partition }) => `${key} in ${partition}`));
+      expect(places.size).toBe(30);
+      expect(await answerOf(directory, settings)).toBeUndefined();
+    }));
+
+  test('without a checkpoint, a topic whose last event retention may have removed is left alone', () =>
+    bench.withInstance(async (instance, settings, directory) => {
+      await using admin = await bench.admin();
+      const { topic } = settings;
+      await instance.append(...plants(0, 30));
+      await instance.caughtUp();
+      await instance[Symbol.asyncDispose]();
+      const records = await readTopic(kafka, topic);
+      const { partition } = records.find((record) => positionsOf([record])[0] === 30)!;
+      const ranges = await admin.fetchTopicOffsets(topic);
+      const { high } = ranges.find((range) => range.partition === partition)!;
+      await admin.deleteTopicRecords({ topic, partitions: [{ partition, offset: high }] });
+      await admin.deleteGroups([namesFor(topic).group]);
+      await using later = await Instance.start(directory, settings);
+      await degraded(later, new RegExp(`all those of partition ${partition}, and there is no checkpoint`));
+      const left = records.filter((record) => record.partition !== partition);
+      expect(sorted(positionsOf(await readTopic(kafka, topic)))).toEqual(sorted(positionsOf(left)));
     }));
 
   test('a topic that cannot be created is said to be missing, and why', async () => {

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { type Answer, verifyLog } from '../../src/audit/verify.ts';
 import { EMPTY_HEAD, type LoggedEvent } from '../../src/log/event.ts';
@@ -8,7 +9,12 @@ import { createTopics } from '../../src/publisher/kafka/create-topics.ts';
 import type { KafkaOptions } from '../../src/publisher/kafka/kafka-topic.ts';
 import { namesFor } from '../../src/publisher/kafka/names.ts';
 import { askTopic } from '../../src/publisher/kafka/topic-check.ts';
-import { type EventMessage, eventMessage, IDEMPOTENCY_KEY_HEADER } from '../../src/publisher/message.ts';
+import {
+  type EventMessage,
+  eventMessage,
+  IDEMPOTENCY_KEY_HEADER,
+  POSITION_HEADER,
+} from '../../src/publisher/message.ts';
 import { append, chain } from '../support/events.ts';
 import type { KafkaBench } from '../support/kafka-bench.ts';
 import { dataDirectory } from '../support/publication.ts';
@@ -17,7 +23,7 @@ import { eventually, plants } from './series.ts';
 type Partitions = [EventMessage[], EventMessage[], EventMessage[]];
 
 /** What `audit verify` answers to the question of the topic. */
-async function answerOf(directory: string, settings: KafkaOptions): Promise<Answer['failure']> {
+export async function answerOf(directory: string, settings: KafkaOptions): Promise<Answer['failure']> {
   const store = openSqlite(directory, { readOnly: true });
   try {
     for await (const step of verifyLog(store, { checks: [await askTopic(settings)] }))
@@ -82,6 +88,20 @@ export function topicCheck(bench: KafkaBench): void {
     ['another value', (all) => void all[1].splice(5, 1, { ...all[1][5]!, value: '{}' }), /another event/],
     ['another key', (all) => void all[1].splice(5, 1, { ...all[1][5]!, key: 'bob/7' }), /another event/],
     ['an event in another partition', (all) => void all[0].push(...all[1].splice(5, 1)), /should be this event/],
+    [
+      'a forged record whose position is beyond the head',
+      (all) => void all[1].push({ ...all[1].at(-1)!, headers: { ...all[1].at(-1)!.headers, [POSITION_HEADER]: '91' } }),
+      /is no event that the log has/,
+    ],
+    [
+      'a forged record whose position is beyond every head',
+      (all) =>
+        void all[2].push({
+          ...all[2].at(-1)!,
+          headers: { ...all[2].at(-1)!.headers, [POSITION_HEADER]: `${2 ** 53}` },
+        }),
+      /is no event that the log has/,
+    ],
     ['a record of somebody else', (all) => void all[1].push({ key: '', value: 'hello', headers: {} }), /is no event/],
   ];
   test.each(cases)('finds %s', async (_, spoil, why) => {
@@ -119,6 +139,41 @@ export function topicCheck(bench: KafkaBench): void {
     if (why === undefined) expect(failure).toBeUndefined();
     else expect(failure?.message).toMatch(why);
   });
+
+  test('finds a forged record beyond the head while a publisher goes on', () =>
+    bench.withInstance(async (instance, settings, directory) => {
+      const { topic } = settings;
+      await instance.append(...plants(0, 100));
+      await instance.caughtUp();
+      const [forged] = spread(chain({ ...EMPTY_HEAD, position: 1_000_000 }, plants(0, 9)));
+      const client = new KafkaClient(settings);
+      await client.connect();
+      const forger = await client.producer(`${topic}.forger`, 60_000);
+      await forger.send(topic, 0, forged.slice(0, 1));
+      await forger.commit(`${topic}.forger`, namesFor(topic).checkpoint, { offset: 1, metadata: '' });
+      client.close();
+      const partitionOf = partitioner(3);
+      let running = true;
+      const appending = (async () => {
+        for (let batch = 1; running; batch++) {
+          // None of them in the forged record's partition: it stays the last there.
+          const others = plants(batch * 500, 90).filter((event) => partitionOf(`alice/${event.plantId}`) !== 0);
+          await instance.append(...others);
+          await sleep(50);
+        }
+      })();
+      try {
+        expect((await answerOf(directory, settings))?.message).toMatch(
+          /partition 0 of the topic is no event that the log has/,
+        );
+        expect((await answerOf(directory, settings))?.message).toMatch(
+          /partition 0 of the topic is no event that the log has/,
+        );
+      } finally {
+        running = false;
+        await appending;
+      }
+    }));
 
   test('finds a topic that reaches beyond the log', async () => {
     using directory = dataDirectory();

@@ -6,6 +6,7 @@ import { openSqlite } from '../../src/log/sqlite/store.ts';
 import { fold, readLog, verifyLog } from '../support/fold.ts';
 import { bearer, grpcClient, unary } from '../support/grpc.ts';
 import { client } from '../support/http.ts';
+import { parseMetrics } from '../support/prometheus.ts';
 import { rawSession } from '../support/raw-grpc.ts';
 import { plantstore } from '../support/run.ts';
 import { type Service, startService } from '../support/service.ts';
@@ -49,6 +50,14 @@ const openDescriptors = () => readdirSync(`/proc/${service.pid}/fd`).length;
 const residentMegabytes = () =>
   Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${service.pid}/status`, 'utf8'))![1]) / 1024;
 
+/** Whether no request has a place, or is on its way to one. */
+async function isIdle(): Promise<boolean> {
+  const metrics = parseMetrics(await (await fetch(`${service.adminUrl}/metrics`)).text());
+  return ['in_flight', 'waiting', 'arriving'].every(
+    (name) => metrics.get(`plantstore_requests_${name}`)!.samples[0]!.value === 0,
+  );
+}
+
 /** Sends so many generated requests, so many together, and collects what they acknowledge. */
 async function fuzz<Request>(
   requests: number,
@@ -77,6 +86,8 @@ afterEach(async () => {
   const grpc = grpcClient(service.grpcUrl);
   await unary(grpc, 'listPlants', { limit: 1 }, bearer(tokens[0]!));
   grpc.close();
+  // No place stays taken.
+  while (!(await isIdle())) await sleep(50);
   // Nothing stays open of a connection that has ended; what this client still has open ends by and by.
   while (openDescriptors() > descriptors + 5) await sleep(50);
   console.log(`${acknowledged.length} writes acknowledged, ${residentMegabytes().toFixed(0)} MB resident`);

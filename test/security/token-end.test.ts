@@ -89,15 +89,14 @@ describe.concurrent.each(TRANSPORTS)('$name', ({ open }) => {
 });
 
 test.concurrent('a reading of the plants of all owners ends when the token does', async () => {
-  // Of calls that go through the whole log there are two at once.
-  for (const pair of [TRANSPORTS.slice(0, 2), TRANSPORTS.slice(2)]) {
-    const ends = pair.map(({ open }) =>
-      endOf(createClient(AuditService, open(service)).listPlantsAsOf({}, bearer(soonOver()))),
-    );
-    // It may end before the first plant, which comes once the whole log was read.
-    expect(await Promise.all(ends)).toEqual(ends.map(() => expect.objectContaining(EXPIRED)));
-  }
-}, 60_000);
+  // Of calls that go through the whole log there are two at once, and one that was ended has its place until its reading stops.
+  const pair = TRANSPORTS.filter(({ name }) => name === 'gRPC' || name === 'Connect JSON');
+  const ends = pair.map(({ open }) =>
+    endOf(createClient(AuditService, open(service)).listPlantsAsOf({}, bearer(soonOver()))),
+  );
+  // It may end before the first plant, which comes once the whole log was read.
+  expect(await Promise.all(ends)).toEqual(ends.map(() => expect.objectContaining(EXPIRED)));
+});
 
 test.concurrent('a long REST list is broken off, and never ended as if it were whole', async () => {
   const { headers } = bearer(soonOver());

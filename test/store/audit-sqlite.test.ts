@@ -1,5 +1,8 @@
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { expect, test } from 'vitest';
-import { TRACEPARENT } from '../support/events.ts';
+import { DATABASE_FILE } from '../../src/log/sqlite/store.ts';
+import { added, append, TRACEPARENT } from '../support/events.ts';
 import { auditContract } from './audit.ts';
 import { decisionsContract } from './audit-decisions.ts';
 import { fillForTampering, tamperingContract, verdictOf } from './audit-tampering.ts';
@@ -14,6 +17,31 @@ const open = async () => {
 auditContract('SQLite', open);
 tamperingContract('SQLite', open);
 decisionsContract('SQLite', open);
+
+test('an index of keys that does not hold what the events hold is found', async () => {
+  const opened = await open();
+  const keyed = (id: bigint) => ({ ...added('alice', id), idempotencyKey: `k${id}` });
+  await append(opened.store, keyed(1n), keyed(2n));
+  expect((await verdictOf(opened.store)).places).toEqual({});
+  // While SQLite does not know of its index, an event is put there anew under another key, and back.
+  const index = "FROM sqlite_schema WHERE name = 'events_by_idempotency_key'";
+  const { db: hiding } = await opened.database();
+  const row = hiding.prepare(`SELECT type, name, tbl_name, rootpage, sql ${index}`).get()!;
+  hiding.enableDefensive(false);
+  hiding.exec(`PRAGMA writable_schema = ON; DELETE ${index}`);
+  hiding.close();
+  const changing = new DatabaseSync(join(opened.directory, DATABASE_FILE));
+  changing.enableDefensive(false);
+  changing.exec(
+    "INSERT INTO events SELECT 3, 'PlantAdded', owner, actor, 3, name, tag, time, event_id, hash, 'k3', NULL FROM events WHERE position = 2",
+  );
+  changing.exec('PRAGMA writable_schema = ON');
+  changing.prepare('INSERT INTO sqlite_schema VALUES (?, ?, ?, ?, ?)').run(...Object.values(row));
+  changing.close();
+  const { places } = await verdictOf(opened.store);
+  expect(places.storage).toBe('row 3 missing from index events_by_idempotency_key');
+  await opened.cleanup();
+});
 
 test.each([
   ['an addition without a name', 'UPDATE events SET name = NULL WHERE position = 4'],
@@ -31,6 +59,6 @@ test.each([
   const position = Number(/\d+$/.exec(sql)![0]);
   const { verdict, places } = await verdictOf(opened.store);
   expect(verdict.ok).toBe(false);
-  expect(places).toEqual({ positions: position, chain: position, read_model: position, decisions: position });
+  expect(places).toEqual(Object.fromEntries(verdict.answers.map(({ question }) => [question, position])));
   await opened.cleanup();
 });

@@ -32,7 +32,8 @@ export const fillForTampering = async (store: Store): Promise<LoggedEvent[]> => 
   return events;
 };
 
-const placeOf = ({ position, plant }: Failure): number | string => position ?? `${plant!.owner}/${plant!.id}`;
+const placeOf = ({ position, plant, message }: Failure): number | string =>
+  position ?? (plant === undefined ? message : `${plant.owner}/${plant.id}`);
 
 /** The verdict, and where each question that is answered with no first fails. */
 export async function verdictOf(store: Store, options?: VerifyOptions): Promise<{ verdict: Verdict; places: Places }> {

@@ -47,7 +47,11 @@ export function readModelContract(open: OpenStore): void {
         for (const after of [undefined, ...IDS, 5n])
           for (const limit of [1, 2, IDS.length, 1_000]) {
             const left = rows.filter(({ id }) => after === undefined || id > after).slice(0, limit);
-            expect(await store.list('alice', after, limit)).toEqual({ rows: left.map(plant), checkpoint: 1 });
+            expect(await store.list('alice', after, limit)).toEqual({
+              rows: left.map(plant),
+              checkpoint: 1,
+              generation: 0,
+            });
           }
       }),
     );
@@ -91,8 +95,8 @@ export function readModelContract(open: OpenStore): void {
           undefined,
           bobs,
         ];
-        expect(await store.get(keys)).toEqual({ rows: expected, checkpoint: 3 });
-        expect(await store.get([])).toEqual({ rows: [], checkpoint: 3 });
+        expect(await store.get(keys)).toEqual({ rows: expected, checkpoint: 3, generation: 0 });
+        expect(await store.get([])).toEqual({ rows: [], checkpoint: 3, generation: 0 });
         const many = Array.from({ length: 600 }, (_, index) => keys[index % keys.length]!);
         expect((await store.get(many)).rows).toEqual(many.map((_, index) => expected[index % keys.length]));
       }),
@@ -196,7 +200,11 @@ export function readModelContract(open: OpenStore): void {
             }
         };
         await Promise.all([advances(), reads()]);
-        expect(await other.list('alice', undefined, 99)).toEqual({ rows: rowsAt(40).map(plant), checkpoint: 40 });
+        expect(await other.list('alice', undefined, 99)).toEqual({
+          rows: rowsAt(40).map(plant),
+          checkpoint: 40,
+          generation: 0,
+        });
       }),
     );
 

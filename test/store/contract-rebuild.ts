@@ -39,8 +39,12 @@ export function rebuildContract(open: OpenStore): void {
         expect(await rebuild.swap(end)).toBe(true);
         await rebuild.close();
         expect(await readModel(other, 'alice')).toEqual({ rows: [{ id: 1n, ...FERN }], position: 4 });
-        expect(await other.list('bob', undefined, 9)).toEqual({ rows: [{ id: 1n, ...FERN }], checkpoint: 4 });
-        expect(await store.get([{ owner: 'alice', id: 1n }])).toEqual({ rows: [FERN], checkpoint: 4 });
+        expect(await other.list('bob', undefined, 9)).toEqual({
+          rows: [{ id: 1n, ...FERN }],
+          checkpoint: 4,
+          generation: 1,
+        });
+        expect(await store.get([{ owner: 'alice', id: 1n }])).toEqual({ rows: [FERN], checkpoint: 4, generation: 1 });
         expect(before.position).toBe(2);
         await before.close();
       }),

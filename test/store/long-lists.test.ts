@@ -1,14 +1,36 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { setImmediate as turn } from 'node:timers/promises';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import type { PlantList } from '../../src/log/listing.ts';
 import { openLog } from '../../src/log/log.ts';
 import { openSqlite } from '../../src/log/sqlite/store.ts';
+import { gated } from '../support/faulty-store.ts';
 import { fill } from '../support/fill.ts';
 
 /** Far more than a list in memory has. */
 const LONG = 30_000;
+
+test('to count off a limit takes of the time that a list has, and ends in an error when that is up', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'plantstore-lists-'));
+  const store = openSqlite(directory);
+  await fill(store, LONG, 'alice');
+  const gate = Promise.withResolvers<void>();
+  const log = await openLog(gated(store, gate.promise), { onFault: () => {} });
+  onTestFinished(async () => {
+    vi.useRealTimers();
+    await log.close();
+    rmSync(directory, { recursive: true });
+  });
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  const list = log.list({ owner: 'alice', after: undefined, limit: LONG - 1 });
+  const refused = expect(list).rejects.toMatchObject({ reason: 'OVERLOADED' });
+  while (vi.getTimerCount() === 0) await turn();
+  vi.advanceTimersByTime(240_000);
+  gate.resolve();
+  await refused;
+});
 
 test('an owner reads so many long lists at once; one that ends, or is left, makes room; short ones and other owners do not count', async () => {
   const directory = mkdtempSync(join(tmpdir(), 'plantstore-lists-'));

@@ -6,6 +6,7 @@ import { listsContract } from './lists.ts';
 import { logContract } from './log.ts';
 import { openMongoDatabase } from './mongo-database.ts';
 import { HAS_MONGODB, openMongoStore } from './open-mongo.ts';
+import { pinnedContract } from './pinned.ts';
 import { rebuiltContract } from './rebuilt.ts';
 import { restoredContract } from './restored.ts';
 
@@ -20,6 +21,7 @@ describe.runIf(HAS_MONGODB)('MongoDB', () => {
   idempotencyContract('MongoDB', openMongoStore);
   knownKeysContract('MongoDB', openMongoStore);
   listsContract('MongoDB', openMongoStore);
+  pinnedContract('MongoDB', openMongoStore);
   restoredContract('MongoDB', withDatabase);
   rebuiltContract('MongoDB', withDatabase);
 });

@@ -80,6 +80,21 @@ describe.runIf(HAS_MONGODB)('rebuilds on MongoDB', () => {
     await cleanup();
   });
 
+  test('all who read at once after a swap of which their instance has not heard find the new rows', async () => {
+    const { store, second, cleanup } = await openMongoStore();
+    await append(store, added('alice', 1n));
+    await project(store);
+    const reader = await second();
+    expect((await reader.list('alice', undefined, 9)).generation).toBe(0);
+    const rebuild = await store.rebuild();
+    expect(await rebuild.swap(await build(store, rebuild))).toBe(true);
+    await rebuild.close();
+    const lists = await Promise.all(Array.from({ length: 8 }, () => reader.list('alice', undefined, 9)));
+    for (const { rows, generation } of lists)
+      expect({ rows: rows.length, generation }).toEqual({ rows: 1, generation: 1 });
+    await cleanup();
+  });
+
   test('one that begins while another is swapped in drops nothing that is read then', async () => {
     const { store, uri, cleanup } = await openMongoStore();
     await append(store, added('alice', 1n));

@@ -1,7 +1,9 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { rebuildReadModel } from '../../src/audit/rebuild.ts';
 import { type EventLog, openLog } from '../../src/log/log.ts';
 import type { OwnedRow, PlantRow, Store } from '../../src/log/store.ts';
+import { added, append, project } from '../support/events.ts';
 import { override } from '../support/faulty-store.ts';
 import { fill } from '../support/fill.ts';
 import { type OpenDatabase, verdictOf } from './audit-tampering.ts';
@@ -16,6 +18,16 @@ async function rebuild(store: Store): Promise<void> {
 }
 
 const listOf = (log: EventLog, limit?: number) => log.list({ owner: 'alice', after: undefined, limit });
+
+async function idsOf(log: EventLog): Promise<bigint[]> {
+  const { plants } = await listOf(log);
+  return (plants as readonly PlantRow[]).map(({ id }) => id);
+}
+
+const about = { owner: 'alice', actor: 'alice' };
+const add = (log: EventLog, id: bigint) =>
+  log.submit({ type: 'AddPlant', ...about, plant: { id, name: 'Fern', tag: undefined } });
+const remove = (log: EventLog, id: bigint) => log.submit({ type: 'DeletePlant', ...about, id });
 
 /** What is read of a list until it ends or fails. */
 async function readOn(batches: AsyncIterable<readonly PlantRow[]>): Promise<{ ids: bigint[]; error: unknown }> {
@@ -89,6 +101,79 @@ export function rebuiltContract(name: string, open: OpenDatabase): void {
         if (list instanceof Error) expect(list).toMatchObject({ reason: 'STORE_UNAVAILABLE' });
         else expect(list).toMatchObject({ next: BigInt(LONG - 2) });
       } finally {
+        await log.close();
+        await opened.cleanup();
+      }
+    });
+
+    test('what an instance remembers of a damaged read model ends with a rebuild that mends it, on every instance', async () => {
+      const opened = await open();
+      await append(opened.store, ...[1n, 2n, 3n].map((id) => added('alice', id)));
+      await project(opened.store);
+      const database = await opened.database();
+      await database.removePlant('alice', 3n);
+      await database.close();
+      const logs = await Promise.all([0, 1].map(async () => openLog(await opened.second(), quiet)));
+      try {
+        let next = 10n;
+        for (const log of logs) {
+          // Learned, as busy owners are, so that commands are decided without a read.
+          for (let adds = 0; adds < 10; adds++) {
+            await add(log, next++);
+            await sleep(5);
+          }
+          await expect(remove(log, 3n)).rejects.toThrow('no plant');
+          expect(await idsOf(log)).not.toContain(3n);
+        }
+        await rebuild(opened.store);
+        for (const log of logs) {
+          await expect(add(log, 3n)).rejects.toThrow('exists');
+          expect(await idsOf(log)).toContain(3n);
+        }
+        await remove(logs[0]!, 3n);
+        const { position } = await logs[1]!.head();
+        await expect.poll(() => opened.store.checkpoint(), { timeout: 5_000 }).toBe(position);
+        expect((await verdictOf(opened.store)).verdict.ok).toBe(true);
+      } finally {
+        await Promise.all(logs.map((log) => log.close()));
+        await opened.cleanup();
+      }
+    });
+
+    test('what was read before a rebuild, and is put together after it, is not remembered', async () => {
+      const opened = await open();
+      await append(opened.store, added('alice', 1n), added('alice', 2n), added('bob', 1n));
+      await project(opened.store);
+      const database = await opened.database();
+      await database.removePlant('alice', 2n);
+      await database.close();
+      const second = await opened.second();
+      const gate = Promise.withResolvers<void>();
+      const reading = Promise.withResolvers<void>();
+      let reads = 0;
+      const store = override(second, {
+        list: async (owner, after, limit) => {
+          const rows = await second.list(owner, after, limit);
+          if (owner === 'alice' && reads++ === 0) {
+            reading.resolve();
+            await gate.promise;
+          }
+          return rows;
+        },
+      });
+      const log = await openLog(store, quiet);
+      try {
+        const early = listOf(log);
+        await reading.promise;
+        await rebuild(opened.store);
+        // It hears of the rebuild by a list of somebody else, and asks for the same list again while the first is being read.
+        await log.list({ owner: 'bob', after: undefined, limit: undefined });
+        expect(await idsOf(log)).toEqual([1n, 2n]);
+        gate.resolve();
+        expect((await early).plants).toHaveLength(1);
+        expect(await idsOf(log)).toEqual([1n, 2n]);
+      } finally {
+        gate.resolve();
         await log.close();
         await opened.cleanup();
       }

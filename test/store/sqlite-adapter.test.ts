@@ -5,6 +5,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { headAt } from '../../src/log/chain.ts';
 import { EMPTY_HEAD } from '../../src/log/event.ts';
+import { openWriter } from '../../src/log/sqlite/connection.ts';
 import { DATABASE_FILE, openSqlite } from '../../src/log/sqlite/store.ts';
 import type { Snapshot, Store } from '../../src/log/store.ts';
 import { added, append, chain, deleted, project, TRACEPARENT } from '../support/events.ts';
@@ -47,23 +48,29 @@ test('the directory and every file in it are their owner’s alone', async () =>
   await made.close();
 });
 
+test('a file that cannot have a write-ahead log is refused: SQLite itself would go on without one', () => {
+  expect(() => openWriter(':memory:', 'FULL')).toThrow(/cannot have a write-ahead log .*stays memory/);
+  withDatabase((db) => expect(db.prepare('PRAGMA journal_mode').get()).toEqual({ journal_mode: 'wal' }));
+});
+
 test('data that a newer release wrote is refused, by name and version', () => {
-  withDatabase((db) => db.exec('PRAGMA user_version = 4'));
+  withDatabase((db) => db.exec('PRAGMA user_version = 5'));
   for (const readOnly of [false, true])
     expect(() => openSqlite(opened.directory, { readOnly })).toThrow(
-      /plantstore\.sqlite has schema 4, .*newer release/,
+      /plantstore\.sqlite has schema 5, .*newer release/,
     );
 });
 
-/** Makes of the database what an older release left: 1 knows no idempotency keys, 2 no trace contexts. */
-const makeOlder = (version: 1 | 2) =>
+/** Makes of the database what an older release left: 1 knows no idempotency keys, 2 no trace contexts, 3 no generations. */
+const makeOlder = (version: 1 | 2 | 3) =>
   withDatabase((db) => {
-    db.exec('ALTER TABLE events DROP COLUMN traceparent');
+    db.exec('ALTER TABLE checkpoints DROP COLUMN generation');
+    if (version < 3) db.exec('ALTER TABLE events DROP COLUMN traceparent');
     if (version === 1) db.exec('DROP INDEX events_by_idempotency_key; ALTER TABLE events DROP COLUMN idempotency_key');
     db.exec(`PRAGMA user_version = ${version}`);
   });
 
-test.each([1, 2] as const)(
+test.each([1, 2, 3] as const)(
   'data of schema %i is read as it is, and taken over by the first who may write',
   async (version) => {
     const events = await append(store, ...plants(600), deleted('alice', 3n));

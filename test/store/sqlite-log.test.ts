@@ -4,6 +4,7 @@ import { knownKeysContract } from './known-keys.ts';
 import { listsContract } from './lists.ts';
 import { logContract } from './log.ts';
 import { openSqliteStore } from './open-sqlite.ts';
+import { pinnedContract } from './pinned.ts';
 import { rebuiltContract } from './rebuilt.ts';
 import { restoredContract } from './restored.ts';
 import { openSqliteDatabase } from './sqlite-database.ts';
@@ -18,5 +19,6 @@ const withDatabase = async () => {
   return { ...opened, database: async () => openSqliteDatabase(opened.directory) };
 };
 
+pinnedContract('SQLite', openSqliteStore);
 restoredContract('SQLite', withDatabase);
 rebuiltContract('SQLite', withDatabase);

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { LoggedEvent } from '../../src/log/event.ts';
-import type { Store } from '../../src/log/store.ts';
+import type { PlantRow, Store } from '../../src/log/store.ts';
 
 /** What happens to one append. A late copy lands, if it still can, after the caller was told of a fault. */
 export type Fault =
@@ -29,6 +29,21 @@ export function withFaults(store: Store, next: () => Fault): Store {
 
 /** A real store that never gives the projector its lease, so that the read model stands still unless a test moves it. */
 export const withoutProjector = (store: Store): Store => override(store, { lease: async () => false });
+
+/** A real store whose snapshots give the first rows of a list, and the rest once `open` resolves. */
+export const gated = (store: Store, open: Promise<void>): Store =>
+  override(store, {
+    snapshot: async () => {
+      const snapshot = await store.snapshot();
+      async function* list(owner: string, after: bigint | undefined): AsyncGenerator<PlantRow[]> {
+        for await (const rows of snapshot.list(owner, after)) {
+          yield rows;
+          await open;
+        }
+      }
+      return { position: snapshot.position, list, all: () => snapshot.all(), close: () => snapshot.close() };
+    },
+  });
 
 /** A real store with some methods of one's own. */
 export const override = (store: Store, methods: Partial<Store>): Store =>

@@ -12,6 +12,7 @@ import { StatusSchema } from '../../gen/google/rpc/status_pb.ts';
 import { PlantStoreService } from '../../gen/plantstore/v1/plant_store_service_pb.ts';
 import { loadConfig } from '../../src/config.ts';
 import { createLogger } from '../../src/observe/logger.ts';
+import { Admission } from '../../src/transport/admission.ts';
 import { definitionOf } from '../../src/transport/grpc/definition.ts';
 import { createGrpcServer, type GrpcServer, type GrpcServerOptions } from '../../src/transport/grpc/server.ts';
 import type { Service } from '../../src/transport/service.ts';
@@ -52,11 +53,13 @@ export class GrpcApp implements AsyncDisposable {
       streamPlants: unexpected,
       ...methods,
     };
+    const { limits } = loadConfig({});
+    const admission = new Admission(limits, () => {});
     const server = createGrpcServer({
       services: [{ desc: PlantStoreService, methods: all }],
       authenticate: () => ALICE,
-      limits: loadConfig({}).limits,
-      admission: { enter: (entrant) => entrant.admit({ [Symbol.dispose]: () => {} }) },
+      limits,
+      admission,
       logger: createLogger('info', destination),
       isReady: () => true,
       ...options,

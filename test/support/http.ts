@@ -2,6 +2,7 @@ import { type IncomingHttpHeaders, type OutgoingHttpHeaders, request } from 'nod
 import { connect } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { expect } from 'vitest';
+import { ERRORS, type Reason } from '../../src/domain/errors.ts';
 
 /** A whole HTTP answer. */
 export interface Reply {
@@ -55,12 +56,14 @@ export async function exchange(url: string, bytes: string | Buffer): Promise<str
   return (await buffer(socket)).toString();
 }
 
-/** Expects an Error of the REST contract: the status, the code, and a body of exactly two members. Returns its message. */
+/** Expects an Error of the REST contract: the status, the code, a reason that has both, and a body of exactly two members. Returns its message. */
 export function expectError(reply: Reply, status: number, code: number): string {
   expect({ status: reply.status, type: reply.headers['content-type'] }, reply.text).toEqual({
     status,
     type: expect.stringMatching(/^application\/json(; charset=utf-8)?$/),
   });
+  const reason = String(reply.headers['plantstore-reason']);
+  expect({ reason, ...ERRORS[reason as Reason] }).toEqual({ reason, status, code });
   const body = JSON.parse(reply.text);
   expect(body).toEqual({ error: code, message: expect.stringMatching(/./) });
   return body.message;

@@ -16,7 +16,7 @@ export interface ListedPlant {
 export class CallError extends Error {
   /** google.rpc.Code number. */
   readonly code: number;
-  /** Reason of the ErrorInfo; REST has none. */
+  /** Reason of the ErrorInfo; over REST of the header. */
   readonly reason: string | undefined;
   /** The field that is wrong; REST tells it in the message only. */
   readonly field: string | undefined;
@@ -112,7 +112,7 @@ function restClient(url: string, headers: Headers): PlantsClient {
     const reply = await send(method, path, { headers, ...(body !== undefined && { body }) });
     if (reply.status < 400) return reply;
     const { error, message } = JSON.parse(reply.text);
-    throw new CallError(message, error);
+    throw new CallError(message, error, reply.headers['plantstore-reason'] as string);
   };
   const positionOf = ({ headers: { 'plantstore-position': position } }: Reply) =>
     position === undefined ? undefined : BigInt(String(position));

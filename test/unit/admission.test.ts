@@ -1,39 +1,47 @@
 import { setImmediate } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { Admission, type AdmissionLimits, type Entrant } from '../../src/transport/admission.ts';
+import type { PlantStoreError } from '../../src/domain/errors.ts';
+import { Admission, type AdmissionLimits, OVERLOADED } from '../../src/transport/admission.ts';
+import type { Entrant, Place } from '../../src/transport/place.ts';
 
 type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
-type Outcome = { place: Disposable } | 'refused' | 'waits';
+type Outcome = { place: Place } | PlantStoreError | 'waits';
 
 /** An admission, with what it said of the requests that it refused, and of all of them in the order in which they came. */
 function admission(limits: Partial<AdmissionLimits>) {
   const shed: string[] = [];
   const outcomes: Outcome[] = [];
-  const admission = new Admission({ maxInFlight: 1_000, maxWait: 60_000, ...limits }, (protocol, reason) =>
-    shed.push(`${protocol} ${reason}`),
+  /** Those that went on, by number, in the order in which they did. */
+  const proceeded: number[] = [];
+  const admission = new Admission(
+    { maxInFlight: 1_000, maxWait: 60_000, requestTimeout: 60, ...limits },
+    (protocol, reason) => shed.push(`${protocol} ${reason}`),
   );
   onTestFinished(() => admission.close());
-  const enter = (onAdmit = (_place: Disposable) => {}, about: Partial<Entrant> = {}) => {
+  const enter = (onAdmit = (_place: Place) => {}, about: Partial<Entrant> = {}) => {
     const index = outcomes.push('waits') - 1;
     const entrant: Mutable<Entrant> = {
       protocol: 'rest',
       mayWait: true,
       isGone: false,
+      peer: 'somewhere',
       admit: (place) => {
         outcomes[index] = { place };
         onAdmit(place);
       },
-      refuse: () => {
-        outcomes[index] = 'refused';
+      refuse: (error) => {
+        outcomes[index] = error;
       },
+      proceed: () => void proceeded.push(index),
+      late: () => {},
       ...about,
     };
     admission.enter(entrant);
     return entrant;
   };
   const leave = (index: number) => (outcomes[index] as { place: Disposable }).place[Symbol.dispose]();
-  const letIn = () => outcomes.filter((outcome) => typeof outcome === 'object').length;
-  return { admission, shed, outcomes, enter, leave, letIn };
+  const letIn = () => outcomes.filter((outcome) => typeof outcome === 'object' && 'place' in outcome).length;
+  return { admission, shed, outcomes, proceeded, enter, leave, letIn };
 }
 
 /** Keeps the CPU for some milliseconds. */
@@ -62,7 +70,7 @@ describe('beyond maxInFlight', () => {
     enter();
     enter();
     while (limited.waiting > 0) await setImmediate();
-    expect(outcomes[1]).toBe('refused');
+    expect(outcomes[1]).toBe(OVERLOADED);
     expect(shed).toEqual(['rest in_flight']);
     leave(0);
     enter();
@@ -86,14 +94,14 @@ describe('beyond maxInFlight', () => {
     expect(shed).toEqual([]);
     enter();
     expect(shed).toEqual(['rest queue']);
-    expect(outcomes.at(-1)).toBe('refused');
+    expect(outcomes.at(-1)).toBe(OVERLOADED);
   });
 
   test('who may not wait is refused at once, and let in where there is room', () => {
     const { admission: limited, shed, outcomes, enter, leave } = admission({ maxInFlight: 1 });
     enter(undefined, { mayWait: false });
     enter(undefined, { mayWait: false });
-    expect(outcomes).toEqual([{ place: expect.anything() }, 'refused']);
+    expect(outcomes).toEqual([{ place: expect.anything() }, OVERLOADED]);
     expect(shed).toEqual(['rest queue']);
     leave(0);
     enter(undefined, { mayWait: false });
@@ -122,7 +130,7 @@ describe('beyond maxInFlight', () => {
     enter();
     enter();
     limited.close();
-    expect(outcomes[1]).toBe('refused');
+    expect(outcomes[1]).toBe(OVERLOADED);
   });
 });
 
@@ -148,4 +156,104 @@ describe('while requests need more CPU than there is', () => {
     }
     expect(new Set(shed)).toEqual(new Set(['rest cpu']));
   });
+});
+
+describe('an owner', () => {
+  test('has a quarter of the places; what is beyond waits, while others are let in', async () => {
+    const { admission: limited, outcomes, enter, leave, proceeded } = admission({ maxInFlight: 8 });
+    for (let request = 0; request < 3; request++) enter((place) => place.belongTo('mallory'));
+    enter((place) => place.belongTo('alice'));
+    expect(proceeded).toEqual([0, 1, 3]);
+    expect([limited.inFlight, limited.waiting]).toEqual([3, 1]);
+    leave(0);
+    while (limited.waiting > 0) await setImmediate();
+    expect(proceeded).toEqual([0, 1, 3, 2]);
+    for (const index of [1, 2, 3]) leave(index);
+    expect(outcomes).not.toContain(expect.any(Error));
+    expect(limited.inFlight).toBe(0);
+  });
+
+  test('is refused what waits for too long, as its own doing', async () => {
+    const { admission: limited, outcomes, shed, enter } = admission({ maxInFlight: 4, maxWait: 20 });
+    for (let request = 0; request < 2; request++) enter((place) => place.belongTo('mallory'));
+    while (limited.waiting > 0) await setImmediate();
+    expect(outcomes[1]).toMatchObject({ reason: 'TOO_MANY_REQUESTS', status: 429, details: { retryAfter: 1 } });
+    expect(shed).toEqual(['rest owner']);
+    expect(limited.inFlight).toBe(1);
+  });
+});
+
+describe('a request whose rest does not come', () => {
+  /** Lets in a request of an owner, and waits until it has lost its place. */
+  async function stall({ admission: limited, enter }: ReturnType<typeof admission>, owner: string, peer = owner) {
+    const arriving = limited.arriving;
+    let stalled: Place | undefined;
+    const entrant = enter(
+      (place) => {
+        stalled = place;
+        place.belongTo(owner);
+        place.awaitRest();
+      },
+      { peer },
+    );
+    while (limited.inFlight > 0) await setImmediate();
+    return { place: stalled!, entrant, isArriving: limited.arriving > arriving };
+  }
+
+  test('has no place until it is whole, and then has one before those that were not let in yet', async () => {
+    const scene = admission({ maxInFlight: 1 });
+    const { place } = await stall(scene, 'alice');
+    expect([scene.admission.inFlight, scene.admission.arriving]).toEqual([0, 1]);
+    scene.enter();
+    scene.enter();
+    place.whole();
+    expect(scene.admission.waiting).toBe(2);
+    scene.leave(1);
+    while (scene.admission.inFlight === 0) await setImmediate();
+    expect(scene.proceeded).toEqual([0, 0]);
+    expect(scene.outcomes[2]).toBe('waits');
+  });
+
+  test('is refused beyond what an owner, a connection, and all may have', async () => {
+    const scene = admission({ maxInFlight: 64 });
+    const { admission: limited, outcomes } = scene;
+    for (const [owner, peer] of [
+      ['mallory', 'a'],
+      ['mallory', 'a'],
+      ['mallory', 'b'],
+      ['mallory', 'b'],
+    ] as const)
+      expect((await stall(scene, owner, peer)).isArriving).toBe(true);
+    expect((await stall(scene, 'mallory', 'c')).isArriving).toBe(false);
+    expect(outcomes.at(-1)).toMatchObject({ reason: 'TOO_MANY_REQUESTS' });
+    expect((await stall(scene, 'alice', 'a')).isArriving).toBe(false);
+    expect(outcomes.at(-1)).toMatchObject({ reason: 'TOO_MANY_REQUESTS' });
+    for (let owner = 0; limited.arriving < 16; owner++) await stall(scene, `owner ${owner}`);
+    expect((await stall(scene, 'carol')).isArriving).toBe(false);
+    expect(outcomes.at(-1)).toMatchObject({ reason: 'OVERLOADED' });
+    expect(scene.shed).toEqual(['rest owner', 'rest owner', 'rest arrival']);
+  });
+
+  test('is told when it is late, and leaves nothing behind', async () => {
+    const scene = admission({ requestTimeout: 0.05 });
+    let late = false;
+    const { place, entrant } = await stall(scene, 'alice');
+    entrant.late = () => {
+      late = true;
+      place[Symbol.dispose]();
+    };
+    while (!late) await setImmediate();
+    expect([scene.admission.inFlight, scene.admission.arriving]).toEqual([0, 0]);
+  });
+});
+
+test('tokens that have to be verified take half of the places at most', () => {
+  const { admission: limited, outcomes, enter, leave } = admission({ maxInFlight: 4 });
+  const verify = (place: Place) => void place.verifying();
+  for (let request = 0; request < 3; request++) enter(verify);
+  expect(outcomes[2]).toMatchObject({ reason: 'OVERLOADED' });
+  expect(limited.inFlight).toBe(2);
+  leave(0);
+  enter(verify);
+  expect(outcomes[3]).toEqual({ place: expect.anything() });
 });

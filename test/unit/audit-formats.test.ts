@@ -131,6 +131,20 @@ test.each([
   );
 });
 
+test('a line that does not end is refused once it is longer than any event', async () => {
+  let chunks = 0;
+  async function* endless(): AsyncGenerator<Uint8Array> {
+    for (;;) {
+      chunks++;
+      yield Buffer.alloc(16_384, '"');
+    }
+  }
+  await expect(async () => {
+    for await (const _ of FORMATS.ndjson.decode(endless()));
+  }).rejects.toThrow('longer than any event');
+  expect(chunks).toBeLessThan(10);
+});
+
 test('bytes that are no UTF-8 are refused', async () => {
   const bytes = Buffer.from(`${LINE}\n`);
   bytes[bytes.indexOf('Fern')] = 0xff;

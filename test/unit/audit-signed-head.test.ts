@@ -1,11 +1,17 @@
 import { createPublicKey, generateKeyPairSync } from 'node:crypto';
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { CompactSign, compactVerify, decodeProtectedHeader } from 'jose';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { signHead, verifySignedHead } from '../../src/audit/signed-head.ts';
-import { AUDIT_KEY_FILE, jwksOf, openSigningKey, signingKeyOnDemand } from '../../src/audit/signing-key.ts';
+import {
+  AUDIT_KEY_FILE,
+  jwksOf,
+  openSigningKey,
+  publishedKeys,
+  signingKeyOnDemand,
+} from '../../src/audit/signing-key.ts';
 import { EMPTY_HEAD, type Head } from '../../src/log/event.ts';
 
 const HEAD: Head = {
@@ -90,6 +96,26 @@ test('the key is made on first use, for its owner’s eyes alone, and stays', as
   expect((statSync(file).mode & 0o777).toString(8)).toBe('600');
   expect(readFileSync(file, 'utf8')).toMatch(/^-----BEGIN PRIVATE KEY-----\n/);
   expect((await openSigningKey(undefined, data)).publicKey).toEqual(keys[0]!.publicKey);
+});
+
+test('keys that signed before stay published, whether another is given or the file is replaced', async () => {
+  expect(await publishedKeys(undefined, join(data, 'none'))).toEqual({ keys: [] });
+  expect(readdirSync(data)).toEqual([]);
+  const made = await openSigningKey(undefined, data);
+  expect((await publishedKeys(undefined, data)).keys).toEqual([made.publicKey]);
+  rmSync(join(data, AUDIT_KEY_FILE));
+  const given = generateKeyPairSync('ed25519').privateKey;
+  const others = [
+    await openSigningKey(undefined, data),
+    ...(await Promise.all([1, 2].map(() => openSigningKey(given, data)))),
+  ];
+  const signed = await Promise.all([made, ...others].map((key) => signHead(HEAD, key)));
+  const { keys } = await publishedKeys(given, data);
+  expect(keys.map(({ kid }) => kid).sort()).toEqual(
+    [...new Set([made, ...others].map(({ publicKey }) => publicKey.kid))].sort(),
+  );
+  expect(JSON.stringify(keys)).not.toContain('"d"');
+  for (const jws of signed) expect((await verifySignedHead(jws, { keys })).position).toBe(HEAD.position);
 });
 
 test('a key that is given is used, and none is made', async () => {

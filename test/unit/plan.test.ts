@@ -87,10 +87,11 @@ test('in batches as one after the other, with and without keys, before and after
             continue;
           }
           if (typeof expected === 'object' && 'position' in expected) {
-            expect(outcome).toBe(expected);
+            expect(outcome).toEqual({ ...expected, replayed: true });
             seen.replay++;
           } else {
             expect(outcome.event).toEqual(expected);
+            expect(outcome.replayed).toBeUndefined();
             log.push(outcome);
             seen.event++;
           }

@@ -1,10 +1,12 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { keyOf, type PlantEvent } from '../../src/domain/events.ts';
 import { idempotencyString } from '../../src/domain/idempotency.ts';
 import { keyString } from '../../src/domain/plant.ts';
 import { headAt, seal } from '../../src/log/chain.ts';
-import { EMPTY_HEAD, type LoggedEvent } from '../../src/log/event.ts';
+import { EMPTY_HEAD, type Head, type LoggedEvent } from '../../src/log/event.ts';
 import { type Pin, Tail } from '../../src/log/tail.ts';
 import { eventArbitrary } from '../support/arbitraries.ts';
 
@@ -78,6 +80,49 @@ test('a tail holds what is after the checkpoint and all that is pinned, and noth
       expect([tail.size, tail.bytes]).toEqual([0, 0]);
     }),
   );
+});
+
+test('what a tail says that it takes is no less than what it takes, however long the names are that callers have', () => {
+  setFlagsFromString('--expose-gc');
+  const gc = runInNewContext('gc') as () => void;
+  const text = (mark: string, length: number) => Buffer.from(mark.padEnd(length, 'ж'), 'utf16le').toString('utf16le');
+  const events = (length: number): LoggedEvent[] => {
+    let head: Head = EMPTY_HEAD;
+    return Array.from({ length: 500 }, (_, index) => {
+      const event = seal(
+        head,
+        {
+          type: 'PlantAdded',
+          owner: text(`owner ${index}`, length),
+          actor: text(`actor ${index}`, length),
+          plantId: BigInt(index),
+          name: text(`name ${index}`, 500),
+          tag: undefined,
+          idempotencyKey: text(`key ${index}`, 255),
+        },
+        `${index}`,
+        0,
+      );
+      head = headAt(event);
+      return event;
+    });
+  };
+  for (const length of [10, 2_000, 8_000]) {
+    gc();
+    const before = process.memoryUsage().heapUsed;
+    const tail = new Tail(EMPTY_HEAD);
+    tail.extend(events(length));
+    // A key of an index is a copy of its own once it was looked up.
+    for (const { event } of tail.after(0, 500)) {
+      expect(tail.get(keyString(event.owner, event.plantId))).toBeDefined();
+      expect(tail.named(idempotencyString(event)!)).toBeDefined();
+    }
+    gc();
+    const taken = process.memoryUsage().heapUsed - before;
+    expect(taken).toBeGreaterThan(tail.size * length);
+    expect(tail.bytes).toBeGreaterThan(0.95 * taken);
+    expect(tail.bytes).toBeLessThan(2 * taken);
+  }
 });
 
 test('a gap never gets into a tail', () => {

@@ -190,7 +190,9 @@ export class Forwarder {
     else {
       this.#options.observer?.forwarded('applied', performance.now() - forwarded.begun);
       this.#byEvent.delete(forwarded.eventId);
-      forwarded.resolve(outcome);
+      const { position, eventId } = outcome;
+      // An earlier command with its idempotency key gave another event.
+      forwarded.resolve({ position, eventId, ...(eventId !== forwarded.eventId && { replayed: true }) });
     }
   }
 

@@ -9,6 +9,7 @@ import { BSON, COMMAND_LIMIT } from './client.ts';
 import { collectionsOf } from './collections.ts';
 import { type EventDocument, toLoggedEvent } from './documents.ts';
 import { retried } from './errors.ts';
+import type { Primary } from './primary.ts';
 import { slices } from './slices.ts';
 
 /** Positions that one query goes through in search of an owner's or a plant's events. */
@@ -25,18 +26,25 @@ export class EventReader {
   readonly #db: Db;
   readonly #events: Collection<EventDocument>;
   readonly #clock: CausalClock;
+  readonly #primary: Primary;
 
-  constructor(db: Db, clock: CausalClock) {
+  constructor(db: Db, clock: CausalClock, primary: Primary) {
     this.#db = db;
     this.#events = collectionsOf(db).events;
     this.#clock = clock;
+    this.#primary = primary;
+  }
+
+  /** See Store.head. */
+  head(): Promise<Head> {
+    return this.#primary.read(() => this.#known());
   }
 
   /**
    * The end of the log as far as the primary knows. Every list waits for it, so it is a plain command, without a cursor of the
    * driver's, which would cost the service a third more.
    */
-  head(): Promise<Head> {
+  #known(): Promise<Head> {
     return retried(() =>
       this.#clock.run(async (session) => {
         const { cursor } = await this.#db.command(

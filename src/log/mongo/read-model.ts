@@ -4,7 +4,14 @@ import type { Changes, OwnedRow, PlantRow, Rows } from '../store.ts';
 import type { CausalClock } from './causal-clock.ts';
 import { applyChanges } from './changes.ts';
 import { COMMAND_LIMIT } from './client.ts';
-import { type CheckpointDocument, collectionsOf, PLANTS_CHECKPOINT, plantsCollection, rowsIn } from './collections.ts';
+import {
+  type CheckpointDocument,
+  collectionsOf,
+  PLANTS_CHECKPOINT,
+  plantsCollection,
+  rebuildOf,
+  rowsIn,
+} from './collections.ts';
 import { type PlantDocument, toPlantId, toRow } from './documents.ts';
 import { limited, WITHIN_TRANSACTION } from './limited.ts';
 import { ownedBy } from './rows.ts';
@@ -15,6 +22,8 @@ import type { Transactions } from './transactions.ts';
 const MAX_SWAPS = 3;
 
 const CHECKPOINT = { _id: PLANTS_CHECKPOINT };
+
+const generationOf = ({ collection }: CheckpointDocument): number => rebuildOf(collection) ?? 0;
 
 /** The rows of the read model and their checkpoint. What is read is majority-committed, and no older than the clock. */
 export class ReadModel {
@@ -34,24 +43,33 @@ export class ReadModel {
 
   /** See Store.checkpoint. */
   async checkpoint(): Promise<number> {
+    return (await this.#checkpoint()).position.toNumber();
+  }
+
+  /** See Store.generation. Each rebuild has a collection of its own, with a higher number than any before. */
+  async generation(): Promise<number> {
+    return generationOf(await this.#checkpoint());
+  }
+
+  async #checkpoint(): Promise<CheckpointDocument> {
     const checkpoint = await this.#clock.run((session) =>
       this.#checkpoints.findOne(CHECKPOINT, { session, maxTimeMS: COMMAND_LIMIT }),
     );
-    return checkpoint!.position.toNumber();
+    return checkpoint!;
   }
 
   /** See Store.get. */
   async get(keys: readonly PlantKey[]): Promise<Rows<Plant | undefined>> {
-    const { rows, checkpoint } = await this.#rows([{ $match: { _id: { $in: keys.map(toPlantId) } } }], keys.length);
+    const { rows, ...standing } = await this.#rows([{ $match: { _id: { $in: keys.map(toPlantId) } } }], keys.length);
     const plants = new Map(rows.map(({ owner, id, name, tag }) => [keyString(owner, id), { name, tag }]));
-    return { rows: keys.map(({ owner, id }) => plants.get(keyString(owner, id))), checkpoint };
+    return { rows: keys.map(({ owner, id }) => plants.get(keyString(owner, id))), ...standing };
   }
 
   /** See Store.list. */
   async list(owner: string, after: bigint | undefined, limit: number): Promise<Rows<PlantRow>> {
     const stages = [{ $match: ownedBy(owner, after) }, { $sort: { _id: 1 } }, { $limit: limit }];
-    const { rows, checkpoint } = await this.#rows(stages, limit);
-    return { rows: rows.map(({ id, name, tag }) => ({ id, name, tag })), checkpoint };
+    const { rows, ...standing } = await this.#rows(stages, limit);
+    return { rows: rows.map(({ id, name, tag }) => ({ id, name, tag })), ...standing };
   }
 
   /**
@@ -61,8 +79,10 @@ export class ReadModel {
   async #rows(stages: Document[], limit: number): Promise<Rows<OwnedRow>> {
     const pipeline = [...stages, { $unionWith: { coll: 'checkpoints', pipeline: [{ $match: CHECKPOINT }] } }];
     for (let swaps = 0; swaps <= MAX_SWAPS; swaps++) {
+      // Another read may learn meanwhile that the rows are elsewhere; it is this one's own that has to fit the checkpoint.
+      const collection = this.#collection;
       const found = await this.#clock.run((session) =>
-        rowsIn(this.#db, this.#collection)
+        rowsIn(this.#db, collection)
           .aggregate<PlantDocument | CheckpointDocument>(pipeline, {
             session,
             readConcern: { level: 'snapshot' },
@@ -71,10 +91,14 @@ export class ReadModel {
           })
           .toArray(),
       );
-      const { position, collection } = found.pop() as CheckpointDocument;
-      if (collection === this.#collection)
-        return { rows: (found as PlantDocument[]).map(toRow), checkpoint: position.toNumber() };
-      this.#collection = collection;
+      const checkpoint = found.pop() as CheckpointDocument;
+      if (checkpoint.collection === collection)
+        return {
+          rows: (found as PlantDocument[]).map(toRow),
+          checkpoint: checkpoint.position.toNumber(),
+          generation: generationOf(checkpoint),
+        };
+      this.#collection = checkpoint.collection;
     }
     throw new Error('the read model is rebuilt over and over');
   }

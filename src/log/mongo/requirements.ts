@@ -1,4 +1,4 @@
-import type { Db, Document } from 'mongodb';
+import type { Db } from 'mongodb';
 import { CODE, hasCode } from './errors.ts';
 import { UnsuitableDatabaseError } from './unsuitable-database.ts';
 
@@ -37,7 +37,7 @@ export async function checkJournal(db: Db): Promise<void> {
 }
 
 /** The answer, or undefined when the database user may not ask: the role clusterMonitor lets it. */
-const ifPermitted = (answer: Promise<Document>): Promise<Document | undefined> =>
+export const ifPermitted = <T>(answer: Promise<T>): Promise<T | undefined> =>
   answer.catch((error: unknown) => {
     if (hasCode(error, CODE.unauthorized)) return undefined;
     throw error;

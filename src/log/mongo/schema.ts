@@ -11,7 +11,10 @@ import { CODE, hasCode, ignoring } from './errors.ts';
 import { UnsuitableDatabaseError } from './unsuitable-database.ts';
 
 /** Version of the documents in the database. */
-const SCHEMA_VERSION = 4;
+export const SCHEMA_VERSION = 4;
+
+/** The index that finds what an idempotency key gave. */
+export const KEYS_INDEX = 'events_by_idempotency_key';
 
 /** Makes what the store needs in a database that holds none; several instances may do so at once. */
 export async function ensureSchema(db: Db): Promise<void> {
@@ -33,7 +36,8 @@ export async function checkSchema(db: Db): Promise<void> {
     );
 }
 
-const versionOf = async ({ meta }: Collections): Promise<number | undefined> =>
+/** Version of the schema that a database has; undefined where it holds no store. */
+export const versionOf = async ({ meta }: Collections): Promise<number | undefined> =>
   (await meta.findOne({ _id: SCHEMA_ID }))?.version;
 
 /** Each step does nothing where it was done before, and the version comes last. */
@@ -57,7 +61,7 @@ async function createIndexes({ events }: Collections): Promise<void> {
   try {
     await events.createIndex(
       { owner: 1, idempotencyKey: 1, _id: -1 },
-      { name: 'events_by_idempotency_key', partialFilterExpression: { idempotencyKey: { $exists: true } } },
+      { name: KEYS_INDEX, partialFilterExpression: { idempotencyKey: { $exists: true } } },
     );
   } catch (error) {
     if (!hasCode(error, CODE.unauthorized)) throw error;

@@ -35,13 +35,13 @@ export class MongoStore implements Store {
     this.#primary = primary;
     this.#transactions = new Transactions(client, clock);
     const { leases } = collectionsOf(db);
-    this.#events = new EventReader(db, clock);
+    this.#events = new EventReader(db, clock, primary);
     this.#readModel = new ReadModel(db, clock, this.#transactions);
     this.#leases = new Leases(db, leases, clock, this.#transactions.sessionId);
   }
 
   head(): Promise<Head> {
-    return this.#primary.read(() => this.#events.head());
+    return this.#events.head();
   }
 
   read(after: number, only: Selection = {}): AsyncIterable<LoggedEvent[]> {
@@ -58,6 +58,10 @@ export class MongoStore implements Store {
 
   checkpoint(): Promise<number> {
     return this.#readModel.checkpoint();
+  }
+
+  generation(): Promise<number> {
+    return this.#primary.read(() => this.#readModel.generation());
   }
 
   get(keys: readonly PlantKey[]): Promise<Rows<Plant | undefined>> {

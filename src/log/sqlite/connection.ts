@@ -27,11 +27,22 @@ export function privateFile(directory: string, name: string): string {
   return path;
 }
 
-/** Opens a database to write to. FULL: a commit is on disk when it returns. NORMAL: a power cut may lose the last commits. */
+/**
+ * Opens a database to write to. FULL: a commit is on disk when it returns. NORMAL: a power cut may lose the last commits. Throws where
+ * the file cannot have a write-ahead log, as on most network file systems: SQLite then says which mode it keeps, and goes on.
+ */
 export function openWriter(path: string, synchronous: 'FULL' | 'NORMAL'): DatabaseSync {
   const db = new DatabaseSync(path, { timeout: BUSY_TIMEOUT });
-  db.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = ${synchronous}; PRAGMA journal_size_limit = ${WAL_KEPT}`);
-  return db;
+  try {
+    const { journal_mode: mode } = db.prepare('PRAGMA journal_mode = WAL').get()!;
+    if (mode !== 'wal')
+      throw new Error(`${path} cannot have a write-ahead log (its journal mode stays ${mode}): put it on a local disk`);
+    db.exec(`PRAGMA synchronous = ${synchronous}; PRAGMA journal_size_limit = ${WAL_KEPT}`);
+    return db;
+  } catch (error) {
+    db.close();
+    throw error;
+  }
 }
 
 /** Opens a database that exists, to read from. */

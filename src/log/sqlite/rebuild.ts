@@ -7,14 +7,14 @@ import { openWriter, transaction } from './connection.ts';
 import { createPlants, PLANTS_CHECKPOINT, PLANTS_TABLE } from './schema.ts';
 
 /** Tables of rebuilds are named by this and a number that is theirs alone. */
-const PREFIX = 'plants_rebuilt_';
+export const REBUILT_TABLES = 'plants_rebuilt_';
 
 /** Milliseconds to wait for the service's transactions: whoever rebuilds has time. */
 const PATIENCE = 10_000;
 
 /** A table of plants beside the live one, on a connection of its own. A process that dies leaves it to the next rebuild. */
 export class SqliteRebuild implements Rebuild {
-  readonly #table = PREFIX + randomUUID().replaceAll('-', '');
+  readonly #table = REBUILT_TABLES + randomUUID().replaceAll('-', '');
   readonly #db: DatabaseSync;
   readonly #changes: ReturnType<typeof prepareChanges>;
   readonly #moved: StatementSync;
@@ -25,12 +25,14 @@ export class SqliteRebuild implements Rebuild {
     try {
       this.#db.exec(`PRAGMA busy_timeout = ${PATIENCE}`);
       transaction(this.#db, () => {
-        const earlier = this.#db.prepare('SELECT name FROM sqlite_schema WHERE name GLOB ?').all(`${PREFIX}*`);
+        const earlier = this.#db.prepare('SELECT name FROM sqlite_schema WHERE name GLOB ?').all(`${REBUILT_TABLES}*`);
         for (const { name } of earlier) this.#db.exec(`DROP TABLE ${name}`);
         this.#db.exec(createPlants(this.#table));
       });
       this.#changes = prepareChanges(this.#db, this.#table);
-      this.#moved = this.#db.prepare('UPDATE checkpoints SET position = :to WHERE name = :name AND position <= :to');
+      this.#moved = this.#db.prepare(
+        'UPDATE checkpoints SET position = :to, generation = generation + 1 WHERE name = :name AND position <= :to',
+      );
     } catch (error) {
       this.#db.close();
       throw error;

@@ -3,7 +3,14 @@ import { CONTENT_FIELDS } from '../fields.ts';
 import { transaction } from './connection.ts';
 
 /** Version of the tables below, kept as SQLite's user_version; 0 is a database without tables. */
-const SCHEMA_VERSION = 4;
+export const SCHEMA_VERSION = 5;
+
+/** Indexes and triggers that a database of this version has. */
+export const SCHEMA_OBJECTS = [
+  'events_are_only_erased',
+  'events_are_not_deleted',
+  'events_by_idempotency_key',
+] as const;
 
 /** Rows of `checkpoints`: the one read model that there is. */
 export const PLANTS_CHECKPOINT = 'plants';
@@ -59,8 +66,12 @@ const TABLES = `CREATE TABLE events (
 
   ${createPlants(PLANTS_TABLE)};
 
-  CREATE TABLE checkpoints (name TEXT PRIMARY KEY, position INTEGER NOT NULL) STRICT, WITHOUT ROWID;
-  INSERT INTO checkpoints VALUES ('${PLANTS_CHECKPOINT}', 0);
+  CREATE TABLE checkpoints (
+    name       TEXT PRIMARY KEY,
+    position   INTEGER NOT NULL,
+    generation INTEGER NOT NULL DEFAULT 0
+  ) STRICT, WITHOUT ROWID;
+  INSERT INTO checkpoints VALUES ('${PLANTS_CHECKPOINT}', 0, 0);
 
   CREATE TABLE leases (name TEXT PRIMARY KEY, holder TEXT NOT NULL, until INTEGER NOT NULL) STRICT, WITHOUT ROWID`;
 
@@ -83,4 +94,5 @@ export function checkSchema(db: DatabaseSync, path: string): void {
     throw new Error(`${path} has schema ${version}, from before the first release, which nothing reads any more`);
 }
 
-const versionOf = (db: DatabaseSync): number => Number(db.prepare('PRAGMA user_version').get()!.user_version);
+/** Version of the schema that a database has. */
+export const versionOf = (db: DatabaseSync): number => Number(db.prepare('PRAGMA user_version').get()!.user_version);

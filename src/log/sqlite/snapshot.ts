@@ -50,6 +50,6 @@ export class SqliteSnapshot implements Snapshot {
   }
 }
 
-/** The position that a prepared SELECT_CHECKPOINT reads. */
+/** The number that a prepared query of `checkpoints` reads, SELECT_CHECKPOINT or that of the generation. */
 export const checkpointOf = (query: StatementSync): number =>
   Number((query.get(PLANTS_CHECKPOINT) as unknown as [bigint])[0]);

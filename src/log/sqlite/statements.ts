@@ -6,6 +6,9 @@ import { PLANTS_TABLE } from './schema.ts';
 /** The checkpoint of the read model, which the name of PLANTS_CHECKPOINT selects. */
 export const SELECT_CHECKPOINT = 'SELECT position FROM checkpoints WHERE name = ?';
 
+/** The last event: position, hash, time. */
+export const SELECT_HEAD = 'SELECT position, hash, time FROM events ORDER BY position DESC LIMIT 1';
+
 /** An owner's first plants above an id. */
 export const SELECT_PLANTS = `SELECT ${PLANT_COLUMNS} FROM plants WHERE owner = ? AND id > ? ORDER BY id LIMIT ?`;
 
@@ -14,7 +17,7 @@ export const INSERT_EVENT = `INSERT INTO events (${EVENT_COLUMNS}) VALUES (${EVE
 
 /** What is asked of the connection that appends and reads, but for INSERT_EVENT. */
 export const prepareLog = (db: DatabaseSync) => ({
-  head: prepareQuery(db, 'SELECT position, hash, time FROM events ORDER BY position DESC LIMIT 1'),
+  head: prepareQuery(db, SELECT_HEAD),
   read: prepareQuery(
     db,
     `SELECT ${EVENT_COLUMNS} FROM events WHERE position > ? AND position <= ? ORDER BY position LIMIT ?`,
@@ -30,6 +33,7 @@ export const prepareLog = (db: DatabaseSync) => ({
   ),
   version: prepareQuery(db, 'PRAGMA data_version'),
   checkpoint: prepareQuery(db, SELECT_CHECKPOINT),
+  generation: prepareQuery(db, 'SELECT generation FROM checkpoints WHERE name = ?'),
   plant: prepareQuery(db, 'SELECT name, tag FROM plants WHERE owner = ? AND id = ?'),
   plants: prepareQuery(db, SELECT_PLANTS),
 });

@@ -12,6 +12,7 @@ import type { Changes, PlantRow, Rebuild, Rows, Selection, Snapshot, Store } fro
 import { batches } from './batches.ts';
 import { applyChanges } from './changes.ts';
 import { openReader, openWriter, privateFile, transaction } from './connection.ts';
+import { integrityFault } from './integrity.ts';
 import { SqliteRebuild } from './rebuild.ts';
 import { eventsOf, plantOf, plantsOf, valuesOf } from './rows.ts';
 import { checkSchema, ensureSchema, PLANTS_CHECKPOINT } from './schema.ts';
@@ -158,14 +159,20 @@ class SqliteStore implements Store {
     return checkpointOf(this.#log.checkpoint);
   }
 
+  async generation(): Promise<number> {
+    return checkpointOf(this.#log.generation);
+  }
+
   async get(keys: readonly PlantKey[]): Promise<Rows<Plant | undefined>> {
+    const generation = checkpointOf(this.#log.generation);
     const rows = keys.map(({ owner, id }) => plantOf(this.#log.plant, owner, id));
-    return { rows, checkpoint: await this.checkpoint() };
+    return { rows, checkpoint: checkpointOf(this.#log.checkpoint), generation };
   }
 
   async list(owner: string, after: bigint | undefined, limit: number): Promise<Rows<PlantRow>> {
+    const generation = checkpointOf(this.#log.generation);
     const rows = plantsOf(this.#log.plants, owner, after, limit);
-    return { rows, checkpoint: await this.checkpoint() };
+    return { rows, checkpoint: checkpointOf(this.#log.checkpoint), generation };
   }
 
   async snapshot(): Promise<Snapshot> {
@@ -194,6 +201,10 @@ class SqliteStore implements Store {
   }
 
   async leaseholder(): Promise<undefined> {}
+
+  fault(): Promise<string | undefined> {
+    return integrityFault(this.#path);
+  }
 
   async close(): Promise<void> {
     for (const snapshot of this.#snapshots) await snapshot.close();

@@ -6,6 +6,7 @@ import type { Range, TopicRecord } from './client-types.ts';
 import { within } from './deadline.ts';
 import type { Names } from './names.ts';
 import { TopicReader } from './reader.ts';
+import { Spread } from './spread.ts';
 
 /** Milliseconds that Kafka may take to tell of checkpoint and topic. */
 const LIMIT = 30_000;
@@ -27,8 +28,7 @@ export async function recover(client: KafkaClient, names: Names): Promise<Recove
   const checkpoint = fromCommitted(committed);
   await compare(client, names, checkpoint, ranges);
   const { ends } = checkpoint;
-  const grown = `the topic has ${ranges.length} partitions, and events go on to its first ${ends.length}, so that a plant's events stay in one`;
-  return { checkpoint, notice: ranges.length === ends.length ? undefined : grown };
+  return { checkpoint, notice: ranges.length === ends.length ? undefined : grown(ranges.length, ends.length) };
 }
 
 const asked = async (client: KafkaClient, { group, checkpoint, topic }: Names) =>
@@ -60,27 +60,42 @@ async function compare(
   if (last !== position && !removed) throw lost;
 }
 
-/** Without a checkpoint the topic itself tells where it ends, as all its events up to there came in whole transactions. */
-async function adopt(client: KafkaClient, names: Names, ranges: readonly Range[]): Promise<Recovered> {
+/**
+ * The checkpoint of a topic whose own is forgotten: its records tell where it ends, as all its events up to there came in whole
+ * transactions, and over how many partitions its keys are spread. Rejects with TopicMismatchError where they do not tell.
+ */
+export async function adopt(client: KafkaClient, names: Names, ranges: readonly Range[]): Promise<Recovered> {
   const empty = emptyCheckpoint(ranges.length);
+  const spread = new Spread(ranges.length);
   let { position, hash } = empty;
   const ends = [...empty.ends];
   for await (const [partition, record] of records(client, names, ends)) {
     ends[partition] = record.offset;
+    spread.take(partition, record.key);
     const found = positionOf(record, names);
     if (found > position) [position, hash] = [found, record.headers[HASH_HEADER] ?? ''];
   }
-  if (position > 0)
-    return {
-      checkpoint: { position, hash, ends },
-      notice: `there was no checkpoint; it went on after position ${position}, the topic's last`,
-    };
-  if (ranges.some(({ low }) => low > 0))
+  // The last event of all may have been in one of these.
+  const emptied = [...ends.keys()].filter((partition) => ranges[partition]!.low > 0 && ends[partition] === -1);
+  if (emptied.length > 0)
     throw new TopicMismatchError(
-      `the topic ${names.topic} held records that are gone, and there is no checkpoint: where to go on is unknown`,
+      `the topic ${names.topic} held records that are gone, all those of partition ${emptied.join(', ')}, and there is no checkpoint: where to go on is unknown`,
     );
-  return { checkpoint: empty, notice: undefined };
+  if (position === 0) return { checkpoint: empty, notice: undefined };
+  const { partitions } = spread;
+  if (partitions === undefined)
+    throw new TopicMismatchError(
+      `the topic ${names.topic} holds events in partitions where their keys do not belong, and there is no checkpoint: where to go on is unknown`,
+    );
+  const adopted = `there was no checkpoint; it went on after position ${position}, the topic's last`;
+  return {
+    checkpoint: { position, hash, ends: ends.slice(0, partitions) },
+    notice: partitions === ranges.length ? adopted : `${adopted}; ${grown(ranges.length, partitions)}`,
+  };
 }
+
+const grown = (has: number, used: number): string =>
+  `the topic has ${has} partitions, and events go on to its first ${used}, so that a plant's events stay in one`;
 
 /** The committed records from each partition's end on, with their partitions. */
 async function* records(

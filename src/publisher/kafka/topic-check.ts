@@ -1,12 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { LoggedEvent } from '../../log/event.ts';
 import { eventMessage, IDEMPOTENCY_KEY_HEADER, POSITION_HEADER } from '../message.ts';
-import { type Checkpoint, emptyCheckpoint, fromCommitted, reaches } from './checkpoint.ts';
+import { type Checkpoint, fromCommitted, reaches } from './checkpoint.ts';
 import { KafkaClient, partitioner } from './client.ts';
 import type { Range, TopicRecord } from './client-types.ts';
 import type { KafkaOptions } from './kafka-topic.ts';
 import { type Names, namesFor } from './names.ts';
 import { TopicReader } from './reader.ts';
+import { adopt } from './recover.ts';
 
 /** How often to look whether what was committed last is marked as committed, and how many milliseconds to wait in between. */
 const LOOKS = 50;
@@ -47,7 +48,10 @@ export async function askTopic(options: KafkaOptions): Promise<TopicQuestion> {
 /**
  * Does the topic, read committed, hold the log's events up to the checkpoint, each once and in order, and nothing else? It is asked
  * while the log passes by, since every event has to be the next record of its partition. Events after the checkpoint may be
- * there already, and records that retention has removed are not asked for. Safe while a publisher runs.
+ * there already, and records that retention has removed are not asked for.
+ *
+ * Safe while a publisher runs: records are read as far as the topic reached when it was opened, and the log, which is looked at
+ * after that, has every event that was published until then. So a record that no event of the pass has taken is nobody's.
  */
 class TopicCheck implements TopicQuestion {
   readonly question = 'topic';
@@ -119,8 +123,7 @@ class TopicCheck implements TopicQuestion {
       this.failure = { position, message: `the topic reaches position ${position}, the log only ${this.#position}` };
     for (const partition of this.#ranges.keys()) {
       const record = await this.#head(partition);
-      // The log may have grown since it was looked at, and the topic with it.
-      if (record !== undefined && !(positionOf(record) > this.#position)) this.failure ??= foreign(partition, record);
+      if (record !== undefined) this.failure ??= foreign(partition, record);
     }
   }
 
@@ -169,12 +172,19 @@ class TopicCheck implements TopicQuestion {
   }
 }
 
-/** The checkpoint, and ranges that reach at least there: a commit is known a moment before every partition is marked with it. */
-async function settled(client: KafkaClient, { topic, group, checkpoint: name }: Names): Promise<[Checkpoint, Range[]]> {
-  const committed = await client.committed(group, name);
+/**
+ * The checkpoint, or what the topic tells where that is forgotten, and ranges that reach at least there: a commit is known a moment
+ * before every partition is marked with it.
+ */
+async function settled(client: KafkaClient, names: Names): Promise<[Checkpoint, Range[]]> {
+  const committed = await client.committed(names.group, names.checkpoint);
+  if (committed === undefined) {
+    const ranges = await client.ranges(names.topic);
+    return [(await adopt(client, names, ranges)).checkpoint, ranges];
+  }
+  const checkpoint = fromCommitted(committed);
   for (let looks = 1; ; looks++) {
-    const ranges = await client.ranges(topic);
-    const checkpoint = committed === undefined ? emptyCheckpoint(ranges.length) : fromCommitted(committed);
+    const ranges = await client.ranges(names.topic);
     if (reaches(ranges, checkpoint) || looks === LOOKS) return [checkpoint, ranges];
     await sleep(LOOK_PAUSE);
   }

@@ -1,4 +1,4 @@
-import type { IncomingMessage } from 'node:http';
+import { promisify } from 'node:util';
 import type { DescService } from '@bufbuild/protobuf';
 import { createContextKey, createContextValues, type HandlerContext, type ServiceImpl } from '@connectrpc/connect';
 import type { UniversalHandler } from '@connectrpc/connect/protocol';
@@ -7,7 +7,9 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Authenticator } from '../../auth/authenticator.ts';
 import { idempotencyHeaderKey, principalKey } from '../../plants/call.ts';
 import { stopping } from '../failure.ts';
-import { authorizationOf } from '../rest/authentication.ts';
+import { MAX_MESSAGE } from '../message-size.ts';
+import { identify } from '../rest/authentication.ts';
+import { readBody } from '../rest/body.ts';
 import type { Service } from '../service.ts';
 import { checkRequest } from './checks.ts';
 import { connectErrorOf } from './errors.ts';
@@ -15,12 +17,13 @@ import { exactJson } from './exact-json.ts';
 import { parsedBinary } from './parsed-binary.ts';
 import { relay } from './relay.ts';
 
-/** Most bytes of a request message. Fastify's own limit does not hold for what it does not read itself. */
-const MAX_REQUEST = 1024 * 1024;
 /** Most bytes of a response message: what gRPC clients take unless told otherwise. Pages are far below it. */
 const MAX_RESPONSE = 4 * 1024 * 1024;
 /** The longest time limit that a client may ask for, in milliseconds: a longer one overflows the timer and ends the call at once. */
 const MAX_TIMEOUT = 2 ** 31 - 1;
+
+const identified = promisify(identify);
+const bodyRead = promisify(readBody);
 
 /** The Fastify request that a call of Connect came in. */
 const requestKey = createContextKey<FastifyRequest | undefined>(undefined, { description: 'request' });
@@ -50,7 +53,7 @@ export function registerConnect(app: FastifyInstance, options: ConnectOptions): 
       checkRequest(handlers.get(request.routeOptions.url!)!, request, reply),
     );
     scope.addHook('preHandler', async (request) => {
-      request.body = bodyOf(request.raw, handlers.get(request.routeOptions.url!)!);
+      request.body = bodyOf(request, handlers.get(request.routeOptions.url!)!);
     });
     scope.addHook('preClose', async () => {
       setTimeout(() => stop.abort(stopping()), drainLimit).unref();
@@ -58,7 +61,7 @@ export function registerConnect(app: FastifyInstance, options: ConnectOptions): 
     scope.register(fastifyConnectPlugin, {
       grpc: false,
       acceptCompression: [],
-      readMaxBytes: MAX_REQUEST,
+      readMaxBytes: MAX_MESSAGE,
       writeMaxBytes: MAX_RESPONSE,
       maxTimeoutMs: MAX_TIMEOUT,
       shutdownSignal: stop.signal,
@@ -78,8 +81,8 @@ export function registerConnect(app: FastifyInstance, options: ConnectOptions): 
 async function admit({ values }: HandlerContext, authenticate: Authenticator['authenticate']): Promise<void> {
   const request = values.get(requestKey)!;
   try {
-    request.principal = await authenticate(authorizationOf(request.raw.rawHeaders));
-    values.set(principalKey, request.principal);
+    await identified(request, authenticate);
+    values.set(principalKey, request.principal!);
     values.set(idempotencyHeaderKey, request.headers['idempotency-key']);
   } catch (thrown) {
     throw connectErrorOf(thrown, request);
@@ -87,13 +90,22 @@ async function admit({ values }: HandlerContext, authenticate: Authenticator['au
 }
 
 /** What Connect reads instead of the request itself, which it would destroy where it stops to read, and the answer with it. */
-function bodyOf(request: IncomingMessage, { method }: UniversalHandler): AsyncIterable<Uint8Array> {
-  const { headers } = request;
-  const body = request.iterator({ destroyOnReturn: false });
+function bodyOf(request: FastifyRequest, { method }: UniversalHandler): AsyncIterable<Uint8Array> {
+  const { headers } = request.raw;
+  const body = wholeBody(request, headers['content-length']);
   const type = headers['content-type']!.toLowerCase();
-  if (type.startsWith('application/proto')) return parsedBinary(body, MAX_REQUEST, method.input);
+  if (type.startsWith('application/proto')) return parsedBinary(body, MAX_MESSAGE, method.input);
   if (!type.startsWith('application/json')) return body;
   // Of the body as it was sent; Connect would hold what it reads to it.
   delete headers['content-length'];
-  return exactJson(body, MAX_REQUEST);
+  return exactJson(body, MAX_MESSAGE);
+}
+
+/** All of a body at once, in a place among those that are served. */
+async function* wholeBody(request: FastifyRequest, announced: string | undefined): AsyncGenerator<Buffer> {
+  try {
+    yield (await bodyRead(request.raw, announced))!;
+  } catch (thrown) {
+    throw connectErrorOf(thrown, request);
+  }
 }

@@ -8,14 +8,19 @@ import { detailsOf, failureOf } from '../failure.ts';
  * Anything thrown as Connect's error: code, message and details as gRPC gives them, and the headers that REST gives. The request
  * is marked with the code.
  */
-export function connectErrorOf(thrown: unknown, request: Pick<FastifyRequest, 'id' | 'log' | 'rpcCode'>): ConnectError {
+export function connectErrorOf(
+  thrown: unknown,
+  request: Pick<FastifyRequest, 'id' | 'log' | 'rpcCode' | 'failure'>,
+): ConnectError {
   const failure = thrown instanceof ConnectError ? thrown : failed(thrown, request);
   request.rpcCode = failure.code;
   return failure;
 }
 
-function failed(thrown: unknown, { id, log }: Pick<FastifyRequest, 'id' | 'log'>): ConnectError {
+function failed(thrown: unknown, request: Pick<FastifyRequest, 'id' | 'log' | 'failure'>): ConnectError {
+  const { id, log } = request;
   const { error, details } = failureOf(thrown, log, id);
+  request.failure = error;
   const { challenge, retryAfter } = error.details;
   const headers = new Headers({ 'x-request-id': id });
   if (challenge !== undefined) headers.set('www-authenticate', challenge);

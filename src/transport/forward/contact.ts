@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
-import type { TlsFiles } from '../grpc/listener.ts';
+import type { TlsFiles } from '../grpc/certificates.ts';
 import type { Identity } from './link.ts';
 
 /** Addresses that stand for all of a machine. */

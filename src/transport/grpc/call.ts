@@ -1,6 +1,5 @@
 import { type ContextValues, createContextValues } from '@connectrpc/connect';
 import type { ServerUnaryCall, ServerWritableStream } from '@grpc/grpc-js';
-import type { Principal } from '../../auth/principal.ts';
 import { type CallContext, idempotencyHeaderKey, principalKey } from '../../plants/call.ts';
 import { type ServedCall, servedCallOf } from './served-call.ts';
 
@@ -12,12 +11,11 @@ export class GrpcCall implements CallContext {
   readonly values: ContextValues;
   readonly #served: ServedCall;
 
-  constructor(principal: Principal, call: ServerCall) {
-    this.values = createContextValues().set(principalKey, principal);
+  constructor(call: ServerCall) {
+    this.#served = servedCallOf(call.metadata);
+    this.values = createContextValues().set(principalKey, this.#served.observed.principal);
     const idempotencyKeys = call.metadata.get('idempotency-key') as string[];
     if (idempotencyKeys.length > 0) this.values.set(idempotencyHeaderKey, idempotencyKeys);
-    this.#served = servedCallOf(call.metadata);
-    this.#served.observed.principal = principal;
   }
 
   /** See ServedCall.signal. */

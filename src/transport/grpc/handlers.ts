@@ -1,6 +1,5 @@
 import type { DescMethod } from '@bufbuild/protobuf';
 import type { handleServerStreamingCall, handleUnaryCall, ServerWritableStream, StatusObject } from '@grpc/grpc-js';
-import type { Authenticator } from '../../auth/authenticator.ts';
 import { stopping } from '../failure.ts';
 import type { Service } from '../service.ts';
 import { GrpcCall, type ServerCall } from './call.ts';
@@ -8,7 +7,6 @@ import { serializer } from './definition.ts';
 
 /** What the handlers of all methods share. */
 export interface HandlerOptions {
-  readonly authenticate: Authenticator['authenticate'];
   /** The status for anything thrown in a call. */
   readonly statusOf: (thrown: unknown, call: ServerCall) => StatusObject;
   /** Aborted when streams may go on no longer, because the server stops. */
@@ -43,17 +41,8 @@ type Encode = (message: object) => Buffer;
 type UnaryMethod = (request: object, call: GrpcCall) => Promise<object>;
 type StreamingMethod = (request: object, call: GrpcCall) => AsyncIterable<object>;
 
-function unary(
-  method: UnaryMethod,
-  encode: Encode,
-  { authenticate, statusOf }: HandlerOptions,
-): handleUnaryCall<object, object> {
-  const answer = async (call: ServerCall) => {
-    const principal = authenticate(authorizationOf(call));
-    return encode(
-      await method(call.request, new GrpcCall(principal instanceof Promise ? await principal : principal, call)),
-    );
-  };
+function unary(method: UnaryMethod, encode: Encode, { statusOf }: HandlerOptions): handleUnaryCall<object, object> {
+  const answer = async (call: ServerCall) => encode(await method(call.request, new GrpcCall(call)));
   return (call, callback) => {
     answer(call).then(
       (response) => callback(null, response),
@@ -67,10 +56,9 @@ function serverStreaming(
   encode: Encode,
   options: HandlerOptions,
 ): handleServerStreamingCall<object, object> {
-  const { authenticate, statusOf, stop } = options;
+  const { statusOf, stop } = options;
   const send = async (call: ServerWritableStream<object, object>) => {
-    const principal = await authenticate(authorizationOf(call));
-    for await (const response of method(call.request, new GrpcCall(principal, call))) {
+    for await (const response of method(call.request, new GrpcCall(call))) {
       await write(call, encode(response), options);
       if (call.cancelled) return;
     }
@@ -84,8 +72,6 @@ function serverStreaming(
     send(call).catch(fail);
   };
 }
-
-const authorizationOf = ({ metadata }: ServerCall) => metadata.get('authorization') as string[];
 
 /** Resolves when the message is on its way, so that one at a time is held for a slow reader, or when the call is over. */
 function write(

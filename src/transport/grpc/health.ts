@@ -1,4 +1,10 @@
-import type { handleServerStreamingCall, handleUnaryCall, Server, ServerWritableStream } from '@grpc/grpc-js';
+import {
+  type handleServerStreamingCall,
+  type handleUnaryCall,
+  type Server,
+  type ServerWritableStream,
+  status as Status,
+} from '@grpc/grpc-js';
 import { HealthImplementation } from 'grpc-health-check';
 
 type Request = { readonly service: string };
@@ -7,6 +13,9 @@ type Watch = ServerWritableStream<Request, Response>;
 
 /** Milliseconds after which who watches is told of a change: well within the grace of a stop. */
 const WATCH_INTERVAL = 100;
+/** Most who watch, in all and on one connection: each keeps a place of gRPC's own services. */
+const MAX_WATCHES = 64;
+const MAX_WATCHES_OF_CONNECTION = 8;
 
 /** grpc.health.v1.Health: of each service and, under the empty name, of all. Asks for no token. */
 export class GrpcHealth {
@@ -58,11 +67,21 @@ export class GrpcHealth {
   }
 
   #watch(call: Watch, watch: handleServerStreamingCall<Request, Response>): void {
+    if (this.#watches.size >= MAX_WATCHES || this.#watchesOf(call.getPeer()) >= MAX_WATCHES_OF_CONNECTION) {
+      call.emit('error', { code: Status.RESOURCE_EXHAUSTED, details: 'too many watch already; call Check instead' });
+      return;
+    }
     this.#watches.add(call);
     call.once('close', () => this.#watches.delete(call));
     // The library would remember every name that anybody ever watched.
     if (this.#names.includes(call.request.service)) watch(call);
     else call.write({ status: 'SERVICE_UNKNOWN' });
+  }
+
+  #watchesOf(peer: string): number {
+    let found = 0;
+    for (const call of this.#watches) if (call.getPeer() === peer) found++;
+    return found;
   }
 
   #update(): void {

@@ -1,4 +1,5 @@
 import type { ServerOptions } from '@grpc/grpc-js';
+import { MAX_MESSAGE } from '../message-size.ts';
 
 /**
  * Bounds on what one client can make the server hold. Metadata has Node's own: 64 KiB and 128 entries a call, and 1,000 streams
@@ -7,10 +8,8 @@ import type { ServerOptions } from '@grpc/grpc-js';
  * A connection that is mute, or whose client is gone, is found by a ping and closed within `idleTimeout`, in seconds.
  */
 export const limitsOf = (idleTimeout: number): ServerOptions => ({
-  // As a body over REST and Connect. The largest request that can be right has 9 KiB, so one that is longer than it may be is
-  // told which field is wrong, up to here.
-  'grpc.max_receive_message_length': 1024 * 1024,
-  // Bounds the messages half received on a connection to 128 MiB. A client with more calls queues them itself.
+  'grpc.max_receive_message_length': MAX_MESSAGE,
+  // Bounds the messages half received on a connection to 8 MiB. A client with more calls queues them itself.
   'grpc.max_concurrent_streams': 128,
   'grpc.keepalive_time_ms': idleTimeout * 500,
   'grpc.keepalive_timeout_ms': idleTimeout * 400,

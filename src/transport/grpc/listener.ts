@@ -1,40 +1,32 @@
-import { readFileSync } from 'node:fs';
 import { createServer, type Server, type Socket } from 'node:net';
 import { createServer as createTlsServer } from 'node:tls';
-
-/** Paths of PEM files. */
-export interface TlsFiles {
-  /** The server's certificate, with the chain up to its issuer. */
-  readonly certificate: string;
-  /** The private key of the certificate. */
-  readonly key: string;
-  /** Who signs the certificates of clients. With it, a client without such a certificate cannot connect (mutual TLS). */
-  readonly clientCa?: string;
-}
+import type { Logger } from '../../observe/logger.ts';
+import { followCertificates, readCertificates, type TlsFiles } from './certificates.ts';
 
 /** Longest time in milliseconds for a client to agree on TLS. */
 const HANDSHAKE_TIMEOUT = 20_000;
 
 /**
  * A server that accepts connections, with TLS by files or in plaintext without, and hands them on. It is ours and not grpc-js's,
- * which has no bound on connections and lets a handshake take two minutes; here it has `requestTimeout`, in seconds. Throws when
- * a file cannot be read or is not what it should be.
+ * which has no bound on connections and lets a handshake take two minutes; here it has `requestTimeout`, in seconds. Files that
+ * change are read again. Throws when a file cannot be read or is not what it should be.
  */
 export function createListener(
   tls: TlsFiles | undefined,
   requestTimeout: number,
+  logger: Logger,
   onConnection: (socket: Socket) => void,
 ): Server {
   if (tls === undefined) return createServer(onConnection);
   const options = {
-    cert: readFileSync(tls.certificate),
-    key: readFileSync(tls.key),
-    ...(tls.clientCa !== undefined && { ca: readFileSync(tls.clientCa), requestCert: true }),
+    ...readCertificates(tls),
+    requestCert: tls.clientCa !== undefined,
     ALPNProtocols: ['h2'],
     handshakeTimeout: Math.min(HANDSHAKE_TIMEOUT, requestTimeout * 1_000),
   };
   const server = createTlsServer(options, onConnection);
   // A handshake that fails or takes too long leaves its connection open.
   server.on('tlsClientError', (_error, socket) => socket.destroy());
+  followCertificates(server, tls, logger);
   return server;
 }

@@ -1,6 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import { type Metadata, status as Status } from '@grpc/grpc-js';
 import type { Principal } from '../../auth/principal.ts';
+import type { PlantStoreError } from '../../domain/errors.ts';
 import { codeName } from '../../observe/request.ts';
 import type { RequestObserver } from '../../observe/request-observer.ts';
 import type { RequestSpan } from '../../observe/tracing.ts';
@@ -18,6 +19,8 @@ export class ObservedCall {
   principal: Principal | undefined;
   /** Of the messages that were sent. */
   bytes = 0;
+  /** What it failed of, as far as that was told here. */
+  failure: PlantStoreError | undefined;
   /** The google.rpc.Code of the answer; undefined while there is none. */
   code: number | undefined;
 
@@ -70,6 +73,7 @@ export class ObservedCall {
         return call.requestId;
       },
       principal: this.principal,
+      failure: this.failure,
       traceId: this.#span?.traceId,
     });
   }

@@ -1,30 +1,28 @@
 import { type Metadata, ServerInterceptingCall, type ServerInterceptor, type StatusObject } from '@grpc/grpc-js';
-import { PlantStoreError } from '../../domain/errors.ts';
+import type { Principal } from '../../auth/principal.ts';
+import { PlantStoreError, toPlantStoreError } from '../../domain/errors.ts';
 import type { RequestObserver } from '../../observe/request-observer.ts';
-import { type Admission, type Entrant, OVERLOADED } from '../admission.ts';
+import { OVERLOADED } from '../admission.ts';
+import type { Entrant, Place } from '../place.ts';
+import { type BaseCall, endStream, limitMessages } from './base-call.ts';
+import type { Door } from './door.ts';
 import { ObservedCall } from './observe.ts';
 
 /** Who is let in, how long a call may keep the server waiting, and who hears of it. */
 export interface ServingOptions {
-  readonly admission: Pick<Admission, 'enter'>;
-  /** Told of each call once, when it is over. Health checks and reflection are not told of. */
+  /** How the calls of a method come in, by its path. */
+  readonly doorOf: (path: string) => Door;
+  /** Told of each call once, when it is over. */
   readonly observer: RequestObserver | undefined;
-  /** Seconds in which a request must have arrived whole. */
-  readonly requestTimeout: number;
   /** Seconds in which its client must have taken the end of the answer. */
   readonly idleTimeout: number;
-  /** The status for anything thrown. */
-  readonly statusOf: (thrown: unknown) => StatusObject;
+  /** The status for anything thrown, in a call of this request id. */
+  readonly statusOf: (thrown: unknown, requestId?: string) => StatusObject;
   /** Ends the connection of a peer: grpc-js cannot make a single stream let go of what it holds. */
   readonly breakOff: (peer: string) => void;
 }
 
-/** Milliseconds that the status of a late call has to reach its caller. */
-const FAREWELL = 200;
-
-/** Services of gRPC's own: health, which has to answer whatever the load, and reflection, whose requests are streams. */
-const STANDARD = '/grpc.';
-/** What the instances say to each other: it has bounds of its own, and is no request of a client's. */
+/** What the instances say to each other: it has bounds and authentication of its own, and is no request of a client's. */
 const INTERNAL = '/plantstore.internal.';
 
 const SERVED = 'plantstore.call';
@@ -32,29 +30,27 @@ const SERVED = 'plantstore.call';
 // One for all calls: an error of its own would cost each a stack trace.
 const OVER = new PlantStoreError('CANCELLED', 'the call is over');
 
-/** The interceptor that makes every call a ServedCall, but those of gRPC's own services and those between instances. */
+/** The interceptor that makes every call a ServedCall, but those between instances. */
 export function serveCalls(options: ServingOptions): ServerInterceptor {
   const serving = { ...options, overloaded: options.statusOf(OVERLOADED) };
   return ({ path, responseStream }, call) =>
-    path.startsWith(STANDARD) || path.startsWith(INTERNAL)
-      ? new ServerInterceptingCall(call)
-      : new ServedCall(call, path, responseStream, serving);
+    path.startsWith(INTERNAL) ? new ServerInterceptingCall(call) : new ServedCall(call, path, responseStream, serving);
 }
 
 interface Serving extends ServingOptions {
-  /** The status of what is refused. */
+  /** The status of what is refused for all: made once, as a refusal has to be cheap. */
   readonly overloaded: StatusObject;
 }
 
 /** The call that this metadata came with. */
 export const servedCallOf = (metadata: Metadata): ServedCall => metadata.getOpaque(SERVED) as ServedCall;
 
-type NextCall = Parameters<ServerInterceptor>[1];
 type Listener = Parameters<ServerInterceptingCall['start']>[0];
 
 /**
- * A call from its metadata to its end. It is let in before its message is read, or refused with OVERLOADED, and has its place until
- * it is over. A client that does not send the rest of its request, or does not take the end of its answer, loses its connection.
+ * A call from its metadata to its end. It is let in and its caller is known before its message is read, or it is refused. It has a
+ * place while it is served, and none while its request does not come to its end. A client that does not take the end of its answer
+ * loses its connection.
  *
  * It stands between the library's part of the call and the handler, and is both sides of it in one object: as functions given to
  * the library's builders, the same takes a dozen objects a call. At the end it lets go of the handler's side, since Node holds
@@ -66,23 +62,26 @@ export class ServedCall extends ServerInterceptingCall implements Listener, Entr
   readonly mayWait = true;
   /** What is told of it at its end. */
   readonly observed: ObservedCall;
-  readonly #next: NextCall;
+  readonly #next: BaseCall;
   readonly #streams: boolean;
   readonly #options: Serving;
+  readonly #door: Door;
   /** The handler's side, until the call is over. */
   #listener: Listener | undefined;
   /** While it waits to be let in. */
   #metadata: Metadata | undefined;
-  #place: Disposable | undefined;
-  #arrival: NodeJS.Timeout | undefined;
+  #place: Place | undefined;
+  #isWhole = false;
   #farewell: NodeJS.Timeout | undefined;
   #controller: AbortController | undefined;
 
-  constructor(next: NextCall, route: string, streams: boolean, options: Serving) {
+  constructor(next: BaseCall, route: string, streams: boolean, options: Serving) {
     super(next);
     this.#next = next;
     this.#streams = streams;
     this.#options = options;
+    this.#door = options.doorOf(route);
+    if (this.#door.maxMessage !== undefined) limitMessages(next, this.#door.maxMessage);
     this.observed = new ObservedCall(options.observer, route);
   }
 
@@ -107,45 +106,81 @@ export class ServedCall extends ServerInterceptingCall implements Listener, Entr
     this.observed.received(metadata);
     metadata.setOpaque(SERVED, this);
     this.#metadata = metadata;
-    this.#options.admission.enter(this);
+    this.#door.admission.enter(this);
   }
 
   get isGone(): boolean {
     return this.#listener === undefined;
   }
 
-  admit(place: Disposable): void {
-    this.#place = place;
-    this.#arrival = setTimeout(ServedCall.#late, this.#options.requestTimeout * 1_000, this);
-    const metadata = this.#metadata!;
-    this.#metadata = undefined;
-    this.#listener!.onReceiveMetadata(metadata);
+  get peer(): string {
+    return this.#next.getPeer();
   }
 
-  refuse(): void {
-    if (this.#listener !== undefined) this.#end(this.#options.overloaded);
+  /** Its caller is found out before anything of its message is read. */
+  admit(place: Place): void {
+    this.#place = place;
+    const { authenticate } = this.#door;
+    if (authenticate === undefined) {
+      place.belongTo(this.peer);
+      return;
+    }
+    try {
+      const principal = authenticate(this.#metadata!.get('authorization') as string[]);
+      if (!(principal instanceof Promise)) this.#admitCaller(principal);
+      else if (place.verifying())
+        principal.then(
+          (caller) => this.#admitCaller(caller),
+          (thrown) => this.#fail(thrown),
+        );
+      else principal.catch(() => {});
+    } catch (thrown) {
+      this.#fail(thrown);
+    }
+  }
+
+  /** What it asked of its place is so: its request is read, or, once that is whole, its handler is called. */
+  proceed(): void {
+    const listener = this.#listener;
+    if (listener === undefined) return;
+    if (this.#isWhole) {
+      this.observed.run(() => listener.onReceiveHalfClose());
+      return;
+    }
+    const metadata = this.#metadata!;
+    this.#metadata = undefined;
+    if (this.#door.awaitsRest) this.#place!.awaitRest();
+    listener.onReceiveMetadata(metadata);
+  }
+
+  refuse(error: PlantStoreError): void {
+    this.#fail(error);
+  }
+
+  late(): void {
+    this.#fail(new PlantStoreError('REQUEST_TIMEOUT', 'the request took too long to arrive'));
   }
 
   onReceiveMessage(message: unknown): void {
     this.#listener?.onReceiveMessage(message);
   }
 
-  /** The request is whole: the handler is called. */
   onReceiveHalfClose(): void {
-    clearTimeout(this.#arrival);
-    this.observed.run(() => this.#listener?.onReceiveHalfClose());
+    this.#isWhole = true;
+    this.#place!.whole();
   }
 
   /** `message` is encoded. Nothing is sent any more once the call is over, and nobody waits for it. */
-  override sendMessage(message: Uint8Array, sent: () => void): void {
+  override sendMessage(message: Partial<Uint8Array>, sent: () => void): void {
     if (this.#listener === undefined) return;
     // Of a stream, each message is waited for by who sends it.
     if (!this.#streams) this.#awaitEnd();
-    this.observed.bytes += message.byteLength;
+    // Of gRPC's own services, messages are encoded later; they are not counted.
+    this.observed.bytes += message.byteLength ?? 0;
     this.#next.sendMessage(message, sent);
   }
 
-  override sendStatus(status: Parameters<NextCall['sendStatus']>[0]): void {
+  override sendStatus(status: Parameters<BaseCall['sendStatus']>[0]): void {
     if (this.#listener === undefined) return;
     this.#awaitEnd();
     this.observed.code ??= status.code;
@@ -154,7 +189,6 @@ export class ServedCall extends ServerInterceptingCall implements Listener, Entr
 
   /** At the end of every call, however it ends. */
   onCancel(): void {
-    clearTimeout(this.#arrival);
     clearTimeout(this.#farewell);
     this.#place?.[Symbol.dispose]();
     this.observed.ended(Number(this.#next.getDeadline()));
@@ -166,24 +200,32 @@ export class ServedCall extends ServerInterceptingCall implements Listener, Entr
   }
 
   #awaitEnd(): void {
-    clearTimeout(this.#arrival);
     this.#farewell =
       this.#farewell?.refresh() ?? setTimeout(ServedCall.#breakOff, this.#options.idleTimeout * 1_000, this);
   }
 
-  /** Ends the call before its handler has heard of it. */
-  #end(status: StatusObject): void {
-    this.observed.code ??= status.code;
-    this.#next.sendStatus(status);
+  #admitCaller(principal: Principal): void {
+    this.observed.principal = principal;
+    this.#place!.belongTo(principal.owner);
   }
 
-  static #late(call: ServedCall): void {
-    const late = new PlantStoreError('REQUEST_TIMEOUT', 'the request took too long to arrive');
-    call.#end(call.#options.statusOf(late));
-    setTimeout(ServedCall.#breakOff, FAREWELL, call);
+  /** Ends the call before its handler has heard of it, and its stream, whatever of the request is still to come. */
+  #fail(thrown: unknown): void {
+    if (this.#listener === undefined || this.observed.code !== undefined) return;
+    const { overloaded, statusOf } = this.#options;
+    const status = thrown === OVERLOADED ? overloaded : statusOf(thrown, this.observed.requestId);
+    this.observed.code = status.code;
+    this.observed.failure = toPlantStoreError(thrown);
+    this.#next.sendStatus(status);
+    endStream(this.#next);
+  }
+
+  /** Breaks off its connection: a client that takes no answer cannot be told. */
+  breakOff(): void {
+    this.#options.breakOff(this.#next.getPeer());
   }
 
   static #breakOff(call: ServedCall): void {
-    call.#options.breakOff(call.#next.getPeer());
+    call.breakOff();
   }
 }

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { Server, ServerCredentials } from '@grpc/grpc-js';
 import type { Authenticator } from '../../auth/authenticator.ts';
+import { toPlantStoreError } from '../../domain/errors.ts';
 import type { Logger } from '../../observe/logger.ts';
 import type { RequestObserver } from '../../observe/request-observer.ts';
 import type { Admission } from '../admission.ts';
@@ -9,12 +10,14 @@ import { type ConnectionLimits, limitConnections } from '../connections.ts';
 import { failureOf } from '../failure.ts';
 import type { Service } from '../service.ts';
 import type { ServerCall } from './call.ts';
+import type { TlsFiles } from './certificates.ts';
 import { Connections } from './connections.ts';
 import { serverDefinitionOf } from './definition.ts';
+import type { Door } from './door.ts';
 import { handlersOf } from './handlers.ts';
 import { GrpcHealth } from './health.ts';
 import { limitsOf } from './limits.ts';
-import { createListener, type TlsFiles } from './listener.ts';
+import { createListener } from './listener.ts';
 import { addReflection } from './reflection.ts';
 import { serveCalls, servedCallOf } from './served-call.ts';
 import { statusOf } from './status.ts';
@@ -23,8 +26,8 @@ import { statusOf } from './status.ts';
 export interface GrpcServerOptions {
   readonly services: readonly Service[];
   readonly authenticate: Authenticator['authenticate'];
-  /** Lets in a call before it is read. Health checks and reflection are always let in. */
-  readonly admission: Pick<Admission, 'enter'>;
+  /** Lets in a call before it is read. Health checks and reflection have places of their own. */
+  readonly admission: Pick<Admission, 'enter' | 'beside'>;
   readonly limits: ConnectionLimits;
   readonly logger: Logger;
   readonly observer?: RequestObserver;
@@ -52,6 +55,13 @@ export interface GrpcServer {
 /** Milliseconds that a last status has to reach its caller. */
 const FAREWELL = 200;
 
+/**
+ * Places for gRPC's own services: health, which has to answer whatever the load, and reflection. So many calls of them at once, and
+ * messages of so many bytes.
+ */
+const STANDARD_PLACES = 256;
+const STANDARD_MESSAGE = 4 * 1024;
+
 /** Makes a server of these services, not listening yet. Throws when the files for TLS cannot be used. */
 export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
   const { services, authenticate, admission, limits, logger, observer, isReady, tls } = options;
@@ -59,19 +69,26 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
   const connections = new Connections();
   const breakOff = (peer: string) => connections.breakOff(peer);
   const fail = (thrown: unknown, requestId?: string) => statusOf(failureOf(thrown, logger, requestId));
+  const standard = { admission: admission.beside(STANDARD_PLACES), maxMessage: STANDARD_MESSAGE, awaitsRest: true };
+  const doors = new Map(services.flatMap((service) => doorsOf(service, admission, authenticate)));
   const server = new Server({
     ...limitsOf(limits.idleTimeout),
-    interceptors: [serveCalls({ admission, observer, statusOf: (thrown) => fail(thrown), breakOff, ...limits })],
+    interceptors: [
+      serveCalls({ doorOf: (path) => doors.get(path) ?? standard, observer, statusOf: fail, breakOff, ...limits }),
+    ],
   });
   const injector = server.createConnectionInjector(ServerCredentials.createInsecure());
-  const listener = createListener(tls, limits.requestTimeout, (socket) => {
+  const listener = createListener(tls, limits.requestTimeout, logger, (socket) => {
     connections.add(socket);
     injector.injectConnection(socket);
   });
   limitConnections(listener, limits.maxConnections, logger);
   const handling = {
-    authenticate,
-    statusOf: (thrown: unknown, { metadata }: ServerCall) => fail(thrown, servedCallOf(metadata).observed.requestId),
+    statusOf: (thrown: unknown, { metadata }: ServerCall) => {
+      const { observed } = servedCallOf(metadata);
+      observed.failure = toPlantStoreError(thrown);
+      return fail(thrown, observed.requestId);
+    },
     stop: stop.signal,
     breakOff,
     ...limits,
@@ -81,7 +98,7 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
   const names = descs.map(({ typeName }) => typeName);
   const health = new GrpcHealth(names, isReady);
   health.addTo(server);
-  addReflection(server, descs);
+  addReflection(server, descs, limits.idleTimeout);
   options.addInternal?.(server);
 
   return {
@@ -94,6 +111,7 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
     drain: (milliseconds) =>
       new Promise((resolve) => {
         health.close();
+        standard.admission.close();
         const close = () => {
           // Finds connections by what grpc-js keeps for channelz, which therefore stays on.
           server.forceShutdown();
@@ -112,3 +130,18 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
       }),
   };
 }
+
+/** The doors of a service's methods, by their paths. */
+const doorsOf = (
+  { desc, authenticate: own }: Service,
+  admission: Door['admission'],
+  authenticate: Authenticator['authenticate'],
+): [string, Door][] =>
+  desc.methods.map(({ name, methodKind }) => [
+    `/${desc.typeName}/${name}`,
+    {
+      admission,
+      authenticate: own ?? authenticate,
+      awaitsRest: methodKind === 'unary' || methodKind === 'server_streaming',
+    },
+  ]);

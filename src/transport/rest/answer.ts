@@ -1,12 +1,12 @@
 import type { Readable } from 'node:stream';
 import type { DescField, DescMessage } from '@bufbuild/protobuf';
-import type { FastifyReply } from 'fastify';
-import type { Principal } from '../../auth/principal.ts';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { whileValid } from '../../auth/while-valid.ts';
+import { toPlantStoreError } from '../../domain/errors.ts';
 import { ArrayStream } from './array-stream.ts';
 import { entityTag, isUnmodified, LIST_CACHING } from './conditional.ts';
 import { compileEncoder, type Encoder, encodeArray, type Fields } from './encode.ts';
-import { JSON_TYPE } from './error-reply.ts';
+import { JSON_TYPE } from './error-body.ts';
 import { typeOf } from './field-type.ts';
 import type { HttpRule } from './http-rule.ts';
 import { compileNextLink } from './next-link.ts';
@@ -83,7 +83,7 @@ function listAnswer(rule: HttpRule, { localName }: DescField, row: DescMessage):
       reply.header('content-length', short.length);
       return short.body;
     }
-    const stream = longArray(rows as AsyncIterable<readonly Fields[]>, encode, reply.request.principal!);
+    const stream = longArray(rows as AsyncIterable<readonly Fields[]>, encode, reply.request);
     if (unmodified || method === 'HEAD') {
       stream.destroy();
       return undefined;
@@ -93,9 +93,12 @@ function listAnswer(rule: HttpRule, { localName }: DescField, row: DescMessage):
 }
 
 /** The stream of a long list. It breaks off when the caller's token ends, however slowly it is read. */
-function longArray(rows: AsyncIterable<readonly Fields[]>, encode: Encoder<Fields>, { validity }: Principal): Readable {
-  const batches = whileValid(validity, () => rows);
+function longArray(rows: AsyncIterable<readonly Fields[]>, encode: Encoder<Fields>, request: FastifyRequest): Readable {
+  const batches = whileValid(request.principal!.validity, () => rows);
   const stream = new ArrayStream(batches, encode);
+  stream.on('error', (error) => {
+    request.failure = toPlantStoreError(error);
+  });
   batches.ended.addEventListener('abort', () => stream.destroy(batches.ended.reason));
   return stream;
 }

@@ -1,5 +1,6 @@
-import type { HookHandlerDoneFunction, onRequestHookHandler } from 'fastify';
+import type { FastifyRequest, HookHandlerDoneFunction, onRequestHookHandler } from 'fastify';
 import type { Principal } from '../../auth/principal.ts';
+import { entrantOf } from './entrant.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -14,15 +15,26 @@ export type Authenticate = (authorization: string | readonly string[] | undefine
 /** Makes the hook that lets in whom `authenticate` knows, as `request.principal`. It runs before a body is read. */
 export const authentication =
   (authenticate: Authenticate): onRequestHookHandler =>
-  (request, _reply, next: HookHandlerDoneFunction) => {
-    const admit = (principal: Principal) => {
-      request.principal = principal;
-      next();
-    };
-    const principal = authenticate(authorizationOf(request.raw.rawHeaders));
-    if (principal instanceof Promise) principal.then(admit, next);
-    else admit(principal);
+  (request, _reply, next: HookHandlerDoneFunction) =>
+    identify(request, authenticate, next);
+
+/** Finds out who calls, as `request.principal`, and goes on in one of this owner's places. */
+export function identify(
+  request: Pick<FastifyRequest, 'raw' | 'principal'>,
+  authenticate: Authenticate,
+  next: (error?: Error) => void,
+): void {
+  const entrant = entrantOf(request.raw);
+  const admit = (principal: Principal) => {
+    request.principal = principal;
+    if (entrant === undefined) next();
+    else entrant.belongTo(principal.owner, next);
   };
+  const principal = authenticate(authorizationOf(request.raw.rawHeaders));
+  if (!(principal instanceof Promise)) admit(principal);
+  else if (entrant === undefined || entrant.verifying(next)) principal.then(admit, next);
+  else principal.catch(() => {});
+}
 
 /** Every Authorization header among names and values in turn. Node's own `headers` keeps the first of several. */
 export function authorizationOf(rawHeaders: readonly string[]): string | readonly string[] | undefined {

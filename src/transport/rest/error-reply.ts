@@ -1,9 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { PlantStoreError, type Reason, toPlantStoreError } from '../../domain/errors.ts';
+import { entrantOf } from './entrant.ts';
+import { errorBody, JSON_TYPE, REASON_HEADER } from './error-body.ts';
 import { answerWhileReading, isUnread } from './linger.ts';
-
-/** Content type of every JSON answer. */
-export const JSON_TYPE = 'application/json; charset=utf-8';
 
 /** Seconds after which a client may try again what was refused with 503, unless the error knows better. */
 const RETRY_AFTER = 1;
@@ -11,19 +10,14 @@ const RETRY_AFTER = 1;
 /** Failures that Fastify or one of its plugins finds, by their `code`. */
 const FOREIGN: Readonly<Record<string, readonly [Reason, string]>> = {
   FST_ERR_BAD_URL: ['MALFORMED_REQUEST', 'the path must be percent-encoded UTF-8'],
-  FST_ERR_CTP_BODY_TOO_LARGE: ['BODY_TOO_LARGE', 'the body must have at most 1 MiB'],
   FST_ERR_CTP_INVALID_MEDIA_TYPE: ['UNSUPPORTED_MEDIA_TYPE', 'send the body as application/json'],
-  FST_ERR_CTP_INVALID_CONTENT_LENGTH: ['MALFORMED_REQUEST', 'the body must be as long as Content-Length says'],
   FST_STATIC_FORBIDDEN_PATH: ['ROUTE_NOT_FOUND', 'there is nothing at this path'],
 };
-
-/** The Error of the REST contract. */
-export const errorBody = (error: PlantStoreError): string =>
-  JSON.stringify({ error: error.code, message: error.message });
 
 /** Answers with the error that was thrown, whoever threw it. What went wrong inside is logged, and never sent. */
 export function sendError(thrown: unknown, request: FastifyRequest, reply: FastifyReply): void {
   const error = toPlantStoreError(foreignError(thrown, request) ?? thrown);
+  request.failure = error;
   if (error.reason === 'INTERNAL')
     request.log.error({ err: error.cause ?? error, requestId: request.id }, error.message);
   else if (error.status >= 500 && error.cause !== undefined)
@@ -35,6 +29,7 @@ export function sendError(thrown: unknown, request: FastifyRequest, reply: Fasti
   if (error.status === 503 || retryAfter !== undefined) reply.header('retry-after', retryAfter ?? RETRY_AFTER);
   const body = errorBody(error);
   reply
+    .header(REASON_HEADER, error.reason)
     .header('x-request-id', request.id)
     // A 404 could be kept by a cache (RFC 9110, section 15.1) for longer than it is true.
     .header('cache-control', 'no-store')
@@ -42,7 +37,12 @@ export function sendError(thrown: unknown, request: FastifyRequest, reply: Fasti
     .header('content-length', Buffer.byteLength(body))
     .code(error.status)
     .type(JSON_TYPE);
-  reply.send(isUnread(request.raw) ? answerWhileReading(request.raw, body) : body);
+  if (!isUnread(request.raw)) {
+    reply.send(body);
+    return;
+  }
+  reply.send(answerWhileReading(request.raw, body));
+  entrantOf(request.raw)?.leave();
 }
 
 function foreignError(thrown: unknown, { raw }: FastifyRequest): PlantStoreError | undefined {

@@ -1,10 +1,9 @@
-import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import type { RequestListener } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyInstance } from 'fastify';
-import type { Protocol } from '../../observe/request.ts';
-import type { Admission, Entrant } from '../admission.ts';
+import type { Admission } from '../admission.ts';
 import { answerOn } from './answer-on.ts';
-import { claimedProtocolOf, refuse } from './refusal.ts';
+import { HttpEntrant } from './entrant.ts';
 
 /** Milliseconds between two looks for connections that became idle after the app began to close. */
 const IDLE_POLL = 50;
@@ -48,48 +47,5 @@ export class Guard {
       const poll = setInterval(() => app.server.closeIdleConnections(), IDLE_POLL);
       app.server.once('close', () => clearInterval(poll));
     });
-  }
-}
-
-/** A request over HTTP/1.1 on its way in. */
-class HttpEntrant implements Entrant {
-  readonly #request: IncomingMessage;
-  readonly #response: ServerResponse;
-  readonly #serve: RequestListener;
-  readonly #isDraining: () => boolean;
-
-  constructor(request: IncomingMessage, response: ServerResponse, serve: RequestListener, isDraining: () => boolean) {
-    this.#request = request;
-    this.#response = response;
-    this.#serve = serve;
-    this.#isDraining = isDraining;
-  }
-
-  get protocol(): Protocol {
-    return claimedProtocolOf(this.#request);
-  }
-
-  /** A request behind another of its connection may not: pipelined, one client could fill the queue of all. */
-  get mayWait(): boolean {
-    return answerOn(this.#request.socket) === this.#response;
-  }
-
-  get isGone(): boolean {
-    return this.#response.closed;
-  }
-
-  admit(place: Disposable): void {
-    this.#response.on('close', () => place[Symbol.dispose]());
-    this.#closeWhenDraining();
-    this.#serve(this.#request, this.#response);
-  }
-
-  refuse(): void {
-    this.#closeWhenDraining();
-    refuse(this.#response, this.protocol);
-  }
-
-  #closeWhenDraining(): void {
-    if (this.#isDraining()) this.#response.setHeader('connection', 'close');
   }
 }

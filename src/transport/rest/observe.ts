@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { performance } from 'node:perf_hooks';
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, LogController } from 'fastify';
+import type { PlantStoreError } from '../../domain/errors.ts';
 import { codeName, type Protocol } from '../../observe/request.ts';
 import type { RequestObserver } from '../../observe/request-observer.ts';
 import type { RequestSpan } from '../../observe/tracing.ts';
@@ -13,6 +14,8 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** The google.rpc.Code that a call of Connect or gRPC-Web came to; null before there is a call, and for all else. */
     rpcCode: number | null;
+    /** What it failed of; null while it has not. */
+    failure: PlantStoreError | null;
     /** Its span, while there are traces. */
     span: RequestSpan | null;
   }
@@ -65,6 +68,7 @@ export class ObservedRequests extends LogController {
         bytes: socket.bytesWritten - written,
         requestId: request.id,
         principal: request.principal ?? undefined,
+        failure: request.failure ?? undefined,
         traceId: span?.traceId,
       });
     });
@@ -84,7 +88,7 @@ export class ObservedRequests extends LogController {
 
 /** Lets handlers run as part of the span of their request, while there are traces. */
 export function activateSpans(app: FastifyInstance, observer: RequestObserver | undefined): void {
-  app.decorateRequest('rpcCode', null).decorateRequest('span', null);
+  app.decorateRequest('rpcCode', null).decorateRequest('span', null).decorateRequest('failure', null);
   if (observer?.tracing === undefined) return;
   app.addHook('preHandler', (request, _reply, next) => {
     if (request.span === null) next();

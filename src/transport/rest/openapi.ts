@@ -17,7 +17,7 @@ export function openApiDocument(service: DescService): object {
       title: 'Plant Store',
       version: service.file.proto.package.split('.').at(-1),
       description:
-        'Every failure has an Error as its body. A path answers other methods with 405 and `Allow`, and there is nothing ' +
+        'Every failure has an Error as its body, and its stable reason as `Plantstore-Reason`. A path answers other methods with 405 and `Allow`, and there is nothing ' +
         'else: 404. Unknown query parameters and unknown members of a body are ignored. Integers are exact, all 64 bits.',
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
@@ -59,6 +59,10 @@ const HEADERS: Schema = {
       'Of what the list holds, the same on every instance (RFC 9110). A long list that is streamed has none.',
     schema: { type: 'string' },
   },
+  'Idempotency-Replayed': {
+    description: 'There when this is the answer to an earlier request with the same `Idempotency-Key`.',
+    schema: { type: 'string', const: 'true' },
+  },
   Link: {
     description: 'The rest of a list that a limit cut: `<...>; rel="next"` (RFC 8288).',
     schema: { type: 'string' },
@@ -66,6 +70,10 @@ const HEADERS: Schema = {
   'Plantstore-Position': {
     description: 'Position in the log of the event that this is.',
     schema: { type: 'integer', format: 'int64', minimum: 1 },
+  },
+  'Plantstore-Reason': {
+    description: 'Why it failed: stable, for machines, and the reason of the ErrorInfo over gRPC and Connect.',
+    schema: { type: 'string', enum: Object.keys(ERRORS) },
   },
   'Retry-After': { description: 'Seconds after which to try again.', schema: { type: 'integer', minimum: 0 } },
   'WWW-Authenticate': { description: 'What the token lacks (RFC 6750).', schema: { type: 'string' } },
@@ -126,9 +134,11 @@ function operation(rule: HttpRule, content: boolean): Schema {
 
 function success(rule: HttpRule, content: boolean): Schema {
   const { method, responseField } = rule;
+  const { failures } = METHODS[`${method.parent.typeName}.${method.name}`]!;
   const names = method.output.fields.map(({ name }) => name);
   const sent = headers(
     ...(names.includes('position') ? ['Plantstore-Position'] : []),
+    ...(failures.includes('IDEMPOTENCY_KEY_REUSED') ? ['Idempotency-Replayed'] : []),
     ...(names.includes('next_cursor') ? ['Link'] : []),
     ...(isList(rule) ? ['ETag', 'Cache-Control'] : []),
   );
@@ -150,7 +160,7 @@ function failureResponses(reasons: readonly Reason[], content: boolean): Schema 
         description: same
           .map((reason) => `\`error\` ${ERRORS[reason].code}: ${FAILURES[reason as keyof typeof FAILURES]}.`)
           .join('\n\n'),
-        headers: headers('X-Request-Id', ...(FAILURE_HEADERS[status] ?? [])),
+        headers: headers('Plantstore-Reason', 'X-Request-Id', ...(FAILURE_HEADERS[status] ?? [])),
         ...body,
       },
     ]),

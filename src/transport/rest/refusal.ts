@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Protocol } from '../../observe/request.ts';
 import { OVERLOADED } from '../admission.ts';
 import { connectErrorBody } from '../connect/errors.ts';
-import { errorBody, JSON_TYPE } from './error-reply.ts';
+import { errorBody, JSON_TYPE, REASON_HEADER } from './error-body.ts';
 
 /** The path of a method of Connect or gRPC-Web: `/package.Service/Method`. */
 const RPC_PATH = /^\/\w+(\.\w+)+\/\w/;
@@ -18,6 +18,7 @@ const rendered = (type: string, body: string, headers = {}): Refusal => ({
     'content-type': type,
     'content-length': String(Buffer.byteLength(body)),
     'retry-after': String(OVERLOADED.details.retryAfter),
+    [REASON_HEADER]: OVERLOADED.reason,
     ...headers,
   },
   body,

@@ -1,6 +1,8 @@
+import type { IncomingMessage } from 'node:http';
 import type { DescField, Message } from '@bufbuild/protobuf';
 import type { FastifyRequest } from 'fastify';
 import { PlantStoreError } from '../../domain/errors.ts';
+import { readBody } from './body.ts';
 import { compileBodyDecoder } from './decode-body.ts';
 import { compileQueryDecoder, compileTextDecoder, type Query } from './decode-url.ts';
 import { typeOf } from './field-type.ts';
@@ -50,10 +52,11 @@ function fromBody(field: DescField): FieldDecoder {
 /** Reads an application/json body: leaves the bytes to the route, which knows their message. For Fastify's content type parser. */
 export function takeBody(
   request: FastifyRequest,
-  body: Buffer,
+  payload: IncomingMessage,
   done: (error: Error | null, body?: Buffer) => void,
 ): void {
   const encoding = request.headers['content-encoding'];
-  if (encoding === undefined || encoding.toLowerCase() === 'identity') done(null, body);
+  if (encoding === undefined || encoding.toLowerCase() === 'identity')
+    readBody(payload, payload.headers['content-length'], done);
   else done(new PlantStoreError('UNSUPPORTED_MEDIA_TYPE', 'send the body without Content-Encoding'));
 }

@@ -1,6 +1,6 @@
 import type { DescService } from '@bufbuild/protobuf';
 import type { FastifyInstance } from 'fastify';
-import type { UnaryContext } from '../../plants/call.ts';
+import { replayedKey, type UnaryContext } from '../../plants/call.ts';
 import { compileAnswer } from './answer.ts';
 import { type Authenticate, authentication } from './authentication.ts';
 import type { Fields } from './encode.ts';
@@ -29,7 +29,7 @@ export function registerRest(app: FastifyInstance, options: RestOptions): void {
   const rules = httpRulesOf(options.service);
   app.decorateRequest('principal', null);
   app.register((scope, _options, done) => {
-    scope.addContentTypeParser('application/json', { parseAs: 'buffer' }, takeBody);
+    scope.addContentTypeParser('application/json', takeBody);
     for (const rule of rules) addRoute(scope, rule, options);
     done();
   });
@@ -50,7 +50,9 @@ function addRoute(app: FastifyInstance, rule: HttpRule, { methods, authenticate 
     onRequest: authentication(authenticate),
     handler: async (request, reply) => {
       const message = decode(request);
-      const result = await method(message, new RestCall(request, reply.raw));
+      const call = new RestCall(request, reply.raw);
+      const result = await method(message, call);
+      if (call.values.get(replayedKey)) reply.header('idempotency-replayed', 'true');
       return answer(result as Fields, message as object as Fields, reply);
     },
   });

@@ -4,6 +4,7 @@ import Fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyRepl
 import { PlantStoreError } from '../../domain/errors.ts';
 import type { RequestObserver } from '../../observe/request-observer.ts';
 import { type ConnectionLimits, limitConnections } from '../connections.ts';
+import { MAX_MESSAGE } from '../message-size.ts';
 import { answerOn } from './answer-on.ts';
 import { sendError } from './error-reply.ts';
 import type { Guard } from './guard.ts';
@@ -12,8 +13,6 @@ import { activateSpans, ObservedRequests } from './observe.ts';
 import { requestId } from './request-id.ts';
 import { answerSocketError, refuseConnect } from './socket-error.ts';
 
-/** Most bytes of a body. */
-const MAX_BODY = 1024 * 1024;
 /** Most bytes of a request line with its headers: less than one read of a socket, so that an overflow shows where it began. */
 const MAX_HEADERS = 32 * 1024;
 /** Longest time in milliseconds for the headers of a request, or for a new connection to say something. */
@@ -40,7 +39,7 @@ export function createHttpServer(
   const app = Fastify({
     loggerInstance: logger,
     logController: new ObservedRequests(observer),
-    bodyLimit: MAX_BODY,
+    bodyLimit: MAX_MESSAGE,
     serverFactory: (serve) => listener(guard?.around(serve) ?? serve, limits),
     routerOptions: { maxParamLength: MAX_HEADERS },
     exposeHeadRoutes: false,
@@ -61,6 +60,9 @@ export function createHttpServer(
   app.server.setTimeout(limits.idleTimeout * 1_000, endWhenIdle);
   // An expectation other than 100-continue may be ignored (RFC 9110, section 10.1.1); Node would answer with an empty body.
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));
+  // Node would ask for the body before anybody has looked at the token.
+  if (guard !== undefined)
+    app.server.on('checkContinue', (request, response) => app.server.emit('request', request, response));
   app.server.on('connect', refuseConnect);
   guard?.endConnectionsOf(app);
   return app;
@@ -91,11 +93,22 @@ function endWhenIdle(socket: Socket): void {
 
 /** Refuses what no route may see, before a body is read: 404 wins over 415. */
 function refuseEarly(request: FastifyRequest, reply: FastifyReply, next: () => void): void {
-  const { headers, httpVersion } = request.raw;
+  const { httpVersion, rawHeaders } = request.raw;
   // No browser takes an answer for anything but what its type says, whatever plant names are in it.
   reply.header('x-content-type-options', 'nosniff');
-  if (headers.host === undefined && httpVersion === '1.1')
-    throw new PlantStoreError('MALFORMED_REQUEST', 'a request of HTTP/1.1 must have a Host header');
+  const hosts = hostsAmong(rawHeaders);
+  if (hosts > 1 || (hosts === 0 && httpVersion === '1.1'))
+    throw new PlantStoreError('MALFORMED_REQUEST', 'a request of HTTP/1.1 must have one Host header');
   if (request.is404) throw new PlantStoreError('ROUTE_NOT_FOUND', 'there is nothing at this path; see /openapi.json');
   next();
+}
+
+/** Host headers among names and values in turn (RFC 9112, section 3.2). Node's own `headers` keeps the first of several. */
+function hostsAmong(rawHeaders: readonly string[]): number {
+  let hosts = 0;
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index]!;
+    if (name.length === 4 && name.toLowerCase() === 'host') hosts++;
+  }
+  return hosts;
 }

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { PlantStoreError } from '../../domain/errors.ts';
 import { answerOn } from './answer-on.ts';
-import { errorBody, JSON_TYPE } from './error-reply.ts';
+import { errorBody, JSON_TYPE, REASON_HEADER } from './error-body.ts';
 
 /** Milliseconds for which a client that still sends may read its answer; a connection closed at once would be reset, and the answer lost. */
 const LINGER = 1_000;
@@ -33,6 +33,7 @@ function endWith(socket: Duplex, error: PlantStoreError): void {
   const body = errorBody(error);
   socket.end(
     `HTTP/1.1 ${error.status} ${STATUS_CODES[error.status]}\r\n` +
+      `${REASON_HEADER}: ${error.reason}\r\n` +
       `Content-Type: ${JSON_TYPE}\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
   );
   setTimeout(() => socket.destroy(), LINGER).unref();

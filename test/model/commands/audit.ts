@@ -15,23 +15,24 @@ import { count } from './tasks.ts';
 type Verified = Awaited<ReturnType<typeof verdictOf>>;
 
 /** Begins a rebuild, which waits before each of its calls. */
-export async function beginRebuild(model: Model, world: World): Promise<Running> {
+export async function beginRebuild(world: World): Promise<Running> {
   // Another one may be there still, frozen for longer than its lease; or dead.
   await world.platform.expireLeases();
   const operator = await world.platform.openOperator();
   const number = ++world.rebuilds;
-  const swapped = () => {
-    world.swaps++;
-    model.damaged.clear();
-  };
   const task = await Task.begin(async (gate) => {
     try {
-      for await (const _ of rebuildReadModel(gated(telling(operator, swapped), gate)));
+      for await (const _ of rebuildReadModel(
+        gated(
+          telling(operator, () => world.swapped()),
+          gate,
+        ),
+      ));
     } finally {
       await operator.close();
     }
   });
-  const judge = async () => {
+  const judge = () => {
     // What another rebuild has begun to replace may end with an error.
     if ('error' in task.outcome! && world.rebuilds === number) throw task.outcome.error;
   };
@@ -40,9 +41,10 @@ export async function beginRebuild(model: Model, world: World): Promise<Running>
 
 /** `audit rebuild` from its start to its end. */
 export async function rebuild(model: Model, world: World): Promise<void> {
-  const { task, judge } = await beginRebuild(model, world);
+  const { task, judge } = await beginRebuild(world);
   await task.finish();
   await judge(model);
+  await world.look(model);
   expect(model.damaged.size, 'what is damaged').toBe(0);
 }
 
@@ -71,7 +73,7 @@ export class BeginRebuild extends Step {
   }
 
   protected async act(model: Model, world: World): Promise<string> {
-    world.running.push(await beginRebuild(model, world));
+    world.running.push(await beginRebuild(world));
     model.tasks.push('rebuild');
     return 'waits';
   }
@@ -107,8 +109,8 @@ export class KillRebuild extends Step {
     this.#done = done;
   }
 
-  protected async act(model: Model, world: World): Promise<string> {
-    const { task } = await beginRebuild(model, world);
+  protected async act(_model: Model, world: World): Promise<string> {
+    const { task } = await beginRebuild(world);
     while (task.outcome === undefined && task.gate.waiting !== this.#call) await task.step(1);
     expect(task.outcome, `a rebuild without ${this.#call}`).toBeUndefined();
     await task.kill(this.#done);

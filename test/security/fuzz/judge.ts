@@ -1,4 +1,5 @@
 import { expect } from 'vitest';
+import { ERRORS, type Reason } from '../../../src/domain/errors.ts';
 import { type Answer, answersIn } from './answer.ts';
 import type { HttpRequest } from './http-grammar.ts';
 
@@ -36,10 +37,12 @@ export function judge({ method, target, whole }: HttpRequest, bytes: Buffer): Ac
 
 function expectErrorBody({ headers, body, status }: Answer, isHead: boolean): void {
   expect(headers.get('content-type')).toMatch(/^application\/json(; charset=utf-8)?$/);
+  const reason = headers.get('plantstore-reason') as Reason;
+  expect(ERRORS[reason]?.status, reason).toBe(status);
   if (status === 503 || status === 429) expect(headers.get('retry-after')).toMatch(/^\d+$/);
   if (isHead) return;
   const error = JSON.parse(body);
-  expect(error).toEqual({ error: expect.toSatisfy(Number.isInteger), message: expect.stringMatching(/./) });
+  expect(error).toEqual({ error: ERRORS[reason].code, message: expect.stringMatching(/./) });
 }
 
 function judgeConnect(target: string, answer: Answer): Acknowledged | undefined {

@@ -1,0 +1,29 @@
+/** What an examination found: all is well; an operator should know of it; or something is wrong, and what to do. */
+export interface Finding {
+  readonly level: 'ok' | 'warn' | 'fail';
+  /** What was examined. */
+  readonly subject: string;
+  /** One line; of what is not well it says what to do. */
+  readonly message: string;
+}
+
+/** A finding that all is well. */
+export const ok = (subject: string, message: string): Finding => ({ level: 'ok', subject, message });
+
+/** A finding that an operator should know of. */
+export const warn = (subject: string, message: string): Finding => ({ level: 'warn', subject, message });
+
+/** A finding that something is wrong. */
+export const fail = (subject: string, message: string): Finding => ({ level: 'fail', subject, message });
+
+/** What an error says, in one line. */
+export const reasonOf = (error: unknown): string =>
+  (error instanceof Error ? error.message || error.name : String(error)).split('\n', 1)[0]!;
+
+/** A time that lasts, for people. */
+export function lasting(milliseconds: number): string {
+  const seconds = Math.abs(milliseconds) / 1_000;
+  if (seconds < 10) return `${seconds.toFixed(1)} s`;
+  if (seconds < 120) return `${Math.round(seconds)} s`;
+  return seconds < 7_200 ? `${Math.round(seconds / 60)} min` : `${Math.round(seconds / 3_600)} h`;
+}

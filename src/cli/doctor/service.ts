@@ -1,0 +1,76 @@
+import { connect } from 'node:net';
+import { boundedFetch } from '../../auth/jwks-fetch.ts';
+import type { Config, Issuer } from '../../config.ts';
+import { type Finding, fail, ok, reasonOf, warn } from './finding.ts';
+
+/** Milliseconds that a port or an issuer may take to answer. */
+const LIMIT = 3_000;
+
+/** Examines the service on this host: whether it is ready, or whether its ports are free. */
+export async function examineService({ host, port, grpcPort, adminPort }: Config): Promise<Finding[]> {
+  const address = reachable(host);
+  const probe = await readiness(address, adminPort);
+  if (probe !== undefined) return [probe];
+  const ports = { PORT: port, GRPC_PORT: grpcPort, ADMIN_PORT: adminPort };
+  const findings: Finding[] = [];
+  for (const [name, number] of Object.entries(ports))
+    if (await isTaken(address, number))
+      findings.push(
+        fail('service', `port ${number} is taken by another program: end that, or set ${name} to another port`),
+      );
+  return findings.length > 0 ? findings : [ok('service', `none runs on ${host}; its ports are free`)];
+}
+
+/** What /readyz says; undefined where nobody answers as the service does. */
+async function readiness(host: string, port: number): Promise<Finding | undefined> {
+  try {
+    const url = `http://${host.includes(':') ? `[${host}]` : host}:${port}/readyz`;
+    const response = await fetch(url, { signal: AbortSignal.timeout(LIMIT), redirect: 'error' });
+    const { status, dependencies } = (await response.json()) as {
+      status: string;
+      dependencies: { name: string; ready: boolean; degraded?: boolean; detail?: string }[];
+    };
+    const troubled = dependencies.filter(({ ready, degraded }) => !ready || degraded === true);
+    const why = troubled.map(({ name, detail }) => `${name}: ${detail ?? 'not ready'}`).join('; ');
+    if (response.status !== 200) return fail('service', `it runs and is ${status}: ${why || 'see its log'}`);
+    return why === '' ? ok('service', `it is ready, says ${url}`) : warn('service', `it is ready, but ${why}`);
+  } catch {
+    return undefined;
+  }
+}
+
+const isTaken = (host: string, port: number): Promise<boolean> =>
+  new Promise((resolve) => {
+    const socket = connect({ host, port, timeout: LIMIT });
+    const answer = (taken: boolean) => {
+      socket.destroy();
+      resolve(taken);
+    };
+    socket.once('connect', () => answer(true));
+    for (const event of ['error', 'timeout']) socket.once(event, () => answer(false));
+  });
+
+/** A service that listens on every address is asked on loopback. */
+function reachable(host: string): string {
+  if (host === '0.0.0.0') return '127.0.0.1';
+  return host === '::' ? '::1' : host;
+}
+
+/** Examines who issues tokens. */
+export async function examineIssuer(issuer: Issuer | undefined): Promise<Finding> {
+  if (issuer === undefined) return ok('issuer', 'development mode: plantstore token makes tokens');
+  const url = issuer.jwksUrl.href;
+  try {
+    const fetchKeys = boundedFetch(new AbortController().signal);
+    const response = await fetchKeys(url, {
+      headers: new Headers(),
+      method: 'GET',
+      redirect: 'manual',
+      signal: AbortSignal.timeout(LIMIT),
+    });
+    const { keys } = (await response.json()) as { keys: readonly unknown[] };
+    return ok('issuer', `${url} has ${keys.length} keys`);
+  } catch (error) {
+    return fail('issuer', `${url}: ${reasonOf(error)}; no token can be verified that is not known already`);
+  }
+}

@@ -1,0 +1,72 @@
+import type { Db } from 'mongodb';
+import type { HeldLease, Inspection } from '../inspection.ts';
+import { createClient, databaseOf } from './client.ts';
+import { type Collections, collectionsOf, PLANTS_CHECKPOINT } from './collections.ts';
+import { limited } from './limited.ts';
+import { checkJournal, checkServers, ifPermitted } from './requirements.ts';
+import { KEYS_INDEX, SCHEMA_VERSION, versionOf } from './schema.ts';
+
+/** Milliseconds that an inspection may take. */
+const LIMIT = 30_000;
+/** Times that the clock is asked: the fastest answer tells it best. */
+const CLOCK_LOOKS = 3;
+/** The collections that rows of the read model are or were in. */
+const ROWS = /^plants(_\d+)?$/;
+
+/**
+ * Inspects the database that a URI names. Rejects with UnsuitableDatabaseError where the servers cannot keep what the store
+ * promises, with another error where they cannot be asked.
+ */
+export async function inspectMongo(uri: string): Promise<Inspection> {
+  const client = createClient(uri);
+  const db = databaseOf(client, uri);
+  try {
+    return await limited(inspected(db), LIMIT);
+  } finally {
+    await limited(client.close()).catch(() => {});
+  }
+}
+
+async function inspected(db: Db): Promise<Inspection> {
+  await checkServers(db);
+  await ifPermitted(checkJournal(db));
+  const collections = collectionsOf(db);
+  const leases = await leasesOf(collections);
+  const found = (await versionOf(collections)) ?? 0;
+  const indexes = await collections.events.indexes();
+  return {
+    schema: { found, known: SCHEMA_VERSION },
+    leases,
+    leftovers: await leftoversOf(db, collections, leases),
+    missing: found < SCHEMA_VERSION || indexes.some(({ name }) => name === KEYS_INDEX) ? [] : [KEYS_INDEX],
+    clockAhead: await clockAhead(db),
+  };
+}
+
+/** How long they last is told by the server's clock, which they are taken by. */
+const leasesOf = ({ leases }: Collections): Promise<HeldLease[]> =>
+  leases
+    .aggregate([
+      { $project: { _id: 0, name: '$_id', holder: 1, left: { $toDouble: { $subtract: ['$until', '$$NOW'] } } } },
+    ])
+    .map(({ name, holder, left }) => ({ name, holder, left: Number(left) }))
+    .toArray();
+
+async function leftoversOf(db: Db, { checkpoints }: Collections, leases: readonly HeldLease[]): Promise<string[]> {
+  // A rebuild makes and drops collections before and after it names them.
+  if (leases.some(({ name, left }) => name === 'rebuild' && left > 0)) return [];
+  const checkpoint = await checkpoints.findOne({ _id: PLANTS_CHECKPOINT });
+  const found = await db.listCollections({}, { nameOnly: true }).toArray();
+  return found.map(({ name }) => name).filter((name) => ROWS.test(name) && name !== checkpoint?.collection);
+}
+
+async function clockAhead(db: Db): Promise<number> {
+  let [ahead, fastest] = [0, Number.POSITIVE_INFINITY];
+  for (let look = 0; look < CLOCK_LOOKS; look++) {
+    const [asked, clock] = [performance.now(), Date.now()];
+    const { localTime } = await db.admin().command({ hello: 1 });
+    const took = performance.now() - asked;
+    if (took < fastest) [ahead, fastest] = [localTime.getTime() - (clock + took / 2), took];
+  }
+  return ahead;
+}

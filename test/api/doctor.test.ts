@@ -1,0 +1,191 @@
+import { once } from 'node:events';
+import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { MongoClient } from 'mongodb';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { headAt, seal } from '../../src/log/chain.ts';
+import { openSqlite } from '../../src/log/sqlite/store.ts';
+import { HAS_MONGODB, openMongoStore } from '../store/open-mongo.ts';
+import { openSqliteDatabase } from '../store/sqlite-database.ts';
+import { added, append, project } from '../support/events.ts';
+import { freePort } from '../support/free-port.ts';
+import { plantstore } from '../support/run.ts';
+import { startService } from '../support/service.ts';
+
+let data: string;
+let settings: Record<string, string>;
+beforeEach(async () => {
+  data = mkdtempSync(join(tmpdir(), 'plantstore-doctor-'));
+  const [PORT, GRPC_PORT, ADMIN_PORT] = await Promise.all([freePort(), freePort(), freePort()]);
+  settings = { DATA_DIR: data, PORT: String(PORT), GRPC_PORT: String(GRPC_PORT), ADMIN_PORT: String(ADMIN_PORT) };
+});
+afterEach(() => rmSync(data, { recursive: true }));
+
+/** Runs it. Nothing may go to stderr, and each line begins with a level. */
+async function doctor(environment: Record<string, string> = {}) {
+  const { code, stdout, stderr } = await plantstore(['doctor'], { ...settings, ...environment });
+  expect(stderr).toBe('');
+  const lines = stdout.trimEnd().split('\n');
+  for (const line of lines) expect(line).toMatch(/^(ok {4}|warn {2}|fail {2})\S/);
+  expect(code).toBe(lines.some((line) => line.startsWith('fail')) ? 1 : 0);
+  return { lines, troubles: lines.filter((line) => !line.startsWith('ok')) };
+}
+
+/** A store with three events, folded as far as is said. */
+async function fill(projected = 3): Promise<void> {
+  const store = openSqlite(data);
+  await append(store, added('alice', 1n), added('alice', 2n), added('bob', 1n));
+  await project(store, projected);
+  await store.close();
+}
+
+const contents = () =>
+  readdirSync(data)
+    .filter((name) => !/-(wal|shm)$/.test(name))
+    .map((name) => [name, readFileSync(join(data, name)).toString('base64')]);
+
+test('beside a service that is well, every line is ok, and nothing is changed', async () => {
+  await using service = await startService({ DATA_DIR: data });
+  const ports = { PORT: new URL(service.url).port, ADMIN_PORT: new URL(service.adminUrl).port };
+  const before = contents();
+  const { lines, troubles } = await doctor(ports);
+  expect(troubles).toEqual([]);
+  expect(lines.join('\n')).toMatch(/^ok +service +it is ready/m);
+  expect(contents()).toEqual(before);
+});
+
+test('without a service its ports are free, and nobody has a lease', async () => {
+  await fill();
+  const { lines, troubles } = await doctor();
+  expect(troubles).toEqual([]);
+  expect(lines.join('\n')).toMatch(/^ok +leases +nobody has one[\s\S]*^ok +service +none runs on 127.0.0.1/m);
+});
+
+test('where there is no store it says so, makes none, and examines the rest', async () => {
+  const { lines, troubles } = await doctor();
+  expect(troubles).toEqual([expect.stringContaining(`there is no plant store in ${data}`)]);
+  expect(lines.length).toBeGreaterThan(3);
+  expect(readdirSync(data)).toEqual([]);
+});
+
+describe('finds, alone', () => {
+  const sql = (text: string) => () => {
+    const { db } = openSqliteDatabase(data);
+    db.exec(`
+      CREATE TRIGGER events_are_not_changed BEFORE UPDATE ON events BEGIN SELECT RAISE(ABORT, ''); END;
+      CREATE TRIGGER events_are_not_deleted BEFORE DELETE ON events BEGIN SELECT RAISE(ABORT, ''); END;
+      ${text}`);
+    db.close();
+  };
+  const file = (name: string, text: string, mode: number) => () => {
+    writeFileSync(join(data, name), text);
+    chmodSync(join(data, name), mode);
+  };
+  const soon = Date.now() + 3_600_000;
+  const cases: [string, () => void, RegExp][] = [
+    [
+      'a database that others may read',
+      () => chmodSync(join(data, 'plantstore.sqlite'), 0o644),
+      /^fail +data .*chmod 600/,
+    ],
+    ['a data directory that others may read', () => chmodSync(data, 0o755), /^fail +data .*chmod 700/],
+    ['a key that is damaged', file('audit-key.pem', 'no key', 0o600), /^fail +audit key .*cannot be used/],
+    ['a schema of a newer release', sql('PRAGMA user_version = 99'), /^fail +store .*which a newer release wrote/],
+    [
+      'a trigger that is gone',
+      sql('DROP TRIGGER events_are_not_changed'),
+      /^fail +schema .*lacks events_are_not_changed/,
+    ],
+    [
+      'an index that is gone',
+      sql('DROP INDEX events_by_idempotency_key'),
+      /^fail +schema .*lacks events_by_idempotency/,
+    ],
+    ['a log that lost its end', sql('UPDATE checkpoints SET position = 9'), /^fail +read model .*position 9.*has lost/],
+    [
+      'what a rebuild left',
+      sql('CREATE TABLE plants_rebuilt_1 (id)'),
+      /^warn +leftovers .*plants_rebuilt_1.*audit rebuild/,
+    ],
+    [
+      'a lease of a wrong clock',
+      sql(`INSERT INTO leases VALUES ('projector', 'x', ${soon})`),
+      /^warn +leases .*clock was wrong/,
+    ],
+  ];
+  test.each(cases)('%s', async (_, spoil, found) => {
+    await fill();
+    spoil();
+    expect((await doctor()).troubles).toEqual([expect.stringMatching(found)]);
+  });
+
+  test('a read model that nobody moves, and one that its holder does not move', async () => {
+    await fill(1);
+    expect((await doctor()).troubles).toEqual([
+      expect.stringMatching(/^warn +read model +2 events behind .*no instance/),
+    ]);
+    sql(`INSERT INTO leases VALUES ('projector', 'x', ${Date.now() + 50_000})`)();
+    expect((await doctor()).troubles).toEqual([expect.stringMatching(/^fail +read model +2 events .*does not move/)]);
+  });
+
+  test('a last event that is ahead of the clock', async () => {
+    const store = openSqlite(data);
+    const [event] = await append(store, added('alice', 1n));
+    await store.append([seal(headAt(event!), added('alice', 2n), crypto.randomUUID(), Date.now() + 7_200_000)]);
+    await store.advance(0, 2, { deletes: [], inserts: [] });
+    await store.close();
+    expect((await doctor()).troubles).toEqual([expect.stringMatching(/^warn +clock .* ahead of this clock/)]);
+  });
+
+  test('a port that somebody else has, an issuer and a Kafka that are away', async () => {
+    await fill();
+    const server = createServer().listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as { port: number };
+    const away = `127.0.0.1:${await freePort()}`;
+    const issuer = { JWKS_URL: `http://${away}/jwks`, JWT_ISSUER: 'https://id.example.org/', JWT_AUDIENCE: 'plants' };
+    const { troubles } = await doctor({ PORT: String(port), ...issuer, KAFKA_BROKERS: away });
+    expect(troubles).toEqual([
+      expect.stringMatching(/^fail +issuer .*no token can be verified/),
+      expect.stringMatching(/^fail +kafka .*ECONNREFUSED/),
+      expect.stringMatching(new RegExp(`^fail +service +port ${port} is taken.*set PORT`)),
+    ]);
+    server.close();
+  });
+});
+
+describe.runIf(HAS_MONGODB)('MongoDB', () => {
+  test('a store that is well; what a rebuild left; an index that is gone; a server that is away', async () => {
+    const opened = await openMongoStore();
+    const client = new MongoClient(opened.uri);
+    const environment = { MONGODB_URI: opened.uri, NODE_ENV: 'test' };
+    const audit = expect.stringMatching(/^warn +audit key .*AUDIT_SIGNING_KEY/);
+    try {
+      await append(opened.store, added('alice', 1n));
+      await project(opened.store);
+      await opened.store.lease('projector', 'somebody', 30_000);
+      const well = await doctor(environment);
+      expect(well.troubles).toEqual([audit]);
+      expect(well.lines.join('\n')).toMatch(
+        /^ok +leases +projector is somebody's for \d+ s more[\s\S]*^ok +clock .*database/m,
+      );
+      await client.db().createCollection('plants_7');
+      await client.db().collection('events').dropIndex('events_by_idempotency_key');
+      const { troubles } = await doctor(environment);
+      expect(troubles).toEqual([
+        expect.stringMatching(/^fail +schema .*lacks events_by_idempotency_key/),
+        expect.stringMatching(/^warn +leftovers .*plants_7.*drop/),
+        audit,
+      ]);
+    } finally {
+      await client.close();
+      await opened.cleanup();
+    }
+    const away = await doctor({
+      MONGODB_URI: `mongodb://127.0.0.1:${await freePort()}/x?replicaSet=rs&directConnection=true`,
+    });
+    expect(away.troubles).toEqual([expect.stringMatching(/^fail +store +MongoDB: /), audit]);
+  });
+});

@@ -1,0 +1,110 @@
+import { once } from 'node:events';
+import type { ClientHttp2Session, ClientHttp2Stream } from 'node:http2';
+import { credentials, makeClientConstructor } from '@grpc/grpc-js';
+import { service as healthService } from 'grpc-health-check';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { unary } from '../support/grpc.ts';
+import { parseMetrics } from '../support/prometheus.ts';
+import { frame, rawCall, rawSession } from '../support/raw-grpc.ts';
+import { type Service, startService } from '../support/service.ts';
+
+const CHECK = '/grpc.health.v1.Health/Check';
+const WATCH = '/grpc.health.v1.Health/Watch';
+const REFLECTION = '/grpc.reflection.v1.ServerReflection/ServerReflectionInfo';
+/** Asks for the files that describe the service. */
+const NAME = Buffer.from('plantstore.v1.PlantStoreService');
+const QUESTION = frame(Buffer.concat([Buffer.from([0x22, NAME.length]), NAME]));
+
+let service: Service;
+beforeAll(async () => {
+  service = await startService({ REQUEST_TIMEOUT: '1', IDLE_TIMEOUT: '3' });
+});
+afterAll(() => service.stop());
+
+function begin(session: ClientHttp2Session, path: string): ClientHttp2Stream {
+  const headers = { ':method': 'POST', ':path': path, 'content-type': 'application/grpc', te: 'trailers' };
+  return session.request(headers).on('error', () => {});
+}
+
+/** The google.rpc.Code that a call ends with, in its headers or its trailers. */
+async function codeOf(stream: ClientHttp2Stream): Promise<number> {
+  const { promise, resolve } = Promise.withResolvers<number>();
+  for (const event of ['response', 'trailers'])
+    stream.on(event, (fields) => fields['grpc-status'] !== undefined && resolve(Number(fields['grpc-status'])));
+  stream.resume();
+  return promise;
+}
+
+describe("gRPC's own services", () => {
+  test('take messages of 4 KiB, and refuse longer ones at their length, before they come', async () => {
+    const session = rawSession(service.grpcUrl);
+    // An unknown field, and no service of that name.
+    const unknown = (size: number) => Buffer.concat([Buffer.from([0x7a, 0xfd, 0x1f]), Buffer.alloc(size - 3)]);
+    expect(await rawCall(session, { ':path': CHECK }, frame(unknown(4_096)))).toMatchObject({ status: 0 });
+    expect(await rawCall(session, { ':path': CHECK }, frame(unknown(4_097)))).toMatchObject({ status: 8 });
+    const announced = begin(session, CHECK);
+    announced.write(frame(Buffer.alloc(1), { length: 4_097 }));
+    expect(await codeOf(announced)).toBe(8);
+    session.destroy();
+  });
+
+  test.each([CHECK, WATCH, REFLECTION])('end what does not arrive in time: %s', async (path) => {
+    const session = rawSession(service.grpcUrl);
+    const stream = begin(session, path);
+    expect(await codeOf(stream)).toBe(4);
+    if (!stream.closed) await once(stream, 'close');
+    session.destroy();
+  });
+
+  test('are told of in the metrics', async () => {
+    const health = new (makeClientConstructor(healthService, 'health'))(service.grpcUrl, credentials.createInsecure());
+    await unary(health, 'check', {});
+    health.close();
+    const metrics = parseMetrics(await (await fetch(`${service.adminUrl}/metrics`)).text());
+    const { samples } = metrics.get('plantstore_request_duration_seconds')!;
+    expect(samples.filter(({ labels }) => labels.route === CHECK && labels.status === 'OK')).not.toEqual([]);
+  });
+
+  test('let 8 watch on a connection, and 64 in all', async () => {
+    const sessions = Array.from({ length: 9 }, () => rawSession(service.grpcUrl));
+    const watch = (session: ClientHttp2Session) => {
+      const stream = begin(session, WATCH);
+      stream.end(frame(Buffer.alloc(0)));
+      return Promise.race([once(stream, 'data').then(() => 'watches' as const), codeOf(stream)]);
+    };
+    for (const session of sessions.slice(0, 8)) {
+      for (let number = 0; number < 8; number++) expect(await watch(session)).toBe('watches');
+      expect(await watch(session)).toBe(8);
+    }
+    expect(await watch(sessions[8]!)).toBe(8);
+    for (const session of sessions) session.destroy();
+    const again = rawSession(service.grpcUrl);
+    while ((await watch(again)) !== 'watches');
+    again.destroy();
+  });
+});
+
+describe('reflection', () => {
+  test('answers 64 questions of a stream', async () => {
+    const session = rawSession(service.grpcUrl);
+    const stream = begin(session, REFLECTION);
+    let bytes = 0;
+    stream.on('data', (chunk: Buffer) => {
+      bytes += chunk.length;
+    });
+    const code = codeOf(stream);
+    for (let asked = 0; asked < 1_000; asked++) stream.write(QUESTION, () => {});
+    expect(await code).toBe(8);
+    expect(bytes).toBeLessThan(64 * 64 * 1_024);
+    session.destroy();
+  });
+
+  test('breaks off who does not take the answers', async () => {
+    const session = rawSession(service.grpcUrl);
+    const closed = once(session, 'close');
+    const stream = begin(session, REFLECTION);
+    stream.pause();
+    stream.end(Buffer.concat(Array.from({ length: 60 }, () => QUESTION)));
+    await closed;
+  });
+});

@@ -1,0 +1,44 @@
+import { describe, expect, test } from 'vitest';
+import { openLog } from '../../src/log/log.ts';
+import { gated } from '../support/faulty-store.ts';
+import { fill } from '../support/fill.ts';
+import type { OpenStore } from './open-store.ts';
+
+/** More than a list in memory holds. */
+const LONG = 6_000;
+
+/** What long lists cost those who write meanwhile, on any store. */
+export function pinnedContract(name: string, open: OpenStore): void {
+  describe(`long lists beside commands, on ${name}`, () => {
+    test('while limits of long lists are counted off, the events of others are let go of, and commands go on', async () => {
+      const opened = await open();
+      await fill(opened.store, LONG, 'alice');
+      const gate = Promise.withResolvers<void>();
+      const log = await openLog(gated(await opened.second(), gate.promise), {
+        onFault: () => {},
+        limits: { tailBytes: 20_000 },
+      });
+      const add = (id: bigint) =>
+        log.submit({ type: 'AddPlant', owner: 'bob', actor: 'bob', plant: { id, name: 'Fern', tag: undefined } });
+      try {
+        const lists = [LONG - 1, LONG - 2, LONG - 3].map((limit) =>
+          log.list({ owner: 'alice', after: undefined, limit }),
+        );
+        for (let id = 0n; id < 100n; id++) {
+          await add(id);
+          await expect.poll(() => log.status.tail.bytes, { interval: 2, timeout: 5_000 }).toBeLessThan(15_000);
+        }
+        await expect.poll(() => log.status.tail.events, { timeout: 5_000 }).toBe(0);
+        gate.resolve();
+        expect((await Promise.all(lists)).map(({ next }) => next)).toEqual(
+          [2n, 3n, 4n].map((less) => BigInt(LONG) - less),
+        );
+        for (const { plants } of await Promise.all(lists)) await (plants as AsyncGenerator<unknown>).return(undefined);
+      } finally {
+        gate.resolve();
+        await log.close();
+        await opened.cleanup();
+      }
+    });
+  });
+}

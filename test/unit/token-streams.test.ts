@@ -1,0 +1,83 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { create } from '@bufbuild/protobuf';
+import { createContextValues } from '@connectrpc/connect';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { AuditService } from '../../gen/plantstore/v1/audit_service_pb.ts';
+import { PlantStoreService } from '../../gen/plantstore/v1/plant_store_service_pb.ts';
+import { implementAudit } from '../../src/audit/service.ts';
+import { createScopePolicy } from '../../src/auth/scopes.ts';
+import type { Validity } from '../../src/auth/validity.ts';
+import { type EventLog, openLog } from '../../src/log/log.ts';
+import { openSqlite } from '../../src/log/sqlite/store.ts';
+import type { Store } from '../../src/log/store.ts';
+import { principalKey } from '../../src/plants/call.ts';
+import { implementPlantStore } from '../../src/plants/implementation.ts';
+import { PlantsService } from '../../src/plants/service.ts';
+import { added, append } from '../support/events.ts';
+import { ALICE, LASTING } from '../support/principal.ts';
+
+const directory = mkdtempSync(join(tmpdir(), 'plantstore-streams-'));
+let store: Store;
+let log: EventLog;
+
+beforeAll(async () => {
+  store = openSqlite(directory);
+  await append(store, added('alice', 1n), added('alice', 2n));
+  log = await openLog(store, { onFault: () => {} });
+});
+
+afterAll(async () => {
+  await log.close();
+  rmSync(directory, { recursive: true });
+});
+
+type Streaming = (request: unknown, call: object) => AsyncIterable<object>;
+
+/** Every method that streams, of every service, by its name: a new one is here by itself. */
+function streams(): readonly (readonly [string, object, Streaming])[] {
+  const scopes = createScopePolicy([]);
+  const missing = () => Promise.reject(new Error('no key is needed'));
+  const services = [
+    { desc: PlantStoreService, methods: implementPlantStore(new PlantsService(log, scopes)) },
+    {
+      desc: AuditService,
+      methods: implementAudit({
+        ...{ log, store, scopes },
+        signingKey: missing,
+        publishedKeys: missing,
+        checks: async () => [],
+      }),
+    },
+  ];
+  return services.flatMap(({ desc, methods }) =>
+    desc.methods
+      .filter(({ methodKind }) => methodKind === 'server_streaming')
+      .map((method) => {
+        const request = create(method.input, method.name === 'GetHistory' ? { owner: 'alice', plantId: 1n } : {});
+        return [method.name, request, (methods as never)[method.localName] as Streaming] as const;
+      }),
+  );
+}
+
+async function messagesOf([, request, stream]: ReturnType<typeof streams>[number], validity: Validity) {
+  const principal = { ...ALICE, scopes: new Set(['plants:audit']), validity };
+  const call = { values: createContextValues().set(principalKey, principal), signal: new AbortController().signal };
+  const taken: object[] = [];
+  for await (const message of stream(request, call)) taken.push(message);
+  return taken;
+}
+
+test('no method of any service streams a message to a token that has ended', async () => {
+  const over = new Error('over');
+  const ended: Validity = { until: 0, holds: false, confirm: () => Promise.reject(over) };
+  const all = streams();
+  expect(all.map(([name]) => name).sort()).toEqual(
+    expect.arrayContaining(['GetHistory', 'ListPlantsAsOf', 'ReadEvents', 'StreamPlants', 'VerifyLog']),
+  );
+  for (const stream of all) {
+    expect((await messagesOf(stream, LASTING)).length, stream[0]).toBeGreaterThan(0);
+    await expect(messagesOf(stream, ended), stream[0]).rejects.toBe(over);
+  }
+});
