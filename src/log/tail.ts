@@ -22,7 +22,7 @@ export interface Pin {
 }
 
 /** Rough bytes that an event takes in memory beside its texts, for the tail's bound. */
-const EVENT_OVERHEAD = 600;
+const EVENT_OVERHEAD = 1_150;
 
 /** Most bytes that a code unit of text takes. */
 const CODE_UNIT = 2;

@@ -5,9 +5,11 @@ import { default as addFormats } from 'ajv-formats';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
-import type { LoggedEvent } from '../../src/log/event.ts';
+import type { PlantEvent } from '../../src/domain/events.ts';
+import { commitmentOf } from '../../src/log/chain.ts';
+import { plantEventOf } from '../../src/log/event.ts';
 import { eventMessage } from '../../src/publisher/message.ts';
-import { eventArbitrary } from '../support/arbitraries.ts';
+import { loggedArbitrary } from '../support/arbitraries.ts';
 
 type MessageName = 'PlantAdded' | 'PlantDeleted';
 
@@ -22,13 +24,7 @@ const headersOf = { PlantAdded: schemaOf('PlantAdded', 'headers'), PlantDeleted:
 const payloadOf = { PlantAdded: schemaOf('PlantAdded', 'payload'), PlantDeleted: schemaOf('PlantDeleted', 'payload') };
 const keySchema = ajv.compile({ $ref: 'asyncapi.yaml#/components/schemas/Key' });
 
-const loggedArbitrary: fc.Arbitrary<LoggedEvent> = fc.record({
-  position: fc.integer({ min: 1, max: 2 ** 40 }),
-  eventId: fc.uuid(),
-  time: fc.integer({ min: 0, max: 4_102_444_800_000 }),
-  event: eventArbitrary,
-  hash: fc.uint8Array({ minLength: 32, maxLength: 32 }),
-});
+const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex');
 
 /** What the schema says about a value, as a list of complaints. */
 const complaints = (validate: ValidateFunction, value: unknown) => (validate(value) ? [] : validate.errors);
@@ -44,8 +40,11 @@ test('the document is AsyncAPI 3', () => {
 test('any event makes a message that the document describes', () => {
   fc.assert(
     fc.property(loggedArbitrary, (logged) => {
-      const { key, value, headers } = eventMessage(logged);
-      const { type } = logged.event;
+      const message = eventMessage(logged);
+      expect(message === undefined).toBe(plantEventOf(logged) === undefined);
+      if (message === undefined) return;
+      const { key, value, headers } = message;
+      const type = logged.type as MessageName;
       expect(complaints(keySchema, key)).toEqual([]);
       expect(complaints(headersOf[type], headers)).toEqual([]);
       expect(complaints(payloadOf[type], JSON.parse(value))).toEqual([]);
@@ -56,22 +55,29 @@ test('any event makes a message that the document describes', () => {
 test.each(['PlantAdded', 'PlantDeleted'] as const)('the document describes nothing that %s does not have', (name) => {
   const [example] = document.components.messages[name].examples;
   const { owner, actor, plantId, name: plant, tag } = example.payload;
+  const event = {
+    type: name,
+    owner,
+    actor,
+    issuer: example.headers['plantstore-issuer'],
+    plantId: BigInt(plantId),
+    name: plant,
+    tag,
+    traceparent: example.headers.traceparent,
+    idempotencyKey: example.headers['plantstore-idempotency-key'],
+  } as PlantEvent;
+  const salt = Buffer.from(example.headers['plantstore-salt'], 'hex');
   const message = eventMessage({
     position: Number(example.headers['plantstore-position']),
     eventId: example.headers.ce_id,
     time: Date.parse(example.headers.ce_time),
-    event: {
-      type: name,
-      owner,
-      actor,
-      plantId: BigInt(plantId),
-      name: plant,
-      tag,
-      traceparent: example.headers.traceparent,
-      idempotencyKey: example.headers['plantstore-idempotency-key'],
-    },
+    type: name,
+    event,
+    salt,
+    commitment: Buffer.from(example.headers['plantstore-commitment'], 'hex'),
     hash: Buffer.from(example.headers['plantstore-hash'], 'hex'),
-  });
+  })!;
+  expect(hex(commitmentOf(event, salt))).toBe(example.headers['plantstore-commitment']);
   expect(message.headers).toEqual(example.headers);
   expect(JSON.parse(message.value)).toEqual(example.payload);
   const { Headers, [name]: payload } = document.components.schemas;

@@ -3,7 +3,7 @@ import type { Plant } from '../../src/domain/plant.ts';
 import { headAt, seal } from '../../src/log/chain.ts';
 import { EMPTY_HEAD, type LoggedEvent } from '../../src/log/event.ts';
 import type { OwnedRow } from '../../src/log/store.ts';
-import { TRACEPARENT } from './events.ts';
+import { type LoggedPlantEvent, TRACEPARENT } from './events.ts';
 import { fold } from './fold.ts';
 
 /** A store's database as somebody has it who may write to it, past the store. */
@@ -27,7 +27,7 @@ export type Places = Readonly<Record<string, number | string>>;
 /** One way to tamper with a log, and what gives it away. */
 export interface Tampering {
   readonly name: string;
-  readonly tamper: (database: Database, events: readonly LoggedEvent[]) => Promise<void>;
+  readonly tamper: (database: Database, events: readonly LoggedPlantEvent[]) => Promise<void>;
   readonly found: Places;
 }
 
@@ -66,7 +66,7 @@ async function putAll(database: Database, events: readonly LoggedEvent[]): Promi
 /** Makes the read model, too, what the events say. */
 async function refold(
   database: Database,
-  before: readonly LoggedEvent[],
+  before: readonly LoggedPlantEvent[],
   after: readonly LoggedEvent[],
 ): Promise<void> {
   for (const { event } of before) await database.removePlant(event.owner, event.plantId);
@@ -103,7 +103,11 @@ export const TAMPERINGS: readonly Tampering[] = [
     name: 'an addition turned into a deletion',
     tamper: (database, events) => {
       const { owner, actor, plantId } = events[2]!.event;
-      return database.putEvent({ ...events[2]!, event: { type: 'PlantDeleted', owner, actor, plantId } });
+      return database.putEvent({
+        ...events[2]!,
+        type: 'PlantDeleted',
+        event: { type: 'PlantDeleted', owner, actor, plantId },
+      });
     },
     found: { chain: 3, read_model: 'alice/1', decisions: 3 },
   },
