@@ -33,7 +33,7 @@ export interface Tampering {
 
 type Change = (event: PlantEvent & { name?: string; tag?: string | undefined }) => Partial<PlantEvent & Plant>;
 
-/** Changes one event and leaves its hash as it was. */
+/** Changes one event, or what it says, and leaves commitment and hash as they were. */
 const changed = (
   name: string,
   position: number,
@@ -46,7 +46,15 @@ const changed = (
     const event = typeof change === 'function' ? { ...logged.event, ...change(logged.event) } : logged.event;
     return database.putEvent({ ...logged, event: event as PlantEvent, ...(typeof change === 'object' ? change : {}) });
   },
-  found: { chain: position, ...also },
+  found: { [typeof change === 'function' ? 'contents' : 'chain']: position, ...also },
+});
+
+/** An event as an erasure leaves it. */
+export const withoutContent = (event: LoggedEvent, erasedBy: number): LoggedEvent => ({
+  ...event,
+  event: undefined,
+  salt: undefined,
+  erasedBy,
 });
 
 /** Events from a position on, given other content, positions and hashes, as if they had been written so. */
@@ -97,6 +105,27 @@ export const TAMPERINGS: readonly Tampering[] = [
   changed('time changed', 3, { time: 1 }),
   changed('the last one’s time changed', 12, { time: Date.UTC(2999) }),
   changed('the event’s id changed', 3, { eventId: '00000000-0000-4000-8000-000000000000' }),
+  changed('the issuer invented', 3, () => ({ issuer: 'https://mallory.example' })),
+  {
+    name: 'a salt changed',
+    tamper: (database, events) => database.putEvent({ ...events[2]!, salt: new Uint8Array(16) }),
+    found: { contents: 3 },
+  },
+  {
+    name: 'a commitment changed',
+    tamper: (database, events) => database.putEvent({ ...events[2]!, commitment: new Uint8Array(32) }),
+    found: { chain: 3, contents: 3 },
+  },
+  {
+    name: 'what an event says removed, without an erasure',
+    tamper: (database, events) => database.putEvent(withoutContent(events[4]!, 12)),
+    found: { contents: 5, read_model: 'bob/1' },
+  },
+  {
+    name: 'what an event says removed, for an erasure that is none yet',
+    tamper: (database, events) => database.putEvent(withoutContent(events[4]!, 20)),
+    found: { contents: 5, read_model: 'bob/1' },
+  },
   changed('a hash changed', 3, { hash: new Uint8Array(32) }),
   changed('a hash cut short', 3, { hash: new Uint8Array(5) }),
   {
