@@ -38,7 +38,7 @@ export async function serve(config: Config): Promise<void> {
     if (err) logger.fatal({ err }, 'uncaught error');
     else logger.info({ signal }, 'stopping');
     health.drain();
-    await parts.log?.handOn();
+    void parts.log?.handOn();
     if (!err && parts.app !== undefined) await sleep(drainGrace);
     await stop();
     logger.info('stopped');

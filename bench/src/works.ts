@@ -23,5 +23,6 @@ export const LOG_WORKS = {
 /** The works that several instances on one log are compared in. */
 export const INSTANCE_WORKS = {
   adds: 'POST, 64 connections, several instances',
+  add: 'POST, 1 connection, 2 instances',
   lists: 'GET 20 plants, strict or not',
 } as const;

@@ -30,12 +30,20 @@ export function encodeEvents(events: readonly LoggedEvent[]): Uint8Array {
   return writer.finish();
 }
 
+/** The events alone: each a plantstore.v1.Event with its length in bytes, a varint, before it. */
+export function encodePublicEvents(events: readonly LoggedEvent[]): Uint8Array {
+  const writer = new BinaryWriter();
+  for (const event of events) writer.bytes(eventBytes(event));
+  return writer.finish();
+}
+
+const eventBytes = (event: LoggedEvent): Uint8Array =>
+  new BinaryWriter().raw(canonicalBytes(event)).tag(HASH, WireType.LengthDelimited).bytes(event.hash).finish();
+
 /** The bytes of an event's plantstore.v1.Record: both of its parts in their canonical form, and `hash`. */
 export function recordBytes(logged: LoggedEvent): Uint8Array {
-  const { event, salt, hash, erasedBy } = logged;
-  const record = new BinaryWriter()
-    .tag(EVENT, WireType.LengthDelimited)
-    .bytes(new BinaryWriter().raw(canonicalBytes(logged)).tag(HASH, WireType.LengthDelimited).bytes(hash).finish());
+  const { event, salt, erasedBy } = logged;
+  const record = new BinaryWriter().tag(EVENT, WireType.LengthDelimited).bytes(eventBytes(logged));
   if (event !== undefined) record.tag(CONTENT, WireType.LengthDelimited).bytes(canonicalContent(event, salt!));
   if (erasedBy !== undefined) record.tag(ERASED_BY, WireType.Varint).int64(erasedBy);
   return record.finish();

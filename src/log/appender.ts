@@ -26,8 +26,8 @@ const FRESH = 4;
 const RUN = 2;
 
 /**
- * Appends events and does not guess. When an append fails in any way, the log decides: what stands there under the events' own
- * ids has landed; a position that something else holds is lost; and while the position is free the same events are sent again,
+ * Appends events and does not guess. When an append fails in any way, the log decides: what stands there as the very events that
+ * were sent has landed; a position that something else holds is lost; and while the position is free the same events are sent again,
  * since a position holds one event, whichever copy lands first.
  *
  * Before it appends it has just seen that the log still ends with what the events build on, so that an older log that was restored
@@ -112,7 +112,9 @@ export class Appender {
     }
   }
 
-  #holds({ position, eventId }: LoggedEvent): boolean {
-    return this.#tail.at(position)?.eventId === eventId;
+  /** The hash tells: another instance may append the same command, under the same id, but not as the same event. */
+  #holds({ position, hash }: LoggedEvent): boolean {
+    const held = this.#tail.at(position);
+    return held !== undefined && Buffer.compare(held.hash, hash) === 0;
   }
 }

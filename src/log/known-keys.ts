@@ -111,6 +111,10 @@ export class KnownKeys {
 
   #take(news: readonly LoggedEvent[]): void {
     for (const logged of news) {
+      if (logged.type === 'OwnerErased') {
+        this.#known.clear();
+        this.#candidates.clear();
+      }
       const event = plantEventOf(logged);
       const ids = event && this.#known.peek(event.owner);
       if (event === undefined || ids === undefined) continue;

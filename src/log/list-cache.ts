@@ -94,6 +94,7 @@ export class ListCache {
   extended(events: readonly LoggedEvent[]): void {
     for (const logged of events) {
       const { position } = logged;
+      if (logged.type === 'OwnerErased') this.clear();
       const event = plantEventOf(logged);
       const exact = event && this.#exact.get(event.owner);
       if (event === undefined || exact === undefined) continue;
@@ -107,7 +108,7 @@ export class ListCache {
     }
   }
 
-  /** Forgets every list: the rows that they were made from are no longer those of the read model. */
+  /** Forgets every list: the rows that they were made from are no longer those of the read model, or are to be in no memory. */
   clear(): void {
     this.#lists?.clear();
   }

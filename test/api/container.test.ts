@@ -114,8 +114,16 @@ test('what the sources import is there in production', () => {
 });
 
 test('docker compose runs the service with settings that there are, and with no more rights than it needs', () => {
-  expect(Object.keys(PLANTSTORE.environment).filter((name) => !(name in VARIABLES))).toEqual([]);
-  expect(PLANTSTORE).toMatchObject({ read_only: true, cap_drop: ['ALL'], security_opt: ['no-new-privileges:true'] });
-  const ports = ['PORT', 'GRPC_PORT', 'ADMIN_PORT'].map((name) => VARIABLES[name as 'PORT'].fallback);
-  expect(PLANTSTORE.ports).toEqual(ports.map((port) => `127.0.0.1:${port}:${port}`));
+  const instances = Object.entries(compose.services).filter(([name]) => name.startsWith('plantstore'));
+  expect(instances).toHaveLength(3);
+  const port = (name: 'PORT' | 'GRPC_PORT' | 'ADMIN_PORT') => VARIABLES[name].fallback;
+  for (const [name, instance] of instances) {
+    expect(Object.keys(instance.environment).filter((variable) => !(variable in VARIABLES))).toEqual([]);
+    expect(instance.environment.ADVERTISE_ADDRESS).toBe(`${name}:${port('GRPC_PORT')}`);
+    expect(instance).toMatchObject({ read_only: true, cap_drop: ['ALL'], security_opt: ['no-new-privileges:true'] });
+    expect(instance.ports).toEqual([expect.stringMatching(new RegExp(`^127\\.0\\.0\\.1:\\d+:${port('ADMIN_PORT')}$`))]);
+  }
+  expect(compose.services.balancer!.ports).toEqual(
+    ['PORT', 'GRPC_PORT'].map((name) => `127.0.0.1:${port(name as 'PORT')}:${port(name as 'PORT')}`),
+  );
 });

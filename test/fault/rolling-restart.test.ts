@@ -17,6 +17,8 @@ const CLIENTS = 4;
 /** What the clients asked for, did, and did not get. */
 interface Tally {
   done: number;
+  /** When adds were acknowledged, of performance.now(). */
+  readonly times: number[];
   readonly added: Set<string>;
   readonly failures: unknown[];
 }
@@ -40,7 +42,7 @@ async function loadRest(url: string, token: string, tally: Tally, ids: Iterator<
     const id = ids.next().value;
     const body = JSON.stringify({ id, name: `plant ${id}` });
     if (await ask('/plants', { method: 'POST', body, headers: { 'content-type': 'application/json' } }))
-      tally.added.add(`plant ${id}`);
+      acknowledged(tally, `plant ${id}`);
     await ask('/plants?limit=10', { method: 'GET' });
     if (id % 10 === 0) await ask(`/plants/${id}`, { method: 'DELETE' });
   }
@@ -68,11 +70,16 @@ async function loadGrpc(address: string, token: string, tally: Tally, ids: Itera
   while (!signal.aborted) {
     const id = ids.next().value;
     const plant = { id: BigInt(id), name: `plant ${id}` };
-    if (await ask(unary(client, 'createPlant', { plant }, metadata))) tally.added.add(plant.name);
+    if (await ask(unary(client, 'createPlant', { plant }, metadata))) acknowledged(tally, plant.name);
     await ask(unary(client, 'listPlants', { limit: 10 }, metadata));
     await ask(stream());
   }
   client.close();
+}
+
+function acknowledged({ added, times }: Tally, name: string): void {
+  added.add(name);
+  times.push(performance.now());
 }
 
 function* numbers(): Generator<number, never> {
@@ -80,18 +87,19 @@ function* numbers(): Generator<number, never> {
 }
 
 test.skipIf(mongodbUri === undefined)(
-  'two instances are restarted in turns behind a balancer, under load, and no request fails',
+  'three instances are restarted in turns behind a balancer, under load, and no request fails',
+  { timeout: 180_000 },
   async () => {
     const directory = mkdtempSync(join(tmpdir(), 'plantstore-rolling-'));
     const MONGODB_URI = mongodbUri!.replace('/?', `/rolling-${randomUUID()}?`);
     // The grace that is the default; whoever probes ten times a second sees it.
     const start = () => startService({ MONGODB_URI, DATA_DIR: directory, DRAIN_GRACE: '1' });
     await using balancer = await Balancer.start();
-    let services: Service[] = [await start(), await start()];
+    let services: Service[] = [await start(), await start(), await start()];
     try {
       for (const service of services) await balancer.add(service);
       const token = await services[0]!.token('alice');
-      const tally: Tally = { done: 0, added: new Set(), failures: [] };
+      const tally: Tally = { done: 0, times: [], added: new Set(), failures: [] };
       const stop = new AbortController();
       const ids = numbers();
       const load = Array.from({ length: CLIENTS }, () => [
@@ -107,6 +115,8 @@ test.skipIf(mongodbUri === undefined)(
       }
       stop.abort();
       await Promise.all(load);
+      const gap = Math.max(...tally.times.map((time, index) => time - (tally.times[index - 1] ?? time)));
+      console.log(`${tally.added.size} adds; longest time without one: ${gap.toFixed(0)} ms`);
       expect(tally.failures).toEqual([]);
       expect(tally.done).toBeGreaterThan(CLIENTS * 10);
       const { stdout } = await plantstore(['audit', 'export'], { MONGODB_URI, DATA_DIR: directory });

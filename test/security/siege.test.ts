@@ -37,13 +37,14 @@ async function begin(environment: Readonly<Record<string, string>> = {}) {
 describe('no request that does not come to its end takes a place from others', () => {
   let scene: Awaited<ReturnType<typeof begin>>;
   beforeAll(async () => {
-    scene = await begin({ MAX_IN_FLIGHT: '8' });
+    // So that what one owner may have on its way is more than one who is served here sends at once.
+    scene = await begin({ MAX_IN_FLIGHT: '128' });
   });
   afterAll(() => scene.service.stop());
 
   test.each(WEAPONS)('$name', async ({ lay }) => {
     const { service, alice, mallory } = scene;
-    using _siege = lay({ url: service.url, grpcUrl: service.grpcUrl, token: mallory }, 256);
+    using _siege = lay({ url: service.url, grpcUrl: service.grpcUrl, token: mallory }, 512);
     for (let round = 0; round < 3; round++) {
       await sleep(50);
       await serve(service, alice);

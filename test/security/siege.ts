@@ -104,7 +104,8 @@ function http(name: string, line: string, type: string, withToken: boolean, leng
       for (let begun = 0; begun < requests; begun++) {
         const socket = connect(Number(port), hostname).on('error', () => {});
         socket.resume().write(`${head}\r\n\r\n`);
-        if (withToken) socket.write(HALF);
+        // Of a stream, and of gRPC-Web, a body is messages with their lengths.
+        if (withToken) socket.write(type.includes('+') ? half(length - 5) : HALF);
         sockets.push(socket);
       }
       return { [Symbol.dispose]: () => sockets.forEach((socket) => void socket.destroy()) };

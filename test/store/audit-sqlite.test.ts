@@ -34,9 +34,7 @@ test('an index of keys that does not hold what the events hold is found', async 
   const changing = new DatabaseSync(join(opened.directory, DATABASE_FILE));
   changing.enableDefensive(false);
   const copied = EVENT_COLUMNS.replace(/\bposition\b|\bplant_id\b/g, '3').replace('idempotency_key', "'k3'");
-  changing.exec(
-    `INSERT INTO events (${EVENT_COLUMNS}) SELECT ${copied} FROM events WHERE position = 2`,
-  );
+  changing.exec(`INSERT INTO events (${EVENT_COLUMNS}) SELECT ${copied} FROM events WHERE position = 2`);
   changing.exec('PRAGMA writable_schema = ON');
   changing.prepare('INSERT INTO sqlite_schema VALUES (?, ?, ?, ?, ?)').run(...Object.values(row));
   changing.close();

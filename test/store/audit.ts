@@ -6,7 +6,7 @@ import { importLog } from '../../src/audit/import.ts';
 import { rebuildReadModel } from '../../src/audit/rebuild.ts';
 import { isName } from '../../src/auth/claims.ts';
 import type { Command } from '../../src/domain/decider.ts';
-import { headAt } from '../../src/log/chain.ts';
+import { headAt, seal } from '../../src/log/chain.ts';
 import { EMPTY_HEAD, type LoggedEvent } from '../../src/log/event.ts';
 import { openLog } from '../../src/log/log.ts';
 import type { OwnedRow, Store } from '../../src/log/store.ts';
@@ -171,7 +171,12 @@ export function auditContract(name: string, open: OpenDatabase): void {
       on(async ({ store }) => {
         const [first] = await append(store, added('a', 0n));
         const times = [0, 5, 5, 5, 9, 10, 10].map((offset) => first!.time + offset);
-        const events = times.map((time, index) => ({ ...first!, position: index + 2, time, eventId: `${index}` }));
+        let head = headAt(first!);
+        const events = times.map((time, index) => {
+          const event = seal(head, first!.event, `${index}`, time);
+          head = headAt(event);
+          return event;
+        });
         expect(await store.append(events)).toBe(events.length);
         const position = (offset: number) => positionAt(store, first!.time + offset);
         const offsets = [-1, 0, 1, 4, 5, 6, 8, 9, 9.5, 10, 11];

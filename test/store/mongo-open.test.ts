@@ -35,7 +35,7 @@ const ROLE = {
   createRole: 'plantstore',
   privileges: [
     resource('events', 'createIndex'),
-    ...['checkpoints', 'leases', 'meta'].map((collection) => resource(collection, 'update')),
+    ...['checkpoints', 'leases', 'meta', 'erasures'].map((collection) => resource(collection, 'update')),
     ...['plants', 'plants_1', 'plants_2'].map((collection) => resource(collection, 'remove', 'dropCollection')),
   ],
   roles: [],

@@ -1,8 +1,11 @@
 import { once } from 'node:events';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 
-/** What becomes of a chunk that a client sends, and of its connection. */
-export type Fate = 'forward' | 'lose request' | 'lose reply' | 'hold';
+/**
+ * What becomes of a chunk that a client sends, and of its connection. `hold`: this chunk waits for `release`, those after it do not.
+ * `stall`: it waits, and all that follows it, even when its sender is gone.
+ */
+export type Fate = 'forward' | 'lose request' | 'lose reply' | 'hold' | 'stall';
 
 /** A TCP proxy in front of a local port, which loses what a test wants lost. */
 export class TcpProxy {
@@ -11,6 +14,7 @@ export class TcpProxy {
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
   #held: { readonly to: Socket; readonly chunk: Buffer }[] = [];
+  #stalled: (() => void)[] = [];
   #onHeld: (() => void) | undefined;
 
   private constructor(target: number) {
@@ -40,11 +44,17 @@ export class TcpProxy {
   /** Forwards what is held, be its sender still there or not. */
   release(): void {
     for (const { to, chunk } of this.#held.splice(0)) to.write(chunk);
+    for (const goOn of this.#stalled.splice(0)) goOn();
+  }
+
+  /** Cuts all connections. */
+  cut(): void {
+    for (const socket of this.#sockets) socket.destroy();
   }
 
   /** Cuts all connections and stops listening. */
   async close(): Promise<void> {
-    for (const socket of this.#sockets) socket.destroy();
+    this.cut();
     this.#server.close();
     await once(this.#server, 'close');
   }
@@ -53,13 +63,33 @@ export class TcpProxy {
     this.#track(client);
     let muted = false;
     let holding = false;
+    let stalled: Buffer[] | undefined;
+    const stall = () => {
+      holding = true;
+      stalled = [];
+      this.#stalled.push(() => {
+        for (const chunk of stalled!) server.write(chunk);
+        stalled = undefined;
+        holding = false;
+        if (client.destroyed) server.end();
+      });
+    };
     client.on('data', (chunk) => {
+      if (stalled !== undefined) {
+        stalled.push(chunk as Buffer);
+        return;
+      }
       const fate = this.fate(chunk as Buffer);
       if (fate === 'lose request') return client.destroy();
       if (fate === 'hold') {
         holding = true;
         this.#held.push({ to: server, chunk: chunk as Buffer });
         this.#onHeld?.();
+        return;
+      }
+      if (fate === 'stall') {
+        stall();
+        stalled!.push(chunk as Buffer);
         return;
       }
       muted ||= fate === 'lose reply';

@@ -1,5 +1,5 @@
-import { create } from '@bufbuild/protobuf';
-import { sizeDelimitedEncode } from '@bufbuild/protobuf/wire';
+import { create, toBinary } from '@bufbuild/protobuf';
+import { BinaryWriter, sizeDelimitedEncode } from '@bufbuild/protobuf/wire';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { type Record as EventRecord, RecordSchema } from '../../gen/plantstore/v1/event_pb.ts';
@@ -77,6 +77,12 @@ const changedMessage = (change: (message: EventRecord) => void) => {
   return sizeDelimitedEncode(RecordSchema, message);
 };
 
+/** An event's message with more bytes at its end. */
+const withMore = (more: readonly number[]) => {
+  const message = toBinary(RecordSchema, recordMessage(fc.sample(loggedArbitrary, 1)[0]!));
+  return new BinaryWriter().bytes(Buffer.concat([message, Buffer.from(more)])).finish();
+};
+
 test.each([
   ['no protobuf at all', Buffer.from('\u0003abc')],
   [
@@ -113,7 +119,8 @@ test.each([
       event!.type = 'PlantDeleted';
     }),
   ],
-
+  ['a message with one more field', withMore([0xc0, 0x0c, 1])],
+  ['a message with a field twice', withMore([0x18, 7])],
   ['a length beyond every event', Buffer.from([0xff, 0xff, 0xff, 0xff, 0x0f, 0])],
   ['a length that does not end', Buffer.alloc(20, 0xff)],
 ])('%s is refused, with its place', async (_, bytes) => {

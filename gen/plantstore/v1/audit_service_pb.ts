@@ -416,7 +416,7 @@ export const VerifyLogResponse_ProgressSchema: GenMessage<VerifyLogResponse_Prog
 export type VerifyLogResponse_Answer = Message<"plantstore.v1.VerifyLogResponse.Answer"> & {
   /**
    * The question: `positions` (is every position there once and in order), `chain` (does every hash continue the
-   * chain), `read_model` (is the read model exactly the fold of the log up to its checkpoint), `decisions` (was each
+   * chain), `contents` (does each content fit its event, was each missing one erased), `read_model` (is the read model exactly the fold of the log up to its checkpoint), `decisions` (was each
    * event allowed on the state before it), `storage` (is the database itself sound; where the store can tell),
    * `signed_head` (does the log extend the signed head), `topic` (is the topic a prefix of the log).
    *

@@ -67,7 +67,8 @@ export class Taking {
   readonly #options: TakerOptions;
   readonly #say: (answers: Answers) => void;
   readonly #end: () => void;
-  readonly #heartbeat: NodeJS.Timeout;
+  readonly #ended = Promise.withResolvers<void>();
+  #heartbeat: NodeJS.Timeout | undefined;
   #outcomes: Outcome[] = [];
   #pending = 0;
   #flushing = false;
@@ -80,11 +81,10 @@ export class Taking {
     this.#options = options;
     this.#say = say;
     this.#end = end;
-    this.#heartbeat = setInterval(() => this.#flush(), HEARTBEAT);
     // The sender counts on the position: nothing that is in the log already is to give its commands back.
     options.follower.sync().then(
-      () => this.#flush(),
-      () => this.#flush(),
+      () => this.#speak(),
+      () => this.#close(),
     );
   }
 
@@ -102,7 +102,7 @@ export class Taking {
   /** Nothing more comes: it ends when all is answered. */
   finish(): void {
     this.#finished = true;
-    if (this.#pending === 0) this.#close();
+    this.#endIfAnswered();
   }
 
   /** The link is gone: nobody hears of anything. */
@@ -110,15 +110,20 @@ export class Taking {
     this.#close();
   }
 
-  /** Says that nothing more is taken; resolves when it has ended, which is once all is answered, or a second later. */
+  /** Says that nothing more is taken. Resolves when it has ended, which is once all is answered, or a second later. */
   async leave(): Promise<void> {
     this.#leaving = true;
     this.#flush();
-    const limit = performance.now() + FAREWELL;
-    while (this.#pending > 0 && !this.aborted && performance.now() < limit)
-      await new Promise((resolve) => setTimeout(resolve, 5));
+    const limit = setTimeout(() => this.#close(), FAREWELL);
+    this.finish();
+    await this.#ended.promise;
+    clearTimeout(limit);
+  }
+
+  #speak(): void {
+    if (this.aborted) return;
+    this.#heartbeat = setInterval(() => this.#flush(), HEARTBEAT);
     this.#flush();
-    this.#close();
   }
 
   #submit({ number, command, eventId, timeLeft }: ForwardedCommand, after: number): void {
@@ -145,8 +150,12 @@ export class Taking {
     setImmediate(() => {
       this.#flushing = false;
       this.#flush();
-      if (this.#finished && this.#pending === 0) this.#close();
+      this.#endIfAnswered();
     });
+  }
+
+  #endIfAnswered(): void {
+    if (this.#finished && this.#pending === 0 && this.#outcomes.length === 0) this.#close();
   }
 
   #flush(): void {
@@ -160,6 +169,7 @@ export class Taking {
     if (this.aborted) return;
     this.aborted = true;
     clearInterval(this.#heartbeat);
+    this.#ended.resolve();
     this.#end();
   }
 }

@@ -42,7 +42,7 @@ export class Writership {
   readonly #stop = new AbortController();
   readonly #handOn = new AbortController();
   #running: Promise<void> | undefined;
-  #isWriter = false;
+  #reign: Promise<void> | undefined;
   #isUsed = false;
   #wake: (() => void) | undefined;
 
@@ -52,7 +52,7 @@ export class Writership {
 
   /** Whether this instance has the lease, as far as it knows. */
   get isWriter(): boolean {
-    return this.#isWriter;
+    return this.#reign !== undefined;
   }
 
   /** Hears that there are commands. */
@@ -69,7 +69,7 @@ export class Writership {
   /** Gives the lease back, and does not take it again. Resolves when what was taken from others is answered. */
   async handOn(): Promise<void> {
     this.#handOn.abort();
-    while (this.#isWriter) await sleep(1);
+    await this.#reign;
   }
 
   /** Hands on, and forwards no more. */
@@ -85,6 +85,7 @@ export class Writership {
     for (let failures = 0; !signal.aborted; ) {
       await this.#untilUsed();
       if (signal.aborted) return;
+      const begun = performance.now();
       try {
         await this.#stand();
         failures = 0;
@@ -92,7 +93,10 @@ export class Writership {
         // Without the store nothing can be committed either; whoever does that reports the fault.
         failures++;
       }
+      // A link that ends as soon as it is there is not asked for without a pause either.
+      const isBrief = performance.now() - begun < PAUSE;
       if (failures > 0) await this.#pause(Math.min(PAUSE * 2 ** (failures - 1), MAX_PAUSE) * (0.5 + Math.random()));
+      else if (isBrief) await this.#pause(PAUSE);
     }
   }
 
@@ -102,7 +106,12 @@ export class Writership {
     if (!this.#handOn.signal.aborted) {
       const secret = randomBytes(SECRET_BYTES).toString('base64url');
       const asked = performance.now();
-      if (await store.lease(WRITER, holder, LEASE, { ...contact, secret })) return this.#reign(secret, asked);
+      if (await store.lease(WRITER, holder, LEASE, { ...contact, secret })) {
+        this.#reign = this.#write(secret, asked);
+        await this.#reign;
+        this.#reign = undefined;
+        return;
+      }
     }
     const writer = await store.leaseholder(WRITER);
     if (writer === undefined || writer.holder === holder) return this.#pause(PAUSE);
@@ -114,9 +123,9 @@ export class Writership {
     }
   }
 
-  async #reign(secret: string, taken: number): Promise<void> {
+  /** Is the writer until the lease is lost, given back as nobody uses it, or handed on. Never rejects. */
+  async #write(secret: string, taken: number): Promise<void> {
     const { store, holder, contact, onWriter, onNoWriter } = this.#options;
-    this.#isWriter = true;
     onWriter(secret);
     let [until, idle, lost] = [taken + LEASE, 0, false];
     while (idle < IDLE_RENEWALS && !lost) {
@@ -132,9 +141,10 @@ export class Writership {
         lost = performance.now() >= until;
       }
     }
-    if (!lost) await store.lease(WRITER, holder, 0, { ...contact, secret }).catch(() => {});
+    const givenBack = lost ? undefined : store.lease(WRITER, holder, 0, { ...contact, secret }).catch(() => {});
+    // The lease ends by itself where the store is away.
+    await Promise.race([givenBack, sleep(RENEWAL, undefined, { ref: false })]);
     await onNoWriter();
-    this.#isWriter = false;
   }
 
   async #untilUsed(): Promise<void> {

@@ -42,10 +42,10 @@ export const versionOf = async ({ meta }: Collections): Promise<number | undefin
 
 /** Each step does nothing where it was done before, and the version comes last. */
 async function createSchema(db: Db, collections: Collections): Promise<void> {
-  const { events, checkpoints, leases, meta } = collections;
+  const { events, checkpoints, leases, erasures, meta } = collections;
   const plants = plantsCollection(0);
   // Transactions and snapshots want collections that exist.
-  const names = [meta, events, checkpoints, leases].map(({ collectionName }) => collectionName);
+  const names = [meta, events, checkpoints, leases, erasures].map(({ collectionName }) => collectionName);
   for (const name of [...names, plants]) await ignoring(CODE.namespaceExists, db.createCollection(name));
   await createIndexes(collections);
   await ignoring(

@@ -73,6 +73,17 @@ const TABLES = `CREATE TABLE events (
   ) STRICT, WITHOUT ROWID;
   INSERT INTO checkpoints VALUES ('${PLANTS_CHECKPOINT}', 0, 0);
 
+  CREATE TABLE erasures (
+    event_id  TEXT PRIMARY KEY,
+    owner     TEXT NOT NULL UNIQUE,
+    actor     TEXT NOT NULL,
+    issuer    TEXT,
+    since     INTEGER NOT NULL,
+    after     INTEGER NOT NULL,
+    erased_by INTEGER,
+    published INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+
   CREATE TABLE leases (name TEXT PRIMARY KEY, holder TEXT NOT NULL, until INTEGER NOT NULL) STRICT, WITHOUT ROWID`;
 
 /** Makes the tables in a database that has none. */

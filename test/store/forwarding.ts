@@ -1,0 +1,336 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect, test } from 'vitest';
+import type { Command } from '../../src/domain/decider.ts';
+import type { PlantStoreError } from '../../src/domain/errors.ts';
+import { type EventLog, openLog } from '../../src/log/log.ts';
+import type { Store } from '../../src/log/store.ts';
+import { type Fault, withFaults } from '../support/faulty-store.ts';
+import { collect, fold, readLog, verifyLog } from '../support/fold.ts';
+import { isLinearizable } from '../support/linearizability.ts';
+import { type PlantInput, type PlantOperation, type PlantOutput, plantsModel } from '../support/plants-model.ts';
+import { count } from '../support/soak.ts';
+import { TestHop, TestLeases } from '../support/test-hop.ts';
+import type { OpenStore } from './open-store.ts';
+
+const add = (id: number, name = 'Fern'): Command => ({
+  type: 'AddPlant',
+  owner: 'alice',
+  actor: 'alice',
+  plant: { id: BigInt(id), name, tag: undefined },
+});
+const remove = (id: number): Command => ({ type: 'DeletePlant', owner: 'alice', actor: 'alice', id: BigInt(id) });
+
+/** The position of a command's event, or the reason why there is none. */
+const told = (answer: Promise<{ position: number }>): Promise<number | string> =>
+  answer.then(
+    ({ position }) => position,
+    (error: PlantStoreError) => error.reason,
+  );
+
+interface Scene {
+  readonly hop: TestHop;
+  readonly leases: TestLeases;
+  /** The instances are called 0, 1, 2, ... */
+  readonly logs: readonly EventLog[];
+  events(): ReturnType<typeof readLog>;
+}
+
+/** What instances have to keep that forward to one of them. */
+export function forwardingContract(name: string, open: OpenStore): void {
+  const withInstances =
+    (
+      instances: number,
+      run: (scene: Scene) => Promise<void>,
+      { faulty = (store: Store) => store, patience = 10_000 } = {},
+    ) =>
+    async () => {
+      const opened = await open();
+      const hop = new TestHop();
+      const leases = new TestLeases();
+      const logs: EventLog[] = [];
+      for (let number = 0; number < instances; number++) {
+        const store = number === 0 ? opened.store : await opened.second();
+        logs.push(await openLog(leases.on(faulty(store), `${number}`), { onFault: () => {}, limits: { patience } }));
+        hop.join(`${number}`, logs[number]!);
+      }
+      const reader = await opened.second();
+      try {
+        await run({ hop, leases, logs, events: () => readLog(reader) });
+      } finally {
+        await hop.release();
+        await Promise.all(logs.map((log) => log.close()));
+        await reader.close();
+        await opened.cleanup();
+      }
+    };
+
+  /** Makes the first the writer, to whom the others forward. */
+  const settle = async ({ leases, logs }: Scene, writer = 0) => {
+    leases.writer = `${writer}`;
+    let id = 1_000;
+    for (const [number, log] of logs.entries())
+      while (log.status.role !== (number === writer ? 'writer' : 'forwards')) {
+        await logs[writer]!.submit(add(id++));
+        await log.submit(add(id++));
+        await sleep(5);
+      }
+    // Once each by way of the writer, so that all know where the log ends.
+    for (const log of logs) await log.submit(add(id++));
+  };
+
+  describe(`forwarding on ${name}`, () => {
+    test(
+      'the commands of all instances are the writer’s, and every answer is as its own',
+      withInstances(3, async (scene) => {
+        await settle(scene);
+        const [writer, ...others] = scene.logs as [EventLog, EventLog, EventLog];
+        const before = (await scene.events()).length;
+        expect(await told(others[0]!.submit(add(1)))).toBe(before + 1);
+        expect(await told(others[1]!.submit(add(1)))).toBe('PLANT_ALREADY_EXISTS');
+        expect(await told(writer.submit(remove(1)))).toBe(before + 2);
+        expect(await told(others[1]!.submit(remove(1)))).toBe('PLANT_NOT_FOUND');
+        const keyed: Command = { ...add(2), idempotencyKey: 'k' };
+        const all = await Promise.all(scene.logs.flatMap((log) => [told(log.submit(keyed)), told(log.submit(keyed))]));
+        expect(all).toEqual(Array(6).fill(before + 3));
+        expect(await told(others[0]!.submit({ ...add(3), idempotencyKey: 'k' }))).toBe('IDEMPOTENCY_KEY_REUSED');
+        for (const log of others) {
+          const plants = await collect(await log.list({ owner: 'alice', after: undefined, limit: 1 }));
+          expect(plants.map(({ id }) => id)).toEqual([2n]);
+        }
+        expect(scene.logs.map(({ status }) => status.role)).toEqual(['writer', 'forwards', 'forwards']);
+      }),
+    );
+
+    test(
+      'a lost reply: the event is found in the log, and there is one',
+      withInstances(2, async (scene) => {
+        await settle(scene);
+        const [, other] = scene.logs as [EventLog, EventLog];
+        const before = (await scene.events()).length;
+        scene.hop.hold('1', 'replies');
+        const answer = told(other.submit(add(1)));
+        while ((await scene.events()).length === before) await sleep(5);
+        scene.hop.cut('1');
+        expect(await answer).toBe(before + 1);
+        expect(await scene.events()).toHaveLength(before + 1);
+      }),
+    );
+
+    test(
+      'a lost reply, and another command in the batch that would send the event again: the chain holds',
+      withInstances(2, async (scene) => {
+        await settle(scene);
+        const [, other] = scene.logs as [EventLog, EventLog];
+        let landed = (await scene.events()).length;
+        for (let id = 0; id < 10; id += 2) {
+          while (other.status.role !== 'forwards') {
+            await other.submit(add(2_000 + landed++));
+            await sleep(5);
+          }
+          landed = (await scene.events()).length;
+          scene.hop.hold('1', 'replies');
+          const answers = [told(other.submit(add(id)))];
+          while ((await scene.events()).length === landed) await sleep(1);
+          scene.hop.cut('1');
+          // The instance does not know yet that the first has landed, and decides both on what it knows.
+          answers.push(told(other.submit(add(id + 1))));
+          expect(await Promise.all(answers)).toEqual([landed + 1, landed + 2]);
+          landed += 2;
+        }
+        verifyLog(await scene.events());
+      }),
+    );
+
+    test(
+      'a request that comes late, when its sender has applied it, is not applied again, whatever has happened to the plant since',
+      withInstances(2, async (scene) => {
+        await settle(scene);
+        const [writer, other] = scene.logs as [EventLog, EventLog];
+        const before = (await scene.events()).length;
+        scene.hop.hold('1', 'requests');
+        const answer = told(other.submit(add(1)));
+        await sleep(20);
+        scene.hop.cut('1');
+        expect(await answer).toBe(before + 1);
+        expect(await told(writer.submit(remove(1)))).toBe(before + 2);
+        await scene.hop.release();
+        expect(await told(writer.submit(add(2)))).toBe(before + 3);
+        expect(await scene.events()).toHaveLength(before + 3);
+      }),
+    );
+
+    test(
+      'a refusal is told only when the writer can no longer decide otherwise: what comes late and is applied is told as applied',
+      withInstances(2, async (scene) => {
+        await settle(scene);
+        const [writer, other] = scene.logs as [EventLog, EventLog];
+        await writer.submit(add(1));
+        const before = (await scene.events()).length;
+        scene.hop.hold('1', 'requests');
+        const answer = told(other.submit(add(1)));
+        await sleep(20);
+        scene.hop.cut('1');
+        await sleep(50);
+        expect(await told(writer.submit(remove(1)))).toBe(before + 1);
+        await scene.hop.release();
+        expect(await answer).toBe(before + 2);
+        expect(await scene.events()).toHaveLength(before + 2);
+      }),
+    );
+
+    test(
+      'a refusal is told once another command of the instance has landed, and the request that comes late is then not applied',
+      withInstances(2, async (scene) => {
+        await settle(scene);
+        const [writer, other] = scene.logs as [EventLog, EventLog];
+        await writer.submit(add(1));
+        const before = (await scene.events()).length;
+        scene.hop.hold('1', 'requests');
+        const answer = told(other.submit(add(1)));
+        await sleep(20);
+        scene.hop.cut('1');
+        await sleep(50);
+        // Although there may be a link again: what is in doubt is settled by an append here.
+        expect(await told(other.submit(add(2)))).toBe(before + 1);
+        expect(await answer).toBe('PLANT_ALREADY_EXISTS');
+        expect(await told(writer.submit(remove(1)))).toBe(before + 2);
+        await scene.hop.release();
+        expect(await told(writer.submit(add(3)))).toBe(before + 3);
+        expect(await scene.events()).toHaveLength(before + 3);
+      }),
+    );
+
+    test(
+      'a refusal of which nothing makes certain is told as unknown, when its time is over',
+      withInstances(
+        2,
+        async (scene) => {
+          await settle(scene);
+          const [writer, other] = scene.logs as [EventLog, EventLog];
+          await writer.submit(add(1));
+          scene.hop.hold('1', 'requests');
+          const answer = told(other.submit(add(1)));
+          await sleep(20);
+          scene.hop.cut('1');
+          expect(await answer).toBe('OUTCOME_UNKNOWN');
+        },
+        { patience: 500 },
+      ),
+    );
+
+    test(
+      'a writer that says nothing is given up, and its forwarder writes itself',
+      withInstances(2, async (scene) => {
+        await settle(scene);
+        const [, other] = scene.logs as [EventLog, EventLog];
+        const before = (await scene.events()).length;
+        for (const what of ['requests', 'replies'] as const) scene.hop.hold('1', what);
+        expect(await told(other.submit(add(1)))).toBe(before + 1);
+      }),
+    );
+
+    test(
+      'who hands on takes nothing more, answers what it took, and forwards to the next',
+      withInstances(3, async (scene) => {
+        await settle(scene);
+        const [first, second] = scene.logs as [EventLog, EventLog, EventLog];
+        const before = (await scene.events()).length;
+        scene.leases.writer = undefined;
+        const answers = Array.from({ length: 300 }, (_, id) => told(scene.logs[id % 3]!.submit(add(id))));
+        await first.handOn();
+        expect((await Promise.all(answers)).toSorted((a, b) => Number(a) - Number(b))).toEqual(
+          Array.from({ length: 300 }, (_, index) => before + 1 + index),
+        );
+        let id = 2_000;
+        while (first.status.role !== 'forwards') {
+          await Promise.all([first.submit(add(id++)), second.submit(add(id++))]);
+          await sleep(5);
+        }
+        verifyLog(await scene.events());
+      }),
+    );
+
+    test('linearizable, while links break with messages on their way, the writer changes, and appends fail', {
+      timeout: 600_000,
+    }, async () => {
+      for (let round = 0; round < count(2, 50); round++) {
+        const history: PlantOperation[] = [];
+        const acknowledged = new Map<string, number>();
+        const kinds = ['request lost', 'reply lost', 'late copy', 'prefix landed'] as const;
+        const fault = (): Fault => {
+          const kind = Math.random() < 0.04 ? kinds[Math.floor(Math.random() * kinds.length)]! : 'none';
+          return { kind, events: 1, milliseconds: 50 } as Fault;
+        };
+        const settings = { faulty: (store: Store) => withFaults(store, fault) };
+        await withInstances(
+          3,
+          async ({ hop, leases, logs, events }) => {
+            hop.delay = () => (Math.random() < 0.02 ? 40 : 0);
+            let running = true;
+            const trouble = async () => {
+              while (running) {
+                await sleep(30 + Math.random() * 100);
+                const victim = `${Math.floor(Math.random() * 3)}`;
+                const dice = Math.random();
+                if (dice < 0.5) hop.hold(victim, dice < 0.25 ? 'requests' : 'replies');
+                else if (dice < 0.85) hop.cut(victim);
+                else leases.revoke();
+                if (Math.random() < 0.5) await hop.release();
+              }
+            };
+            const troubled = trouble();
+            await Promise.all(
+              Array.from({ length: 6 }, (_, number) =>
+                client(logs[number % 3]!, `${number}`, count(60, 120), history, acknowledged),
+              ),
+            );
+            running = false;
+            await troubled;
+            const log = await events();
+            verifyLog(log);
+            fold(log);
+            const positions = new Map(log.map(({ event, position }) => [event.actor, position]));
+            expect(positions.size).toBe(log.length);
+            for (const [actor, position] of acknowledged) expect(positions.get(actor)).toBe(position);
+          },
+          settings,
+        )();
+        expect(acknowledged.size).toBeGreaterThan(20);
+        expect(isLinearizable(plantsModel, history)).toBe(true);
+      }
+    });
+  });
+}
+
+/** A client that does random operations one after the other, each as an actor of its own, and writes down what it saw and when. */
+async function client(
+  log: EventLog,
+  name: string,
+  operations: number,
+  history: PlantOperation[],
+  acknowledged: Map<string, number>,
+): Promise<void> {
+  for (let step = 0; step < operations; step++) {
+    await sleep(Math.random() * 10);
+    const id = Math.floor(Math.random() * 3);
+    const actor = `${name}.${step}`;
+    const input = [{ do: 'add', id, name: actor }, { do: 'delete', id }, { do: 'list' }][
+      Math.floor(Math.random() * 3)
+    ] as PlantInput;
+    const called = performance.now();
+    let output: PlantOutput | undefined;
+    if (input.do === 'list')
+      output = (await collect(await log.list({ owner: 'alice', after: undefined, limit: undefined }))).map(
+        (row) => row.name,
+      );
+    else {
+      const command = input.do === 'add' ? add(id, actor) : remove(id);
+      const answer = await told(log.submit({ ...command, actor }));
+      if (typeof answer === 'number') acknowledged.set(actor, answer);
+      else if (answer === 'PLANT_ALREADY_EXISTS' || answer === 'PLANT_NOT_FOUND') output = false;
+      else expect(['OUTCOME_UNKNOWN', 'STORE_UNAVAILABLE']).toContain(answer);
+      if (typeof answer === 'number') output = true;
+    }
+    history.push({ input, output, called, returned: performance.now() });
+  }
+}

@@ -1,0 +1,148 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { OpenLink } from '../../src/log/forward/hop.ts';
+import type { Taker } from '../../src/log/forward/taker.ts';
+import type { EventLog } from '../../src/log/log.ts';
+import type { Contact, Leaseholder, Store } from '../../src/log/store.ts';
+import { override } from './faulty-store.ts';
+
+/** Things done one after the other, each after a delay, and none while it is held. */
+class Channel {
+  held = false;
+  readonly #delay: () => number;
+  readonly #waiting: (() => void)[] = [];
+  #running = false;
+
+  constructor(delay: () => number) {
+    this.#delay = delay;
+  }
+
+  push(deliver: () => void): void {
+    this.#waiting.push(deliver);
+    void this.run();
+  }
+
+  async run(): Promise<void> {
+    if (this.#running) return;
+    this.#running = true;
+    while (this.#waiting.length > 0 && !this.held) {
+      await sleep(this.#delay());
+      if (!this.held) this.#waiting.shift()?.();
+    }
+    this.#running = false;
+  }
+}
+
+interface OpenedLink {
+  readonly from: string;
+  readonly requests: Channel;
+  readonly replies: Channel;
+  cut(): void;
+}
+
+/**
+ * The hop between the logs of one test. As with TCP, what was sent may arrive long after its sender has given the link up; to
+ * what arrives when, the test may say something.
+ */
+export class TestHop {
+  /** Milliseconds that each message takes. */
+  delay: () => number = () => 0;
+  readonly #takers = new Map<string, Taker>();
+  #links: OpenedLink[] = [];
+
+  /** Lets a log take part under a name, which is its address. */
+  join(name: string, log: EventLog): void {
+    const options = { onReachable: () => {}, onFault: () => {} };
+    this.#takers.set(name, log.join({ contact: { address: name }, openLink: this.#open(name), ...options }));
+  }
+
+  /** Lets no requests, or no replies, through on the links of an instance that are open now. */
+  hold(from: string, what: 'requests' | 'replies'): void {
+    for (const link of this.#linksOf(from)) link[what].held = true;
+  }
+
+  /** Ends the links of an instance, as far as it can see. What is on its way arrives all the same. */
+  cut(from: string): void {
+    for (const link of this.#linksOf(from)) link.cut();
+  }
+
+  /** Lets through what was held. Resolves when it has arrived. */
+  async release(): Promise<void> {
+    for (const { requests, replies } of this.#links) {
+      requests.held = false;
+      replies.held = false;
+      await Promise.all([requests.run(), replies.run()]);
+    }
+    await sleep(20);
+  }
+
+  #linksOf(from: string): OpenedLink[] {
+    return this.#links.filter((link) => link.from === from);
+  }
+
+  #open =
+    (from: string): OpenLink =>
+    (to, listener) => {
+      const requests = new Channel(() => this.delay());
+      const replies = new Channel(() => this.delay());
+      let over = false;
+      const end = (fault: unknown) => {
+        if (over) return;
+        over = true;
+        listener.ended(fault);
+      };
+      let taking: ReturnType<Taker['begin']> | undefined;
+      requests.push(() => {
+        const taker = this.#takers.get(to.address);
+        if (taker?.admits(to.secret) !== true) replies.push(() => end(new Error('refused')));
+        else
+          taking = taker.begin(
+            (answers) => replies.push(() => over || listener.answered(answers)),
+            () => replies.push(() => end(undefined)),
+          );
+      });
+      const abandon = () => requests.push(() => taking?.abandon());
+      const link = {
+        ...{ from, requests, replies },
+        cut: () => {
+          end(new Error('cut'));
+          abandon();
+        },
+      };
+      this.#links.push(link);
+      return {
+        send: (batch) => {
+          requests.push(() => taking?.take(batch));
+          return true;
+        },
+        finish: () => requests.push(() => taking?.finish()),
+        close: () => {
+          over = true;
+          abandon();
+        },
+      };
+    };
+}
+
+/** Who is the writer, as a test says. */
+export class TestLeases {
+  /** The only one that gets the lease; undefined: whoever asks first. */
+  writer: string | undefined;
+  #holder: Leaseholder | undefined;
+
+  /** Nobody is the writer. */
+  revoke(): void {
+    this.#holder = undefined;
+  }
+
+  /** A store whose lease of the writer is one of these; `name` is the address of its instance. */
+  on(store: Store, name: string): Store {
+    const lease = async (lease: string, holder: string, milliseconds: number, contact?: Contact) => {
+      if (lease !== 'writer' || contact === undefined) return store.lease(lease, holder, milliseconds);
+      if (this.writer !== undefined && this.writer !== name) return false;
+      if (this.#holder !== undefined && this.#holder.holder !== holder) return false;
+      this.#holder = milliseconds > 0 ? { holder, ...contact } : undefined;
+      return milliseconds > 0;
+    };
+    return override(store, { lease, leaseholder: async () => this.#holder });
+  }
+}
