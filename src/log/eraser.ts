@@ -163,6 +163,7 @@ export class Eraser {
     } finally {
       this.#erasing.delete(owner);
       this.#working.delete(eventId);
+      if (this.#working.size === 0) await this.close();
     }
   }
 
