@@ -155,7 +155,10 @@ export async function start(
     ? limitRate(parts.authenticator.authenticate, config.rateLimit)
     : parts.authenticator.authenticate;
   const { authenticator } = parts;
-  log.onErased(() => authenticator.forget());
+  log.onErased((position, events) => {
+    authenticator.forget();
+    logger.info({ position, events }, 'an owner is erased: all that was remembered is forgotten');
+  });
   log.finishErasures((err) => logger.error({ err }, 'an erasure cannot go on'));
   const scopes = createScopePolicy(config.requiredScopes, telemetry.decided);
   const plants = new PlantsService(tracing ? tracing.commands(log) : log, scopes);

@@ -79,9 +79,15 @@ export class Eraser {
   /** Ids of the events of the erasures that this instance works on. */
   readonly #working = new Set<string>();
   #leasedUntil = 0;
+  #pending: { readonly count: number; readonly since: number | undefined } = { count: 0, since: undefined };
 
   constructor(parts: EraserParts) {
     this.#parts = parts;
+  }
+
+  /** The erasures that were not done at the last look of `finish`, and when the oldest was begun. */
+  get pending(): { readonly count: number; readonly since: number | undefined } {
+    return this.#pending;
   }
 
   /** Why this command is refused while its owner is being erased by this instance; undefined: it is not. */
@@ -123,7 +129,9 @@ export class Eraser {
 
   /** Does what is left to do of all erasures. Yields progress. */
   async *finish(): AsyncGenerator<EraseProgress> {
-    for (const erasure of await this.#parts.store.erasures())
+    const erasures = await this.#parts.store.erasures();
+    this.#pending = { count: erasures.length, since: erasures[0]?.since };
+    for (const erasure of erasures)
       if (!this.#working.has(erasure.eventId) && (await this.#leased()))
         for await (const step of this.#run(erasure)) if ('step' in step) yield step;
   }

@@ -103,6 +103,7 @@ export class EventLog {
       tail: { events: size, bytes },
       syncedAt: this.#follower.syncedAt,
       role: this.#forwarding?.role,
+      erasures: this.#eraser.pending,
     };
   }
 
@@ -134,10 +135,10 @@ export class EventLog {
     }
   }
 
-  /** Calls back when an owner was erased: whatever is remembered of owners has to be forgotten. */
-  onErased(listener: () => void): void {
+  /** Calls back with each OwnerErased event: whatever is remembered of owners has to be forgotten. */
+  onErased(listener: (position: number, events: number) => void): void {
     this.#tail.onExtended((news) => {
-      if (news.some(({ type }) => type === 'OwnerErased')) listener();
+      for (const { position, event } of news) if (event?.type === 'OwnerErased') listener(position, event.erased);
     });
   }
 

@@ -1,9 +1,9 @@
-import type { PlantEvent } from '../domain/events.ts';
-import { type LoggedEvent, plantEventOf } from '../log/event.ts';
+import type { DomainEvent, PlantEvent } from '../domain/events.ts';
+import type { LoggedEvent } from '../log/event.ts';
 
 /** An event as a Kafka message: a CloudEvent 1.0 in the binary content mode of its Kafka protocol binding. */
 export interface EventMessage {
-  /** Owner and plant id, the same for all events of a plant. */
+  /** Owner and plant id, the same for all events of a plant; of OwnerErased the owner alone. */
   readonly key: string;
   /** The event's data as JSON. */
   readonly value: string;
@@ -30,16 +30,20 @@ export const ISSUER_HEADER = 'plantstore-issuer';
 /** `ce_source` of every event. */
 const SOURCE = '/plantstore';
 
-/** The message of an event: the same bytes whenever and by whomever it is made; undefined for one that says nothing of a plant. */
-export function eventMessage(logged: LoggedEvent): EventMessage | undefined {
-  const { position, eventId, time, commitment, salt, hash } = logged;
-  const event = plantEventOf(logged);
+/**
+ * The message of an event: the same bytes whenever and by whomever it is made; undefined for one that is erased, and for an OwnerErased event of which
+ * nobody knows any more whom it erased. `erased`: the owner, of an OwnerErased event.
+ */
+export function eventMessage(logged: LoggedEvent, erased?: string): EventMessage | undefined {
+  const { position, eventId, time, commitment, salt, hash, event } = logged;
   if (event === undefined || salt === undefined) return undefined;
-  const subject = subjectOf(event);
+  const owner = event.type === 'OwnerErased' ? erased : event.owner;
+  if (owner === undefined) return undefined;
+  const subject = event.type === 'OwnerErased' ? encodeURIComponent(owner) : subjectOf(event);
   const { traceparent, idempotencyKey, issuer } = event;
   return {
     key: subject,
-    value: dataOf(event),
+    value: dataOf(event, owner),
     headers: {
       'content-type': 'application/json',
       ce_specversion: '1.0',
@@ -65,8 +69,9 @@ const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
 /** The owner is percent-encoded, since a CloudEvents attribute has no control characters, and a slash ends it. */
 const subjectOf = ({ owner, plantId }: PlantEvent): string => `${encodeURIComponent(owner)}/${plantId}`;
 
-function dataOf(event: PlantEvent): string {
-  const { owner, actor } = event;
+function dataOf(event: DomainEvent, owner: string): string {
+  const { actor } = event;
+  if (event.type === 'OwnerErased') return JSON.stringify({ owner, actor, erased: event.erased });
   const plantId = JSON.rawJSON(String(event.plantId));
   const plant = event.type === 'PlantAdded' ? { name: event.name, tag: event.tag } : {};
   return JSON.stringify({ owner, actor, plantId, ...plant });

@@ -155,7 +155,7 @@ class TopicCheck implements TopicQuestion {
     return same ? undefined : { position, message: other };
   }
 
-  /** Passes over the record of an event whose content was erased after it was published: what it has to be is not known any more. */
+  /** Passes over the record of an event whose content was erased after it was published, or that erased somebody: what it has to be is not known any more. */
   async #passOver(position: number): Promise<undefined> {
     for (const partition of this.#ranges.keys()) {
       const record = await this.#head(partition);
