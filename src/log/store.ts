@@ -189,6 +189,6 @@ export interface Store {
    */
   fault?(): Promise<string | undefined>;
 
-  /** Lets go of what is held open. Nothing may be called afterwards. */
+  /** Lets go of what is held open. Nothing but this may be called afterwards. */
   close(): Promise<void>;
 }

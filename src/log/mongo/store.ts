@@ -29,6 +29,7 @@ export class MongoStore implements Store {
   readonly #readModel: ReadModel;
   readonly #leases: Leases;
   readonly #erasures: MongoErasures;
+  #isClosed = false;
 
   /** Takes over a connected client. `db` has what ensureSchema makes. */
   constructor(client: MongoClient, db: Db, clock: CausalClock, primary: Primary) {
@@ -127,6 +128,8 @@ export class MongoStore implements Store {
   }
 
   async close(): Promise<void> {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
     await this.#transactions.close();
     await limited(this.#client.close());
   }

@@ -240,6 +240,7 @@ class SqliteStore implements Store {
 
   async close(): Promise<void> {
     await this.#erasures.vacuuming;
+    if (!this.#appending.isOpen) return;
     for (const snapshot of this.#snapshots) await snapshot.close();
     this.#projecting.close();
     this.#appending.close();
