@@ -45,14 +45,8 @@ export function canonicalContent(event: DomainEvent, salt: Uint8Array): Uint8Arr
   for (const { kind, name } of [...CONTENT, ...DATA])
     if (kind === 'text') room += WireWriter.roomFor((event[name as keyof DomainEvent] as string | undefined) ?? '');
   writer.begin(NOTHING, room);
-  let isDataWritten = false;
-  for (const field of CONTENT) {
-    if (!isDataWritten && field.number > DATA_NUMBER.PlantDeleted) {
-      writeData(event);
-      isDataWritten = true;
-    }
-    write(field, field.name === 'salt' ? salt : event[field.name as keyof DomainEvent]);
-  }
+  for (const field of CONTENT) write(field, field.name === 'salt' ? salt : event[field.name as keyof DomainEvent]);
+  writeData(event);
   return writer.written;
 }
 

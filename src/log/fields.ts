@@ -78,7 +78,7 @@ export const FIELDS: readonly Field[] = [
     column: 'issuer',
     kind: 'text',
     part: 'content',
-    number: 8,
+    number: 4,
     of: ALL,
     isOptional: true,
     isValid: isFilled,
@@ -100,7 +100,7 @@ export const FIELDS: readonly Field[] = [
     column: 'idempotency_key',
     kind: 'text',
     part: 'content',
-    number: 6,
+    number: 5,
     of: ALL,
     isOptional: true,
     isValid: isFilled,
@@ -110,7 +110,7 @@ export const FIELDS: readonly Field[] = [
     column: 'traceparent',
     kind: 'text',
     part: 'content',
-    number: 7,
+    number: 6,
     of: ALL,
     isOptional: true,
     isValid: isTraceparent,
@@ -137,10 +137,10 @@ export const FIELDS: readonly Field[] = [
   { name: 'hash', column: 'hash', kind: 'bytes', part: 'event', number: 15, isValid: isDigest },
 ];
 
-/** Number of `data` in Content by the type of the event; 0 where it has none. */
+/** Number of `data` in Content by the type of the event, above all others there; 0 where it has none. */
 export const DATA_NUMBER: Readonly<Record<DomainEvent['type'], number>> = {
-  PlantAdded: 4,
-  PlantDeleted: 5,
+  PlantAdded: 7,
+  PlantDeleted: 8,
   OwnerErased: 0,
 };
 

@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file plantstore/v1/event.proto.
  */
 export const file_plantstore_v1_event: GenFile = /*@__PURE__*/
-  fileDesc("ChlwbGFudHN0b3JlL3YxL2V2ZW50LnByb3RvEg1wbGFudHN0b3JlLnYxIpUBCgVFdmVudBIQCghwb3NpdGlvbhgBIAEoAxIQCghldmVudF9pZBgCIAEoCRIoCgR0aW1lGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIMCgR0eXBlGAQgASgJEhIKCmNvbW1pdG1lbnQYBSABKAwSDgoGZXJhc2VkGAYgASgDEgwKBGhhc2gYDyABKAwi4wEKB0NvbnRlbnQSDAoEc2FsdBgBIAEoDBINCgVvd25lchgCIAEoCRINCgVhY3RvchgDIAEoCRIwCgtwbGFudF9hZGRlZBgEIAEoCzIZLnBsYW50c3RvcmUudjEuUGxhbnRBZGRlZEgAEjQKDXBsYW50X2RlbGV0ZWQYBSABKAsyGy5wbGFudHN0b3JlLnYxLlBsYW50RGVsZXRlZEgAEhcKD2lkZW1wb3RlbmN5X2tleRgGIAEoCRITCgt0cmFjZXBhcmVudBgHIAEoCRIOCgZpc3N1ZXIYCCABKAlCBgoEZGF0YSJpCgZSZWNvcmQSIwoFZXZlbnQYASABKAsyFC5wbGFudHN0b3JlLnYxLkV2ZW50EicKB2NvbnRlbnQYAiABKAsyFi5wbGFudHN0b3JlLnYxLkNvbnRlbnQSEQoJZXJhc2VkX2J5GAMgASgDIkAKClBsYW50QWRkZWQSCgoCaWQYASABKAMSDAoEbmFtZRgCIAEoCRIQCgN0YWcYAyABKAlIAIgBAUIGCgRfdGFnIhoKDFBsYW50RGVsZXRlZBIKCgJpZBgBIAEoA2IGcHJvdG8z", [file_google_protobuf_timestamp]);
+  fileDesc("ChlwbGFudHN0b3JlL3YxL2V2ZW50LnByb3RvEg1wbGFudHN0b3JlLnYxIpUBCgVFdmVudBIQCghwb3NpdGlvbhgBIAEoAxIQCghldmVudF9pZBgCIAEoCRIoCgR0aW1lGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIMCgR0eXBlGAQgASgJEhIKCmNvbW1pdG1lbnQYBSABKAwSDgoGZXJhc2VkGAYgASgDEgwKBGhhc2gYDyABKAwi4wEKB0NvbnRlbnQSDAoEc2FsdBgBIAEoDBINCgVvd25lchgCIAEoCRINCgVhY3RvchgDIAEoCRIOCgZpc3N1ZXIYBCABKAkSFwoPaWRlbXBvdGVuY3lfa2V5GAUgASgJEhMKC3RyYWNlcGFyZW50GAYgASgJEjAKC3BsYW50X2FkZGVkGAcgASgLMhkucGxhbnRzdG9yZS52MS5QbGFudEFkZGVkSAASNAoNcGxhbnRfZGVsZXRlZBgIIAEoCzIbLnBsYW50c3RvcmUudjEuUGxhbnREZWxldGVkSABCBgoEZGF0YSJpCgZSZWNvcmQSIwoFZXZlbnQYASABKAsyFC5wbGFudHN0b3JlLnYxLkV2ZW50EicKB2NvbnRlbnQYAiABKAsyFi5wbGFudHN0b3JlLnYxLkNvbnRlbnQSEQoJZXJhc2VkX2J5GAMgASgDIkAKClBsYW50QWRkZWQSCgoCaWQYASABKAMSDAoEbmFtZRgCIAEoCRIQCgN0YWcYAyABKAlIAIgBAUIGCgRfdGFnIhoKDFBsYW50RGVsZXRlZBIKCgJpZBgBIAEoA2IGcHJvdG8z", [file_google_protobuf_timestamp]);
 
 /**
  * One event of the log: that something happened, and when. What happened to whom, and by whom, is in its Content, to which the
@@ -83,7 +83,7 @@ export const EventSchema: GenMessage<Event> = /*@__PURE__*/
   messageDesc(file_plantstore_v1_event, 0);
 
 /**
- * What an event says.
+ * What an event says. The numbers of `data` are the highest, since some libraries write the fields of a oneof after all others.
  *
  * @generated from message plantstore.v1.Content
  */
@@ -110,33 +110,17 @@ export type Content = Message<"plantstore.v1.Content"> & {
   actor: string;
 
   /**
-   * What happened; unset for OwnerErased.
+   * Issuer of the token that gave the command: the subject means something there. Empty: not known.
    *
-   * @generated from oneof plantstore.v1.Content.data
+   * @generated from field: string issuer = 4;
    */
-  data: {
-    /**
-     * A plant was added.
-     *
-     * @generated from field: plantstore.v1.PlantAdded plant_added = 4;
-     */
-    value: PlantAdded;
-    case: "plantAdded";
-  } | {
-    /**
-     * A plant was deleted.
-     *
-     * @generated from field: plantstore.v1.PlantDeleted plant_deleted = 5;
-     */
-    value: PlantDeleted;
-    case: "plantDeleted";
-  } | { case: undefined; value?: undefined };
+  issuer: string;
 
   /**
    * The caller's name for the request that gave the command (`Idempotency-Key`): 1 to 255 characters of printable ASCII,
    * the same for repetitions, which give no further event. Empty: it had none.
    *
-   * @generated from field: string idempotency_key = 6;
+   * @generated from field: string idempotency_key = 5;
    */
   idempotencyKey: string;
 
@@ -145,16 +129,32 @@ export type Content = Message<"plantstore.v1.Content"> & {
    * in 55 characters, of whose trace whatever comes of the event is a part. Empty: nobody traced it. `tracestate` is not kept,
    * since an event would hold for good whatever its caller puts there.
    *
-   * @generated from field: string traceparent = 7;
+   * @generated from field: string traceparent = 6;
    */
   traceparent: string;
 
   /**
-   * Issuer of the token that gave the command: the subject means something there. Empty: not known.
+   * What happened; unset for OwnerErased.
    *
-   * @generated from field: string issuer = 8;
+   * @generated from oneof plantstore.v1.Content.data
    */
-  issuer: string;
+  data: {
+    /**
+     * A plant was added.
+     *
+     * @generated from field: plantstore.v1.PlantAdded plant_added = 7;
+     */
+    value: PlantAdded;
+    case: "plantAdded";
+  } | {
+    /**
+     * A plant was deleted.
+     *
+     * @generated from field: plantstore.v1.PlantDeleted plant_deleted = 8;
+     */
+    value: PlantDeleted;
+    case: "plantDeleted";
+  } | { case: undefined; value?: undefined };
 };
 
 /**

@@ -58,7 +58,7 @@ const TABLES = `CREATE TABLE events (
   CREATE INDEX events_by_idempotency_key ON events (owner, idempotency_key) WHERE idempotency_key IS NOT NULL;
 
   CREATE TRIGGER events_are_only_erased BEFORE UPDATE ON events
-    WHEN NOT (old.erased_by IS NULL AND new.erased_by > old.position AND old.type != 'OwnerErased'
+    WHEN NOT (old.erased_by IS NULL AND new.erased_by IS NOT NULL AND new.erased_by > old.position AND old.type != 'OwnerErased'
       AND ${KEPT.map((column) => `new.${column} IS old.${column}`).join(' AND ')}
       AND ${TAKEN.map((column) => `new.${column} IS NULL`).join(' AND ')})
     BEGIN SELECT RAISE(ABORT, 'events are immutable'); END;
