@@ -26,6 +26,7 @@ import type { LogOutput } from './observe/log-output.ts';
 import type { Logger } from './observe/logger.ts';
 import { startTracing } from './observe/start-tracing.ts';
 import { createTelemetry, type Telemetry } from './observe/telemetry.ts';
+import type { Tracing } from './observe/tracing.ts';
 import { implementPlantStore } from './plants/implementation.ts';
 import { PlantsService } from './plants/service.ts';
 import { startPublication, topicChecks } from './publication.ts';
@@ -33,7 +34,7 @@ import type { PublisherThread } from './publisher/thread.ts';
 import { Admission } from './transport/admission.ts';
 import { registerConnect } from './transport/connect/connect.ts';
 import { allowOrigins } from './transport/cors.ts';
-import { addressOf, identityOf, leafOf } from './transport/forward/contact.ts';
+import { addressOf, identityFrom, leafOf } from './transport/forward/contact.ts';
 import { linksOf } from './transport/forward/link.ts';
 import { addForwarding } from './transport/forward/service.ts';
 import { createGrpcServer } from './transport/grpc/server.ts';
@@ -216,7 +217,7 @@ export async function start(
   opened.defer(async () => void (await Promise.all([drain(app), grpc.drain(STREAM_LIMIT)])));
   const url = await listen(app, host, config.port);
   const grpcAddress = await grpc.listen(host, config.grpcPort);
-  if (joins) taker = log.join(forwardingOf(config, grpcAddress, telemetry, logger));
+  if (joins) taker = log.join(forwardingOf(config, grpcAddress, telemetry, logger, tracing));
 
   if (token !== undefined) parts.output.write(welcome(url, token));
   logger.info({ protocol: 'admin', address: admin.url }, 'listening');
@@ -231,16 +232,16 @@ function forwardingOf(
   grpcAddress: string,
   telemetry: Telemetry,
   logger: Logger,
+  tracing: Tracing | undefined,
 ): ForwardingOptions {
-  const identity = grpcTls && identityOf(grpcTls);
+  const identity = grpcTls && identityFrom(grpcTls);
+  const address = advertiseAddress ?? addressOf(grpcAddress);
   let unreachable = false;
   return {
-    contact: {
-      address: advertiseAddress ?? addressOf(grpcAddress),
-      certificate: identity && leafOf(identity),
-    },
+    contact: () => ({ address, certificate: identity && leafOf(identity()) }),
     openLink: linksOf(identity),
     observer: telemetry.forwarding,
+    traced: tracing && ((submit) => tracing.taken(submit)),
     onFault: telemetry.storeFault,
     onReachable: (writer, fault) => {
       if (fault === undefined) {

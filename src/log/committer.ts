@@ -57,6 +57,9 @@ export interface Terms {
   readonly doubt?: Doubt | undefined;
 }
 
+/** See Committer.submit. */
+export type Submit = (command: Command, cancellation?: Cancellation, terms?: Terms) => Promise<Committed>;
+
 /** The end of a command that was certainly not applied here, and that its sender may send again. One for all: a stack trace takes time. */
 export const RETURNED = new Error('the command is given back to the instance that sent it');
 

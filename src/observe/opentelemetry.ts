@@ -15,6 +15,7 @@ import {
 } from '@opentelemetry/api';
 import { NodeSDK } from '@opentelemetry/sdk-node';
 import { toPlantStoreError } from '../domain/errors.ts';
+import { RETURNED, type Submit } from '../log/committer.ts';
 import type { Committed } from '../log/event.ts';
 import type { AppendedBatch } from '../log/observer.ts';
 import type { Logger } from './logger.ts';
@@ -79,27 +80,44 @@ export class OpenTelemetry implements Tracing {
   commands(log: Commands): Commands {
     return {
       list: (query) => log.list(query),
-      submit: async (command, ...rest) => {
-        const span = this.#tracer.startSpan(command.type);
-        try {
-          const event = await log.submit({ ...command, traceparent: traceparentOf(span) }, ...rest);
-          const batch = this.#batches.get(event)?.events;
-          span.setAttributes({
-            'plantstore.position': event.position,
-            ...(batch && {
-              'plantstore.batch.first_position': batch[0]!.position,
-              'plantstore.batch.size': batch.length,
-            }),
-          });
-          return event;
-        } catch (thrown) {
-          fail(span, toPlantStoreError(thrown).reason);
-          throw thrown;
-        } finally {
-          span.end();
-        }
-      },
+      submit: (command, ...rest) =>
+        this.#submit(this.#tracer.startSpan(command.type), (traceparent) =>
+          log.submit({ ...command, traceparent }, ...rest),
+        ),
     };
+  }
+
+  taken(submit: Submit): Submit {
+    return (command, ...rest) => {
+      // The instance that sent it keeps no trace of it.
+      if (command.traceparent === undefined) return submit(command, ...rest);
+      const parent = propagation.extract(ROOT_CONTEXT, { traceparent: command.traceparent });
+      const span = this.#tracer.startSpan(`${command.type} forwarded`, { kind: SpanKind.SERVER }, parent);
+      return this.#submit(span, (traceparent) => submit({ ...command, traceparent }, ...rest));
+    };
+  }
+
+  async #submit<Event extends Committed>(
+    span: Span,
+    submit: (traceparent: string | undefined) => Promise<Event>,
+  ): Promise<Event> {
+    try {
+      const event = await submit(traceparentOf(span));
+      const batch = this.#batches.get(event)?.events;
+      span.setAttributes({
+        'plantstore.position': event.position,
+        ...(batch && {
+          'plantstore.batch.first_position': batch[0]!.position,
+          'plantstore.batch.size': batch.length,
+        }),
+      });
+      return event;
+    } catch (thrown) {
+      fail(span, thrown === RETURNED ? 'RETURNED' : toPlantStoreError(thrown).reason);
+      throw thrown;
+    } finally {
+      span.end();
+    }
   }
 
   appended(batch: AppendedBatch): void {

@@ -1,3 +1,4 @@
+import type { Submit } from '../log/committer.ts';
 import type { EventLog } from '../log/log.ts';
 import type { AppendedBatch } from '../log/observer.ts';
 import type { EndedRequest, Protocol } from './request.ts';
@@ -32,6 +33,11 @@ export interface Tracing {
    * has the span as its `traceparent`, if the trace is sampled.
    */
   commands(log: Commands): Commands;
+  /**
+   * The same for commands that other instances sent to this one, the writer: the span is a child of that of the command where it
+   * came in, which says nothing of a batch then.
+   */
+  taken(submit: Submit): Submit;
   /** Has to hear of each append, so that the span of a command knows its batch. */
   appended(batch: AppendedBatch): void;
   /** Sends what is left, for a moment at most. */

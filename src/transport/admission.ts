@@ -35,9 +35,10 @@ const FORGET = 1_000;
 
 /**
  * Of all places, one in so many is what an owner may hold, and what requests may whose tokens have to be verified. Beside the places,
- * so many requests may be on their way: in all, of an owner, on a connection.
+ * so many requests may be on their way: in all, of an owner, on a connection. With the default of 1,024 places a connection may
+ * have as many on their way as gRPC lets it open: calls with large messages share its flow-control window, and none is slow by itself.
  */
-const PARTS = { owner: 4, verifying: 2, arriving: 4, arrivingOfOwner: 16, arrivingOfConnection: 32 } as const;
+const PARTS = { owner: 4, verifying: 2, arriving: 2, arrivingOfOwner: 8, arrivingOfConnection: 8 } as const;
 
 interface Waiting {
   readonly entrant: Entrant;

@@ -76,7 +76,7 @@ describe('RATE_LIMIT', () => {
       for (const { code, reason, message } of refused)
         expect({ code, reason, message }).toEqual({
           code: 8,
-          reason: name === 'REST' ? undefined : 'RATE_LIMITED',
+          reason: 'RATE_LIMITED',
           message: expect.stringContaining('slow down'),
         });
     }
@@ -128,7 +128,7 @@ describe('MAX_IN_FLIGHT and MAX_WAIT', () => {
         await expect(open(service, authorization).list(), name).rejects.toMatchObject({
           code: 14,
           message: expect.stringContaining('too many requests'),
-          reason: name === 'REST' || name === 'gRPC-Web' ? undefined : 'OVERLOADED',
+          reason: name === 'gRPC-Web' ? undefined : 'OVERLOADED',
         });
     for (const transport of browserTransports(service))
       await expect(createClient(PlantStoreService, transport).listPlants({})).rejects.toMatchObject({

@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { HAS_MONGODB, newDatabase } from '../store/open-mongo.ts';
 import { attributesOf, Collector, caller, type ExportedSpan, traceparent } from '../support/collector.ts';
 import { bearer, grpcClient, unary } from '../support/grpc.ts';
+import { Instances } from '../support/instances.ts';
 import { type Service, startService } from '../support/service.ts';
 import { readSources } from '../support/source.ts';
 
@@ -89,6 +91,33 @@ test('Connect and gRPC take part as well', async () => {
     'rpc.system.name': 'grpc',
     'rpc.method': CREATE,
     'rpc.status_code': 'OK',
+  });
+});
+
+test.runIf(HAS_MONGODB)('a forwarded command goes on at the writer, which says its batch', async () => {
+  await using instances = await Instances.start(2, { MONGODB_URI: newDatabase(), ...collector.environment });
+  const writer = await instances.settled('alice');
+  const from = caller();
+  const reply = await fetch(`${instances.services[1 - writer]!.url}/plants`, {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${await instances.token('alice')}`,
+      'content-type': 'application/json',
+      traceparent: traceparent(from),
+    },
+    body: '{"id":1,"name":"Fern"}',
+  });
+  await reply.text();
+  const spans = await collector.trace(from.traceId, 3);
+  const command = find(spans, INTERNAL);
+  const taken = spans.find(({ name }) => name === 'AddPlant forwarded')!;
+  expect(taken.parentSpanId).toBe(command.spanId);
+  const position = Number(reply.headers.get('plantstore-position'));
+  expect(attributesOf(command)).toEqual({ 'plantstore.position': position });
+  expect(attributesOf(taken)).toEqual({
+    'plantstore.position': position,
+    'plantstore.batch.first_position': position,
+    'plantstore.batch.size': 1,
   });
 });
 

@@ -17,6 +17,9 @@ import { openSqlitePlatform } from './sqlite-platform.ts';
 import { World } from './world.ts';
 
 const MEMORY = { listCacheBytes: 64 * 1024 * 1024 };
+/** Where a rebuild is killed: in short runs where it leaves most. Random histories kill it anywhere. */
+const CALLS = SOAK ? REBUILD_CALLS : ['apply', 'swap', 'close'];
+
 /** Milliseconds that a test may take, on however busy a machine. */
 const PATIENCE = 180_000 * count(1, 3);
 
@@ -37,7 +40,7 @@ function killedRebuildContract(name: string, open: () => Promise<Platform>): voi
 
   /** A plant whose row is missing, and an instance that knows it no other way. */
   const damage = async (model: Model, world: World, id: bigint) => {
-    for (const step of [new Add(alices(id), FERN), new Project(0), new Damage('remove', alices(id)), new Restart(0)])
+    for (const step of [new Add(alices(id), FERN), new Project(0), new Damage(alices(id), true), new Restart(0)])
       await step.run(model, world);
   };
 
@@ -47,7 +50,7 @@ function killedRebuildContract(name: string, open: () => Promise<Platform>): voi
       'killed at any of its calls (done: %s), it leaves the old read model or the new one, and nothing that the next does not clear away',
       (done) =>
         on(async (model, world) => {
-          for (const [id, call] of REBUILD_CALLS.entries()) {
+          for (const [id, call] of CALLS.entries()) {
             await damage(model, world, BigInt(id));
             await new KillRebuild(call, done).run(model, world);
             await comesToRest(model, world);
@@ -62,11 +65,11 @@ function killedRebuildContract(name: string, open: () => Promise<Platform>): voi
         on(async (model, world) => {
           for (let call = 0, ended = false; !ended; call++) {
             await damage(model, world, BigInt(call));
-            const { task, judge } = await beginRebuild(world);
+            const task = await beginRebuild(world);
             await task.step(call);
             world.story.step(`kill a rebuild at its call ${call}, ${task.gate.waiting}`);
             ended = task.outcome !== undefined;
-            if (ended) await judge(model);
+            if (ended) expect(task.outcome).not.toHaveProperty('error');
             else await task.kill(done);
             await world.holds(model);
             await comesToRest(model, world);

@@ -12,6 +12,8 @@ export class Model {
   readonly #plants = new Map<string, OwnedRow>();
   /** Keys whose rows were damaged since the read model was last rebuilt: nobody can know what is right there. */
   readonly damaged = new Set<string>();
+  /** Queries that were first asked while their owner's rows were damaged, and are asked after every step since. */
+  readonly remembered: ListQuery[] = [];
   /** Tasks that were begun and may go on, in the order in which they were begun. */
   readonly tasks: TaskKind[] = [];
   /** Whether a rebuild was killed, and what it left has not been cleared away. */

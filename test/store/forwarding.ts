@@ -219,6 +219,17 @@ export function forwardingContract(name: string, open: OpenStore): void {
     );
 
     test(
+      'a command that comes in the very moment in which the link ends is committed',
+      withInstances(2, async (scene) => {
+        await settle(scene);
+        const [, other] = scene.logs as [EventLog, EventLog];
+        const before = (await scene.events()).length;
+        scene.hop.cut('1');
+        expect(await told(other.submit(add(1)))).toBe(before + 1);
+      }),
+    );
+
+    test(
       'a writer that says nothing is given up, and its forwarder writes itself',
       withInstances(2, async (scene) => {
         await settle(scene);

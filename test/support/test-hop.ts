@@ -52,7 +52,7 @@ export class TestHop {
   /** Lets a log take part under a name, which is its address. */
   join(name: string, log: EventLog): void {
     const options = { onReachable: () => {}, onFault: () => {} };
-    this.#takers.set(name, log.join({ contact: { address: name }, openLink: this.#open(name), ...options }));
+    this.#takers.set(name, log.join({ contact: () => ({ address: name }), openLink: this.#open(name), ...options }));
   }
 
   /** Lets no requests, or no replies, through on the links of an instance that are open now. */

@@ -218,17 +218,16 @@ describe('a request whose rest does not come', () => {
     const scene = admission({ maxInFlight: 64 });
     const { admission: limited, outcomes } = scene;
     for (const [owner, peer] of [
-      ['mallory', 'a'],
-      ['mallory', 'a'],
-      ['mallory', 'b'],
-      ['mallory', 'b'],
-    ] as const)
+      ...Array<[string, string]>(4).fill(['mallory', 'a']),
+      ...Array<[string, string]>(4).fill(['mallory', 'b']),
+      ...Array<[string, string]>(4).fill(['alice', 'a']),
+    ])
       expect((await stall(scene, owner, peer)).isArriving).toBe(true);
     expect((await stall(scene, 'mallory', 'c')).isArriving).toBe(false);
     expect(outcomes.at(-1)).toMatchObject({ reason: 'TOO_MANY_REQUESTS' });
     expect((await stall(scene, 'alice', 'a')).isArriving).toBe(false);
     expect(outcomes.at(-1)).toMatchObject({ reason: 'TOO_MANY_REQUESTS' });
-    for (let owner = 0; limited.arriving < 16; owner++) await stall(scene, `owner ${owner}`);
+    for (let owner = 0; limited.arriving < 32; owner++) await stall(scene, `owner ${owner}`);
     expect((await stall(scene, 'carol')).isArriving).toBe(false);
     expect(outcomes.at(-1)).toMatchObject({ reason: 'OVERLOADED' });
     expect(scene.shed).toEqual(['rest owner', 'rest owner', 'rest arrival']);

@@ -63,6 +63,7 @@ export class Forwarder {
   #flushing = false;
   #full = false;
   #open = false;
+  #left = false;
   #ended = false;
 
   constructor(open: OpenLink, to: Contact, options: ForwarderOptions) {
@@ -115,8 +116,7 @@ export class Forwarder {
         landed: undefined,
       };
       this.#byEvent.set(forwarded.eventId, forwarded);
-      this.#unsent.push(forwarded);
-      this.#flushSoon();
+      this.#forward(forwarded);
     });
   }
 
@@ -124,6 +124,15 @@ export class Forwarder {
   finish(): void {
     this.#leave();
     this.#link.finish();
+  }
+
+  #forward(forwarded: Forwarded): void {
+    if (!this.#open) {
+      this.#commit(forwarded);
+      return;
+    }
+    this.#unsent.push(forwarded);
+    this.#flushSoon();
   }
 
   /** One message a turn of the event loop holds all that came in it. */
@@ -167,7 +176,7 @@ export class Forwarder {
   #take({ position, outcomes, leaving }: Answers): void {
     this.#missing = 0;
     this.#after = Math.max(this.#after, position);
-    if (!this.#open && !this.#ended && !leaving) {
+    if (!this.#open && !this.#left && !leaving) {
       this.#open = true;
       this.#opening.resolve();
     }
@@ -184,8 +193,7 @@ export class Forwarder {
   #settle(forwarded: Forwarded, outcome: Outcome): void {
     if (outcome.kind === 'returned') {
       this.#options.observer?.forwarded('returned', 0);
-      if (this.#open) this.#unsent.push(forwarded);
-      else this.#commit(forwarded);
+      this.#forward(forwarded);
     } else if (outcome.kind === 'refused') this.#refuse(forwarded, outcome.error);
     else {
       this.#options.observer?.forwarded('applied', performance.now() - forwarded.begun);
@@ -204,6 +212,7 @@ export class Forwarder {
 
   /** What was not sent is committed here. */
   #leave(): void {
+    this.#left = true;
     this.#open = false;
     this.#opening.reject(new Error('the instance is no longer the writer'));
     this.#ending.resolve();

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from '../../domain/decider.ts';
-import type { Cancellation, Committer } from '../committer.ts';
+import type { Cancellation, Committer, Submit } from '../committer.ts';
 import type { Committed } from '../event.ts';
 import type { Follower } from '../follower.ts';
 import type { ForwardObserver } from '../observer.ts';
@@ -18,9 +18,11 @@ const LINK_AGE = 50 * 60_000;
 /** How this instance and the others reach each other. */
 export interface ForwardingOptions {
   /** How the others reach this one. */
-  readonly contact: Omit<Contact, 'secret'>;
+  readonly contact: () => Omit<Contact, 'secret'>;
   readonly openLink: OpenLink;
   readonly observer?: ForwardObserver;
+  /** Follows the commands of other instances on their way to the committer, such as with traces. */
+  readonly traced?: ((submit: Submit) => Submit) | undefined;
   /** Hears when the writer at an address cannot be reached (with the fault), and when it can again (without). */
   readonly onReachable: (writer: string, fault: unknown) => void;
   /** Hears of every fault with which a command of another instance failed and that its caller is told nothing of. */
@@ -51,10 +53,17 @@ export class Forwarding {
   #current: Forwarder | undefined;
 
   constructor(parts: ForwardingParts, options: ForwardingOptions) {
-    const { observer, onFault } = options;
+    const { observer, onFault, traced } = options;
+    const submit: Submit = (...command) => parts.committer.submit(...command);
     this.#parts = parts;
     this.#options = options;
-    this.taker = new Taker({ ...parts, observer, onFault, onUse: () => this.#writership.used() });
+    this.taker = new Taker({
+      ...parts,
+      submit: traced?.(submit) ?? submit,
+      observer,
+      onFault,
+      onUse: () => this.#writership.used(),
+    });
     this.#writership = new Writership({
       store: parts.store,
       contact: options.contact,

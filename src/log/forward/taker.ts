@@ -1,6 +1,6 @@
 import { hash, timingSafeEqual } from 'node:crypto';
 import { PlantStoreError, toPlantStoreError } from '../../domain/errors.ts';
-import { type Committer, RETURNED } from '../committer.ts';
+import { RETURNED, type Submit } from '../committer.ts';
 import type { Follower } from '../follower.ts';
 import type { ForwardObserver } from '../observer.ts';
 import type { Tail } from '../tail.ts';
@@ -13,7 +13,7 @@ const FAREWELL = 1_000;
 export interface TakerOptions {
   readonly tail: Tail;
   readonly follower: Follower;
-  readonly committer: Committer;
+  readonly submit: Submit;
   readonly observer: ForwardObserver | undefined;
   /** Hears of what is no caller's business. */
   readonly onFault: (error: unknown) => void;
@@ -127,12 +127,10 @@ export class Taking {
   }
 
   #submit({ number, command, eventId, timeLeft }: ForwardedCommand, after: number): void {
-    this.#options.committer
-      .submit(command, this, { eventId, deadline: performance.now() + timeLeft, onlyAfter: after })
-      .then(
-        (event) => this.#settle({ kind: 'applied', number, position: event.position, eventId: event.eventId }),
-        (error) => this.#settle(error === RETURNED ? { kind: 'returned', number } : this.#refusal(number, error)),
-      );
+    this.#options.submit(command, this, { eventId, deadline: performance.now() + timeLeft, onlyAfter: after }).then(
+      (event) => this.#settle({ kind: 'applied', number, position: event.position, eventId: event.eventId }),
+      (error) => this.#settle(error === RETURNED ? { kind: 'returned', number } : this.#refusal(number, error)),
+    );
   }
 
   #refusal(number: number, error: unknown): Outcome {

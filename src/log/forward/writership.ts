@@ -9,7 +9,7 @@ const LEASE = 3_000;
 /** Milliseconds between two renewals. */
 const RENEWAL = 1_000;
 /** Renewals without a command between them after which the lease is given back. */
-const IDLE_RENEWALS = 10;
+const IDLE_RENEWALS = 60;
 /** First and longest pause after the writer could not be reached, in milliseconds. */
 const PAUSE = 125;
 const MAX_PAUSE = 2_000;
@@ -21,8 +21,8 @@ export interface WritershipOptions {
   readonly store: Pick<Store, 'lease' | 'leaseholder'>;
   /** Names this instance. */
   readonly holder: string;
-  /** How the others reach this instance. */
-  readonly contact: Omit<Contact, 'secret'>;
+  /** How the others reach this instance, as it is now: a certificate may be replaced. */
+  readonly contact: () => Omit<Contact, 'secret'>;
   /** It is the writer from now on, and lets in who shows the secret. */
   readonly onWriter: (secret: string) => void;
   /** It is the writer no longer. Resolves when what was taken from others is answered. */
@@ -106,7 +106,7 @@ export class Writership {
     if (!this.#handOn.signal.aborted) {
       const secret = randomBytes(SECRET_BYTES).toString('base64url');
       const asked = performance.now();
-      if (await store.lease(WRITER, holder, LEASE, { ...contact, secret })) {
+      if (await store.lease(WRITER, holder, LEASE, { ...contact(), secret })) {
         this.#reign = this.#write(secret, asked);
         await this.#reign;
         this.#reign = undefined;
@@ -135,13 +135,13 @@ export class Writership {
       this.#isUsed = false;
       const asked = performance.now();
       try {
-        if (await store.lease(WRITER, holder, LEASE, { ...contact, secret })) until = asked + LEASE;
+        if (await store.lease(WRITER, holder, LEASE, { ...contact(), secret })) until = asked + LEASE;
         else lost = true;
       } catch {
         lost = performance.now() >= until;
       }
     }
-    const givenBack = lost ? undefined : store.lease(WRITER, holder, 0, { ...contact, secret }).catch(() => {});
+    const givenBack = lost ? undefined : store.lease(WRITER, holder, 0, { ...contact(), secret }).catch(() => {});
     // The lease ends by itself where the store is away.
     await Promise.race([givenBack, sleep(RENEWAL, undefined, { ref: false })]);
     await onNoWriter();

@@ -26,13 +26,13 @@ const OPTIONS = {
 };
 
 /** Opens links by gRPC. `identity`: of this instance, if its own port has TLS. */
-export function linksOf(identity: Identity | undefined): OpenLink {
+export function linksOf(identity: (() => Identity) | undefined): OpenLink {
   const { forward } = definitionOf(ForwardingService);
   const { path, requestSerialize, responseDeserialize } = forward!;
   return (to, listener) => {
     const metadata = new Metadata();
     metadata.set(SECRET, to.secret);
-    const client = new Client(to.address, credentialsOf(to, identity), OPTIONS);
+    const client = new Client(to.address, credentialsOf(to, identity?.()), OPTIONS);
     const call = client.makeBidiStreamRequest<ForwardRequest, ForwardResponse>(
       path,
       requestSerialize as (message: ForwardRequest) => Buffer,

@@ -21,7 +21,7 @@ export function readBody(request: IncomingMessage, announced: string | undefined
   const entrant = entrantOf(request);
   const chunks: Buffer[] = [];
   let size = 0;
-  const stop = () => request.off('data', take).off('end', end).off('error', fail).off('close', leave);
+  const stop = () => request.off('data', take).off('end', end).off('error', leave).off('close', leave);
   const fail = (error: Error) => {
     stop();
     done(error);
@@ -38,6 +38,6 @@ export function readBody(request: IncomingMessage, announced: string | undefined
     if (entrant === undefined) done(null, body);
     else entrant.whole((error) => (error === undefined ? done(null, body) : done(error)));
   };
-  request.on('data', take).on('end', end).on('error', fail).on('close', leave);
+  request.on('data', take).on('end', end).on('error', leave).on('close', leave);
   entrant?.awaitBody((error) => fail(error!));
 }

@@ -1,0 +1,17 @@
+import { hostname } from 'node:os';
+import { expect, test } from 'vitest';
+import { addressOf, leafOf } from '../../src/transport/forward/contact.ts';
+
+test.each([
+  ['127.0.0.1:50051', '127.0.0.1:50051'],
+  ['plants.test:1', 'plants.test:1'],
+  ['[::1]:50051', '[::1]:50051'],
+  ['0.0.0.0:50051', `${hostname()}:50051`],
+  ['[::]:65535', `${hostname()}:65535`],
+])('a port that listens at %s is reached at %s', (listening, reached) => expect(addressOf(listening)).toBe(reached));
+
+test('of a chain of certificates the first is the instance’s own', () => {
+  const pem = (text: string) => `-----BEGIN CERTIFICATE-----\n${text}\n-----END CERTIFICATE-----`;
+  const certificate = Buffer.from(`a comment\n${pem('own')}\n${pem('authority')}\n`);
+  expect(leafOf({ certificate, key: Buffer.alloc(0) })).toBe(pem('own'));
+});
