@@ -78,6 +78,7 @@ describe('verify', () => {
       answers: [
         { question: 'positions', ok: true },
         { question: 'chain', ok: false, position: 2 },
+        { question: 'contents', ok: true },
         { question: 'read_model', ok: false, owner: 'alice', plantId: 8 },
         { question: 'decisions', ok: false, position: 2 },
         { question: 'storage', ok: true },

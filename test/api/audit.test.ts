@@ -180,7 +180,10 @@ describe.each(TRANSPORTS)('$name', ({ open }) => {
         expect(step.value).toMatchObject({ ok: true, checkpoint: BigInt(events.length) });
         const answers = step.value.answers.map(({ question, failure }) => [question, failure]);
         expect(answers).toEqual(
-          ['positions', 'chain', 'read_model', 'decisions', 'storage', 'signed_head'].map((name) => [name, undefined]),
+          ['positions', 'chain', 'contents', 'read_model', 'decisions', 'storage', 'signed_head'].map((name) => [
+            name,
+            undefined,
+          ]),
         );
       }
     }

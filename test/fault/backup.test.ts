@@ -83,7 +83,8 @@ async function expectRestored(
   expect((await send('POST', '/plants', { body: '{"id":-1,"name":"Oak"}' })).status).toBe(200);
 }
 
-const VERIFIED = /^positions +yes\nchain +yes\nread_model +yes\ndecisions +yes\n(storage +yes\n)?signed_head +yes\n/m;
+const VERIFIED =
+  /^positions +yes\nchain +yes\ncontents +yes\nread_model +yes\ndecisions +yes\n(storage +yes\n)?signed_head +yes\n/m;
 
 describe('a backup of a service at work is restored, verifies with the head that was signed, and serves', () => {
   test('SQLite: the file', async () => {
