@@ -170,6 +170,12 @@ export const VARIABLES = {
     expected: 'a whole number from 1 to 100',
     meaning: "replicas of each partition if the topic has to be created; unset: the broker's default",
   },
+  KAFKA_RETENTION: {
+    schema: integer(0, 10_000_000_000),
+    fallback: '604800',
+    expected: 'a whole number of seconds from 0 (for good)',
+    meaning: 'seconds that the topic keeps an event if it has to be created; 0: for good, which erases nobody there',
+  },
   KAFKA_SSL: {
     schema: z.enum(['true', 'false']).transform((value) => value === 'true'),
     fallback: 'false',

@@ -54,6 +54,8 @@ export interface KafkaSettings {
   /** Of the topic, should it have to be created. Undefined: the broker's default. */
   readonly partitions: number | undefined;
   readonly replication: number | undefined;
+  /** Seconds that the topic keeps an event, should it have to be created; 0: for good. */
+  readonly retention: number;
   /** TLS. */
   readonly ssl: boolean;
   /** Holds a password. */
@@ -217,9 +219,9 @@ function kafkaOf(environment: NodeJS.ProcessEnv, values: Values, problems: strin
   if (unset.length < SASL.length) problems.push(...unset.map((name) => incomplete(name, SASL)));
   const { KAFKA_SASL_MECHANISM: mechanism, KAFKA_SASL_USERNAME: username, KAFKA_SASL_PASSWORD: password } = values;
   const { KAFKA_BROKERS: brokers, KAFKA_TOPIC: topic, KAFKA_SSL: ssl } = values;
-  const { KAFKA_PARTITIONS: partitions, KAFKA_REPLICATION: replication } = values;
+  const { KAFKA_PARTITIONS: partitions, KAFKA_REPLICATION: replication, KAFKA_RETENTION: retention } = values;
   const sasl = mechanism && username && password ? Object.freeze({ mechanism, username, password }) : undefined;
-  return brokers && Object.freeze({ brokers, topic, partitions, replication, ssl, sasl });
+  return brokers && Object.freeze({ brokers, topic, partitions, replication, retention, ssl, sasl });
 }
 
 function grpcTlsOf(values: Values, problems: string[]): GrpcTls | undefined {

@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { AuditService } from '../gen/plantstore/v1/audit_service_pb.ts';
+import { ErasureService } from '../gen/plantstore/v1/erasure_service_pb.ts';
 import { PlantStoreService } from '../gen/plantstore/v1/plant_store_service_pb.ts';
 import { implementAudit } from './audit/service.ts';
 import { publishedKeys, signingKeyOnDemand } from './audit/signing-key.ts';
@@ -10,6 +11,7 @@ import type { KeySet } from './auth/key-set.ts';
 import { limitRate } from './auth/rate-limit.ts';
 import { createScopePolicy } from './auth/scopes.ts';
 import type { Config } from './config.ts';
+import { implementErasure } from './erasure/service.ts';
 import type { ForwardingOptions } from './log/forward/forwarding.ts';
 import type { Taker } from './log/forward/taker.ts';
 import type { EventLog } from './log/log.ts';
@@ -157,6 +159,12 @@ export async function start(
   const authenticate = config.rateLimit
     ? limitRate(parts.authenticator.authenticate, config.rateLimit)
     : parts.authenticator.authenticate;
+  const { authenticator } = parts;
+  log.onErased((position, events) => {
+    authenticator.forget();
+    logger.info({ position, events }, 'an owner is erased: all that was remembered is forgotten');
+  });
+  log.finishErasures((err) => logger.error({ err }, 'an erasure cannot go on'));
   const scopes = createScopePolicy(config.requiredScopes, telemetry.decided);
   const watches = new Watches(log, config.limits);
   parts.watches = watches;
@@ -192,6 +200,10 @@ export async function start(
         publishedKeys: auditKeys,
         checks: () => topicChecks(config),
       }),
+    },
+    {
+      desc: ErasureService,
+      methods: implementErasure({ log, scopes, publishes: config.kafka !== undefined }),
     },
   ];
   registerConnect(app, { services, authenticate, drainLimit: STREAM_LIMIT });

@@ -15,7 +15,8 @@ export interface PlantsAsOf {
 
 /**
  * The plants of an owner, or of all, as they were at a moment. It reads the events up to there once, so its time grows with the
- * position; memory does not grow. Rejects with INVALID_FIELD for a position after the head.
+ * position; memory does not grow. Rejects with INVALID_FIELD for a position after the head;
+ * reading the plants rejects with OWNER_BEING_ERASED while any owner is.
  */
 export async function plantsAsOf(store: Store, moment: Moment, owner: string | undefined): Promise<PlantsAsOf> {
   const position = await positionOf(store, moment);
@@ -29,8 +30,18 @@ async function* foldUpTo(
 ): AsyncGenerator<readonly OwnedRow[]> {
   await using stack = new AsyncDisposableStack();
   const fold = stack.adopt(new Fold(), (opened) => opened.close());
+  await refuseErasures(store);
   for await (const events of store.read(0, { to: position, owner })) await fold.apply(events);
+  await refuseErasures(store);
   yield* fold.rows();
+}
+
+/** What loses its content in the middle of the reading would leave plants that never were. */
+async function refuseErasures(store: Store): Promise<void> {
+  if ((await store.erasures()).some(({ erasedBy }) => erasedBy === undefined))
+    throw new PlantStoreError('OWNER_BEING_ERASED', 'an owner is being erased; try again when that has ended', {
+      retryAfter: 10,
+    });
 }
 
 async function positionOf(store: Store, moment: Moment): Promise<number> {

@@ -1,4 +1,6 @@
 import type { Head, LoggedEvent } from '../log/event.ts';
+import { FIELDS, type Kind } from '../log/fields.ts';
+import { flattened } from '../log/flat-event.ts';
 import type { OwnedRow } from '../log/store.ts';
 
 declare global {
@@ -9,22 +11,43 @@ declare global {
 }
 
 /**
- * An event as the audit log shows it: one JSON object without line breaks, members in a fixed order, int64 as an exact number,
- * time in ISO 8601 (UTC, milliseconds), hash in hexadecimal. `name`, `tag`, `idempotencyKey` and `traceparent` are there only
- * where the event has them.
+ * An event as the audit log shows it: one JSON object without line breaks, members in the order of FIELDS, int64 as an exact
+ * number, time in ISO 8601 (UTC, milliseconds), bytes in hexadecimal. An event that says something has no `commitment`, which
+ * follows from what it says; an erased one has it, and `erasedBy`.
  */
-export function eventJson({ position, eventId, time, event, hash }: LoggedEvent): string {
-  const { type, owner, actor, plantId } = event;
+export function eventJson(event: LoggedEvent): string {
+  const flat = flattened(event);
+  const isErased = event.event === undefined;
   // Member by member, since a whole export waits for it: JSON.stringify with JSON.rawJSON takes half as long again.
-  let members = `"position":${position},"eventId":${text(eventId)},"time":"${iso(time)}","type":"${type}"`;
-  members += `,"owner":${text(owner)},"actor":${text(actor)},"plantId":${plantId}`;
-  if (event.type === 'PlantAdded') {
-    members += `,"name":${text(event.name)}`;
-    if (event.tag !== undefined) members += `,"tag":${text(event.tag)}`;
+  let members = '';
+  for (const { name, kind } of FIELDS) {
+    const value = flat[name];
+    if (value === undefined || (name === 'commitment' && !isErased)) continue;
+    members += `,"${name}":${memberOf(kind, value)}`;
   }
-  if (event.idempotencyKey) members += `,"idempotencyKey":${text(event.idempotencyKey)}`;
-  if (event.traceparent) members += `,"traceparent":${text(event.traceparent)}`;
-  return `{${members},"hash":"${hex(hash)}"}`;
+  return `{${members.slice(1)}}`;
+}
+
+/** The event alone in the same form: what may be shown to anybody. */
+export function publicEventJson(event: LoggedEvent): string {
+  const flat = flattened(event);
+  let members = '';
+  for (const { name, kind, part } of FIELDS)
+    if (part === 'event' && flat[name] !== undefined) members += `,"${name}":${memberOf(kind, flat[name])}`;
+  return `{${members.slice(1)}}`;
+}
+
+function memberOf(kind: Kind, value: unknown): string {
+  switch (kind) {
+    case 'text':
+      return text(value as string);
+    case 'time':
+      return `"${iso(value as number)}"`;
+    case 'bytes':
+      return `"${hex(value as Uint8Array)}"`;
+    default:
+      return String(value);
+  }
 }
 
 const text = (value: string): string => JSON.stringify(value);

@@ -1,27 +1,56 @@
-import { fromBinary } from '@bufbuild/protobuf';
+import { type DescMessage, fromBinary, type Message } from '@bufbuild/protobuf';
 import { BinaryReader, BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
-import { timestampMs } from '@bufbuild/protobuf/wkt';
-import { type Event, EventSchema } from '../../gen/plantstore/v1/event_pb.ts';
-import type { PlantEvent } from '../domain/events.ts';
-import { isTraceparent } from '../domain/trace-context.ts';
-import { canonicalBytes } from '../log/canonical.ts';
+import { type Timestamp, timestampMs } from '@bufbuild/protobuf/wkt';
+import {
+  ContentSchema,
+  type Record as EventRecord,
+  EventSchema,
+  PlantAddedSchema,
+  RecordSchema,
+} from '../../gen/plantstore/v1/event_pb.ts';
+import { canonicalBytes, canonicalContent } from '../log/canonical.ts';
 import type { LoggedEvent } from '../log/event.ts';
+import { FIELDS, type Field, type FlatEvent } from '../log/fields.ts';
+import { unflattened } from '../log/flat-event.ts';
 
-/** Number of the field `hash`: the last one, so that an event is its canonical bytes and then the hash. */
+/** Number of the field `hash` of Event: the last one, so that an event is its canonical bytes and then the hash. */
 const HASH = 15;
+/** Numbers of the fields of Record. */
+const EVENT = 1;
+const CONTENT = 2;
+const ERASED_BY = 3;
 
 /** Most bytes that one event may have in an export: more than the largest that can be written. */
 const MAX_EVENT = 64 * 1024;
 
-/** Events as an export in protobuf has them: each a plantstore.v1.Event with its length in bytes, a varint, before it. */
+/** Events as an export in protobuf has them: each a plantstore.v1.Record with its length in bytes, a varint, before it. */
 export function encodeEvents(events: readonly LoggedEvent[]): Uint8Array {
   const writer = new BinaryWriter();
-  for (const event of events) writer.bytes(bytesOf(event));
+  for (const event of events) writer.bytes(recordBytes(event));
   return writer.finish();
 }
 
-const bytesOf = (event: LoggedEvent): Uint8Array =>
+/** The events alone: each a plantstore.v1.Event with its length in bytes, a varint, before it. */
+export function encodePublicEvents(events: readonly LoggedEvent[]): Uint8Array {
+  const writer = new BinaryWriter();
+  for (const event of events) writer.bytes(eventBytes(event));
+  return writer.finish();
+}
+
+const eventBytes = (event: LoggedEvent): Uint8Array =>
   new BinaryWriter().raw(canonicalBytes(event)).tag(HASH, WireType.LengthDelimited).bytes(event.hash).finish();
+
+/** The bytes of an event's plantstore.v1.Record: both of its parts in their canonical form, and `hash`. */
+export function recordBytes(logged: LoggedEvent): Uint8Array {
+  const { event, salt, erasedBy } = logged;
+  const record = new BinaryWriter().tag(EVENT, WireType.LengthDelimited).bytes(eventBytes(logged));
+  if (event !== undefined) record.tag(CONTENT, WireType.LengthDelimited).bytes(canonicalContent(event, salt!));
+  if (erasedBy !== undefined) record.tag(ERASED_BY, WireType.Varint).int64(erasedBy);
+  return record.finish();
+}
+
+/** The message of an event. */
+export const recordMessage = (event: LoggedEvent): EventRecord => fromBinary(RecordSchema, recordBytes(event));
 
 /**
  * The events of an export in protobuf, in batches. Rejects at what `encodeEvents` does not write, down to the byte, with its place in
@@ -58,31 +87,48 @@ function frameOf(bytes: Uint8Array, count: number): { bytes: Uint8Array; rest: U
 }
 
 const notAnEvent = (number: number, cause?: unknown): Error =>
-  new Error(`event ${number} of the export is no plantstore.v1.Event`, { cause });
+  new Error(`event ${number} of the export is no plantstore.v1.Record`, { cause });
 
 function decode(bytes: Uint8Array, number: number): LoggedEvent {
   try {
-    const event = fromMessage(fromBinary(EventSchema, bytes));
+    const event = fromMessage(fromBinary(RecordSchema, bytes));
     // Down to the byte, so that what is read is all that is there: libraries pass over unknown fields and mend broken text.
-    if (Buffer.compare(bytesOf(event), bytes) !== 0) throw new Error('it is not written as an export writes it');
+    if (Buffer.compare(recordBytes(event), bytes) !== 0) throw new Error('it is not written as an export writes it');
     return event;
   } catch (error) {
     throw notAnEvent(number, error);
   }
 }
 
-/** The event that a message holds. Throws when it holds none. */
-export function fromMessage(message: Event): LoggedEvent {
-  const { position, eventId, time, owner, actor, data, hash } = message;
-  if (time === undefined || data.case === undefined) throw new Error('an event has a time and data');
-  const { id: plantId } = data.value;
-  const idempotencyKey = message.idempotencyKey || undefined;
-  const traceparent = message.traceparent || undefined;
-  if (traceparent !== undefined && !isTraceparent(traceparent)) throw new Error('its traceparent is malformed');
-  const about = { owner, actor, plantId, idempotencyKey, traceparent };
-  const event: PlantEvent =
-    data.case === 'plantAdded'
-      ? { type: 'PlantAdded', ...about, name: data.value.name, tag: data.value.tag }
-      : { type: 'PlantDeleted', ...about };
-  return { position: Number(position), eventId, time: timestampMs(time), event, hash };
+/** The messages that fields of events are in. PlantAdded has all that PlantDeleted has. */
+const SCHEMAS: Readonly<Record<string, DescMessage>> = {
+  event: EventSchema,
+  content: ContentSchema,
+  data: PlantAddedSchema,
+};
+
+/** The fields of messages, and the names of their members. */
+const MEMBERS = FIELDS.flatMap((field) => {
+  const member = SCHEMAS[field.part]?.fields.find(({ number }) => number === field.number);
+  return member === undefined ? [] : [{ field, member: member.localName }];
+});
+
+/** The event that a message holds. Throws, with the reason, when it holds none. */
+export function fromMessage({ event, content, erasedBy }: EventRecord): LoggedEvent {
+  const messages: Readonly<Record<string, Message | undefined>> = { event, content, data: content?.data.value };
+  const flat: Record<string, unknown> = { ...(erasedBy !== 0n && { erasedBy: Number(erasedBy) }) };
+  for (const { field, member } of MEMBERS) {
+    const value = (messages[field.part] as unknown as Readonly<Record<string, unknown>> | undefined)?.[member];
+    if (value !== undefined && !isLeftOut(field, value, event?.type)) flat[field.name] = fromMember(field, value);
+  }
+  return unflattened(flat as FlatEvent);
 }
+
+/** Whether a value is the default of a field that the event does not have: a message cannot tell the two apart. */
+const isLeftOut = ({ hasPresence, isOptional, of }: Field, value: unknown, type: string | undefined): boolean =>
+  (value === '' || value === 0n) &&
+  !hasPresence &&
+  (isOptional === true || of?.some((each) => each === type) === false);
+
+const fromMember = ({ kind }: Field, value: unknown): unknown =>
+  kind === 'time' ? timestampMs(value as Timestamp) : kind === 'count' ? Number(value) : value;

@@ -1,11 +1,17 @@
 import { Worker } from 'node:worker_threads';
+import type { PlantEvent } from '../domain/events.ts';
 import type { PlantKey } from '../domain/plant.ts';
-import type { LoggedEvent } from '../log/event.ts';
+import { type LoggedEvent, plantEventOf } from '../log/event.ts';
 import type { OwnedRow } from '../log/store.ts';
 import type { Failure } from './check.ts';
 import { type Cell, type FoldReply, type FoldRequest, LIST_ROWS, type Misfit, ROW_CELLS } from './fold-messages.ts';
 
 type Answer = Exclude<FoldReply, { error: Error }>;
+
+/** An event of a plant, in its place. */
+interface Folded extends Pick<LoggedEvent, 'position' | 'time'> {
+  readonly event: PlantEvent;
+}
 
 /** What a fold does beside folding. */
 export interface FoldOptions {
@@ -47,8 +53,12 @@ export class Fold {
   async apply(events: readonly LoggedEvent[]): Promise<void> {
     await this.#applied;
     this.#position = events.at(-1)?.position ?? this.#position;
-    this.#applied = this.#ask({ do: 'apply', cells: this.#cellsOf(events) }).then(({ misfit }) => {
-      if (misfit !== undefined) this.#misfit ??= failureAt(events[misfit.index]!, misfit.why);
+    const folded = events.flatMap((logged) => {
+      const event = plantEventOf(logged);
+      return event === undefined ? [] : [{ position: logged.position, time: logged.time, event }];
+    });
+    this.#applied = this.#ask({ do: 'apply', cells: this.#cellsOf(folded) }).then(({ misfit }) => {
+      if (misfit !== undefined) this.#misfit ??= failureAt(folded[misfit.index]!, misfit.why);
     });
     // Heard of by the next call.
     this.#applied.catch(() => {});
@@ -76,7 +86,7 @@ export class Fold {
     await this.#worker.terminate();
   }
 
-  #cellsOf(events: readonly LoggedEvent[]): Cell[] {
+  #cellsOf(events: readonly Folded[]): Cell[] {
     const cells: Cell[] = [];
     for (const { event, time } of events) {
       const { owner, plantId, idempotencyKey } = event;
@@ -101,7 +111,7 @@ export class Fold {
   }
 }
 
-function failureAt({ position, event: { owner, plantId } }: LoggedEvent, why: Misfit): Failure {
+function failureAt({ position, event: { owner, plantId } }: Folded, why: Misfit): Failure {
   const plant = `plant ${plantId} of ${JSON.stringify(owner)}`;
   const message = {
     there: `${plant} is added, and was there already`,

@@ -1,12 +1,14 @@
 import type { LoggedEvent } from '../log/event.ts';
-import { eventJson } from './event-json.ts';
-import { decodeEvents, encodeEvents } from './event-protobuf.ts';
+import { eventJson, publicEventJson } from './event-json.ts';
+import { decodeEvents, encodeEvents, encodePublicEvents } from './event-protobuf.ts';
 import { parseEvent } from './parse-event.ts';
 
 /** A form in which the log is exported and imported, without loss. */
 export interface Format {
   /** A part of an export; an export is its parts one after the other. */
   encode(events: readonly LoggedEvent[]): string | Uint8Array;
+  /** The events alone, without what they say: what may be shown to anybody. Nothing decodes it. */
+  encodePublic(events: readonly LoggedEvent[]): string | Uint8Array;
   /** The events of an export, cut into chunks anywhere, in batches. Rejects at what is no event, and says where. */
   decode(chunks: AsyncIterable<Uint8Array>): AsyncIterable<LoggedEvent[]>;
 }
@@ -14,9 +16,13 @@ export interface Format {
 /** The forms by their names. */
 export const FORMATS = {
   /** One JSON object a line. */
-  ndjson: { encode: (events) => events.map((event) => `${eventJson(event)}\n`).join(''), decode: decodeLines },
-  /** plantstore.v1.Event messages, each with its length before it. */
-  protobuf: { encode: encodeEvents, decode: decodeEvents },
+  ndjson: {
+    encode: (events) => events.map((event) => `${eventJson(event)}\n`).join(''),
+    encodePublic: (events) => events.map((event) => `${publicEventJson(event)}\n`).join(''),
+    decode: decodeLines,
+  },
+  /** plantstore.v1.Record messages (in public: plantstore.v1.Event), each with its length before it. */
+  protobuf: { encode: encodeEvents, encodePublic: encodePublicEvents, decode: decodeEvents },
 } as const satisfies Record<string, Format>;
 
 async function* decodeLines(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<LoggedEvent[]> {

@@ -8,32 +8,10 @@ import {
   type VerifyLogResponse,
   VerifyLogResponseSchema,
 } from '../../gen/plantstore/v1/audit_service_pb.ts';
-import { type Event, EventSchema } from '../../gen/plantstore/v1/event_pb.ts';
-import type { PlantEvent } from '../domain/events.ts';
-import type { Head, LoggedEvent } from '../log/event.ts';
+import type { Head } from '../log/event.ts';
 import type { OwnedRow } from '../log/store.ts';
 import type { Failure } from './check.ts';
 import type { Progress, Verdict } from './verify.ts';
-
-/** An event as a message. */
-export const eventMessage = ({ position, eventId, time, event, hash }: LoggedEvent): Event =>
-  create(EventSchema, {
-    position: BigInt(position),
-    eventId,
-    time: timestampFromMs(time),
-    owner: event.owner,
-    actor: event.actor,
-    data: dataOf(event),
-    ...(event.idempotencyKey !== undefined && { idempotencyKey: event.idempotencyKey }),
-    ...(event.traceparent !== undefined && { traceparent: event.traceparent }),
-    hash,
-  });
-
-function dataOf(event: PlantEvent) {
-  if (event.type === 'PlantDeleted') return { case: 'plantDeleted' as const, value: { id: event.plantId } };
-  const { plantId: id, name, tag } = event;
-  return { case: 'plantAdded' as const, value: tag === undefined ? { id, name } : { id, name, tag } };
-}
 
 /** A timestamp in milliseconds since 1970, with a fraction where it has one. */
 export const millisecondsOf = ({ seconds, nanos }: Timestamp): number => Number(seconds) * 1_000 + nanos / 1_000_000;

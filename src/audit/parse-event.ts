@@ -1,11 +1,10 @@
-import type { PlantEvent } from '../domain/events.ts';
 import { MAX_INT64, MIN_INT64 } from '../domain/plant.ts';
-import { isTraceparent } from '../domain/trace-context.ts';
 import { JsonText } from '../json/json-text.ts';
+import { commitmentOf } from '../log/chain.ts';
 import type { LoggedEvent } from '../log/event.ts';
+import { FIELDS, type Field, type FlatEvent } from '../log/fields.ts';
+import { unflattened } from '../log/flat-event.ts';
 import { eventJson } from './event-json.ts';
-
-type Member = string | number;
 
 /**
  * The event that a line of an export in JSON holds, the inverse of `eventJson`. Throws for every text that `eventJson` does not
@@ -13,32 +12,37 @@ type Member = string | number;
  */
 export function parseEvent(line: string): LoggedEvent {
   const text = new JsonText(line);
-  const members = text.value as Record<string, Member>;
-  const { position, eventId, time, hash } = members;
-  const event = {
-    position: Number(position),
-    eventId: String(eventId),
-    time: Date.parse(String(time)),
-    event: plantEventOf(members, text.integer('plantId')),
-    hash: Buffer.from(String(hash), 'hex'),
-  };
+  const members = text.value as Record<string, unknown>;
+  const flat: Record<string, unknown> = {};
+  for (const field of FIELDS)
+    if (members[field.name] !== undefined) flat[field.name] = memberValue(field, members[field.name], text);
+  const event = committed(flat as FlatEvent);
   if (eventJson(event) !== line) throw new SyntaxError('it is not written as an export writes it');
   return event;
 }
 
-function plantEventOf(members: Record<string, Member>, plantId: bigint | undefined): PlantEvent {
-  const { type, owner, actor, name, tag, idempotencyKey, traceparent } = members;
-  if (plantId === undefined || plantId < MIN_INT64 || plantId > MAX_INT64)
-    throw new RangeError('plantId is not an int64');
-  if (traceparent !== undefined && !isTraceparent(traceparent)) throw new SyntaxError('its traceparent is malformed');
-  const optional = (member: Member | undefined) => (member === undefined ? undefined : String(member));
-  const about = {
-    owner: String(owner),
-    actor: String(actor),
-    plantId,
-    idempotencyKey: optional(idempotencyKey),
-    traceparent: optional(traceparent),
-  };
-  if (type !== 'PlantAdded') return { type: 'PlantDeleted', ...about };
-  return { type, ...about, name: String(name), tag: optional(tag) };
+/** What an event says tells its commitment, which an export therefore leaves out. */
+function committed(flat: FlatEvent): LoggedEvent {
+  if (flat.commitment !== undefined) return unflattened(flat);
+  const event = unflattened({ ...flat, commitment: new Uint8Array(32) });
+  return { ...event, commitment: commitmentOf(event.event!, event.salt!) };
+}
+
+function memberValue({ name, kind }: Field, value: unknown, text: JsonText): unknown {
+  switch (kind) {
+    case 'count':
+      return Number(value);
+    case 'int64': {
+      const integer = text.integer(name);
+      if (integer === undefined || integer < MIN_INT64 || integer > MAX_INT64)
+        throw new RangeError(`${name} is not an int64`);
+      return integer;
+    }
+    case 'time':
+      return Date.parse(String(value));
+    case 'bytes':
+      return Buffer.from(String(value), 'hex');
+    case 'text':
+      return String(value);
+  }
 }

@@ -5,11 +5,12 @@ import {
   ReadEventsResponseSchema,
 } from '../../gen/plantstore/v1/audit_service_pb.ts';
 import { PlantStoreError } from '../domain/errors.ts';
-import type { LoggedEvent } from '../log/event.ts';
+import { type LoggedEvent, plantEventOf } from '../log/event.ts';
 import type { EventLog } from '../log/log.ts';
 import type { Store } from '../log/store.ts';
 import { positionAt } from './as-of.ts';
-import { eventMessage, millisecondsOf } from './messages.ts';
+import { recordMessage } from './event-protobuf.ts';
+import { millisecondsOf } from './messages.ts';
 import { partsOf } from './parts.ts';
 
 /** The events that a request asks for, in order, each once; with `follow` until the signal aborts. */
@@ -20,15 +21,20 @@ export async function* readEvents(
   signal: AbortSignal,
 ): AsyncGenerator<ReadEventsResponse> {
   const { owner, plantId, follow } = request;
-  const isWanted = ({ event }: LoggedEvent) =>
-    (owner === undefined || event.owner === owner) && (plantId === undefined || event.plantId === plantId);
+  const isWanted = (logged: LoggedEvent) => {
+    if (owner === undefined && plantId === undefined) return true;
+    const event = plantEventOf(logged);
+    return (
+      event !== undefined && (owner ?? event.owner) === event.owner && (plantId ?? event.plantId) === event.plantId
+    );
+  };
   for await (const batch of log.read(await startOf(log, store, request), { follow, signal })) {
     const parts = partsOf(batch.filter(isWanted));
     for (const part of parts) {
       // What the filter left out at the end of the batch has been seen too.
       const last = part === parts.at(-1) ? batch : part;
       yield create(ReadEventsResponseSchema, {
-        events: part.map(eventMessage),
+        records: part.map(recordMessage),
         position: BigInt(last.at(-1)!.position),
       });
     }

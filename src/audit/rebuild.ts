@@ -26,6 +26,8 @@ export async function* rebuildReadModel(store: Store): AsyncGenerator<Progress> 
   await using stack = new AsyncDisposableStack();
   const lease = stack.adopt(new Lease(store), (taken) => taken.release());
   await lease.renew();
+  if ((await store.erasures()).some(({ erasedBy }) => erasedBy === undefined))
+    throw new Error('an owner is being erased: try again when that has ended');
   const rebuild = stack.adopt(await store.rebuild(), (opened) => opened.close());
   const fold = stack.adopt(new Fold(), (opened) => opened.close());
 

@@ -21,15 +21,9 @@ import { unavailable } from '../log/unavailable.ts';
 import { type CallContext, principalOf } from '../plants/call.ts';
 import { type Moment, plantsAsOf } from './as-of.ts';
 import type { Check } from './check.ts';
+import { recordMessage } from './event-protobuf.ts';
 import { Gate } from './gate.ts';
-import {
-  eventMessage,
-  headMessage,
-  millisecondsOf,
-  ownedPlantMessage,
-  progressMessage,
-  verdictMessage,
-} from './messages.ts';
+import { headMessage, millisecondsOf, ownedPlantMessage, progressMessage, verdictMessage } from './messages.ts';
 import { partsOf } from './parts.ts';
 import { readEvents } from './read-events.ts';
 import { signHead, verifySignedHead } from './signed-head.ts';
@@ -126,7 +120,7 @@ function momentOf(asOf: ListPlantsAsOfRequest['asOf']): Moment {
 
 async function* getHistory(store: Store, owner: string, id: bigint) {
   for await (const events of store.read(0, { owner, id }))
-    for (const part of partsOf(events)) yield create(GetHistoryResponseSchema, { events: part.map(eventMessage) });
+    for (const part of partsOf(events)) yield create(GetHistoryResponseSchema, { records: part.map(recordMessage) });
 }
 
 async function* verify(

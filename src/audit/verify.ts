@@ -3,6 +3,7 @@ import type { Head } from '../log/event.ts';
 import type { Store } from '../log/store.ts';
 import { ChainCheck } from './chain-check.ts';
 import type { Check, Failure, Question } from './check.ts';
+import { ContentsCheck } from './contents-check.ts';
 import { DecisionsCheck } from './decisions-check.ts';
 import { Fold } from './fold.ts';
 import { PositionsCheck } from './positions.ts';
@@ -53,6 +54,7 @@ const BEFORE_ALL = Number.MIN_SAFE_INTEGER;
  * and last the verdict. Memory is bounded, whatever the log holds. Rejects when the store cannot be reached: then nothing is proved.
  */
 export async function* verifyLog(store: Store, options: VerifyOptions = {}): AsyncGenerator<Progress | Verdict> {
+  const underWay = (await store.erasures()).length > 0;
   const checkpoint = await store.checkpoint();
   const head = await store.head();
   const fold = new Fold({ asksDecisions: true });
@@ -61,6 +63,7 @@ export async function* verifyLog(store: Store, options: VerifyOptions = {}): Asy
     // The read model tells of events that a log which was cut short no longer has.
     new PositionsCheck(Math.max(head.position, checkpoint)),
     new ChainCheck(),
+    new ContentsCheck(store, head.position),
     readModel,
     new DecisionsCheck(store, head.position, fold),
     ...(store.fault === undefined ? [] : [new StorageCheck(() => store.fault!())]),
@@ -75,12 +78,31 @@ export async function* verifyLog(store: Store, options: VerifyOptions = {}): Asy
       const failure = check.failure ?? unreadable ?? (await finished(check));
       answers.push({ question: check.question, failure });
     }
+    if (answers.some(isUnsure) && (underWay || (await erasedAfter(store, head))))
+      for (const [index, answer] of answers.entries())
+        if (isUnsure(answer)) answers[index] = { question: answer.question, failure: UNSURE };
     const ok = answers.every(({ failure }) => failure === undefined);
     yield { ok, head, checkpoint: readModel.checkpoint, answers };
   } finally {
     await fold.close();
     for (const check of checks) await check.close?.();
   }
+}
+
+/** Why a question has no answer that could be trusted. */
+const UNSURE: Failure = {
+  message: 'cannot be told while an owner is being erased: verify again when that has ended',
+};
+
+/** Whether an erasure in the middle of the pass may have made this failure: a plant's first event was there, and its last was not. */
+const isUnsure = ({ question, failure }: Answer): boolean =>
+  failure !== undefined && (question === 'read_model' || question === 'decisions');
+
+/** Whether an erasure was begun after a head was read. */
+async function erasedAfter(store: Store, { position }: Head): Promise<boolean> {
+  if ((await store.erasures()).length > 0) return true;
+  for await (const events of store.read(position)) if (events.some(({ type }) => type === 'OwnerErased')) return true;
+  return false;
 }
 
 /** Shows the events up to `end` to every check. Returns the place where no event could be read, if there is one. */

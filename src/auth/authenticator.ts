@@ -33,6 +33,9 @@ export interface Authenticator {
   /** How many calls were let in by a token that had been verified before. */
   readonly cacheHits: number;
 
+  /** Remembers nobody any more: each token is verified again. */
+  forget(): void;
+
   /**
    * The caller, at once when the token was verified before. Throws, or rejects with, a PlantStoreError: TOKEN_MISSING,
    * AUTHORIZATION_MALFORMED, TOKEN_INVALID (each with the challenge for WWW-Authenticate) or ISSUER_UNAVAILABLE.
@@ -69,6 +72,7 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
     get cacheHits() {
       return cache.hits;
     },
+    forget: () => cache.clear(),
     authenticate(authorization) {
       let token: string;
       try {

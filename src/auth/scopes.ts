@@ -3,7 +3,7 @@ import type { Principal } from './principal.ts';
 import { Refusal } from './refusal.ts';
 
 /** What a token can be good for. */
-export type Scope = 'plants:read' | 'plants:write' | 'plants:audit';
+export type Scope = 'plants:read' | 'plants:write' | 'plants:audit' | 'plants:erase';
 
 /** Which scopes callers need. */
 export interface ScopePolicy {
@@ -14,9 +14,9 @@ export interface ScopePolicy {
   require(principal: Principal, scope: Scope): void;
 }
 
-/** The policy that enforces these scopes, and `plants:audit` always, since that one opens every owner's plants. */
+/** The policy that enforces these scopes, and always `plants:audit` and `plants:erase`, since they concern every owner. */
 export function createScopePolicy(enforced: Iterable<string>, onDecision?: (decision: Decision) => void): ScopePolicy {
-  const needed = new Set(['plants:audit', ...enforced]);
+  const needed = new Set(['plants:audit', 'plants:erase', ...enforced]);
   return {
     require({ scopes, issuer, actor }, scope) {
       if (!needed.has(scope) || scopes.has(scope)) return;

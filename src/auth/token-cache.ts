@@ -37,6 +37,11 @@ export class TokenCache {
     return undefined;
   }
 
+  /** Forgets every token, which is then verified again. */
+  clear(): void {
+    this.#entries.clear();
+  }
+
   /** Remembers a verified token. */
   set(token: string, principal: Principal): void {
     this.#entries.set(digest(token), principal);

@@ -14,6 +14,7 @@ interface Options {
   readonly owner?: string;
   readonly id?: bigint;
   readonly follow?: true;
+  readonly public?: true;
   readonly format: keyof typeof FORMATS;
 }
 
@@ -29,8 +30,12 @@ export const exportCommand = (): Command =>
     .option('--owner <name>', "only this owner's events")
     .option('--id <id>', 'only the events of plants with this id', plantId)
     .option('--follow', 'go on with new events until it is stopped')
+    .option('--public', 'the events alone, without what they say: names nobody, may be shown to anybody')
     .addOption(
-      new Option('--format <format>', 'protobuf: plantstore.v1.Event messages, each with its length before it')
+      new Option(
+        '--format <format>',
+        'protobuf: plantstore.v1.Record messages (public: Event), each with its length before it',
+      )
         .choices(Object.keys(FORMATS))
         .default('ndjson'),
     )
@@ -40,14 +45,16 @@ export const exportCommand = (): Command =>
 One line, broken here to be read:
   {"position":1,"eventId":"...","time":"2026-01-02T03:04:05.678Z",
    "type":"PlantAdded","owner":"alice","actor":"alice","plantId":7,
-   "name":"Fern","tag":"indoor","hash":"..."}
+   "name":"Fern","tag":"indoor","salt":"...","hash":"..."}
 plantId may be any int64 and is exact. An unset tag is left out; PlantDeleted
-has neither name nor tag. The hash covers the event and the hash before it.
+has neither name nor tag. What was erased has a commitment and erasedBy, the
+position of its OwnerErased, in place of what it said. The hash covers the event and the hash before it.
 After a break, --after with the last position goes on where it was. It fails
 where the log ends before that position, with --follow too, also later.
 
 Examples:
   $ plantstore audit export > log.ndjson
+  $ plantstore audit export --public > events.ndjson
   $ plantstore audit export --after 1000 | head -n 5
   $ plantstore audit export --from 2026-01-02T03:04:05Z --owner alice --follow`,
     )
@@ -60,7 +67,8 @@ const beyond = (seen: number, end: number): Error =>
   );
 
 async function* exported(store: Store, options: Options): AsyncGenerator<string | Uint8Array> {
-  const { encode } = FORMATS[options.format];
+  const format = FORMATS[options.format];
+  const encode = options.public ? format.encodePublic : format.encode;
   for await (const events of eventsOf(store, options)) yield encode(events);
 }
 

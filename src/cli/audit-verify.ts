@@ -37,6 +37,7 @@ export const verifyCommand = (): Command =>
 Questions, each answered with yes or with the first place where it is no:
   positions    is every position there once and in order
   chain        does every hash continue the chain
+  contents     does each content fit its event, was each missing one erased
   read_model   is the read model exactly the fold of the log up to its checkpoint
   decisions    was each event allowed on the state before it
   storage      is the database sound, its indexes among it (embedded store)

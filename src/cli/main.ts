@@ -3,6 +3,7 @@ import { ConfigError } from '../config.ts';
 import { auditCommand } from './audit.ts';
 import { backupCommand } from './backup.ts';
 import { doctorCommand } from './doctor.ts';
+import { eraseCommand } from './erase.ts';
 import { serveCommand } from './serve.ts';
 import { tokenCommand } from './token.ts';
 
@@ -12,6 +13,7 @@ const program = new Command('plantstore')
   .addCommand(tokenCommand())
   .addCommand(auditCommand())
   .addCommand(backupCommand())
+  .addCommand(eraseCommand())
   .addCommand(doctorCommand())
   .addHelpText(
     'after',

@@ -10,7 +10,10 @@ export const tokenCommand = (): Command =>
       'Print a token for the API, and nothing else. For development mode only; works while the service runs.',
     )
     .requiredOption('--owner <name>', 'whose plants the token opens')
-    .option('--scope <scopes>', 'what it is good for, separated by spaces: plants:read, plants:write, plants:audit')
+    .option(
+      '--scope <scopes>',
+      'what it is good for, separated by spaces: plants:read, plants:write, plants:audit, plants:erase',
+    )
     .option('--ttl <seconds>', 'how long it is valid', wholeSeconds, 3600)
     .addHelpText(
       'after',

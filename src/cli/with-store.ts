@@ -4,10 +4,10 @@ import { openSqlite } from '../log/sqlite/store.ts';
 import type { Store } from '../log/store.ts';
 
 /**
- * What a command does with the store: `read` changes nothing; `write` does, and the service may run meanwhile; `own` makes a
- * store that is missing, and where only one service may run, that none does.
+ * What a command does with the store: `read` changes nothing; `write` does, and the service may run meanwhile; `change` does, and where
+ * only one service may run, none does; `own` is the same, and makes a store that is missing.
  */
-export type Access = 'read' | 'write' | 'own';
+export type Access = 'read' | 'write' | 'change' | 'own';
 
 /** Opens the store that the environment names, and closes it after the work. */
 export async function withStore<T>(access: Access, work: (store: Store) => Promise<T>): Promise<T> {
@@ -17,8 +17,8 @@ export async function withStore<T>(access: Access, work: (store: Store) => Promi
     return closing(await openMongo(mongodbUri, { readOnly: access === 'read' }), work);
   }
   // Nothing is made where a store is expected: the path is wrong then.
-  if (access === 'write') await openSqlite(dataDirectory, { readOnly: true }).close();
-  const unlock = access === 'own' ? lockDataDirectory(dataDirectory) : () => {};
+  if (access === 'write' || access === 'change') await openSqlite(dataDirectory, { readOnly: true }).close();
+  const unlock = access === 'own' || access === 'change' ? lockDataDirectory(dataDirectory) : () => {};
   try {
     return await closing(openSqlite(dataDirectory, { readOnly: access === 'read' }), work);
   } finally {

@@ -7,6 +7,8 @@ export interface AddPlant {
   readonly type: 'AddPlant';
   readonly owner: string;
   readonly actor: string;
+  /** Who issued the token of the actor. */
+  readonly issuer?: string | undefined;
   /** The caller's name for the request, if it has one; see idempotency.ts. */
   readonly idempotencyKey?: string | undefined;
   /** The span of the command, if it is part of a trace; see trace-context.ts. */
@@ -19,6 +21,8 @@ export interface DeletePlant {
   readonly type: 'DeletePlant';
   readonly owner: string;
   readonly actor: string;
+  /** Who issued the token of the actor. */
+  readonly issuer?: string | undefined;
   /** The caller's name for the request, if it has one; see idempotency.ts. */
   readonly idempotencyKey?: string | undefined;
   /** The span of the command, if it is part of a trace; see trace-context.ts. */
@@ -37,7 +41,8 @@ export const plantIdOf = (command: Command): bigint => (command.type === 'AddPla
 
 /** The one event that a command becomes, or the error that refuses it: all that counts is whether the plant is there. Pure. */
 export function decide(command: Command, isThere: boolean): PlantEvent | PlantStoreError {
-  const { owner, actor, idempotencyKey, traceparent } = command;
+  const { owner, actor, issuer, idempotencyKey, traceparent } = command;
+  const circumstances = { owner, actor, issuer, idempotencyKey, traceparent };
   if (command.type === 'AddPlant') {
     const { id, name, tag } = command.plant;
     if (isThere)
@@ -45,10 +50,10 @@ export function decide(command: Command, isThere: boolean): PlantEvent | PlantSt
         'PLANT_ALREADY_EXISTS',
         `a plant with id ${id} exists; delete it first or use another id`,
       );
-    return { type: 'PlantAdded', owner, actor, plantId: id, name, tag, idempotencyKey, traceparent };
+    return { type: 'PlantAdded', ...circumstances, plantId: id, name, tag };
   }
   if (!isThere) return new PlantStoreError('PLANT_NOT_FOUND', `there is no plant with id ${command.id}`);
-  return { type: 'PlantDeleted', owner, actor, plantId: command.id, idempotencyKey, traceparent };
+  return { type: 'PlantDeleted', ...circumstances, plantId: command.id };
 }
 
 /** The state of a key after one of its events. Pure. */

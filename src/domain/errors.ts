@@ -18,6 +18,9 @@ export const ERRORS = {
   REQUEST_TIMEOUT: { code: 4, status: 408 },
   BODY_TOO_LARGE: { code: 8, status: 413 },
   UNSUPPORTED_MEDIA_TYPE: { code: 3, status: 415 },
+  OWNER_BEING_ERASED: { code: 9, status: 400 },
+  OWNER_KEEPS_WRITING: { code: 9, status: 400 },
+  MAY_NOT_ERASE: { code: 9, status: 400 },
   // Whether a key is free depends on what it was used for: FAILED_PRECONDITION, not INVALID_ARGUMENT.
   IDEMPOTENCY_KEY_REUSED: { code: 9, status: 422 },
   RATE_LIMITED: { code: 8, status: 429 },

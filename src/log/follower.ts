@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { BrokenChainError, headAt, verifyKept, verifyNext } from './chain.ts';
+import { BrokenChainError, headAt, verifyContent, verifyKept, verifyNext } from './chain.ts';
 import type { Head, LoggedEvent } from './event.ts';
 import { LogChangedError } from './log-changed.ts';
 import { shared } from './shared.ts';
@@ -129,6 +129,7 @@ export class Follower {
     for (const event of batch) {
       if (event.position <= head.position) continue;
       verifyNext(head, event);
+      verifyContent(event);
       news.push(event);
       head = headAt(event);
     }

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import type { LoggedEvent } from './event.ts';
+import { type LoggedEvent, plantEventOf } from './event.ts';
 import type { Follower } from './follower.ts';
 import type { Generation } from './generation.ts';
 import type { Store } from './store.ts';
@@ -110,9 +110,14 @@ export class KnownKeys {
   }
 
   #take(news: readonly LoggedEvent[]): void {
-    for (const { event } of news) {
-      const ids = this.#known.peek(event.owner);
-      if (ids === undefined) continue;
+    for (const logged of news) {
+      if (logged.type === 'OwnerErased') {
+        this.#known.clear();
+        this.#candidates.clear();
+      }
+      const event = plantEventOf(logged);
+      const ids = event && this.#known.peek(event.owner);
+      if (event === undefined || ids === undefined) continue;
       const before = ids.size;
       if (event.type === 'PlantAdded') ids.add(compact(event.plantId));
       else ids.delete(compact(event.plantId));

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import type { PlantEvent } from '../domain/events.ts';
-import type { LoggedEvent } from './event.ts';
+import { type LoggedEvent, plantEventOf } from './event.ts';
 import { bytesOf, type ListQuery, type ShortList } from './listing.ts';
 
 /** What a list cache did and holds. */
@@ -92,9 +92,12 @@ export class ListCache {
 
   /** Takes note of events that follow the tail's head, in the same step in which the head moves. */
   extended(events: readonly LoggedEvent[]): void {
-    for (const { position, event } of events) {
-      const exact = this.#exact.get(event.owner);
-      if (exact === undefined) continue;
+    for (const logged of events) {
+      const { position } = logged;
+      if (logged.type === 'OwnerErased') this.clear();
+      const event = plantEventOf(logged);
+      const exact = event && this.#exact.get(event.owner);
+      if (event === undefined || exact === undefined) continue;
       const isFew = exact.size <= COMPARED;
       for (const entry of exact) {
         if (isFew && leaves(event, entry)) continue;
@@ -105,7 +108,7 @@ export class ListCache {
     }
   }
 
-  /** Forgets every list: the rows that they were made from are no longer those of the read model. */
+  /** Forgets every list: the rows that they were made from are no longer those of the read model, or are to be in no memory. */
   clear(): void {
     this.#lists?.clear();
   }

@@ -1,9 +1,11 @@
 import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command, PlantState } from '../domain/decider.ts';
 import type { PlantKey } from '../domain/plant.ts';
 import { Appender } from './appender.ts';
 import { BrokenChainError, headAt, verifyNext } from './chain.ts';
 import { type Cancellation, Committer, type CommitterLimits } from './committer.ts';
+import { type Erased, type EraseProgress, type EraseRequest, Eraser } from './eraser.ts';
 import { type Committed, EMPTY_HEAD, type Head, type LoggedEvent } from './event.ts';
 import { Follower } from './follower.ts';
 import { Forwarding, type ForwardingOptions } from './forward/forwarding.ts';
@@ -38,6 +40,9 @@ export const DEFAULT_LIMITS: LogLimits = {
 /** Most bytes of lists to remember, unless told otherwise. */
 export const DEFAULT_LIST_CACHE = 64 * 1024 * 1024;
 
+/** Milliseconds between two looks for erasures that somebody left. */
+const ERASURES = 2_000;
+
 /** How to run a log. */
 export interface EventLogOptions {
   readonly limits?: Partial<LogLimits>;
@@ -63,6 +68,8 @@ export class EventLog {
   readonly #stop = new AbortController();
   readonly #running: Promise<unknown>;
   readonly #patience: number;
+  readonly #eraser: Eraser;
+  #finishing: Promise<void> | undefined;
   #forwarding: Forwarding | undefined;
 
   constructor(store: Store, tail: Tail, options: EventLogOptions) {
@@ -78,6 +85,7 @@ export class EventLog {
     const appender = new Appender(store, tail, this.#follower, onFault);
     this.#patience = bounds.patience;
     this.#committer = new Committer(tail, this.#states, this.#follower, appender, bounds, observer);
+    this.#eraser = new Eraser({ store, tail, follower: this.#follower, submit: (command) => this.#submit(command) });
     this.#projector = new Projector(store, tail, randomUUID(), onFault);
     this.#follower.changed.addEventListener('abort', () => this.#projector.stop());
     this.#running = Promise.all([
@@ -96,11 +104,46 @@ export class EventLog {
       tail: { events: size, bytes },
       syncedAt: this.#follower.syncedAt,
       role: this.#forwarding?.role,
+      erasures: this.#eraser.pending,
     };
   }
 
   /** See Committer.submit; by way of the writer, once this instance has joined others and another is the writer. */
   submit(command: Command, cancellation?: Cancellation): Promise<Committed> {
+    const refusal = this.#eraser.refusal(command);
+    return refusal === undefined ? this.#submit(command, cancellation) : Promise.reject(refusal);
+  }
+
+  /** See Eraser.erase. */
+  erase(request: EraseRequest, isPublished: boolean): AsyncGenerator<EraseProgress | Erased> {
+    return this.#eraser.erase(request, isPublished);
+  }
+
+  /** From now on does what is left to do of the erasures of all instances, whoever began them. Faults are reported. */
+  finishErasures(onFault: (error: unknown) => void): void {
+    this.#finishing ??= this.#finishErasures(onFault);
+  }
+
+  async #finishErasures(onFault: (error: unknown) => void): Promise<void> {
+    const { signal } = this.#stop;
+    while (!signal.aborted) {
+      try {
+        for await (const _ of this.#eraser.finish()) if (signal.aborted) break;
+      } catch (error) {
+        onFault(error);
+      }
+      await sleep(ERASURES, undefined, { signal, ref: false }).catch(() => {});
+    }
+  }
+
+  /** Calls back with each OwnerErased event: whatever is remembered of owners has to be forgotten. */
+  onErased(listener: (position: number, events: number) => void): void {
+    this.#tail.onExtended((news) => {
+      for (const { position, event } of news) if (event?.type === 'OwnerErased') listener(position, event.erased);
+    });
+  }
+
+  #submit(command: Command, cancellation?: Cancellation): Promise<Committed> {
     return (this.#forwarding ?? this.#committer).submit(command, cancellation);
   }
 
@@ -178,7 +221,8 @@ export class EventLog {
     await this.#committer.close();
     this.#projector.stop();
     this.#stop.abort();
-    await Promise.all([this.#running, this.#states.close()]);
+    await Promise.all([this.#running, this.#states.close(), this.#finishing]);
+    await this.#eraser.close();
     await this.#store.close();
   }
 }

@@ -45,6 +45,8 @@ export interface LogStatus {
   readonly tail: { readonly events: number; readonly bytes: number };
   /** Milliseconds since 1970 of the last look at the log that succeeded; undefined before the first. */
   readonly syncedAt: number | undefined;
+  /** Erasures that are not done, of all instances, and when the oldest was begun, in milliseconds since 1970. */
+  readonly erasures: { readonly count: number; readonly since: number | undefined };
   /** What this instance is to the others: undefined where it knows of none. */
   readonly role: 'writer' | 'forwards' | 'alone' | undefined;
 }

@@ -2,7 +2,7 @@ import { type Command, decide } from '../domain/decider.ts';
 import { PlantStoreError } from '../domain/errors.ts';
 import { IDEMPOTENCY_TTL, refuseReuse } from '../domain/idempotency.ts';
 import { headAt, seal } from './chain.ts';
-import type { Committed, Head, LoggedEvent } from './event.ts';
+import { type Committed, type Head, type LoggedEvent, plantEventOf } from './event.ts';
 
 /** What was decided of one command. */
 export interface Verdict {
@@ -52,7 +52,7 @@ export function plan(head: Head, commands: readonly Keyed[], known: Known, clock
   const repeated = (command: Command, idempotency: string): Verdict | undefined => {
     const earlier = named.get(idempotency) ?? known.eventOf(idempotency);
     if (earlier === undefined || Math.max(clock, last.time) - earlier.time >= IDEMPOTENCY_TTL) return undefined;
-    const refusal = refuseReuse(command, earlier.event);
+    const refusal = refuseReuse(command, plantEventOf(earlier)!);
     // What is not after the head is in the log, whatever becomes of the plan.
     return refusal
       ? refused(refusal)

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { keyOf } from '../domain/events.ts';
 import { keyString, type PlantKey } from '../domain/plant.ts';
-import type { LoggedEvent } from './event.ts';
+import { type LoggedEvent, plantEventOf } from './event.ts';
 import type { Changes, PlantRow, Store } from './store.ts';
 import type { Tail } from './tail.ts';
 
@@ -19,7 +19,9 @@ const MAX_PAUSE = 2_000;
 export function changesOf(events: readonly LoggedEvent[]): Changes {
   const last = new Map<string, PlantKey & { row: PlantRow | undefined }>();
   const deletes: PlantKey[] = [];
-  for (const { event } of events) {
+  for (const logged of events) {
+    const event = plantEventOf(logged);
+    if (event === undefined) continue;
     const key = keyString(event.owner, event.plantId);
     if (event.type === 'PlantDeleted' && !last.has(key)) deletes.push(keyOf(event));
     const row = event.type === 'PlantAdded' ? { id: event.plantId, name: event.name, tag: event.tag } : undefined;

@@ -1,6 +1,6 @@
 import { plantIdOf } from '../domain/decider.ts';
 import { idempotencyString } from '../domain/idempotency.ts';
-import type { LoggedEvent } from './event.ts';
+import { type LoggedEvent, plantEventOf } from './event.ts';
 import type { Follower } from './follower.ts';
 import type { Generation } from './generation.ts';
 import { KnownKeys } from './known-keys.ts';
@@ -89,7 +89,7 @@ export class StateReader {
     );
     if (missing.length === 0) return events;
     for (const event of await this.#store.named(missing))
-      if (event !== undefined) events.set(idempotencyString(event.event)!, event);
+      if (event !== undefined) events.set(idempotencyString(plantEventOf(event)!)!, event);
     return events;
   }
 }

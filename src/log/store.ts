@@ -1,5 +1,6 @@
 import type { IdempotencyKey } from '../domain/idempotency.ts';
 import type { Plant, PlantKey } from '../domain/plant.ts';
+import type { Erasure } from './erasure.ts';
 import type { Head, LoggedEvent } from './event.ts';
 
 /** One row of the read model. */
@@ -158,12 +159,36 @@ export interface Store {
   /** Who has a lease that still lasts and gave a contact with it. Always undefined where a store serves a single process. */
   leaseholder(name: string): Promise<Leaseholder | undefined>;
 
+  /** The erasures that are not done, in the order in which they were begun. */
+  erasures(): Promise<readonly Erasure[]>;
+
+  /**
+   * Notes that an owner is to be erased; nothing, where that is noted already. Rejects with MayNotEraseError, and nothing noted, when the
+   * events cannot be changed with this store.
+   */
+  beginErasure(erasure: Erasure): Promise<void>;
+
+  /**
+   * Takes the content of all events of an owner before position `by`, which is that of its OwnerErased event, in ascending order. Yields
+   * how many it took so far. To do it again does what is left. The caller sees to it that the read model stands at `by` at least.
+   */
+  eraseContents(owner: string, by: number): AsyncIterable<number>;
+
+  /** Clears what was removed out of the places that the database no longer uses, as far as it can, and notes that all is removed. */
+  contentsErased(eventId: string, by: number): Promise<void>;
+
+  /** Notes that the topic has the OwnerErased event of this id. */
+  erasurePublished(eventId: string): Promise<void>;
+
+  /** Forgets an erasure: nothing is left to do. The owner's name is then nowhere in the store. */
+  endErasure(eventId: string): Promise<void>;
+
   /**
    * What the database finds wrong in itself, such as an index that does not hold what its table holds; undefined: nothing. A store
    * whose database cannot tell while it is used has no such method.
    */
   fault?(): Promise<string | undefined>;
 
-  /** Lets go of what is held open. Nothing may be called afterwards. */
+  /** Lets go of what is held open. Nothing but this may be called afterwards. */
   close(): Promise<void>;
 }

@@ -3,7 +3,7 @@ import { evolve } from '../domain/decider.ts';
 import { idempotencyString } from '../domain/idempotency.ts';
 import { keyString } from '../domain/plant.ts';
 import { headAt } from './chain.ts';
-import type { Head, LoggedEvent } from './event.ts';
+import { type Head, type LoggedEvent, plantEventOf } from './event.ts';
 
 /** What the tail knows of one key: its state after its last event. */
 export interface TailEntry {
@@ -22,18 +22,20 @@ export interface Pin {
 }
 
 /** Rough bytes that an event takes in memory beside its texts, for the tail's bound. */
-const EVENT_OVERHEAD = 600;
+const EVENT_OVERHEAD = 1_150;
 
 /** Most bytes that a code unit of text takes. */
 const CODE_UNIT = 2;
 
 /** Most bytes that an event takes in memory: every text of it, and the owner once more in each index that names them. */
-export function sizeOf({ event }: LoggedEvent): number {
-  const { owner, actor, idempotencyKey: key, traceparent } = event;
+export function sizeOf(logged: LoggedEvent): number {
+  const event = plantEventOf(logged);
+  if (event === undefined) return EVENT_OVERHEAD;
+  const { owner, actor, issuer, idempotencyKey: key, traceparent } = event;
   const named = event.type === 'PlantAdded' ? event.name.length + (event.tag?.length ?? 0) : 0;
-  const inEvent = owner.length + actor.length + named + (key?.length ?? 0) + (traceparent?.length ?? 0);
+  const about = owner.length + actor.length + (issuer?.length ?? 0) + (key?.length ?? 0) + (traceparent?.length ?? 0);
   const inIndexes = owner.length + (key === undefined ? 0 : key.length + owner.length);
-  return EVENT_OVERHEAD + CODE_UNIT * (inEvent + inIndexes);
+  return EVENT_OVERHEAD + CODE_UNIT * (about + named + inIndexes);
 }
 
 /**
@@ -133,7 +135,9 @@ export class Tail {
   }
 
   #apply(logged: LoggedEvent): void {
-    const { position, event } = logged;
+    const { position } = logged;
+    const event = plantEventOf(logged);
+    if (event === undefined) return;
     const { owner, plantId: id } = event;
     const idempotency = idempotencyString(event);
     if (idempotency !== undefined) this.#named.set(idempotency, logged);
@@ -187,7 +191,9 @@ export class Tail {
 
   /** Drops a key, and an idempotency key, with its last event. */
   #forget(logged: LoggedEvent): void {
-    const { position, event } = logged;
+    const { position } = logged;
+    const event = plantEventOf(logged);
+    if (event === undefined) return;
     const idempotency = idempotencyString(event);
     if (idempotency !== undefined && this.#named.get(idempotency) === logged) this.#named.delete(idempotency);
     const key = keyString(event.owner, event.plantId);

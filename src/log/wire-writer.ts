@@ -59,6 +59,14 @@ export class WireWriter {
     this.close(start);
   }
 
+  /** A bytes field, written even when it is empty. */
+  bytes(field: number, value: Uint8Array): void {
+    const start = this.open(field);
+    this.#bytes.set(value, start);
+    this.#end += value.length;
+    this.close(start);
+  }
+
   /** Begins a length-delimited field. Returns where its content starts, for `close`. */
   open(field: number): number {
     this.#tag(field, LENGTH_DELIMITED);

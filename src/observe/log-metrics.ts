@@ -72,6 +72,12 @@ function gauges(metrics: Metrics, status: () => LogStatus | undefined): void {
     'Events that are in the log and not yet in the read model.',
     ({ head, checkpoint }) => head - checkpoint,
   );
+  gauge('plantstore_erasures_pending', 'Erasures of owners that are not done.', ({ erasures }) => erasures.count);
+  gauge(
+    'plantstore_erasure_oldest_seconds',
+    'Seconds since the oldest erasure that is not done was begun; 0: there is none.',
+    ({ erasures: { since } }) => (since === undefined ? 0 : Math.max(0, Date.now() - since) / 1000),
+  );
   gauge('plantstore_tail_events', 'Events that are held in memory.', ({ tail }) => tail.events);
   gauge('plantstore_tail_bytes', 'Roughly the memory that the events in memory take.', ({ tail }) => tail.bytes);
   gauge(

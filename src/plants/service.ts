@@ -56,13 +56,13 @@ export class PlantsService {
 
   /** Adds a plant; resolves when its event is durable. */
   async createPlant({ plant }: CreatePlantRequest, call: UnaryContext): Promise<CreatePlantResponse> {
-    const { owner, actor } = this.#caller(call, 'plants:write');
+    const { owner, actor, issuer } = this.#caller(call, 'plants:write');
     if (plant === undefined) throw new PlantStoreError('INVALID_FIELD', 'plant is required', { field: 'plant' });
     const { id, name, tag } = plant;
     checkText('plant.name', name);
     if (tag !== undefined) checkText('plant.tag', tag);
     const { position, replayed } = await this.#log.submit(
-      { type: 'AddPlant', owner, actor, idempotencyKey: idempotencyKeyOf(call), plant: { id, name, tag } },
+      { type: 'AddPlant', owner, actor, issuer, idempotencyKey: idempotencyKeyOf(call), plant: { id, name, tag } },
       call.signal,
     );
     if (replayed) call.values.set(replayedKey, true);
@@ -72,9 +72,9 @@ export class PlantsService {
 
   /** Deletes a plant; resolves when its event is durable. */
   async deletePlant({ id }: DeletePlantRequest, call: UnaryContext): Promise<DeletePlantResponse> {
-    const { owner, actor } = this.#caller(call, 'plants:write');
+    const { owner, actor, issuer } = this.#caller(call, 'plants:write');
     const idempotencyKey = idempotencyKeyOf(call);
-    const command = { type: 'DeletePlant', owner, actor, idempotencyKey, id } as const;
+    const command = { type: 'DeletePlant', owner, actor, issuer, idempotencyKey, id } as const;
     const { position, replayed } = await this.#log.submit(command, call.signal);
     if (replayed) call.values.set(replayedKey, true);
     return create(DeletePlantResponseSchema, { position: BigInt(position) });

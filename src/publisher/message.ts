@@ -1,9 +1,9 @@
-import type { PlantEvent } from '../domain/events.ts';
+import type { DomainEvent, PlantEvent } from '../domain/events.ts';
 import type { LoggedEvent } from '../log/event.ts';
 
 /** An event as a Kafka message: a CloudEvent 1.0 in the binary content mode of its Kafka protocol binding. */
 export interface EventMessage {
-  /** Owner and plant id, the same for all events of a plant. */
+  /** Owner and plant id, the same for all events of a plant; of OwnerErased the owner alone. */
   readonly key: string;
   /** The event's data as JSON. */
   readonly value: string;
@@ -18,16 +18,32 @@ export const HASH_HEADER = 'plantstore-hash';
 /** Header with the idempotency key of the event's request, where it had one: it is part of what is hashed. */
 export const IDEMPOTENCY_KEY_HEADER = 'plantstore-idempotency-key';
 
+/** Header with what the event commits to, in lower-case hexadecimal. */
+export const COMMITMENT_HEADER = 'plantstore-commitment';
+
+/** Header with the salt of what the event commits to, in lower-case hexadecimal. */
+export const SALT_HEADER = 'plantstore-salt';
+
+/** Header with the issuer of the actor's token, where it is known. */
+export const ISSUER_HEADER = 'plantstore-issuer';
+
 /** `ce_source` of every event. */
 const SOURCE = '/plantstore';
 
-/** The message of an event: the same bytes whenever and by whomever it is made. */
-export function eventMessage({ position, eventId, time, event, hash }: LoggedEvent): EventMessage {
-  const subject = subjectOf(event);
-  const { traceparent, idempotencyKey } = event;
+/**
+ * The message of an event: the same bytes whenever and by whomever it is made; undefined for one that is erased, and for an OwnerErased event of which
+ * nobody knows any more whom it erased. `erased`: the owner, of an OwnerErased event.
+ */
+export function eventMessage(logged: LoggedEvent, erased?: string): EventMessage | undefined {
+  const { position, eventId, time, commitment, salt, hash, event } = logged;
+  if (event === undefined || salt === undefined) return undefined;
+  const owner = event.type === 'OwnerErased' ? erased : event.owner;
+  if (owner === undefined) return undefined;
+  const subject = event.type === 'OwnerErased' ? encodeURIComponent(owner) : subjectOf(event);
+  const { traceparent, idempotencyKey, issuer } = event;
   return {
     key: subject,
-    value: dataOf(event),
+    value: dataOf(event, owner),
     headers: {
       'content-type': 'application/json',
       ce_specversion: '1.0',
@@ -37,19 +53,25 @@ export function eventMessage({ position, eventId, time, event, hash }: LoggedEve
       ce_time: new Date(time).toISOString(),
       ce_subject: subject,
       [POSITION_HEADER]: String(position),
-      [HASH_HEADER]: Buffer.from(hash).toString('hex'),
+      [COMMITMENT_HEADER]: hex(commitment),
+      [SALT_HEADER]: hex(salt),
+      [HASH_HEADER]: hex(hash),
       ...(idempotencyKey !== undefined && { [IDEMPOTENCY_KEY_HEADER]: idempotencyKey }),
+      ...(issuer !== undefined && { [ISSUER_HEADER]: issuer }),
       // For whoever takes the CloudEvent on (its Distributed Tracing extension), and for OpenTelemetry's instrumentations of Kafka.
       ...(traceparent !== undefined && { ce_traceparent: traceparent, traceparent }),
     },
   };
 }
 
+const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
+
 /** The owner is percent-encoded, since a CloudEvents attribute has no control characters, and a slash ends it. */
 const subjectOf = ({ owner, plantId }: PlantEvent): string => `${encodeURIComponent(owner)}/${plantId}`;
 
-function dataOf(event: PlantEvent): string {
-  const { owner, actor } = event;
+function dataOf(event: DomainEvent, owner: string): string {
+  const { actor } = event;
+  if (event.type === 'OwnerErased') return JSON.stringify({ owner, actor, erased: event.erased });
   const plantId = JSON.rawJSON(String(event.plantId));
   const plant = event.type === 'PlantAdded' ? { name: event.name, tag: event.tag } : {};
   return JSON.stringify({ owner, actor, plantId, ...plant });

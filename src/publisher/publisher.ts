@@ -24,7 +24,7 @@ const MEASURE = 1_000;
 /** What the publisher needs. */
 export interface PublisherOptions {
   /** The log, and the lease that all instances share. */
-  readonly store: Pick<Store, 'head' | 'read' | 'lease'>;
+  readonly store: Pick<Store, 'head' | 'read' | 'lease' | 'erasures' | 'erasurePublished'>;
   readonly topic: Topic;
   /** Hears of each change of state, and of each new detail. */
   readonly onChange: (status: PublisherStatus) => void;
@@ -107,7 +107,8 @@ export class Publisher {
         if (held.aborted) return;
         const begun = performance.now();
         head = verified(head, events);
-        await session.publish(events);
+        const erased = new Map((await this.#store.erasures()).map(({ eventId, owner }) => [eventId, owner]));
+        await session.publish(erased.size === 0 ? events : await this.#again(events), erased);
         reached();
         if (events.length < MANY) await pause(begun + PACE - performance.now(), held);
       }
@@ -115,6 +116,21 @@ export class Publisher {
       reading.abort();
       session.close();
     }
+  }
+
+  /** The same events as they are now: contents may have been erased since they were read. */
+  async #again(events: readonly LoggedEvent[]): Promise<readonly LoggedEvent[]> {
+    const [first, last] = [events.at(0), events.at(-1)];
+    if (first === undefined || last === undefined) return events;
+    const again: LoggedEvent[] = [];
+    for await (const batch of this.#store.read(first.position - 1, { to: last.position })) again.push(...batch);
+    return again.filter(({ position }) => position <= last.position);
+  }
+
+  /** Tells the store which erasures the topic has, however that was left at the last fault. */
+  async #tellErasures(published: number): Promise<void> {
+    for (const { eventId, erasedBy, isPublished } of await this.#store.erasures())
+      if (!isPublished && erasedBy !== undefined && erasedBy <= published) await this.#store.erasurePublished(eventId);
   }
 
   /** The head of the log where the topic ends. The event there has to be the log's own. */
@@ -143,6 +159,7 @@ export class Publisher {
       try {
         const { position } = await this.#store.head();
         const published = this.#status.published;
+        if (published !== undefined) await this.#tellErasures(published);
         const waiting = published !== undefined && published < position;
         this.#status.measured(position, waiting ? (await this.#at(published + 1))?.time : undefined);
       } catch {

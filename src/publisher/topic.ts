@@ -8,6 +8,9 @@ export interface Published {
   readonly hash: string;
 }
 
+/** Whom OwnerErased events erase, by the ids of the events: they do not say so themselves. */
+export type ErasedOwners = ReadonlyMap<string, string>;
+
 /** The right to publish to a topic, until somebody else takes it. */
 export interface Session {
   /** Where the topic ended when the session began. */
@@ -16,9 +19,10 @@ export interface Session {
   readonly notice: string | undefined;
   /**
    * Publishes events that follow the last one that was published, all or none. No events: shows that the session still holds.
+   * `erased` names whom OwnerErased events erase; one that it does not name, and what is erased, is passed over.
    * Rejects when they were not published, or nobody knows; the session is then of no more use.
    */
-  publish(events: readonly LoggedEvent[]): Promise<void>;
+  publish(events: readonly LoggedEvent[], erased?: ErasedOwners): Promise<void>;
   /** Lets go of the connections; what is being published may get there or not. */
   close(): void;
 }

@@ -48,13 +48,16 @@ describe('verify', () => {
     const { code, stdout } = await audit('verify');
     expect(code).toBe(0);
     expect(stdout).toMatch(
-      /^positions +yes\nchain +yes\nread_model +yes\ndecisions +yes\nstorage +yes\n\nwhole: .*position 4 /,
+      /^positions +yes\nchain +yes\ncontents +yes\nread_model +yes\ndecisions +yes\nstorage +yes\n\nwhole: .*position 4 /,
     );
     expect(JSON.parse((await audit('verify', '--json')).stdout)).toMatchObject({
       ok: true,
       head: { position: 4 },
       checkpoint: 4,
-      answers: ['positions', 'chain', 'read_model', 'decisions', 'storage'].map((question) => ({ question, ok: true })),
+      answers: ['positions', 'chain', 'contents', 'read_model', 'decisions', 'storage'].map((question) => ({
+        question,
+        ok: true,
+      })),
     });
   });
 
@@ -75,6 +78,7 @@ describe('verify', () => {
       answers: [
         { question: 'positions', ok: true },
         { question: 'chain', ok: false, position: 2 },
+        { question: 'contents', ok: true },
         { question: 'read_model', ok: false, owner: 'alice', plantId: 8 },
         { question: 'decisions', ok: false, position: 2 },
         { question: 'storage', ok: true },

@@ -7,13 +7,13 @@ import { type CallOptions, createClient } from '@connectrpc/connect';
 import type { JSONWebKeySet } from 'jose';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { AuditService, type ListPlantsAsOfResponse } from '../../gen/plantstore/v1/audit_service_pb.ts';
-import type { Event } from '../../gen/plantstore/v1/event_pb.ts';
+import type { Record as EventRecord } from '../../gen/plantstore/v1/event_pb.ts';
 import { fromMessage } from '../../src/audit/event-protobuf.ts';
 import { verifySignedHead } from '../../src/audit/signed-head.ts';
 import { headAt } from '../../src/log/chain.ts';
 import type { LoggedEvent } from '../../src/log/event.ts';
 import { openSqlite } from '../../src/log/sqlite/store.ts';
-import { added, append, deleted, project } from '../support/events.ts';
+import { added, append, deleted, type LoggedPlantEvent, project } from '../support/events.ts';
 import { verifyLog } from '../support/fold.ts';
 import { callErrorOf, TRANSPORTS } from '../support/protocols.ts';
 import { type Service, startService } from '../support/service.ts';
@@ -23,7 +23,7 @@ const KEYS = '/.well-known/plantstore-audit-keys';
 const PLANTS = 1_200;
 
 const directory = mkdtempSync(join(tmpdir(), 'plantstore-audit-'));
-let events: LoggedEvent[];
+let events: LoggedPlantEvent[];
 let service: Service;
 let auditor: CallOptions;
 
@@ -46,11 +46,16 @@ afterAll(async () => {
   rmSync(directory, { recursive: true });
 });
 
-const plain = (event: LoggedEvent): LoggedEvent => ({ ...event, hash: new Uint8Array(event.hash) });
+const plain = (event: LoggedEvent): LoggedEvent => ({
+  ...event,
+  commitment: new Uint8Array(event.commitment),
+  hash: new Uint8Array(event.hash),
+  salt: event.salt && new Uint8Array(event.salt),
+});
 
-async function readAll(messages: AsyncIterable<{ readonly events: readonly Event[] }>): Promise<LoggedEvent[]> {
+async function readAll(messages: AsyncIterable<{ readonly records: readonly EventRecord[] }>): Promise<LoggedEvent[]> {
   const read: LoggedEvent[] = [];
-  for await (const { events: part } of messages) {
+  for await (const { records: part } of messages) {
     expect(part.length).toBeLessThanOrEqual(200);
     read.push(...part.map((event) => plain(fromMessage(event))));
   }
@@ -175,7 +180,10 @@ describe.each(TRANSPORTS)('$name', ({ open }) => {
         expect(step.value).toMatchObject({ ok: true, checkpoint: BigInt(events.length) });
         const answers = step.value.answers.map(({ question, failure }) => [question, failure]);
         expect(answers).toEqual(
-          ['positions', 'chain', 'read_model', 'decisions', 'storage', 'signed_head'].map((name) => [name, undefined]),
+          ['positions', 'chain', 'contents', 'read_model', 'decisions', 'storage', 'signed_head'].map((name) => [
+            name,
+            undefined,
+          ]),
         );
       }
     }

@@ -113,10 +113,11 @@ describe('while the service runs', () => {
       line
         .replace(/(?<="eventId":)"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"/, 'ID')
         .replace(/(?<="time":)"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z"/, 'TIME')
+        .replace(/(?<="salt":)"[0-9a-f]{32}"/, 'SALT')
         .replace(/(?<="hash":)"[0-9a-f]{64}"/, 'HASH'),
     );
     const event = (position: number, type: string, plant: string) =>
-      `{"position":${position},"eventId":ID,"time":TIME,"type":"${type}","owner":"alice","actor":"alice",${plant},"hash":HASH}`;
+      `{"position":${position},"eventId":ID,"time":TIME,"type":"${type}","owner":"alice","actor":"alice","issuer":"plantstore-development",${plant},"salt":SALT,"hash":HASH}`;
     expect(known).toEqual([
       event(1, 'PlantAdded', '"plantId":7,"name":"Fern","tag":"indoor"'),
       event(2, 'PlantAdded', `"plantId":${largest},"name":"\\u0000 \\"🌱\\"\\n"`),

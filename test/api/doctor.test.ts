@@ -74,7 +74,7 @@ describe('finds, alone', () => {
   const sql = (text: string) => () => {
     const { db } = openSqliteDatabase(data);
     db.exec(`
-      CREATE TRIGGER events_are_not_changed BEFORE UPDATE ON events BEGIN SELECT RAISE(ABORT, ''); END;
+      CREATE TRIGGER events_are_only_erased BEFORE UPDATE ON events BEGIN SELECT RAISE(ABORT, ''); END;
       CREATE TRIGGER events_are_not_deleted BEFORE DELETE ON events BEGIN SELECT RAISE(ABORT, ''); END;
       ${text}`);
     db.close();
@@ -95,8 +95,8 @@ describe('finds, alone', () => {
     ['a schema of a newer release', sql('PRAGMA user_version = 99'), /^fail +store .*which a newer release wrote/],
     [
       'a trigger that is gone',
-      sql('DROP TRIGGER events_are_not_changed'),
-      /^fail +schema .*lacks events_are_not_changed/,
+      sql('DROP TRIGGER events_are_only_erased'),
+      /^fail +schema .*lacks events_are_only_erased/,
     ],
     [
       'an index that is gone',

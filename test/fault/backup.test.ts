@@ -83,7 +83,8 @@ async function expectRestored(
   expect((await send('POST', '/plants', { body: '{"id":-1,"name":"Oak"}' })).status).toBe(200);
 }
 
-const VERIFIED = /^positions +yes\nchain +yes\nread_model +yes\ndecisions +yes\n(storage +yes\n)?signed_head +yes\n/m;
+const VERIFIED =
+  /^positions +yes\nchain +yes\ncontents +yes\nread_model +yes\ndecisions +yes\n(storage +yes\n)?signed_head +yes\n/m;
 
 describe('a backup of a service at work is restored, verifies with the head that was signed, and serves', () => {
   test('SQLite: the file', async () => {
@@ -152,12 +153,12 @@ test.skipIf(process.platform !== 'linux')('a disk that fills up leaves no backup
 test('a backup that somebody has changed does not verify', async () => {
   await backedUp(backUpFile);
   const change =
-    'node -e \'new (require("node:sqlite").DatabaseSync)(process.argv[1]).exec("DROP TRIGGER events_are_not_changed; UPDATE events SET name = 1 WHERE position = 2")\' "$BACKUP/plantstore.sqlite"';
+    'node -e \'new (require("node:sqlite").DatabaseSync)(process.argv[1]).exec("DROP TRIGGER events_are_only_erased; UPDATE events SET name = 1 WHERE position = 2")\' "$BACKUP/plantstore.sqlite"';
   const restored = { BACKUP: backup, DATA_DIR: join(root, 'restored') };
   expect(await shell(change, restored)).toMatchObject({ code: 0 });
   const { code, stdout } = await shell(restoreFile, restored);
   expect(code).toBe(1);
-  expect(stdout).toMatch(/^chain +NO +at position 2: /m);
+  expect(stdout).toMatch(/^contents +NO +at position 2: /m);
 });
 
 test('a copy of the folder of a service that has stopped is a backup', async () => {

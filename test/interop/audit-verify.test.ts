@@ -6,14 +6,25 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { FORMATS } from '../../src/audit/formats.ts';
 import { signHead } from '../../src/audit/signed-head.ts';
 import { jwksOf, openSigningKey, type SigningKey } from '../../src/audit/signing-key.ts';
-import { headAt } from '../../src/log/chain.ts';
+import { headAt, seal } from '../../src/log/chain.ts';
 import { EMPTY_HEAD, type LoggedEvent } from '../../src/log/event.ts';
 import { eventArbitrary } from '../support/arbitraries.ts';
 import { chain } from '../support/events.ts';
+import { buildGo } from '../support/go.ts';
 import { findPython } from '../support/python.ts';
 import { run } from '../support/run.ts';
+import { withoutContent } from '../support/tampering.ts';
 
+const go = await buildGo('test/interop/go');
 const python = await findPython(['grpcio-tools==1.85.1', 'cryptography==50.0.2']);
+
+/** A log of which the first three events were erased by the last. */
+function erasedLog(): LoggedEvent[] {
+  const events: LoggedEvent[] = chain(EMPTY_HEAD, fc.sample(eventArbitrary, 20));
+  const head = headAt(events.at(-1)!);
+  const erasure = seal(head, { type: 'OwnerErased', actor: 'operator', erased: 3 }, crypto.randomUUID(), head.time);
+  return [...events.map((event, index) => (index < 3 ? withoutContent(event, erasure.position) : event)), erasure];
+}
 
 describe.skipIf(python === undefined)('an export, verified in Python from event.proto alone', () => {
   const directory = mkdtempSync(join(tmpdir(), 'plantstore-interop-'));
@@ -33,6 +44,8 @@ describe.skipIf(python === undefined)('an export, verified in Python from event.
   };
 
   const verify = (...files: string[]) => run(python!, ['test/interop/audit_verify.py', 'proto', ...files]);
+
+  const verifyInGo = (name: string) => run(go!, ['proto', name]);
 
   const hashAt = (position: number) => Buffer.from(events[position - 1]!.hash).toString('hex');
 
@@ -64,6 +77,40 @@ describe.skipIf(python === undefined)('an export, verified in Python from event.
         code: 1,
         stderr: expect.stringContaining('InvalidSignature'),
       });
+    });
+  });
+
+  describe('an owner was erased', () => {
+    const log = erasedLog();
+    const hash = Buffer.from(log.at(-1)!.hash).toString('hex');
+    const whole = { code: 0, stdout: `${log.length} ${hash}\n`, stderr: '' };
+
+    test('the log is as whole as before, in every format, and so are the events alone', async () => {
+      for (const format of Object.values(FORMATS))
+        expect(await verify(file('erased', format.encode(log)))).toEqual(whole);
+      expect(await verify(file('public.ndjson', FORMATS.ndjson.encodePublic(log)))).toEqual(whole);
+    });
+
+    test('a content that is missing too much, or was changed, is found', async () => {
+      const more = log.with(4, withoutContent(log[4]!, log.length));
+      const changed = log.with(4, { ...log[4]!, salt: new Uint8Array(16) });
+      const found = (position: number) => ({ code: 1, stderr: `broken at position ${position}\n` });
+      expect(await verify(file('more', FORMATS.protobuf.encode(more)))).toMatchObject(found(log.length));
+      expect(await verify(file('changed', FORMATS.protobuf.encode(changed)))).toMatchObject(found(5));
+    });
+
+    test.skipIf(go === undefined)('a verifier in Go that has nothing but event.proto says the same', async () => {
+      expect(await verifyInGo(file('events', FORMATS.protobuf.encode(events)))).toMatchObject({
+        stdout: `200 ${hashAt(200)}\n`,
+      });
+      expect(await verifyInGo(file('erased', FORMATS.protobuf.encode(log)))).toEqual(whole);
+      expect(await verifyInGo(file('public', FORMATS.protobuf.encodePublic(log)))).toEqual(whole);
+      const found = (position: number) => ({ code: 1, stderr: `broken at position ${position}\n` });
+      const more = log.with(4, withoutContent(log[4]!, log.length));
+      expect(await verifyInGo(file('more', FORMATS.protobuf.encode(more)))).toMatchObject(found(log.length));
+      const changed = log.with(4, { ...log[4]!, salt: new Uint8Array(16) });
+      expect(await verifyInGo(file('changed', FORMATS.protobuf.encode(changed)))).toMatchObject(found(5));
+      expect(await verifyInGo(file('cut', FORMATS.protobuf.encode(log.toSpliced(4, 1))))).toMatchObject(found(5));
     });
   });
 });

@@ -1,48 +1,57 @@
 """Verifies an export of the log from event.proto alone: audit_verify.py PROTO_DIR EXPORT [SIGNED_HEAD JWKS]
 
-EXPORT is what `plantstore audit export` printed, in either format. Needs: pip install grpcio-tools cryptography
+EXPORT is what `plantstore audit export` printed, in either format, or with --public in JSON.
+Needs: pip install grpcio-tools cryptography
 """
-import base64, hashlib, json, sys
+import base64, collections, hashlib, json, sys
 import grpc
 
 sys.path.insert(0, sys.argv[1])
-Event = grpc.protos("plantstore/v1/event.proto").Event
+Record = grpc.protos("plantstore/v1/event.proto").Record
+
+
+def canonical(message):
+    return message.SerializeToString(deterministic=True)
 
 
 def from_json(line):
-    """The event of one line: the members of the JSON object are fields of the message, but for type and plantId."""
+    """The record of one line: the members of the JSON object are fields of the messages, but for those of the plant."""
     row = json.loads(line)
-    event = Event(position=row["position"], event_id=row["eventId"], owner=row["owner"], actor=row["actor"],
-                  idempotency_key=row.get("idempotencyKey", ""), traceparent=row.get("traceparent", ""),
-                  hash=bytes.fromhex(row["hash"]))
+    record = Record(erased_by=row.get("erasedBy", 0))
+    event, content = record.event, record.content
+    event.position, event.event_id, event.type = row["position"], row["eventId"], row["type"]
     event.time.FromJsonString(row["time"])
-    data = {"PlantAdded": event.plant_added, "PlantDeleted": event.plant_deleted}[row["type"]]
-    data.SetInParent()
-    data.id = row["plantId"]
-    for field in ("name", "tag"):
-        if field in row:
-            setattr(data, field, row[field])
-    return event
+    event.erased, event.hash = row.get("erased", 0), bytes.fromhex(row["hash"])
+    if "commitment" in row:
+        event.commitment = bytes.fromhex(row["commitment"])
+        record.ClearField("content")
+        return record
+    for field, member in {"owner": "owner", "actor": "actor", "issuer": "issuer",
+                          "idempotency_key": "idempotencyKey", "traceparent": "traceparent"}.items():
+        setattr(content, field, row.get(member, ""))
+    content.salt = bytes.fromhex(row["salt"])
+    if row["type"] != "OwnerErased":
+        data = {"PlantAdded": content.plant_added, "PlantDeleted": content.plant_deleted}[row["type"]]
+        data.SetInParent()
+        data.id = row["plantId"]
+        for field in ("name", "tag"):
+            if field in row:
+                setattr(data, field, row[field])
+    event.commitment = hashlib.sha256(canonical(content)).digest()
+    return record
 
 
 def from_protobuf(file):
-    """Every event of a file of messages with their lengths, as varints, before them."""
+    """Every record of a file of messages with their lengths, as varints, before them."""
     while byte := file.read(1):
         length = shift = 0
         while byte[0] > 127:
             length |= (byte[0] & 127) << shift
             shift, byte = shift + 7, file.read(1)
-        yield Event.FromString(file.read(length | byte[0] << shift))
+        yield Record.FromString(file.read(length | byte[0] << shift))
 
 
-def canonical(event):
-    unsealed = Event()
-    unsealed.CopyFrom(event)
-    unsealed.ClearField("hash")
-    return unsealed.SerializeToString(deterministic=True)
-
-
-def events(path):
+def records(path):
     with open(path, "rb") as file:
         is_json = file.read(2) == b'{"'
         file.seek(0)
@@ -61,12 +70,23 @@ def signed_head(jws, jwks):
 
 
 previous, position, hashes = bytes(32), 0, {0: bytes(32).hex()}
-for event in events(sys.argv[2]):
-    position += 1
+missing, erasures = collections.Counter(), {}
+for record in records(sys.argv[2]):
+    event, position = record.event, position + 1
+    sealed = event.hash
+    event.ClearField("hash")
     previous = hashlib.sha256(previous + canonical(event)).digest()
-    if event.position != position or event.hash != previous:
+    said = not record.HasField("content") or hashlib.sha256(canonical(record.content)).digest() == event.commitment
+    if event.position != position or sealed != previous or not said:
         sys.exit(f"broken at position {position}")
     hashes[position] = previous.hex()
+    if record.erased_by:
+        missing[record.erased_by] += 1
+    if event.type == "OwnerErased":
+        erasures[position] = event.erased
+for at in missing:
+    if missing[at] != erasures.get(at):
+        sys.exit(f"broken at position {at}")
 if len(sys.argv) > 3:
     head = signed_head(open(sys.argv[3]).read(), open(sys.argv[4]).read())
     if hashes.get(head["position"]) != head["hash"]:

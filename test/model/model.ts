@@ -1,5 +1,5 @@
 import { keyString, type Plant, type PlantKey } from '../../src/domain/plant.ts';
-import type { LoggedEvent } from '../../src/log/event.ts';
+import { type LoggedEvent, plantEventOf } from '../../src/log/event.ts';
 import type { ListQuery } from '../../src/log/listing.ts';
 import type { OwnedRow, PlantRow } from '../../src/log/store.ts';
 
@@ -60,7 +60,9 @@ export class Model {
   }
 }
 
-function applyTo(plants: Map<string, OwnedRow>, { event }: LoggedEvent): void {
+function applyTo(plants: Map<string, OwnedRow>, logged: LoggedEvent): void {
+  const event = plantEventOf(logged);
+  if (event === undefined) return;
   const { owner, plantId: id } = event;
   if (event.type === 'PlantAdded') plants.set(keyString(owner, id), { owner, id, name: event.name, tag: event.tag });
   else plants.delete(keyString(owner, id));

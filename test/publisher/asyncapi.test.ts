@@ -5,11 +5,13 @@ import { default as addFormats } from 'ajv-formats';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
+import type { DomainEvent } from '../../src/domain/events.ts';
+import { commitmentOf } from '../../src/log/chain.ts';
 import type { LoggedEvent } from '../../src/log/event.ts';
 import { eventMessage } from '../../src/publisher/message.ts';
-import { eventArbitrary } from '../support/arbitraries.ts';
+import { loggedArbitrary } from '../support/arbitraries.ts';
 
-type MessageName = 'PlantAdded' | 'PlantDeleted';
+type MessageName = DomainEvent['type'];
 
 const document = parse(readFileSync('docs/asyncapi.yaml', 'utf8'));
 const ajv = new Ajv({ strict: false, allErrors: true });
@@ -18,17 +20,16 @@ ajv.addSchema(document, 'asyncapi.yaml');
 
 const schemaOf = (name: MessageName, part: 'headers' | 'payload'): ValidateFunction =>
   ajv.compile({ $ref: `asyncapi.yaml#/components/messages/${name}/${part}` });
-const headersOf = { PlantAdded: schemaOf('PlantAdded', 'headers'), PlantDeleted: schemaOf('PlantDeleted', 'headers') };
-const payloadOf = { PlantAdded: schemaOf('PlantAdded', 'payload'), PlantDeleted: schemaOf('PlantDeleted', 'payload') };
+const schemasOf = (part: 'headers' | 'payload') => ({
+  PlantAdded: schemaOf('PlantAdded', part),
+  PlantDeleted: schemaOf('PlantDeleted', part),
+  OwnerErased: schemaOf('OwnerErased', part),
+});
+const headersOf = schemasOf('headers');
+const payloadOf = schemasOf('payload');
 const keySchema = ajv.compile({ $ref: 'asyncapi.yaml#/components/schemas/Key' });
 
-const loggedArbitrary: fc.Arbitrary<LoggedEvent> = fc.record({
-  position: fc.integer({ min: 1, max: 2 ** 40 }),
-  eventId: fc.uuid(),
-  time: fc.integer({ min: 0, max: 4_102_444_800_000 }),
-  event: eventArbitrary,
-  hash: fc.uint8Array({ minLength: 32, maxLength: 32 }),
-});
+const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex');
 
 /** What the schema says about a value, as a list of complaints. */
 const complaints = (validate: ValidateFunction, value: unknown) => (validate(value) ? [] : validate.errors);
@@ -44,8 +45,12 @@ test('the document is AsyncAPI 3', () => {
 test('any event makes a message that the document describes', () => {
   fc.assert(
     fc.property(loggedArbitrary, (logged) => {
-      const { key, value, headers } = eventMessage(logged);
-      const { type } = logged.event;
+      fc.pre(logged.event?.type !== 'OwnerErased' || logged.event.erased > 0);
+      const message = eventMessage(logged, 'alice/é');
+      expect(message === undefined).toBe(logged.event === undefined);
+      if (message === undefined) return;
+      const { key, value, headers } = message;
+      const { type } = logged;
       expect(complaints(keySchema, key)).toEqual([]);
       expect(complaints(headersOf[type], headers)).toEqual([]);
       expect(complaints(payloadOf[type], JSON.parse(value))).toEqual([]);
@@ -53,31 +58,53 @@ test('any event makes a message that the document describes', () => {
   );
 });
 
-test.each(['PlantAdded', 'PlantDeleted'] as const)('the document describes nothing that %s does not have', (name) => {
-  const [example] = document.components.messages[name].examples;
-  const { owner, actor, plantId, name: plant, tag } = example.payload;
-  const message = eventMessage({
-    position: Number(example.headers['plantstore-position']),
-    eventId: example.headers.ce_id,
-    time: Date.parse(example.headers.ce_time),
-    event: {
+test('an OwnerErased event of which nobody knows whom it erased makes no message', () => {
+  fc.assert(
+    fc.property(loggedArbitrary, (logged) => {
+      fc.pre(logged.type === 'OwnerErased');
+      expect(eventMessage(logged)).toBeUndefined();
+    }),
+  );
+});
+
+test.each(['PlantAdded', 'PlantDeleted', 'OwnerErased'] as const)(
+  'the document describes nothing that %s does not have',
+  (name) => {
+    const [example] = document.components.messages[name].examples;
+    const { owner, actor, plantId, name: plant, tag, erased } = example.payload;
+    const about = name === 'OwnerErased' ? { erased } : { owner, plantId: BigInt(plantId), name: plant, tag };
+    const event = {
       type: name,
-      owner,
+      ...about,
       actor,
-      plantId: BigInt(plantId),
-      name: plant,
-      tag,
+      issuer: example.headers['plantstore-issuer'],
       traceparent: example.headers.traceparent,
       idempotencyKey: example.headers['plantstore-idempotency-key'],
-    },
-    hash: Buffer.from(example.headers['plantstore-hash'], 'hex'),
-  });
-  expect(message.headers).toEqual(example.headers);
-  expect(JSON.parse(message.value)).toEqual(example.payload);
-  const { Headers, [name]: payload } = document.components.schemas;
-  expect(Object.keys(Headers.properties)).toEqual(Object.keys(example.headers));
-  expect(Object.keys(payload.properties)).toEqual(Object.keys(example.payload));
-});
+    } as DomainEvent;
+    const salt = Buffer.from(example.headers['plantstore-salt'], 'hex');
+    const logged: LoggedEvent = {
+      position: Number(example.headers['plantstore-position']),
+      eventId: example.headers.ce_id,
+      time: Date.parse(example.headers.ce_time),
+      type: name,
+      event,
+      salt,
+      commitment: Buffer.from(example.headers['plantstore-commitment'], 'hex'),
+      hash: Buffer.from(example.headers['plantstore-hash'], 'hex'),
+    };
+    const message = eventMessage(logged, owner)!;
+    expect(hex(commitmentOf(event, salt))).toBe(example.headers['plantstore-commitment']);
+    expect(message.headers).toEqual(example.headers);
+    expect(JSON.parse(message.value)).toEqual(example.payload);
+    const { Headers, [name]: payload } = document.components.schemas;
+    // Nobody gives an erasure an idempotency key.
+    const names = Object.keys(Headers.properties).filter(
+      (header) => name !== 'OwnerErased' || header !== 'plantstore-idempotency-key',
+    );
+    expect(names).toEqual(Object.keys(example.headers));
+    expect(Object.keys(payload.properties)).toEqual(Object.keys(example.payload));
+  },
+);
 
 test('a message that lacks a header or has another type is not what the document describes', () => {
   const [{ headers, payload }] = document.components.messages.PlantAdded.examples;

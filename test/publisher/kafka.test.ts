@@ -2,6 +2,7 @@ import { afterAll, describe, test } from 'vitest';
 import { KafkaBench } from '../support/kafka-bench.ts';
 import { findKafka } from '../support/kafka-library.ts';
 import { doctor } from './doctor.ts';
+import { erasure } from './erasure.ts';
 import { mismatches } from './mismatches.ts';
 import { publishing } from './publishing.ts';
 import { secureListener, security } from './security.ts';
@@ -28,6 +29,7 @@ else {
   describe.concurrent('the service', () => service(bench));
   describe.concurrent('a trace', () => traces(bench));
   describe.concurrent('the audit of a topic', () => topicCheck(bench));
+  describe.concurrent('an erasure', () => erasure(bench));
   describe.concurrent('plantstore doctor', () => doctor(bench));
   if (secure !== undefined) describe.concurrent('a broker that asks who is there', () => security(bench, secure));
 }

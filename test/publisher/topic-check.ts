@@ -55,7 +55,8 @@ async function write(settings: KafkaOptions, partitions: Partitions, position: n
 function spread(events: readonly LoggedEvent[]): Partitions {
   const partitions: Partitions = [[], [], []];
   const partitionOf = partitioner(3);
-  for (const message of events.map(eventMessage)) partitions[partitionOf(message.key)]!.push(message);
+  for (const message of events.map((event) => eventMessage(event)!))
+    partitions[partitionOf(message.key)]!.push(message);
   return partitions;
 }
 

@@ -4,6 +4,7 @@ import { ForwardingService } from '../../gen/plantstore/internal/v1/forwarding_s
 import { openMongo } from '../../src/log/mongo/open.ts';
 import type { Store } from '../../src/log/store.ts';
 import { HAS_MONGODB, newDatabase } from '../store/open-mongo.ts';
+import { ofPlants } from '../support/events.ts';
 import { bearer, grpcClient } from '../support/grpc.ts';
 import { Instances } from '../support/instances.ts';
 import { reflectedServices } from '../support/reflection.ts';
@@ -72,7 +73,8 @@ describe.runIf(HAS_MONGODB)('the hop between instances', () => {
     await instances.restart(writer);
     await instances.settled('alice');
     for (const address of addresses()) expect(await stranger(address, showing(secret))).toBe(status.PERMISSION_DENIED);
-    for await (const events of store.read(0)) for (const { event } of events) expect(event.owner).toBe('alice');
+    for await (const events of store.read(0))
+      for (const { event } of ofPlants(events)) expect(event.owner).toBe('alice');
 
     // And who does show it is let in: the refusals above are for what they lack.
     const next = (await store.leaseholder('writer'))!;

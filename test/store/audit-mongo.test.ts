@@ -35,6 +35,9 @@ describe.runIf(HAS_MONGODB)('MongoDB', () => {
     ['one whose trace context is null', 6, { $set: { traceparent: null } }],
     ['one whose trace context is in a list', 6, { $set: { traceparent: [TRACEPARENT] } }],
     ['one whose trace context is too long', 6, { $set: { traceparent: `${TRACEPARENT}-` } }],
+    ['one without a salt', 6, { $unset: { salt: '' } }],
+    ['one without a commitment', 6, { $unset: { commitment: '' } }],
+    ['one that is erased and has an owner', 6, { $unset: { salt: '' }, $set: { erasedBy: Long.fromNumber(12) } }],
     ['one without a hash', 6, { $unset: { hash: '' } }],
     ['one without an event id', 6, { $unset: { eventId: '' } }],
   ])('%s is no event: its place is named', async (_, position, update) => {
@@ -48,7 +51,7 @@ describe.runIf(HAS_MONGODB)('MongoDB', () => {
     await close();
     const { verdict, places } = await verdictOf(opened.store);
     expect(verdict.ok).toBe(false);
-    expect(places).toEqual({ positions: position, chain: position, read_model: position, decisions: position });
+    expect(places).toEqual(Object.fromEntries(verdict.answers.map(({ question }) => [question, position])));
     await opened.cleanup();
   });
 });

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect, test } from 'vitest';
+import { EVENT_COLUMNS } from '../../src/log/sqlite/rows.ts';
 import { DATABASE_FILE } from '../../src/log/sqlite/store.ts';
 import { added, append, TRACEPARENT } from '../support/events.ts';
 import { auditContract } from './audit.ts';
@@ -32,9 +33,8 @@ test('an index of keys that does not hold what the events hold is found', async 
   hiding.close();
   const changing = new DatabaseSync(join(opened.directory, DATABASE_FILE));
   changing.enableDefensive(false);
-  changing.exec(
-    "INSERT INTO events SELECT 3, 'PlantAdded', owner, actor, 3, name, tag, time, event_id, hash, 'k3', NULL FROM events WHERE position = 2",
-  );
+  const copied = EVENT_COLUMNS.replace(/\bposition\b|\bplant_id\b/g, '3').replace('idempotency_key', "'k3'");
+  changing.exec(`INSERT INTO events (${EVENT_COLUMNS}) SELECT ${copied} FROM events WHERE position = 2`);
   changing.exec('PRAGMA writable_schema = ON');
   changing.prepare('INSERT INTO sqlite_schema VALUES (?, ?, ?, ?, ?)').run(...Object.values(row));
   changing.close();
@@ -49,6 +49,8 @@ test.each([
   ['an idempotency key that is empty', "UPDATE events SET idempotency_key = '' WHERE position = 4"],
   ['a trace context that is empty', "UPDATE events SET traceparent = '' WHERE position = 4"],
   ['a trace context that is too long', `UPDATE events SET traceparent = '${TRACEPARENT}-' WHERE position = 4`],
+  ['an erased event with an owner', "UPDATE events SET erased_by = 12, owner = 'bob' WHERE position = 4"],
+  ['an event without salt', 'UPDATE events SET salt = NULL WHERE position = 4'],
   ['a deletion with a tag', "UPDATE events SET tag = '' WHERE position = 8"],
 ])('%s is no event: its place is named', async (_, sql) => {
   const opened = await open();

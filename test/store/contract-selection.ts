@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { MAX_INT64, MIN_INT64 } from '../../src/domain/plant.ts';
-import type { LoggedEvent } from '../../src/log/event.ts';
 import type { OwnedRow, Selection } from '../../src/log/store.ts';
-import { added, append, deleted, project } from '../support/events.ts';
+import { added, append, deleted, type LoggedPlantEvent, project } from '../support/events.ts';
 import { type OpenStore, withStore } from './open-store.ts';
 
 /** More than any store hands out in one batch, or searches at once. */
@@ -22,7 +21,7 @@ export function selectionContract(open: OpenStore): void {
     test(
       'of all events after a position exactly those are read that are asked for, in order',
       on(async ({ store }) => {
-        const events: LoggedEvent[] = [];
+        const events: LoggedPlantEvent[] = [];
         while (events.length < MANY) {
           const from = BigInt(events.length);
           const made = Array.from({ length: 500 }, (_, index) => added('alice', from + BigInt(index)));

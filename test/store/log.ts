@@ -255,7 +255,7 @@ export function logContract(name: string, open: OpenStore): void {
     test('the tail is bounded: while no projector runs commands go on up to the bound, then 503, and go on again after a projection', async () => {
       const opened = await open();
       const other = await opened.second();
-      const log = await openLog(withoutProjector(opened.store), { ...quiet, limits: { tailBytes: 50 * 600 } });
+      const log = await openLog(withoutProjector(opened.store), { ...quiet, limits: { tailBytes: 50 * 1_150 } });
       const add = (id: number): Promise<Outcome[]> =>
         submitAll(log, [
           { type: 'AddPlant', owner: 'a', actor: 'a', plant: { id: BigInt(id), name: '', tag: undefined } },

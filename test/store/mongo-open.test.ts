@@ -8,11 +8,12 @@ import { EMPTY_HEAD } from '../../src/log/event.ts';
 import { openMongo } from '../../src/log/mongo/open.ts';
 import { UnsuitableDatabaseError } from '../../src/log/mongo/unsuitable-database.ts';
 import { changesOf } from '../../src/log/projector.ts';
-import { added, append, project, TRACEPARENT } from '../support/events.ts';
+import { added, append, project } from '../support/events.ts';
 import { readLog, readModel } from '../support/fold.ts';
 import { Mongod } from '../support/mongod.ts';
 import { findMongod } from '../support/mongod-binary.ts';
 import { ReplicaSet } from '../support/replica-set.ts';
+import { plantstore } from '../support/run.ts';
 import { dropDatabase, HAS_MONGODB, newDatabase } from './open-mongo.ts';
 
 /** What opening a store at a URI is refused for, for good; undefined when it opens, or may open later. */
@@ -35,7 +36,7 @@ const ROLE = {
   createRole: 'plantstore',
   privileges: [
     resource('events', 'createIndex'),
-    ...['checkpoints', 'leases', 'meta'].map((collection) => resource(collection, 'update')),
+    ...['checkpoints', 'leases', 'meta', 'erasures'].map((collection) => resource(collection, 'update')),
     ...['plants', 'plants_1', 'plants_2'].map((collection) => resource(collection, 'remove', 'dropCollection')),
   ],
   roles: [],
@@ -81,41 +82,22 @@ describe.runIf(HAS_MONGODB)('opening a store on MongoDB', () => {
   test('what a newer release wrote is refused for good, and left as it is', async () => {
     const uri = newDatabase();
     const client = new MongoClient(uri);
-    await client.db().collection<{ _id: string; version: number }>('meta').insertOne({ _id: 'schema', version: 4 });
-    expect(await refusal(uri)).toMatch(/schema 4, which a newer release wrote; this release knows 3/);
+    await client.db().collection<{ _id: string; version: number }>('meta').insertOne({ _id: 'schema', version: 5 });
+    expect(await refusal(uri)).toMatch(/schema 5, which a newer release wrote; this release knows 4/);
     expect((await client.db().collections()).map(({ collectionName }) => collectionName)).toEqual(['meta']);
     await client.close();
     await dropDatabase(uri);
   });
 
-  test.each([1, 2])(
-    'what schema %i holds is read as it is, and brought up to date by all who start on it at once',
-    async (version) => {
-      const uri = newDatabase();
-      const first = await openMongo(uri);
-      const events = await append(first, added('alice', 1n));
-      await first.close();
-      const client = new MongoClient(uri);
-      const meta = client.db().collection<{ _id: string; version: number }>('meta');
-      // The release of schema 1 knew no idempotency keys, that of schema 2 no trace contexts.
-      if (version === 1) await client.db().collection('events').dropIndex('events_by_idempotency_key');
-      await meta.updateOne({ _id: 'schema' }, { $set: { version } });
-      const reader = await openMongo(uri, { readOnly: true });
-      expect(await readLog(reader)).toEqual(events);
-      expect(await meta.findOne({ _id: 'schema' })).toMatchObject({ version });
-      const stores = await Promise.all([openMongo(uri), openMongo(uri), openMongo(uri)]);
-      expect(await meta.findOne({ _id: 'schema' })).toMatchObject({ version: 3 });
-      expect(await client.db().collection('events').indexExists('events_by_idempotency_key')).toBe(true);
-      events.push(
-        ...(await append(stores[0]!, { ...added('alice', 2n), idempotencyKey: 'k', traceparent: TRACEPARENT })),
-      );
-      expect(await stores[1]!.named([{ owner: 'alice', idempotencyKey: 'k' }])).toEqual(events.slice(1));
-      expect(await readLog(reader)).toEqual(events);
-      for (const store of [reader, ...stores]) await store.close();
-      await client.close();
-      await dropDatabase(uri);
-    },
-  );
+  test('what was written before the first release is refused for good, and left as it is', async () => {
+    const uri = newDatabase();
+    const client = new MongoClient(uri);
+    await client.db().collection<{ _id: string; version: number }>('meta').insertOne({ _id: 'schema', version: 3 });
+    expect(await refusal(uri)).toMatch(/schema 3, from before the first release/);
+    expect((await client.db().collections()).map(({ collectionName }) => collectionName)).toEqual(['meta']);
+    await client.close();
+    await dropDatabase(uri);
+  });
 
   test('servers that are not there yet, or not yet a replica set, are not refused for good', async () => {
     const mongod = await Mongod.start(await findMongod(), '--replSet', 'later');
@@ -197,8 +179,14 @@ describe.runIf(HAS_MONGODB)('opening a store on MongoDB', () => {
       expect(await rebuild.swap(1)).toBe(true);
       await rebuild.close();
       expect((await two.list('alice', undefined, 9)).rows).toHaveLength(1);
+      const erasure = { owner: 'alice', eventId: randomUUID(), actor: 'a', since: 0, after: 1, isPublished: true };
+      await expect(one.beginErasure(erasure)).rejects.toThrow(/may not update `events`: run plantstore erase with/);
+      expect(await one.erasures()).toEqual([]);
+      await two.lease('projector', 'two', 0);
       await one.close();
       await two.close();
+      const refused = await plantstore(['erase', '--owner', 'alice'], { MONGODB_URI: uri });
+      expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining('may not update `events`') });
       const reader = await openMongo(set.uri('plantstore').replace('//', `//auditor:${password}@`), { readOnly: true });
       expect(await readLog(reader)).toHaveLength(1);
       expect((await reader.head()).position).toBe(1);
@@ -209,6 +197,13 @@ describe.runIf(HAS_MONGODB)('opening a store on MongoDB', () => {
       await expect(events.updateMany({}, { $set: { owner: 'mallory' } })).rejects.toThrow(/not authorized/);
       await expect(events.deleteMany({})).rejects.toThrow(/not authorized/);
       await asService.close();
+      const byAdmin = {
+        MONGODB_URI: set.uri('plantstore').replace('//', `//admin:${admin}@`).replace('?', '?authSource=admin&'),
+      };
+      expect(await plantstore(['erase', '--owner', 'alice'], byAdmin)).toMatchObject({
+        code: 0,
+        stdout: '{"position":3,"events":2}\n',
+      });
     } finally {
       await set.remove();
       rmSync(directory, { recursive: true });

@@ -5,10 +5,11 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { headAt } from '../../src/log/chain.ts';
 import { EMPTY_HEAD } from '../../src/log/event.ts';
+import { CONTENT_FIELDS } from '../../src/log/fields.ts';
 import { openWriter } from '../../src/log/sqlite/connection.ts';
 import { DATABASE_FILE, openSqlite } from '../../src/log/sqlite/store.ts';
 import type { Snapshot, Store } from '../../src/log/store.ts';
-import { added, append, chain, deleted, project, TRACEPARENT } from '../support/events.ts';
+import { added, append, chain, deleted, project } from '../support/events.ts';
 import { readLog, readModel } from '../support/fold.ts';
 import { openSqliteStore } from './open-sqlite.ts';
 
@@ -54,55 +55,35 @@ test('a file that cannot have a write-ahead log is refused: SQLite itself would 
 });
 
 test('data that a newer release wrote is refused, by name and version', () => {
-  withDatabase((db) => db.exec('PRAGMA user_version = 5'));
+  withDatabase((db) => db.exec('PRAGMA user_version = 6'));
   for (const readOnly of [false, true])
     expect(() => openSqlite(opened.directory, { readOnly })).toThrow(
-      /plantstore\.sqlite has schema 5, .*newer release/,
+      /plantstore\.sqlite has schema 6, .*newer release/,
     );
 });
 
-/** Makes of the database what an older release left: 1 knows no idempotency keys, 2 no trace contexts, 3 no generations. */
-const makeOlder = (version: 1 | 2 | 3) =>
-  withDatabase((db) => {
-    db.exec('ALTER TABLE checkpoints DROP COLUMN generation');
-    if (version < 3) db.exec('ALTER TABLE events DROP COLUMN traceparent');
-    if (version === 1) db.exec('DROP INDEX events_by_idempotency_key; ALTER TABLE events DROP COLUMN idempotency_key');
-    db.exec(`PRAGMA user_version = ${version}`);
-  });
-
-test.each([1, 2, 3] as const)(
-  'data of schema %i is read as it is, and taken over by the first who may write',
-  async (version) => {
-    const events = await append(store, ...plants(600), deleted('alice', 3n));
-    await project(store, 500);
-    await store.close();
-    makeOlder(version);
-    const reader = openSqlite(opened.directory, { readOnly: true });
-    const readsOn = async () => {
-      expect(await readLog(reader)).toEqual(events);
-      expect(await reader.head()).toEqual(headAt(events.at(-1)!));
-      const found: unknown[] = [];
-      for await (const batch of reader.read(0, { owner: 'alice', id: 3n })) found.push(...batch);
-      expect(found).toEqual([events[3], events[600]]);
-      expect((await readModel(reader, 'alice')).position).toBe(500);
-    };
-    await readsOn();
-    withDatabase((db) => expect(db.prepare('PRAGMA user_version').get()).toEqual({ user_version: version }));
-    const [writer, another] = [await opened.reopen(), await opened.second()];
-    await readsOn();
-    events.push(...(await append(writer, { ...added('alice', 3n), idempotencyKey: 'k', traceparent: TRACEPARENT })));
-    for (const handle of [writer, another]) {
-      expect(await readLog(handle)).toEqual(events);
-      expect(await handle.named([{ owner: 'alice', idempotencyKey: 'k' }])).toEqual(events.slice(-1));
-    }
-    await reader.close();
-  },
-);
+test('data from before the first release is refused, by name and version', () => {
+  withDatabase((db) => db.exec('PRAGMA user_version = 4'));
+  for (const readOnly of [false, true])
+    expect(() => openSqlite(opened.directory, { readOnly })).toThrow(/has schema 4, from before the first release/);
+});
 
 test('events can be neither changed nor removed, not even by another program', async () => {
   const events = await append(store, ...plants(3));
   withDatabase((db) => {
-    expect(() => db.exec("UPDATE events SET name = 'x' WHERE position = 2")).toThrow('immutable');
+    const content = CONTENT_FIELDS.map(({ column }) => `${column} = NULL`).join(', ');
+    for (const change of [
+      "name = 'x'",
+      'name = NULL',
+      'erased_by = 9',
+      `${content}, erased_by = 2`,
+      `${content}, erased_by = 9, time = 1`,
+      `${content}, erased_by = 9, hash = x'00'`,
+      `${content}, erased_by = 9, commitment = x'00'`,
+      `${content}, erased_by = 9, erased = 3`,
+      content,
+    ])
+      expect(() => db.exec(`UPDATE events SET ${change} WHERE position = 2`)).toThrow('immutable');
     expect(() => db.exec('DELETE FROM events')).toThrow('immutable');
   });
   expect(await readLog(store)).toEqual(events);

@@ -7,7 +7,9 @@ import type { Database } from '../support/tampering.ts';
 /** The SQLite database in a directory, to be tampered with: the triggers that keep events as they are, are gone. */
 export function openSqliteDatabase(directory: string): Database & { readonly db: DatabaseSync } {
   const db = new DatabaseSync(join(directory, DATABASE_FILE));
-  db.exec('DROP TRIGGER events_are_not_changed; DROP TRIGGER events_are_not_deleted');
+  db.exec(
+    'PRAGMA ignore_check_constraints = ON; DROP TRIGGER events_are_only_erased; DROP TRIGGER events_are_not_deleted',
+  );
   const putEvent = db.prepare(`INSERT OR REPLACE INTO events (${EVENT_COLUMNS}) VALUES (${EVENT_VALUES})`);
   return {
     db,

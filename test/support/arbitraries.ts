@@ -1,7 +1,10 @@
 import fc from 'fast-check';
 import type { Command } from '../../src/domain/decider.ts';
-import type { PlantEvent } from '../../src/domain/events.ts';
+import type { OwnerErased, PlantEvent } from '../../src/domain/events.ts';
 import { MAX_INT64, MIN_INT64 } from '../../src/domain/plant.ts';
+import { commitmentOf } from '../../src/log/chain.ts';
+import type { LoggedEvent } from '../../src/log/event.ts';
+import { SALT } from '../../src/log/fields.ts';
 
 /** Any int64, with the edges more often than chance would have them. */
 export const int64Arbitrary: fc.Arbitrary<bigint> = fc.oneof(
@@ -35,12 +38,18 @@ const traceparentArbitrary = fc.option(
   { nil: undefined },
 );
 
-/** Any event. */
+const issuerArbitrary = fc.option(
+  textArbitrary.filter((text) => text !== ''),
+  { nil: undefined },
+);
+
+/** Any event of a plant. */
 export const eventArbitrary: fc.Arbitrary<PlantEvent> = fc.oneof(
   fc.record({
     type: fc.constant('PlantAdded' as const),
     owner: textArbitrary,
     actor: textArbitrary,
+    issuer: issuerArbitrary,
     plantId: int64Arbitrary,
     name: textArbitrary,
     tag: tagArbitrary,
@@ -51,11 +60,48 @@ export const eventArbitrary: fc.Arbitrary<PlantEvent> = fc.oneof(
     type: fc.constant('PlantDeleted' as const),
     owner: textArbitrary,
     actor: textArbitrary,
+    issuer: issuerArbitrary,
     plantId: int64Arbitrary,
     idempotencyKey: idempotencyKeyArbitrary,
     traceparent: traceparentArbitrary,
   }),
 );
+
+const ownerErasedArbitrary: fc.Arbitrary<OwnerErased> = fc.record({
+  type: fc.constant('OwnerErased' as const),
+  actor: textArbitrary,
+  issuer: issuerArbitrary,
+  erased: fc.oneof(fc.integer({ min: 0, max: 300 }), fc.maxSafeNat()),
+  traceparent: traceparentArbitrary,
+});
+
+/** Any 16 bytes. */
+export const saltArbitrary: fc.Arbitrary<Uint8Array> = fc.uint8Array({ minLength: SALT, maxLength: SALT });
+
+/** Any event in any place, erased or not, that commits to what it says. Its hash is of nothing. */
+export const loggedArbitrary: fc.Arbitrary<LoggedEvent> = fc
+  .record({
+    position: fc.oneof(fc.integer({ min: 1, max: 300 }), fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER })),
+    eventId: fc.uuid(),
+    time: fc.integer({ min: 0, max: 4_102_444_800_000 }),
+    event: fc.oneof({ weight: 4, arbitrary: eventArbitrary }, ownerErasedArbitrary),
+    salt: saltArbitrary,
+    hash: fc.uint8Array({ minLength: 32, maxLength: 32 }),
+    erasedBy: fc.option(fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER }), { nil: undefined }),
+  })
+  .map(({ position, eventId, time, event, salt, hash, erasedBy }): LoggedEvent => {
+    const frame = {
+      position,
+      eventId,
+      time,
+      type: event.type,
+      commitment: new Uint8Array(commitmentOf(event, salt)),
+      hash,
+    };
+    return erasedBy === undefined || event.type === 'OwnerErased'
+      ? { ...frame, event, salt }
+      : { ...frame, event: undefined, salt: undefined, erasedBy };
+  });
 
 /** Commands on few keys, so that they meet. */
 export const commandArbitrary: fc.Arbitrary<Command> = fc

@@ -1,6 +1,6 @@
 import type { PlantEvent } from '../../src/domain/events.ts';
 import { headAt, seal } from '../../src/log/chain.ts';
-import type { Head, LoggedEvent } from '../../src/log/event.ts';
+import { type Head, type LoggedEvent, plantEventOf } from '../../src/log/event.ts';
 import { changesOf } from '../../src/log/projector.ts';
 import type { Store } from '../../src/log/store.ts';
 
@@ -25,18 +25,30 @@ export const deleted = (owner: string, plantId: bigint): PlantEvent => ({
   plantId,
 });
 
+/** An event of a plant that is not erased. */
+export type LoggedPlantEvent = LoggedEvent & { readonly event: PlantEvent; readonly salt: Uint8Array };
+
+/** Events in their places, of which each is of a plant, and none is erased: throws otherwise. */
+export function ofPlants(events: readonly LoggedEvent[]): LoggedPlantEvent[] {
+  for (const event of events)
+    if (plantEventOf(event) === undefined) throw new Error(`position ${event.position} says nothing of a plant`);
+  return events as LoggedPlantEvent[];
+}
+
 /** Events as they follow a head: in their places and chained. */
-export function chain(head: Head, events: readonly PlantEvent[]): LoggedEvent[] {
+export function chain(head: Head, events: readonly PlantEvent[]): LoggedPlantEvent[] {
   let last = head;
-  return events.map((event) => {
-    const sealed = seal(last, event, crypto.randomUUID(), Date.now());
-    last = headAt(sealed);
-    return sealed;
-  });
+  return ofPlants(
+    events.map((event) => {
+      const sealed = seal(last, event, crypto.randomUUID(), Date.now());
+      last = headAt(sealed);
+      return sealed;
+    }),
+  );
 }
 
 /** Appends events at the end of a log that nobody else appends to. */
-export async function append(store: Store, ...events: PlantEvent[]): Promise<LoggedEvent[]> {
+export async function append(store: Store, ...events: PlantEvent[]): Promise<LoggedPlantEvent[]> {
   const head = await store.head();
   const sealed = chain(head, events);
   const appended = await store.append(sealed);

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { headAt, seal } from '../../src/log/chain.ts';
 import { EMPTY_HEAD, type LoggedEvent } from '../../src/log/event.ts';
 import { changesOf } from '../../src/log/projector.ts';
@@ -24,7 +25,7 @@ export async function fill(
         tag: undefined,
         ...textOf(id),
       };
-      const event = seal(head, added, `event ${id}`, 0);
+      const event = seal(head, added, randomUUID(), 0);
       events.push(event);
       head = headAt(event);
     }

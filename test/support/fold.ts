@@ -1,21 +1,26 @@
 import { keyString } from '../../src/domain/plant.ts';
-import { headAt, verifyNext } from '../../src/log/chain.ts';
-import { EMPTY_HEAD, type Head, type LoggedEvent } from '../../src/log/event.ts';
+import { headAt, verifyContent, verifyNext } from '../../src/log/chain.ts';
+import { EMPTY_HEAD, type Head, type LoggedEvent, plantEventOf } from '../../src/log/event.ts';
 import type { PlantList } from '../../src/log/listing.ts';
 import type { PlantRow, Store } from '../../src/log/store.ts';
+import { type LoggedPlantEvent, ofPlants } from './events.ts';
 
-/** The whole log. */
-export async function readLog(store: Store): Promise<LoggedEvent[]> {
+/** The whole log, of which nothing is erased. */
+export const readLog = async (store: Store): Promise<LoggedPlantEvent[]> => ofPlants(await readAnyLog(store));
+
+/** The whole log, whatever is in it. */
+export async function readAnyLog(store: Store): Promise<LoggedEvent[]> {
   const events: LoggedEvent[] = [];
   for await (const batch of store.read(0)) events.push(...batch);
   return events;
 }
 
-/** Throws unless positions are 1, 2, 3, ..., times ascend and the chain holds. */
+/** Throws unless positions are 1, 2, 3, ..., times ascend the chain holds, and each event says what it commits to. */
 export function verifyLog(events: readonly LoggedEvent[]): void {
   let head: Head = EMPTY_HEAD;
   for (const event of events) {
     verifyNext(head, event);
+    verifyContent(event);
     head = headAt(event);
   }
 }
@@ -23,7 +28,9 @@ export function verifyLog(events: readonly LoggedEvent[]): void {
 /** Each owner's plants after these events, in ascending id, told in the plainest way. */
 export function fold(events: readonly LoggedEvent[]): Map<string, PlantRow[]> {
   const plants = new Map<string, PlantRow & { owner: string }>();
-  for (const { event } of events) {
+  for (const logged of events) {
+    const event = plantEventOf(logged);
+    if (event === undefined) continue;
     const key = keyString(event.owner, event.plantId);
     if (event.type === 'PlantDeleted') {
       if (!plants.delete(key)) throw new Error(`deleted what was not there: ${key}`);

@@ -28,7 +28,7 @@ async function follow(transport: Transport, token: string, events: number, seen:
   const enough = new AbortController();
   const options = { headers: { authorization: `Bearer ${token}` }, signal: enough.signal };
   for await (const message of createClient(AuditService, transport).readEvents({ start, follow: true }, options)) {
-    seen.push(...message.events.map(({ position }) => Number(position)));
+    seen.push(...message.records.map(({ event }) => Number(event!.position)));
     expect(Number(message.position)).toBe(seen.at(-1));
     if (seen.length >= events) enough.abort();
   }

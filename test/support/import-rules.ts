@@ -11,6 +11,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   log: ['domain'],
   plants: ['domain', 'log', 'auth', 'gen'],
   audit: ['domain', 'json', 'log', 'auth', 'plants', 'gen'],
+  erasure: ['domain', 'log', 'auth', 'plants', 'gen'],
   publisher: ['domain', 'log', 'gen'],
   transport: ['domain', 'json', 'log', 'auth', 'observe', 'plants', 'audit', 'publisher', 'gen'],
   'limit-variables': [],
@@ -19,7 +20,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   welcome: [],
   main: ['observe', 'config', 'publication', 'start'],
   start: [
-    ...['domain', 'log', 'auth', 'observe', 'plants', 'audit', 'publisher', 'transport', 'gen'],
+    ...['domain', 'log', 'auth', 'observe', 'plants', 'audit', 'erasure', 'publisher', 'transport', 'gen'],
     ...['config', 'welcome', 'publication'],
   ],
   publication: ['observe', 'publisher', 'publisher-thread', 'config'],

@@ -1,5 +1,5 @@
 import { Consumer, stringDeserializers } from '@platformatic/kafka';
-import type { PlantAdded } from '../../src/domain/events.ts';
+import type { PlantAdded, PlantEvent } from '../../src/domain/events.ts';
 import type { LoggedEvent } from '../../src/log/event.ts';
 import type { Kafka } from './kafka.ts';
 
@@ -98,15 +98,20 @@ export const positionsOf = (records: readonly KafkaRecord[]): number[] =>
 export function eventOf({ headers, value }: KafkaRecord): LoggedEvent {
   const { owner, actor, plantId, name, tag } = parseExactly(value) as PlantAdded;
   const idempotencyKey = headers['plantstore-idempotency-key'];
-  const plant = { owner, actor, plantId, idempotencyKey, traceparent: headers.ce_traceparent };
+  const issuer = headers['plantstore-issuer'];
+  const plant = { owner, actor, issuer, plantId, idempotencyKey, traceparent: headers.ce_traceparent };
+  const event: PlantEvent =
+    headers.ce_type === 'plantstore.v1.PlantAdded'
+      ? { type: 'PlantAdded', ...plant, name, tag }
+      : { type: 'PlantDeleted', ...plant };
   return {
     position: Number(headers['plantstore-position']),
     eventId: headers.ce_id!,
     time: Date.parse(headers.ce_time!),
-    event:
-      headers.ce_type === 'plantstore.v1.PlantAdded'
-        ? { type: 'PlantAdded', ...plant, name, tag }
-        : { type: 'PlantDeleted', ...plant },
+    type: event.type,
+    event,
+    commitment: Buffer.from(headers['plantstore-commitment']!, 'hex'),
+    salt: Buffer.from(headers['plantstore-salt']!, 'hex'),
     hash: Buffer.from(headers['plantstore-hash']!, 'hex'),
   };
 }

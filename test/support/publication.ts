@@ -22,6 +22,7 @@ export const kafkaOptions = (brokers: readonly string[], topic: string): KafkaOp
   sasl: undefined,
   partitions: 3,
   replication: 1,
+  retention: 0,
 });
 
 /** One instance that publishes: the log in a data directory, and its publisher. */

@@ -3,7 +3,7 @@ import type { Plant } from '../../src/domain/plant.ts';
 import { headAt, seal } from '../../src/log/chain.ts';
 import { EMPTY_HEAD, type LoggedEvent } from '../../src/log/event.ts';
 import type { OwnedRow } from '../../src/log/store.ts';
-import { TRACEPARENT } from './events.ts';
+import { type LoggedPlantEvent, TRACEPARENT } from './events.ts';
 import { fold } from './fold.ts';
 
 /** A store's database as somebody has it who may write to it, past the store. */
@@ -27,13 +27,14 @@ export type Places = Readonly<Record<string, number | string>>;
 /** One way to tamper with a log, and what gives it away. */
 export interface Tampering {
   readonly name: string;
-  readonly tamper: (database: Database, events: readonly LoggedEvent[]) => Promise<void>;
-  readonly found: Places;
+  readonly tamper: (database: Database, events: readonly LoggedPlantEvent[]) => Promise<void>;
+  /** A position: what is there is no event, so that no question has the answer yes. */
+  readonly found: Places | number;
 }
 
 type Change = (event: PlantEvent & { name?: string; tag?: string | undefined }) => Partial<PlantEvent & Plant>;
 
-/** Changes one event and leaves its hash as it was. */
+/** Changes one event, or what it says, and leaves commitment and hash as they were. */
 const changed = (
   name: string,
   position: number,
@@ -46,7 +47,15 @@ const changed = (
     const event = typeof change === 'function' ? { ...logged.event, ...change(logged.event) } : logged.event;
     return database.putEvent({ ...logged, event: event as PlantEvent, ...(typeof change === 'object' ? change : {}) });
   },
-  found: { chain: position, ...also },
+  found: { [typeof change === 'function' ? 'contents' : 'chain']: position, ...also },
+});
+
+/** An event as an erasure leaves it. */
+export const withoutContent = (event: LoggedEvent, erasedBy: number): LoggedEvent => ({
+  ...event,
+  event: undefined,
+  salt: undefined,
+  erasedBy,
 });
 
 /** Events from a position on, given other content, positions and hashes, as if they had been written so. */
@@ -66,7 +75,7 @@ async function putAll(database: Database, events: readonly LoggedEvent[]): Promi
 /** Makes the read model, too, what the events say. */
 async function refold(
   database: Database,
-  before: readonly LoggedEvent[],
+  before: readonly LoggedPlantEvent[],
   after: readonly LoggedEvent[],
 ): Promise<void> {
   for (const { event } of before) await database.removePlant(event.owner, event.plantId);
@@ -97,15 +106,44 @@ export const TAMPERINGS: readonly Tampering[] = [
   changed('time changed', 3, { time: 1 }),
   changed('the last one’s time changed', 12, { time: Date.UTC(2999) }),
   changed('the event’s id changed', 3, { eventId: '00000000-0000-4000-8000-000000000000' }),
+  changed('the issuer invented', 3, () => ({ issuer: 'https://mallory.example' })),
+  {
+    name: 'a salt changed',
+    tamper: (database, events) => database.putEvent({ ...events[2]!, salt: new Uint8Array(16) }),
+    found: { contents: 3 },
+  },
+  {
+    name: 'a commitment changed',
+    tamper: (database, events) => database.putEvent({ ...events[2]!, commitment: new Uint8Array(32) }),
+    found: { chain: 3, contents: 3 },
+  },
+  {
+    name: 'what an event says removed, without an erasure',
+    tamper: (database, events) => database.putEvent(withoutContent(events[4]!, 12)),
+    found: { contents: 5, read_model: 'bob/1' },
+  },
+  {
+    name: 'what an event says removed, for an erasure that is none yet',
+    tamper: (database, events) => database.putEvent(withoutContent(events[4]!, 20)),
+    found: { contents: 5, read_model: 'bob/1' },
+  },
   changed('a hash changed', 3, { hash: new Uint8Array(32) }),
-  changed('a hash cut short', 3, { hash: new Uint8Array(5) }),
+  {
+    name: 'a hash cut short',
+    tamper: (database, events) => database.putEvent({ ...events[2]!, hash: new Uint8Array(5) }),
+    found: 3,
+  },
   {
     name: 'an addition turned into a deletion',
     tamper: (database, events) => {
       const { owner, actor, plantId } = events[2]!.event;
-      return database.putEvent({ ...events[2]!, event: { type: 'PlantDeleted', owner, actor, plantId } });
+      return database.putEvent({
+        ...events[2]!,
+        type: 'PlantDeleted',
+        event: { type: 'PlantDeleted', owner, actor, plantId },
+      });
     },
-    found: { chain: 3, read_model: 'alice/1', decisions: 3 },
+    found: { chain: 3, contents: 3, read_model: 'alice/1', decisions: 3 },
   },
   ...[1, 6, 12].map(
     (position): Tampering => ({
@@ -142,7 +180,7 @@ export const TAMPERINGS: readonly Tampering[] = [
         eventId: ANOTHER,
         event: { ...events[11]!.event, plantId: 99n },
       }),
-    found: { chain: 13 },
+    found: { chain: 13, contents: 13 },
   },
   {
     name: 'one invented far behind the end',
@@ -152,7 +190,7 @@ export const TAMPERINGS: readonly Tampering[] = [
   {
     name: 'one invented before the first',
     tamper: (database, events) => database.putEvent({ ...events[0]!, position: 0 }),
-    found: { positions: 0, chain: 1, decisions: 1 },
+    found: 0,
   },
   {
     name: 'one inserted in the middle, the others moved up, no hash changed',

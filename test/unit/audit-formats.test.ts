@@ -2,21 +2,15 @@ import { create, toBinary } from '@bufbuild/protobuf';
 import { BinaryWriter, sizeDelimitedEncode } from '@bufbuild/protobuf/wire';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { EventSchema } from '../../gen/plantstore/v1/event_pb.ts';
+import { type Record as EventRecord, RecordSchema } from '../../gen/plantstore/v1/event_pb.ts';
+import { recordMessage } from '../../src/audit/event-protobuf.ts';
 import { FORMATS } from '../../src/audit/formats.ts';
-import { eventMessage } from '../../src/audit/messages.ts';
 import { parseEvent } from '../../src/audit/parse-event.ts';
+import type { DomainEvent } from '../../src/domain/events.ts';
+import { commitmentOf } from '../../src/log/chain.ts';
 import type { LoggedEvent } from '../../src/log/event.ts';
-import { eventArbitrary } from '../support/arbitraries.ts';
+import { loggedArbitrary } from '../support/arbitraries.ts';
 import { TRACEPARENT } from '../support/events.ts';
-
-const loggedArbitrary: fc.Arbitrary<LoggedEvent> = fc.record({
-  position: fc.oneof(fc.integer({ min: 1, max: 300 }), fc.maxSafeNat()),
-  eventId: fc.uuid(),
-  time: fc.integer({ min: 0, max: 8.64e15 }),
-  event: eventArbitrary,
-  hash: fc.uint8Array({ minLength: 32, maxLength: 32 }),
-});
 
 /** The bytes in chunks, cut at places that have nothing to do with events. */
 async function* cut(bytes: Uint8Array, sizes: readonly number[]): AsyncGenerator<Uint8Array> {
@@ -31,7 +25,12 @@ async function* cut(bytes: Uint8Array, sizes: readonly number[]): AsyncGenerator
 async function decoded(format: keyof typeof FORMATS, bytes: Uint8Array, sizes = [7]): Promise<LoggedEvent[]> {
   const events: LoggedEvent[] = [];
   for await (const batch of FORMATS[format].decode(cut(bytes, sizes))) events.push(...batch);
-  return events.map((event) => ({ ...event, hash: new Uint8Array(event.hash) }));
+  return events.map((event) => ({
+    ...event,
+    salt: event.salt && new Uint8Array(event.salt),
+    commitment: new Uint8Array(event.commitment),
+    hash: new Uint8Array(event.hash),
+  }));
 }
 
 const names = Object.keys(FORMATS) as (keyof typeof FORMATS)[];
@@ -61,31 +60,67 @@ describe.each(names)('%s', (format) => {
 test('protobuf is what the generated message type writes, each with its length before it', () => {
   fc.assert(
     fc.property(fc.array(loggedArbitrary, { maxLength: 5 }), (events) => {
-      const written = Buffer.concat(events.map((event) => sizeDelimitedEncode(EventSchema, eventMessage(event))));
+      const written = Buffer.concat(events.map((event) => sizeDelimitedEncode(RecordSchema, recordMessage(event))));
       expect(Buffer.from(FORMATS.protobuf.encode(events)).equals(written)).toBe(true);
     }),
     { numRuns: 500 },
   );
 });
 
-const withTraceparent = (traceparent: string) =>
-  sizeDelimitedEncode(EventSchema, {
-    ...eventMessage(fc.sample(loggedArbitrary, 1)[0]!),
-    traceparent,
-  });
+const changedMessage = (change: (message: EventRecord) => void) => {
+  const [logged] = fc.sample(
+    loggedArbitrary.filter(({ event }) => event?.type === 'PlantAdded'),
+    1,
+  );
+  const message = recordMessage(logged!);
+  change(message);
+  return sizeDelimitedEncode(RecordSchema, message);
+};
 
 /** An event's message with more bytes at its end. */
 const withMore = (more: readonly number[]) => {
-  const message = toBinary(EventSchema, eventMessage(fc.sample(loggedArbitrary, 1)[0]!));
+  const message = toBinary(RecordSchema, recordMessage(fc.sample(loggedArbitrary, 1)[0]!));
   return new BinaryWriter().bytes(Buffer.concat([message, Buffer.from(more)])).finish();
 };
 
 test.each([
   ['no protobuf at all', Buffer.from('\u0003abc')],
-  ['a message without time and data', sizeDelimitedEncode(EventSchema, create(EventSchema, { position: 1n }))],
-  ['a message with a malformed traceparent', withTraceparent(`${TRACEPARENT} `)],
+  [
+    'a message without time and data',
+    sizeDelimitedEncode(RecordSchema, create(RecordSchema, { event: { position: 1n } })),
+  ],
+  [
+    'a message with a malformed traceparent',
+    changedMessage(({ content }) => {
+      content!.traceparent = `${TRACEPARENT} `;
+    }),
+  ],
+  [
+    'a message with a salt cut short',
+    changedMessage(({ content }) => {
+      content!.salt = content!.salt.subarray(1);
+    }),
+  ],
+  [
+    'a message that is erased and says something',
+    changedMessage((message) => {
+      message.erasedBy = 9n;
+    }),
+  ],
+  [
+    'a message that says nothing and is not erased',
+    changedMessage((message) => {
+      message.content = undefined;
+    }),
+  ],
+  [
+    'a message of another type than it says',
+    changedMessage(({ event }) => {
+      event!.type = 'PlantDeleted';
+    }),
+  ],
   ['a message with one more field', withMore([0xc0, 0x0c, 1])],
-  ['a message with a field twice', withMore([0x08, 7])],
+  ['a message with a field twice', withMore([0x18, 7])],
   ['a length beyond every event', Buffer.from([0xff, 0xff, 0xff, 0xff, 0x0f, 0])],
   ['a length that does not end', Buffer.alloc(20, 0xff)],
 ])('%s is refused, with its place', async (_, bytes) => {
@@ -93,17 +128,37 @@ test.each([
   await expect(decoded('protobuf', Buffer.concat([first, bytes]))).rejects.toThrow('event 2 of the export is no');
 });
 
-const LINE =
-  '{"position":1,"eventId":"e","time":"2026-01-02T03:04:05.678Z","type":"PlantAdded","owner":"a","actor":"b","plantId":-9007199254740993,"name":"Fern","tag":"","hash":"00ff"}';
+const SALT = '000102030405060708090a0b0c0d0e0f';
+const HASH = '00ff'.repeat(16);
+const LINE = `{"position":1,"eventId":"e","time":"2026-01-02T03:04:05.678Z","type":"PlantAdded","owner":"a","actor":"b","plantId":-9007199254740993,"name":"Fern","tag":"","salt":"${SALT}","hash":"${HASH}"}`;
+const ERASED_LINE = `{"position":1,"eventId":"e","time":"2026-01-02T03:04:05.678Z","type":"PlantAdded","commitment":"${HASH}","erasedBy":7,"hash":"${HASH}"}`;
 
 test('a line is read exactly', () => {
-  expect(parseEvent(LINE)).toEqual({
-    position: 1,
-    eventId: 'e',
-    time: Date.UTC(2026, 0, 2, 3, 4, 5, 678),
-    event: { type: 'PlantAdded', owner: 'a', actor: 'b', plantId: -9007199254740993n, name: 'Fern', tag: '' },
-    hash: Buffer.from([0, 255]),
-  });
+  const event: DomainEvent = {
+    type: 'PlantAdded',
+    owner: 'a',
+    actor: 'b',
+    plantId: -9007199254740993n,
+    name: 'Fern',
+    tag: '',
+  };
+  const salt = Buffer.from(SALT, 'hex');
+  const hash = Buffer.from(HASH, 'hex');
+  const frame = { position: 1, eventId: 'e', time: Date.UTC(2026, 0, 2, 3, 4, 5, 678), type: 'PlantAdded', hash };
+  expect(parseEvent(LINE)).toEqual({ ...frame, commitment: commitmentOf(event, salt), event, salt });
+  expect(parseEvent(ERASED_LINE)).toEqual({ ...frame, commitment: hash, erasedBy: 7 });
+});
+
+test.each([
+  ['something that it says', '"erasedBy":7', '"owner":"a","erasedBy":7'],
+  ['a salt', '"commitment"', `"salt":"${SALT}","commitment"`],
+  ['no commitment', `"commitment":"${HASH}",`, ''],
+  ['no erasure', '"erasedBy":7,', ''],
+  ['an erasure at 0', '"erasedBy":7', '"erasedBy":0'],
+  ['a commitment cut short', '"commitment":"00', '"commitment":"'],
+])('a line of an erased event with %s is refused', async (_, from, to) => {
+  expect(ERASED_LINE.replace(from, to)).not.toBe(ERASED_LINE);
+  await expect(decoded('ndjson', Buffer.from(`${ERASED_LINE.replace(from, to)}\n`))).rejects.toThrow('is no event');
 });
 
 test.each([
@@ -118,14 +173,22 @@ test.each([
   ['an id beyond int64', (line: string) => line.replace('-9007199254740993', '9223372036854775808')],
   ['a position as text', (line: string) => line.replace('"position":1', '"position":"1"')],
   ['a type that is none', (line: string) => line.replace('PlantAdded', 'PlantEaten')],
-  ['a hash in capitals', (line: string) => line.replace('00ff', '00FF')],
-  ['a hash of half a byte', (line: string) => line.replace('00ff', '00f')],
-  ['an idempotency key that is empty', (line: string) => line.replace('"hash"', '"idempotencyKey":"","hash"')],
-  ['an idempotency key that is none', (line: string) => line.replace('"hash"', '"idempotencyKey":7,"hash"')],
+  ['a hash in capitals', (line: string) => line.replace('"hash":"00ff', '"hash":"00FF')],
+  ['a hash of half a byte', (line: string) => line.replace('"hash":"00ff', '"hash":"00f')],
+  ['a hash cut short', (line: string) => line.replace('"hash":"00ff', '"hash":"')],
+  ['no salt', (line: string) => line.replace(`"salt":"${SALT}",`, '')],
+  ['a salt cut short', (line: string) => line.replace('"salt":"00', '"salt":"')],
+  [
+    'a commitment beside what is committed to',
+    (line: string) => line.replace('"hash"', `"commitment":"${HASH}","hash"`),
+  ],
+  ['an erasure of what is there', (line: string) => line.replace('"hash"', '"erasedBy":7,"hash"')],
+  ['an idempotency key that is empty', (line: string) => line.replace('"salt"', '"idempotencyKey":"","salt"')],
+  ['an idempotency key that is none', (line: string) => line.replace('"salt"', '"idempotencyKey":7,"salt"')],
   ['an idempotency key in front', (line: string) => line.replace('"name"', '"idempotencyKey":"k","name"')],
-  ['a traceparent that is empty', (line: string) => line.replace('"hash"', '"traceparent":"","hash"')],
-  ['a traceparent that is none', (line: string) => line.replace('"hash"', `"traceparent":"${TRACEPARENT}0","hash"`)],
-  ['a traceparent in a list', (line: string) => line.replace('"hash"', `"traceparent":["${TRACEPARENT}"],"hash"`)],
+  ['a traceparent that is empty', (line: string) => line.replace('"salt"', '"traceparent":"","salt"')],
+  ['a traceparent that is none', (line: string) => line.replace('"salt"', `"traceparent":"${TRACEPARENT}0","salt"`)],
+  ['a traceparent in a list', (line: string) => line.replace('"salt"', `"traceparent":["${TRACEPARENT}"],"salt"`)],
   ['a traceparent in front', (line: string) => line.replace('"name"', `"traceparent":"${TRACEPARENT}","name"`)],
   ['a tag that is null', (line: string) => line.replace('"tag":""', '"tag":null')],
   ['a name twice', (line: string) => line.replace('"name":"Fern"', '"name":"Oak","name":"Fern"')],

@@ -1,5 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import type { PlantEvent } from '../../src/domain/events.ts';
+import { seal } from '../../src/log/chain.ts';
+import { EMPTY_HEAD, type LoggedEvent } from '../../src/log/event.ts';
 import { ListCache } from '../../src/log/list-cache.ts';
 import { bytesOf, type ListQuery, type ShortList } from '../../src/log/listing.ts';
 import { added, deleted } from '../support/events.ts';
@@ -12,13 +15,10 @@ const listOf = (size: number, name = 'Fern'): ShortList => ({
   position: 0,
 });
 
-const event = (owner: string, position: number) => ({
-  position,
-  eventId: '',
-  time: 0,
-  event: added(owner, 1n),
-  hash: new Uint8Array(32),
-});
+const logged = (position: number, event: PlantEvent): LoggedEvent =>
+  seal({ ...EMPTY_HEAD, position: position - 1 }, event, '', 0);
+
+const event = (owner: string, position: number): LoggedEvent => logged(position, added(owner, 1n));
 
 describe('the cache of lists', () => {
   test('never takes more bytes than it may, whatever lists come and go', () => {
@@ -69,7 +69,7 @@ describe('the cache of lists', () => {
             const isAdded = !there.delete(step);
             if (isAdded) there.add(step);
             const data = isAdded ? added('alice', step) : deleted('alice', step);
-            cache.extended([{ ...event('alice', position + 1), event: data }]);
+            cache.extended([logged(position + 1, data)]);
           } else {
             asked.push({ owner: 'alice', ...step });
             cache.set(asked.at(-1)!, now(asked.at(-1)!));
@@ -88,10 +88,10 @@ describe('the cache of lists', () => {
       { ...all('alice'), after: 2n },
     ];
     cache.set(cut, { ...listOf(3), next: 2n });
-    cache.extended([{ ...event('alice', 1), event: added('alice', 9n) }]);
+    cache.extended([logged(1, added('alice', 9n))]);
     expect(cache.get(cut)).toBeDefined();
     cache.set(rest, listOf(0));
-    cache.extended([{ ...event('alice', 2), event: deleted('alice', 1n) }]);
+    cache.extended([logged(2, deleted('alice', 1n))]);
     expect(cache.get(cut)).toBeUndefined();
     expect(cache.get(rest)).toBeDefined();
   });

@@ -7,8 +7,9 @@ import type { PlantEvent } from '../../src/domain/events.ts';
 import { IDEMPOTENCY_TTL, idempotencyString } from '../../src/domain/idempotency.ts';
 import { keyString } from '../../src/domain/plant.ts';
 import { headAt } from '../../src/log/chain.ts';
-import { EMPTY_HEAD, type Head, type LoggedEvent } from '../../src/log/event.ts';
+import { EMPTY_HEAD, type Head } from '../../src/log/event.ts';
 import { plan } from '../../src/log/plan.ts';
+import { type LoggedPlantEvent, ofPlants } from '../support/events.ts';
 import { verifyLog } from '../support/fold.ts';
 
 /** Commands that meet: on few plants, with few keys. */
@@ -43,7 +44,11 @@ const batches = fc.array(
 const contentOf = (event: PlantEvent) => JSON.stringify({ ...event, plantId: String(event.plantId) });
 
 /** The plainest telling of what a command gets after these events: an event of theirs, a reason, or what is to be appended. */
-function told(events: readonly LoggedEvent[], asked: Command, now: number): LoggedEvent | string | PlantEvent {
+function told(
+  events: readonly LoggedPlantEvent[],
+  asked: Command,
+  now: number,
+): LoggedPlantEvent | string | PlantEvent {
   const { owner, idempotencyKey } = asked;
   const wanted = (isThere: boolean) => decide(asked, isThere);
   const earlier = events.findLast(({ event }) => event.owner === owner && event.idempotencyKey === idempotencyKey);
@@ -61,7 +66,7 @@ test('in batches as one after the other, with and without keys, before and after
   const seen = { event: 0, replay: 0, reuse: 0 };
   fc.assert(
     fc.property(batches, (run) => {
-      const log: LoggedEvent[] = [];
+      const log: LoggedPlantEvent[] = [];
       let head: Head = EMPTY_HEAD;
       let clock = Date.UTC(2026);
       for (const step of run) {
@@ -92,7 +97,7 @@ test('in batches as one after the other, with and without keys, before and after
           } else {
             expect(outcome.event).toEqual(expected);
             expect(outcome.replayed).toBeUndefined();
-            log.push(outcome);
+            log.push(...ofPlants([outcome]));
             seen.event++;
           }
           // An event rests on itself being in the log, and on nothing else.

@@ -6,9 +6,10 @@ import { keyOf, type PlantEvent } from '../../src/domain/events.ts';
 import { idempotencyString } from '../../src/domain/idempotency.ts';
 import { keyString } from '../../src/domain/plant.ts';
 import { headAt, seal } from '../../src/log/chain.ts';
-import { EMPTY_HEAD, type Head, type LoggedEvent } from '../../src/log/event.ts';
+import { EMPTY_HEAD, type Head } from '../../src/log/event.ts';
 import { type Pin, Tail } from '../../src/log/tail.ts';
 import { eventArbitrary } from '../support/arbitraries.ts';
+import { type LoggedPlantEvent, ofPlants } from '../support/events.ts';
 
 /** Events of any kind, half of them of one owner with few idempotency keys, so that keys meet. */
 const event = fc.oneof(
@@ -29,7 +30,7 @@ const steps = fc.array(
 );
 
 /** What a tail holds, told from the events alone. */
-function naive(events: readonly LoggedEvent[], base: number) {
+function naive(events: readonly LoggedPlantEvent[], base: number) {
   const states = new Map<string, string | undefined>();
   for (const { event } of events.slice(base)) {
     const { owner, id } = keyOf(event);
@@ -45,12 +46,13 @@ test('a tail holds what is after the checkpoint and all that is pinned, and noth
   fc.assert(
     fc.property(steps, (run) => {
       const tail = new Tail(EMPTY_HEAD);
-      const events: LoggedEvent[] = [];
+      const events: LoggedPlantEvent[] = [];
       const pins: Pin[] = [];
       for (const step of run) {
         if (step.do === 'extend') {
           const last = events.at(-1);
-          events.push(seal(last === undefined ? EMPTY_HEAD : headAt(last), step.event, `${events.length}`, 0));
+          const sealed = seal(last === undefined ? EMPTY_HEAD : headAt(last), step.event, `${events.length}`, 0);
+          events.push(...ofPlants([sealed]));
           tail.extend(events.slice(-2));
         } else if (step.do === 'project') tail.projected(Math.min(tail.checkpoint + step.events, events.length));
         else if (step.do === 'pin') pins.push(tail.pin());
@@ -86,9 +88,9 @@ test('what a tail says that it takes is no less than what it takes, however long
   setFlagsFromString('--expose-gc');
   const gc = runInNewContext('gc') as () => void;
   const text = (mark: string, length: number) => Buffer.from(mark.padEnd(length, 'ж'), 'utf16le').toString('utf16le');
-  const events = (length: number): LoggedEvent[] => {
+  const events = (length: number): LoggedPlantEvent[] => {
     let head: Head = EMPTY_HEAD;
-    return Array.from({ length: 500 }, (_, index) => {
+    const sealed = Array.from({ length: 500 }, (_, index) => {
       const event = seal(
         head,
         {
@@ -106,6 +108,7 @@ test('what a tail says that it takes is no less than what it takes, however long
       head = headAt(event);
       return event;
     });
+    return ofPlants(sealed);
   };
   for (const length of [10, 2_000, 8_000]) {
     gc();
@@ -113,7 +116,7 @@ test('what a tail says that it takes is no less than what it takes, however long
     const tail = new Tail(EMPTY_HEAD);
     tail.extend(events(length));
     // A key of an index is a copy of its own once it was looked up.
-    for (const { event } of tail.after(0, 500)) {
+    for (const { event } of ofPlants(tail.after(0, 500))) {
       expect(tail.get(keyString(event.owner, event.plantId))).toBeDefined();
       expect(tail.named(idempotencyString(event)!)).toBeDefined();
     }

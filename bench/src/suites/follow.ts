@@ -50,8 +50,8 @@ async function lags(address: string, token: string): Promise<number[]> {
   const stop = new AbortController();
   const options = { headers: { authorization: `Bearer ${token}` }, signal: stop.signal };
   const found: number[] = [];
-  for await (const { events } of createClient(AuditService, transport).readEvents({ follow: true }, options)) {
-    for (const { position, time } of events) {
+  for await (const { records } of createClient(AuditService, transport).readEvents({ follow: true }, options)) {
+    for (const { position, time } of records.map(({ event }) => event!)) {
       if (Number(position) !== found.length + 1) throw new Error(`position ${position} after ${found.length}`);
       found.push(Date.now() - Number(time!.seconds) * 1_000 - time!.nanos / 1e6);
     }

@@ -64,7 +64,7 @@ async function catchingUp(bench: Bench, { brokers }: Kafka, effort: Effort): Pro
     await admin.createTopics({ topics: [{ topic, numPartitions: PARTITIONS }] });
     for (let from = 0; from < BACKLOG; from += BATCH) {
       const lanes = Array.from({ length: PARTITIONS }, (): (EventMessage & { partition: number })[] => []);
-      for (const message of events.slice(from, from + BATCH).map(eventMessage)) {
+      for (const message of events.slice(from, from + BATCH).map((event) => eventMessage(event)!)) {
         const partition = partitionOf(message.key);
         lanes[partition]!.push({ ...message, partition });
       }

@@ -6,7 +6,7 @@ import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegen
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
-import type { Event } from "./event_pb.ts";
+import type { Record } from "./event_pb.ts";
 import { file_plantstore_v1_event } from "./event_pb.ts";
 import type { Message } from "@bufbuild/protobuf";
 
@@ -14,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file plantstore/v1/audit_service.proto.
  */
 export const file_plantstore_v1_audit_service: GenFile = /*@__PURE__*/
-  fileDesc("CiFwbGFudHN0b3JlL3YxL2F1ZGl0X3NlcnZpY2UucHJvdG8SDXBsYW50c3RvcmUudjEiUAoESGVhZBIQCghwb3NpdGlvbhgBIAEoAxIMCgRoYXNoGAIgASgMEigKBHRpbWUYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIrkBChFSZWFkRXZlbnRzUmVxdWVzdBIYCg5hZnRlcl9wb3NpdGlvbhgBIAEoA0gAEi8KCWZyb21fdGltZRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIABISCgVvd25lchgDIAEoCUgBiAEBEhUKCHBsYW50X2lkGAQgASgDSAKIAQESDgoGZm9sbG93GAUgASgIQgcKBXN0YXJ0QggKBl9vd25lckILCglfcGxhbnRfaWQiTAoSUmVhZEV2ZW50c1Jlc3BvbnNlEiQKBmV2ZW50cxgBIAMoCzIULnBsYW50c3RvcmUudjEuRXZlbnQSEAoIcG9zaXRpb24YAiABKAMiEAoOR2V0SGVhZFJlcXVlc3QiSQoPR2V0SGVhZFJlc3BvbnNlEiEKBGhlYWQYASABKAsyEy5wbGFudHN0b3JlLnYxLkhlYWQSEwoLc2lnbmVkX2hlYWQYAiABKAkifgoVTGlzdFBsYW50c0FzT2ZSZXF1ZXN0EhIKBW93bmVyGAEgASgJSAGIAQESEgoIcG9zaXRpb24YAiABKANIABIqCgR0aW1lGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgAQgcKBWFzX29mQggKBl9vd25lciK9AQoWTGlzdFBsYW50c0FzT2ZSZXNwb25zZRJACgZwbGFudHMYASADKAsyMC5wbGFudHN0b3JlLnYxLkxpc3RQbGFudHNBc09mUmVzcG9uc2UuT3duZWRQbGFudBIQCghwb3NpdGlvbhgCIAEoAxpPCgpPd25lZFBsYW50Eg0KBW93bmVyGAEgASgJEgoKAmlkGAIgASgDEgwKBG5hbWUYAyABKAkSEAoDdGFnGAQgASgJSACIAQFCBgoEX3RhZyI0ChFHZXRIaXN0b3J5UmVxdWVzdBINCgVvd25lchgBIAEoCRIQCghwbGFudF9pZBgCIAEoAyI6ChJHZXRIaXN0b3J5UmVzcG9uc2USJAoGZXZlbnRzGAEgAygLMhQucGxhbnRzdG9yZS52MS5FdmVudCI8ChBWZXJpZnlMb2dSZXF1ZXN0EhgKC3NpZ25lZF9oZWFkGAEgASgJSACIAQFCDgoMX3NpZ25lZF9oZWFkIsoEChFWZXJpZnlMb2dSZXNwb25zZRI9Cghwcm9ncmVzcxgBIAEoCzIpLnBsYW50c3RvcmUudjEuVmVyaWZ5TG9nUmVzcG9uc2UuUHJvZ3Jlc3NIABI7Cgd2ZXJkaWN0GAIgASgLMigucGxhbnRzdG9yZS52MS5WZXJpZnlMb2dSZXNwb25zZS5WZXJkaWN0SAAaKQoIUHJvZ3Jlc3MSEAoIcG9zaXRpb24YASABKAMSCwoDZW5kGAIgASgDGmYKBkFuc3dlchIQCghxdWVzdGlvbhgBIAEoCRI+CgdmYWlsdXJlGAIgASgLMigucGxhbnRzdG9yZS52MS5WZXJpZnlMb2dSZXNwb25zZS5GYWlsdXJlSACIAQFCCgoIX2ZhaWx1cmUagAEKB0ZhaWx1cmUSDwoHbWVzc2FnZRgBIAEoCRIVCghwb3NpdGlvbhgCIAEoA0gAiAEBEhIKBW93bmVyGAMgASgJSAGIAQESFQoIcGxhbnRfaWQYBCABKANIAogBAUILCglfcG9zaXRpb25CCAoGX293bmVyQgsKCV9wbGFudF9pZBqaAQoHVmVyZGljdBIKCgJvaxgBIAEoCBIhCgRoZWFkGAIgASgLMhMucGxhbnRzdG9yZS52MS5IZWFkEhcKCmNoZWNrcG9pbnQYAyABKANIAIgBARI4CgdhbnN3ZXJzGAQgAygLMicucGxhbnRzdG9yZS52MS5WZXJpZnlMb2dSZXNwb25zZS5BbnN3ZXJCDQoLX2NoZWNrcG9pbnRCBgoEc3RlcDK1AwoMQXVkaXRTZXJ2aWNlElMKClJlYWRFdmVudHMSIC5wbGFudHN0b3JlLnYxLlJlYWRFdmVudHNSZXF1ZXN0GiEucGxhbnRzdG9yZS52MS5SZWFkRXZlbnRzUmVzcG9uc2UwARJICgdHZXRIZWFkEh0ucGxhbnRzdG9yZS52MS5HZXRIZWFkUmVxdWVzdBoeLnBsYW50c3RvcmUudjEuR2V0SGVhZFJlc3BvbnNlEl8KDkxpc3RQbGFudHNBc09mEiQucGxhbnRzdG9yZS52MS5MaXN0UGxhbnRzQXNPZlJlcXVlc3QaJS5wbGFudHN0b3JlLnYxLkxpc3RQbGFudHNBc09mUmVzcG9uc2UwARJTCgpHZXRIaXN0b3J5EiAucGxhbnRzdG9yZS52MS5HZXRIaXN0b3J5UmVxdWVzdBohLnBsYW50c3RvcmUudjEuR2V0SGlzdG9yeVJlc3BvbnNlMAESUAoJVmVyaWZ5TG9nEh8ucGxhbnRzdG9yZS52MS5WZXJpZnlMb2dSZXF1ZXN0GiAucGxhbnRzdG9yZS52MS5WZXJpZnlMb2dSZXNwb25zZTABYgZwcm90bzM", [file_google_protobuf_timestamp, file_plantstore_v1_event]);
+  fileDesc("CiFwbGFudHN0b3JlL3YxL2F1ZGl0X3NlcnZpY2UucHJvdG8SDXBsYW50c3RvcmUudjEiUAoESGVhZBIQCghwb3NpdGlvbhgBIAEoAxIMCgRoYXNoGAIgASgMEigKBHRpbWUYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIrkBChFSZWFkRXZlbnRzUmVxdWVzdBIYCg5hZnRlcl9wb3NpdGlvbhgBIAEoA0gAEi8KCWZyb21fdGltZRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIABISCgVvd25lchgDIAEoCUgBiAEBEhUKCHBsYW50X2lkGAQgASgDSAKIAQESDgoGZm9sbG93GAUgASgIQgcKBXN0YXJ0QggKBl9vd25lckILCglfcGxhbnRfaWQiTgoSUmVhZEV2ZW50c1Jlc3BvbnNlEiYKB3JlY29yZHMYASADKAsyFS5wbGFudHN0b3JlLnYxLlJlY29yZBIQCghwb3NpdGlvbhgCIAEoAyIQCg5HZXRIZWFkUmVxdWVzdCJJCg9HZXRIZWFkUmVzcG9uc2USIQoEaGVhZBgBIAEoCzITLnBsYW50c3RvcmUudjEuSGVhZBITCgtzaWduZWRfaGVhZBgCIAEoCSJ+ChVMaXN0UGxhbnRzQXNPZlJlcXVlc3QSEgoFb3duZXIYASABKAlIAYgBARISCghwb3NpdGlvbhgCIAEoA0gAEioKBHRpbWUYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSABCBwoFYXNfb2ZCCAoGX293bmVyIr0BChZMaXN0UGxhbnRzQXNPZlJlc3BvbnNlEkAKBnBsYW50cxgBIAMoCzIwLnBsYW50c3RvcmUudjEuTGlzdFBsYW50c0FzT2ZSZXNwb25zZS5Pd25lZFBsYW50EhAKCHBvc2l0aW9uGAIgASgDGk8KCk93bmVkUGxhbnQSDQoFb3duZXIYASABKAkSCgoCaWQYAiABKAMSDAoEbmFtZRgDIAEoCRIQCgN0YWcYBCABKAlIAIgBAUIGCgRfdGFnIjQKEUdldEhpc3RvcnlSZXF1ZXN0Eg0KBW93bmVyGAEgASgJEhAKCHBsYW50X2lkGAIgASgDIjwKEkdldEhpc3RvcnlSZXNwb25zZRImCgdyZWNvcmRzGAEgAygLMhUucGxhbnRzdG9yZS52MS5SZWNvcmQiPAoQVmVyaWZ5TG9nUmVxdWVzdBIYCgtzaWduZWRfaGVhZBgBIAEoCUgAiAEBQg4KDF9zaWduZWRfaGVhZCLKBAoRVmVyaWZ5TG9nUmVzcG9uc2USPQoIcHJvZ3Jlc3MYASABKAsyKS5wbGFudHN0b3JlLnYxLlZlcmlmeUxvZ1Jlc3BvbnNlLlByb2dyZXNzSAASOwoHdmVyZGljdBgCIAEoCzIoLnBsYW50c3RvcmUudjEuVmVyaWZ5TG9nUmVzcG9uc2UuVmVyZGljdEgAGikKCFByb2dyZXNzEhAKCHBvc2l0aW9uGAEgASgDEgsKA2VuZBgCIAEoAxpmCgZBbnN3ZXISEAoIcXVlc3Rpb24YASABKAkSPgoHZmFpbHVyZRgCIAEoCzIoLnBsYW50c3RvcmUudjEuVmVyaWZ5TG9nUmVzcG9uc2UuRmFpbHVyZUgAiAEBQgoKCF9mYWlsdXJlGoABCgdGYWlsdXJlEg8KB21lc3NhZ2UYASABKAkSFQoIcG9zaXRpb24YAiABKANIAIgBARISCgVvd25lchgDIAEoCUgBiAEBEhUKCHBsYW50X2lkGAQgASgDSAKIAQFCCwoJX3Bvc2l0aW9uQggKBl9vd25lckILCglfcGxhbnRfaWQamgEKB1ZlcmRpY3QSCgoCb2sYASABKAgSIQoEaGVhZBgCIAEoCzITLnBsYW50c3RvcmUudjEuSGVhZBIXCgpjaGVja3BvaW50GAMgASgDSACIAQESOAoHYW5zd2VycxgEIAMoCzInLnBsYW50c3RvcmUudjEuVmVyaWZ5TG9nUmVzcG9uc2UuQW5zd2VyQg0KC19jaGVja3BvaW50QgYKBHN0ZXAytQMKDEF1ZGl0U2VydmljZRJTCgpSZWFkRXZlbnRzEiAucGxhbnRzdG9yZS52MS5SZWFkRXZlbnRzUmVxdWVzdBohLnBsYW50c3RvcmUudjEuUmVhZEV2ZW50c1Jlc3BvbnNlMAESSAoHR2V0SGVhZBIdLnBsYW50c3RvcmUudjEuR2V0SGVhZFJlcXVlc3QaHi5wbGFudHN0b3JlLnYxLkdldEhlYWRSZXNwb25zZRJfCg5MaXN0UGxhbnRzQXNPZhIkLnBsYW50c3RvcmUudjEuTGlzdFBsYW50c0FzT2ZSZXF1ZXN0GiUucGxhbnRzdG9yZS52MS5MaXN0UGxhbnRzQXNPZlJlc3BvbnNlMAESUwoKR2V0SGlzdG9yeRIgLnBsYW50c3RvcmUudjEuR2V0SGlzdG9yeVJlcXVlc3QaIS5wbGFudHN0b3JlLnYxLkdldEhpc3RvcnlSZXNwb25zZTABElAKCVZlcmlmeUxvZxIfLnBsYW50c3RvcmUudjEuVmVyaWZ5TG9nUmVxdWVzdBogLnBsYW50c3RvcmUudjEuVmVyaWZ5TG9nUmVzcG9uc2UwAWIGcHJvdG8z", [file_google_protobuf_timestamp, file_plantstore_v1_event]);
 
 /**
  * The end of a log.
@@ -112,11 +112,11 @@ export const ReadEventsRequestSchema: GenMessage<ReadEventsRequest> = /*@__PURE_
  */
 export type ReadEventsResponse = Message<"plantstore.v1.ReadEventsResponse"> & {
   /**
-   * The next events that were asked for, with their hashes. Empty where a filter left out all of a stretch of the log.
+   * The next events that were asked for, with what they say. Empty where a filter left out all of a stretch of the log.
    *
-   * @generated from field: repeated plantstore.v1.Event events = 1;
+   * @generated from field: repeated plantstore.v1.Record records = 1;
    */
-  events: Event[];
+  records: Record[];
 
   /**
    * Everything up to this position has been sent or left out by a filter: a later call goes on after it.
@@ -314,11 +314,11 @@ export const GetHistoryRequestSchema: GenMessage<GetHistoryRequest> = /*@__PURE_
  */
 export type GetHistoryResponse = Message<"plantstore.v1.GetHistoryResponse"> & {
   /**
-   * The plant's next events, with their hashes.
+   * The plant's next events, with what they say.
    *
-   * @generated from field: repeated plantstore.v1.Event events = 1;
+   * @generated from field: repeated plantstore.v1.Record records = 1;
    */
-  events: Event[];
+  records: Record[];
 };
 
 /**
@@ -416,7 +416,7 @@ export const VerifyLogResponse_ProgressSchema: GenMessage<VerifyLogResponse_Prog
 export type VerifyLogResponse_Answer = Message<"plantstore.v1.VerifyLogResponse.Answer"> & {
   /**
    * The question: `positions` (is every position there once and in order), `chain` (does every hash continue the
-   * chain), `read_model` (is the read model exactly the fold of the log up to its checkpoint), `decisions` (was each
+   * chain), `contents` (does each content fit its event, was each missing one erased), `read_model` (is the read model exactly the fold of the log up to its checkpoint), `decisions` (was each
    * event allowed on the state before it), `storage` (is the database itself sound; where the store can tell),
    * `signed_head` (does the log extend the signed head), `topic` (is the topic a prefix of the log).
    *

@@ -12,12 +12,15 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file plantstore/v1/event.proto.
  */
 export const file_plantstore_v1_event: GenFile = /*@__PURE__*/
-  fileDesc("ChlwbGFudHN0b3JlL3YxL2V2ZW50LnByb3RvEg1wbGFudHN0b3JlLnYxIp8CCgVFdmVudBIQCghwb3NpdGlvbhgBIAEoAxIQCghldmVudF9pZBgCIAEoCRIoCgR0aW1lGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBINCgVvd25lchgEIAEoCRINCgVhY3RvchgFIAEoCRIwCgtwbGFudF9hZGRlZBgGIAEoCzIZLnBsYW50c3RvcmUudjEuUGxhbnRBZGRlZEgAEjQKDXBsYW50X2RlbGV0ZWQYByABKAsyGy5wbGFudHN0b3JlLnYxLlBsYW50RGVsZXRlZEgAEhcKD2lkZW1wb3RlbmN5X2tleRgIIAEoCRITCgt0cmFjZXBhcmVudBgJIAEoCRIMCgRoYXNoGA8gASgMQgYKBGRhdGEiQAoKUGxhbnRBZGRlZBIKCgJpZBgBIAEoAxIMCgRuYW1lGAIgASgJEhAKA3RhZxgDIAEoCUgAiAEBQgYKBF90YWciGgoMUGxhbnREZWxldGVkEgoKAmlkGAEgASgDYgZwcm90bzM", [file_google_protobuf_timestamp]);
+  fileDesc("ChlwbGFudHN0b3JlL3YxL2V2ZW50LnByb3RvEg1wbGFudHN0b3JlLnYxIpUBCgVFdmVudBIQCghwb3NpdGlvbhgBIAEoAxIQCghldmVudF9pZBgCIAEoCRIoCgR0aW1lGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIMCgR0eXBlGAQgASgJEhIKCmNvbW1pdG1lbnQYBSABKAwSDgoGZXJhc2VkGAYgASgDEgwKBGhhc2gYDyABKAwi4wEKB0NvbnRlbnQSDAoEc2FsdBgBIAEoDBINCgVvd25lchgCIAEoCRINCgVhY3RvchgDIAEoCRIOCgZpc3N1ZXIYBCABKAkSFwoPaWRlbXBvdGVuY3lfa2V5GAUgASgJEhMKC3RyYWNlcGFyZW50GAYgASgJEjAKC3BsYW50X2FkZGVkGAcgASgLMhkucGxhbnRzdG9yZS52MS5QbGFudEFkZGVkSAASNAoNcGxhbnRfZGVsZXRlZBgIIAEoCzIbLnBsYW50c3RvcmUudjEuUGxhbnREZWxldGVkSABCBgoEZGF0YSJpCgZSZWNvcmQSIwoFZXZlbnQYASABKAsyFC5wbGFudHN0b3JlLnYxLkV2ZW50EicKB2NvbnRlbnQYAiABKAsyFi5wbGFudHN0b3JlLnYxLkNvbnRlbnQSEQoJZXJhc2VkX2J5GAMgASgDIkAKClBsYW50QWRkZWQSCgoCaWQYASABKAMSDAoEbmFtZRgCIAEoCRIQCgN0YWcYAyABKAlIAIgBAUIGCgRfdGFnIhoKDFBsYW50RGVsZXRlZBIKCgJpZBgBIAEoA2IGcHJvdG8z", [file_google_protobuf_timestamp]);
 
 /**
- * One event of the log. Its canonical bytes are this message in protobuf binary form with `hash` unset, fields in
- * ascending number order and defaults left out; hash(n) = SHA-256(hash(n-1) || canonical bytes of event n), and
- * hash(0) is 32 zero bytes.
+ * One event of the log: that something happened, and when. What happened to whom, and by whom, is in its Content, to which the
+ * event commits. An event alone names nobody and links no two events, so it may be shown to anybody, and it stays when the content
+ * is erased.
+ *
+ * Its canonical bytes are this message in protobuf binary form with `hash` unset, fields in ascending number order and
+ * defaults left out; hash(n) = SHA-256(hash(n-1) || canonical bytes of event n), and hash(0) is 32 zero bytes.
  *
  * @generated from message plantstore.v1.Event
  */
@@ -44,58 +47,25 @@ export type Event = Message<"plantstore.v1.Event"> & {
   time?: Timestamp | undefined;
 
   /**
-   * Whose plant it is.
+   * `PlantAdded`, `PlantDeleted` or `OwnerErased`.
    *
-   * @generated from field: string owner = 4;
+   * @generated from field: string type = 4;
    */
-  owner: string;
+  type: string;
 
   /**
-   * Subject of the token that gave the command.
+   * SHA-256 of the canonical bytes of the Content (by the same rules): 32 bytes.
    *
-   * @generated from field: string actor = 5;
+   * @generated from field: bytes commitment = 5;
    */
-  actor: string;
+  commitment: Uint8Array;
 
   /**
-   * What happened.
+   * OwnerErased only: how many events before this one lose their content by it.
    *
-   * @generated from oneof plantstore.v1.Event.data
+   * @generated from field: int64 erased = 6;
    */
-  data: {
-    /**
-     * A plant was added.
-     *
-     * @generated from field: plantstore.v1.PlantAdded plant_added = 6;
-     */
-    value: PlantAdded;
-    case: "plantAdded";
-  } | {
-    /**
-     * A plant was deleted.
-     *
-     * @generated from field: plantstore.v1.PlantDeleted plant_deleted = 7;
-     */
-    value: PlantDeleted;
-    case: "plantDeleted";
-  } | { case: undefined; value?: undefined };
-
-  /**
-   * The caller's name for the request that gave the command (`Idempotency-Key`): 1 to 255 characters of printable ASCII,
-   * the same for repetitions, which give no further event. Empty: it had none.
-   *
-   * @generated from field: string idempotency_key = 8;
-   */
-  idempotencyKey: string;
-
-  /**
-   * The span under which the event was appended, if that was traced and sampled: a `traceparent` of W3C Trace Context, version 00,
-   * in 55 characters, of whose trace whatever comes of the event is a part. Empty: nobody traced it. `tracestate` is not kept,
-   * since an event would hold for good whatever its caller puts there.
-   *
-   * @generated from field: string traceparent = 9;
-   */
-  traceparent: string;
+  erased: bigint;
 
   /**
    * 32 bytes of SHA-256 that chain this event to the one before it.
@@ -111,6 +81,123 @@ export type Event = Message<"plantstore.v1.Event"> & {
  */
 export const EventSchema: GenMessage<Event> = /*@__PURE__*/
   messageDesc(file_plantstore_v1_event, 0);
+
+/**
+ * What an event says. The numbers of `data` are the highest, since some libraries write the fields of a oneof after all others.
+ *
+ * @generated from message plantstore.v1.Content
+ */
+export type Content = Message<"plantstore.v1.Content"> & {
+  /**
+   * 16 random bytes, new for each event: without them nobody can find the content by trying what it may be.
+   *
+   * @generated from field: bytes salt = 1;
+   */
+  salt: Uint8Array;
+
+  /**
+   * Whose plant it is. Empty for OwnerErased, which does not say whose events it erases.
+   *
+   * @generated from field: string owner = 2;
+   */
+  owner: string;
+
+  /**
+   * Subject of the token that gave the command.
+   *
+   * @generated from field: string actor = 3;
+   */
+  actor: string;
+
+  /**
+   * Issuer of the token that gave the command: the subject means something there. Empty: not known.
+   *
+   * @generated from field: string issuer = 4;
+   */
+  issuer: string;
+
+  /**
+   * The caller's name for the request that gave the command (`Idempotency-Key`): 1 to 255 characters of printable ASCII,
+   * the same for repetitions, which give no further event. Empty: it had none.
+   *
+   * @generated from field: string idempotency_key = 5;
+   */
+  idempotencyKey: string;
+
+  /**
+   * The span under which the event was appended, if that was traced and sampled: a `traceparent` of W3C Trace Context, version 00,
+   * in 55 characters, of whose trace whatever comes of the event is a part. Empty: nobody traced it. `tracestate` is not kept,
+   * since an event would hold for good whatever its caller puts there.
+   *
+   * @generated from field: string traceparent = 6;
+   */
+  traceparent: string;
+
+  /**
+   * What happened; unset for OwnerErased.
+   *
+   * @generated from oneof plantstore.v1.Content.data
+   */
+  data: {
+    /**
+     * A plant was added.
+     *
+     * @generated from field: plantstore.v1.PlantAdded plant_added = 7;
+     */
+    value: PlantAdded;
+    case: "plantAdded";
+  } | {
+    /**
+     * A plant was deleted.
+     *
+     * @generated from field: plantstore.v1.PlantDeleted plant_deleted = 8;
+     */
+    value: PlantDeleted;
+    case: "plantDeleted";
+  } | { case: undefined; value?: undefined };
+};
+
+/**
+ * Describes the message plantstore.v1.Content.
+ * Use `create(ContentSchema)` to create a new message.
+ */
+export const ContentSchema: GenMessage<Content> = /*@__PURE__*/
+  messageDesc(file_plantstore_v1_event, 1);
+
+/**
+ * An event and what it says.
+ *
+ * @generated from message plantstore.v1.Record
+ */
+export type Record = Message<"plantstore.v1.Record"> & {
+  /**
+   * The event.
+   *
+   * @generated from field: plantstore.v1.Event event = 1;
+   */
+  event?: Event | undefined;
+
+  /**
+   * What it says. Unset: erased.
+   *
+   * @generated from field: plantstore.v1.Content content = 2;
+   */
+  content?: Content | undefined;
+
+  /**
+   * Position of the OwnerErased event for which the content was removed; 0 while it is there.
+   *
+   * @generated from field: int64 erased_by = 3;
+   */
+  erasedBy: bigint;
+};
+
+/**
+ * Describes the message plantstore.v1.Record.
+ * Use `create(RecordSchema)` to create a new message.
+ */
+export const RecordSchema: GenMessage<Record> = /*@__PURE__*/
+  messageDesc(file_plantstore_v1_event, 2);
 
 /**
  * The owner had no plant of this id, and has one now.
@@ -145,7 +232,7 @@ export type PlantAdded = Message<"plantstore.v1.PlantAdded"> & {
  * Use `create(PlantAddedSchema)` to create a new message.
  */
 export const PlantAddedSchema: GenMessage<PlantAdded> = /*@__PURE__*/
-  messageDesc(file_plantstore_v1_event, 1);
+  messageDesc(file_plantstore_v1_event, 3);
 
 /**
  * The owner had a plant of this id, and has none now.
@@ -166,5 +253,5 @@ export type PlantDeleted = Message<"plantstore.v1.PlantDeleted"> & {
  * Use `create(PlantDeletedSchema)` to create a new message.
  */
 export const PlantDeletedSchema: GenMessage<PlantDeleted> = /*@__PURE__*/
-  messageDesc(file_plantstore_v1_event, 2);
+  messageDesc(file_plantstore_v1_event, 4);
 

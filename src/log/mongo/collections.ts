@@ -37,6 +37,19 @@ export interface LeaseDocument {
   readonly contact?: Contact;
 }
 
+/** An erasure that is not done; see Erasure. */
+export interface ErasureDocument {
+  /** The owner: there is one erasure of each at a time. */
+  readonly _id: string;
+  readonly eventId: string;
+  readonly actor: string;
+  readonly issuer?: string | undefined;
+  readonly since: Date;
+  readonly after: Long;
+  readonly erasedBy?: Long;
+  readonly isPublished: boolean;
+}
+
 /** `_id` of the document in `meta` that tells which release's documents the database holds. */
 export const SCHEMA_ID = 'schema';
 /** `_id` of the document in `meta` that is written to find out whether the primary still is one. */
@@ -54,6 +67,7 @@ export interface Collections {
   readonly events: Collection<EventDocument>;
   readonly checkpoints: Collection<CheckpointDocument>;
   readonly leases: Collection<LeaseDocument>;
+  readonly erasures: Collection<ErasureDocument>;
   readonly meta: Collection<MetaDocument>;
 }
 
@@ -62,6 +76,7 @@ export const collectionsOf = (db: Db): Collections => ({
   events: db.collection('events'),
   checkpoints: db.collection('checkpoints'),
   leases: db.collection('leases'),
+  erasures: db.collection('erasures'),
   meta: db.collection('meta'),
 });
 

@@ -1,31 +1,21 @@
 import { Binary, Long } from 'mongodb';
-import type { PlantEvent } from '../../domain/events.ts';
 import type { PlantKey } from '../../domain/plant.ts';
-import { isTraceparent } from '../../domain/trace-context.ts';
 import { BrokenChainError } from '../chain.ts';
 import type { LoggedEvent } from '../event.ts';
+import { FIELDS, type Field, type FlatEvent, type Kind } from '../fields.ts';
+import { flattened, unflattened } from '../flat-event.ts';
 import type { OwnedRow } from '../store.ts';
 
-/** An event as it stands in `events`. */
-export interface EventDocument {
+/**
+ * An event as it stands in `events`: its members by the names of FIELDS, so that anybody can read it in mongosh. An erased one has no
+ * content, and `erasedBy`.
+ */
+export type EventDocument = {
   /** The position. Its uniqueness is what makes an append fail that builds on what is no longer the head. */
   readonly _id: Long;
-  readonly type: PlantEvent['type'];
-  readonly owner: string;
-  readonly actor: string;
-  readonly plantId: Long;
-  /** PlantAdded only. */
-  readonly name?: string;
-  /** PlantAdded only, and only if it has one. */
-  readonly tag?: string | undefined;
-  /** Only if it has one. */
-  readonly idempotencyKey?: string | undefined;
-  /** Only if it has one. */
-  readonly traceparent?: string | undefined;
-  readonly time: Date;
-  readonly eventId: string;
-  readonly hash: Binary;
-}
+} & { readonly [Name in Exclude<keyof FlatEvent, 'position'>]?: DocumentValue | undefined };
+
+type DocumentValue = string | Long | Date | Binary;
 
 /** `_id` of a plant. The owner comes first, so that the index on `_id` holds an owner's plants together and in id order. */
 export interface PlantId {
@@ -40,62 +30,70 @@ export interface PlantDocument {
   readonly tag?: string | undefined;
 }
 
+const POSITION = FIELDS.find(({ name }) => name === 'position')!;
+const MEMBERS = FIELDS.filter((field) => field !== POSITION);
+const NAMES: ReadonlySet<string> = new Set(['_id', ...MEMBERS.map(({ name }) => name)]);
+
 /** The event as a document; what is undefined is left out by the client. */
-export function toEventDocument({ position, eventId, time, event, hash }: LoggedEvent): EventDocument {
-  const { type, owner, actor, idempotencyKey, traceparent } = event;
-  return {
-    _id: Long.fromNumber(position),
-    type,
-    owner,
-    actor,
-    plantId: Long.fromBigInt(event.plantId),
-    ...(type === 'PlantAdded' ? { name: event.name, tag: event.tag } : {}),
-    idempotencyKey,
-    traceparent,
-    time: new Date(time),
-    eventId,
-    hash: new Binary(hash),
-  };
+export function toEventDocument(event: LoggedEvent): EventDocument {
+  const flat = flattened(event);
+  const document: Record<string, unknown> = { _id: Long.fromNumber(event.position) };
+  for (const { name, kind } of MEMBERS) {
+    const value = flat[name];
+    if (value !== undefined) document[name] = toDocumentValue(kind, value);
+  }
+  return document as EventDocument;
+}
+
+function toDocumentValue(kind: Kind, value: unknown): DocumentValue {
+  switch (kind) {
+    case 'count':
+      return Long.fromNumber(value as number);
+    case 'int64':
+      return Long.fromBigInt(value as bigint);
+    case 'time':
+      return new Date(value as number);
+    case 'bytes':
+      return new Binary(value as Uint8Array);
+    case 'text':
+      return value as string;
+  }
 }
 
 /** The event that a document holds. Throws BrokenChainError for what is not exactly what `toEventDocument` gives for some event. */
 export function toLoggedEvent(document: EventDocument): LoggedEvent {
-  const { _id, plantId, time, eventId, hash, ...rest } = document;
-  const position = Number(_id);
-  const exact =
-    Long.isLong(_id) &&
-    Long.isLong(plantId) &&
-    time instanceof Date &&
-    typeof eventId === 'string' &&
-    hash instanceof Binary &&
-    hash.sub_type === Binary.SUBTYPE_DEFAULT;
-  if (!exact) throw new BrokenChainError(position, 'a field of it has another type than an event has');
-  return {
-    position,
-    eventId,
-    time: time.getTime(),
-    event: toPlantEvent(position, plantId.toBigInt(), rest),
-    hash: bytesOf(hash),
-  };
+  const position = Number(document._id);
+  try {
+    const flat: Record<string, unknown> = { position: fromDocumentValue(POSITION, document._id) };
+    for (const field of MEMBERS) {
+      const value = document[field.name as keyof EventDocument];
+      if (value !== undefined) flat[field.name] = fromDocumentValue(field, value);
+    }
+    for (const name in document) if (!NAMES.has(name)) throw new RangeError(`no event has the member ${name}`);
+    return unflattened(flat as FlatEvent);
+  } catch (error) {
+    throw new BrokenChainError(position, (error as Error).message);
+  }
 }
 
-type Rest = Omit<EventDocument, '_id' | 'plantId' | 'time' | 'eventId' | 'hash'>;
-
-function toPlantEvent(position: number, plantId: bigint, rest: Rest): PlantEvent {
-  const { type, owner, actor, name, tag, idempotencyKey, traceparent, ...more } = rest;
-  const isText = (value: unknown) => value === undefined || typeof value === 'string';
-  const exact =
-    typeof owner === 'string' &&
-    typeof actor === 'string' &&
-    isText(idempotencyKey) &&
-    idempotencyKey !== '' &&
-    (traceparent === undefined || isTraceparent(traceparent)) &&
-    Object.keys(more).length === 0;
-  if (exact && type === 'PlantAdded' && name !== undefined && isText(name) && isText(tag))
-    return { type, owner, actor, plantId, name, tag, idempotencyKey, traceparent };
-  if (exact && type === 'PlantDeleted' && name === undefined && tag === undefined)
-    return { type, owner, actor, plantId, idempotencyKey, traceparent };
-  throw new BrokenChainError(position, `no ${type} has these fields`);
+function fromDocumentValue({ name, kind }: Field, value: unknown): unknown {
+  switch (kind) {
+    case 'count':
+      if (Long.isLong(value)) return value.toNumber();
+      break;
+    case 'int64':
+      if (Long.isLong(value)) return value.toBigInt();
+      break;
+    case 'time':
+      if (value instanceof Date) return value.getTime();
+      break;
+    case 'bytes':
+      if (value instanceof Binary && value.sub_type === Binary.SUBTYPE_DEFAULT) return bytesOf(value);
+      break;
+    case 'text':
+      if (typeof value === 'string') return value;
+  }
+  throw new RangeError(`its member ${name} has another type than an event has`);
 }
 
 /** A copy of the bytes: the driver's are a part of the whole reply, which would stay in memory with them. */

@@ -1,7 +1,7 @@
 import { type Collection, type Db, type Filter, Long } from 'mongodb';
 import { type IdempotencyKey, idempotencyString } from '../../domain/idempotency.ts';
 import { headAt } from '../chain.ts';
-import { EMPTY_HEAD, type Head, type LoggedEvent } from '../event.ts';
+import { EMPTY_HEAD, type Head, type LoggedEvent, plantEventOf } from '../event.ts';
 import type { Selection } from '../store.ts';
 import { BATCH, batches } from './batches.ts';
 import type { CausalClock } from './causal-clock.ts';
@@ -91,7 +91,7 @@ export class EventReader {
         .toArray(),
     );
     const events = found.map(({ last }) => toLoggedEvent(last));
-    const byKey = new Map(events.map((event) => [idempotencyString(event.event), event]));
+    const byKey = new Map(events.map((event) => [idempotencyString(plantEventOf(event)!), event]));
     return keys.map((key) => byKey.get(idempotencyString(key)));
   }
 

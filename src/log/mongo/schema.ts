@@ -11,23 +11,15 @@ import { CODE, hasCode, ignoring } from './errors.ts';
 import { UnsuitableDatabaseError } from './unsuitable-database.ts';
 
 /** Version of the documents in the database. */
-export const SCHEMA_VERSION = 3;
+export const SCHEMA_VERSION = 4;
 
 /** The index that finds what an idempotency key gave. */
 export const KEYS_INDEX = 'events_by_idempotency_key';
 
-/**
- * Makes what the store needs in a database, and brings that of an older release up to date; several instances may do so at once.
- * To index a long log may take longer than a call may: the server goes on, and the next attempt waits for the same index.
- */
+/** Makes what the store needs in a database that holds none; several instances may do so at once. */
 export async function ensureSchema(db: Db): Promise<void> {
   const collections = collectionsOf(db);
-  const version = await versionOf(collections);
-  if (version === undefined) await createSchema(db, collections);
-  if (version !== undefined && version < SCHEMA_VERSION) {
-    await createIndexes(collections);
-    await collections.meta.updateOne({ _id: SCHEMA_ID, version }, { $set: { version: SCHEMA_VERSION } });
-  }
+  if ((await versionOf(collections)) === undefined) await createSchema(db, collections);
 }
 
 /** Rejects with UnsuitableDatabaseError, and the reason, unless the database holds what this release can read. */
@@ -38,6 +30,10 @@ export async function checkSchema(db: Db): Promise<void> {
     throw new UnsuitableDatabaseError(
       `database ${db.databaseName} has schema ${version}, which a newer release wrote; this release knows ${SCHEMA_VERSION}`,
     );
+  if (version < SCHEMA_VERSION)
+    throw new UnsuitableDatabaseError(
+      `database ${db.databaseName} has schema ${version}, from before the first release, which nothing reads any more`,
+    );
 }
 
 /** Version of the schema that a database has; undefined where it holds no store. */
@@ -46,10 +42,10 @@ export const versionOf = async ({ meta }: Collections): Promise<number | undefin
 
 /** Each step does nothing where it was done before, and the version comes last. */
 async function createSchema(db: Db, collections: Collections): Promise<void> {
-  const { events, checkpoints, leases, meta } = collections;
+  const { events, checkpoints, leases, erasures, meta } = collections;
   const plants = plantsCollection(0);
   // Transactions and snapshots want collections that exist.
-  const names = [meta, events, checkpoints, leases].map(({ collectionName }) => collectionName);
+  const names = [meta, events, checkpoints, leases, erasures].map(({ collectionName }) => collectionName);
   for (const name of [...names, plants]) await ignoring(CODE.namespaceExists, db.createCollection(name));
   await createIndexes(collections);
   await ignoring(

@@ -1,11 +1,13 @@
 import type { Db, MongoClient } from 'mongodb';
 import type { IdempotencyKey } from '../../domain/idempotency.ts';
 import type { Plant, PlantKey } from '../../domain/plant.ts';
+import type { Erasure } from '../erasure.ts';
 import type { Head, LoggedEvent } from '../event.ts';
 import type { Changes, Contact, Leaseholder, PlantRow, Rebuild, Rows, Selection, Snapshot, Store } from '../store.ts';
 import { appendEvents } from './append.ts';
 import type { CausalClock } from './causal-clock.ts';
 import { collectionsOf } from './collections.ts';
+import { MongoErasures } from './erasures.ts';
 import { isTransient } from './errors.ts';
 import { EventReader } from './events.ts';
 import { Leases } from './leases.ts';
@@ -26,6 +28,8 @@ export class MongoStore implements Store {
   readonly #events: EventReader;
   readonly #readModel: ReadModel;
   readonly #leases: Leases;
+  readonly #erasures: MongoErasures;
+  #isClosed = false;
 
   /** Takes over a connected client. `db` has what ensureSchema makes. */
   constructor(client: MongoClient, db: Db, clock: CausalClock, primary: Primary) {
@@ -37,6 +41,7 @@ export class MongoStore implements Store {
     const { leases } = collectionsOf(db);
     this.#events = new EventReader(db, clock, primary);
     this.#readModel = new ReadModel(db, clock, this.#transactions);
+    this.#erasures = new MongoErasures(db, clock);
     this.#leases = new Leases(db, leases, clock, this.#transactions.sessionId);
   }
 
@@ -98,7 +103,33 @@ export class MongoStore implements Store {
     return this.#leases.holder(name);
   }
 
+  erasures(): Promise<readonly Erasure[]> {
+    return this.#erasures.all();
+  }
+
+  beginErasure(erasure: Erasure): Promise<void> {
+    return this.#erasures.begin(erasure);
+  }
+
+  eraseContents(owner: string, by: number): AsyncIterable<number> {
+    return this.#erasures.eraseContents(owner, by);
+  }
+
+  contentsErased(eventId: string, by: number): Promise<void> {
+    return this.#erasures.contentsErased(eventId, by);
+  }
+
+  erasurePublished(eventId: string): Promise<void> {
+    return this.#erasures.published(eventId);
+  }
+
+  endErasure(eventId: string): Promise<void> {
+    return this.#erasures.end(eventId);
+  }
+
   async close(): Promise<void> {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
     await this.#transactions.close();
     await limited(this.#client.close());
   }

@@ -28,7 +28,7 @@ export function privateFile(directory: string, name: string): string {
 }
 
 /**
- * Opens a database to write to. FULL: a commit is on disk when it returns. NORMAL: a power cut may lose the last commits. Throws where
+ * Opens a database to write to. What is deleted is overwritten. FULL: a commit is on disk when it returns. NORMAL: a power cut may lose the last commits. Throws where
  * the file cannot have a write-ahead log, as on most network file systems: SQLite then says which mode it keeps, and goes on.
  */
 export function openWriter(path: string, synchronous: 'FULL' | 'NORMAL'): DatabaseSync {
@@ -37,7 +37,7 @@ export function openWriter(path: string, synchronous: 'FULL' | 'NORMAL'): Databa
     const { journal_mode: mode } = db.prepare('PRAGMA journal_mode = WAL').get()!;
     if (mode !== 'wal')
       throw new Error(`${path} cannot have a write-ahead log (its journal mode stays ${mode}): put it on a local disk`);
-    db.exec(`PRAGMA synchronous = ${synchronous}; PRAGMA journal_size_limit = ${WAL_KEPT}`);
+    db.exec(`PRAGMA synchronous = ${synchronous}; PRAGMA secure_delete = ON; PRAGMA journal_size_limit = ${WAL_KEPT}`);
     return db;
   } catch (error) {
     db.close();

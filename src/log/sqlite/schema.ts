@@ -1,12 +1,13 @@
 import type { DatabaseSync } from 'node:sqlite';
+import { CONTENT_FIELDS } from '../fields.ts';
 import { transaction } from './connection.ts';
 
 /** Version of the tables below, kept as SQLite's user_version; 0 is a database without tables. */
-export const SCHEMA_VERSION = 4;
+export const SCHEMA_VERSION = 5;
 
 /** Indexes and triggers that a database of this version has. */
 export const SCHEMA_OBJECTS = [
-  'events_are_not_changed',
+  'events_are_only_erased',
   'events_are_not_deleted',
   'events_by_idempotency_key',
 ] as const;
@@ -28,68 +29,80 @@ export function createPlants(table: string): string {
   ) STRICT, WITHOUT ROWID`;
 }
 
-/** What leads from each version to the next, from 0 on. A step that was released is never changed. */
-const STEPS = [
-  `CREATE TABLE events (
-    position INTEGER PRIMARY KEY,
-    type     TEXT NOT NULL CHECK (type IN ('PlantAdded', 'PlantDeleted')),
-    owner    TEXT NOT NULL,
-    actor    TEXT NOT NULL,
-    plant_id INTEGER NOT NULL,
-    name     TEXT,
-    tag      TEXT,
-    time     INTEGER NOT NULL,
-    event_id TEXT NOT NULL,
-    hash     BLOB NOT NULL
+/** What an erasure leaves as it is, and what it takes away. */
+const KEPT = ['position', 'event_id', 'time', 'type', 'erased', 'commitment', 'hash'];
+const TAKEN = CONTENT_FIELDS.map(({ column }) => column);
+
+const TABLES = `CREATE TABLE events (
+    position        INTEGER PRIMARY KEY,
+    event_id        TEXT NOT NULL,
+    time            INTEGER NOT NULL,
+    type            TEXT NOT NULL CHECK (type IN ('PlantAdded', 'PlantDeleted', 'OwnerErased')),
+    erased          INTEGER,
+    owner           TEXT,
+    actor           TEXT,
+    issuer          TEXT,
+    plant_id        INTEGER,
+    name            TEXT,
+    tag             TEXT,
+    idempotency_key TEXT,
+    traceparent     TEXT,
+    salt            BLOB,
+    commitment      BLOB NOT NULL,
+    erased_by       INTEGER,
+    hash            BLOB NOT NULL,
+    CHECK ((salt IS NULL) = (erased_by IS NOT NULL))
   ) STRICT;
 
-  CREATE TRIGGER events_are_not_changed BEFORE UPDATE ON events BEGIN SELECT RAISE(ABORT, 'events are immutable'); END;
+  -- The position, which is the rowid, is in every index as its last column.
+  CREATE INDEX events_by_idempotency_key ON events (owner, idempotency_key) WHERE idempotency_key IS NOT NULL;
+
+  CREATE TRIGGER events_are_only_erased BEFORE UPDATE ON events
+    WHEN NOT (old.erased_by IS NULL AND new.erased_by IS NOT NULL AND new.erased_by > old.position AND old.type != 'OwnerErased'
+      AND ${KEPT.map((column) => `new.${column} IS old.${column}`).join(' AND ')}
+      AND ${TAKEN.map((column) => `new.${column} IS NULL`).join(' AND ')})
+    BEGIN SELECT RAISE(ABORT, 'events are immutable'); END;
   CREATE TRIGGER events_are_not_deleted BEFORE DELETE ON events BEGIN SELECT RAISE(ABORT, 'events are immutable'); END;
 
   ${createPlants(PLANTS_TABLE)};
 
-  CREATE TABLE checkpoints (name TEXT PRIMARY KEY, position INTEGER NOT NULL) STRICT, WITHOUT ROWID;
-  INSERT INTO checkpoints VALUES ('${PLANTS_CHECKPOINT}', 0);
+  CREATE TABLE checkpoints (
+    name       TEXT PRIMARY KEY,
+    position   INTEGER NOT NULL,
+    generation INTEGER NOT NULL DEFAULT 0
+  ) STRICT, WITHOUT ROWID;
+  INSERT INTO checkpoints VALUES ('${PLANTS_CHECKPOINT}', 0, 0);
 
-  CREATE TABLE leases (name TEXT PRIMARY KEY, holder TEXT NOT NULL, until INTEGER NOT NULL) STRICT, WITHOUT ROWID`,
+  CREATE TABLE erasures (
+    event_id  TEXT PRIMARY KEY,
+    owner     TEXT NOT NULL UNIQUE,
+    actor     TEXT NOT NULL,
+    issuer    TEXT,
+    since     INTEGER NOT NULL,
+    after     INTEGER NOT NULL,
+    erased_by INTEGER,
+    published INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
 
-  // The position, which is the rowid, is in every index as its last column.
-  `ALTER TABLE events ADD COLUMN idempotency_key TEXT;
-  CREATE INDEX events_by_idempotency_key ON events (owner, idempotency_key) WHERE idempotency_key IS NOT NULL`,
+  CREATE TABLE leases (name TEXT PRIMARY KEY, holder TEXT NOT NULL, until INTEGER NOT NULL) STRICT, WITHOUT ROWID`;
 
-  'ALTER TABLE events ADD COLUMN traceparent TEXT',
-
-  'ALTER TABLE checkpoints ADD COLUMN generation INTEGER NOT NULL DEFAULT 0',
-];
-
-/** Columns of `events` that a release of each version lacks, as its events have them. */
-const LACKING = ['', 'NULL AS idempotency_key, NULL AS traceparent', 'NULL AS traceparent'];
-
-/** Makes the tables in a database that has none, and brings those of an older release up to date. */
+/** Makes the tables in a database that has none. */
 export function ensureSchema(db: DatabaseSync): void {
   transaction(db, () => {
-    const version = versionOf(db);
-    if (version >= SCHEMA_VERSION) return;
-    for (const step of STEPS.slice(version)) db.exec(step);
+    if (versionOf(db) !== 0) return;
+    db.exec(TABLES);
     db.exec(`PRAGMA user_version = ${SCHEMA_VERSION}`);
   });
 }
 
-/** Shows the tables of an older release, on this connection alone, as the present release has them. */
-export function readOlderSchema(db: DatabaseSync): void {
-  const version = versionOf(db);
-  const lacking = LACKING[version];
-  if (lacking) db.exec(`CREATE TEMP VIEW events AS SELECT *, ${lacking} FROM main.events`);
-  if (version > 0 && version < 4)
-    db.exec('CREATE TEMP VIEW checkpoints AS SELECT *, 0 AS generation FROM main.checkpoints');
-}
-
-/** Throws, with the reason, unless the database has tables that this release works with. */
+/** Throws, with the reason, unless the database has the tables of this release. */
 export function checkSchema(db: DatabaseSync, path: string): void {
   const version = versionOf(db);
   if (version > SCHEMA_VERSION)
     throw new Error(`${path} has schema ${version}, which a newer release wrote; this release knows ${SCHEMA_VERSION}`);
   if (version === 0) throw new Error(`${path} holds no plant store`);
+  if (version < SCHEMA_VERSION)
+    throw new Error(`${path} has schema ${version}, from before the first release, which nothing reads any more`);
 }
 
 /** Version of the schema that a database has. */

@@ -6,16 +6,18 @@ import { PlantStoreError } from '../../domain/errors.ts';
 import type { IdempotencyKey } from '../../domain/idempotency.ts';
 import type { Plant, PlantKey } from '../../domain/plant.ts';
 import { verifyNext } from '../chain.ts';
+import type { Erasure } from '../erasure.ts';
 import { EMPTY_HEAD, type Head, type LoggedEvent } from '../event.ts';
 import { LogChangedError } from '../log-changed.ts';
 import type { Changes, PlantRow, Rebuild, Rows, Selection, Snapshot, Store } from '../store.ts';
 import { batches } from './batches.ts';
 import { applyChanges } from './changes.ts';
 import { openReader, openWriter, privateFile, transaction } from './connection.ts';
+import { SqliteErasures } from './erasures.ts';
 import { integrityFault } from './integrity.ts';
 import { SqliteRebuild } from './rebuild.ts';
 import { eventsOf, plantOf, plantsOf, valuesOf } from './rows.ts';
-import { checkSchema, ensureSchema, PLANTS_CHECKPOINT, readOlderSchema } from './schema.ts';
+import { checkSchema, ensureSchema, PLANTS_CHECKPOINT } from './schema.ts';
 import { checkpointOf, SqliteSnapshot } from './snapshot.ts';
 import { INSERT_EVENT, prepareLog, prepareProjector } from './statements.ts';
 
@@ -48,8 +50,9 @@ export function openSqlite(directory: string, { readOnly = false, alone = false 
   if (!existsSync(path)) throw new Error(`there is no plant store in ${directory}`);
   const log = readOnly ? openReader(path) : openWriter(path, 'FULL');
   try {
-    if (readOnly) readOlderSchema(log);
-    else ensureSchema(log);
+    // What was erased just before a process died may be in the write-ahead log still.
+    if (!readOnly) log.exec('PRAGMA wal_checkpoint(TRUNCATE)');
+    if (!readOnly) ensureSchema(log);
     checkSchema(log, path);
     // A power cut may take the last steps of the projector, which are then only made again. The log below them stays: both are
     // in one write-ahead log, which is lost from its end if at all, and each append syncs all of it.
@@ -73,6 +76,7 @@ class SqliteStore implements Store {
   readonly #projector: ReturnType<typeof prepareProjector>;
   #insert: StatementSync | undefined;
   readonly #snapshots = new Set<SqliteSnapshot>();
+  readonly #erasures: SqliteErasures;
   readonly #alone: boolean;
   readonly #file: number;
   /** The end of the log, as of a version of the database. */
@@ -84,6 +88,7 @@ class SqliteStore implements Store {
     this.#file = statSync(path).ino;
     this.#appending = appending;
     this.#projecting = projecting;
+    this.#erasures = new SqliteErasures(path, appending);
     this.#log = prepareLog(appending);
     this.#projector = prepareProjector(projecting);
   }
@@ -135,6 +140,7 @@ class SqliteStore implements Store {
    * a crash, unless something was appended since.
    */
   async append(events: readonly LoggedEvent[]): Promise<number> {
+    await this.#erasures.vacuuming;
     // After an error the log decides where it ends.
     this.#end = undefined;
     return transaction(this.#appending, () => {
@@ -185,6 +191,7 @@ class SqliteStore implements Store {
   }
 
   async advance(from: number, to: number, changes: Changes): Promise<boolean> {
+    await this.#erasures.vacuuming;
     return transaction(this.#projecting, () => {
       if (this.#projector.advance.run(to, PLANTS_CHECKPOINT, from).changes === 0) return false;
       applyChanges(this.#projector.changes, changes);
@@ -203,11 +210,37 @@ class SqliteStore implements Store {
 
   async leaseholder(): Promise<undefined> {}
 
+  async erasures(): Promise<readonly Erasure[]> {
+    return this.#erasures.all();
+  }
+
+  async beginErasure(erasure: Erasure): Promise<void> {
+    this.#erasures.begin(erasure);
+  }
+
+  eraseContents(owner: string, by: number): AsyncIterable<number> {
+    return this.#erasures.eraseContents(owner, by);
+  }
+
+  contentsErased(eventId: string, by: number): Promise<void> {
+    return this.#erasures.contentsErased(eventId, by);
+  }
+
+  async erasurePublished(eventId: string): Promise<void> {
+    this.#erasures.published(eventId);
+  }
+
+  endErasure(eventId: string): Promise<void> {
+    return this.#erasures.end(eventId);
+  }
+
   fault(): Promise<string | undefined> {
     return integrityFault(this.#path);
   }
 
   async close(): Promise<void> {
+    await this.#erasures.vacuuming;
+    if (!this.#appending.isOpen) return;
     for (const snapshot of this.#snapshots) await snapshot.close();
     this.#projecting.close();
     this.#appending.close();

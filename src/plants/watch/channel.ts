@@ -1,10 +1,11 @@
+import type { PlantEvent } from '../../domain/events.ts';
 import type { LoggedEvent } from '../../log/event.ts';
 import type { LiveStep, Step } from './step.ts';
 
 /** A place in what a channel has told: behind a step, or at the beginning. It holds on to what comes after it, and to nothing before. */
 export interface Mark {
   /** The step before it; undefined at the beginning. */
-  readonly step: LiveStep | undefined;
+  step: LiveStep | undefined;
   /** Bytes of all steps up to here. */
   readonly bytes: number;
   next: Mark | undefined;
@@ -13,6 +14,11 @@ export interface Mark {
 /** Who is told that there is more in a channel. */
 export interface Hearer {
   deliver(): void;
+}
+
+/** What happened to a plant, in its place in the log. */
+export interface PositionedEvent extends Pick<LoggedEvent, 'position'> {
+  readonly event: PlantEvent;
 }
 
 /** Bytes of a step beside its text. */
@@ -37,12 +43,18 @@ export class Channel {
   }
 
   /** Tells an event of the owner. */
-  tell(logged: LoggedEvent): void {
-    const step = stepOf(logged);
+  tell(event: PositionedEvent): void {
+    const step = stepOf(event);
     const mark = { step, bytes: this.#end.bytes + bytesOf(step), next: undefined };
     this.#end.next = mark;
     this.#end = mark;
     this.#last = undefined;
+  }
+
+  /** Lets go of the last step, and of what was last read, which nobody needs who has read to the end. */
+  forget(): void {
+    this.#last = undefined;
+    this.#end.step = undefined;
   }
 
   /** The steps from a mark to the end: the same array for the same mark and end. */
@@ -56,7 +68,7 @@ export class Channel {
 }
 
 /** The step that tells an event. */
-export const stepOf = ({ position, event }: LoggedEvent): LiveStep =>
+export const stepOf = ({ position, event }: PositionedEvent): LiveStep =>
   event.type === 'PlantAdded'
     ? { type: 'added', position, plant: { id: event.plantId, name: event.name, tag: event.tag } }
     : { type: 'deleted', position, id: event.plantId };

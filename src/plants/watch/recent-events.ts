@@ -1,5 +1,6 @@
-import type { LoggedEvent } from '../../log/event.ts';
+import { type LoggedEvent, plantEventOf } from '../../log/event.ts';
 import { sizeOf } from '../../log/tail.ts';
+import type { PositionedEvent } from './channel.ts';
 
 /** Most events to remember, and most bytes of them. */
 export interface RecentBounds {
@@ -47,10 +48,13 @@ export class RecentEvents {
   }
 
   /** The owner's events after a position, in order; undefined when it is too long ago, or ahead of the log. */
-  after(position: number, owner: string): LoggedEvent[] | undefined {
+  after(position: number, owner: string): PositionedEvent[] | undefined {
     const missed = this.#head - position;
     if (missed < 0 || missed > this.#events.length - this.#first) return undefined;
-    return this.#events.slice(this.#events.length - missed).filter(({ event }) => event.owner === owner);
+    return this.#events.slice(this.#events.length - missed).flatMap((logged) => {
+      const event = plantEventOf(logged);
+      return event?.owner === owner ? [{ position: logged.position, event }] : [];
+    });
   }
 
   /** Forgets all of them. */

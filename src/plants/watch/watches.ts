@@ -1,6 +1,6 @@
 import type { Principal } from '../../auth/principal.ts';
 import { PlantStoreError } from '../../domain/errors.ts';
-import type { LoggedEvent } from '../../log/event.ts';
+import { type LoggedEvent, plantEventOf } from '../../log/event.ts';
 import type { PlantList } from '../../log/listing.ts';
 import type { EventLog } from '../../log/log.ts';
 import { Channel, stepOf } from './channel.ts';
@@ -28,7 +28,7 @@ export interface WatchStatistics {
 }
 
 /** The part of a log that can be watched. */
-export type WatchedLog = Pick<EventLog, 'list' | 'head' | 'status' | 'held' | 'onExtended' | 'changed'>;
+export type WatchedLog = Pick<EventLog, 'list' | 'head' | 'status' | 'held' | 'onExtended' | 'onErased' | 'changed'>;
 
 /** Events that are remembered for those who come back. */
 const RECENT: RecentBounds = { events: 65_536, bytes: 32 * 1024 * 1024 };
@@ -38,6 +38,17 @@ const MAX_BEHIND = 1024 * 1024;
 const QUIET = 15_000;
 /** Milliseconds between two looks at all watches: at their tokens, and for silence. One timer serves all. */
 const LOOK = 500;
+
+/** Milliseconds that readers have to take what is about to be forgotten. */
+const FORGET = 1_000;
+
+const FORGOTTEN = new PlantStoreError(
+  'OVERLOADED',
+  'what was not read in time is forgotten; go on after the last position',
+  {
+    retryAfter: 1,
+  },
+);
 
 const BEHIND = new PlantStoreError(
   'WATCH_TOO_SLOW',
@@ -70,6 +81,7 @@ export class Watches implements WatchKeeper {
     this.#recent = new RecentEvents(recent, log.status.head);
     this.#recent.add(held);
     this.#stopListening = log.onExtended((news) => this.#extended(news));
+    log.onErased(() => this.#forgetSoon());
     log.changed.addEventListener('abort', () =>
       this.close(
         new PlantStoreError('STORE_UNAVAILABLE', 'the log is another than it was; go on with another instance'),
@@ -115,13 +127,23 @@ export class Watches implements WatchKeeper {
   close(why: PlantStoreError): void {
     this.#closed ??= why;
     this.#stopListening();
-    this.forget(why);
-  }
-
-  /** Forgets everything that it was told of, and ends all watches; their readers get the state when they come back. */
-  forget(why: PlantStoreError): void {
     this.#recent.forget();
     for (const watch of this.#watches) watch.end(why);
+  }
+
+  /**
+   * An owner is erased, and events do not say who: everything that was told is forgotten. Who comes back gets the state, and who has
+   * not read on in a moment has to come back.
+   */
+  #forgetSoon(): void {
+    this.#recent.forget();
+    const late = [...this.#watches].filter(({ behind }) => behind > 0);
+    setTimeout(() => {
+      for (const watch of late) if (watch.behind > 0) watch.end(FORGOTTEN);
+      // What somebody has still to read came later.
+      const unread = new Set([...this.#watches].filter(({ behind }) => behind > 0).map(({ channel }) => channel));
+      for (const channel of this.#channels.values()) if (!unread.has(channel)) channel.forget();
+    }, FORGET).unref();
   }
 
   /** See WatchKeeper. */
@@ -154,10 +176,11 @@ export class Watches implements WatchKeeper {
 
   #extended(news: readonly LoggedEvent[]): void {
     this.#recent.add(news);
-    for (const logged of news) {
-      const channel = this.#channels.get(logged.event.owner);
-      if (channel === undefined) continue;
-      channel.tell(logged);
+    for (const { position, ...logged } of news) {
+      const event = plantEventOf(logged);
+      const channel = event && this.#channels.get(event.owner);
+      if (event === undefined || channel === undefined) continue;
+      channel.tell({ position, event });
       this.#rounds.begin(channel);
     }
   }

@@ -8,34 +8,40 @@ export interface TopicSettings {
   readonly partitions: number | undefined;
   /** Replicas of each partition. */
   readonly replication: number | undefined;
+  /** Seconds that the topic of events keeps an event; 0: for good. */
+  readonly retention: number;
 }
 
-/** The events are kept for good, unless an operator decides otherwise. */
-const KEEP = { 'cleanup.policy': 'delete', 'retention.ms': '-1', 'retention.bytes': '-1' };
+/** Kept for so many seconds, whatever their size; 0: for good. */
+const kept = (seconds: number) => ({
+  'cleanup.policy': 'delete',
+  'retention.ms': seconds === 0 ? '-1' : String(seconds * 1_000),
+  'retention.bytes': '-1',
+});
 
 /**
  * Creates the topics that are missing. Rejects when that is not allowed, and with TopicMismatchError when the topic was there and
  * events had been published to it.
  */
 export async function createTopics(client: KafkaClient, names: Names, settings: TopicSettings): Promise<void> {
-  if (!(await client.hasTopic(names.checkpoint))) await create(client, names.checkpoint, 1, settings.replication);
+  if (!(await client.hasTopic(names.checkpoint)))
+    await create(client, names.checkpoint, { ...settings, partitions: 1, retention: 0 });
   if (await client.hasTopic(names.topic)) return;
   const committed = await client.committed(names.group, names.checkpoint);
   if (committed !== undefined && committed.offset > 0)
     throw new TopicMismatchError(
       `the topic ${names.topic} is gone, and ${committed.offset} events had been published to it`,
     );
-  await create(client, names.topic, settings.partitions, settings.replication);
+  await create(client, names.topic, settings);
 }
 
 async function create(
   client: KafkaClient,
   topic: string,
-  partitions: number | undefined,
-  replication: number | undefined,
+  { partitions, replication, retention }: TopicSettings,
 ): Promise<void> {
   try {
-    await client.createTopic(topic, partitions, replication, KEEP);
+    await client.createTopic(topic, partitions, replication, kept(retention));
     // Resolves once each partition has got its leader.
     await client.ranges(topic);
   } catch (error) {

@@ -1,6 +1,6 @@
 import type { LoggedEvent } from '../../log/event.ts';
 import { type EventMessage, eventMessage } from '../message.ts';
-import { type Published, type Session, TopicMismatchError } from '../topic.ts';
+import { type ErasedOwners, type Published, type Session, TopicMismatchError } from '../topic.ts';
 import { type Checkpoint, reaches, toCommitted } from './checkpoint.ts';
 import { type KafkaClient, partitioner } from './client.ts';
 import type { TransactionalProducer } from './client-types.ts';
@@ -38,20 +38,20 @@ export class KafkaSession implements Session {
   }
 
   /** Without events it commits the checkpoint again, since Kafka forgets an offset that is not committed for long. */
-  publish(events: readonly LoggedEvent[]): Promise<void> {
-    return within(TRANSACTION_LIMIT, this.#publish(events));
+  publish(events: readonly LoggedEvent[], erased: ErasedOwners = new Map()): Promise<void> {
+    return within(TRANSACTION_LIMIT, this.#publish(events, erased));
   }
 
   close(): void {
     this.#client.close();
   }
 
-  async #publish(events: readonly LoggedEvent[]): Promise<void> {
+  async #publish(events: readonly LoggedEvent[], erased: ErasedOwners): Promise<void> {
     const ends = [...this.#checkpoint.ends];
     if (events.length === 0 && !reaches(await this.#client.ranges(this.#names.topic), this.#checkpoint))
       throw this.#replaced();
     await Promise.all(
-      [...this.#byPartition(events)].map(async ([partition, messages]) => {
+      [...this.#byPartition(events, erased)].map(async ([partition, messages]) => {
         for (const request of requests(messages)) {
           const offset = await this.#producer.send(this.#names.topic, partition, request);
           if (offset <= ends[partition]!) throw this.#replaced();
@@ -68,10 +68,11 @@ export class KafkaSession implements Session {
     this.#checkpoint = checkpoint;
   }
 
-  #byPartition(events: readonly LoggedEvent[]): Map<number, EventMessage[]> {
+  #byPartition(events: readonly LoggedEvent[], erased: ErasedOwners): Map<number, EventMessage[]> {
     const partitions = new Map<number, EventMessage[]>();
     for (const event of events) {
-      const message = eventMessage(event);
+      const message = eventMessage(event, erased.get(event.eventId));
+      if (message === undefined) continue;
       const partition = this.#partitionOf(message.key);
       const messages = partitions.get(partition);
       if (messages === undefined) partitions.set(partition, [message]);

@@ -20,12 +20,13 @@ export const toRequest = ({ after, commands }: ForwardedBatch): ForwardRequest =
   create(ForwardRequestSchema, {
     afterPosition: BigInt(after),
     commands: commands.map(({ number, eventId, timeLeft, command }) => {
-      const { owner, actor, idempotencyKey, traceparent } = command;
+      const { owner, actor, issuer, idempotencyKey, traceparent } = command;
       return {
         number,
         eventId,
         owner,
         actor,
+        ...(issuer !== undefined && { issuer }),
         ...(idempotencyKey !== undefined && { idempotencyKey }),
         ...(traceparent !== undefined && { traceparent }),
         timeLeft: Math.max(0, Math.round(timeLeft)),
@@ -47,8 +48,8 @@ export const fromRequest = ({ afterPosition, commands }: ForwardRequest): Forwar
 });
 
 function commandOf({ number, eventId, timeLeft, ...message }: CommandMessage): ForwardedCommand {
-  const { owner, actor, idempotencyKey, traceparent, command: action } = message;
-  const about = { owner, actor, idempotencyKey, traceparent };
+  const { owner, actor, issuer, idempotencyKey, traceparent, command: action } = message;
+  const about = { owner, actor, issuer, idempotencyKey, traceparent };
   return { number, eventId, timeLeft, command: { ...about, ...askedOf(action) } };
 }
 

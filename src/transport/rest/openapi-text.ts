@@ -41,6 +41,7 @@ export const METHODS: Readonly<Record<string, { summary: string; description: st
         'INVALID_FIELD',
         'IDEMPOTENCY_KEY_MALFORMED',
         'PLANT_ALREADY_EXISTS',
+        'OWNER_BEING_ERASED',
         'IDEMPOTENCY_KEY_REUSED',
         'OUTCOME_UNKNOWN',
       ],
@@ -68,6 +69,7 @@ export const METHODS: Readonly<Record<string, { summary: string; description: st
         'INVALID_FIELD',
         'IDEMPOTENCY_KEY_MALFORMED',
         'PLANT_NOT_FOUND',
+        'OWNER_BEING_ERASED',
         'IDEMPOTENCY_KEY_REUSED',
         'OUTCOME_UNKNOWN',
       ],
@@ -107,12 +109,16 @@ export const BODY_FAILURES: readonly Reason[] = ['BODY_TOO_LARGE', 'UNSUPPORTED_
 
 /** What a failure means, for those that need more than their name. */
 export const FAILURES: Readonly<
-  Record<Exclude<Reason, 'CANCELLED' | 'ROUTE_NOT_FOUND' | 'METHOD_NOT_ALLOWED'>, string>
+  Record<
+    Exclude<Reason, 'CANCELLED' | 'ROUTE_NOT_FOUND' | 'METHOD_NOT_ALLOWED' | 'OWNER_KEEPS_WRITING' | 'MAY_NOT_ERASE'>,
+    string
+  >
 > = {
   MALFORMED_REQUEST: 'not a well-formed request, or a body that is not a JSON object',
   INVALID_FIELD: 'a missing or wrong value',
   INVALID_CURSOR: 'a cursor that no list returned',
   PLANT_ALREADY_EXISTS: 'you have a plant of this id',
+  OWNER_BEING_ERASED: 'you are being erased at the moment',
   IDEMPOTENCY_KEY_MALFORMED: 'not one well-formed Idempotency-Key header',
   AUTHORIZATION_MALFORMED: 'not one well-formed Authorization header',
   TOKEN_MISSING: 'no bearer token',

@@ -1,5 +1,7 @@
 import fc from 'fast-check';
 import { expect } from 'vitest';
+import { keyOf } from '../../../src/domain/events.ts';
+import { plantEventOf } from '../../../src/log/event.ts';
 import type { Model } from '../model.ts';
 import { nameOf, type World } from '../world.ts';
 import { Step } from './step.ts';
@@ -21,7 +23,10 @@ export class Project extends Step {
     const fault = await world.instance(this.#instance).project();
     if (fault !== undefined) {
       // A row that somebody took away cannot be deleted, and one that somebody put there is in the way.
-      const meets = model.log.slice(checkpoint).some(({ event }) => model.isDamaged({ ...event, id: event.plantId }));
+      const meets = model.log.slice(checkpoint).some((logged) => {
+        const event = plantEventOf(logged);
+        return event !== undefined && model.isDamaged(keyOf(event));
+      });
       if (!meets) throw fault;
       return `it stands still: ${(fault as Error).message}`;
     }

@@ -3,7 +3,6 @@ import { expect } from 'vitest';
 import { FORMATS } from '../../../src/audit/formats.ts';
 import { importLog } from '../../../src/audit/import.ts';
 import type { PlantEvent } from '../../../src/domain/events.ts';
-import type { LoggedEvent } from '../../../src/log/event.ts';
 import type { Store } from '../../../src/log/store.ts';
 import { verdictOf } from '../../store/audit-tampering.ts';
 import { added, chain, deleted } from '../../support/events.ts';
@@ -93,7 +92,7 @@ export class Forge extends Step {
   protected async act(_model: Model, world: World): Promise<string> {
     const bytes = await exportOf(world.auditor);
     const head = await world.auditor.head();
-    const forged: LoggedEvent[] = chain(head, [...FORGERIES[this.#kind]!('mallory'), ...AFTERWARDS('mallory')]);
+    const forged = chain(head, [...FORGERIES[this.#kind]!('mallory'), ...AFTERWARDS('mallory')]);
     const wrong = head.position + (this.#kind === 'a plant added twice' ? 2 : 1);
     const fresh = await world.platform.another();
     const operator = await fresh.openOperator();

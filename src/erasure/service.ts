@@ -1,0 +1,72 @@
+import { create } from '@bufbuild/protobuf';
+import type { ServiceImpl } from '@connectrpc/connect';
+import {
+  type EraseOwnerRequest,
+  type EraseOwnerResponse,
+  EraseOwnerResponseSchema,
+  type ErasureService,
+} from '../../gen/plantstore/v1/erasure_service_pb.ts';
+import { isName } from '../auth/claims.ts';
+import type { Principal } from '../auth/principal.ts';
+import type { ScopePolicy } from '../auth/scopes.ts';
+import { whileValid } from '../auth/while-valid.ts';
+import { PlantStoreError } from '../domain/errors.ts';
+import type { Erased, EraseProgress } from '../log/eraser.ts';
+import { MayNotEraseError } from '../log/erasure.ts';
+import type { EventLog } from '../log/log.ts';
+import { unavailable } from '../log/unavailable.ts';
+import { type CallContext, principalOf } from '../plants/call.ts';
+
+/** What the service stands on. */
+export interface ErasureOptions {
+  readonly log: Pick<EventLog, 'erase'>;
+  readonly scopes: ScopePolicy;
+  /** Whether events are published, so that an erasure is done only once the topic has it. */
+  readonly publishes: boolean;
+}
+
+/** Milliseconds between two messages of progress. */
+const PROGRESS = 1_000;
+
+/** plantstore.v1.ErasureService on the event log. Every call needs the scope `plants:erase`; all reject with PlantStoreError. */
+export function implementErasure({ log, scopes, publishes }: ErasureOptions) {
+  async function* eraseOwner(
+    { owner }: EraseOwnerRequest,
+    { actor, issuer }: Principal,
+    signal: AbortSignal,
+  ): AsyncGenerator<EraseOwnerResponse> {
+    if (!isName(owner)) throw new PlantStoreError('INVALID_FIELD', 'owner is no name', { field: 'owner' });
+    let told = 0;
+    try {
+      for await (const step of log.erase({ owner, actor, issuer }, !publishes)) {
+        signal.throwIfAborted();
+        if ('step' in step && performance.now() < told + PROGRESS) continue;
+        told = performance.now();
+        yield messageOf(step);
+      }
+    } catch (error) {
+      throw error instanceof MayNotEraseError
+        ? new PlantStoreError('MAY_NOT_ERASE', error.message, {}, { cause: error })
+        : unavailable(error);
+    }
+  }
+
+  return {
+    eraseOwner(request, call: CallContext) {
+      const principal = principalOf(call);
+      scopes.require(principal, 'plants:erase');
+      return whileValid(principal.validity, (signal) => eraseOwner(request, principal, signal), call.signal);
+    },
+  } satisfies ServiceImpl<typeof ErasureService>;
+}
+
+const messageOf = (step: EraseProgress | Erased): EraseOwnerResponse =>
+  create(EraseOwnerResponseSchema, {
+    step:
+      'step' in step
+        ? {
+            case: 'progress',
+            value: { step: step.step, done: BigInt(step.done ?? 0), total: BigInt(step.total ?? 0) },
+          }
+        : { case: 'outcome', value: { position: BigInt(step.position ?? 0), events: BigInt(step.events) } },
+  });

@@ -1,0 +1,103 @@
+import { type Db, Long } from 'mongodb';
+import { type Erasure, MayNotEraseError } from '../erasure.ts';
+import { CONTENT_FIELDS } from '../fields.ts';
+import type { CausalClock } from './causal-clock.ts';
+import { COMMAND_LIMIT } from './client.ts';
+import { type Collections, collectionsOf, type ErasureDocument } from './collections.ts';
+import { CODE, hasCode, ignoring } from './errors.ts';
+
+/** Positions that one update goes through, so that none takes long. */
+const STEP = 5_000;
+
+const REMOVED: Readonly<Record<string, ''>> = Object.fromEntries(CONTENT_FIELDS.map(({ name }) => [name, '']));
+
+/** Erasures in MongoDB. Every step is an update of its own that a majority has; done again it does what is left. */
+export class MongoErasures {
+  readonly #events: Collections['events'];
+  readonly #erasures: Collections['erasures'];
+  readonly #clock: CausalClock;
+
+  constructor(db: Db, clock: CausalClock) {
+    const { events, erasures } = collectionsOf(db);
+    this.#events = events;
+    this.#erasures = erasures;
+    this.#clock = clock;
+  }
+
+  /** See Store.erasures. */
+  async all(): Promise<readonly Erasure[]> {
+    const found = await this.#clock.run((session) =>
+      this.#erasures.find({}, { session, maxTimeMS: COMMAND_LIMIT }).sort({ since: 1, _id: 1 }).toArray(),
+    );
+    return found.map(toErasure);
+  }
+
+  /** See Store.beginErasure. */
+  async begin({ owner, since, after, erasedBy: _, ...rest }: Erasure): Promise<void> {
+    await this.#checkRight();
+    const document: ErasureDocument = { _id: owner, ...rest, since: new Date(since), after: Long.fromNumber(after) };
+    await ignoring(
+      CODE.duplicateKey,
+      this.#clock.run((session) => this.#erasures.insertOne(document, { session })),
+    );
+  }
+
+  /** An update that no event matches needs the right all the same. */
+  async #checkRight(): Promise<void> {
+    try {
+      await this.#clock.run((session) =>
+        this.#events.updateOne({ _id: Long.NEG_ONE }, { $unset: { salt: '' } }, { session }),
+      );
+    } catch (error) {
+      throw hasCode(error, CODE.unauthorized) ? new MayNotEraseError({ cause: error }) : error;
+    }
+  }
+
+  /** See Store.eraseContents. */
+  async *eraseContents(owner: string, by: number): AsyncGenerator<number> {
+    let taken = 0;
+    for (let after = 0; after < by - 1; after += STEP) {
+      const to = Math.min(after + STEP, by - 1);
+      const positions = { $gt: Long.fromNumber(after), $lte: Long.fromNumber(to) };
+      const { modifiedCount } = await this.#clock.run((session) =>
+        this.#events.updateMany(
+          { _id: positions, owner },
+          { $set: { erasedBy: Long.fromNumber(by) }, $unset: REMOVED },
+          { session, maxTimeMS: COMMAND_LIMIT },
+        ),
+      );
+      taken += modifiedCount;
+      yield taken;
+    }
+  }
+
+  /** See Store.contentsErased. What MongoDB keeps beside its collections, such as the oplog, goes as it grows old. */
+  contentsErased(eventId: string, by: number): Promise<void> {
+    return this.#note(eventId, { erasedBy: Long.fromNumber(by) });
+  }
+
+  /** See Store.erasurePublished. */
+  published(eventId: string): Promise<void> {
+    return this.#note(eventId, { isPublished: true });
+  }
+
+  /** See Store.endErasure. */
+  async end(eventId: string): Promise<void> {
+    await this.#clock.run((session) => this.#erasures.deleteOne({ eventId }, { session }));
+  }
+
+  async #note(eventId: string, what: Partial<ErasureDocument>): Promise<void> {
+    await this.#clock.run((session) => this.#erasures.updateOne({ eventId }, { $set: what }, { session }));
+  }
+}
+
+const toErasure = ({ _id, eventId, actor, issuer, since, after, erasedBy, isPublished }: ErasureDocument): Erasure => ({
+  owner: _id,
+  eventId,
+  actor,
+  issuer,
+  since: since.getTime(),
+  after: after.toNumber(),
+  erasedBy: erasedBy?.toNumber(),
+  isPublished,
+});

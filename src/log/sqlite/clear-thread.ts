@@ -1,0 +1,25 @@
+// The thread of erasures.ts.
+import { setTimeout as sleep } from 'node:timers/promises';
+import { workerData } from 'node:worker_threads';
+import { openWriter } from './connection.ts';
+
+/** Milliseconds to wait for whoever writes, or reads an older state of the database. */
+const PATIENCE = 10_000;
+/** Milliseconds between two attempts to cut off the write-ahead log, which those who read keep. */
+const PAUSE = 100;
+
+const { path, how } = workerData as { readonly path: string; readonly how: 'vacuum' | 'truncate' };
+const db = openWriter(path, 'FULL');
+try {
+  db.exec(`PRAGMA busy_timeout = ${PATIENCE}`);
+  if (how === 'vacuum') db.exec('VACUUM');
+  db.exec('PRAGMA busy_timeout = 0');
+  const deadline = performance.now() + PATIENCE;
+  while (db.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get()!.busy !== 0) {
+    if (performance.now() > deadline)
+      throw new Error('what was erased is still in the write-ahead log, since a long list or a backup reads from it');
+    await sleep(PAUSE);
+  }
+} finally {
+  db.close();
+}

@@ -1,0 +1,115 @@
+import { once } from 'node:events';
+import type { DatabaseSync } from 'node:sqlite';
+import { setImmediate as turn } from 'node:timers/promises';
+import { Worker } from 'node:worker_threads';
+import type { Erasure } from '../erasure.ts';
+import { CONTENT_FIELDS } from '../fields.ts';
+import { transaction } from './connection.ts';
+
+/** Positions that one step goes through: some milliseconds of the event loop. */
+const STEP = 2_000;
+
+const REMOVE = `UPDATE events SET erased_by = :by, ${CONTENT_FIELDS.map(({ column }) => `${column} = NULL`).join(', ')}
+  WHERE position > :after AND position <= :to AND owner = :owner`;
+
+interface ErasureRow {
+  readonly owner: string;
+  readonly event_id: string;
+  readonly actor: string;
+  readonly issuer: string | null;
+  readonly since: number;
+  readonly after: number;
+  readonly erased_by: number | null;
+  readonly published: number;
+}
+
+/**
+ * Erasures in SQLite. What is deleted is overwritten, but pages that were rearranged keep copies in the space that they do not use: VACUUM writes the
+ * database without them, and the write-ahead log is cut off.
+ */
+export class SqliteErasures {
+  readonly #path: string;
+  readonly #db: DatabaseSync;
+  #vacuuming: Promise<void> | undefined;
+
+  /** `db` may write. */
+  constructor(path: string, db: DatabaseSync) {
+    this.#path = path;
+    this.#db = db;
+  }
+
+  /** Resolves when nobody else holds the write lock for long any more: whoever writes waits for this first. */
+  get vacuuming(): Promise<void> | undefined {
+    return this.#vacuuming;
+  }
+
+  /** See Store.erasures. */
+  all(): readonly Erasure[] {
+    const rows = this.#db.prepare('SELECT * FROM erasures ORDER BY since, event_id').all() as unknown as ErasureRow[];
+    return rows.map(({ owner, event_id, actor, issuer, since, after, erased_by, published }) => ({
+      owner,
+      eventId: event_id,
+      actor,
+      issuer: issuer ?? undefined,
+      since,
+      after,
+      erasedBy: erased_by ?? undefined,
+      isPublished: published === 1,
+    }));
+  }
+
+  /** See Store.beginErasure. */
+  begin({ owner, eventId, actor, issuer, since, after, isPublished }: Erasure): void {
+    this.#db
+      .prepare(
+        `INSERT INTO erasures (event_id, owner, actor, issuer, since, after, published) VALUES (?, ?, ?, ?, ?, ?, ?)
+         ON CONFLICT DO NOTHING`,
+      )
+      .run(eventId, owner, actor, issuer ?? null, since, after, Number(isPublished));
+  }
+
+  /** See Store.eraseContents. */
+  async *eraseContents(owner: string, by: number): AsyncGenerator<number> {
+    const remove = this.#db.prepare(REMOVE);
+    let taken = 0;
+    for (let after = 0; after < by - 1; after += STEP, await turn()) {
+      const to = Math.min(after + STEP, by - 1);
+      taken += Number(transaction(this.#db, () => remove.run({ by, after, to, owner })).changes);
+      yield taken;
+    }
+  }
+
+  /** See Store.contentsErased. */
+  async contentsErased(eventId: string, by: number): Promise<void> {
+    await this.#clear('vacuum');
+    this.#db.prepare('UPDATE erasures SET erased_by = ? WHERE event_id = ?').run(by, eventId);
+  }
+
+  /** See Store.erasurePublished. */
+  published(eventId: string): void {
+    this.#db.prepare('UPDATE erasures SET published = 1 WHERE event_id = ?').run(eventId);
+  }
+
+  /** See Store.endErasure. */
+  async end(eventId: string): Promise<void> {
+    this.#db.prepare('DELETE FROM erasures WHERE event_id = ?').run(eventId);
+    await this.#clear('truncate');
+  }
+
+  /** In a thread of its own, so that lists go on. Rejects when somebody reads an older state of the database for too long. */
+  #clear(how: 'vacuum' | 'truncate'): Promise<void> {
+    const work = runThread({ path: this.#path, how });
+    const settled = work
+      .catch(() => {})
+      .finally(() => {
+        if (this.#vacuuming === settled) this.#vacuuming = undefined;
+      });
+    this.#vacuuming = settled;
+    return work;
+  }
+}
+
+async function runThread(workerData: { readonly path: string; readonly how: 'vacuum' | 'truncate' }): Promise<void> {
+  const worker = new Worker(new URL('./clear-thread.ts', import.meta.url), { workerData });
+  await once(worker, 'exit');
+}

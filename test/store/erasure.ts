@@ -1,0 +1,330 @@
+import { describe, expect, test } from 'vitest';
+import { plantsAsOf } from '../../src/audit/as-of.ts';
+import { FORMATS } from '../../src/audit/formats.ts';
+import { importLog } from '../../src/audit/import.ts';
+import { rebuildReadModel } from '../../src/audit/rebuild.ts';
+import { canonicalBytes } from '../../src/log/canonical.ts';
+import { headAt } from '../../src/log/chain.ts';
+import type { Erased } from '../../src/log/eraser.ts';
+import type { LoggedEvent } from '../../src/log/event.ts';
+import { type EventLog, openLog } from '../../src/log/log.ts';
+import type { Store } from '../../src/log/store.ts';
+import { added, append, deleted, project } from '../support/events.ts';
+import { override } from '../support/faulty-store.ts';
+import { collect, readAnyLog, verifyLog } from '../support/fold.ts';
+import { type Database, withoutContent } from '../support/tampering.ts';
+import { verdictOf } from './audit-tampering.ts';
+import type { OpenedStore } from './open-store.ts';
+
+/** Words that occur nowhere else, all of one owner. */
+export const WORDS = ['Xaviera-Quux', 'acts-for-Quux', 'Zantedeschia', 'moonlit-tag', 'quux-key-77', 'issuer-of-quux'];
+const [OWNER, ACTOR, NAME, TAG, KEY, ISSUER] = WORDS as [string, string, string, string, string, string];
+
+const quiet = { onFault: () => {} };
+
+/** An empty store, its database to tamper with, and every byte or document that it keeps, as text. */
+export type OpenSearchable = () => Promise<
+  OpenedStore & { database(): Promise<Database>; everything(): Promise<string> }
+>;
+
+/** Fills a log with the events of the owner of WORDS among those of others. Returns the number of the owner's events. */
+async function fill(store: Store): Promise<number> {
+  const own = { owner: OWNER, actor: ACTOR, issuer: ISSUER };
+  for (let round = 0; round < 6; round++) {
+    const id = BigInt(round * 100);
+    const others = Array.from({ length: 40 }, (_, index) => added(`other ${index % 7}`, id + BigInt(index)));
+    const keyed = (plantId: bigint, key: string) =>
+      ({ ...added(OWNER, plantId, `${NAME} ${plantId}`, TAG), ...own, idempotencyKey: `${KEY}-${key}` }) as const;
+    await append(
+      store,
+      ...others.slice(0, 20),
+      keyed(id, `${round}`),
+      ...others.slice(20),
+      keyed(id + 1n, `${round}b`),
+      {
+        ...deleted(OWNER, id),
+        ...own,
+      },
+    );
+  }
+  await project(store);
+  return 18;
+}
+
+/** Erases the owner of WORDS; the log is open meanwhile. */
+export async function eraseWords(log: EventLog): Promise<Erased> {
+  for await (const step of log.erase({ owner: OWNER, actor: 'operator' }, true)) if (!('step' in step)) return step;
+  throw new Error('no outcome');
+}
+
+async function erased(store: Store): Promise<Erased> {
+  const log = await openLog(override(store, { close: async () => {} }), quiet);
+  try {
+    return await eraseWords(log);
+  } finally {
+    await log.close();
+  }
+}
+
+/** What an erasure must not change of an event. */
+const frame = ({ position, eventId, time, type, commitment, hash }: LoggedEvent) => ({
+  ...{ position, eventId, time, type },
+  commitment: Buffer.from(commitment).toString('hex'),
+  hash: Buffer.from(hash).toString('hex'),
+});
+
+/** What every store has to keep when an owner is erased. */
+export function erasureContract(name: string, open: OpenSearchable): void {
+  const on = (run: (opened: Awaited<ReturnType<OpenSearchable>>) => Promise<void>) => async () => {
+    const opened = await open();
+    try {
+      await run(opened);
+    } finally {
+      await opened.cleanup();
+    }
+  };
+
+  describe(`erasure on ${name}`, () => {
+    test(
+      'nothing that names the owner is left anywhere, and every event stays as it was',
+      on(async (opened) => {
+        const events = await fill(opened.store);
+        const before = await readAnyLog(opened.store);
+        const known = await opened.everything();
+        for (const word of WORDS) expect([word, known.includes(word)]).toEqual([word, true]);
+
+        const outcome = await erased(opened.store);
+        // Each plant that was left is deleted by an event of its own.
+        expect(outcome.events).toBe(events + 6);
+        expect(outcome.position).toBe(before.length + 7);
+        const after = await readAnyLog(opened.store);
+        expect(after.slice(0, before.length).map(frame)).toEqual(before.map(frame));
+        expect(
+          after.map((event) => Buffer.from(canonicalBytes(event)).toString('hex')).slice(0, before.length),
+        ).toEqual(before.map((event) => Buffer.from(canonicalBytes(event)).toString('hex')));
+        verifyLog(after);
+        expect(after.filter(({ erasedBy }) => erasedBy === outcome.position)).toHaveLength(outcome.events);
+        const signedHead = headAt(before.at(-1)!);
+        const { verdict, places } = await verdictOf(opened.store, { signedHead });
+        expect(places).toEqual({});
+        expect(verdict.ok).toBe(true);
+        const text = await opened.everything();
+        for (const word of WORDS) expect([word, text.includes(word)]).toEqual([word, false]);
+        for (const format of Object.values(FORMATS)) {
+          const exported = Buffer.from(format.encode(after)).toString('latin1');
+          for (const word of WORDS) expect(exported.includes(word)).toBe(false);
+        }
+        const asOf = await plantsAsOf(opened.store, { position: before.length }, OWNER);
+        for await (const rows of asOf.plants) expect(rows).toEqual([]);
+        expect(await opened.store.erasures()).toEqual([]);
+        // Again there is nothing to do, and nothing is appended.
+        expect(await erased(opened.store)).toEqual({ position: undefined, events: 0 });
+        expect((await opened.store.head()).position).toBe(outcome.position);
+      }),
+    );
+
+    test(
+      'an export with erased events is brought into another store, and exported the same',
+      on(async (opened) => {
+        await fill(opened.store);
+        await erased(opened.store);
+        const events = await readAnyLog(opened.store);
+        for (const format of Object.values(FORMATS)) {
+          const bytes = Buffer.from(format.encode(events));
+          const other = await open();
+          const chunks = async function* () {
+            yield bytes;
+          };
+          for await (const _ of importLog(other.store, format.decode(chunks())));
+          expect(Buffer.from(format.encode(await readAnyLog(other.store))).equals(bytes)).toBe(true);
+          expect((await verdictOf(other.store)).places).toEqual({});
+          for await (const _ of rebuildReadModel(other.store));
+          expect((await verdictOf(other.store)).places).toEqual({});
+          await other.cleanup();
+        }
+        const chunks = async function* (log: readonly LoggedEvent[]) {
+          yield Buffer.from(FORMATS.ndjson.encode(log));
+        };
+        const victim = events.findIndex(({ event }) => event?.type === 'PlantAdded');
+        const removed = events.with(victim, withoutContent(events[victim]!, events.at(-1)!.position));
+        const other = await open();
+        const refused = async () => {
+          for await (const _ of importLog(other.store, FORMATS.ndjson.decode(chunks(removed))));
+        };
+        await expect(refused()).rejects.toThrow('it erased 24 events, and 25 name it');
+        await other.cleanup();
+      }),
+    );
+
+    test.each([
+      [
+        'the content of one more event removed',
+        async (database: Database, events: readonly LoggedEvent[]) => {
+          const victim = events.find(({ event }) => event?.type === 'PlantDeleted' || event?.type === 'PlantAdded')!;
+          await database.putEvent(withoutContent(victim, events.at(-1)!.position));
+        },
+        'contents',
+      ],
+      [
+        'an erased event that names another event',
+        async (database: Database, events: readonly LoggedEvent[]) => {
+          const victim = events.find(({ erasedBy }) => erasedBy !== undefined)!;
+          await database.putEvent({ ...victim, erasedBy: events.length - 1 });
+        },
+        'contents',
+      ],
+      [
+        'the count of an erasure changed',
+        async (database: Database, events: readonly LoggedEvent[]) => {
+          const last = events.at(-1)!;
+          await database.putEvent({ ...last, event: { ...last.event!, erased: 3 } as never });
+        },
+        'chain',
+      ],
+      [
+        'the salt of a content changed',
+        async (database: Database, events: readonly LoggedEvent[]) => {
+          const victim = events.find(({ event }) => event?.type === 'PlantAdded')!;
+          await database.putEvent({ ...victim, salt: new Uint8Array(16) });
+        },
+        'contents',
+      ],
+    ] as const)('%s: found', async (_, tamper, question) => {
+      const opened = await open();
+      await fill(opened.store);
+      await erased(opened.store);
+      const database = await opened.database();
+      await tamper(database, await readAnyLog(opened.store));
+      await database.close();
+      const { verdict, places } = await verdictOf(opened.store);
+      expect(verdict.ok).toBe(false);
+      expect(places[question]).toBeTypeOf('number');
+      await opened.cleanup();
+    });
+
+    test(
+      'an instance that remembers the owner forgets, answers empty lists, and lets the owner begin anew',
+      on(async (opened) => {
+        await fill(opened.store);
+        const [log, other] = [await openLog(await opened.second(), quiet), await openLog(await opened.second(), quiet)];
+        const list = async (one: EventLog) =>
+          collect(await one.list({ owner: OWNER, after: undefined, limit: undefined }));
+        expect(await list(other)).toHaveLength(6);
+        await eraseWords(log);
+        for (const one of [log, other]) {
+          expect(await list(one)).toEqual([]);
+          expect(one.listCache.entries).toBeLessThanOrEqual(1);
+        }
+        const plant = { id: 1n, name: 'new', tag: undefined };
+        await other.submit({
+          type: 'AddPlant',
+          owner: OWNER,
+          actor: OWNER,
+          idempotencyKey: `${KEY}-0`,
+          plant,
+        });
+        expect((await list(log)).map(({ id }) => id)).toEqual([1n]);
+        expect(await eraseWords(other)).toMatchObject({ events: 2 });
+        expect(await list(log)).toEqual([]);
+        await Promise.all([log.close(), other.close()]);
+        expect((await verdictOf(await opened.second())).places).toEqual({});
+      }),
+    );
+
+    test(
+      'an erasure goes on among commands of others, and one owner who writes on meanwhile is either erased or told so',
+      on(async (opened) => {
+        await fill(opened.store);
+        const [log, other] = [await openLog(await opened.second(), quiet), await openLog(await opened.second(), quiet)];
+        let running = true;
+        const writing = [log, other].map(async (one, instance) => {
+          for (let id = 0; running; id++) {
+            const owner = instance === 0 ? 'busy' : id % 5 === 0 ? OWNER : 'busier';
+            const plant = { id: BigInt(10_000 + id), name: NAME, tag: undefined };
+            await one.submit({ type: 'AddPlant', owner, actor: owner, plant }).catch(() => {});
+          }
+        });
+        const outcome = await eraseWords(log).catch((error) => error);
+        running = false;
+        await Promise.all(writing);
+        if (outcome instanceof Error) expect(outcome).toMatchObject({ reason: 'OWNER_KEEPS_WRITING' });
+        else expect(outcome.events).toBeGreaterThanOrEqual(24);
+        expect(await eraseWords(log)).toBeDefined();
+        await Promise.all([log.close(), other.close()]);
+        const store = await opened.second();
+        expect((await verdictOf(store)).places).toEqual({});
+        for (const { event } of await readAnyLog(store)) expect(event).not.toMatchObject({ owner: OWNER });
+      }),
+    );
+
+    test('whoever dies before any step of an erasure leaves it to the next, who ends it', async () => {
+      let steps = 0;
+      for (let at = 1; at < 60; at++) {
+        const opened = await open();
+        const eventsOfOwner = await fill(opened.store);
+        const before = await readAnyLog(opened.store);
+        let calls = 0;
+        const dying = override(
+          opened.store,
+          dyingAt(opened.store, () => ++calls === at),
+        );
+        const log = await openLog(dying, { ...quiet, limits: { patience: 200 } });
+        const outcome = await eraseWords(log).catch((error: unknown) => error);
+        steps = calls;
+        const hasDied = outcome instanceof Error;
+        if (!hasDied) expect(outcome).toMatchObject({ events: eventsOfOwner + 6 });
+        const next = await openLog(await opened.second(), quiet);
+        next.finishErasures((fault) => expect.unreachable(String(fault)));
+        const store = await opened.second();
+        await expect.poll(() => store.erasures(), { timeout: 20_000 }).toEqual([]);
+        await eraseWords(next);
+        await Promise.all([next.close(), log.close()]);
+        const after = await readAnyLog(store);
+        expect(after.slice(0, before.length).map(frame)).toEqual(before.map(frame));
+        expect(after.filter(({ type }) => type === 'OwnerErased')).toHaveLength(1);
+        expect((await verdictOf(store)).places).toEqual({});
+        const text = await opened.everything();
+        for (const word of WORDS) expect([at, word, text.includes(word)]).toEqual([at, word, false]);
+        await opened.cleanup();
+        if (!hasDied) break;
+      }
+      expect(steps).toBeGreaterThanOrEqual(7);
+    });
+  });
+}
+
+class Died extends Error {}
+
+/** The steps that change something, each of which may be the one before which the process dies. */
+function dyingAt(store: Store, isNow: () => boolean): Partial<Store> {
+  let dead = false;
+  const mortal =
+    <Args extends unknown[], Result>(step: (...args: Args) => Promise<Result>) =>
+    async (...args: Args): Promise<Result> => {
+      dead ||= isNow();
+      if (dead) throw new Died();
+      return step.apply(store, args);
+    };
+  return {
+    // The dead give no lease back: it runs out, for which nobody waits here.
+    lease: async () => true,
+    advance: async (from, to, changes) => {
+      if (dead) throw new Died();
+      return store.advance(from, to, changes);
+    },
+    append: mortal(store.append),
+    beginErasure: mortal(store.beginErasure),
+    contentsErased: mortal(store.contentsErased),
+    endErasure: mortal(store.endErasure),
+    async *eraseContents(owner, by) {
+      dead ||= isNow();
+      if (dead) throw new Died();
+      for await (const done of store.eraseContents(owner, by)) {
+        yield done;
+        dead ||= isNow();
+        if (dead) throw new Died();
+      }
+    },
+    close: async () => {},
+  };
+}
