@@ -2,7 +2,6 @@ import type { FastifyInstance } from 'fastify';
 import { AuditService } from '../gen/plantstore/v1/audit_service_pb.ts';
 import { PlantStoreService } from '../gen/plantstore/v1/plant_store_service_pb.ts';
 import { implementAudit } from './audit/service.ts';
-import { jwksOf, signingKeyOnDemand } from './audit/signing-key.ts';
 import { type Authenticator, createAuthenticator } from './auth/authenticator.ts';
 import { DEVELOPMENT_ISSUER, openDevelopmentIssuer } from './auth/development.ts';
 import { RemoteKeySet } from './auth/jwks.ts';
@@ -15,6 +14,7 @@ import { UnsuitableDatabaseError } from './log/mongo/unsuitable-database.ts';
 import { openWhenReachable, type StoreToOpen } from './log/open.ts';
 import { lockDataDirectory } from './log/sqlite/lock.ts';
 import { openSqlite } from './log/sqlite/store.ts';
+import { Tree } from './log/tree.ts';
 import { startAdminServer } from './observe/admin.ts';
 import type { Health, Readiness } from './observe/health.ts';
 import type { LogOutput } from './observe/log-output.ts';
@@ -25,15 +25,17 @@ import { implementPlantStore } from './plants/implementation.ts';
 import { PlantsService } from './plants/service.ts';
 import { startPublication, topicChecks } from './publication.ts';
 import type { PublisherThread } from './publisher/thread.ts';
+import { LogCheckpoints } from './transparency/checkpoints.ts';
+import { logKeyOnDemand } from './transparency/log-key.ts';
 import { Admission } from './transport/admission.ts';
 import { registerConnect } from './transport/connect/connect.ts';
 import { allowOrigins } from './transport/cors.ts';
 import { createGrpcServer } from './transport/grpc/server.ts';
-import { registerAuditKeys } from './transport/rest/audit-keys.ts';
 import { registerDocumentation } from './transport/rest/documentation.ts';
 import { Guard } from './transport/rest/guard.ts';
 import { registerRest } from './transport/rest/rest.ts';
 import { createHttpServer } from './transport/rest/server.ts';
+import { registerTransparencyLog } from './transport/rest/transparency-log.ts';
 import { welcome } from './welcome.ts';
 
 /** Milliseconds that requests in flight have to end once the service stops; their connections are closed then. */
@@ -91,7 +93,7 @@ export async function start(
   parts: Parts,
   opened: AsyncDisposableStack,
 ): Promise<void> {
-  const { host, dataDirectory, ownerClaim } = config;
+  const { host, ownerClaim } = config;
   const tracing = config.tracing && (await startTracing(logger, config.tracing.serviceName));
   if (tracing) opened.defer(() => tracing.close());
   const telemetry = createTelemetry(logger, config.logOwner, tracing, {
@@ -146,7 +148,9 @@ export async function start(
     : parts.authenticator.authenticate;
   const scopes = createScopePolicy(config.requiredScopes, telemetry.decided);
   const plants = new PlantsService(tracing ? tracing.commands(log) : log, scopes);
-  const signingKey = signingKeyOnDemand(config.auditSigningKey, dataDirectory);
+  const tree = new Tree(store);
+  const logKey = logKeyOnDemand(config, store);
+  const checkpoints = new LogCheckpoints({ head: () => log.head(), nodes: store.tree, tree, key: logKey });
 
   const admission = new Admission(config.limits, telemetry.shed);
   parts.admission = admission;
@@ -164,12 +168,19 @@ export async function start(
     authenticate,
   });
   registerDocumentation(app, PlantStoreService);
-  registerAuditKeys(app, async () => jwksOf(await signingKey()));
+  if (config.publicLog)
+    registerTransparencyLog(app, {
+      knownHead: () => log.status.head,
+      head: () => log.head(),
+      tree,
+      checkpoints,
+      key: logKey,
+    });
   const services = [
     { desc: PlantStoreService, methods: implementPlantStore(plants) },
     {
       desc: AuditService,
-      methods: implementAudit({ log, store, scopes, signingKey, checks: () => topicChecks(config) }),
+      methods: implementAudit({ log, store, scopes, key: logKey, checkpoints, checks: () => topicChecks(config) }),
     },
   ];
   registerConnect(app, { services, authenticate, drainLimit: STREAM_LIMIT });

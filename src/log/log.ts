@@ -14,6 +14,7 @@ import { type ReadOptions, readEvents } from './read.ts';
 import { StateReader } from './states.ts';
 import type { Store } from './store.ts';
 import { Tail } from './tail.ts';
+import { TreeBuilder } from './tree-builder.ts';
 import { unavailable } from './unavailable.ts';
 
 /** Bounds of a log. */
@@ -54,6 +55,7 @@ export class EventLog {
   readonly #listCache: ListCache;
   readonly #lists: Lists;
   readonly #projector: Projector;
+  readonly #treeBuilder: TreeBuilder;
   readonly #tail: Tail;
   readonly #follower: Follower;
   readonly #stop = new AbortController();
@@ -71,8 +73,10 @@ export class EventLog {
     const appender = new Appender(store, tail, this.#follower, onFault);
     this.#committer = new Committer(tail, this.#states, this.#follower, appender, bounds, observer);
     this.#projector = new Projector(store, tail, randomUUID(), onFault);
+    this.#treeBuilder = new TreeBuilder(store, tail, () => this.#projector.leads(), onFault);
     this.#running = Promise.all([
       this.#projector.run(),
+      this.#treeBuilder.run(),
       this.#follower.watch(this.#stop.signal, onReachable ?? (() => {})),
     ]);
   }
@@ -123,6 +127,7 @@ export class EventLog {
   async close(): Promise<void> {
     await this.#committer.close();
     this.#projector.stop();
+    this.#treeBuilder.stop();
     this.#stop.abort();
     await Promise.all([this.#running, this.#states.close()]);
     await this.#store.close();

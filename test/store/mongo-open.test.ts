@@ -36,6 +36,7 @@ const ROLE = {
   privileges: [
     resource('events', 'createIndex'),
     ...['checkpoints', 'leases', 'meta'].map((collection) => resource(collection, 'update')),
+    resource('tree', 'update', 'remove'),
     ...['plants', 'plants_1', 'plants_2'].map((collection) => resource(collection, 'remove', 'dropCollection')),
   ],
   roles: [],

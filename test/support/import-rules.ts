@@ -5,25 +5,31 @@ import type { SourceFile } from './source.ts';
 /** What each part may import of the project, beside itself. A part is a folder of src/, or a file directly in it. */
 const MAY_IMPORT: Record<string, readonly string[]> = {
   domain: [],
+  tlog: [],
   auth: ['domain'],
   observe: ['domain', 'log', 'auth'],
-  log: ['domain'],
-  plants: ['domain', 'log', 'auth', 'gen'],
-  audit: ['domain', 'log', 'auth', 'plants', 'gen'],
+  log: ['domain', 'tlog'],
+  plants: ['domain', 'log', 'auth', 'transparency', 'gen'],
+  audit: ['domain', 'tlog', 'log', 'auth', 'plants', 'transparency', 'gen'],
   publisher: ['domain', 'log', 'gen'],
-  transport: ['domain', 'log', 'auth', 'observe', 'plants', 'audit', 'publisher', 'gen'],
+  transparency: ['domain', 'tlog', 'log', 'auth', 'gen'],
+  transport: ['domain', 'tlog', 'log', 'auth', 'observe', 'plants', 'audit', 'publisher', 'transparency', 'gen'],
   'limit-variables': [],
-  'config-variables': ['limit-variables'],
+  'transparency-variables': ['tlog'],
+  'config-variables': ['limit-variables', 'transparency-variables'],
   config: ['config-variables'],
   welcome: [],
   main: ['observe', 'config', 'publication', 'start'],
   start: [
-    ...['domain', 'log', 'auth', 'observe', 'plants', 'audit', 'publisher', 'transport', 'gen'],
+    ...['domain', 'log', 'auth', 'observe', 'plants', 'audit', 'publisher', 'transparency', 'transport', 'gen'],
     ...['config', 'welcome', 'publication'],
   ],
   publication: ['observe', 'publisher', 'publisher-thread', 'config'],
   'publisher-thread': ['log', 'publisher'],
-  cli: ['domain', 'log', 'auth', 'observe', 'plants', 'audit', 'config', 'config-variables', 'main', 'publication'],
+  cli: [
+    ...['domain', 'tlog', 'log', 'auth', 'observe', 'plants', 'audit', 'transparency', 'config', 'config-variables'],
+    ...['main', 'publication'],
+  ],
 };
 
 /** Folders that only the outermost parts know: they connect the log and the publisher to a database or a broker. */

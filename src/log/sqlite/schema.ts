@@ -2,7 +2,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import { transaction } from './connection.ts';
 
 /** Version of the tables below, kept as SQLite's user_version; 0 is a database without tables. */
-const SCHEMA_VERSION = 3;
+const SCHEMA_VERSION = 4;
 
 /** Rows of `checkpoints`: the one read model that there is. */
 export const PLANTS_CHECKPOINT = 'plants';
@@ -51,10 +51,26 @@ const STEPS = [
   CREATE INDEX events_by_idempotency_key ON events (owner, idempotency_key) WHERE idempotency_key IS NOT NULL`,
 
   'ALTER TABLE events ADD COLUMN traceparent TEXT',
+
+  `CREATE TABLE tree (
+    level INTEGER NOT NULL,
+    node  INTEGER NOT NULL,
+    hash  BLOB NOT NULL,
+    PRIMARY KEY (level, node)
+  ) STRICT, WITHOUT ROWID;
+
+  CREATE TABLE log (id TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
+  INSERT INTO log VALUES (lower(hex(randomblob(16))))`,
 ];
 
+/** Makes, for a connection that only reads, empty tables that releases before the tree lack. */
+const WITHOUT_TREE = 'CREATE TEMP TABLE tree (level, node, hash); CREATE TEMP TABLE log (id)';
+
 /** Columns of `events` that a release of each version lacks, as its events have them. */
-const LACKING = ['', 'NULL AS idempotency_key, NULL AS traceparent', 'NULL AS traceparent'];
+const LACKING = ['', 'NULL AS idempotency_key, NULL AS traceparent', 'NULL AS traceparent', ''];
+
+/** The first version whose tables have the tree. */
+const TREE_VERSION = 4;
 
 /** Makes the tables in a database that has none, and brings those of an older release up to date. */
 export function ensureSchema(db: DatabaseSync): void {
@@ -68,7 +84,9 @@ export function ensureSchema(db: DatabaseSync): void {
 
 /** Shows the events of an older release, on this connection alone, as the present release has them. */
 export function readOlderSchema(db: DatabaseSync): void {
-  const lacking = LACKING[versionOf(db)];
+  const version = versionOf(db);
+  const lacking = LACKING[version];
+  if (version < TREE_VERSION) db.exec(WITHOUT_TREE);
   if (lacking) db.exec(`CREATE TEMP VIEW events AS SELECT *, ${lacking} FROM main.events`);
 }
 

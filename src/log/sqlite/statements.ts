@@ -31,6 +31,7 @@ export const prepareLog = (db: DatabaseSync) => ({
   checkpoint: prepareQuery(db, SELECT_CHECKPOINT),
   plant: prepareQuery(db, 'SELECT name, tag FROM plants WHERE owner = ? AND id = ?'),
   plants: prepareQuery(db, SELECT_PLANTS),
+  logId: prepareQuery(db, 'SELECT id FROM log'),
 });
 
 /** What is asked of the connection that projects. */

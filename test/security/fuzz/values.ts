@@ -120,7 +120,7 @@ export const METHODS: Readonly<Record<string, fc.Arbitrary<FuzzMessage>>> = {
   ),
   'plantstore.v1.AuditService/VerifyLog': messageArbitrary(
     VerifyLogRequestSchema,
-    fc.record({ signedHead: strangeArbitrary }),
+    fc.record({ checkpoint: strangeArbitrary }),
   ),
 };
 
