@@ -10,10 +10,10 @@ import type { LogKey } from './log-key.ts';
 import { type SignedCheckpoint, signCheckpoint } from './signed-checkpoint.ts';
 
 /** Milliseconds for which a checkpoint is given out before the next is made. */
-export const CHECKPOINT_INTERVAL = 1_000;
+export const CHECKPOINT_INTERVAL = 250;
 
 /** Intervals that a caller waits for a checkpoint with a certain event. */
-const PATIENCE = 3;
+const PATIENCE = 12;
 
 /** Gives out checkpoints of the log, none smaller than an earlier one. */
 export interface Checkpoints {
@@ -31,7 +31,7 @@ export interface CheckpointOptions {
 }
 
 /**
- * Signs checkpoints, one a second at most, however many ask. Before it signs one it proves to itself that the log still begins
+ * Signs checkpoints, four a second at most, however many ask. Before it signs one it proves to itself that the log still begins
  * with what it signed before: a log must not sign what is inconsistent (c2sp.org/tlog-checkpoint, "Signatures").
  */
 export class LogCheckpoints implements Checkpoints {

@@ -46,7 +46,7 @@ describe.runIf(HAS_MONGODB)('MongoDB', () => {
     await close();
     const { verdict, places } = await verdictOf(opened.store);
     expect(verdict.ok).toBe(false);
-    expect(places).toEqual({ positions: position, chain: position, read_model: position });
+    expect(places).toEqual({ positions: position, chain: position, read_model: position, tree: position });
     await opened.cleanup();
   });
 });

@@ -29,6 +29,6 @@ test.each([
   const position = Number(/\d+$/.exec(sql)![0]);
   const { verdict, places } = await verdictOf(opened.store);
   expect(verdict.ok).toBe(false);
-  expect(places).toEqual({ positions: position, chain: position, read_model: position });
+  expect(places).toEqual({ positions: position, chain: position, read_model: position, tree: position });
   await opened.cleanup();
 });
