@@ -27,11 +27,12 @@ export interface Seen {
 
 /**
  * A client of a tiled log (c2sp.org/tlog-tiles) that believes nothing: each answer has to be exactly what the specification says,
- * headers included, and each hash has to follow from what is below it.
+ * headers included, and each hash has to follow from what is below it. What never changes it asks for once.
  */
 export class TlogClient implements TileReader {
   readonly #prefix: string;
   readonly #vkey: string;
+  readonly #kept = new Map<string, Promise<Buffer>>();
 
   /** `prefix` ends without a slash. */
   constructor(prefix: string, vkey: string) {
@@ -101,7 +102,13 @@ export class TlogClient implements TileReader {
     checkRecord(hashes, size, root, index, recordHash(entry));
   }
 
-  async #immutable(path: string): Promise<Buffer> {
+  #immutable(path: string): Promise<Buffer> {
+    const kept = this.#kept.get(path) ?? this.#getImmutable(path);
+    this.#kept.set(path, kept);
+    return kept;
+  }
+
+  async #getImmutable(path: string): Promise<Buffer> {
     const { body, headers } = await this.#get(path);
     expect(headers.get('content-type')).toBe('application/octet-stream');
     expect(headers.get('cache-control')).toMatch(/^public, max-age=31536000, immutable$/);
