@@ -26,7 +26,9 @@ import { PlantsService } from './plants/service.ts';
 import { startPublication, topicChecks } from './publication.ts';
 import type { PublisherThread } from './publisher/thread.ts';
 import { LogCheckpoints } from './transparency/checkpoints.ts';
+import { CosignedCheckpoints } from './transparency/cosigned-checkpoints.ts';
 import { logKeyOnDemand } from './transparency/log-key.ts';
+import { WitnessClient } from './transparency/witness-client.ts';
 import { Admission } from './transport/admission.ts';
 import { registerConnect } from './transport/connect/connect.ts';
 import { allowOrigins } from './transport/cors.ts';
@@ -57,6 +59,7 @@ export interface Parts {
   publication?: PublisherThread;
   keys?: KeySet;
   authenticator?: Authenticator;
+  cosigning?: CosignedCheckpoints;
   admission?: Admission;
   app?: FastifyInstance;
 }
@@ -105,6 +108,7 @@ export async function start(
     listCache: () => parts.log?.listCache,
     admission: () => parts.admission,
     publication: () => parts.publication?.stats(),
+    cosigning: () => parts.cosigning?.status,
     output: parts.output,
   });
   const admin = await startAdminServer(health, host, config.adminPort, telemetry.metrics);
@@ -150,7 +154,17 @@ export async function start(
   const plants = new PlantsService(tracing ? tracing.commands(log) : log, scopes);
   const tree = new Tree(store);
   const logKey = logKeyOnDemand(config, store);
-  const checkpoints = new LogCheckpoints({ head: () => log.head(), nodes: store.tree, tree, key: logKey });
+  const signed = new LogCheckpoints({ head: () => log.head(), nodes: store.tree, tree, key: logKey });
+  if (config.witnesses !== undefined) {
+    parts.cosigning = new CosignedCheckpoints({
+      checkpoints: signed,
+      witnesses: config.witnesses.witnesses.map((witness) => new WitnessClient(witness, tree)),
+      quorum: config.witnesses.quorum,
+      onOutcome: telemetry.witnessed,
+    });
+    opened.defer(() => parts.cosigning!.close());
+  }
+  const checkpoints = parts.cosigning ?? signed;
 
   const admission = new Admission(config.limits, telemetry.shed);
   parts.admission = admission;

@@ -3,12 +3,14 @@ import { ConfigError } from '../config.ts';
 import { auditCommand } from './audit.ts';
 import { serveCommand } from './serve.ts';
 import { tokenCommand } from './token.ts';
+import { witnessCommand } from './witness.ts';
 
 const program = new Command('plantstore')
   .description('An event-sourced plant store: REST, Connect and gRPC over one tamper-evident log.')
   .addCommand(serveCommand())
   .addCommand(tokenCommand())
   .addCommand(auditCommand())
+  .addCommand(witnessCommand())
   .addHelpText(
     'after',
     `

@@ -58,7 +58,7 @@ export function checkTree(
   checkLength(proof, ranges);
   const inconsistent = new ProofError('the tree does not begin with the older tree');
   if (older === 0) {
-    if (!sameHash(olderRoot, EMPTY_ROOT)) throw inconsistent;
+    if (!sameHash(olderRoot, EMPTY_ROOT) || (size === 0 && !sameHash(root, EMPTY_ROOT))) throw inconsistent;
     return;
   }
   // The largest full subtree at the end of the older tree: the proof begins with it, unless it is the whole older tree.

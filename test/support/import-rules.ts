@@ -6,6 +6,7 @@ import type { SourceFile } from './source.ts';
 const MAY_IMPORT: Record<string, readonly string[]> = {
   domain: [],
   tlog: [],
+  witness: ['tlog'],
   auth: ['domain'],
   observe: ['domain', 'log', 'auth'],
   log: ['domain', 'tlog'],
@@ -27,8 +28,8 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   publication: ['observe', 'publisher', 'publisher-thread', 'config'],
   'publisher-thread': ['log', 'publisher'],
   cli: [
-    ...['domain', 'tlog', 'log', 'auth', 'observe', 'plants', 'audit', 'transparency', 'config', 'config-variables'],
-    ...['main', 'publication'],
+    ...['domain', 'tlog', 'log', 'auth', 'observe', 'plants', 'audit', 'transparency', 'witness', 'config'],
+    ...['config-variables', 'main', 'publication'],
   ],
 };
 
