@@ -22,6 +22,7 @@ import type { Logger } from './observe/logger.ts';
 import { startTracing } from './observe/start-tracing.ts';
 import { createTelemetry, type Telemetry } from './observe/telemetry.ts';
 import { implementPlantStore } from './plants/implementation.ts';
+import { Receipts } from './plants/receipts.ts';
 import { PlantsService } from './plants/service.ts';
 import { startPublication, topicChecks } from './publication.ts';
 import type { PublisherThread } from './publisher/thread.ts';
@@ -191,7 +192,10 @@ export async function start(
       key: logKey,
     });
   const services = [
-    { desc: PlantStoreService, methods: implementPlantStore(plants) },
+    {
+      desc: PlantStoreService,
+      methods: implementPlantStore(plants, new Receipts({ store, tree, checkpoints, scopes })),
+    },
     {
       desc: AuditService,
       methods: implementAudit({ log, store, scopes, key: logKey, checkpoints, checks: () => topicChecks(config) }),

@@ -1,4 +1,5 @@
 import { Command } from 'commander';
+import { checkReceiptCommand } from './audit-check-receipt.ts';
 import { checkpointCommand } from './audit-checkpoint.ts';
 import { exportCommand } from './audit-export.ts';
 import { headCommand } from './audit-head.ts';
@@ -7,6 +8,7 @@ import { importCommand } from './audit-import.ts';
 import { keyCommand } from './audit-key.ts';
 import { listCommand } from './audit-list.ts';
 import { rebuildCommand } from './audit-rebuild.ts';
+import { receiptCommand } from './audit-receipt.ts';
 import { verifyCommand } from './audit-verify.ts';
 
 /** `plantstore audit` */
@@ -17,6 +19,8 @@ export const auditCommand = (): Command =>
     .addCommand(headCommand())
     .addCommand(checkpointCommand())
     .addCommand(keyCommand())
+    .addCommand(receiptCommand())
+    .addCommand(checkReceiptCommand())
     .addCommand(exportCommand())
     .addCommand(importCommand())
     .addCommand(listCommand())

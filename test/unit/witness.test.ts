@@ -19,6 +19,7 @@ import { Records } from '../../src/witness/records.ts';
 import { createWitnessServer } from '../../src/witness/server.ts';
 import { Witness } from '../../src/witness/witness.ts';
 import { MemoryTree } from '../support/memory-tree.ts';
+import { count } from '../support/soak.ts';
 
 const ORIGIN = 'log.example';
 const keys = { log: generateKeyPairSync('ed25519').privateKey, witness: generateKeyPairSync('ed25519').privateKey };
@@ -100,6 +101,7 @@ describe('a witness', () => {
           expect(new Set(cosigned.filter(({ size }) => size > 0).map(({ isReal }) => isReal)).size).toBeLessThan(2);
         },
       ),
+      { numRuns: count(15, 300) },
     );
   });
 
