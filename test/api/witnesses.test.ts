@@ -1,10 +1,12 @@
-import { generateKeyPairSync } from 'node:crypto';
+import { spawn } from 'node:child_process';
+import { createHash, generateKeyPairSync } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { openSqlite } from '../../src/log/sqlite/store.ts';
@@ -20,6 +22,7 @@ import { Records } from '../../src/witness/records.ts';
 import { createWitnessServer } from '../../src/witness/server.ts';
 import { Witness } from '../../src/witness/witness.ts';
 import { client, type Send } from '../support/http.ts';
+import { plantstore } from '../support/run.ts';
 import { startService } from '../support/service.ts';
 
 let root: string;
@@ -223,4 +226,39 @@ describe('a service with witnesses', () => {
     expect(witness.records.last(parseVerifierKey(logVkey).name).size).toBe(10);
     await second.stop();
   });
+});
+
+test('plantstore witness prints its vkey, cosigns for a service, and goes on where it was', async () => {
+  const args = ['witness', '--key', join(root, 'witness.pem'), '--name', 'cli.example/one', '--log', logVkey];
+  const run = async () => {
+    const child = spawn(process.execPath, [
+      'bin/plantstore.js',
+      ...args,
+      '--state',
+      join(root, 'state'),
+      '--port',
+      '0',
+    ]);
+    const [vkey] = (await once(createInterface({ input: child.stdout }), 'line')) as [string];
+    const [line] = (await once(createInterface({ input: child.stderr }), 'line')) as [string];
+    return { child, vkey, url: line.replace('listening at ', '') };
+  };
+  const first = await run();
+  expect(parseVerifierKey(first.vkey)).toMatchObject({ name: 'cli.example/one', type: 4 });
+  await using service = await start([`${first.url}=${first.vkey}`]);
+  const send = client(service.url, await service.token('alice'));
+  await add(send, 0, 3);
+  const note = await served(send, 3);
+  expect(openNote(note, [verifierOf(parseVerifierKey(first.vkey))]).verified).toHaveLength(1);
+  first.child.kill('SIGTERM');
+  expect(await once(first.child, 'close')).toEqual([0, null]);
+  const second = await run();
+  expect(second.vkey).toBe(first.vkey);
+  const origin = createHash('sha256').update(parseVerifierKey(logVkey).name).digest('hex');
+  expect(await (await fetch(`${second.url}/${origin}/checkpoint`)).text()).toContain(note.split('\n\n')[0]);
+  second.child.kill('SIGTERM');
+  await once(second.child, 'close');
+  const wrong = await plantstore([...args.slice(0, -1), 'no vkey']);
+  expect(wrong).toMatchObject({ code: 1, stdout: '' });
+  expect(wrong.stderr).toContain('Expected a vkey');
 });
