@@ -1,4 +1,5 @@
 import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises';
+import { HASH_SIZE } from '../tlog/hash.ts';
 import { subtreeHash, TILE_WIDTH } from '../tlog/tile.ts';
 import type { LoggedEvent } from './event.ts';
 import { leafHash } from './leaf.ts';
@@ -16,13 +17,13 @@ const MAX_PAUSE = 5_000;
 const STEP = 64;
 /** Nodes of level 1, a millisecond each, that are made in one turn of the event loop. */
 const PER_TURN = 4;
-/** Events that are kept for the next node. Beyond them they are read from the store, where all of them are. */
-const MAX_HEARD = 4_096;
+/** Hashes of new events that are kept for the next nodes. Beyond them events are read from the store, where all of them are. */
+const MAX_LEAVES = 8_192;
 
 /**
  * Keeps the nodes of the log's Merkle tree in the store up with the log, behind everybody's back: no append and no start waits
- * for it. The instance that projects builds; were there two, they would write the same. What it hears of new events spares it
- * to read them.
+ * for it. The instance that projects builds; were there two, they would write the same. New events are hashed as they are heard of,
+ * when their commands are answered: so they need not be read, nor kept.
  */
 export class TreeBuilder {
   readonly #store: Store;
@@ -30,8 +31,14 @@ export class TreeBuilder {
   readonly #leads: () => Promise<boolean>;
   readonly #onFault: (error: unknown) => void;
   readonly #stop = new AbortController();
-  /** New events, without a gap. */
-  #heard: LoggedEvent[] = [];
+  /** Whether this instance was the one to build when it last looked: if not, it hashes nothing. */
+  #isLeading = false;
+  /** What was heard of and is not hashed yet. */
+  readonly #news: (readonly LoggedEvent[])[] = [];
+  /** Hashes of events without a gap: the first one's position, and how many. */
+  readonly #leaves = Buffer.alloc(MAX_LEAVES * HASH_SIZE);
+  #first = 1;
+  #count = 0;
   /** Nodes of level 1 that are in the store, as far as is known; undefined: not looked yet. */
   #built: number | undefined;
   #wake: (() => void) | undefined;
@@ -69,11 +76,23 @@ export class TreeBuilder {
   }
 
   #hear(news: readonly LoggedEvent[]): void {
-    const last = this.#heard.at(-1);
-    if (this.#heard.length + news.length > MAX_HEARD || (last && last.position + 1 !== news[0]!.position))
-      this.#heard = [];
-    if (news.length <= MAX_HEARD) this.#heard.push(...news);
+    if (this.#isLeading && this.#news.push(news) === 1) setImmediate(() => this.#hash());
     if (this.#toBuild() > 0) this.#wake?.();
+  }
+
+  #hash(): void {
+    for (const event of this.#news.splice(0).flat()) {
+      if (event.position !== this.#first + this.#count || this.#count === MAX_LEAVES)
+        this.#forgetLeaves(event.position);
+      this.#leaves.set(leafHash(event), this.#count * HASH_SIZE);
+      this.#count++;
+    }
+  }
+
+  #forgetLeaves(first: number): void {
+    const kept = Math.max(0, this.#first + this.#count - first);
+    this.#leaves.copyWithin(0, (this.#count - kept) * HASH_SIZE, this.#count * HASH_SIZE);
+    [this.#first, this.#count] = [first, kept];
   }
 
   /** How many nodes of level 1 the log has events for, beyond those that are built. */
@@ -82,38 +101,41 @@ export class TreeBuilder {
   async #step(): Promise<void> {
     this.#built ??= await this.#store.tree.count(1);
     if (this.#toBuild() <= 0) return this.#untilExtended();
-    if (!(await this.#leads())) {
+    this.#isLeading = await this.#leads();
+    if (!this.#isLeading) {
       this.#built = undefined;
       return this.#pause(STANDBY);
     }
+    this.#hash();
     const start = this.#built;
     const nodes: Uint8Array[] = [];
-    for await (const block of this.#blocks(start, start + Math.min(this.#toBuild(), STEP))) {
-      nodes.push(subtreeHash(Buffer.concat(block.map(leafHash)), 0, TILE_WIDTH));
+    for await (const tile of this.#tiles(start, start + Math.min(this.#toBuild(), STEP))) {
+      nodes.push(subtreeHash(tile, 0, TILE_WIDTH));
       if (nodes.length % PER_TURN === 0) await turn();
     }
     await this.#store.tree.write(1, start, nodes);
     this.#built = start + nodes.length;
-    this.#heard = this.#heard.filter(({ position }) => position > this.#built! * TILE_WIDTH);
+    if (this.#first <= this.#built * TILE_WIDTH) this.#forgetLeaves(this.#built * TILE_WIDTH + 1);
     await buildUpper(this.#store.tree, 1, this.#built);
     if (this.#toBuild() < STEP) await this.#pause(LINGER);
   }
 
-  /** The events of so many nodes, 256 each. */
-  async *#blocks(start: number, end: number): AsyncGenerator<readonly LoggedEvent[]> {
-    const from = this.#heard.findIndex(({ position }) => position === start * TILE_WIDTH + 1);
-    const heard = from < 0 ? [] : this.#heard.slice(from, from + (end - start) * TILE_WIDTH);
-    if (heard.length === (end - start) * TILE_WIDTH) {
-      for (let at = 0; at < heard.length; at += TILE_WIDTH) yield heard.slice(at, at + TILE_WIDTH);
+  /** The full tiles of level 0 of these indexes. */
+  async *#tiles(start: number, end: number): AsyncGenerator<Uint8Array> {
+    const before = start * TILE_WIDTH + 1 - this.#first;
+    if (before >= 0 && before + (end - start) * TILE_WIDTH <= this.#count) {
+      const leaves = Buffer.from(this.#leaves.subarray(before * HASH_SIZE));
+      for (let tile = 0; tile < end - start; tile++)
+        yield leaves.subarray(tile * TILE_WIDTH * HASH_SIZE, (tile + 1) * TILE_WIDTH * HASH_SIZE);
       return;
     }
-    let block: LoggedEvent[] = [];
+    let leaves: Uint8Array[] = [];
     for await (const events of this.#store.read(start * TILE_WIDTH, { to: end * TILE_WIDTH }))
       for (const event of events) {
-        block.push(event);
-        if (block.length < TILE_WIDTH) continue;
-        yield block;
-        block = [];
+        leaves.push(leafHash(event));
+        if (leaves.length < TILE_WIDTH) continue;
+        yield Buffer.concat(leaves);
+        leaves = [];
       }
   }
 

@@ -11,9 +11,9 @@ const NODE_PREFIX = 0x01;
 /** The root of the tree without records: the hash of nothing (RFC 6962, section 2.1). */
 export const EMPTY_ROOT: Uint8Array = sha256(new Uint8Array());
 
-/** SHA-256. By way of hexadecimal: Node's call that answers with bytes takes more than twice as long. */
+/** SHA-256. By way of a text: Node's call that answers with bytes takes more than twice as long. */
 export function sha256(data: Uint8Array): Uint8Array {
-  return Buffer.from(hash('sha256', data), 'hex');
+  return Buffer.from(hash('sha256', data, 'binary'), 'binary');
 }
 
 /** The hash of a record's data: MTH({d}) = SHA-256(0x00 || d) of RFC 6962, section 2.1. */
@@ -26,6 +26,19 @@ export function nodeHash(left: Uint8Array, right: Uint8Array): Uint8Array {
   node.set(left, 1);
   node.set(right, 1 + HASH_SIZE);
   return sha256(node);
+}
+
+/**
+ * The root of a full subtree over as many hashes, a power of two of them, as are in `row`, one after the other. Level by level and
+ * in the row itself, which it overwrites: half the time that a call for each node takes.
+ */
+export function foldInPlace(row: Buffer): Uint8Array {
+  for (let count = row.length / HASH_SIZE; count > 1; count /= 2)
+    for (let at = 0; at < count / 2; at++) {
+      row.copy(node, 1, 2 * at * HASH_SIZE, 2 * (at + 1) * HASH_SIZE);
+      row.write(hash('sha256', node, 'binary'), at * HASH_SIZE, 'binary');
+    }
+  return row.subarray(0, HASH_SIZE);
 }
 
 /** Whether two hashes are the same. */

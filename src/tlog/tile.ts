@@ -1,4 +1,4 @@
-import { HASH_SIZE, nodeHash } from './hash.ts';
+import { foldInPlace, HASH_SIZE } from './hash.ts';
 import type { HashReader, Node } from './tree.ts';
 
 /** Hashes that a full tile has: the tile is a subtree of height 8 (c2sp.org/tlog-tiles, "Merkle Tree"). */
@@ -63,16 +63,9 @@ export function parseLevel(text: string): number | undefined {
   return level <= MAX_LEVEL ? level : undefined;
 }
 
-/** One of the hashes of a tile. */
-export const hashInTile = (hashes: Uint8Array, at: number): Uint8Array =>
-  hashes.subarray(at * HASH_SIZE, (at + 1) * HASH_SIZE);
-
 /** The hash of the full subtree over `count` hashes of a tile, a power of two of them, from the one at `at` on. */
-export function subtreeHash(hashes: Uint8Array, at: number, count: number): Uint8Array {
-  if (count === 1) return hashInTile(hashes, at);
-  const half = count / 2;
-  return nodeHash(subtreeHash(hashes, at, half), subtreeHash(hashes, at + half, half));
-}
+export const subtreeHash = (hashes: Uint8Array, at: number, count: number): Uint8Array =>
+  foldInPlace(Buffer.from(hashes.subarray(at * HASH_SIZE, (at + count) * HASH_SIZE)));
 
 /** Reads the hashes of nodes out of the tiles that a tree of a size has. */
 export class TileHashReader implements HashReader {
