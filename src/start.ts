@@ -198,7 +198,14 @@ export async function start(
     },
     {
       desc: AuditService,
-      methods: implementAudit({ log, store, scopes, key: logKey, checkpoints, checks: () => topicChecks(config) }),
+      methods: implementAudit({
+        log,
+        store,
+        scopes,
+        key: logKey,
+        checkpoints: signed,
+        checks: () => topicChecks(config),
+      }),
     },
   ];
   registerConnect(app, { services, authenticate, drainLimit: STREAM_LIMIT });

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { PlantStoreError } from '../domain/errors.ts';
+import { BrokenChainError } from '../log/chain.ts';
 import type { Head } from '../log/event.ts';
 import { MAX_UNBUILT, type Tree } from '../log/tree.ts';
 import type { TreeNodes } from '../log/tree-nodes.ts';
@@ -17,7 +18,10 @@ const PATIENCE = 12;
 
 /** Gives out checkpoints of the log, none smaller than an earlier one. */
 export interface Checkpoints {
-  /** A checkpoint that is some seconds old at most. Rejects with PlantStoreError when none can be made. */
+  /**
+   * A checkpoint that is some seconds old at most. Rejects with PlantStoreError when none can be made, and with BrokenChainError
+   * rather than sign what is inconsistent.
+   */
   latest(): Promise<SignedCheckpoint>;
 }
 
@@ -74,7 +78,11 @@ export class LogCheckpoints implements Checkpoints {
 
 async function proveConsistent(tree: Tree, next: SignedCheckpoint, last: SignedCheckpoint): Promise<void> {
   const proof = await proveTree(next.size, last.size, tree.at(next.size));
-  checkTree(proof, next.size, next.root, last.size, last.root);
+  try {
+    checkTree(proof, next.size, next.root, last.size, last.root);
+  } catch {
+    throw new BrokenChainError(last.size, 'the tree no longer begins with that of the checkpoint that was signed here');
+  }
 }
 
 /** A checkpoint that has the event at a position, which is in the log. Rejects with OVERLOADED when there is none in time. */

@@ -180,3 +180,20 @@ test('an empty log has a checkpoint, under the origin that LOG_ORIGIN names', as
     /^log\.example\/plants\n0\n47DEQpj8HBSa\+\/TImW\+5JCeuQeRkm5NMpJWZG3hSuFU=\n\n— log\.example\/plants /,
   );
 });
+
+test('strangers who ask for much of the log are refused in part, and callers with a token are not', async () => {
+  await using service = await startService();
+  const send = client(service.url, await service.token('alice'));
+  for (let id = 0; id < 300; id++) await send('POST', '/plants', { body: `{"id":${id},"name":"Fern"}` });
+  const stranger = client(service.url);
+  const asked = Array.from({ length: 400 }, (_, at) => stranger('GET', `/log/tile/entries/000.p/${1 + (at % 255)}`));
+  const lists = Array.from({ length: 20 }, () => send('GET', '/plants?limit=1'));
+  for (const { status } of await Promise.all(lists)) expect(status).toBe(200);
+  const answers = await Promise.all(asked);
+  const refused = answers.filter(({ status }) => status !== 200);
+  for (const reply of refused) {
+    expectError(reply, 503, 14);
+    expect(reply.headers['retry-after']).toBe('1');
+  }
+  expect(answers.length - refused.length).toBeGreaterThanOrEqual(66);
+});

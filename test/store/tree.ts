@@ -1,3 +1,4 @@
+import { generateKeyPairSync } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { rebuildReadModel } from '../../src/audit/rebuild.ts';
 import { openLog } from '../../src/log/log.ts';
@@ -5,6 +6,8 @@ import type { Store } from '../../src/log/store.ts';
 import { Tree } from '../../src/log/tree.ts';
 import { sha256 } from '../../src/tlog/hash.ts';
 import { treeHash } from '../../src/tlog/tree.ts';
+import { CHECKPOINT_INTERVAL, LogCheckpoints } from '../../src/transparency/checkpoints.ts';
+import { openLogKey } from '../../src/transparency/log-key.ts';
 import { added, append, project } from '../support/events.ts';
 import { override, withoutProjector } from '../support/faulty-store.ts';
 import { rootOf } from '../support/tree.ts';
@@ -121,6 +124,29 @@ export function treeContract(open: OpenStore): void {
         await project(store);
         await whileBuilding(store, () => untilBuilt(store, 2));
         await treeHash(600, tree.at(600));
+      }),
+    );
+
+    test(
+      'no checkpoint is signed of a log that no longer begins with the one before',
+      on(async ({ store }) => {
+        await append(store, ...plants(600));
+        await project(store);
+        await whileBuilding(store, () => untilBuilt(store, 2));
+        const { privateKey } = generateKeyPairSync('ed25519');
+        const settings = { auditSigningKey: privateKey, dataDirectory: '', logOrigin: 'log.example' };
+        const key = () => openLogKey(settings, store);
+        const head = () => store.head();
+        const checkpoints = new LogCheckpoints({ head, nodes: store.tree, tree: new Tree(store), key });
+        expect((await checkpoints.latest()).size).toBe(600);
+        await append(store, ...plants(10, 600));
+        await store.tree.write(1, 1, hashes(1));
+        await new Promise((resolve) => setTimeout(resolve, CHECKPOINT_INTERVAL + 50));
+        await expect(checkpoints.latest()).rejects.toThrow(
+          'the log is broken at position 600: the tree no longer begins',
+        );
+        await drain(rebuildReadModel(store));
+        expect((await checkpoints.latest()).size).toBe(610);
       }),
     );
 

@@ -159,7 +159,7 @@ export type GetHeadResponse = Message<"plantstore.v1.GetHeadResponse"> & {
 
   /**
    * The newest checkpoint of the log, some seconds old at most: a signed note (c2sp.org/tlog-checkpoint) of its size and
-   * the root of its Merkle tree. Its key is at /log/key.
+   * the root of its Merkle tree. Its key is at /log/key; cosignatures of witnesses are on that of /log/checkpoint.
    *
    * @generated from field: string checkpoint = 2;
    */
