@@ -105,6 +105,8 @@ export function treeContract(open: OpenStore): void {
             for (let from = 600; from < 2_700; from += 300) {
               events.push(...(await append(store, ...plants(300, from))));
               await new Promise((resolve) => setTimeout(resolve, 30));
+              // What came since the last step is built from what was heard.
+              if (from % 600 === 0) await untilBuilt(store, Math.floor((from + 300) / 256));
             }
             await untilBuilt(store, 10);
           }),
