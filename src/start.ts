@@ -2,7 +2,6 @@ import type { FastifyInstance } from 'fastify';
 import { AuditService } from '../gen/plantstore/v1/audit_service_pb.ts';
 import { PlantStoreService } from '../gen/plantstore/v1/plant_store_service_pb.ts';
 import { implementAudit } from './audit/service.ts';
-import { publishedKeys, signingKeyOnDemand } from './audit/signing-key.ts';
 import { type Authenticator, createAuthenticator } from './auth/authenticator.ts';
 import { DEVELOPMENT_ISSUER, openDevelopmentIssuer } from './auth/development.ts';
 import { RemoteKeySet } from './auth/jwks.ts';
@@ -18,6 +17,7 @@ import { UnsuitableDatabaseError } from './log/mongo/unsuitable-database.ts';
 import { openWhenReachable, type StoreToOpen } from './log/open.ts';
 import { lockDataDirectory } from './log/sqlite/lock.ts';
 import { openSqlite } from './log/sqlite/store.ts';
+import { Tree } from './log/tree.ts';
 import { startAdminServer } from './observe/admin.ts';
 import type { Health, Readiness } from './observe/health.ts';
 import type { LogOutput } from './observe/log-output.ts';
@@ -26,9 +26,14 @@ import { startTracing } from './observe/start-tracing.ts';
 import { createTelemetry, type Telemetry } from './observe/telemetry.ts';
 import type { Tracing } from './observe/tracing.ts';
 import { implementPlantStore } from './plants/implementation.ts';
+import { Receipts } from './plants/receipts.ts';
 import { PlantsService } from './plants/service.ts';
 import { startPublication, topicChecks } from './publication.ts';
 import type { PublisherThread } from './publisher/thread.ts';
+import { LogCheckpoints } from './transparency/checkpoints.ts';
+import { CosignedCheckpoints } from './transparency/cosigned-checkpoints.ts';
+import { logKeyOnDemand } from './transparency/log-key.ts';
+import { WitnessClient } from './transparency/witness-client.ts';
 import { Admission } from './transport/admission.ts';
 import { registerConnect } from './transport/connect/connect.ts';
 import { allowOrigins } from './transport/cors.ts';
@@ -36,11 +41,11 @@ import { addressOf, identityFrom, leafOf } from './transport/forward/contact.ts'
 import { linksOf } from './transport/forward/link.ts';
 import { addForwarding } from './transport/forward/service.ts';
 import { createGrpcServer } from './transport/grpc/server.ts';
-import { registerAuditKeys } from './transport/rest/audit-keys.ts';
 import { registerDocumentation } from './transport/rest/documentation.ts';
 import { Guard } from './transport/rest/guard.ts';
 import { registerRest } from './transport/rest/rest.ts';
 import { createHttpServer } from './transport/rest/server.ts';
+import { registerTransparencyLog } from './transport/rest/transparency-log.ts';
 import { welcome } from './welcome.ts';
 
 /** Milliseconds that requests in flight have to end once the service stops; their connections are closed then. */
@@ -62,6 +67,7 @@ export interface Parts {
   publication?: PublisherThread;
   keys?: KeySet;
   authenticator?: Authenticator;
+  cosigning?: CosignedCheckpoints;
   admission?: Admission;
   app?: FastifyInstance;
 }
@@ -99,7 +105,7 @@ export async function start(
   parts: Parts,
   opened: AsyncDisposableStack,
 ): Promise<void> {
-  const { host, dataDirectory, ownerClaim } = config;
+  const { host, ownerClaim } = config;
   const tracing = config.tracing && (await startTracing(logger, config.tracing.serviceName));
   if (tracing) opened.defer(() => tracing.close());
   const telemetry = createTelemetry(logger, config.logOwner, tracing, {
@@ -111,6 +117,7 @@ export async function start(
     listCache: () => parts.log?.listCache,
     admission: () => parts.admission,
     publication: () => parts.publication?.stats(),
+    cosigning: () => parts.cosigning?.status,
     output: parts.output,
   });
   const admin = await startAdminServer(health, config.adminHost, config.adminPort, telemetry.metrics);
@@ -155,8 +162,19 @@ export async function start(
     : parts.authenticator.authenticate;
   const scopes = createScopePolicy(config.requiredScopes, telemetry.decided);
   const plants = new PlantsService(tracing ? tracing.commands(log) : log, scopes);
-  const signingKey = signingKeyOnDemand(config.auditSigningKey, dataDirectory);
-  const auditKeys = () => publishedKeys(config.auditSigningKey, dataDirectory);
+  const tree = new Tree(store);
+  const logKey = logKeyOnDemand(config, store);
+  const signed = new LogCheckpoints({ head: () => log.head(), nodes: store.tree, tree, key: logKey });
+  if (config.witnesses !== undefined) {
+    parts.cosigning = new CosignedCheckpoints({
+      checkpoints: signed,
+      witnesses: config.witnesses.witnesses.map((witness) => new WitnessClient(witness, tree)),
+      quorum: config.witnesses.quorum,
+      onOutcome: telemetry.witnessed,
+    });
+    opened.defer(() => parts.cosigning!.close());
+  }
+  const checkpoints = parts.cosigning ?? signed;
 
   const admission = new Admission(config.limits, telemetry.shed);
   parts.admission = admission;
@@ -174,14 +192,25 @@ export async function start(
     authenticate,
   });
   registerDocumentation(app, PlantStoreService);
-  registerAuditKeys(app, auditKeys);
+  if (config.publicLog)
+    registerTransparencyLog(app, {
+      knownHead: () => log.status.head,
+      head: () => log.head(),
+      tree,
+      checkpoints,
+      key: logKey,
+    });
   const services = [
-    { desc: PlantStoreService, methods: implementPlantStore(plants) },
+    {
+      desc: PlantStoreService,
+      methods: implementPlantStore(plants, new Receipts({ store, tree, checkpoints, scopes })),
+    },
     {
       desc: AuditService,
       methods: implementAudit({
-        ...{ log, store, scopes, signingKey },
-        publishedKeys: auditKeys,
+        ...{ log, store, scopes },
+        key: logKey,
+        checkpoints: signed,
         checks: () => topicChecks(config),
       }),
     },

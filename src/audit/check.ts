@@ -2,7 +2,7 @@ import type { PlantKey } from '../domain/plant.ts';
 import type { LoggedEvent } from '../log/event.ts';
 
 /** What is asked about a log, each with yes or no. */
-export type Question = 'positions' | 'chain' | 'read_model' | 'decisions' | 'storage' | 'signed_head' | 'topic';
+export type Question = 'positions' | 'chain' | 'read_model' | 'decisions' | 'storage' | 'tree' | 'checkpoint' | 'topic';
 
 /** The first place where a question is answered with no. */
 export interface Failure {

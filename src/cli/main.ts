@@ -5,6 +5,7 @@ import { backupCommand } from './backup.ts';
 import { doctorCommand } from './doctor.ts';
 import { serveCommand } from './serve.ts';
 import { tokenCommand } from './token.ts';
+import { witnessCommand } from './witness.ts';
 
 const program = new Command('plantstore')
   .description('An event-sourced plant store: REST, Connect and gRPC over one tamper-evident log.')
@@ -13,6 +14,7 @@ const program = new Command('plantstore')
   .addCommand(auditCommand())
   .addCommand(backupCommand())
   .addCommand(doctorCommand())
+  .addCommand(witnessCommand())
   .addHelpText(
     'after',
     `

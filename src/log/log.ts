@@ -17,6 +17,7 @@ import { type ReadOptions, readEvents } from './read.ts';
 import { StateReader } from './states.ts';
 import type { Store } from './store.ts';
 import { Tail } from './tail.ts';
+import { TreeBuilder } from './tree-builder.ts';
 import { unavailable } from './unavailable.ts';
 
 /** Bounds of a log. */
@@ -57,6 +58,7 @@ export class EventLog {
   readonly #listCache: ListCache;
   readonly #lists: Lists;
   readonly #projector: Projector;
+  readonly #treeBuilder: TreeBuilder;
   readonly #tail: Tail;
   readonly #follower: Follower;
   readonly #stop = new AbortController();
@@ -78,9 +80,14 @@ export class EventLog {
     this.#patience = bounds.patience;
     this.#committer = new Committer(tail, this.#states, this.#follower, appender, bounds, observer);
     this.#projector = new Projector(store, tail, randomUUID(), onFault);
-    this.#follower.changed.addEventListener('abort', () => this.#projector.stop());
+    this.#treeBuilder = new TreeBuilder(store, tail, () => this.#projector.leads(), onFault);
+    this.#follower.changed.addEventListener('abort', () => {
+      this.#projector.stop();
+      this.#treeBuilder.stop();
+    });
     this.#running = Promise.all([
       this.#projector.run(),
+      this.#treeBuilder.run(),
       this.#follower.watch(this.#stop.signal, onReachable ?? (() => {})),
     ]);
   }
@@ -156,6 +163,7 @@ export class EventLog {
     await this.#forwarding?.close();
     await this.#committer.close();
     this.#projector.stop();
+    this.#treeBuilder.stop();
     this.#stop.abort();
     await Promise.all([this.#running, this.#states.close()]);
     await this.#store.close();

@@ -83,9 +83,10 @@ async function expectRestored(
   expect((await send('POST', '/plants', { body: '{"id":-1,"name":"Oak"}' })).status).toBe(200);
 }
 
-const VERIFIED = /^positions +yes\nchain +yes\nread_model +yes\ndecisions +yes\n(storage +yes\n)?signed_head +yes\n/m;
+const VERIFIED =
+  /^positions +yes\nchain +yes\nread_model +yes\ndecisions +yes\n(storage +yes\n)?tree +yes\ncheckpoint +yes\n/m;
 
-describe('a backup of a service at work is restored, verifies with the head that was signed, and serves', () => {
+describe('a backup of a service at work is restored, verifies with the checkpoint that was signed, and serves', () => {
   test('SQLite: the file', async () => {
     const plants = await backedUp(backUpFile);
     const restored = { DATA_DIR: join(root, 'restored') };

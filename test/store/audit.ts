@@ -14,6 +14,7 @@ import { added, append, deleted, project } from '../support/events.ts';
 import { override, withoutProjector } from '../support/faulty-store.ts';
 import { fold, readLog } from '../support/fold.ts';
 import { count } from '../support/soak.ts';
+import { checkpointOf } from '../support/tree.ts';
 import { type OpenDatabase, verdictOf } from './audit-tampering.ts';
 import { withStore } from './open-store.ts';
 
@@ -319,7 +320,7 @@ export function auditContract(name: string, open: OpenDatabase): void {
     test(
       'an empty log is whole, lists nothing, and is exported as nothing',
       on(async ({ store }) => {
-        const { verdict } = await verdictOf(store, { signedHead: EMPTY_HEAD });
+        const { verdict } = await verdictOf(store, { checkpoint: checkpointOf([]) });
         expect(verdict).toMatchObject({ ok: true, head: EMPTY_HEAD, checkpoint: 0 });
         expect(await drain((await plantsAsOf(store, { time: Date.now() }, undefined)).plants)).toEqual([]);
         expect((await exportOf(store, 'ndjson')).length).toBe(0);

@@ -36,6 +36,7 @@ const ROLE = {
   privileges: [
     resource('events', 'createIndex'),
     ...['checkpoints', 'leases', 'meta'].map((collection) => resource(collection, 'update')),
+    resource('tree', 'update', 'remove'),
     ...['plants', 'plants_1', 'plants_2'].map((collection) => resource(collection, 'remove', 'dropCollection')),
   ],
   roles: [],
@@ -81,14 +82,14 @@ describe.runIf(HAS_MONGODB)('opening a store on MongoDB', () => {
   test('what a newer release wrote is refused for good, and left as it is', async () => {
     const uri = newDatabase();
     const client = new MongoClient(uri);
-    await client.db().collection<{ _id: string; version: number }>('meta').insertOne({ _id: 'schema', version: 4 });
-    expect(await refusal(uri)).toMatch(/schema 4, which a newer release wrote; this release knows 3/);
+    await client.db().collection<{ _id: string; version: number }>('meta').insertOne({ _id: 'schema', version: 5 });
+    expect(await refusal(uri)).toMatch(/schema 5, which a newer release wrote; this release knows 4/);
     expect((await client.db().collections()).map(({ collectionName }) => collectionName)).toEqual(['meta']);
     await client.close();
     await dropDatabase(uri);
   });
 
-  test.each([1, 2])(
+  test.each([1, 2, 3])(
     'what schema %i holds is read as it is, and brought up to date by all who start on it at once',
     async (version) => {
       const uri = newDatabase();
@@ -97,14 +98,19 @@ describe.runIf(HAS_MONGODB)('opening a store on MongoDB', () => {
       await first.close();
       const client = new MongoClient(uri);
       const meta = client.db().collection<{ _id: string; version: number }>('meta');
-      // The release of schema 1 knew no idempotency keys, that of schema 2 no trace contexts.
+      // The release of schema 1 knew no idempotency keys, that of schema 2 no trace contexts, that of schema 3 no tree.
       if (version === 1) await client.db().collection('events').dropIndex('events_by_idempotency_key');
+      await client.db().dropCollection('tree');
+      await meta.deleteOne({ _id: 'log' });
       await meta.updateOne({ _id: 'schema' }, { $set: { version } });
       const reader = await openMongo(uri, { readOnly: true });
       expect(await readLog(reader)).toEqual(events);
       expect(await meta.findOne({ _id: 'schema' })).toMatchObject({ version });
+      expect(await reader.tree.count(1)).toBe(0);
+      await expect(reader.logId()).rejects.toThrow('start the service once');
       const stores = await Promise.all([openMongo(uri), openMongo(uri), openMongo(uri)]);
-      expect(await meta.findOne({ _id: 'schema' })).toMatchObject({ version: 3 });
+      expect(await meta.findOne({ _id: 'schema' })).toMatchObject({ version: 4 });
+      expect(new Set(await Promise.all(stores.map((store) => store.logId()))).size).toBe(1);
       expect(await client.db().collection('events').indexExists('events_by_idempotency_key')).toBe(true);
       events.push(
         ...(await append(stores[0]!, { ...added('alice', 2n), idempotencyKey: 'k', traceparent: TRACEPARENT })),

@@ -61,10 +61,11 @@ test('data that a newer release wrote is refused, by name and version', () => {
     );
 });
 
-/** Makes of the database what an older release left: 1 knows no idempotency keys, 2 no trace contexts, 3 no generations. */
-const makeOlder = (version: 1 | 2 | 3) =>
+/** Makes of the database what an older release left: 1 knows no idempotency keys, 2 no trace contexts, 3 no generations, 4 no tree. */
+const makeOlder = (version: 1 | 2 | 3 | 4) =>
   withDatabase((db) => {
-    db.exec('ALTER TABLE checkpoints DROP COLUMN generation');
+    db.exec('DROP TABLE tree; DROP TABLE log');
+    if (version < 4) db.exec('ALTER TABLE checkpoints DROP COLUMN generation');
     if (version < 3) db.exec('ALTER TABLE events DROP COLUMN traceparent');
     if (version === 1) db.exec('DROP INDEX events_by_idempotency_key; ALTER TABLE events DROP COLUMN idempotency_key');
     db.exec(`PRAGMA user_version = ${version}`);
@@ -85,12 +86,16 @@ test.each([1, 2, 3] as const)(
       for await (const batch of reader.read(0, { owner: 'alice', id: 3n })) found.push(...batch);
       expect(found).toEqual([events[3], events[600]]);
       expect((await readModel(reader, 'alice')).position).toBe(500);
+      expect(await reader.tree.count(1)).toBe(0);
+      await expect(reader.logId()).rejects.toThrow('start the service once');
     };
     await readsOn();
     withDatabase((db) => expect(db.prepare('PRAGMA user_version').get()).toEqual({ user_version: version }));
     const [writer, another] = [await opened.reopen(), await opened.second()];
     await readsOn();
     events.push(...(await append(writer, { ...added('alice', 3n), idempotencyKey: 'k', traceparent: TRACEPARENT })));
+    expect(await writer.logId()).toMatch(/^[0-9a-f]{32}$/);
+    expect(await another.logId()).toBe(await writer.logId());
     for (const handle of [writer, another]) {
       expect(await readLog(handle)).toEqual(events);
       expect(await handle.named([{ owner: 'alice', idempotencyKey: 'k' }])).toEqual(events.slice(-1));

@@ -33,6 +33,11 @@ export interface Tampering {
 
 type Change = (event: PlantEvent & { name?: string; tag?: string | undefined }) => Partial<PlantEvent & Plant>;
 
+/** The size of the checkpoint that was signed, in the tests. */
+export const SIGNED = 9;
+
+const isHash = (change: Partial<LoggedEvent> | Change): boolean => 'hash' in change;
+
 /** Changes one event and leaves its hash as it was. */
 const changed = (
   name: string,
@@ -46,7 +51,8 @@ const changed = (
     const event = typeof change === 'function' ? { ...logged.event, ...change(logged.event) } : logged.event;
     return database.putEvent({ ...logged, event: event as PlantEvent, ...(typeof change === 'object' ? change : {}) });
   },
-  found: { chain: position, ...also },
+  // A record of the tree is an event without its hash.
+  found: { chain: position, ...also, ...(position <= SIGNED && !isHash(change) && { checkpoint: SIGNED }) },
 });
 
 /** Events from a position on, given other content, positions and hashes, as if they had been written so. */
@@ -74,11 +80,8 @@ async function refold(
   await database.setCheckpoint(after.length);
 }
 
-/** The position of the log that a signed head was taken at, in the tests. */
-export const SIGNED = 9;
-
 /**
- * Ways to tamper with the log of `fillForTampering`: 12 events, the read model at their end, a head signed at SIGNED. Each has
+ * Ways to tamper with the log of `fillForTampering`: 12 events, the read model at their end, a checkpoint signed of SIGNED events. Each has
  * to be found at these places and at no others.
  */
 export const TAMPERINGS: readonly Tampering[] = [
@@ -105,7 +108,7 @@ export const TAMPERINGS: readonly Tampering[] = [
       const { owner, actor, plantId } = events[2]!.event;
       return database.putEvent({ ...events[2]!, event: { type: 'PlantDeleted', owner, actor, plantId } });
     },
-    found: { chain: 3, read_model: 'alice/1', decisions: 3 },
+    found: { chain: 3, read_model: 'alice/1', decisions: 3, checkpoint: SIGNED },
   },
   ...[1, 6, 12].map(
     (position): Tampering => ({
@@ -114,8 +117,12 @@ export const TAMPERINGS: readonly Tampering[] = [
       found:
         position === 12
           ? { positions: 12, read_model: 'zoe/9' }
-          : // The next event of that plant is its deletion.
-            { positions: position, chain: position, decisions: position + (position === 1 ? 1 : 2) },
+          : {
+              ...{ positions: position, chain: position },
+              // The next event of that plant is its deletion.
+              decisions: position + (position === 1 ? 1 : 2),
+              checkpoint: SIGNED,
+            },
     }),
   ),
   {
@@ -123,7 +130,7 @@ export const TAMPERINGS: readonly Tampering[] = [
     tamper: async (database, events) => {
       for (const { position } of events) await database.removeEvent(position);
     },
-    found: { positions: 1, read_model: 'alice/1', signed_head: SIGNED },
+    found: { positions: 1, read_model: 'alice/1', checkpoint: 1 },
   },
   {
     name: 'two swapped',
@@ -131,7 +138,7 @@ export const TAMPERINGS: readonly Tampering[] = [
       await database.putEvent({ ...events[3]!, position: 8 });
       await database.putEvent({ ...events[7]!, position: 4 });
     },
-    found: { chain: 4, decisions: 4 },
+    found: { chain: 4, decisions: 4, checkpoint: SIGNED },
   },
   {
     name: 'one invented at the end',
@@ -152,7 +159,7 @@ export const TAMPERINGS: readonly Tampering[] = [
   {
     name: 'one invented before the first',
     tamper: (database, events) => database.putEvent({ ...events[0]!, position: 0 }),
-    found: { positions: 0, chain: 1, decisions: 1 },
+    found: { positions: 0, chain: 1, decisions: 1, checkpoint: SIGNED },
   },
   {
     name: 'one inserted in the middle, the others moved up, no hash changed',
@@ -160,18 +167,18 @@ export const TAMPERINGS: readonly Tampering[] = [
       for (const event of events.slice(5).reverse())
         await database.putEvent({ ...event, position: event.position + 1 });
     },
-    found: { chain: 7, read_model: 'zoe/9', decisions: 7, signed_head: SIGNED },
+    found: { chain: 7, read_model: 'zoe/9', decisions: 7, checkpoint: SIGNED },
   },
   {
-    name: 'rewritten from one event on, every hash recomputed, the read model too: only a signed head tells',
+    name: 'rewritten from one event on, every hash recomputed, the read model too: only a checkpoint tells',
     tamper: async (database, events) => {
       const rest = events.slice(5).map(({ event }) => ({ ...event, actor: 'nobody' }));
       await putAll(database, rewritten(events, 6, rest));
     },
-    found: { signed_head: SIGNED },
+    found: { checkpoint: SIGNED },
   },
   {
-    name: 'an event taken out, the rest rewritten, the read model too: only a signed head tells',
+    name: 'an event taken out, the rest rewritten, the read model too: only a checkpoint tells',
     tamper: async (database, events) => {
       const rest = events.slice(5).map(({ event }) => event);
       const log = [...events.slice(0, 4), ...rewritten(events, 5, rest)];
@@ -179,16 +186,16 @@ export const TAMPERINGS: readonly Tampering[] = [
       await database.removeEvent(12);
       await refold(database, events, log);
     },
-    found: { signed_head: SIGNED },
+    found: { checkpoint: SIGNED },
   },
   {
-    name: 'cut short, the read model too: only a signed head tells',
+    name: 'cut short, the read model too: only a checkpoint tells',
     tamper: async (database, events) => {
       const log = events.slice(0, 8);
       for (const { position } of events.slice(8)) await database.removeEvent(position);
       await refold(database, events, log);
     },
-    found: { signed_head: SIGNED },
+    found: { checkpoint: SIGNED },
   },
   {
     name: 'a row of the read model changed',

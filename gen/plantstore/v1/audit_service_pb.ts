@@ -14,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file plantstore/v1/audit_service.proto.
  */
 export const file_plantstore_v1_audit_service: GenFile = /*@__PURE__*/
-  fileDesc("CiFwbGFudHN0b3JlL3YxL2F1ZGl0X3NlcnZpY2UucHJvdG8SDXBsYW50c3RvcmUudjEiUAoESGVhZBIQCghwb3NpdGlvbhgBIAEoAxIMCgRoYXNoGAIgASgMEigKBHRpbWUYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIrkBChFSZWFkRXZlbnRzUmVxdWVzdBIYCg5hZnRlcl9wb3NpdGlvbhgBIAEoA0gAEi8KCWZyb21fdGltZRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIABISCgVvd25lchgDIAEoCUgBiAEBEhUKCHBsYW50X2lkGAQgASgDSAKIAQESDgoGZm9sbG93GAUgASgIQgcKBXN0YXJ0QggKBl9vd25lckILCglfcGxhbnRfaWQiTAoSUmVhZEV2ZW50c1Jlc3BvbnNlEiQKBmV2ZW50cxgBIAMoCzIULnBsYW50c3RvcmUudjEuRXZlbnQSEAoIcG9zaXRpb24YAiABKAMiEAoOR2V0SGVhZFJlcXVlc3QiSQoPR2V0SGVhZFJlc3BvbnNlEiEKBGhlYWQYASABKAsyEy5wbGFudHN0b3JlLnYxLkhlYWQSEwoLc2lnbmVkX2hlYWQYAiABKAkifgoVTGlzdFBsYW50c0FzT2ZSZXF1ZXN0EhIKBW93bmVyGAEgASgJSAGIAQESEgoIcG9zaXRpb24YAiABKANIABIqCgR0aW1lGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgAQgcKBWFzX29mQggKBl9vd25lciK9AQoWTGlzdFBsYW50c0FzT2ZSZXNwb25zZRJACgZwbGFudHMYASADKAsyMC5wbGFudHN0b3JlLnYxLkxpc3RQbGFudHNBc09mUmVzcG9uc2UuT3duZWRQbGFudBIQCghwb3NpdGlvbhgCIAEoAxpPCgpPd25lZFBsYW50Eg0KBW93bmVyGAEgASgJEgoKAmlkGAIgASgDEgwKBG5hbWUYAyABKAkSEAoDdGFnGAQgASgJSACIAQFCBgoEX3RhZyI0ChFHZXRIaXN0b3J5UmVxdWVzdBINCgVvd25lchgBIAEoCRIQCghwbGFudF9pZBgCIAEoAyI6ChJHZXRIaXN0b3J5UmVzcG9uc2USJAoGZXZlbnRzGAEgAygLMhQucGxhbnRzdG9yZS52MS5FdmVudCI8ChBWZXJpZnlMb2dSZXF1ZXN0EhgKC3NpZ25lZF9oZWFkGAEgASgJSACIAQFCDgoMX3NpZ25lZF9oZWFkIsoEChFWZXJpZnlMb2dSZXNwb25zZRI9Cghwcm9ncmVzcxgBIAEoCzIpLnBsYW50c3RvcmUudjEuVmVyaWZ5TG9nUmVzcG9uc2UuUHJvZ3Jlc3NIABI7Cgd2ZXJkaWN0GAIgASgLMigucGxhbnRzdG9yZS52MS5WZXJpZnlMb2dSZXNwb25zZS5WZXJkaWN0SAAaKQoIUHJvZ3Jlc3MSEAoIcG9zaXRpb24YASABKAMSCwoDZW5kGAIgASgDGmYKBkFuc3dlchIQCghxdWVzdGlvbhgBIAEoCRI+CgdmYWlsdXJlGAIgASgLMigucGxhbnRzdG9yZS52MS5WZXJpZnlMb2dSZXNwb25zZS5GYWlsdXJlSACIAQFCCgoIX2ZhaWx1cmUagAEKB0ZhaWx1cmUSDwoHbWVzc2FnZRgBIAEoCRIVCghwb3NpdGlvbhgCIAEoA0gAiAEBEhIKBW93bmVyGAMgASgJSAGIAQESFQoIcGxhbnRfaWQYBCABKANIAogBAUILCglfcG9zaXRpb25CCAoGX293bmVyQgsKCV9wbGFudF9pZBqaAQoHVmVyZGljdBIKCgJvaxgBIAEoCBIhCgRoZWFkGAIgASgLMhMucGxhbnRzdG9yZS52MS5IZWFkEhcKCmNoZWNrcG9pbnQYAyABKANIAIgBARI4CgdhbnN3ZXJzGAQgAygLMicucGxhbnRzdG9yZS52MS5WZXJpZnlMb2dSZXNwb25zZS5BbnN3ZXJCDQoLX2NoZWNrcG9pbnRCBgoEc3RlcDK1AwoMQXVkaXRTZXJ2aWNlElMKClJlYWRFdmVudHMSIC5wbGFudHN0b3JlLnYxLlJlYWRFdmVudHNSZXF1ZXN0GiEucGxhbnRzdG9yZS52MS5SZWFkRXZlbnRzUmVzcG9uc2UwARJICgdHZXRIZWFkEh0ucGxhbnRzdG9yZS52MS5HZXRIZWFkUmVxdWVzdBoeLnBsYW50c3RvcmUudjEuR2V0SGVhZFJlc3BvbnNlEl8KDkxpc3RQbGFudHNBc09mEiQucGxhbnRzdG9yZS52MS5MaXN0UGxhbnRzQXNPZlJlcXVlc3QaJS5wbGFudHN0b3JlLnYxLkxpc3RQbGFudHNBc09mUmVzcG9uc2UwARJTCgpHZXRIaXN0b3J5EiAucGxhbnRzdG9yZS52MS5HZXRIaXN0b3J5UmVxdWVzdBohLnBsYW50c3RvcmUudjEuR2V0SGlzdG9yeVJlc3BvbnNlMAESUAoJVmVyaWZ5TG9nEh8ucGxhbnRzdG9yZS52MS5WZXJpZnlMb2dSZXF1ZXN0GiAucGxhbnRzdG9yZS52MS5WZXJpZnlMb2dSZXNwb25zZTABYgZwcm90bzM", [file_google_protobuf_timestamp, file_plantstore_v1_event]);
+  fileDesc("CiFwbGFudHN0b3JlL3YxL2F1ZGl0X3NlcnZpY2UucHJvdG8SDXBsYW50c3RvcmUudjEiUAoESGVhZBIQCghwb3NpdGlvbhgBIAEoAxIMCgRoYXNoGAIgASgMEigKBHRpbWUYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIrkBChFSZWFkRXZlbnRzUmVxdWVzdBIYCg5hZnRlcl9wb3NpdGlvbhgBIAEoA0gAEi8KCWZyb21fdGltZRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIABISCgVvd25lchgDIAEoCUgBiAEBEhUKCHBsYW50X2lkGAQgASgDSAKIAQESDgoGZm9sbG93GAUgASgIQgcKBXN0YXJ0QggKBl9vd25lckILCglfcGxhbnRfaWQiTAoSUmVhZEV2ZW50c1Jlc3BvbnNlEiQKBmV2ZW50cxgBIAMoCzIULnBsYW50c3RvcmUudjEuRXZlbnQSEAoIcG9zaXRpb24YAiABKAMiEAoOR2V0SGVhZFJlcXVlc3QiSAoPR2V0SGVhZFJlc3BvbnNlEiEKBGhlYWQYASABKAsyEy5wbGFudHN0b3JlLnYxLkhlYWQSEgoKY2hlY2twb2ludBgCIAEoCSJ+ChVMaXN0UGxhbnRzQXNPZlJlcXVlc3QSEgoFb3duZXIYASABKAlIAYgBARISCghwb3NpdGlvbhgCIAEoA0gAEioKBHRpbWUYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSABCBwoFYXNfb2ZCCAoGX293bmVyIr0BChZMaXN0UGxhbnRzQXNPZlJlc3BvbnNlEkAKBnBsYW50cxgBIAMoCzIwLnBsYW50c3RvcmUudjEuTGlzdFBsYW50c0FzT2ZSZXNwb25zZS5Pd25lZFBsYW50EhAKCHBvc2l0aW9uGAIgASgDGk8KCk93bmVkUGxhbnQSDQoFb3duZXIYASABKAkSCgoCaWQYAiABKAMSDAoEbmFtZRgDIAEoCRIQCgN0YWcYBCABKAlIAIgBAUIGCgRfdGFnIjQKEUdldEhpc3RvcnlSZXF1ZXN0Eg0KBW93bmVyGAEgASgJEhAKCHBsYW50X2lkGAIgASgDIjoKEkdldEhpc3RvcnlSZXNwb25zZRIkCgZldmVudHMYASADKAsyFC5wbGFudHN0b3JlLnYxLkV2ZW50IjoKEFZlcmlmeUxvZ1JlcXVlc3QSFwoKY2hlY2twb2ludBgBIAEoCUgAiAEBQg0KC19jaGVja3BvaW50IsoEChFWZXJpZnlMb2dSZXNwb25zZRI9Cghwcm9ncmVzcxgBIAEoCzIpLnBsYW50c3RvcmUudjEuVmVyaWZ5TG9nUmVzcG9uc2UuUHJvZ3Jlc3NIABI7Cgd2ZXJkaWN0GAIgASgLMigucGxhbnRzdG9yZS52MS5WZXJpZnlMb2dSZXNwb25zZS5WZXJkaWN0SAAaKQoIUHJvZ3Jlc3MSEAoIcG9zaXRpb24YASABKAMSCwoDZW5kGAIgASgDGmYKBkFuc3dlchIQCghxdWVzdGlvbhgBIAEoCRI+CgdmYWlsdXJlGAIgASgLMigucGxhbnRzdG9yZS52MS5WZXJpZnlMb2dSZXNwb25zZS5GYWlsdXJlSACIAQFCCgoIX2ZhaWx1cmUagAEKB0ZhaWx1cmUSDwoHbWVzc2FnZRgBIAEoCRIVCghwb3NpdGlvbhgCIAEoA0gAiAEBEhIKBW93bmVyGAMgASgJSAGIAQESFQoIcGxhbnRfaWQYBCABKANIAogBAUILCglfcG9zaXRpb25CCAoGX293bmVyQgsKCV9wbGFudF9pZBqaAQoHVmVyZGljdBIKCgJvaxgBIAEoCBIhCgRoZWFkGAIgASgLMhMucGxhbnRzdG9yZS52MS5IZWFkEhcKCmNoZWNrcG9pbnQYAyABKANIAIgBARI4CgdhbnN3ZXJzGAQgAygLMicucGxhbnRzdG9yZS52MS5WZXJpZnlMb2dSZXNwb25zZS5BbnN3ZXJCDQoLX2NoZWNrcG9pbnRCBgoEc3RlcDK1AwoMQXVkaXRTZXJ2aWNlElMKClJlYWRFdmVudHMSIC5wbGFudHN0b3JlLnYxLlJlYWRFdmVudHNSZXF1ZXN0GiEucGxhbnRzdG9yZS52MS5SZWFkRXZlbnRzUmVzcG9uc2UwARJICgdHZXRIZWFkEh0ucGxhbnRzdG9yZS52MS5HZXRIZWFkUmVxdWVzdBoeLnBsYW50c3RvcmUudjEuR2V0SGVhZFJlc3BvbnNlEl8KDkxpc3RQbGFudHNBc09mEiQucGxhbnRzdG9yZS52MS5MaXN0UGxhbnRzQXNPZlJlcXVlc3QaJS5wbGFudHN0b3JlLnYxLkxpc3RQbGFudHNBc09mUmVzcG9uc2UwARJTCgpHZXRIaXN0b3J5EiAucGxhbnRzdG9yZS52MS5HZXRIaXN0b3J5UmVxdWVzdBohLnBsYW50c3RvcmUudjEuR2V0SGlzdG9yeVJlc3BvbnNlMAESUAoJVmVyaWZ5TG9nEh8ucGxhbnRzdG9yZS52MS5WZXJpZnlMb2dSZXF1ZXN0GiAucGxhbnRzdG9yZS52MS5WZXJpZnlMb2dSZXNwb25zZTABYgZwcm90bzM", [file_google_protobuf_timestamp, file_plantstore_v1_event]);
 
 /**
  * The end of a log.
@@ -158,12 +158,12 @@ export type GetHeadResponse = Message<"plantstore.v1.GetHeadResponse"> & {
   head?: Head | undefined;
 
   /**
-   * The same as a JWS (RFC 7515, compact, EdDSA) over the JSON object {position, hash, time, issuer}. Its key is in the
-   * JWKS at /.well-known/plantstore-audit-keys.
+   * The newest checkpoint of the log, some seconds old at most: a signed note (c2sp.org/tlog-checkpoint) of its size and
+   * the root of its Merkle tree. Its key is at /log/key; cosignatures of witnesses are on that of /log/checkpoint.
    *
-   * @generated from field: string signed_head = 2;
+   * @generated from field: string checkpoint = 2;
    */
-  signedHead: string;
+  checkpoint: string;
 };
 
 /**
@@ -333,11 +333,11 @@ export const GetHistoryResponseSchema: GenMessage<GetHistoryResponse> = /*@__PUR
  */
 export type VerifyLogRequest = Message<"plantstore.v1.VerifyLogRequest"> & {
   /**
-   * A head that was signed earlier, as GetHead gave it: today's log has to extend it. Unset: nothing to compare with.
+   * A checkpoint that was signed earlier, as GetHead gave it: today's log has to extend it. Unset: nothing to compare with.
    *
-   * @generated from field: optional string signed_head = 1;
+   * @generated from field: optional string checkpoint = 1;
    */
-  signedHead?: string | undefined;
+  checkpoint?: string | undefined;
 };
 
 /**
@@ -417,8 +417,9 @@ export type VerifyLogResponse_Answer = Message<"plantstore.v1.VerifyLogResponse.
   /**
    * The question: `positions` (is every position there once and in order), `chain` (does every hash continue the
    * chain), `read_model` (is the read model exactly the fold of the log up to its checkpoint), `decisions` (was each
-   * event allowed on the state before it), `storage` (is the database itself sound; where the store can tell),
-   * `signed_head` (does the log extend the signed head), `topic` (is the topic a prefix of the log).
+   * event allowed on the state before it), `storage` (is the database itself sound; where the store can tell), `tree`
+   * (is what is kept of the Merkle tree that of the events), `checkpoint` (does the log extend the checkpoint),
+   * `topic` (is the topic a prefix of the log).
    *
    * @generated from field: string question = 1;
    */
@@ -545,7 +546,7 @@ export const AuditService: GenService<{
     output: typeof ReadEventsResponseSchema;
   },
   /**
-   * The end of the log, signed. No older than anything acknowledged before the call.
+   * The end of the log, no older than anything acknowledged before the call, and its newest checkpoint.
    *
    * @generated from rpc plantstore.v1.AuditService.GetHead
    */

@@ -13,7 +13,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file plantstore/v1/plant_store_service.proto.
  */
 export const file_plantstore_v1_plant_store_service: GenFile = /*@__PURE__*/
-  fileDesc("CidwbGFudHN0b3JlL3YxL3BsYW50X3N0b3JlX3NlcnZpY2UucHJvdG8SDXBsYW50c3RvcmUudjEiPAoSQ3JlYXRlUGxhbnRSZXF1ZXN0EiYKBXBsYW50GAEgASgLMhcucGxhbnRzdG9yZS52MS5OZXdQbGFudCJMChNDcmVhdGVQbGFudFJlc3BvbnNlEiMKBXBsYW50GAEgASgLMhQucGxhbnRzdG9yZS52MS5QbGFudBIQCghwb3NpdGlvbhgCIAEoAyJBChFMaXN0UGxhbnRzUmVxdWVzdBISCgVsaW1pdBgBIAEoBUgAiAEBEg4KBmN1cnNvchgCIAEoCUIICgZfbGltaXQiTwoSTGlzdFBsYW50c1Jlc3BvbnNlEiQKBnBsYW50cxgBIAMoCzIULnBsYW50c3RvcmUudjEuUGxhbnQSEwoLbmV4dF9jdXJzb3IYAiABKAkiJQoTU3RyZWFtUGxhbnRzUmVxdWVzdBIOCgZjdXJzb3IYASABKAkiUQoUU3RyZWFtUGxhbnRzUmVzcG9uc2USJAoGcGxhbnRzGAEgAygLMhQucGxhbnRzdG9yZS52MS5QbGFudBITCgtuZXh0X2N1cnNvchgCIAEoCSIgChJEZWxldGVQbGFudFJlcXVlc3QSCgoCaWQYASABKAMiJwoTRGVsZXRlUGxhbnRSZXNwb25zZRIQCghwb3NpdGlvbhgBIAEoAzK7AwoRUGxhbnRTdG9yZVNlcnZpY2UScwoLQ3JlYXRlUGxhbnQSIS5wbGFudHN0b3JlLnYxLkNyZWF0ZVBsYW50UmVxdWVzdBoiLnBsYW50c3RvcmUudjEuQ3JlYXRlUGxhbnRSZXNwb25zZSIdgtPkkwIXOgVwbGFudGIFcGxhbnQiBy9wbGFudHMSagoKTGlzdFBsYW50cxIgLnBsYW50c3RvcmUudjEuTGlzdFBsYW50c1JlcXVlc3QaIS5wbGFudHN0b3JlLnYxLkxpc3RQbGFudHNSZXNwb25zZSIXgtPkkwIRYgZwbGFudHMSBy9wbGFudHMSWQoMU3RyZWFtUGxhbnRzEiIucGxhbnRzdG9yZS52MS5TdHJlYW1QbGFudHNSZXF1ZXN0GiMucGxhbnRzdG9yZS52MS5TdHJlYW1QbGFudHNSZXNwb25zZTABEmoKC0RlbGV0ZVBsYW50EiEucGxhbnRzdG9yZS52MS5EZWxldGVQbGFudFJlcXVlc3QaIi5wbGFudHN0b3JlLnYxLkRlbGV0ZVBsYW50UmVzcG9uc2UiFILT5JMCDioML3BsYW50cy97aWR9YgZwcm90bzM", [file_google_api_annotations, file_plantstore_v1_plant]);
+  fileDesc("CidwbGFudHN0b3JlL3YxL3BsYW50X3N0b3JlX3NlcnZpY2UucHJvdG8SDXBsYW50c3RvcmUudjEiPAoSQ3JlYXRlUGxhbnRSZXF1ZXN0EiYKBXBsYW50GAEgASgLMhcucGxhbnRzdG9yZS52MS5OZXdQbGFudCJMChNDcmVhdGVQbGFudFJlc3BvbnNlEiMKBXBsYW50GAEgASgLMhQucGxhbnRzdG9yZS52MS5QbGFudBIQCghwb3NpdGlvbhgCIAEoAyJBChFMaXN0UGxhbnRzUmVxdWVzdBISCgVsaW1pdBgBIAEoBUgAiAEBEg4KBmN1cnNvchgCIAEoCUIICgZfbGltaXQiTwoSTGlzdFBsYW50c1Jlc3BvbnNlEiQKBnBsYW50cxgBIAMoCzIULnBsYW50c3RvcmUudjEuUGxhbnQSEwoLbmV4dF9jdXJzb3IYAiABKAkiJQoTU3RyZWFtUGxhbnRzUmVxdWVzdBIOCgZjdXJzb3IYASABKAkiUQoUU3RyZWFtUGxhbnRzUmVzcG9uc2USJAoGcGxhbnRzGAEgAygLMhQucGxhbnRzdG9yZS52MS5QbGFudBITCgtuZXh0X2N1cnNvchgCIAEoCSIgChJEZWxldGVQbGFudFJlcXVlc3QSCgoCaWQYASABKAMiJwoTRGVsZXRlUGxhbnRSZXNwb25zZRIQCghwb3NpdGlvbhgBIAEoAyIlChFHZXRSZWNlaXB0UmVxdWVzdBIQCghwb3NpdGlvbhgBIAEoAyIlChJHZXRSZWNlaXB0UmVzcG9uc2USDwoHcmVjZWlwdBgBIAEoCTKOBAoRUGxhbnRTdG9yZVNlcnZpY2UScwoLQ3JlYXRlUGxhbnQSIS5wbGFudHN0b3JlLnYxLkNyZWF0ZVBsYW50UmVxdWVzdBoiLnBsYW50c3RvcmUudjEuQ3JlYXRlUGxhbnRSZXNwb25zZSIdgtPkkwIXOgVwbGFudGIFcGxhbnQiBy9wbGFudHMSagoKTGlzdFBsYW50cxIgLnBsYW50c3RvcmUudjEuTGlzdFBsYW50c1JlcXVlc3QaIS5wbGFudHN0b3JlLnYxLkxpc3RQbGFudHNSZXNwb25zZSIXgtPkkwIRYgZwbGFudHMSBy9wbGFudHMSWQoMU3RyZWFtUGxhbnRzEiIucGxhbnRzdG9yZS52MS5TdHJlYW1QbGFudHNSZXF1ZXN0GiMucGxhbnRzdG9yZS52MS5TdHJlYW1QbGFudHNSZXNwb25zZTABEmoKC0RlbGV0ZVBsYW50EiEucGxhbnRzdG9yZS52MS5EZWxldGVQbGFudFJlcXVlc3QaIi5wbGFudHN0b3JlLnYxLkRlbGV0ZVBsYW50UmVzcG9uc2UiFILT5JMCDioML3BsYW50cy97aWR9ElEKCkdldFJlY2VpcHQSIC5wbGFudHN0b3JlLnYxLkdldFJlY2VpcHRSZXF1ZXN0GiEucGxhbnRzdG9yZS52MS5HZXRSZWNlaXB0UmVzcG9uc2ViBnByb3RvMw", [file_google_api_annotations, file_plantstore_v1_plant]);
 
 /**
  * @generated from message plantstore.v1.CreatePlantRequest
@@ -198,6 +198,45 @@ export const DeletePlantResponseSchema: GenMessage<DeletePlantResponse> = /*@__P
   messageDesc(file_plantstore_v1_plant_store_service, 7);
 
 /**
+ * @generated from message plantstore.v1.GetReceiptRequest
+ */
+export type GetReceiptRequest = Message<"plantstore.v1.GetReceiptRequest"> & {
+  /**
+   * Position of the event, as CreatePlant or DeletePlant gave it.
+   *
+   * @generated from field: int64 position = 1;
+   */
+  position: bigint;
+};
+
+/**
+ * Describes the message plantstore.v1.GetReceiptRequest.
+ * Use `create(GetReceiptRequestSchema)` to create a new message.
+ */
+export const GetReceiptRequestSchema: GenMessage<GetReceiptRequest> = /*@__PURE__*/
+  messageDesc(file_plantstore_v1_plant_store_service, 8);
+
+/**
+ * @generated from message plantstore.v1.GetReceiptResponse
+ */
+export type GetReceiptResponse = Message<"plantstore.v1.GetReceiptResponse"> & {
+  /**
+   * A text that is to be kept as it is: a tlog-proof (c2sp.org/tlog-proof) whose extra data is the event. `plantstore audit
+   * check-receipt` checks it, as does anything that follows docs/transparency.md.
+   *
+   * @generated from field: string receipt = 1;
+   */
+  receipt: string;
+};
+
+/**
+ * Describes the message plantstore.v1.GetReceiptResponse.
+ * Use `create(GetReceiptResponseSchema)` to create a new message.
+ */
+export const GetReceiptResponseSchema: GenMessage<GetReceiptResponse> = /*@__PURE__*/
+  messageDesc(file_plantstore_v1_plant_store_service, 9);
+
+/**
  * The plants of the caller. A plant belongs to the owner that the caller's token names, and no call sees another owner's.
  * Every call needs the metadata or header `authorization: Bearer <token>`.
  *
@@ -259,6 +298,17 @@ export const PlantStoreService: GenService<{
     methodKind: "unary";
     input: typeof DeletePlantRequestSchema;
     output: typeof DeletePlantResponseSchema;
+  },
+  /**
+   * The receipt for one of the owner's own events: proof, for ever and without the service, that the log has it. NOT_FOUND
+   * for any other position. UNAVAILABLE when no checkpoint reaches the event yet; retry. No google.api.http rule.
+   *
+   * @generated from rpc plantstore.v1.PlantStoreService.GetReceipt
+   */
+  getReceipt: {
+    methodKind: "unary";
+    input: typeof GetReceiptRequestSchema;
+    output: typeof GetReceiptResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_plantstore_v1_plant_store_service, 0);

@@ -2,10 +2,21 @@ import type { Db, MongoClient } from 'mongodb';
 import type { IdempotencyKey } from '../../domain/idempotency.ts';
 import type { Plant, PlantKey } from '../../domain/plant.ts';
 import type { Head, LoggedEvent } from '../event.ts';
-import type { Changes, Contact, Leaseholder, PlantRow, Rebuild, Rows, Selection, Snapshot, Store } from '../store.ts';
+import {
+  type Changes,
+  type Contact,
+  type Leaseholder,
+  NO_LOG_ID,
+  type PlantRow,
+  type Rebuild,
+  type Rows,
+  type Selection,
+  type Snapshot,
+  type Store,
+} from '../store.ts';
 import { appendEvents } from './append.ts';
 import type { CausalClock } from './causal-clock.ts';
-import { collectionsOf } from './collections.ts';
+import { collectionsOf, LOG_ID } from './collections.ts';
 import { isTransient } from './errors.ts';
 import { EventReader } from './events.ts';
 import { Leases } from './leases.ts';
@@ -14,10 +25,12 @@ import type { Primary } from './primary.ts';
 import { ReadModel } from './read-model.ts';
 import { MongoRebuild } from './rebuild.ts';
 import { Transactions } from './transactions.ts';
+import { MongoTree } from './tree.ts';
 
 /** The log and the read model in a MongoDB replica set. */
 export class MongoStore implements Store {
   readonly advanceLimit = 2_000;
+  readonly tree: MongoTree;
   readonly #client: MongoClient;
   readonly #db: Db;
   readonly #clock: CausalClock;
@@ -36,8 +49,16 @@ export class MongoStore implements Store {
     this.#transactions = new Transactions(client, clock);
     const { leases } = collectionsOf(db);
     this.#events = new EventReader(db, clock, primary);
+    this.tree = new MongoTree(db, clock);
     this.#readModel = new ReadModel(db, clock, this.#transactions);
     this.#leases = new Leases(db, leases, clock, this.#transactions.sessionId);
+  }
+
+  async logId(): Promise<string> {
+    const { meta } = collectionsOf(this.#db);
+    const found = await this.#clock.run((session) => meta.findOne({ _id: LOG_ID }, { session }));
+    if (found?.logId === undefined) throw new Error(NO_LOG_ID);
+    return found.logId;
   }
 
   head(): Promise<Head> {

@@ -2,7 +2,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import { transaction } from './connection.ts';
 
 /** Version of the tables below, kept as SQLite's user_version; 0 is a database without tables. */
-export const SCHEMA_VERSION = 4;
+export const SCHEMA_VERSION = 5;
 
 /** Indexes and triggers that a database of this version has. */
 export const SCHEMA_OBJECTS = [
@@ -60,10 +60,26 @@ const STEPS = [
   'ALTER TABLE events ADD COLUMN traceparent TEXT',
 
   'ALTER TABLE checkpoints ADD COLUMN generation INTEGER NOT NULL DEFAULT 0',
+
+  `CREATE TABLE tree (
+    level INTEGER NOT NULL,
+    node  INTEGER NOT NULL,
+    hash  BLOB NOT NULL,
+    PRIMARY KEY (level, node)
+  ) STRICT, WITHOUT ROWID;
+
+  CREATE TABLE log (id TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
+  INSERT INTO log VALUES (lower(hex(randomblob(16))))`,
 ];
 
+/** Makes, for a connection that only reads, empty tables that releases before the tree lack. */
+const WITHOUT_TREE = 'CREATE TEMP TABLE tree (level, node, hash); CREATE TEMP TABLE log (id)';
+
 /** Columns of `events` that a release of each version lacks, as its events have them. */
-const LACKING = ['', 'NULL AS idempotency_key, NULL AS traceparent', 'NULL AS traceparent'];
+const LACKING = ['', 'NULL AS idempotency_key, NULL AS traceparent', 'NULL AS traceparent', ''];
+
+/** The first version whose tables have the tree. */
+const TREE_VERSION = 5;
 
 /** Makes the tables in a database that has none, and brings those of an older release up to date. */
 export function ensureSchema(db: DatabaseSync): void {
@@ -79,6 +95,7 @@ export function ensureSchema(db: DatabaseSync): void {
 export function readOlderSchema(db: DatabaseSync): void {
   const version = versionOf(db);
   const lacking = LACKING[version];
+  if (version < TREE_VERSION) db.exec(WITHOUT_TREE);
   if (lacking) db.exec(`CREATE TEMP VIEW events AS SELECT *, ${lacking} FROM main.events`);
   if (version > 0 && version < 4)
     db.exec('CREATE TEMP VIEW checkpoints AS SELECT *, 0 AS generation FROM main.checkpoints');

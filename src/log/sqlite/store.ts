@@ -8,7 +8,16 @@ import type { Plant, PlantKey } from '../../domain/plant.ts';
 import { verifyNext } from '../chain.ts';
 import { EMPTY_HEAD, type Head, type LoggedEvent } from '../event.ts';
 import { LogChangedError } from '../log-changed.ts';
-import type { Changes, PlantRow, Rebuild, Rows, Selection, Snapshot, Store } from '../store.ts';
+import {
+  type Changes,
+  NO_LOG_ID,
+  type PlantRow,
+  type Rebuild,
+  type Rows,
+  type Selection,
+  type Snapshot,
+  type Store,
+} from '../store.ts';
 import { batches } from './batches.ts';
 import { applyChanges } from './changes.ts';
 import { openReader, openWriter, privateFile, transaction } from './connection.ts';
@@ -18,6 +27,7 @@ import { eventsOf, plantOf, plantsOf, valuesOf } from './rows.ts';
 import { checkSchema, ensureSchema, PLANTS_CHECKPOINT, readOlderSchema } from './schema.ts';
 import { checkpointOf, SqliteSnapshot } from './snapshot.ts';
 import { INSERT_EVENT, prepareLog, prepareProjector } from './statements.ts';
+import { SqliteTree } from './tree.ts';
 
 /** The database in the data directory. */
 export const DATABASE_FILE = 'plantstore.sqlite';
@@ -51,9 +61,11 @@ export function openSqlite(directory: string, { readOnly = false, alone = false 
     if (readOnly) readOlderSchema(log);
     else ensureSchema(log);
     checkSchema(log, path);
+    const projecting = readOnly ? openReader(path) : openWriter(path, 'NORMAL');
+    if (readOnly) readOlderSchema(projecting);
     // A power cut may take the last steps of the projector, which are then only made again. The log below them stays: both are
     // in one write-ahead log, which is lost from its end if at all, and each append syncs all of it.
-    return new SqliteStore(path, log, readOnly ? openReader(path) : openWriter(path, 'NORMAL'), alone);
+    return new SqliteStore(path, log, projecting, alone);
   } catch (error) {
     log.close();
     throw error;
@@ -66,6 +78,7 @@ export function openSqlite(directory: string, { readOnly = false, alone = false 
  */
 class SqliteStore implements Store {
   readonly advanceLimit = 256;
+  readonly tree: SqliteTree;
   readonly #path: string;
   readonly #appending: DatabaseSync;
   readonly #projecting: DatabaseSync;
@@ -86,6 +99,13 @@ class SqliteStore implements Store {
     this.#projecting = projecting;
     this.#log = prepareLog(appending);
     this.#projector = prepareProjector(projecting);
+    this.tree = new SqliteTree(projecting);
+  }
+
+  async logId(): Promise<string> {
+    const row = this.#log.logId.get() as unknown as [string] | undefined;
+    if (row === undefined) throw new Error(NO_LOG_ID);
+    return row[0];
   }
 
   async head(): Promise<Head> {

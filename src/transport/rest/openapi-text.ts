@@ -96,7 +96,7 @@ export const BODY_FAILURES: readonly Reason[] = ['BODY_TOO_LARGE', 'UNSUPPORTED_
 
 /** What a failure means, for those that need more than their name. */
 export const FAILURES: Readonly<
-  Record<Exclude<Reason, 'CANCELLED' | 'ROUTE_NOT_FOUND' | 'METHOD_NOT_ALLOWED'>, string>
+  Record<Exclude<Reason, 'CANCELLED' | 'ROUTE_NOT_FOUND' | 'METHOD_NOT_ALLOWED' | 'EVENT_NOT_FOUND'>, string>
 > = {
   MALFORMED_REQUEST: 'not a well-formed request, or a body that is not a JSON object',
   INVALID_FIELD: 'a missing or wrong value',

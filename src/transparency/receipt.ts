@@ -1,0 +1,18 @@
+import type { LoggedEvent } from '../log/event.ts';
+import { recordOf } from '../log/leaf.ts';
+import type { Tree } from '../log/tree.ts';
+import { formatTlogProof } from '../tlog/tlog-proof.ts';
+import { proveEvent } from './event-proof.ts';
+import type { SignedCheckpoint } from './signed-checkpoint.ts';
+
+/**
+ * The receipt for an event, which the checkpoint reaches: a tlog-proof (c2sp.org/tlog-proof) whose extra data is what the owner
+ * is to know of the event. It holds for as long as SHA-256 and the key do, whatever becomes of the log.
+ */
+export async function makeReceipt(tree: Tree, checkpoint: SignedCheckpoint, event: LoggedEvent): Promise<string> {
+  const proof = await proveEvent(tree, checkpoint, event.position);
+  return formatTlogProof({ ...proof, extra: disclosed(event) });
+}
+
+/** What a receipt shows of an event. Today the event itself, which is the record of the tree too. */
+const disclosed = (event: LoggedEvent): Uint8Array => recordOf(event);
