@@ -49,6 +49,7 @@ export class GrpcApp implements AsyncDisposable {
       deletePlant: unexpected,
       listPlants: unexpected,
       streamPlants: unexpected,
+      getReceipt: unexpected,
       ...methods,
     };
     const server = createGrpcServer({
