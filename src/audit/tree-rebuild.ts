@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { LoggedEvent } from '../log/event.ts';
 import { leafHash } from '../log/leaf.ts';
 import type { Store } from '../log/store.ts';
@@ -6,6 +7,10 @@ import { TreeNodesOf } from './tree-nodes-of.ts';
 
 /** Nodes that are written at once. */
 const WRITE = 256;
+
+/** Times that a write is tried while the service's own transactions are in its way, and milliseconds between them. */
+const ATTEMPTS = 30;
+const PAUSE = 100;
 
 /**
  * Writes the nodes of the log's tree anew, from all events. They are put in the place of those that are there, a few at a time,
@@ -38,12 +43,23 @@ export class TreeRebuild {
     const { tree } = this.#store;
     const { position } = await this.#store.head();
     for (let level = 1; (await tree.count(level)) > 0; level++)
-      await tree.truncate(level, Math.floor(position / recordsPerHash(level)));
+      await persistently(() => tree.truncate(level, Math.floor(position / recordsPerHash(level))));
   }
 
   async #write(level: number): Promise<void> {
     const { start, nodes } = this.#waiting.get(level)!;
     this.#waiting.delete(level);
-    await this.#store.tree.write(level, start, nodes);
+    await persistently(() => this.#store.tree.write(level, start, nodes));
   }
+}
+
+/** Does again what may be done again. Rejects with the last fault. */
+async function persistently(step: () => Promise<void>): Promise<void> {
+  for (let attempt = 1; ; attempt++)
+    try {
+      return await step();
+    } catch (error) {
+      if (attempt === ATTEMPTS) throw error;
+      await sleep(PAUSE);
+    }
 }

@@ -170,7 +170,7 @@ test.each([
   ['history', '--owner', 'alice', '--id', '9223372036854775808'],
   ['export', '--format', 'xml'],
   ['export', '--after', '1', '--from', '2026-01-02T03:04:05Z'],
-  ['verify', '--head', 'no-such-file'],
+  ['verify', '--checkpoint', 'no-such-file'],
   ['import'],
   ['import', 'no-such-file'],
 ])('wrong use says why and fails: audit %s %s %s', async (...args) => {

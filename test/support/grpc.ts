@@ -51,6 +51,7 @@ export class GrpcApp implements AsyncDisposable {
       deletePlant: unexpected,
       listPlants: unexpected,
       streamPlants: unexpected,
+      getReceipt: unexpected,
       ...methods,
     };
     const { limits } = loadConfig({});

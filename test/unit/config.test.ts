@@ -206,7 +206,9 @@ test.each([
 ])('a wrong value is one line with its name, the value and what is expected: %s=%s', (name, value) => {
   const problems = problemsOf({ [name]: value });
   expect(problems).toHaveLength(1);
-  expect(problems[0]).toMatch(new RegExp(`^${name} is ${JSON.stringify(value)}; expected .+$`));
+  const start = `${name} is ${JSON.stringify(value)}; expected `;
+  expect(problems[0]!.slice(0, start.length)).toBe(start);
+  expect(problems[0]!.length).toBeGreaterThan(start.length);
 });
 
 test.each([
