@@ -17,7 +17,7 @@ import { UnsuitableDatabaseError } from './log/mongo/unsuitable-database.ts';
 import { openWhenReachable, type StoreToOpen } from './log/open.ts';
 import { lockDataDirectory } from './log/sqlite/lock.ts';
 import { openSqlite } from './log/sqlite/store.ts';
-import { Tree } from './log/tree.ts';
+import { MAX_UNBUILT, Tree } from './log/tree.ts';
 import { startAdminServer } from './observe/admin.ts';
 import type { Health, Readiness } from './observe/health.ts';
 import type { LogOutput } from './observe/log-output.ts';
@@ -162,7 +162,7 @@ export async function start(
     : parts.authenticator.authenticate;
   const scopes = createScopePolicy(config.requiredScopes, telemetry.decided);
   const plants = new PlantsService(tracing ? tracing.commands(log) : log, scopes);
-  const tree = new Tree(store);
+  const tree = new Tree(store, MAX_UNBUILT, log.changed);
   const logKey = logKeyOnDemand(config, store);
   const signed = new LogCheckpoints({ head: () => log.head(), nodes: store.tree, tree, key: logKey });
   if (config.witnesses !== undefined) {

@@ -92,6 +92,11 @@ export class EventLog {
     ]);
   }
 
+  /** Aborts, with LogChangedError, once the log is found to be another than it was: it answers nothing any more. */
+  get changed(): AbortSignal {
+    return this.#follower.changed;
+  }
+
   /** How it stands now. */
   get status(): LogStatus {
     const { head, checkpoint, size, bytes } = this.#tail;

@@ -26,13 +26,18 @@ interface Block {
 export class Tree implements TileReader {
   readonly #store: Store;
   readonly #maxUnbuilt: number;
+  readonly #changed: AbortSignal | undefined;
   readonly #blocks: LRUCache<number, Block>;
   readonly #upper = new LRUCache<string, Uint8Array>({ max: UPPER_TILES });
 
-  /** Rather than make nodes out of more than `maxUnbuilt` events for one reader, it rejects with OVERLOADED. */
-  constructor(store: Store, maxUnbuilt = MAX_UNBUILT) {
+  /**
+   * Rather than make nodes out of more than `maxUnbuilt` events for one reader, it rejects with OVERLOADED. Once `changed` aborts,
+   * as the log is another than it was, it rejects with the signal's reason.
+   */
+  constructor(store: Store, maxUnbuilt = MAX_UNBUILT, changed?: AbortSignal) {
     this.#store = store;
     this.#maxUnbuilt = maxUnbuilt;
+    this.#changed = changed;
     this.#blocks = new LRUCache({
       maxSize: BLOCK_BYTES,
       sizeCalculation: ({ hashes, bundle }) => hashes.length + bundle.length,
@@ -47,6 +52,7 @@ export class Tree implements TileReader {
   }
 
   async readTile({ level, index, width }: Tile): Promise<Uint8Array> {
+    this.#changed?.throwIfAborted();
     if (level === 0) return (await this.#block(index, width)).hashes;
     const key = `${level}/${index}`;
     const known = this.#upper.get(key);
@@ -63,6 +69,7 @@ export class Tree implements TileReader {
   }
 
   async #block(index: number, width: number): Promise<Block> {
+    this.#changed?.throwIfAborted();
     return width === TILE_WIDTH ? (await this.#blocks.fetch(index))! : this.#readBlock(index, width);
   }
 

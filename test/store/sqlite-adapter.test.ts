@@ -54,10 +54,10 @@ test('a file that cannot have a write-ahead log is refused: SQLite itself would 
 });
 
 test('data that a newer release wrote is refused, by name and version', () => {
-  withDatabase((db) => db.exec('PRAGMA user_version = 5'));
+  withDatabase((db) => db.exec('PRAGMA user_version = 6'));
   for (const readOnly of [false, true])
     expect(() => openSqlite(opened.directory, { readOnly })).toThrow(
-      /plantstore\.sqlite has schema 5, .*newer release/,
+      /plantstore\.sqlite has schema 6, .*newer release/,
     );
 });
 
@@ -71,7 +71,7 @@ const makeOlder = (version: 1 | 2 | 3 | 4) =>
     db.exec(`PRAGMA user_version = ${version}`);
   });
 
-test.each([1, 2, 3] as const)(
+test.each([1, 2, 3, 4] as const)(
   'data of schema %i is read as it is, and taken over by the first who may write',
   async (version) => {
     const events = await append(store, ...plants(600), deleted('alice', 3n));

@@ -83,7 +83,7 @@ class SqliteStore implements Store {
   readonly #appending: DatabaseSync;
   readonly #projecting: DatabaseSync;
   readonly #log: ReturnType<typeof prepareLog>;
-  readonly #projector: ReturnType<typeof prepareProjector>;
+  #prepared: ReturnType<typeof prepareProjector> | undefined;
   #insert: StatementSync | undefined;
   readonly #snapshots = new Set<SqliteSnapshot>();
   readonly #alone: boolean;
@@ -98,8 +98,13 @@ class SqliteStore implements Store {
     this.#appending = appending;
     this.#projecting = projecting;
     this.#log = prepareLog(appending);
-    this.#projector = prepareProjector(projecting);
     this.tree = new SqliteTree(projecting);
+  }
+
+  /** A reader cannot prepare it where it sees the tables of an older release. */
+  get #projector(): ReturnType<typeof prepareProjector> {
+    this.#prepared ??= prepareProjector(this.#projecting);
+    return this.#prepared;
   }
 
   async logId(): Promise<string> {
