@@ -111,7 +111,7 @@ describe.each(stores)('the log on $name', ({ environment, open }) => {
     const send = client(service.url);
     for (const path of [
       'tile/0/x001/000',
-      'tile/0/300',
+      'tile/0/999',
       'tile/3/000',
       'tile/63/000.p/1',
       'tile/64/000',
@@ -120,7 +120,7 @@ describe.each(stores)('the log on $name', ({ environment, open }) => {
       'tile/0/000.p/0',
       'tile/00/000',
       'tile/0/000/',
-      'tile/entries/300',
+      'tile/entries/999',
       'tile/entries/x001/x001/x001/x001/x001/000',
       'tile/data/000',
       'proof/0',

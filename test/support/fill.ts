@@ -24,7 +24,7 @@ export async function fill(
         tag: undefined,
         ...textOf(id),
       };
-      const event = seal(head, added, `event ${id}`, 0);
+      const event = seal(head, added, eventIdOf(id), 0);
       events.push(event);
       head = headAt(event);
     }
@@ -33,3 +33,5 @@ export async function fill(
       throw new Error(`the store has other events at ${from}`);
   }
 }
+
+const eventIdOf = (id: number): string => `00000000-0000-4000-8000-${String(id).padStart(12, '0')}`;
