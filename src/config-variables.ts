@@ -1,7 +1,7 @@
-import { createPrivateKey } from 'node:crypto';
 import { resolve } from 'node:path';
 import { z } from 'zod';
 import { LIMIT_VARIABLES } from './limit-variables.ts';
+import { TRANSPARENCY_VARIABLES } from './transparency-variables.ts';
 
 interface Variable {
   /** What a set value has to be, and what it becomes. */
@@ -43,15 +43,6 @@ const jwksUrl = z
 const path = z.string().transform((value) => resolve(value));
 
 const origin = z.string().refine((value) => value === '*' || (URL.canParse(value) && new URL(value).origin === value));
-
-const ed25519Key = z.string().transform((value, context) => {
-  try {
-    const key = createPrivateKey(value.startsWith('{') ? { key: JSON.parse(value), format: 'jwk' } : value);
-    if (key.asymmetricKeyType === 'ed25519') return key;
-  } catch {}
-  context.addIssue({ code: 'custom' });
-  return z.NEVER;
-});
 
 const list = (separator: RegExp) => z.string().transform((value) => value.split(separator).filter(Boolean));
 
@@ -194,12 +185,7 @@ export const VARIABLES = {
     meaning: 'what proves it to Kafka',
     secret: true,
   },
-  AUDIT_SIGNING_KEY: {
-    schema: ed25519Key,
-    expected: 'an Ed25519 private key, as PKCS #8 in PEM or as a JWK',
-    meaning: 'signs heads of the log; unset: a key in DATA_DIR, made on first use',
-    secret: true,
-  },
+  ...TRANSPARENCY_VARIABLES,
   STRICT_READS: {
     schema: z.enum(['true', 'false']).transform((value) => value === 'true'),
     fallback: 'false',

@@ -68,6 +68,13 @@ export interface KafkaSettings {
     | undefined;
 }
 
+/** Who cosigns checkpoints. */
+export interface WitnessSettings {
+  readonly witnesses: Values['WITNESSES'];
+  /** How many of them are enough. */
+  readonly quorum: number;
+}
+
 /** The settings of the service: checked, typed and frozen. */
 export interface Config {
   readonly host: string;
@@ -96,6 +103,12 @@ export interface Config {
   readonly kafka: KafkaSettings | undefined;
   /** Undefined: a key in `dataDirectory`. */
   readonly auditSigningKey: KeyObject | undefined;
+  /** Undefined: from the log's id. */
+  readonly logOrigin: string | undefined;
+  /** Whether the transparency log is served. */
+  readonly publicLog: boolean;
+  /** Undefined: nobody cosigns. */
+  readonly witnesses: WitnessSettings | undefined;
   /** Seconds for which the service is unready and still serves before it stops. */
   readonly drainGrace: number;
   readonly strictReads: boolean;
@@ -129,6 +142,7 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config
   const issuer = issuerOf(environment, values, problems);
   const grpcTls = grpcTlsOf(values, problems);
   const kafka = kafkaOf(environment, values, problems);
+  const witnesses = witnessesOf(values, problems);
   if (problems.length > 0) throw new ConfigError(problems);
   return Object.freeze({
     host: values.HOST,
@@ -158,6 +172,9 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config
     }),
     kafka,
     auditSigningKey: values.AUDIT_SIGNING_KEY,
+    logOrigin: values.LOG_ORIGIN,
+    publicLog: values.PUBLIC_LOG,
+    witnesses,
     drainGrace: values.DRAIN_GRACE,
     strictReads: values.STRICT_READS,
     listCacheBytes: values.LIST_CACHE_BYTES,
@@ -222,6 +239,17 @@ function kafkaOf(environment: NodeJS.ProcessEnv, values: Values, problems: strin
   const { KAFKA_PARTITIONS: partitions, KAFKA_REPLICATION: replication, KAFKA_RETENTION: retention } = values;
   const sasl = mechanism && username && password ? Object.freeze({ mechanism, username, password }) : undefined;
   return brokers && Object.freeze({ brokers, topic, partitions, replication, retention, ssl, sasl });
+}
+
+function witnessesOf(
+  { WITNESSES: witnesses, WITNESS_QUORUM: quorum }: Values,
+  problems: string[],
+): WitnessSettings | undefined {
+  if (quorum !== undefined && quorum > (witnesses?.length ?? 0))
+    problems.push(`WITNESS_QUORUM is "${quorum}"; expected no more than the WITNESSES that there are`);
+  return witnesses && witnesses.length > 0
+    ? Object.freeze({ witnesses, quorum: quorum ?? witnesses.length })
+    : undefined;
 }
 
 function grpcTlsOf(values: Values, problems: string[]): GrpcTls | undefined {

@@ -3,7 +3,6 @@ import { AuditService } from '../gen/plantstore/v1/audit_service_pb.ts';
 import { ErasureService } from '../gen/plantstore/v1/erasure_service_pb.ts';
 import { PlantStoreService } from '../gen/plantstore/v1/plant_store_service_pb.ts';
 import { implementAudit } from './audit/service.ts';
-import { publishedKeys, signingKeyOnDemand } from './audit/signing-key.ts';
 import { type Authenticator, createAuthenticator } from './auth/authenticator.ts';
 import { DEVELOPMENT_ISSUER, openDevelopmentIssuer } from './auth/development.ts';
 import { RemoteKeySet } from './auth/jwks.ts';
@@ -20,6 +19,7 @@ import { UnsuitableDatabaseError } from './log/mongo/unsuitable-database.ts';
 import { openWhenReachable, type StoreToOpen } from './log/open.ts';
 import { lockDataDirectory } from './log/sqlite/lock.ts';
 import { openSqlite } from './log/sqlite/store.ts';
+import { MAX_UNBUILT, Tree } from './log/tree.ts';
 import { startAdminServer } from './observe/admin.ts';
 import type { Health, Readiness } from './observe/health.ts';
 import type { LogOutput } from './observe/log-output.ts';
@@ -28,10 +28,15 @@ import { startTracing } from './observe/start-tracing.ts';
 import { createTelemetry, type Telemetry } from './observe/telemetry.ts';
 import type { Tracing } from './observe/tracing.ts';
 import { implementPlantStore } from './plants/implementation.ts';
+import { Receipts } from './plants/receipts.ts';
 import { PlantsService } from './plants/service.ts';
 import { Watches } from './plants/watch/watches.ts';
 import { startPublication, topicChecks } from './publication.ts';
 import type { PublisherThread } from './publisher/thread.ts';
+import { LogCheckpoints } from './transparency/checkpoints.ts';
+import { CosignedCheckpoints } from './transparency/cosigned-checkpoints.ts';
+import { logKeyOnDemand } from './transparency/log-key.ts';
+import { WitnessClient } from './transparency/witness-client.ts';
 import { Admission } from './transport/admission.ts';
 import { registerConnect } from './transport/connect/connect.ts';
 import { allowOrigins } from './transport/cors.ts';
@@ -40,11 +45,11 @@ import { addressOf, identityFrom, leafOf } from './transport/forward/contact.ts'
 import { linksOf } from './transport/forward/link.ts';
 import { addForwarding } from './transport/forward/service.ts';
 import { createGrpcServer } from './transport/grpc/server.ts';
-import { registerAuditKeys } from './transport/rest/audit-keys.ts';
 import { registerDocumentation } from './transport/rest/documentation.ts';
 import { Guard } from './transport/rest/guard.ts';
 import { registerRest } from './transport/rest/rest.ts';
 import { createHttpServer } from './transport/rest/server.ts';
+import { registerTransparencyLog } from './transport/rest/transparency-log.ts';
 import { welcome } from './welcome.ts';
 
 /** Milliseconds that requests in flight have to end once the service stops; their connections are closed then. */
@@ -67,6 +72,7 @@ export interface Parts {
   keys?: KeySet;
   authenticator?: Authenticator;
   watches?: Watches;
+  cosigning?: CosignedCheckpoints;
   admission?: Admission;
   app?: FastifyInstance;
 }
@@ -104,7 +110,7 @@ export async function start(
   parts: Parts,
   opened: AsyncDisposableStack,
 ): Promise<void> {
-  const { host, dataDirectory, ownerClaim } = config;
+  const { host, ownerClaim } = config;
   const tracing = config.tracing && (await startTracing(logger, config.tracing.serviceName));
   if (tracing) opened.defer(() => tracing.close());
   const telemetry = createTelemetry(logger, config.logOwner, tracing, {
@@ -117,6 +123,7 @@ export async function start(
     watches: () => parts.watches?.statistics,
     admission: () => parts.admission,
     publication: () => parts.publication?.stats(),
+    cosigning: () => parts.cosigning?.status,
     output: parts.output,
   });
   const admin = await startAdminServer(health, config.adminHost, config.adminPort, telemetry.metrics);
@@ -169,8 +176,19 @@ export async function start(
   const watches = new Watches(log, config.limits);
   parts.watches = watches;
   const plants = new PlantsService(tracing ? tracing.commands(log) : log, scopes, watches);
-  const signingKey = signingKeyOnDemand(config.auditSigningKey, dataDirectory);
-  const auditKeys = () => publishedKeys(config.auditSigningKey, dataDirectory);
+  const tree = new Tree(store, MAX_UNBUILT, log.changed);
+  const logKey = logKeyOnDemand(config, store);
+  const signed = new LogCheckpoints({ head: () => log.head(), nodes: store.tree, tree, key: logKey });
+  if (config.witnesses !== undefined) {
+    parts.cosigning = new CosignedCheckpoints({
+      checkpoints: signed,
+      witnesses: config.witnesses.witnesses.map((witness) => new WitnessClient(witness, tree)),
+      quorum: config.witnesses.quorum,
+      onOutcome: telemetry.witnessed,
+    });
+    opened.defer(() => parts.cosigning!.close());
+  }
+  const checkpoints = parts.cosigning ?? signed;
 
   const admission = new Admission(config.limits, telemetry.shed);
   parts.admission = admission;
@@ -190,14 +208,25 @@ export async function start(
     authenticate,
   });
   registerDocumentation(app, PlantStoreService);
-  registerAuditKeys(app, auditKeys);
+  if (config.publicLog)
+    registerTransparencyLog(app, {
+      knownHead: () => log.status.head,
+      head: () => log.head(),
+      tree,
+      checkpoints,
+      key: logKey,
+    });
   const services = [
-    { desc: PlantStoreService, methods: implementPlantStore(plants) },
+    {
+      desc: PlantStoreService,
+      methods: implementPlantStore(plants, new Receipts({ store, tree, checkpoints, scopes })),
+    },
     {
       desc: AuditService,
       methods: implementAudit({
-        ...{ log, store, scopes, signingKey },
-        publishedKeys: auditKeys,
+        ...{ log, store, scopes },
+        key: logKey,
+        checkpoints: signed,
         checks: () => topicChecks(config),
       }),
     },

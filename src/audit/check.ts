@@ -9,7 +9,8 @@ export type Question =
   | 'read_model'
   | 'decisions'
   | 'storage'
-  | 'signed_head'
+  | 'tree'
+  | 'checkpoint'
   | 'topic';
 
 /** The first place where a question is answered with no. */

@@ -1,5 +1,5 @@
 import { type DescMessage, fromBinary, type Message } from '@bufbuild/protobuf';
-import { BinaryReader, BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
+import { BinaryReader, BinaryWriter } from '@bufbuild/protobuf/wire';
 import { type Timestamp, timestampMs } from '@bufbuild/protobuf/wkt';
 import {
   ContentSchema,
@@ -8,17 +8,10 @@ import {
   PlantAddedSchema,
   RecordSchema,
 } from '../../gen/plantstore/v1/event_pb.ts';
-import { canonicalBytes, canonicalContent } from '../log/canonical.ts';
 import type { LoggedEvent } from '../log/event.ts';
 import { FIELDS, type Field, type FlatEvent } from '../log/fields.ts';
 import { unflattened } from '../log/flat-event.ts';
-
-/** Number of the field `hash` of Event: the last one, so that an event is its canonical bytes and then the hash. */
-const HASH = 15;
-/** Numbers of the fields of Record. */
-const EVENT = 1;
-const CONTENT = 2;
-const ERASED_BY = 3;
+import { eventBytes, recordBytes } from '../log/record-bytes.ts';
 
 /** Most bytes that one event may have in an export: more than the largest that can be written. */
 const MAX_EVENT = 64 * 1024;
@@ -35,18 +28,6 @@ export function encodePublicEvents(events: readonly LoggedEvent[]): Uint8Array {
   const writer = new BinaryWriter();
   for (const event of events) writer.bytes(eventBytes(event));
   return writer.finish();
-}
-
-const eventBytes = (event: LoggedEvent): Uint8Array =>
-  new BinaryWriter().raw(canonicalBytes(event)).tag(HASH, WireType.LengthDelimited).bytes(event.hash).finish();
-
-/** The bytes of an event's plantstore.v1.Record: both of its parts in their canonical form, and `hash`. */
-export function recordBytes(logged: LoggedEvent): Uint8Array {
-  const { event, salt, erasedBy } = logged;
-  const record = new BinaryWriter().tag(EVENT, WireType.LengthDelimited).bytes(eventBytes(logged));
-  if (event !== undefined) record.tag(CONTENT, WireType.LengthDelimited).bytes(canonicalContent(event, salt!));
-  if (erasedBy !== undefined) record.tag(ERASED_BY, WireType.Varint).int64(erasedBy);
-  return record.finish();
 }
 
 /** The message of an event. */

@@ -7,6 +7,7 @@ import type { Changes, Rebuild, Store } from '../log/store.ts';
 import { firstDifference } from './difference.ts';
 import { Fold } from './fold.ts';
 import { stepsOf } from './project.ts';
+import { TreeRebuild } from './tree-rebuild.ts';
 import type { Progress } from './verify.ts';
 
 /** Milliseconds after its last step for which a rebuild keeps others from starting one. */
@@ -18,7 +19,8 @@ const MAX_ATTEMPTS = 100;
 /**
  * Builds the read model anew from the log, beside the live one, while the service runs; compares what the store then holds with
  * the fold; and puts it in the live one's place in one step. Until then the live one stays as it is, whenever this ends. Once this
- * has ended, no instance answers or decides from what it remembered of the rows before.
+ * has ended, no instance answers or decides from what it remembered of the rows before. The nodes of the log's tree are written
+ * anew on the way.
  * Yields progress, last when it is in place. Rejects when the log is broken, when the new read model is not the fold,
  * or when another rebuild is running.
  */
@@ -30,6 +32,8 @@ export async function* rebuildReadModel(store: Store): AsyncGenerator<Progress> 
     throw new Error('an owner is being erased: try again when that has ended');
   const rebuild = stack.adopt(await store.rebuild(), (opened) => opened.close());
   const fold = stack.adopt(new Fold(), (opened) => opened.close());
+
+  const tree = new TreeRebuild(store);
 
   let head: Head = EMPTY_HEAD;
   const verify = (events: readonly LoggedEvent[]) => {
@@ -43,8 +47,10 @@ export async function* rebuildReadModel(store: Store): AsyncGenerator<Progress> 
   for await (const events of lease.renewing(store.read(0, { to: end }))) {
     verify(events);
     await fold.apply(events);
+    await tree.take(events);
     yield { position: head.position, end };
   }
+  await tree.finish();
   // In the order of their keys, rows are written side by side, several times as fast as in the order of events.
   for await (const rows of lease.renewing(fold.rows()))
     for (const inserts of slices(rows, store.advanceLimit)) await applied(rebuild, { deletes: [], inserts });

@@ -1,6 +1,5 @@
 import { create } from '@bufbuild/protobuf';
 import type { ServiceImpl } from '@connectrpc/connect';
-import type { JSONWebKeySet } from 'jose';
 import {
   type AuditService,
   GetHeadResponseSchema,
@@ -14,11 +13,14 @@ import {
 import type { ScopePolicy } from '../auth/scopes.ts';
 import { whileValid } from '../auth/while-valid.ts';
 import { PlantStoreError } from '../domain/errors.ts';
-import type { Head } from '../log/event.ts';
 import type { EventLog } from '../log/log.ts';
 import type { Store } from '../log/store.ts';
 import { unavailable } from '../log/unavailable.ts';
 import { type CallContext, principalOf } from '../plants/call.ts';
+import type { Checkpoint } from '../tlog/checkpoint.ts';
+import type { Checkpoints } from '../transparency/checkpoints.ts';
+import type { LogKey } from '../transparency/log-key.ts';
+import { openCheckpoint } from '../transparency/signed-checkpoint.ts';
 import { type Moment, plantsAsOf } from './as-of.ts';
 import type { Check } from './check.ts';
 import { recordMessage } from './event-protobuf.ts';
@@ -26,8 +28,6 @@ import { Gate } from './gate.ts';
 import { headMessage, millisecondsOf, ownedPlantMessage, progressMessage, verdictMessage } from './messages.ts';
 import { partsOf } from './parts.ts';
 import { readEvents } from './read-events.ts';
-import { signHead, verifySignedHead } from './signed-head.ts';
-import type { SigningKey } from './signing-key.ts';
 import { verifyLog } from './verify.ts';
 
 /** What the audit stands on. */
@@ -36,10 +36,9 @@ export interface AuditOptions {
   /** The store of that log. */
   readonly store: Store;
   readonly scopes: ScopePolicy;
-  /** The key that heads are signed with. */
-  readonly signingKey: () => Promise<SigningKey>;
-  /** The keys that heads were signed with. */
-  readonly publishedKeys: () => Promise<JSONWebKeySet>;
+  readonly checkpoints: Checkpoints;
+  /** The key that signs them. */
+  readonly key: () => Promise<LogKey>;
   /** Questions of others that a verification asks too, opened anew for each. */
   readonly checks: () => Promise<readonly Check[]>;
 }
@@ -51,7 +50,7 @@ const PROGRESS = 1_000;
 
 /** plantstore.v1.AuditService on the event log and its store. Every call needs the scope `plants:audit`; all reject with PlantStoreError. */
 export function implementAudit(options: AuditOptions) {
-  const { log, store, scopes, signingKey } = options;
+  const { log, store, scopes, checkpoints } = options;
   const longCalls = new Gate(MAX_LONG_CALLS);
   const admit = (call: CallContext) => scopes.require(principalOf(call), 'plants:audit');
 
@@ -76,8 +75,8 @@ export function implementAudit(options: AuditOptions) {
     async getHead(_request, call: CallContext) {
       admit(call);
       const head = await log.head();
-      const signedHead = await signHead(head, await signingKey());
-      return create(GetHeadResponseSchema, { head: headMessage(head), signedHead });
+      const { note: checkpoint } = await checkpoints.latest();
+      return create(GetHeadResponseSchema, { head: headMessage(head), checkpoint });
     },
 
     listPlantsAsOf: (request, call: CallContext) => stream(call, () => long(listPlantsAsOf(store, request))),
@@ -124,14 +123,13 @@ async function* getHistory(store: Store, owner: string, id: bigint) {
 }
 
 async function* verify(
-  { store, publishedKeys, checks }: AuditOptions,
+  { store, key, checks }: AuditOptions,
   request: VerifyLogRequest,
   signal: AbortSignal,
 ): AsyncGenerator<VerifyLogResponse> {
-  const signedHead =
-    request.signedHead === undefined ? undefined : await trustedHead(request.signedHead, await publishedKeys());
+  const checkpoint = request.checkpoint === undefined ? undefined : trusted(request.checkpoint, await key());
   let told = 0;
-  for await (const step of verifyLog(store, { signedHead, checks: await checks(), signal })) {
+  for await (const step of verifyLog(store, { checkpoint, checks: await checks(), signal })) {
     if ('answers' in step) yield verdictMessage(step);
     else if (performance.now() >= told + PROGRESS) {
       told = performance.now();
@@ -140,10 +138,10 @@ async function* verify(
   }
 }
 
-async function trustedHead(jws: string, keys: JSONWebKeySet): Promise<Head> {
+function trusted(note: string, { vkey }: LogKey): Checkpoint {
   try {
-    return await verifySignedHead(jws, keys);
+    return openCheckpoint(note, vkey);
   } catch (error) {
-    throw new PlantStoreError('INVALID_FIELD', (error as Error).message, { field: 'signed_head' }, { cause: error });
+    throw new PlantStoreError('INVALID_FIELD', (error as Error).message, { field: 'checkpoint' }, { cause: error });
   }
 }

@@ -1,15 +1,17 @@
 import { BrokenChainError } from '../log/chain.ts';
 import type { Head } from '../log/event.ts';
 import type { Store } from '../log/store.ts';
+import type { Checkpoint } from '../tlog/checkpoint.ts';
 import { ChainCheck } from './chain-check.ts';
 import type { Check, Failure, Question } from './check.ts';
+import { CheckpointCheck } from './checkpoint-check.ts';
 import { ContentsCheck } from './contents-check.ts';
 import { DecisionsCheck } from './decisions-check.ts';
 import { Fold } from './fold.ts';
 import { PositionsCheck } from './positions.ts';
 import { ReadModelCheck } from './read-model-check.ts';
-import { SignedHeadCheck } from './signed-head-check.ts';
 import { StorageCheck } from './storage-check.ts';
+import { TreeCheck } from './tree-check.ts';
 
 /** Where a verification stands. */
 export interface Progress {
@@ -38,8 +40,8 @@ export interface Verdict {
 
 /** What to hold a log against beside itself. */
 export interface VerifyOptions {
-  /** A head that was signed earlier, its signature verified. */
-  readonly signedHead?: Head | undefined;
+  /** A checkpoint that was signed earlier, its signature verified. */
+  readonly checkpoint?: Checkpoint | undefined;
   /** Questions of others. They are closed at the end. */
   readonly checks?: readonly Check[];
   /** Ends the verification: it rejects with the signal's reason. */
@@ -67,7 +69,8 @@ export async function* verifyLog(store: Store, options: VerifyOptions = {}): Asy
     readModel,
     new DecisionsCheck(store, head.position, fold),
     ...(store.fault === undefined ? [] : [new StorageCheck(() => store.fault!())]),
-    ...(options.signedHead === undefined ? [] : [new SignedHeadCheck(options.signedHead)]),
+    new TreeCheck(store),
+    ...(options.checkpoint === undefined ? [] : [new CheckpointCheck(options.checkpoint)]),
     ...(options.checks ?? []),
   ];
   try {

@@ -8,7 +8,7 @@ import { withStore } from './with-store.ts';
 export const rebuildCommand = (): Command =>
   new Command('rebuild')
     .description(
-      'Build the read model anew from the log, beside the live one; verify it, and put it in its place at once.',
+      'Build the read model anew from the log, beside the live one; verify it, and put it in its place at once. The nodes of the Merkle tree are made anew too.',
     )
     .addHelpText(
       'after',

@@ -6,6 +6,7 @@ import { doctorCommand } from './doctor.ts';
 import { eraseCommand } from './erase.ts';
 import { serveCommand } from './serve.ts';
 import { tokenCommand } from './token.ts';
+import { witnessCommand } from './witness.ts';
 
 const program = new Command('plantstore')
   .description('An event-sourced plant store: REST, Connect and gRPC over one tamper-evident log.')
@@ -15,6 +16,7 @@ const program = new Command('plantstore')
   .addCommand(backupCommand())
   .addCommand(eraseCommand())
   .addCommand(doctorCommand())
+  .addCommand(witnessCommand())
   .addHelpText(
     'after',
     `

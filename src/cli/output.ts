@@ -7,7 +7,7 @@ import { pipeline } from 'node:stream/promises';
 export const print = (texts: Iterable<string> | AsyncIterable<string>): Promise<void> => write(withLineBreaks(texts));
 
 /** Writes to stdout as `print` does, with nothing added. */
-export async function write(chunks: AsyncIterable<string | Uint8Array>): Promise<void> {
+export async function write(chunks: Iterable<string | Uint8Array> | AsyncIterable<string | Uint8Array>): Promise<void> {
   try {
     await pipeline(chunks, process.stdout, { end: false });
   } catch (error) {

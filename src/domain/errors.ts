@@ -13,6 +13,7 @@ export const ERRORS = {
   TOKEN_INVALID: { code: 16, status: 401 },
   INSUFFICIENT_SCOPE: { code: 7, status: 403 },
   PLANT_NOT_FOUND: { code: 5, status: 404 },
+  EVENT_NOT_FOUND: { code: 5, status: 404 },
   ROUTE_NOT_FOUND: { code: 5, status: 404 },
   METHOD_NOT_ALLOWED: { code: 12, status: 405 },
   REQUEST_TIMEOUT: { code: 4, status: 408 },

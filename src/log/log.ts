@@ -20,6 +20,7 @@ import { type ReadOptions, readEvents } from './read.ts';
 import { StateReader } from './states.ts';
 import type { Store } from './store.ts';
 import { Tail } from './tail.ts';
+import { TreeBuilder } from './tree-builder.ts';
 import { unavailable } from './unavailable.ts';
 
 /** Bounds of a log. */
@@ -63,6 +64,7 @@ export class EventLog {
   readonly #listCache: ListCache;
   readonly #lists: Lists;
   readonly #projector: Projector;
+  readonly #treeBuilder: TreeBuilder;
   readonly #tail: Tail;
   readonly #follower: Follower;
   readonly #stop = new AbortController();
@@ -87,11 +89,21 @@ export class EventLog {
     this.#committer = new Committer(tail, this.#states, this.#follower, appender, bounds, observer);
     this.#eraser = new Eraser({ store, tail, follower: this.#follower, submit: (command) => this.#submit(command) });
     this.#projector = new Projector(store, tail, randomUUID(), onFault);
-    this.#follower.changed.addEventListener('abort', () => this.#projector.stop());
+    this.#treeBuilder = new TreeBuilder(store, tail, () => this.#projector.leads(), onFault);
+    this.#follower.changed.addEventListener('abort', () => {
+      this.#projector.stop();
+      this.#treeBuilder.stop();
+    });
     this.#running = Promise.all([
       this.#projector.run(),
+      this.#treeBuilder.run(),
       this.#follower.watch(this.#stop.signal, onReachable ?? (() => {})),
     ]);
+  }
+
+  /** Aborts, with LogChangedError, once the log is found to be another than it was: it answers nothing any more. */
+  get changed(): AbortSignal {
+    return this.#follower.changed;
   }
 
   /** How it stands now. */
@@ -185,11 +197,6 @@ export class EventLog {
     return this.#tail.onExtended(listener);
   }
 
-  /** Aborts, with LogChangedError, once the log is found to be another than it was. Nothing is heard of it any more then. */
-  get changed(): AbortSignal {
-    return this.#follower.changed;
-  }
-
   /** The last events of the log: those that memory holds anyway. */
   held(): readonly LoggedEvent[] {
     return this.#tail.after(this.#tail.base, this.#tail.size);
@@ -220,6 +227,7 @@ export class EventLog {
     await this.#forwarding?.close();
     await this.#committer.close();
     this.#projector.stop();
+    this.#treeBuilder.stop();
     this.#stop.abort();
     await Promise.all([this.#running, this.#states.close(), this.#finishing]);
     await this.#eraser.close();

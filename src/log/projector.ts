@@ -43,6 +43,7 @@ export class Projector {
   readonly #onFault: (error: unknown) => void;
   readonly #stop = new AbortController();
   #leasedUntil = 0;
+  #asking: Promise<boolean> | undefined;
   #wake: (() => void) | undefined;
 
   constructor(store: Store, tail: Tail, holder: string, onFault: (error: unknown) => void) {
@@ -77,7 +78,7 @@ export class Projector {
 
   async #step(): Promise<void> {
     if (this.#tail.checkpoint >= this.#tail.head.position) return this.#untilExtended();
-    if (!(await this.#leased())) {
+    if (!(await this.leads())) {
       this.#tail.projected(await this.#store.checkpoint());
       return this.#pause(LEASE / 3);
     }
@@ -89,9 +90,17 @@ export class Projector {
     else this.#tail.projected(await this.#store.checkpoint());
   }
 
-  async #leased(): Promise<boolean> {
+  /** Whether this instance is the one that derives what is derived from the log; takes the lease if nobody has it. */
+  async leads(): Promise<boolean> {
+    if (performance.now() < this.#leasedUntil - LEASE / 2) return true;
+    this.#asking ??= this.#lease().finally(() => {
+      this.#asking = undefined;
+    });
+    return this.#asking;
+  }
+
+  async #lease(): Promise<boolean> {
     const now = performance.now();
-    if (now < this.#leasedUntil - LEASE / 2) return true;
     const leased = await this.#store.lease('projector', this.#holder, LEASE);
     this.#leasedUntil = leased ? now + LEASE : 0;
     return leased;

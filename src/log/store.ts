@@ -2,6 +2,7 @@ import type { IdempotencyKey } from '../domain/idempotency.ts';
 import type { Plant, PlantKey } from '../domain/plant.ts';
 import type { Erasure } from './erasure.ts';
 import type { Head, LoggedEvent } from './event.ts';
+import type { TreeNodes } from './tree-nodes.ts';
 
 /** One row of the read model. */
 export interface PlantRow extends Plant {
@@ -101,6 +102,12 @@ export interface Leaseholder extends Contact {
 export interface Store {
   /** Most events that one `advance` should take, so that it holds up nobody. */
   readonly advanceLimit: number;
+
+  /** What is kept of the log's Merkle tree. */
+  readonly tree: TreeNodes;
+
+  /** The log's id: 32 hexadecimal digits, made at random with the store. Rejects where an older release made it. */
+  logId(): Promise<string>;
 
   /** The end of the log, no older than anything acknowledged by any instance before the call. */
   head(): Promise<Head>;

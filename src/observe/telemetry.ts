@@ -23,6 +23,7 @@ import { ownerHash, requestLog } from './request-log.ts';
 import { requestMetrics } from './request-metrics.ts';
 import type { RequestObserver } from './request-observer.ts';
 import type { Tracing } from './tracing.ts';
+import { type CosigningStatus, witnessMetrics } from './witness-metrics.ts';
 
 /** What can be asked of the service at any time. Undefined: it has not got so far yet. */
 export interface Sources {
@@ -34,6 +35,8 @@ export interface Sources {
   readonly admission: () => AdmissionStatus | undefined;
   /** Undefined also where events are published nowhere. */
   readonly publication: () => PublicationStatus | undefined;
+  /** Undefined where nobody cosigns checkpoints. */
+  readonly cosigning: () => CosigningStatus | undefined;
   /** Where the lines go. */
   readonly output: LineStatistics;
 }
@@ -52,6 +55,8 @@ export interface Telemetry {
   decided(decision: Decision): void;
   /** A fetch of the issuer's keys has ended. */
   fetched(failure: Error | undefined): void;
+  /** A witness was asked to cosign a checkpoint. */
+  readonly witnessed: ReturnType<typeof witnessMetrics>;
 }
 
 /** Puts it together. `owners`: lines have hashes of owners, else nothing of them. */
@@ -74,9 +79,11 @@ export function createTelemetry(
   publicationMetrics(metrics, sources.publication);
   watchMetrics(metrics, sources.watches);
   lineMetrics(metrics, sources.output);
+  const witnessed = witnessMetrics(metrics, logger, sources.cosigning);
   return {
     metrics,
     shed,
+    witnessed,
     requests: {
       tracing,
       ended(request) {

@@ -14,13 +14,14 @@ import type { PlantRow } from '../log/store.ts';
 import { type CallContext, principalOf } from './call.ts';
 import { encodeCursor } from './cursor.ts';
 import { MAX_PAGE_PLANTS, pages } from './pages.ts';
+import type { Receipts } from './receipts.ts';
 import { remembered } from './remembered.ts';
 import type { PlantList, PlantsService } from './service.ts';
 import { basicPlant, fullPlant } from './view.ts';
 import { watchPlants } from './watch/messages.ts';
 
 /** plantstore.v1.PlantStoreService for gRPC and Connect. Rejects with PlantStoreError. */
-export const implementPlantStore = (plants: PlantsService) =>
+export const implementPlantStore = (plants: PlantsService, receipts: Receipts) =>
   ({
     createPlant: (request, call: CallContext) => plants.createPlant(request, call),
     deletePlant: (request, call: CallContext) => plants.deletePlant(request, call),
@@ -29,6 +30,7 @@ export const implementPlantStore = (plants: PlantsService) =>
     watchPlants: (request, call: CallContext) => watchPlants(plants, request, call),
     streamPlants: (request, call: CallContext) =>
       whileValid(principalOf(call).validity, () => streamPages(plants, request, call)),
+    getReceipt: (request, call: CallContext) => receipts.getReceipt(request, call),
   }) satisfies ServiceImpl<typeof PlantStoreService>;
 
 async function listPage(

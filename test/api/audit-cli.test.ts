@@ -6,7 +6,6 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { FORMATS } from '../../src/audit/formats.ts';
-import { jwksOf, openSigningKey } from '../../src/audit/signing-key.ts';
 import { headAt } from '../../src/log/chain.ts';
 import type { LoggedEvent } from '../../src/log/event.ts';
 import { openSqlite } from '../../src/log/sqlite/store.ts';
@@ -48,13 +47,13 @@ describe('verify', () => {
     const { code, stdout } = await audit('verify');
     expect(code).toBe(0);
     expect(stdout).toMatch(
-      /^positions +yes\nchain +yes\ncontents +yes\nread_model +yes\ndecisions +yes\nstorage +yes\n\nwhole: .*position 4 /,
+      /^positions +yes\nchain +yes\ncontents +yes\nread_model +yes\ndecisions +yes\nstorage +yes\ntree +yes\n\nwhole: .*position 4 /,
     );
     expect(JSON.parse((await audit('verify', '--json')).stdout)).toMatchObject({
       ok: true,
       head: { position: 4 },
       checkpoint: 4,
-      answers: ['positions', 'chain', 'contents', 'read_model', 'decisions', 'storage'].map((question) => ({
+      answers: ['positions', 'chain', 'contents', 'read_model', 'decisions', 'storage', 'tree'].map((question) => ({
         question,
         ok: true,
       })),
@@ -82,26 +81,26 @@ describe('verify', () => {
         { question: 'read_model', ok: false, owner: 'alice', plantId: 8 },
         { question: 'decisions', ok: false, position: 2 },
         { question: 'storage', ok: true },
+        { question: 'tree', ok: true },
       ],
     });
   });
 
-  test('a log that was rewritten as a whole is found out by a head that was signed before', async () => {
+  test('a log that was rewritten as a whole is found out by a checkpoint that was signed before', async () => {
     await some();
-    const head = join(root, 'head.jws');
-    const keys = join(root, 'keys.json');
-    writeFileSync(head, (await audit('head', '--sign')).stdout);
-    writeFileSync(keys, JSON.stringify(jwksOf(await openSigningKey(undefined, data))));
-    expect((await audit('verify', '--head', head)).code).toBe(0);
+    const checkpoint = join(root, 'monday.checkpoint');
+    writeFileSync(checkpoint, (await audit('checkpoint')).stdout);
+    const key = (await audit('key')).stdout.trim();
+    expect((await audit('verify', '--checkpoint', checkpoint)).code).toBe(0);
     rmSync(data, { recursive: true });
     await some();
     expect((await audit('verify')).code).toBe(0);
-    const { code, stdout } = await audit('verify', '--head', head, '--keys', keys);
+    const { code, stdout } = await audit('verify', '--checkpoint', checkpoint, '--key', key);
     expect(code).toBe(1);
-    expect(stdout).toMatch(/^signed_head +NO +at position 4: .*not the one that was signed/m);
-    const otherKey = await audit('verify', '--head', head);
+    expect(stdout).toMatch(/^checkpoint +NO +at position 4: .*the log was rewritten/m);
+    const otherKey = await audit('verify', '--checkpoint', checkpoint);
     expect(otherKey).toMatchObject({ code: 1, stdout: '' });
-    expect(otherKey.stderr).toContain('none of the keys known here has signed it');
+    expect(otherKey.stderr).toContain('none of the trusted keys has signed the note');
   });
 });
 
@@ -172,7 +171,7 @@ test.each([
   ['history', '--owner', 'alice', '--id', '9223372036854775808'],
   ['export', '--format', 'xml'],
   ['export', '--after', '1', '--from', '2026-01-02T03:04:05Z'],
-  ['verify', '--head', 'no-such-file'],
+  ['verify', '--checkpoint', 'no-such-file'],
   ['import'],
   ['import', 'no-such-file'],
 ])('wrong use says why and fails: audit %s %s %s', async (...args) => {

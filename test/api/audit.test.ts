@@ -1,24 +1,21 @@
-import { generateKeyPairSync } from 'node:crypto';
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { timestampFromMs, timestampMs } from '@bufbuild/protobuf/wkt';
 import { type CallOptions, createClient } from '@connectrpc/connect';
-import type { JSONWebKeySet } from 'jose';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { AuditService, type ListPlantsAsOfResponse } from '../../gen/plantstore/v1/audit_service_pb.ts';
 import type { Record as EventRecord } from '../../gen/plantstore/v1/event_pb.ts';
 import { fromMessage } from '../../src/audit/event-protobuf.ts';
-import { verifySignedHead } from '../../src/audit/signed-head.ts';
-import { headAt } from '../../src/log/chain.ts';
 import type { LoggedEvent } from '../../src/log/event.ts';
 import { openSqlite } from '../../src/log/sqlite/store.ts';
+import { openCheckpoint } from '../../src/transparency/signed-checkpoint.ts';
 import { added, append, deleted, type LoggedPlantEvent, project } from '../support/events.ts';
 import { verifyLog } from '../support/fold.ts';
 import { callErrorOf, TRANSPORTS } from '../support/protocols.ts';
 import { type Service, startService } from '../support/service.ts';
+import { rootOf } from '../support/tree.ts';
 
-const KEYS = '/.well-known/plantstore-audit-keys';
 /** More than the service sends in one message, or reads at once. */
 const PLANTS = 1_200;
 
@@ -132,14 +129,12 @@ describe.each(TRANSPORTS)('$name', ({ open }) => {
     });
   });
 
-  test('the head is that of the log, signed with a published key', async () => {
-    const { head, signedHead } = await connect().getHead({}, auditor);
+  test('the head is that of the log, and its checkpoint is signed with the published key', async () => {
+    const { head, checkpoint } = await connect().getHead({}, auditor);
     expect(head).toMatchObject({ position: BigInt(events.length), hash: plain(events.at(-1)!).hash });
     expect(timestampMs(head!.time!)).toBe(events.at(-1)!.time);
-    const response = await fetch(service.url + KEYS);
-    expect(response.headers.get('content-type')).toBe('application/jwk-set+json');
-    const signed = await verifySignedHead(signedHead, (await response.json()) as never);
-    expect({ ...signed, hash: new Uint8Array(signed.hash) }).toEqual(headAt(plain(events.at(-1)!)));
+    const vkey = (await (await fetch(`${service.url}/log/key`)).text()).trim();
+    expect(openCheckpoint(checkpoint, vkey)).toMatchObject({ size: events.length, root: rootOf(events) });
   });
 
   test('plants are listed as they were, of one owner and of all, with the position that they stand at', async () => {
@@ -169,31 +164,36 @@ describe.each(TRANSPORTS)('$name', ({ open }) => {
     expect(await readAll(audit.getHistory({ owner: 'bob', plantId: 7n }, auditor))).toEqual([]);
   });
 
-  test('a verification tells how far it is, and last the verdict, with a head that was signed earlier', async () => {
+  test('a verification tells how far it is, and last the verdict, with a checkpoint that was signed earlier', async () => {
     const audit = connect();
-    const { signedHead } = await audit.getHead({}, auditor);
+    const { checkpoint } = await audit.getHead({}, auditor);
     const steps: string[] = [];
-    for await (const { step } of audit.verifyLog({ signedHead }, auditor)) {
+    for await (const { step } of audit.verifyLog({ checkpoint }, auditor)) {
       steps.push(step.case!);
       if (step.case === 'progress') expect(step.value.end).toBe(BigInt(events.length));
       if (step.case === 'verdict') {
         expect(step.value).toMatchObject({ ok: true, checkpoint: BigInt(events.length) });
         const answers = step.value.answers.map(({ question, failure }) => [question, failure]);
-        expect(answers).toEqual(
-          ['positions', 'chain', 'contents', 'read_model', 'decisions', 'storage', 'signed_head'].map((name) => [
-            name,
-            undefined,
-          ]),
-        );
+        const questions = [
+          'positions',
+          'chain',
+          'contents',
+          'read_model',
+          'decisions',
+          'storage',
+          'tree',
+          'checkpoint',
+        ];
+        expect(answers).toEqual(questions.map((name) => [name, undefined]));
       }
     }
     expect(steps[0]).toBe('progress');
     expect(steps.filter((step) => step === 'verdict')).toHaveLength(1);
     expect(steps.at(-1)).toBe('verdict');
-    expect(await failureOf(audit.verifyLog({ signedHead: 'forged' }, auditor))).toEqual({
+    expect(await failureOf(audit.verifyLog({ checkpoint: 'forged' }, auditor))).toEqual({
       code: 3,
       reason: 'INVALID_FIELD',
-      field: 'signed_head',
+      field: 'checkpoint',
     });
   });
 });
@@ -206,41 +206,4 @@ test('calls that go through the whole log are bounded: those too many are told w
   expect(refused.length).toBeLessThanOrEqual(10);
   for (const failure of refused) expect(failure).toMatchObject({ code: 14, reason: 'OVERLOADED' });
   expect(await failureOf(audit.listPlantsAsOf({}, auditor))).toBeUndefined();
-});
-
-test('whoever asks for the keys first makes none', async () => {
-  await using fresh = await startService();
-  const before = readdirSync(fresh.dataDirectory).sort();
-  const response = await fetch(fresh.url + KEYS);
-  expect([response.status, await response.json()]).toEqual([200, { keys: [] }]);
-  expect(readdirSync(fresh.dataDirectory).sort()).toEqual(before);
-});
-
-test('after a rotation heads of the key before still verify, and both keys are published', async () => {
-  const data = mkdtempSync(join(tmpdir(), 'plantstore-rotation-'));
-  const pem = () => generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
-  const heads: string[] = [];
-  const [first, second] = [pem(), pem()];
-  for (const AUDIT_SIGNING_KEY of [first, second]) {
-    await using one = await startService({ DATA_DIR: data, AUDIT_SIGNING_KEY });
-    // The one that signs is there before it has.
-    const { keys } = (await (await fetch(one.url + KEYS)).json()) as JSONWebKeySet;
-    expect(keys).toHaveLength(heads.length + 1);
-    const options = { headers: { authorization: `Bearer ${await one.token('auditor', 'plants:audit')}` } };
-    const audit = createClient(AuditService, TRANSPORTS.at(-1)!.open(one));
-    heads.push((await audit.getHead({}, options)).signedHead);
-    for (const signedHead of heads) {
-      expect((await verifySignedHead(signedHead, { keys })).position).toBe(0);
-      expect(await failureOf(audit.verifyLog({ signedHead }, options))).toBeUndefined();
-    }
-  }
-  rmSync(data, { recursive: true });
-});
-
-test('the keys are public; every other method on them is refused', async () => {
-  const keys = await (await fetch(service.url + KEYS)).json();
-  expect(keys).toEqual({ keys: [expect.objectContaining({ kty: 'OKP', crv: 'Ed25519', kid: expect.any(String) })] });
-  const response = await fetch(service.url + KEYS, { method: 'POST' });
-  expect([response.status, response.headers.get('allow')]).toEqual([405, 'GET, HEAD']);
-  await response.body?.cancel();
 });

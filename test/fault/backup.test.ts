@@ -84,9 +84,9 @@ async function expectRestored(
 }
 
 const VERIFIED =
-  /^positions +yes\nchain +yes\ncontents +yes\nread_model +yes\ndecisions +yes\n(storage +yes\n)?signed_head +yes\n/m;
+  /^positions +yes\nchain +yes\ncontents +yes\nread_model +yes\ndecisions +yes\n(storage +yes\n)?tree +yes\ncheckpoint +yes\n/m;
 
-describe('a backup of a service at work is restored, verifies with the head that was signed, and serves', () => {
+describe('a backup of a service at work is restored, verifies with the checkpoint that was signed, and serves', () => {
   test('SQLite: the file', async () => {
     const plants = await backedUp(backUpFile);
     const restored = { DATA_DIR: join(root, 'restored') };

@@ -1,19 +1,23 @@
+import { generateKeyPairSync } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import { FORMATS } from '../../src/audit/formats.ts';
-import { signHead } from '../../src/audit/signed-head.ts';
-import { jwksOf, openSigningKey, type SigningKey } from '../../src/audit/signing-key.ts';
 import { headAt, seal } from '../../src/log/chain.ts';
 import { EMPTY_HEAD, type LoggedEvent } from '../../src/log/event.ts';
+import { formatCheckpoint } from '../../src/tlog/checkpoint.ts';
+import { noteKey, noteSigner } from '../../src/tlog/ed25519.ts';
+import { signNote } from '../../src/tlog/note.ts';
+import { formatVerifierKey } from '../../src/tlog/verifier-key.ts';
 import { eventArbitrary } from '../support/arbitraries.ts';
 import { chain } from '../support/events.ts';
 import { buildGo } from '../support/go.ts';
 import { findPython } from '../support/python.ts';
 import { run } from '../support/run.ts';
 import { withoutContent } from '../support/tampering.ts';
+import { checkpointOf } from '../support/tree.ts';
 
 const go = await buildGo('test/interop/go');
 const python = await findPython(['grpcio-tools==1.85.1', 'cryptography==50.0.2']);
@@ -29,11 +33,11 @@ function erasedLog(): LoggedEvent[] {
 describe.skipIf(python === undefined)('an export, verified in Python from event.proto alone', () => {
   const directory = mkdtempSync(join(tmpdir(), 'plantstore-interop-'));
   const events = chain(EMPTY_HEAD, fc.sample(eventArbitrary, 200));
-  let key: SigningKey;
-
-  beforeAll(async () => {
-    key = await openSigningKey(undefined, directory);
-  });
+  const { privateKey } = generateKeyPairSync('ed25519');
+  const vkey = formatVerifierKey(noteKey('log.example', privateKey));
+  const signed = signNote(formatCheckpoint(checkpointOf(events.slice(0, 150))), [
+    noteSigner('log.example', privateKey),
+  ]);
 
   afterAll(() => rmSync(directory, { recursive: true }));
 
@@ -65,15 +69,13 @@ describe.skipIf(python === undefined)('an export, verified in Python from event.
       expect({ code, stderr }).toEqual({ code: 1, stderr: `broken at position ${position}\n` });
     });
 
-    test('a head that was signed proves that the log extends it', async () => {
-      const jwks = file('keys.json', JSON.stringify(jwksOf(key)));
-      const head = headAt(events[149]!);
-      const signed = file('head.jws', await signHead(head, key));
-      expect(await verify(exported(events), signed, jwks)).toMatchObject({ code: 0 });
-      const cut = await verify(exported(events.slice(0, 100)), signed, jwks);
-      expect(cut).toMatchObject({ code: 1, stderr: 'does not extend the head that was signed at position 150\n' });
-      const other = file('other.jws', (await signHead(head, key)).replace(/.{8}$/, 'AAAAAAAA'));
-      expect(await verify(exported(events), other, jwks)).toMatchObject({
+    test('a checkpoint that was signed proves that the log extends it', async () => {
+      const checkpoint = file('log.checkpoint', signed);
+      expect(await verify(exported(events), checkpoint, vkey)).toMatchObject({ code: 0 });
+      const cut = await verify(exported(events.slice(0, 100)), checkpoint, vkey);
+      expect(cut).toMatchObject({ code: 1, stderr: 'does not extend the checkpoint of 150 events\n' });
+      const other = file('other.checkpoint', signed.replace('\n150\n', '\n100\n'));
+      expect(await verify(exported(events), other, vkey)).toMatchObject({
         code: 1,
         stderr: expect.stringContaining('InvalidSignature'),
       });

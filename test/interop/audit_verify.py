@@ -1,4 +1,4 @@
-"""Verifies an export of the log from event.proto alone: audit_verify.py PROTO_DIR EXPORT [SIGNED_HEAD JWKS]
+"""Verifies an export of the log from event.proto alone: audit_verify.py PROTO_DIR EXPORT [CHECKPOINT VKEY]
 
 EXPORT is what `plantstore audit export` printed, in either format, or with --public in JSON.
 Needs: pip install grpcio-tools cryptography
@@ -58,37 +58,48 @@ def records(path):
         yield from map(from_json, file) if is_json else from_protobuf(file)
 
 
-def signed_head(jws, jwks):
-    """The head that a key of the JWKS signed; raises InvalidSignature when none did."""
+def checkpoint(path, vkey):
+    """The size and the root that the key of a vkey signed (c2sp.org/tlog-checkpoint); raises when it did not."""
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-    decode = lambda text: base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
-    header, payload, signature = jws.strip().split(".")
-    kid = json.loads(decode(header))["kid"]
-    key = next(key for key in json.loads(jwks)["keys"] if key["kid"] == kid)
-    Ed25519PublicKey.from_public_bytes(decode(key["x"])).verify(decode(signature), f"{header}.{payload}".encode())
-    return json.loads(decode(payload))
+    text, signatures = open(path, encoding="utf-8").read().rsplit("\n\n", 1)
+    name, key_id, key = vkey.strip().split("+", 2)
+    for line in signatures.splitlines():
+        _, signer, signature = line.split(" ")
+        signature = base64.b64decode(signature)
+        if signer == name and signature[:4].hex() == key_id:
+            Ed25519PublicKey.from_public_bytes(base64.b64decode(key)[1:]).verify(signature[4:], f"{text}\n".encode())
+            origin, size, root = text.split("\n")[:3]
+            return int(size), base64.b64decode(root)
+    raise ValueError("the key has not signed the checkpoint")
 
 
-previous, position, hashes = bytes(32), 0, {0: bytes(32).hex()}
+def tree_hash(leaves):
+    """The root of RFC 6962's tree over hashes of leaves."""
+    if len(leaves) < 2:
+        return leaves[0] if leaves else hashlib.sha256().digest()
+    half = 1 << (len(leaves) - 1).bit_length() - 1
+    return hashlib.sha256(b"\x01" + tree_hash(leaves[:half]) + tree_hash(leaves[half:])).digest()
+
+
+previous, leaves = bytes(32), []
 missing, erasures = collections.Counter(), {}
 for record in records(sys.argv[2]):
-    event, position = record.event, position + 1
-    sealed = event.hash
+    event, sealed = record.event, record.event.hash
     event.ClearField("hash")
     previous = hashlib.sha256(previous + canonical(event)).digest()
+    leaves.append(hashlib.sha256(b"\x00" + canonical(event)).digest())
     said = not record.HasField("content") or hashlib.sha256(canonical(record.content)).digest() == event.commitment
-    if event.position != position or sealed != previous or not said:
-        sys.exit(f"broken at position {position}")
-    hashes[position] = previous.hex()
+    if event.position != len(leaves) or sealed != previous or not said:
+        sys.exit(f"broken at position {len(leaves)}")
     if record.erased_by:
         missing[record.erased_by] += 1
     if event.type == "OwnerErased":
-        erasures[position] = event.erased
+        erasures[event.position] = event.erased
 for at in missing:
     if missing[at] != erasures.get(at):
         sys.exit(f"broken at position {at}")
 if len(sys.argv) > 3:
-    head = signed_head(open(sys.argv[3]).read(), open(sys.argv[4]).read())
-    if hashes.get(head["position"]) != head["hash"]:
-        sys.exit(f"does not extend the head that was signed at position {head['position']}")
-print(position, previous.hex())
+    size, root = checkpoint(sys.argv[3], sys.argv[4])
+    if len(leaves) < size or tree_hash(leaves[:size]) != root:
+        sys.exit(f"does not extend the checkpoint of {size} events")
+print(len(leaves), previous.hex())

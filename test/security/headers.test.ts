@@ -27,7 +27,7 @@ const ANSWERS: readonly [string, string, number, RequestParts?][] = [
   ['GET', '/docs', 200],
   ['GET', '/docs/static/swagger-ui.css', 200],
   ['GET', '/docs/nothing', 404],
-  ['GET', '/.well-known/plantstore-audit-keys', 200],
+  ['GET', '/log/key', 200],
   ['POST', LIST, 415, { body: '{}', headers: { 'content-type': 'text/html' } }],
 ];
 

@@ -15,8 +15,12 @@ import { added, append, deleted, project } from '../support/events.ts';
 import { override, withoutProjector } from '../support/faulty-store.ts';
 import { fold, readLog } from '../support/fold.ts';
 import { count } from '../support/soak.ts';
+import { checkpointOf } from '../support/tree.ts';
 import { type OpenDatabase, verdictOf } from './audit-tampering.ts';
 import { withStore } from './open-store.ts';
+
+/** A command of a caller whom a token may name. */
+const callersCommand = commandArbitrary.filter(({ owner }) => isName(owner));
 
 const quiet = { onFault: () => {} };
 
@@ -69,13 +73,7 @@ export function auditContract(name: string, open: OpenDatabase): void {
   describe(`audit on ${name}`, () => {
     test('whatever was done, and however far the read model is, the log is found to be whole', async () => {
       const runs = fc.array(
-        fc.record({
-          commands: fc.array(
-            commandArbitrary.filter(({ owner }) => isName(owner)),
-            { maxLength: 20 },
-          ),
-          project: fc.nat({ max: 12 }),
-        }),
+        fc.record({ commands: fc.array(callersCommand, { maxLength: 20 }), project: fc.nat({ max: 12 }) }),
         { maxLength: 4 },
       );
       await fc.assert(
@@ -192,10 +190,7 @@ export function auditContract(name: string, open: OpenDatabase): void {
 
     test('an export brought into another store is exported the same, to the byte, in every format', async () => {
       const [from, to] = [await open(), await open()];
-      const commands = fc.sample(
-        commandArbitrary.filter(({ owner }) => isName(owner)),
-        300,
-      );
+      const commands = fc.sample(callersCommand, 300);
       await submitAll(await from.second(), commands);
       for (const format of ['ndjson', 'protobuf'] as const) {
         const target = await open();
@@ -330,7 +325,7 @@ export function auditContract(name: string, open: OpenDatabase): void {
     test(
       'an empty log is whole, lists nothing, and is exported as nothing',
       on(async ({ store }) => {
-        const { verdict } = await verdictOf(store, { signedHead: EMPTY_HEAD });
+        const { verdict } = await verdictOf(store, { checkpoint: checkpointOf([]) });
         expect(verdict).toMatchObject({ ok: true, head: EMPTY_HEAD, checkpoint: 0 });
         expect(await drain((await plantsAsOf(store, { time: Date.now() }, undefined)).plants)).toEqual([]);
         expect((await exportOf(store, 'ndjson')).length).toBe(0);

@@ -7,6 +7,7 @@ import { rebuildContract } from './contract-rebuild.ts';
 import { selectionContract } from './contract-selection.ts';
 import { snapshotContract } from './contract-snapshot.ts';
 import type { OpenStore } from './open-store.ts';
+import { treeContract } from './tree.ts';
 
 export type { OpenStore } from './open-store.ts';
 
@@ -20,5 +21,6 @@ export function storeContract(name: string, open: OpenStore): void {
     foldContract(open);
     selectionContract(open);
     rebuildContract(open);
+    treeContract(open);
   });
 }

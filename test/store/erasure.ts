@@ -4,7 +4,6 @@ import { FORMATS } from '../../src/audit/formats.ts';
 import { importLog } from '../../src/audit/import.ts';
 import { rebuildReadModel } from '../../src/audit/rebuild.ts';
 import { canonicalBytes } from '../../src/log/canonical.ts';
-import { headAt } from '../../src/log/chain.ts';
 import type { Erased } from '../../src/log/eraser.ts';
 import type { LoggedEvent } from '../../src/log/event.ts';
 import { type EventLog, openLog } from '../../src/log/log.ts';
@@ -13,6 +12,7 @@ import { added, append, deleted, project } from '../support/events.ts';
 import { override } from '../support/faulty-store.ts';
 import { collect, readAnyLog, verifyLog } from '../support/fold.ts';
 import { type Database, withoutContent } from '../support/tampering.ts';
+import { checkpointOf } from '../support/tree.ts';
 import { verdictOf } from './audit-tampering.ts';
 import type { OpenedStore } from './open-store.ts';
 
@@ -91,6 +91,7 @@ export function erasureContract(name: string, open: OpenSearchable): void {
         const events = await fill(opened.store);
         const before = await readAnyLog(opened.store);
         const known = await opened.everything();
+        const checkpoint = checkpointOf(before);
         for (const word of WORDS) expect([word, known.includes(word)]).toEqual([word, true]);
 
         const outcome = await erased(opened.store);
@@ -104,8 +105,7 @@ export function erasureContract(name: string, open: OpenSearchable): void {
         ).toEqual(before.map((event) => Buffer.from(canonicalBytes(event)).toString('hex')));
         verifyLog(after);
         expect(after.filter(({ erasedBy }) => erasedBy === outcome.position)).toHaveLength(outcome.events);
-        const signedHead = headAt(before.at(-1)!);
-        const { verdict, places } = await verdictOf(opened.store, { signedHead });
+        const { verdict, places } = await verdictOf(opened.store, { checkpoint });
         expect(places).toEqual({});
         expect(verdict.ok).toBe(true);
         const text = await opened.everything();

@@ -37,6 +37,7 @@ const ROLE = {
   privileges: [
     resource('events', 'createIndex'),
     ...['checkpoints', 'leases', 'meta', 'erasures'].map((collection) => resource(collection, 'update')),
+    resource('tree', 'update', 'remove'),
     ...['plants', 'plants_1', 'plants_2'].map((collection) => resource(collection, 'remove', 'dropCollection')),
   ],
   roles: [],

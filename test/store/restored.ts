@@ -3,6 +3,8 @@ import { describe, expect, test } from 'vitest';
 import { EMPTY_HEAD } from '../../src/log/event.ts';
 import { type EventLog, openLog } from '../../src/log/log.ts';
 import { LogChangedError } from '../../src/log/log-changed.ts';
+import type { Store } from '../../src/log/store.ts';
+import { Tree } from '../../src/log/tree.ts';
 import { added, chain } from '../support/events.ts';
 import { readLog } from '../support/fold.ts';
 import type { Database } from '../support/tampering.ts';
@@ -21,6 +23,7 @@ const UNAVAILABLE = { reason: 'STORE_UNAVAILABLE' };
 /** An instance on a log of five events, and that log past the instance. */
 interface Scene {
   readonly log: EventLog;
+  readonly store: Store;
   readonly database: Database;
   /** What the instance told of its store, in order; undefined: it can be reached. */
   readonly faults: unknown[];
@@ -44,7 +47,7 @@ export function restoredContract(name: string, open: OpenDatabase): void {
     try {
       for (const id of [1n, 2n, 3n, 4n, 5n]) await add(log, id);
       const positions = async () => (await readLog(opened.store)).map(({ position }) => position);
-      await run({ log, database, faults, positions });
+      await run({ log, store: opened.store, database, faults, positions });
     } finally {
       await database.close();
       await log.close();
@@ -86,6 +89,18 @@ export function restoredContract(name: string, open: OpenDatabase): void {
           await expect.poll(() => faults.at(-1)).toBeInstanceOf(LogChangedError);
         }),
       );
+
+    test(
+      'its tree is not read any more, not even what is remembered of it',
+      on(async (scene) => {
+        const tree = new Tree(scene.store, undefined, scene.log.changed);
+        const read = () => [tree.readTile({ level: 0, index: 0, width: 3 }), tree.readEntries(0, 3)];
+        await Promise.all(read());
+        await cut(scene, 3);
+        await expect.poll(() => scene.log.changed.aborted).toBe(true);
+        for (const answer of read()) await expect(answer).rejects.toBeInstanceOf(LogChangedError);
+      }),
+    );
 
     test(
       'who follows the log is told so, and not left waiting',

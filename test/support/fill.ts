@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { headAt, seal } from '../../src/log/chain.ts';
 import { EMPTY_HEAD, type LoggedEvent } from '../../src/log/event.ts';
 import { changesOf } from '../../src/log/projector.ts';
@@ -25,7 +24,7 @@ export async function fill(
         tag: undefined,
         ...textOf(id),
       };
-      const event = seal(head, added, randomUUID(), 0);
+      const event = seal(head, added, eventIdOf(id), 0);
       events.push(event);
       head = headAt(event);
     }
@@ -34,3 +33,5 @@ export async function fill(
       throw new Error(`the store has other events at ${from}`);
   }
 }
+
+const eventIdOf = (id: number): string => `00000000-0000-4000-8000-${String(id).padStart(12, '0')}`;

@@ -53,6 +53,7 @@ export class GrpcApp implements AsyncDisposable {
       listPlants: unexpected,
       watchPlants: unexpected as never,
       streamPlants: unexpected,
+      getReceipt: unexpected,
       ...methods,
     };
     const { limits } = loadConfig({});

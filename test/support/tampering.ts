@@ -34,6 +34,9 @@ export interface Tampering {
 
 type Change = (event: PlantEvent & { name?: string; tag?: string | undefined }) => Partial<PlantEvent & Plant>;
 
+/** The size of the checkpoint that was signed, in the tests. */
+export const SIGNED = 9;
+
 /** Changes one event, or what it says, and leaves commitment and hash as they were. */
 const changed = (
   name: string,
@@ -47,7 +50,12 @@ const changed = (
     const event = typeof change === 'function' ? { ...logged.event, ...change(logged.event) } : logged.event;
     return database.putEvent({ ...logged, event: event as PlantEvent, ...(typeof change === 'object' ? change : {}) });
   },
-  found: { [typeof change === 'function' ? 'contents' : 'chain']: position, ...also },
+  found: {
+    [typeof change === 'function' ? 'contents' : 'chain']: position,
+    ...also,
+    // A record of the tree is an event without its hash, and without what it says.
+    ...(position <= SIGNED && typeof change === 'object' && !('hash' in change) && { checkpoint: SIGNED }),
+  },
 });
 
 /** An event as an erasure leaves it. */
@@ -83,11 +91,8 @@ async function refold(
   await database.setCheckpoint(after.length);
 }
 
-/** The position of the log that a signed head was taken at, in the tests. */
-export const SIGNED = 9;
-
 /**
- * Ways to tamper with the log of `fillForTampering`: 12 events, the read model at their end, a head signed at SIGNED. Each has
+ * Ways to tamper with the log of `fillForTampering`: 12 events, the read model at their end, a checkpoint signed of SIGNED events. Each has
  * to be found at these places and at no others.
  */
 export const TAMPERINGS: readonly Tampering[] = [
@@ -143,7 +148,7 @@ export const TAMPERINGS: readonly Tampering[] = [
         event: { type: 'PlantDeleted', owner, actor, plantId },
       });
     },
-    found: { chain: 3, contents: 3, read_model: 'alice/1', decisions: 3 },
+    found: { chain: 3, contents: 3, read_model: 'alice/1', decisions: 3, checkpoint: SIGNED },
   },
   ...[1, 6, 12].map(
     (position): Tampering => ({
@@ -152,8 +157,12 @@ export const TAMPERINGS: readonly Tampering[] = [
       found:
         position === 12
           ? { positions: 12, read_model: 'zoe/9' }
-          : // The next event of that plant is its deletion.
-            { positions: position, chain: position, decisions: position + (position === 1 ? 1 : 2) },
+          : {
+              ...{ positions: position, chain: position },
+              // The next event of that plant is its deletion.
+              decisions: position + (position === 1 ? 1 : 2),
+              checkpoint: SIGNED,
+            },
     }),
   ),
   {
@@ -161,7 +170,7 @@ export const TAMPERINGS: readonly Tampering[] = [
     tamper: async (database, events) => {
       for (const { position } of events) await database.removeEvent(position);
     },
-    found: { positions: 1, read_model: 'alice/1', signed_head: SIGNED },
+    found: { positions: 1, read_model: 'alice/1', checkpoint: 1 },
   },
   {
     name: 'two swapped',
@@ -169,7 +178,7 @@ export const TAMPERINGS: readonly Tampering[] = [
       await database.putEvent({ ...events[3]!, position: 8 });
       await database.putEvent({ ...events[7]!, position: 4 });
     },
-    found: { chain: 4, decisions: 4 },
+    found: { chain: 4, decisions: 4, checkpoint: SIGNED },
   },
   {
     name: 'one invented at the end',
@@ -198,18 +207,18 @@ export const TAMPERINGS: readonly Tampering[] = [
       for (const event of events.slice(5).reverse())
         await database.putEvent({ ...event, position: event.position + 1 });
     },
-    found: { chain: 7, read_model: 'zoe/9', decisions: 7, signed_head: SIGNED },
+    found: { chain: 7, read_model: 'zoe/9', decisions: 7, checkpoint: SIGNED },
   },
   {
-    name: 'rewritten from one event on, every hash recomputed, the read model too: only a signed head tells',
+    name: 'rewritten from one event on, every hash recomputed, the read model too: only a checkpoint tells',
     tamper: async (database, events) => {
       const rest = events.slice(5).map(({ event }) => ({ ...event, actor: 'nobody' }));
       await putAll(database, rewritten(events, 6, rest));
     },
-    found: { signed_head: SIGNED },
+    found: { checkpoint: SIGNED },
   },
   {
-    name: 'an event taken out, the rest rewritten, the read model too: only a signed head tells',
+    name: 'an event taken out, the rest rewritten, the read model too: only a checkpoint tells',
     tamper: async (database, events) => {
       const rest = events.slice(5).map(({ event }) => event);
       const log = [...events.slice(0, 4), ...rewritten(events, 5, rest)];
@@ -217,16 +226,16 @@ export const TAMPERINGS: readonly Tampering[] = [
       await database.removeEvent(12);
       await refold(database, events, log);
     },
-    found: { signed_head: SIGNED },
+    found: { checkpoint: SIGNED },
   },
   {
-    name: 'cut short, the read model too: only a signed head tells',
+    name: 'cut short, the read model too: only a checkpoint tells',
     tamper: async (database, events) => {
       const log = events.slice(0, 8);
       for (const { position } of events.slice(8)) await database.removeEvent(position);
       await refold(database, events, log);
     },
-    found: { signed_head: SIGNED },
+    found: { checkpoint: SIGNED },
   },
   {
     name: 'a row of the read model changed',

@@ -20,8 +20,10 @@ const ASKS_THE_TIME: Readonly<Record<string, string>> = {
   'src/observe/auth-metrics.ts': 'a metric says when it was',
   'src/observe/log-metrics.ts': 'a metric says since when',
   'src/observe/health.ts': 'a state says since when',
+  'src/observe/witness-metrics.ts': 'a metric says when it was',
   'src/publisher/status.ts': 'a state says since when, and the age of an event is told by its time',
   'src/publisher/thread.ts': 'a state says since when',
+  'src/transparency/cosigned-checkpoints.ts': 'a metric says when it was',
   'src/transport/grpc/observe.ts': 'grpc-js gives the deadline of a call as a time of day',
 };
 

@@ -2,8 +2,13 @@ import { generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { resolve } from 'node:path';
 import { expect, test } from 'vitest';
 import { ConfigError, loadConfig } from '../../src/config.ts';
+import { cosignatureKey } from '../../src/tlog/cosignature.ts';
+import { formatVerifierKey } from '../../src/tlog/verifier-key.ts';
 
 const ed25519 = generateKeyPairSync('ed25519').privateKey;
+
+const WITNESS = cosignatureKey('witness.example', ed25519);
+const VKEY = formatVerifierKey(WITNESS);
 
 const JWT = { JWKS_URL: 'https://issuer.test/jwks.json', JWT_ISSUER: 'https://issuer.test/', JWT_AUDIENCE: 'plants' };
 
@@ -46,6 +51,9 @@ const defaults = {
   drainGrace: 1,
   kafka: undefined,
   auditSigningKey: undefined,
+  logOrigin: undefined,
+  publicLog: true,
+  witnesses: undefined,
   strictReads: false,
   listCacheBytes: 67_108_864,
   logLevel: 'info',
@@ -102,6 +110,10 @@ test('every variable is read', () => {
     KAFKA_SASL_USERNAME: 'plantstore',
     KAFKA_SASL_PASSWORD: 'secret',
     AUDIT_SIGNING_KEY: ed25519.export({ type: 'pkcs8', format: 'pem' }).toString(),
+    LOG_ORIGIN: 'log.example/plants',
+    PUBLIC_LOG: 'false',
+    WITNESSES: `https://one.example/w=${VKEY}\n http://two.example=${VKEY}`,
+    WITNESS_QUORUM: '1',
     STRICT_READS: 'true',
     LIST_CACHE_BYTES: '0',
     LOG_LEVEL: 'debug',
@@ -145,6 +157,15 @@ test('every variable is read', () => {
       sasl: { mechanism: 'scram-sha-512', username: 'plantstore', password: 'secret' },
     },
     auditSigningKey: expect.toSatisfy((key: KeyObject) => key.equals(ed25519)),
+    logOrigin: 'log.example/plants',
+    publicLog: false,
+    witnesses: {
+      witnesses: [
+        { url: new URL('https://one.example/w'), key: WITNESS },
+        { url: new URL('http://two.example'), key: WITNESS },
+      ],
+      quorum: 1,
+    },
     strictReads: true,
     listCacheBytes: 0,
     logLevel: 'debug',
@@ -168,6 +189,14 @@ test.each([
   ['CORS_ORIGINS', 'app.test'],
   ['CORS_ORIGINS', 'https://app.test/'],
   ['JWT_REQUIRED_SCOPES', 'plants:audit'],
+  ['LOG_ORIGIN', 'log+example'],
+  ['LOG_ORIGIN', 'log example'],
+  ['PUBLIC_LOG', 'yes'],
+  ['WITNESSES', 'https://one.example'],
+  ['WITNESSES', `https://one.example=${VKEY.slice(0, -2)}=`],
+  ['WITNESSES', `ftp://one.example=${VKEY}`],
+  ['WITNESS_QUORUM', '0'],
+  ['WITNESS_QUORUM', '1'],
   ['JWKS_MAX_STALE', '1d'],
   ['RATE_LIMIT', '0'],
   ['RATE_LIMIT', '1.5'],
@@ -186,7 +215,9 @@ test.each([
 ])('a wrong value is one line with its name, the value and what is expected: %s=%s', (name, value) => {
   const problems = problemsOf({ [name]: value });
   expect(problems).toHaveLength(1);
-  expect(problems[0]).toMatch(new RegExp(`^${name} is ${JSON.stringify(value)}; expected .+$`));
+  const start = `${name} is ${JSON.stringify(value)}; expected `;
+  expect(problems[0]!.slice(0, start.length)).toBe(start);
+  expect(problems[0]!.length).toBeGreaterThan(start.length);
 });
 
 test.each([
@@ -201,11 +232,6 @@ test.each([
   expect(problems).toHaveLength(1);
   expect(problems[0]).toMatch(new RegExp(`^${name} is wrong .*; expected .+$`));
   expect(problems[0]).not.toContain('hunter2');
-});
-
-test('the key for heads may be a JWK too', () => {
-  const AUDIT_SIGNING_KEY = JSON.stringify(ed25519.export({ format: 'jwk' }));
-  expect(loadConfig({ AUDIT_SIGNING_KEY }).auditSigningKey?.equals(ed25519)).toBe(true);
 });
 
 test('a value with line breaks still gives one line', () => {

@@ -12,8 +12,10 @@ import type { Validity } from '../../src/auth/validity.ts';
 import { type EventLog, openLog } from '../../src/log/log.ts';
 import { openSqlite } from '../../src/log/sqlite/store.ts';
 import type { Store } from '../../src/log/store.ts';
+import { Tree } from '../../src/log/tree.ts';
 import { principalKey } from '../../src/plants/call.ts';
 import { implementPlantStore } from '../../src/plants/implementation.ts';
+import { Receipts } from '../../src/plants/receipts.ts';
 import { PlantsService } from '../../src/plants/service.ts';
 import { Watches } from '../../src/plants/watch/watches.ts';
 import { added, append } from '../support/events.ts';
@@ -40,19 +42,21 @@ type Streaming = (request: unknown, call: object) => AsyncIterable<object>;
 function streams(): readonly (readonly [string, object, Streaming])[] {
   const scopes = createScopePolicy([]);
   const missing = () => Promise.reject(new Error('no key is needed'));
+  const checkpoints = { latest: missing };
+  const receipts = new Receipts({ store, tree: new Tree(store), checkpoints, scopes });
   const services = [
     {
       desc: PlantStoreService,
       methods: implementPlantStore(
         new PlantsService(log, scopes, new Watches(log, { maxWatches: 10, maxOwnerWatches: 10 })),
+        receipts,
       ),
     },
     {
       desc: AuditService,
       methods: implementAudit({
-        ...{ log, store, scopes },
-        signingKey: missing,
-        publishedKeys: missing,
+        ...{ log, store, scopes, checkpoints },
+        key: missing,
         checks: async () => [],
       }),
     },

@@ -14,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file plantstore/v1/audit_service.proto.
  */
 export const file_plantstore_v1_audit_service: GenFile = /*@__PURE__*/
-  fileDesc("CiFwbGFudHN0b3JlL3YxL2F1ZGl0X3NlcnZpY2UucHJvdG8SDXBsYW50c3RvcmUudjEiUAoESGVhZBIQCghwb3NpdGlvbhgBIAEoAxIMCgRoYXNoGAIgASgMEigKBHRpbWUYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIrkBChFSZWFkRXZlbnRzUmVxdWVzdBIYCg5hZnRlcl9wb3NpdGlvbhgBIAEoA0gAEi8KCWZyb21fdGltZRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIABISCgVvd25lchgDIAEoCUgBiAEBEhUKCHBsYW50X2lkGAQgASgDSAKIAQESDgoGZm9sbG93GAUgASgIQgcKBXN0YXJ0QggKBl9vd25lckILCglfcGxhbnRfaWQiTgoSUmVhZEV2ZW50c1Jlc3BvbnNlEiYKB3JlY29yZHMYASADKAsyFS5wbGFudHN0b3JlLnYxLlJlY29yZBIQCghwb3NpdGlvbhgCIAEoAyIQCg5HZXRIZWFkUmVxdWVzdCJJCg9HZXRIZWFkUmVzcG9uc2USIQoEaGVhZBgBIAEoCzITLnBsYW50c3RvcmUudjEuSGVhZBITCgtzaWduZWRfaGVhZBgCIAEoCSJ+ChVMaXN0UGxhbnRzQXNPZlJlcXVlc3QSEgoFb3duZXIYASABKAlIAYgBARISCghwb3NpdGlvbhgCIAEoA0gAEioKBHRpbWUYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSABCBwoFYXNfb2ZCCAoGX293bmVyIr0BChZMaXN0UGxhbnRzQXNPZlJlc3BvbnNlEkAKBnBsYW50cxgBIAMoCzIwLnBsYW50c3RvcmUudjEuTGlzdFBsYW50c0FzT2ZSZXNwb25zZS5Pd25lZFBsYW50EhAKCHBvc2l0aW9uGAIgASgDGk8KCk93bmVkUGxhbnQSDQoFb3duZXIYASABKAkSCgoCaWQYAiABKAMSDAoEbmFtZRgDIAEoCRIQCgN0YWcYBCABKAlIAIgBAUIGCgRfdGFnIjQKEUdldEhpc3RvcnlSZXF1ZXN0Eg0KBW93bmVyGAEgASgJEhAKCHBsYW50X2lkGAIgASgDIjwKEkdldEhpc3RvcnlSZXNwb25zZRImCgdyZWNvcmRzGAEgAygLMhUucGxhbnRzdG9yZS52MS5SZWNvcmQiPAoQVmVyaWZ5TG9nUmVxdWVzdBIYCgtzaWduZWRfaGVhZBgBIAEoCUgAiAEBQg4KDF9zaWduZWRfaGVhZCLKBAoRVmVyaWZ5TG9nUmVzcG9uc2USPQoIcHJvZ3Jlc3MYASABKAsyKS5wbGFudHN0b3JlLnYxLlZlcmlmeUxvZ1Jlc3BvbnNlLlByb2dyZXNzSAASOwoHdmVyZGljdBgCIAEoCzIoLnBsYW50c3RvcmUudjEuVmVyaWZ5TG9nUmVzcG9uc2UuVmVyZGljdEgAGikKCFByb2dyZXNzEhAKCHBvc2l0aW9uGAEgASgDEgsKA2VuZBgCIAEoAxpmCgZBbnN3ZXISEAoIcXVlc3Rpb24YASABKAkSPgoHZmFpbHVyZRgCIAEoCzIoLnBsYW50c3RvcmUudjEuVmVyaWZ5TG9nUmVzcG9uc2UuRmFpbHVyZUgAiAEBQgoKCF9mYWlsdXJlGoABCgdGYWlsdXJlEg8KB21lc3NhZ2UYASABKAkSFQoIcG9zaXRpb24YAiABKANIAIgBARISCgVvd25lchgDIAEoCUgBiAEBEhUKCHBsYW50X2lkGAQgASgDSAKIAQFCCwoJX3Bvc2l0aW9uQggKBl9vd25lckILCglfcGxhbnRfaWQamgEKB1ZlcmRpY3QSCgoCb2sYASABKAgSIQoEaGVhZBgCIAEoCzITLnBsYW50c3RvcmUudjEuSGVhZBIXCgpjaGVja3BvaW50GAMgASgDSACIAQESOAoHYW5zd2VycxgEIAMoCzInLnBsYW50c3RvcmUudjEuVmVyaWZ5TG9nUmVzcG9uc2UuQW5zd2VyQg0KC19jaGVja3BvaW50QgYKBHN0ZXAytQMKDEF1ZGl0U2VydmljZRJTCgpSZWFkRXZlbnRzEiAucGxhbnRzdG9yZS52MS5SZWFkRXZlbnRzUmVxdWVzdBohLnBsYW50c3RvcmUudjEuUmVhZEV2ZW50c1Jlc3BvbnNlMAESSAoHR2V0SGVhZBIdLnBsYW50c3RvcmUudjEuR2V0SGVhZFJlcXVlc3QaHi5wbGFudHN0b3JlLnYxLkdldEhlYWRSZXNwb25zZRJfCg5MaXN0UGxhbnRzQXNPZhIkLnBsYW50c3RvcmUudjEuTGlzdFBsYW50c0FzT2ZSZXF1ZXN0GiUucGxhbnRzdG9yZS52MS5MaXN0UGxhbnRzQXNPZlJlc3BvbnNlMAESUwoKR2V0SGlzdG9yeRIgLnBsYW50c3RvcmUudjEuR2V0SGlzdG9yeVJlcXVlc3QaIS5wbGFudHN0b3JlLnYxLkdldEhpc3RvcnlSZXNwb25zZTABElAKCVZlcmlmeUxvZxIfLnBsYW50c3RvcmUudjEuVmVyaWZ5TG9nUmVxdWVzdBogLnBsYW50c3RvcmUudjEuVmVyaWZ5TG9nUmVzcG9uc2UwAWIGcHJvdG8z", [file_google_protobuf_timestamp, file_plantstore_v1_event]);
+  fileDesc("CiFwbGFudHN0b3JlL3YxL2F1ZGl0X3NlcnZpY2UucHJvdG8SDXBsYW50c3RvcmUudjEiUAoESGVhZBIQCghwb3NpdGlvbhgBIAEoAxIMCgRoYXNoGAIgASgMEigKBHRpbWUYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIrkBChFSZWFkRXZlbnRzUmVxdWVzdBIYCg5hZnRlcl9wb3NpdGlvbhgBIAEoA0gAEi8KCWZyb21fdGltZRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIABISCgVvd25lchgDIAEoCUgBiAEBEhUKCHBsYW50X2lkGAQgASgDSAKIAQESDgoGZm9sbG93GAUgASgIQgcKBXN0YXJ0QggKBl9vd25lckILCglfcGxhbnRfaWQiTgoSUmVhZEV2ZW50c1Jlc3BvbnNlEiYKB3JlY29yZHMYASADKAsyFS5wbGFudHN0b3JlLnYxLlJlY29yZBIQCghwb3NpdGlvbhgCIAEoAyIQCg5HZXRIZWFkUmVxdWVzdCJICg9HZXRIZWFkUmVzcG9uc2USIQoEaGVhZBgBIAEoCzITLnBsYW50c3RvcmUudjEuSGVhZBISCgpjaGVja3BvaW50GAIgASgJIn4KFUxpc3RQbGFudHNBc09mUmVxdWVzdBISCgVvd25lchgBIAEoCUgBiAEBEhIKCHBvc2l0aW9uGAIgASgDSAASKgoEdGltZRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIAEIHCgVhc19vZkIICgZfb3duZXIivQEKFkxpc3RQbGFudHNBc09mUmVzcG9uc2USQAoGcGxhbnRzGAEgAygLMjAucGxhbnRzdG9yZS52MS5MaXN0UGxhbnRzQXNPZlJlc3BvbnNlLk93bmVkUGxhbnQSEAoIcG9zaXRpb24YAiABKAMaTwoKT3duZWRQbGFudBINCgVvd25lchgBIAEoCRIKCgJpZBgCIAEoAxIMCgRuYW1lGAMgASgJEhAKA3RhZxgEIAEoCUgAiAEBQgYKBF90YWciNAoRR2V0SGlzdG9yeVJlcXVlc3QSDQoFb3duZXIYASABKAkSEAoIcGxhbnRfaWQYAiABKAMiPAoSR2V0SGlzdG9yeVJlc3BvbnNlEiYKB3JlY29yZHMYASADKAsyFS5wbGFudHN0b3JlLnYxLlJlY29yZCI6ChBWZXJpZnlMb2dSZXF1ZXN0EhcKCmNoZWNrcG9pbnQYASABKAlIAIgBAUINCgtfY2hlY2twb2ludCLKBAoRVmVyaWZ5TG9nUmVzcG9uc2USPQoIcHJvZ3Jlc3MYASABKAsyKS5wbGFudHN0b3JlLnYxLlZlcmlmeUxvZ1Jlc3BvbnNlLlByb2dyZXNzSAASOwoHdmVyZGljdBgCIAEoCzIoLnBsYW50c3RvcmUudjEuVmVyaWZ5TG9nUmVzcG9uc2UuVmVyZGljdEgAGikKCFByb2dyZXNzEhAKCHBvc2l0aW9uGAEgASgDEgsKA2VuZBgCIAEoAxpmCgZBbnN3ZXISEAoIcXVlc3Rpb24YASABKAkSPgoHZmFpbHVyZRgCIAEoCzIoLnBsYW50c3RvcmUudjEuVmVyaWZ5TG9nUmVzcG9uc2UuRmFpbHVyZUgAiAEBQgoKCF9mYWlsdXJlGoABCgdGYWlsdXJlEg8KB21lc3NhZ2UYASABKAkSFQoIcG9zaXRpb24YAiABKANIAIgBARISCgVvd25lchgDIAEoCUgBiAEBEhUKCHBsYW50X2lkGAQgASgDSAKIAQFCCwoJX3Bvc2l0aW9uQggKBl9vd25lckILCglfcGxhbnRfaWQamgEKB1ZlcmRpY3QSCgoCb2sYASABKAgSIQoEaGVhZBgCIAEoCzITLnBsYW50c3RvcmUudjEuSGVhZBIXCgpjaGVja3BvaW50GAMgASgDSACIAQESOAoHYW5zd2VycxgEIAMoCzInLnBsYW50c3RvcmUudjEuVmVyaWZ5TG9nUmVzcG9uc2UuQW5zd2VyQg0KC19jaGVja3BvaW50QgYKBHN0ZXAytQMKDEF1ZGl0U2VydmljZRJTCgpSZWFkRXZlbnRzEiAucGxhbnRzdG9yZS52MS5SZWFkRXZlbnRzUmVxdWVzdBohLnBsYW50c3RvcmUudjEuUmVhZEV2ZW50c1Jlc3BvbnNlMAESSAoHR2V0SGVhZBIdLnBsYW50c3RvcmUudjEuR2V0SGVhZFJlcXVlc3QaHi5wbGFudHN0b3JlLnYxLkdldEhlYWRSZXNwb25zZRJfCg5MaXN0UGxhbnRzQXNPZhIkLnBsYW50c3RvcmUudjEuTGlzdFBsYW50c0FzT2ZSZXF1ZXN0GiUucGxhbnRzdG9yZS52MS5MaXN0UGxhbnRzQXNPZlJlc3BvbnNlMAESUwoKR2V0SGlzdG9yeRIgLnBsYW50c3RvcmUudjEuR2V0SGlzdG9yeVJlcXVlc3QaIS5wbGFudHN0b3JlLnYxLkdldEhpc3RvcnlSZXNwb25zZTABElAKCVZlcmlmeUxvZxIfLnBsYW50c3RvcmUudjEuVmVyaWZ5TG9nUmVxdWVzdBogLnBsYW50c3RvcmUudjEuVmVyaWZ5TG9nUmVzcG9uc2UwAWIGcHJvdG8z", [file_google_protobuf_timestamp, file_plantstore_v1_event]);
 
 /**
  * The end of a log.
@@ -158,12 +158,12 @@ export type GetHeadResponse = Message<"plantstore.v1.GetHeadResponse"> & {
   head?: Head | undefined;
 
   /**
-   * The same as a JWS (RFC 7515, compact, EdDSA) over the JSON object {position, hash, time, issuer}. Its key is in the
-   * JWKS at /.well-known/plantstore-audit-keys.
+   * The newest checkpoint of the log, some seconds old at most: a signed note (c2sp.org/tlog-checkpoint) of its size and
+   * the root of its Merkle tree. Its key is at /log/key; cosignatures of witnesses are on that of /log/checkpoint.
    *
-   * @generated from field: string signed_head = 2;
+   * @generated from field: string checkpoint = 2;
    */
-  signedHead: string;
+  checkpoint: string;
 };
 
 /**
@@ -333,11 +333,11 @@ export const GetHistoryResponseSchema: GenMessage<GetHistoryResponse> = /*@__PUR
  */
 export type VerifyLogRequest = Message<"plantstore.v1.VerifyLogRequest"> & {
   /**
-   * A head that was signed earlier, as GetHead gave it: today's log has to extend it. Unset: nothing to compare with.
+   * A checkpoint that was signed earlier, as GetHead gave it: today's log has to extend it. Unset: nothing to compare with.
    *
-   * @generated from field: optional string signed_head = 1;
+   * @generated from field: optional string checkpoint = 1;
    */
-  signedHead?: string | undefined;
+  checkpoint?: string | undefined;
 };
 
 /**
@@ -416,9 +416,10 @@ export const VerifyLogResponse_ProgressSchema: GenMessage<VerifyLogResponse_Prog
 export type VerifyLogResponse_Answer = Message<"plantstore.v1.VerifyLogResponse.Answer"> & {
   /**
    * The question: `positions` (is every position there once and in order), `chain` (does every hash continue the
-   * chain), `contents` (does each content fit its event, was each missing one erased), `read_model` (is the read model exactly the fold of the log up to its checkpoint), `decisions` (was each
-   * event allowed on the state before it), `storage` (is the database itself sound; where the store can tell),
-   * `signed_head` (does the log extend the signed head), `topic` (is the topic a prefix of the log).
+   * chain), `contents` (does each content fit its event, and was each missing one erased), `read_model` (is the read
+   * model exactly the fold of the log up to its checkpoint), `decisions` (was each event allowed on the state before
+   * it), `storage` (is the database itself sound; where the store can tell), `tree` (is what is kept of the Merkle tree
+   * that of the events), `checkpoint` (does the log extend the checkpoint), `topic` (is the topic a prefix of the log).
    *
    * @generated from field: string question = 1;
    */
@@ -545,7 +546,7 @@ export const AuditService: GenService<{
     output: typeof ReadEventsResponseSchema;
   },
   /**
-   * The end of the log, signed. No older than anything acknowledged before the call.
+   * The end of the log, no older than anything acknowledged before the call, and its newest checkpoint.
    *
    * @generated from rpc plantstore.v1.AuditService.GetHead
    */

@@ -13,7 +13,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file plantstore/v1/plant_store_service.proto.
  */
 export const file_plantstore_v1_plant_store_service: GenFile = /*@__PURE__*/
-  fileDesc("CidwbGFudHN0b3JlL3YxL3BsYW50X3N0b3JlX3NlcnZpY2UucHJvdG8SDXBsYW50c3RvcmUudjEiPAoSQ3JlYXRlUGxhbnRSZXF1ZXN0EiYKBXBsYW50GAEgASgLMhcucGxhbnRzdG9yZS52MS5OZXdQbGFudCJMChNDcmVhdGVQbGFudFJlc3BvbnNlEiMKBXBsYW50GAEgASgLMhQucGxhbnRzdG9yZS52MS5QbGFudBIQCghwb3NpdGlvbhgCIAEoAyJACg9HZXRQbGFudFJlcXVlc3QSCgoCaWQYASABKAMSIQoEdmlldxgCIAEoDjITLnBsYW50c3RvcmUudjEuVmlldyI3ChBHZXRQbGFudFJlc3BvbnNlEiMKBXBsYW50GAEgASgLMhQucGxhbnRzdG9yZS52MS5QbGFudCJkChFMaXN0UGxhbnRzUmVxdWVzdBISCgVsaW1pdBgBIAEoBUgAiAEBEg4KBmN1cnNvchgCIAEoCRIhCgR2aWV3GAMgASgOMhMucGxhbnRzdG9yZS52MS5WaWV3QggKBl9saW1pdCJPChJMaXN0UGxhbnRzUmVzcG9uc2USJAoGcGxhbnRzGAEgAygLMhQucGxhbnRzdG9yZS52MS5QbGFudBITCgtuZXh0X2N1cnNvchgCIAEoCSJIChNTdHJlYW1QbGFudHNSZXF1ZXN0Eg4KBmN1cnNvchgBIAEoCRIhCgR2aWV3GAIgASgOMhMucGxhbnRzdG9yZS52MS5WaWV3IlEKFFN0cmVhbVBsYW50c1Jlc3BvbnNlEiQKBnBsYW50cxgBIAMoCzIULnBsYW50c3RvcmUudjEuUGxhbnQSEwoLbmV4dF9jdXJzb3IYAiABKAkiRAoSV2F0Y2hQbGFudHNSZXF1ZXN0EhsKDmFmdGVyX3Bvc2l0aW9uGAEgASgDSACIAQFCEQoPX2FmdGVyX3Bvc2l0aW9uIsYCChNXYXRjaFBsYW50c1Jlc3BvbnNlEiUKBWFkZGVkGAEgASgLMhQucGxhbnRzdG9yZS52MS5QbGFudEgAEj0KB2RlbGV0ZWQYAiABKAsyKi5wbGFudHN0b3JlLnYxLldhdGNoUGxhbnRzUmVzcG9uc2UuRGVsZXRlZEgAEjkKBXJlYWR5GAMgASgLMigucGxhbnRzdG9yZS52MS5XYXRjaFBsYW50c1Jlc3BvbnNlLlJlYWR5SAASOQoFcmVzZXQYBCABKAsyKC5wbGFudHN0b3JlLnYxLldhdGNoUGxhbnRzUmVzcG9uc2UuUmVzZXRIABIVCghwb3NpdGlvbhgFIAEoA0gBiAEBGhUKB0RlbGV0ZWQSCgoCaWQYASABKAMaBwoFUmVhZHkaBwoFUmVzZXRCBgoEc3RlcEILCglfcG9zaXRpb24iIAoSRGVsZXRlUGxhbnRSZXF1ZXN0EgoKAmlkGAEgASgDIicKE0RlbGV0ZVBsYW50UmVzcG9uc2USEAoIcG9zaXRpb24YASABKAMy/QQKEVBsYW50U3RvcmVTZXJ2aWNlEnMKC0NyZWF0ZVBsYW50EiEucGxhbnRzdG9yZS52MS5DcmVhdGVQbGFudFJlcXVlc3QaIi5wbGFudHN0b3JlLnYxLkNyZWF0ZVBsYW50UmVzcG9uc2UiHYLT5JMCFzoFcGxhbnRiBXBsYW50IgcvcGxhbnRzEmgKCEdldFBsYW50Eh4ucGxhbnRzdG9yZS52MS5HZXRQbGFudFJlcXVlc3QaHy5wbGFudHN0b3JlLnYxLkdldFBsYW50UmVzcG9uc2UiG4LT5JMCFWIFcGxhbnQSDC9wbGFudHMve2lkfRJqCgpMaXN0UGxhbnRzEiAucGxhbnRzdG9yZS52MS5MaXN0UGxhbnRzUmVxdWVzdBohLnBsYW50c3RvcmUudjEuTGlzdFBsYW50c1Jlc3BvbnNlIheC0+STAhFiBnBsYW50cxIHL3BsYW50cxJZCgxTdHJlYW1QbGFudHMSIi5wbGFudHN0b3JlLnYxLlN0cmVhbVBsYW50c1JlcXVlc3QaIy5wbGFudHN0b3JlLnYxLlN0cmVhbVBsYW50c1Jlc3BvbnNlMAESVgoLV2F0Y2hQbGFudHMSIS5wbGFudHN0b3JlLnYxLldhdGNoUGxhbnRzUmVxdWVzdBoiLnBsYW50c3RvcmUudjEuV2F0Y2hQbGFudHNSZXNwb25zZTABEmoKC0RlbGV0ZVBsYW50EiEucGxhbnRzdG9yZS52MS5EZWxldGVQbGFudFJlcXVlc3QaIi5wbGFudHN0b3JlLnYxLkRlbGV0ZVBsYW50UmVzcG9uc2UiFILT5JMCDioML3BsYW50cy97aWR9YgZwcm90bzM", [file_google_api_annotations, file_plantstore_v1_plant]);
+  fileDesc("CidwbGFudHN0b3JlL3YxL3BsYW50X3N0b3JlX3NlcnZpY2UucHJvdG8SDXBsYW50c3RvcmUudjEiPAoSQ3JlYXRlUGxhbnRSZXF1ZXN0EiYKBXBsYW50GAEgASgLMhcucGxhbnRzdG9yZS52MS5OZXdQbGFudCJMChNDcmVhdGVQbGFudFJlc3BvbnNlEiMKBXBsYW50GAEgASgLMhQucGxhbnRzdG9yZS52MS5QbGFudBIQCghwb3NpdGlvbhgCIAEoAyJACg9HZXRQbGFudFJlcXVlc3QSCgoCaWQYASABKAMSIQoEdmlldxgCIAEoDjITLnBsYW50c3RvcmUudjEuVmlldyI3ChBHZXRQbGFudFJlc3BvbnNlEiMKBXBsYW50GAEgASgLMhQucGxhbnRzdG9yZS52MS5QbGFudCJkChFMaXN0UGxhbnRzUmVxdWVzdBISCgVsaW1pdBgBIAEoBUgAiAEBEg4KBmN1cnNvchgCIAEoCRIhCgR2aWV3GAMgASgOMhMucGxhbnRzdG9yZS52MS5WaWV3QggKBl9saW1pdCJPChJMaXN0UGxhbnRzUmVzcG9uc2USJAoGcGxhbnRzGAEgAygLMhQucGxhbnRzdG9yZS52MS5QbGFudBITCgtuZXh0X2N1cnNvchgCIAEoCSJIChNTdHJlYW1QbGFudHNSZXF1ZXN0Eg4KBmN1cnNvchgBIAEoCRIhCgR2aWV3GAIgASgOMhMucGxhbnRzdG9yZS52MS5WaWV3IlEKFFN0cmVhbVBsYW50c1Jlc3BvbnNlEiQKBnBsYW50cxgBIAMoCzIULnBsYW50c3RvcmUudjEuUGxhbnQSEwoLbmV4dF9jdXJzb3IYAiABKAkiRAoSV2F0Y2hQbGFudHNSZXF1ZXN0EhsKDmFmdGVyX3Bvc2l0aW9uGAEgASgDSACIAQFCEQoPX2FmdGVyX3Bvc2l0aW9uIsYCChNXYXRjaFBsYW50c1Jlc3BvbnNlEiUKBWFkZGVkGAEgASgLMhQucGxhbnRzdG9yZS52MS5QbGFudEgAEj0KB2RlbGV0ZWQYAiABKAsyKi5wbGFudHN0b3JlLnYxLldhdGNoUGxhbnRzUmVzcG9uc2UuRGVsZXRlZEgAEjkKBXJlYWR5GAMgASgLMigucGxhbnRzdG9yZS52MS5XYXRjaFBsYW50c1Jlc3BvbnNlLlJlYWR5SAASOQoFcmVzZXQYBCABKAsyKC5wbGFudHN0b3JlLnYxLldhdGNoUGxhbnRzUmVzcG9uc2UuUmVzZXRIABIVCghwb3NpdGlvbhgFIAEoA0gBiAEBGhUKB0RlbGV0ZWQSCgoCaWQYASABKAMaBwoFUmVhZHkaBwoFUmVzZXRCBgoEc3RlcEILCglfcG9zaXRpb24iIAoSRGVsZXRlUGxhbnRSZXF1ZXN0EgoKAmlkGAEgASgDIicKE0RlbGV0ZVBsYW50UmVzcG9uc2USEAoIcG9zaXRpb24YASABKAMiJQoRR2V0UmVjZWlwdFJlcXVlc3QSEAoIcG9zaXRpb24YASABKAMiJQoSR2V0UmVjZWlwdFJlc3BvbnNlEg8KB3JlY2VpcHQYASABKAky0AUKEVBsYW50U3RvcmVTZXJ2aWNlEnMKC0NyZWF0ZVBsYW50EiEucGxhbnRzdG9yZS52MS5DcmVhdGVQbGFudFJlcXVlc3QaIi5wbGFudHN0b3JlLnYxLkNyZWF0ZVBsYW50UmVzcG9uc2UiHYLT5JMCFzoFcGxhbnRiBXBsYW50IgcvcGxhbnRzEmgKCEdldFBsYW50Eh4ucGxhbnRzdG9yZS52MS5HZXRQbGFudFJlcXVlc3QaHy5wbGFudHN0b3JlLnYxLkdldFBsYW50UmVzcG9uc2UiG4LT5JMCFWIFcGxhbnQSDC9wbGFudHMve2lkfRJqCgpMaXN0UGxhbnRzEiAucGxhbnRzdG9yZS52MS5MaXN0UGxhbnRzUmVxdWVzdBohLnBsYW50c3RvcmUudjEuTGlzdFBsYW50c1Jlc3BvbnNlIheC0+STAhFiBnBsYW50cxIHL3BsYW50cxJZCgxTdHJlYW1QbGFudHMSIi5wbGFudHN0b3JlLnYxLlN0cmVhbVBsYW50c1JlcXVlc3QaIy5wbGFudHN0b3JlLnYxLlN0cmVhbVBsYW50c1Jlc3BvbnNlMAESVgoLV2F0Y2hQbGFudHMSIS5wbGFudHN0b3JlLnYxLldhdGNoUGxhbnRzUmVxdWVzdBoiLnBsYW50c3RvcmUudjEuV2F0Y2hQbGFudHNSZXNwb25zZTABEmoKC0RlbGV0ZVBsYW50EiEucGxhbnRzdG9yZS52MS5EZWxldGVQbGFudFJlcXVlc3QaIi5wbGFudHN0b3JlLnYxLkRlbGV0ZVBsYW50UmVzcG9uc2UiFILT5JMCDioML3BsYW50cy97aWR9ElEKCkdldFJlY2VpcHQSIC5wbGFudHN0b3JlLnYxLkdldFJlY2VpcHRSZXF1ZXN0GiEucGxhbnRzdG9yZS52MS5HZXRSZWNlaXB0UmVzcG9uc2ViBnByb3RvMw", [file_google_api_annotations, file_plantstore_v1_plant]);
 
 /**
  * @generated from message plantstore.v1.CreatePlantRequest
@@ -386,6 +386,45 @@ export const DeletePlantResponseSchema: GenMessage<DeletePlantResponse> = /*@__P
   messageDesc(file_plantstore_v1_plant_store_service, 11);
 
 /**
+ * @generated from message plantstore.v1.GetReceiptRequest
+ */
+export type GetReceiptRequest = Message<"plantstore.v1.GetReceiptRequest"> & {
+  /**
+   * Position of the event, as CreatePlant or DeletePlant gave it.
+   *
+   * @generated from field: int64 position = 1;
+   */
+  position: bigint;
+};
+
+/**
+ * Describes the message plantstore.v1.GetReceiptRequest.
+ * Use `create(GetReceiptRequestSchema)` to create a new message.
+ */
+export const GetReceiptRequestSchema: GenMessage<GetReceiptRequest> = /*@__PURE__*/
+  messageDesc(file_plantstore_v1_plant_store_service, 12);
+
+/**
+ * @generated from message plantstore.v1.GetReceiptResponse
+ */
+export type GetReceiptResponse = Message<"plantstore.v1.GetReceiptResponse"> & {
+  /**
+   * A text that is to be kept as it is: a tlog-proof (c2sp.org/tlog-proof) whose extra data is the event. `plantstore audit
+   * check-receipt` checks it, as does anything that follows docs/transparency.md.
+   *
+   * @generated from field: string receipt = 1;
+   */
+  receipt: string;
+};
+
+/**
+ * Describes the message plantstore.v1.GetReceiptResponse.
+ * Use `create(GetReceiptResponseSchema)` to create a new message.
+ */
+export const GetReceiptResponseSchema: GenMessage<GetReceiptResponse> = /*@__PURE__*/
+  messageDesc(file_plantstore_v1_plant_store_service, 13);
+
+/**
  * The plants of the caller. A plant belongs to the owner that the caller's token names, and no call sees another owner's.
  * Every call needs the metadata or header `authorization: Bearer <token>`.
  *
@@ -471,6 +510,17 @@ export const PlantStoreService: GenService<{
     methodKind: "unary";
     input: typeof DeletePlantRequestSchema;
     output: typeof DeletePlantResponseSchema;
+  },
+  /**
+   * The receipt for one of the owner's own events: proof, for ever and without the service, that the log has it. NOT_FOUND
+   * for any other position. UNAVAILABLE when no checkpoint reaches the event yet; retry. No google.api.http rule.
+   *
+   * @generated from rpc plantstore.v1.PlantStoreService.GetReceipt
+   */
+  getReceipt: {
+    methodKind: "unary";
+    input: typeof GetReceiptRequestSchema;
+    output: typeof GetReceiptResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_plantstore_v1_plant_store_service, 0);

@@ -1,10 +1,10 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { readFile, stat, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
-import { AUDIT_KEY_FILE } from '../../audit/signing-key.ts';
 import { DEVELOPMENT_KEY_FILE } from '../../auth/development-key.ts';
 import type { Config, GrpcTls } from '../../config.ts';
 import { DATABASE_FILE } from '../../log/sqlite/store.ts';
+import { AUDIT_KEY_FILE } from '../../transparency/log-key.ts';
 import { type Finding, fail, ok, reasonOf, warn } from './finding.ts';
 
 /** Bytes of room on the disk of the embedded store below which an operator should know, and below which it will soon stop. */

@@ -54,12 +54,21 @@ export interface ErasureDocument {
 export const SCHEMA_ID = 'schema';
 /** `_id` of the document in `meta` that is written to find out whether the primary still is one. */
 export const PRIMARY_ID = 'primary';
+/** `_id` of the document in `meta` that holds the log's id. */
+export const LOG_ID = 'log';
 
 /** What the database says about itself. */
 export interface MetaDocument {
-  readonly _id: typeof SCHEMA_ID | typeof PRIMARY_ID;
+  readonly _id: typeof SCHEMA_ID | typeof PRIMARY_ID | typeof LOG_ID;
   readonly version?: number;
   readonly confirmations?: Long;
+  readonly logId?: string;
+}
+
+/** A node of the tree. The level comes first, so that the index on `_id` holds the nodes of a level together. */
+export interface TreeNodeDocument {
+  readonly _id: { readonly level: number; readonly node: Long };
+  readonly hash: Binary;
 }
 
 /** The collections of a store, but for those that hold the rows of the read model. */
@@ -69,6 +78,7 @@ export interface Collections {
   readonly leases: Collection<LeaseDocument>;
   readonly erasures: Collection<ErasureDocument>;
   readonly meta: Collection<MetaDocument>;
+  readonly tree: Collection<TreeNodeDocument>;
 }
 
 /** The collections of a store in a database. */
@@ -78,6 +88,7 @@ export const collectionsOf = (db: Db): Collections => ({
   leases: db.collection('leases'),
   erasures: db.collection('erasures'),
   meta: db.collection('meta'),
+  tree: db.collection('tree'),
 });
 
 /** A collection of rows of the read model. */

@@ -1,7 +1,9 @@
+import { randomBytes } from 'node:crypto';
 import { type Db, Long } from 'mongodb';
 import {
   type Collections,
   collectionsOf,
+  LOG_ID,
   PLANTS_CHECKPOINT,
   PRIMARY_ID,
   plantsCollection,
@@ -53,7 +55,14 @@ async function createSchema(db: Db, collections: Collections): Promise<void> {
     checkpoints.insertOne({ _id: PLANTS_CHECKPOINT, position: Long.ZERO, collection: plants, rebuilds: 0 }),
   );
   await ignoring(CODE.duplicateKey, meta.insertOne({ _id: PRIMARY_ID, confirmations: Long.ZERO }));
+  await createTree(db, collections);
   await ignoring(CODE.duplicateKey, meta.insertOne({ _id: SCHEMA_ID, version: SCHEMA_VERSION }));
+}
+
+/** The log's id, made at random, and the collection of the tree's nodes. */
+async function createTree(db: Db, { meta, tree }: Collections): Promise<void> {
+  await ignoring(CODE.namespaceExists, db.createCollection(tree.collectionName));
+  await ignoring(CODE.duplicateKey, meta.insertOne({ _id: LOG_ID, logId: randomBytes(16).toString('hex') }));
 }
 
 /** Finds what an idempotency key gave. It holds only the events that have one, so the others pay nothing for it. */

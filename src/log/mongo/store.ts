@@ -6,7 +6,7 @@ import type { Head, LoggedEvent } from '../event.ts';
 import type { Changes, Contact, Leaseholder, PlantRow, Rebuild, Rows, Selection, Snapshot, Store } from '../store.ts';
 import { appendEvents } from './append.ts';
 import type { CausalClock } from './causal-clock.ts';
-import { collectionsOf } from './collections.ts';
+import { collectionsOf, LOG_ID } from './collections.ts';
 import { MongoErasures } from './erasures.ts';
 import { isTransient } from './errors.ts';
 import { EventReader } from './events.ts';
@@ -16,10 +16,13 @@ import type { Primary } from './primary.ts';
 import { ReadModel } from './read-model.ts';
 import { MongoRebuild } from './rebuild.ts';
 import { Transactions } from './transactions.ts';
+import { MongoTree } from './tree.ts';
+import { UnsuitableDatabaseError } from './unsuitable-database.ts';
 
 /** The log and the read model in a MongoDB replica set. */
 export class MongoStore implements Store {
   readonly advanceLimit = 2_000;
+  readonly tree: MongoTree;
   readonly #client: MongoClient;
   readonly #db: Db;
   readonly #clock: CausalClock;
@@ -40,9 +43,18 @@ export class MongoStore implements Store {
     this.#transactions = new Transactions(client, clock);
     const { leases } = collectionsOf(db);
     this.#events = new EventReader(db, clock, primary);
+    this.tree = new MongoTree(db, clock);
     this.#readModel = new ReadModel(db, clock, this.#transactions);
     this.#erasures = new MongoErasures(db, clock);
     this.#leases = new Leases(db, leases, clock, this.#transactions.sessionId);
+  }
+
+  async logId(): Promise<string> {
+    const { meta } = collectionsOf(this.#db);
+    const found = await this.#clock.run((session) => meta.findOne({ _id: LOG_ID }, { session }));
+    if (found?.logId === undefined)
+      throw new UnsuitableDatabaseError('the log has lost its id: meta has no document `log`');
+    return found.logId;
   }
 
   head(): Promise<Head> {

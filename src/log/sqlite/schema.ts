@@ -84,7 +84,17 @@ const TABLES = `CREATE TABLE events (
     published INTEGER NOT NULL
   ) STRICT, WITHOUT ROWID;
 
-  CREATE TABLE leases (name TEXT PRIMARY KEY, holder TEXT NOT NULL, until INTEGER NOT NULL) STRICT, WITHOUT ROWID`;
+  CREATE TABLE leases (name TEXT PRIMARY KEY, holder TEXT NOT NULL, until INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+
+  CREATE TABLE tree (
+    level INTEGER NOT NULL,
+    node  INTEGER NOT NULL,
+    hash  BLOB NOT NULL,
+    PRIMARY KEY (level, node)
+  ) STRICT, WITHOUT ROWID;
+
+  CREATE TABLE log (id TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
+  INSERT INTO log VALUES (lower(hex(randomblob(16))))`;
 
 /** Makes the tables in a database that has none. */
 export function ensureSchema(db: DatabaseSync): void {

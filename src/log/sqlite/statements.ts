@@ -36,6 +36,7 @@ export const prepareLog = (db: DatabaseSync) => ({
   generation: prepareQuery(db, 'SELECT generation FROM checkpoints WHERE name = ?'),
   plant: prepareQuery(db, 'SELECT name, tag FROM plants WHERE owner = ? AND id = ?'),
   plants: prepareQuery(db, SELECT_PLANTS),
+  logId: prepareQuery(db, 'SELECT id FROM log'),
 });
 
 /** What is asked of the connection that projects. */

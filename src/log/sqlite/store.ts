@@ -20,6 +20,7 @@ import { eventsOf, plantOf, plantsOf, valuesOf } from './rows.ts';
 import { checkSchema, ensureSchema, PLANTS_CHECKPOINT } from './schema.ts';
 import { checkpointOf, SqliteSnapshot } from './snapshot.ts';
 import { INSERT_EVENT, prepareLog, prepareProjector } from './statements.ts';
+import { SqliteTree } from './tree.ts';
 
 /** The database in the data directory. */
 export const DATABASE_FILE = 'plantstore.sqlite';
@@ -54,9 +55,10 @@ export function openSqlite(directory: string, { readOnly = false, alone = false 
     if (!readOnly) log.exec('PRAGMA wal_checkpoint(TRUNCATE)');
     if (!readOnly) ensureSchema(log);
     checkSchema(log, path);
+    const projecting = readOnly ? openReader(path) : openWriter(path, 'NORMAL');
     // A power cut may take the last steps of the projector, which are then only made again. The log below them stays: both are
     // in one write-ahead log, which is lost from its end if at all, and each append syncs all of it.
-    return new SqliteStore(path, log, readOnly ? openReader(path) : openWriter(path, 'NORMAL'), alone);
+    return new SqliteStore(path, log, projecting, alone);
   } catch (error) {
     log.close();
     throw error;
@@ -69,6 +71,7 @@ export function openSqlite(directory: string, { readOnly = false, alone = false 
  */
 class SqliteStore implements Store {
   readonly advanceLimit = 256;
+  readonly tree: SqliteTree;
   readonly #path: string;
   readonly #appending: DatabaseSync;
   readonly #projecting: DatabaseSync;
@@ -91,6 +94,11 @@ class SqliteStore implements Store {
     this.#erasures = new SqliteErasures(path, appending);
     this.#log = prepareLog(appending);
     this.#projector = prepareProjector(projecting);
+    this.tree = new SqliteTree(projecting);
+  }
+
+  async logId(): Promise<string> {
+    return (this.#log.logId.get() as unknown as [string])[0];
   }
 
   async head(): Promise<Head> {

@@ -110,7 +110,15 @@ export const BODY_FAILURES: readonly Reason[] = ['BODY_TOO_LARGE', 'UNSUPPORTED_
 /** What a failure means, for those that need more than their name. */
 export const FAILURES: Readonly<
   Record<
-    Exclude<Reason, 'CANCELLED' | 'ROUTE_NOT_FOUND' | 'METHOD_NOT_ALLOWED' | 'OWNER_KEEPS_WRITING' | 'MAY_NOT_ERASE'>,
+    Exclude<
+      Reason,
+      | 'CANCELLED'
+      | 'ROUTE_NOT_FOUND'
+      | 'METHOD_NOT_ALLOWED'
+      | 'OWNER_KEEPS_WRITING'
+      | 'MAY_NOT_ERASE'
+      | 'EVENT_NOT_FOUND'
+    >,
     string
   >
 > = {

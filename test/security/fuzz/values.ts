@@ -10,6 +10,7 @@ import {
 import {
   CreatePlantRequestSchema,
   DeletePlantRequestSchema,
+  GetReceiptRequestSchema,
   ListPlantsRequestSchema,
   StreamPlantsRequestSchema,
 } from '../../../gen/plantstore/v1/plant_store_service_pb.ts';
@@ -99,6 +100,10 @@ export const METHODS: Readonly<Record<string, fc.Arbitrary<FuzzMessage>>> = {
     StreamPlantsRequestSchema,
     fc.record({ cursor: cursorArbitrary }),
   ),
+  'plantstore.v1.PlantStoreService/GetReceipt': messageArbitrary(
+    GetReceiptRequestSchema,
+    fc.record({ position: positionArbitrary }),
+  ),
   'plantstore.v1.AuditService/GetHead': messageArbitrary(GetHeadRequestSchema, fc.constant({})),
   'plantstore.v1.AuditService/ReadEvents': messageArbitrary(
     ReadEventsRequestSchema,
@@ -120,7 +125,7 @@ export const METHODS: Readonly<Record<string, fc.Arbitrary<FuzzMessage>>> = {
   ),
   'plantstore.v1.AuditService/VerifyLog': messageArbitrary(
     VerifyLogRequestSchema,
-    fc.record({ signedHead: strangeArbitrary }),
+    fc.record({ checkpoint: strangeArbitrary }),
   ),
 };
 

@@ -1,0 +1,65 @@
+import { fromBinary } from '@bufbuild/protobuf';
+import { RecordSchema } from '../../gen/plantstore/v1/event_pb.ts';
+import { verifyContent } from '../log/chain.ts';
+import type { LoggedEvent } from '../log/event.ts';
+import { recordOf } from '../log/leaf.ts';
+import { provenRecordBytes } from '../log/record-bytes.ts';
+import { parseCheckpoint } from '../tlog/checkpoint.ts';
+import { cosignedAt } from '../tlog/cosignature.ts';
+import { recordHash } from '../tlog/hash.ts';
+import { openNote } from '../tlog/note.ts';
+import { checkRecord } from '../tlog/proof.ts';
+import { parseTlogProof } from '../tlog/tlog-proof.ts';
+import { verifierOf } from '../tlog/verifier.ts';
+import { parseVerifierKey, SIGNATURE_TYPE } from '../tlog/verifier-key.ts';
+import { fromMessage } from './event-protobuf.ts';
+
+/** What a receipt proves: that the log had this event when its checkpoint was signed. */
+export interface Proved {
+  readonly event: LoggedEvent;
+  /** Names the log. */
+  readonly origin: string;
+  /** Events that the log had. */
+  readonly size: number;
+  /** The witnesses that cosigned, and when, in milliseconds since 1970. */
+  readonly cosigned: readonly { readonly name: string; readonly time: number }[];
+}
+
+/**
+ * Checks a receipt with the vkey of the log, and with those of witnesses, each of which has to have cosigned. Needs nothing else.
+ * Throws, with the reason, unless it holds.
+ */
+export function checkReceipt(receipt: string, vkey: string, witnesses: readonly string[] = []): Proved {
+  const { extra, index, hashes, checkpoint } = parseTlogProof(receipt);
+  if (extra === undefined) throw new Error('the proof is no receipt: it does not show the event');
+  const [key, ...cosigners] = [vkey, ...witnesses].map(parseVerifierKey);
+  const other = cosigners.find(({ type }) => type !== SIGNATURE_TYPE.cosignature);
+  if (other !== undefined) throw new Error(`${other.name} is not the key of a witness`);
+  const { text } = openNote(checkpoint, [verifierOf(key!)]);
+  const { origin, size, root } = parseCheckpoint(text);
+  if (origin !== key!.name) throw new Error(`the checkpoint is of ${origin}, not of ${key!.name}`);
+  const { event, record } = openDisclosed(extra);
+  if (event.position !== index + 1)
+    throw new Error(`the receipt shows event ${event.position} and proves event ${index + 1}`);
+  checkRecord(hashes, size, root, index, recordHash(record));
+  const cosigned = cosigners.map((cosigner) => {
+    const [signature] = openNote(checkpoint, [verifierOf(cosigner)]).verified;
+    return { name: cosigner.name, time: cosignedAt(signature!.bytes) };
+  });
+  return { event, origin, size, cosigned };
+}
+
+/**
+ * The event that a receipt shows, and the record of the tree that it makes. Throws for what is not all that there is to it, and
+ * where the event does not say what is shown.
+ */
+function openDisclosed(extra: Uint8Array): { event: LoggedEvent; record: Uint8Array } {
+  const message = fromBinary(RecordSchema, extra);
+  // No receipt shows the hash of the chain, which the tree does not prove.
+  if (message.event?.hash.length === 0) message.event.hash = new Uint8Array(32);
+  const event = fromMessage(message);
+  if (Buffer.compare(provenRecordBytes(event), extra) !== 0)
+    throw new Error('the receipt shows more than the event that it proves');
+  verifyContent(event);
+  return { event, record: recordOf(event) };
+}

@@ -1,0 +1,79 @@
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { Command, InvalidArgumentError } from 'commander';
+import { ed25519KeyFile } from '../auth/key-file.ts';
+import { cosignatureKey, cosigner } from '../tlog/cosignature.ts';
+import { formatVerifierKey, isKeyName, parseVerifierKey, type VerifierKey } from '../tlog/verifier-key.ts';
+import { Records } from '../witness/records.ts';
+import { createWitnessServer } from '../witness/server.ts';
+import { Witness } from '../witness/witness.ts';
+import { print } from './output.ts';
+
+interface Options {
+  readonly key: string;
+  readonly name: string;
+  readonly log: readonly VerifierKey[];
+  readonly state: string;
+  readonly host: string;
+  readonly port: number;
+}
+
+/** `plantstore witness` */
+export const witnessCommand = (): Command =>
+  new Command('witness')
+    .description("Cosign the checkpoints of other people's logs, until SIGTERM or SIGINT. It needs no store.")
+    .requiredOption('--key <file>', 'the Ed25519 private key that cosigns (PKCS #8, PEM), made if it is missing')
+    .requiredOption('--name <name>', 'the name of the witness, such as witness.example.org/one', name)
+    .requiredOption('--log <vkey>', 'a log to cosign; may be given again', (text, logs: VerifierKey[] = []) => [
+      ...logs,
+      vkey(text),
+    ])
+    .option('--state <folder>', 'where it keeps what it cosigned; made if it is missing', './witness')
+    .option('--host <host>', 'where it listens', '127.0.0.1')
+    .option('--port <port>', 'where it listens; 0: any free port', port, 8090)
+    .addHelpText(
+      'after',
+      `
+A witness (c2sp.org/tlog-witness) cosigns a checkpoint when the log proves that
+it begins with the last one that the witness cosigned. Prints its own vkey, for
+WITNESSES of the log. It listens in plain HTTP: put TLS in front of it.
+Never run it on an older copy of its folder: it would cosign a second history.
+
+Example:
+  $ plantstore witness --key witness.pem --name witness.example.org/one --log "$(plantstore audit key)"
+  witness.example.org/one+...
+  $ WITNESSES="http://127.0.0.1:8090=witness.example.org/one+..." plantstore serve`,
+    )
+    .action(async ({ key: file, name, log, state, host, port }: Options) => {
+      const key = await ed25519KeyFile(file, 'logs know the witness by the old one');
+      const records = new Records(
+        state,
+        log.map((known) => known.name),
+      );
+      const server = createWitnessServer(new Witness(cosigner(name, key), log, records));
+      server.listen(port, host);
+      await once(server, 'listening');
+      await print([formatVerifierKey(cosignatureKey(name, key))]);
+      console.error(`listening at http://${host}:${(server.address() as AddressInfo).port}`);
+      for (const signal of ['SIGTERM', 'SIGINT']) process.once(signal, () => server.close());
+      await once(server, 'close');
+      records.close();
+    });
+
+function name(text: string): string {
+  if (!isKeyName(text)) throw new InvalidArgumentError('Expected a name without spaces and plus.');
+  return text;
+}
+
+function vkey(text: string): VerifierKey {
+  try {
+    return parseVerifierKey(text.trim());
+  } catch (error) {
+    throw new InvalidArgumentError(`Expected a vkey: ${(error as Error).message}.`);
+  }
+}
+
+function port(text: string): number {
+  if (!/^\d{1,5}$/.test(text) || Number(text) > 65_535) throw new InvalidArgumentError('Expected a port.');
+  return Number(text);
+}

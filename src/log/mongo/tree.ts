@@ -1,0 +1,64 @@
+import { Binary, type Db, Long } from 'mongodb';
+import type { TreeNodes } from '../tree-nodes.ts';
+import type { CausalClock } from './causal-clock.ts';
+import { COMMAND_LIMIT } from './client.ts';
+import { collectionsOf } from './collections.ts';
+import { limited } from './limited.ts';
+
+/** The nodes of the tree in their collection. What is written in order stays a prefix, whatever a failover takes of it. */
+export class MongoTree implements TreeNodes {
+  readonly #nodes;
+  readonly #clock: CausalClock;
+
+  constructor(db: Db, clock: CausalClock) {
+    this.#nodes = collectionsOf(db).tree;
+    this.#clock = clock;
+  }
+
+  async count(level: number): Promise<number> {
+    const last = await this.#clock.run((session) =>
+      this.#nodes.findOne(range(level, 0), { session, sort: { _id: -1 }, maxTimeMS: COMMAND_LIMIT }),
+    );
+    return last === null ? 0 : Number(last._id.node) + 1;
+  }
+
+  async read(level: number, start: number, end: number): Promise<Uint8Array[]> {
+    const limit = end - start;
+    const found = await this.#clock.run((session) =>
+      this.#nodes
+        .find(range(level, start, end), { session, maxTimeMS: COMMAND_LIMIT })
+        .sort({ _id: 1 })
+        .limit(limit)
+        .batchSize(limit + 1)
+        .toArray(),
+    );
+    const gap = found.findIndex(({ _id }, at) => Number(_id.node) !== start + at);
+    return found.slice(0, gap < 0 ? found.length : gap).map(({ hash }) => Uint8Array.from(hash.value()));
+  }
+
+  async write(level: number, start: number, nodes: readonly Uint8Array[]): Promise<void> {
+    if (nodes.length === 0) return;
+    await limited(
+      this.#nodes.bulkWrite(
+        nodes.map((hash, at) => ({
+          updateOne: {
+            filter: { _id: idOf(level, start + at) },
+            update: { $set: { hash: new Binary(hash) } },
+            upsert: true,
+          },
+        })),
+        { ordered: true },
+      ),
+    );
+  }
+
+  async truncate(level: number, count: number): Promise<void> {
+    await limited(this.#nodes.deleteMany(range(level, count)));
+  }
+}
+
+const idOf = (level: number, node: number) => ({ level, node: Long.fromNumber(node) });
+
+const range = (level: number, start: number, end = Number.MAX_SAFE_INTEGER) => ({
+  _id: { $gte: idOf(level, start), $lt: idOf(level, end) },
+});

@@ -1,0 +1,55 @@
+import { create } from '@bufbuild/protobuf';
+import {
+  type GetReceiptRequest,
+  type GetReceiptResponse,
+  GetReceiptResponseSchema,
+} from '../../gen/plantstore/v1/plant_store_service_pb.ts';
+import type { ScopePolicy } from '../auth/scopes.ts';
+import { PlantStoreError } from '../domain/errors.ts';
+import { type LoggedEvent, plantEventOf } from '../log/event.ts';
+import type { Store } from '../log/store.ts';
+import type { Tree } from '../log/tree.ts';
+import { unavailable } from '../log/unavailable.ts';
+import { type Checkpoints, checkpointWith } from '../transparency/checkpoints.ts';
+import { makeReceipt } from '../transparency/receipt.ts';
+import { principalOf, type UnaryContext } from './call.ts';
+
+/** What receipts are made of. */
+export interface ReceiptOptions {
+  readonly store: Store;
+  readonly tree: Tree;
+  readonly checkpoints: Checkpoints;
+  readonly scopes: ScopePolicy;
+}
+
+/** Gives owners receipts for their own events. Rejects with PlantStoreError. */
+export class Receipts {
+  readonly #options: ReceiptOptions;
+
+  constructor(options: ReceiptOptions) {
+    this.#options = options;
+  }
+
+  /** The receipt for one of the caller's events; of no other event can be told whether there is one. */
+  async getReceipt({ position }: GetReceiptRequest, call: UnaryContext): Promise<GetReceiptResponse> {
+    const { store, tree, checkpoints, scopes } = this.#options;
+    const principal = principalOf(call);
+    scopes.require(principal, 'plants:read');
+    try {
+      const event = await eventAt(store, Number(position));
+      // What was erased is nobody's any more.
+      if (event === undefined || plantEventOf(event)?.owner !== principal.owner)
+        throw new PlantStoreError('EVENT_NOT_FOUND', 'you have no event at this position');
+      const checkpoint = await checkpointWith(checkpoints, event.position);
+      return create(GetReceiptResponseSchema, { receipt: await makeReceipt(tree, checkpoint, event) });
+    } catch (error) {
+      throw unavailable(error);
+    }
+  }
+}
+
+async function eventAt(store: Store, position: number): Promise<LoggedEvent | undefined> {
+  if (position < 1 || !Number.isSafeInteger(position)) return undefined;
+  for await (const [event] of store.read(position - 1, { to: position })) return event;
+  return undefined;
+}

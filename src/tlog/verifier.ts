@@ -1,0 +1,8 @@
+import { cosignatureVerifier } from './cosignature.ts';
+import { noteVerifier } from './ed25519.ts';
+import type { Verifier } from './note.ts';
+import { SIGNATURE_TYPE, type VerifierKey } from './verifier-key.ts';
+
+/** What verifies the signatures of a vkey's key, be they of notes or cosignatures. */
+export const verifierOf = (key: VerifierKey): Verifier =>
+  key.type === SIGNATURE_TYPE.cosignature ? cosignatureVerifier(key) : noteVerifier(key);

@@ -1,0 +1,15 @@
+import type { LoggedEvent } from '../log/event.ts';
+import { provenRecordBytes } from '../log/record-bytes.ts';
+import type { Tree } from '../log/tree.ts';
+import { formatTlogProof } from '../tlog/tlog-proof.ts';
+import { proveEvent } from './event-proof.ts';
+import type { SignedCheckpoint } from './signed-checkpoint.ts';
+
+/**
+ * The receipt for an event, which the checkpoint reaches: a tlog-proof (c2sp.org/tlog-proof) whose extra data is the event's
+ * plantstore.v1.Record without `hash`, so the entry of the log and what it says. It holds for as long as SHA-256 and the key do, whatever becomes of the log.
+ */
+export async function makeReceipt(tree: Tree, checkpoint: SignedCheckpoint, event: LoggedEvent): Promise<string> {
+  const proof = await proveEvent(tree, checkpoint, event.position);
+  return formatTlogProof({ ...proof, extra: provenRecordBytes(event) });
+}

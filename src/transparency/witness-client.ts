@@ -1,0 +1,91 @@
+import type { Tree } from '../log/tree.ts';
+import { formatCheckpoint } from '../tlog/checkpoint.ts';
+import { parseSignatures, type Signature, type Verifier, verifiedSignatures } from '../tlog/note.ts';
+import { proveTree } from '../tlog/proof.ts';
+import { verifierOf } from '../tlog/verifier.ts';
+import type { VerifierKey } from '../tlog/verifier-key.ts';
+import { formatAddCheckpoint, parseSize } from '../tlog/witness-request.ts';
+import type { SignedCheckpoint } from './signed-checkpoint.ts';
+
+/** Milliseconds that a witness may take. */
+const TIME_LIMIT = 5_000;
+/** Most requests for one cosignature. */
+const ATTEMPTS = 4;
+/** Most bytes of its answer. */
+const MAX_ANSWER = 64 * 1024;
+
+/** Where a witness is, and its key. */
+export interface WitnessAddress {
+  /** The submission prefix. */
+  readonly url: URL;
+  readonly key: VerifierKey;
+}
+
+/** A witness has cosigned more of the log than there is: the log lost its end, or this instance is behind another one. */
+export class WitnessAheadError extends Error {
+  constructor(name: string, seen: number, size: number) {
+    super(`the witness ${name} has cosigned a checkpoint of ${seen} events, and this log has ${size}`);
+    this.name = 'WitnessAheadError';
+  }
+}
+
+/** Asks one witness to cosign (c2sp.org/tlog-witness). What it answers is believed only once its signature is verified. */
+export class WitnessClient {
+  readonly name: string;
+  readonly #endpoint: string;
+  readonly #verifier: Verifier;
+  readonly #tree: Tree;
+  /** Size of the last checkpoint that it cosigned, as far as is known. */
+  #last = 0;
+
+  constructor({ url, key }: WitnessAddress, tree: Tree) {
+    this.name = key.name;
+    this.#endpoint = `${url.href.replace(/\/$/, '')}/add-checkpoint`;
+    this.#verifier = verifierOf(key);
+    this.#tree = tree;
+  }
+
+  /** Its cosignature of a checkpoint. Rejects, with the reason, when it gives none in time. */
+  async cosign(checkpoint: SignedCheckpoint, signal: AbortSignal): Promise<Signature> {
+    const within = AbortSignal.any([signal, AbortSignal.timeout(TIME_LIMIT)]);
+    let answer = await this.#ask(checkpoint, within);
+    // Another instance may have been faster, and again.
+    for (let attempt = 1; answer.status === 409 && attempt < ATTEMPTS; attempt++) {
+      const size = parseSize(answer.body);
+      if (size === undefined) throw new Error(`the witness ${this.name} answered 409 without a size`);
+      if (size > checkpoint.size) throw new WitnessAheadError(this.name, size, checkpoint.size);
+      this.#last = size;
+      answer = await this.#ask(checkpoint, within);
+    }
+    if (answer.status !== 200)
+      throw new Error(
+        `the witness ${this.name} answered ${answer.status}: ${JSON.stringify(answer.body.slice(0, 200))}`,
+      );
+    const text = formatCheckpoint(checkpoint);
+    const [cosignature] = verifiedSignatures(text, parseSignatures(answer.body), [this.#verifier]);
+    if (cosignature === undefined) throw new Error(`the witness ${this.name} answered without its cosignature`);
+    this.#last = checkpoint.size;
+    return cosignature;
+  }
+
+  async #ask(checkpoint: SignedCheckpoint, signal: AbortSignal): Promise<{ status: number; body: string }> {
+    const { size, note } = checkpoint;
+    // What it has cosigned of another size is told by its 409.
+    const older = this.#last <= size ? this.#last : 0;
+    const proof = await proveTree(size, older, this.#tree.at(size));
+    const body = formatAddCheckpoint({ older, proof, checkpoint: note });
+    const response = await fetch(this.#endpoint, { method: 'POST', body, signal, redirect: 'error' });
+    return { status: response.status, body: await textOf(response) };
+  }
+}
+
+async function textOf(response: Response): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  for await (const chunk of response.body ?? []) {
+    length += chunk.length;
+    if (length > MAX_ANSWER) throw new Error('the witness answered more than a witness has to say');
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString();
+}

@@ -1,0 +1,40 @@
+import { createServer, type IncomingMessage, type Server } from 'node:http';
+import { sha256 } from '../tlog/hash.ts';
+import type { Reply, Witness } from './witness.ts';
+
+/** Most bytes of a request: a proof, and a checkpoint with more signatures than a log has. */
+const MAX_BODY = 128 * 1024;
+/** Milliseconds in which a request must have arrived, and most connections at once. */
+const TIME_LIMIT = 10_000;
+const MAX_CONNECTIONS = 100;
+
+/** A witness over HTTP: `POST /add-checkpoint`, and for monitors `GET /<SHA-256 of the origin>/checkpoint`. */
+export function createWitnessServer(witness: Witness): Server {
+  const limits = { requestTimeout: TIME_LIMIT, headersTimeout: TIME_LIMIT, connectionsCheckingInterval: 1_000 };
+  const server = createServer(limits, async (request, response) => {
+    const reply = await answer(witness, request).catch(
+      () => ({ status: 500, body: 'it failed; try again\n' }) as Reply,
+    );
+    const { status, body, type = 'text/plain; charset=utf-8' } = reply;
+    response.writeHead(status, { 'content-type': type, 'content-length': Buffer.byteLength(body) }).end(body);
+  });
+  server.maxConnections = MAX_CONNECTIONS;
+  return server;
+}
+
+async function answer(witness: Witness, request: IncomingMessage): Promise<Reply> {
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  // What is too long is read to its end all the same, so that its sender hears of it.
+  for await (const chunk of request) {
+    length += chunk.length;
+    if (length <= MAX_BODY) chunks.push(chunk);
+  }
+  if (length > MAX_BODY) return { status: 413, body: 'the body is too large\n' };
+  const call = `${request.method} ${request.url}`;
+  if (call === 'POST /add-checkpoint') return witness.addCheckpoint(Buffer.concat(chunks).toString());
+  const note = witness.checkpoint((origin) => call === `GET /${hashOf(origin)}/checkpoint`);
+  return note === undefined ? { status: 404, body: 'there is nothing here\n' } : { status: 200, body: note };
+}
+
+const hashOf = (origin: string): string => Buffer.from(sha256(Buffer.from(origin))).toString('hex');

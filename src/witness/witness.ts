@@ -1,0 +1,72 @@
+import { parseCheckpoint } from '../tlog/checkpoint.ts';
+import { formatSignature, openNote, parseNote, type Signer, signatureOf } from '../tlog/note.ts';
+import { checkTree } from '../tlog/proof.ts';
+import { verifierOf } from '../tlog/verifier.ts';
+import type { VerifierKey } from '../tlog/verifier-key.ts';
+import { parseAddCheckpoint, SIZE_TYPE } from '../tlog/witness-request.ts';
+import type { Records } from './records.ts';
+
+/** What the witness says to a request; in plain text unless `type` says otherwise. */
+export interface Reply {
+  readonly status: number;
+  readonly body: string;
+  readonly type?: string;
+}
+
+/**
+ * A witness (c2sp.org/tlog-witness): cosigns a checkpoint of a log that it knows when the log proves that it begins with the last
+ * one that the witness cosigned. So no log can show two histories to those who ask for the cosignature.
+ */
+export class Witness {
+  readonly #signer: Signer;
+  readonly #logs: ReadonlyMap<string, VerifierKey>;
+  readonly #records: Records;
+
+  /** The name of a log's key is its origin, by which `records` knows it too. */
+  constructor(signer: Signer, logs: readonly VerifierKey[], records: Records) {
+    this.#signer = signer;
+    this.#logs = new Map(logs.map((key) => [key.name, key]));
+    this.#records = records;
+  }
+
+  /** Answers the body of an `add-checkpoint`, with the checks in the order of the specification. */
+  addCheckpoint(body: string): Reply {
+    const request = attempt(() => {
+      const { checkpoint: note, ...rest } = parseAddCheckpoint(body);
+      return { ...rest, note, ...parseCheckpoint(parseNote(note).text) };
+    });
+    if (request instanceof Error) return refusal(400, request);
+    const { older, proof, note, origin, size, root } = request;
+    const key = this.#logs.get(origin);
+    if (key === undefined) return { status: 404, body: 'this witness does not know the log\n' };
+    const opened = attempt(() => openNote(note, [verifierOf(key)]));
+    if (opened instanceof Error) return refusal(403, opened);
+    if (older > size) return { status: 400, body: 'the old size is larger than that of the checkpoint\n' };
+    const last = this.#records.last(origin);
+    if (older !== last.size) return { status: 409, type: SIZE_TYPE, body: `${last.size}\n` };
+    const inconsistent = attempt(() => checkTree(proof, size, root, older, last.root));
+    if (inconsistent instanceof Error) return refusal(422, inconsistent);
+    const cosignature = formatSignature(signatureOf(opened.text, this.#signer));
+    const cosigned = `${opened.text}\n${opened.verified.map(formatSignature).join('')}${cosignature}`;
+    if (this.#records.replace(origin, last, { size, root, note: cosigned })) return { status: 200, body: cosignature };
+    // Another process on the same records was faster: nothing is answered that is not recorded.
+    return this.addCheckpoint(body);
+  }
+
+  /** The last checkpoint that was cosigned of the log whose origin a test picks, for monitors; undefined: there is none. */
+  checkpoint(isWanted: (origin: string) => boolean): string | undefined {
+    const origin = [...this.#logs.keys()].find(isWanted);
+    return origin === undefined ? undefined : this.#records.last(origin).note || undefined;
+  }
+}
+
+/** What a step gives, or why the request fails there. */
+function attempt<T>(step: () => T): T | Error {
+  try {
+    return step();
+  } catch (error) {
+    return error as Error;
+  }
+}
+
+const refusal = (status: number, { message }: Error): Reply => ({ status, body: `${message}\n` });

@@ -1,0 +1,185 @@
+import { generateKeyPairSync } from 'node:crypto';
+import { describe, expect, test } from 'vitest';
+import { rebuildReadModel } from '../../src/audit/rebuild.ts';
+import { openLog } from '../../src/log/log.ts';
+import type { Store } from '../../src/log/store.ts';
+import { Tree } from '../../src/log/tree.ts';
+import { sha256 } from '../../src/tlog/hash.ts';
+import { treeHash } from '../../src/tlog/tree.ts';
+import { CHECKPOINT_INTERVAL, LogCheckpoints } from '../../src/transparency/checkpoints.ts';
+import { openLogKey } from '../../src/transparency/log-key.ts';
+import { added, append, project } from '../support/events.ts';
+import { override, withoutProjector } from '../support/faulty-store.ts';
+import { rootOf } from '../support/tree.ts';
+import { verdictOf } from './audit-tampering.ts';
+import { type OpenStore, withStore } from './open-store.ts';
+
+const plants = (count: number, from = 0) =>
+  Array.from({ length: count }, (_, id) => added('alice', BigInt(from + id), `Plant ${from + id}`));
+
+const hashes = (count: number, from = 0) =>
+  Array.from({ length: count }, (_, at) => sha256(Buffer.from(`${from + at}`)));
+
+/** The log opened as a service has it, with its builder at work until `work` is over. */
+async function whileBuilding<T>(store: Store, work: () => Promise<T>): Promise<T> {
+  const faults: unknown[] = [];
+  const log = await openLog(override(store, { close: async () => {} }), { onFault: (error) => faults.push(error) });
+  try {
+    return await work();
+  } finally {
+    await log.close();
+    expect(faults).toEqual([]);
+  }
+}
+
+const untilBuilt = async (store: Store, nodes: number): Promise<void> => {
+  while ((await store.tree.count(1)) < nodes) await new Promise((resolve) => setTimeout(resolve, 20));
+};
+
+const drain = async (steps: AsyncIterable<unknown>): Promise<void> => {
+  for await (const _ of steps);
+};
+
+/** What the tree of every store has to keep. */
+export function treeContract(open: OpenStore): void {
+  const on = withStore(open);
+
+  describe('the tree', () => {
+    test(
+      'nodes are read as they were written, up to a gap, and written again',
+      on(async ({ store: { tree } }) => {
+        expect(await tree.count(1)).toBe(0);
+        await tree.write(1, 0, hashes(300));
+        await tree.write(1, 301, hashes(10, 301));
+        await tree.write(2, 0, hashes(1, 1_000));
+        expect([await tree.count(1), await tree.count(2), await tree.count(3)]).toEqual([311, 1, 0]);
+        const plain = async (level: number, start: number, end: number) =>
+          (await tree.read(level, start, end)).map((hash) => Buffer.from(hash));
+        expect(await plain(1, 0, 256)).toEqual(hashes(256));
+        expect(await plain(1, 290, 400)).toEqual(hashes(10, 290));
+        expect(await plain(1, 300, 301)).toEqual([]);
+        expect(await plain(2, 0, 5)).toEqual(hashes(1, 1_000));
+        await tree.write(1, 299, hashes(2, 299));
+        expect(await plain(1, 0, 400)).toEqual(hashes(311));
+        await tree.truncate(1, 5);
+        expect([await tree.count(1), await tree.count(2)]).toEqual([5, 1]);
+      }),
+    );
+
+    test(
+      'a log has one id for good, and another log another',
+      on(async ({ store, second }) => {
+        expect(await store.logId()).toMatch(/^[0-9a-f]{32}$/);
+        expect(await (await second()).logId()).toBe(await store.logId());
+        const other = await open();
+        expect(await other.store.logId()).not.toBe(await store.logId());
+        await other.cleanup();
+      }),
+    );
+
+    test(
+      'it has the root of the events at every size, built or not',
+      on(async ({ store }) => {
+        const events = await append(store, ...plants(1_100));
+        const sizes = [0, 1, 255, 256, 257, 512, 700, 1_024, 1_100];
+        const expectRoots = async () => {
+          const tree = new Tree(store);
+          for (const size of sizes)
+            expect(await treeHash(size, tree.at(size)), `${size}`).toEqual(rootOf(events.slice(0, size)));
+        };
+        await expectRoots();
+        expect(await store.tree.count(1)).toBe(0);
+        await project(store);
+        await whileBuilding(store, () => untilBuilt(store, 4));
+        await expectRoots();
+      }),
+    );
+
+    test(
+      'it is built while events come in, from what is heard and from what was there, by one instance or two',
+      on(async ({ store, second }) => {
+        const events = await append(store, ...plants(600));
+        const other = await second();
+        await whileBuilding(store, () =>
+          whileBuilding(other, async () => {
+            for (let from = 600; from < 2_700; from += 300) {
+              events.push(...(await append(store, ...plants(300, from))));
+              await new Promise((resolve) => setTimeout(resolve, 30));
+              // What came since the last step is built from what was heard.
+              if (from % 600 === 0) await untilBuilt(store, Math.floor((from + 300) / 256));
+            }
+            await untilBuilt(store, 10);
+          }),
+        );
+        expect(await treeHash(2_700, new Tree(store).at(2_700))).toEqual(rootOf(events));
+        expect((await verdictOf(store)).places).toEqual({});
+        expect(await store.tree.count(1)).toBe(10);
+      }),
+    );
+
+    test(
+      'a reader is refused rather than made to wait for the nodes of a long log',
+      on(async ({ store }) => {
+        await append(store, ...plants(600));
+        const tree = new Tree(store, 256);
+        await expect(treeHash(600, tree.at(600))).rejects.toMatchObject({ reason: 'OVERLOADED' });
+        await project(store);
+        await whileBuilding(store, () => untilBuilt(store, 2));
+        await treeHash(600, tree.at(600));
+      }),
+    );
+
+    test(
+      'no checkpoint is signed of a log that no longer begins with the one before',
+      on(async ({ store }) => {
+        await append(store, ...plants(600));
+        await project(store);
+        await whileBuilding(store, () => untilBuilt(store, 2));
+        const { privateKey } = generateKeyPairSync('ed25519');
+        const settings = { auditSigningKey: privateKey, dataDirectory: '', logOrigin: 'log.example' };
+        const key = () => openLogKey(settings, store);
+        const head = () => store.head();
+        const checkpoints = new LogCheckpoints({ head, nodes: store.tree, tree: new Tree(store), key });
+        expect((await checkpoints.latest()).size).toBe(600);
+        await append(store, ...plants(10, 600));
+        await store.tree.write(1, 1, hashes(1));
+        await new Promise((resolve) => setTimeout(resolve, CHECKPOINT_INTERVAL + 50));
+        await expect(checkpoints.latest()).rejects.toThrow(
+          'the log is broken at position 600: the tree no longer begins',
+        );
+        await drain(rebuildReadModel(store));
+        expect((await checkpoints.latest()).size).toBe(610);
+      }),
+    );
+
+    test(
+      'who does not lead builds nothing',
+      on(async ({ store }) => {
+        await append(store, ...plants(600));
+        await project(store);
+        await whileBuilding(withoutProjector(store), () => new Promise((resolve) => setTimeout(resolve, 300)));
+        expect(await store.tree.count(1)).toBe(0);
+      }),
+    );
+
+    test(
+      'a node that is wrong is found by verify, one of no events too, and both are mended by rebuild',
+      on(async ({ store }) => {
+        const events = await append(store, ...plants(1_100));
+        await project(store);
+        await whileBuilding(store, () => untilBuilt(store, 4));
+        await store.tree.write(1, 2, hashes(1));
+        expect((await verdictOf(store)).places).toEqual({ tree: 768 });
+        await drain(rebuildReadModel(store));
+        expect((await verdictOf(store)).places).toEqual({});
+        await store.tree.write(1, 4, hashes(3));
+        await store.tree.write(2, 0, hashes(1));
+        expect((await verdictOf(store)).places).toEqual({ tree: 1_101 });
+        await drain(rebuildReadModel(store));
+        expect((await verdictOf(store)).places).toEqual({});
+        expect([await store.tree.count(1), await store.tree.count(2)]).toEqual([4, 0]);
+        expect(await treeHash(1_100, new Tree(store).at(1_100))).toEqual(rootOf(events));
+      }),
+    );
+  });
+}

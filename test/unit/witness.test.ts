@@ -1,0 +1,201 @@
+import { generateKeyPairSync } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { formatCheckpoint, parseCheckpoint } from '../../src/tlog/checkpoint.ts';
+import { cosignatureKey, cosigner } from '../../src/tlog/cosignature.ts';
+import { noteKey, noteSigner } from '../../src/tlog/ed25519.ts';
+import { EMPTY_ROOT, sha256 } from '../../src/tlog/hash.ts';
+import { openNote, parseSignatures, signNote, verifiedSignatures } from '../../src/tlog/note.ts';
+import { proveTree } from '../../src/tlog/proof.ts';
+import { treeHash } from '../../src/tlog/tree.ts';
+import { verifierOf } from '../../src/tlog/verifier.ts';
+import { formatAddCheckpoint, parseAddCheckpoint, parseSize } from '../../src/tlog/witness-request.ts';
+import { Records } from '../../src/witness/records.ts';
+import { createWitnessServer } from '../../src/witness/server.ts';
+import { Witness } from '../../src/witness/witness.ts';
+import { MemoryTree } from '../support/memory-tree.ts';
+import { count } from '../support/soak.ts';
+
+const ORIGIN = 'log.example';
+const keys = { log: generateKeyPairSync('ed25519').privateKey, witness: generateKeyPairSync('ed25519').privateKey };
+const logKey = noteKey(ORIGIN, keys.log);
+const witnessKey = cosignatureKey('witness.example', keys.witness);
+const signer = noteSigner(ORIGIN, keys.log);
+
+const treeOf = (prefix: string) =>
+  new MemoryTree(Array.from({ length: 600 }, (_, index) => Buffer.from(`${prefix}${index}`)));
+const trees = { real: treeOf(''), forked: treeOf('other ') };
+
+const checkpointOf = async (tree: MemoryTree, size: number, origin = ORIGIN) =>
+  signNote(formatCheckpoint({ origin, size, root: await treeHash(size, tree.at(size)) }), [signer]);
+
+/** What a log with this tree asks. */
+const request = async (older: number, size: number, tree = trees.real) =>
+  formatAddCheckpoint({
+    older,
+    proof: older <= size ? await proveTree(size, older, tree.at(size)) : [],
+    checkpoint: await checkpointOf(tree, size),
+  });
+
+let folder: string;
+let records: Records;
+let witness: Witness;
+
+const open = () => {
+  records = new Records(folder, [ORIGIN]);
+  witness = new Witness(cosigner('witness.example', keys.witness), [logKey], records);
+};
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'plantstore-witness-'));
+  open();
+});
+
+afterEach(() => {
+  records.close();
+  rmSync(folder, { recursive: true });
+});
+
+describe('a witness', () => {
+  test('cosigns every checkpoint that begins with the last one, also after it was started anew', async () => {
+    let older = 0;
+    for (const size of [0, 1, 2, 255, 255, 256, 300, 600]) {
+      const body = await request(older, size);
+      const reply = witness.addCheckpoint(body);
+      expect(reply).toMatchObject({ status: 200 });
+      const { text } = openNote(parseAddCheckpoint(body).checkpoint, [verifierOf(logKey)]);
+      expect(verifiedSignatures(text, parseSignatures(reply.body), [verifierOf(witnessKey)])).toHaveLength(1);
+      const kept = openNote(witness.checkpoint(() => true)!, [verifierOf(logKey), verifierOf(witnessKey)]);
+      expect(kept).toMatchObject({ text, verified: [{}, {}] });
+      older = size;
+      records.close();
+      open();
+    }
+  });
+
+  test('never cosigns two histories, whatever it is asked', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.tuple(fc.boolean(), fc.nat(600), fc.nat(600)), { minLength: 1, maxLength: 12 }),
+        async (asked) => {
+          records.close();
+          rmSync(folder, { recursive: true });
+          open();
+          const cosigned: { size: number; root: Uint8Array; isReal: boolean }[] = [];
+          for (const [isReal, older, size] of asked) {
+            const known = cosigned.at(-1)?.size ?? 0;
+            // Half of them build on what the witness has, as an honest log does.
+            const body = await request(older % 2 === 0 ? known : older, size, isReal ? trees.real : trees.forked);
+            const { status } = witness.addCheckpoint(body);
+            if (status !== 200) continue;
+            const { root } = parseCheckpoint(openNote(parseAddCheckpoint(body).checkpoint, [verifierOf(logKey)]).text);
+            cosigned.push({ size, root, isReal });
+          }
+          const sizes = cosigned.map(({ size }) => size);
+          expect(sizes).toEqual(sizes.toSorted((a, b) => a - b));
+          expect(new Set(cosigned.filter(({ size }) => size > 0).map(({ isReal }) => isReal)).size).toBeLessThan(2);
+        },
+      ),
+      { numRuns: count(15, 300) },
+    );
+  });
+
+  test('refuses with the status that the specification has', async () => {
+    expect(witness.addCheckpoint(await request(0, 300)).status).toBe(200);
+    const proof = await proveTree(400, 300, trees.real.at(400));
+    const checkpoint = await checkpointOf(trees.real, 400);
+    const forged = checkpoint.replace('\n400\n', '\n401\n');
+    const other = generateKeyPairSync('ed25519').privateKey;
+    const cases: [string, number, string][] = [
+      ['a fork', 422, formatAddCheckpoint({ older: 300, proof, checkpoint: await checkpointOf(trees.forked, 400) })],
+      ['a fork of the same size', 422, await request(300, 300, trees.forked)],
+      ['no proof', 422, formatAddCheckpoint({ older: 300, proof: [], checkpoint })],
+      ['another older size', 409, await request(200, 400)],
+      ['a dropped end', 400, await request(300, 200)],
+      ['a dropped end, built on less', 409, await request(100, 200)],
+      ['a forged size', 403, formatAddCheckpoint({ older: 300, proof, checkpoint: forged })],
+      [
+        'another key',
+        403,
+        formatAddCheckpoint({ older: 300, proof, checkpoint: checkpoint.replace(/(— \S+) .{6}/, '$1 AAAAAA') }),
+      ],
+      [
+        'an unknown log',
+        404,
+        formatAddCheckpoint({ older: 0, proof: [], checkpoint: await checkpointOf(trees.real, 1, 'other.example') }),
+      ],
+      [
+        'a key that only has the name',
+        403,
+        formatAddCheckpoint({
+          older: 300,
+          proof,
+          checkpoint: signNote(formatCheckpoint({ origin: ORIGIN, size: 400, root: EMPTY_ROOT }), [
+            noteSigner(ORIGIN, other),
+          ]),
+        }),
+      ],
+      ['nothing', 400, ''],
+      ['no checkpoint', 400, 'old 300\n\n'],
+      ['a leading zero', 400, (await request(300, 400)).replace('old 300', 'old 0300')],
+      ['too many hashes', 400, formatAddCheckpoint({ older: 300, proof: Array(64).fill(EMPTY_ROOT), checkpoint })],
+    ];
+    for (const [name, status, body] of cases) expect(witness.addCheckpoint(body).status, name).toBe(status);
+    expect(witness.addCheckpoint(await request(200, 400))).toMatchObject({ type: 'text/x.tlog.size', body: '300\n' });
+    expect(witness.addCheckpoint(await request(300, 400)).status).toBe(200);
+  });
+
+  test('wants the root of the empty tree for no events, and no proof that builds on nothing', async () => {
+    const ofNothing = (root: Uint8Array) =>
+      formatAddCheckpoint({
+        older: 0,
+        proof: [],
+        checkpoint: signNote(formatCheckpoint({ origin: ORIGIN, size: 0, root }), [signer]),
+      });
+    expect(witness.addCheckpoint(ofNothing(sha256(Buffer.from('x')))).status).toBe(422);
+    expect(witness.addCheckpoint(ofNothing(EMPTY_ROOT)).status).toBe(200);
+    const checkpoint = await checkpointOf(trees.real, 5);
+    expect(witness.addCheckpoint(formatAddCheckpoint({ older: 0, proof: [EMPTY_ROOT], checkpoint })).status).toBe(422);
+  });
+
+  test('two processes on the same records do not cosign past each other', async () => {
+    const second = new Records(folder, [ORIGIN]);
+    const other = new Witness(cosigner('witness.example', keys.witness), [logKey], second);
+    const ours = await request(0, 10);
+    const theirs = await request(0, 10, trees.forked);
+    // The other one is faster between the look and the write.
+    const replace = records.replace.bind(records);
+    records.replace = (...args) => {
+      records.replace = replace;
+      expect(other.addCheckpoint(theirs).status).toBe(200);
+      return replace(...args);
+    };
+    expect(witness.addCheckpoint(ours)).toMatchObject({ status: 409, body: '10\n' });
+    second.close();
+  });
+
+  test('over HTTP: requests, what monitors ask, and what is too much', async () => {
+    const server = createWitnessServer(witness).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const post = (body: string) => fetch(`${url}/add-checkpoint`, { method: 'POST', body });
+    const monitored = `${url}/${Buffer.from(sha256(Buffer.from(ORIGIN))).toString('hex')}/checkpoint`;
+    expect((await fetch(monitored)).status).toBe(404);
+    expect((await post(await request(0, 10))).status).toBe(200);
+    const conflict = await post(await request(0, 10));
+    expect([conflict.status, conflict.headers.get('content-type')]).toEqual([409, 'text/x.tlog.size']);
+    expect(parseSize(await conflict.text())).toBe(10);
+    const note = await (await fetch(monitored)).text();
+    expect(openNote(note, [verifierOf(logKey), verifierOf(witnessKey)]).verified).toHaveLength(2);
+    expect((await post('x'.repeat(200_000))).status).toBe(413);
+    expect((await fetch(`${url}/add-checkpoint`)).status).toBe(404);
+    server.closeAllConnections();
+    server.close();
+    await once(server, 'close');
+  });
+});
