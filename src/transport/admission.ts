@@ -35,10 +35,11 @@ const FORGET = 1_000;
 
 /**
  * Of all places, one in so many is what an owner may hold, and what requests may whose tokens have to be verified. Beside the places,
- * so many requests may be on their way: in all, of an owner, on a connection. With the default of 1,024 places a connection may
+ * so many requests may be on their way: in all, of an owner, on a connection; more keep their places while no more than a part of all
+ * is held. With the default of 1,024 places a connection may
  * have as many on their way as gRPC lets it open: calls with large messages share its flow-control window, and none is slow by itself.
  */
-const PARTS = { owner: 4, verifying: 2, arriving: 2, arrivingOfOwner: 8, arrivingOfConnection: 8 } as const;
+const PARTS = { owner: 4, verifying: 2, arriving: 2, arrivingOfOwner: 8, arrivingOfConnection: 8, kept: 2 } as const;
 
 interface Waiting {
   readonly entrant: Entrant;
@@ -279,7 +280,7 @@ export class Admission implements Steward {
     }
     this.#expire(this.#returning, oldest, 'in_flight', OVERLOADED);
     for (const owner of this.#crowded) this.#expire(owner.waiting, oldest, 'owner', OWNER_BUSY);
-    this.#suspend();
+    this.#suspend(now);
     for (const { entrant } of this.#arrivals.olderThan(now - this.#limits.requestTimeout * 1_000)) entrant.late();
     this.#forget(now);
     this.#letIn();
@@ -294,21 +295,25 @@ export class Admission implements Steward {
 
   /**
    * Takes the places of those whose rest is awaited since the tick before the last: the event loop has read from every socket
-   * since, so that the rest of a request that was sent in one piece is there.
+   * since, so that the rest of a request that was sent in one piece is there. Those that are too many to be on their way keep their
+   * places while there are enough, and are refused once others need them.
    */
-  #suspend(): void {
+  #suspend(now: number): void {
+    const kept: Place[] = [];
     for (const place of this.#stale) {
       if (!place.isAwaited || place.state !== 'held') continue;
+      place.since ||= now;
       const denial = this.#arrivals.add(place);
       if (denial === undefined) {
         place.state = 'arriving';
-        place.since = performance.now();
         this.#release(place.owner);
         this.#vacate();
-      } else this.#turnAway(place, denial.reason, denial.error);
+      } else if (this.#inFlight > this.#most.kept) this.#turnAway(place, denial.reason, denial.error);
+      else if (place.since < now - this.#limits.requestTimeout * 1_000) place.entrant.late();
+      else kept.push(place);
     }
-    this.#stale.length = 0;
-    [this.#fresh, this.#stale] = [this.#stale, this.#fresh];
+    this.#stale = this.#fresh;
+    this.#fresh = kept;
   }
 
   /** To forget an owner at the end of each request would make a map of many of them garbage all the time. */

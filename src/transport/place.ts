@@ -59,7 +59,7 @@ export class Place implements Disposable {
   isVerifying = false;
   /** The rest of the request is awaited. */
   isAwaited = false;
-  /** When it came to its state, in milliseconds of `performance.now()`, where it waits. */
+  /** Since when it waits, in milliseconds of `performance.now()`; 0 while it does not. */
   since = 0;
   /** Where it is counted, while it is on its way. */
   connection: string | undefined;

@@ -73,9 +73,18 @@ describe.each([
   });
 });
 
-test("half a request beyond an owner's share of them is refused at once, and the others come to their end", async () => {
+test("half a request beyond an owner's share of them is refused while others want the places, and the rest come to their end", async () => {
   await using small = await startService({ MAX_IN_FLIGHT: '8' });
   const token = await small.token('mallory');
+  const audit = grpcClient(small.grpcUrl, { desc: AuditService });
+  // More than half of the places are held.
+  for (const owner of ['bob', 'bob', 'carol', 'carol', 'dave']) {
+    const authorization = bearer(await small.token(owner, 'plants:audit'));
+    (audit.readEvents!({ follow: true }, authorization) as ClientReadableStream<unknown>)
+      .on('error', () => {})
+      .resume();
+  }
+  while ((await gauge('plantstore_requests_in_flight')) < 5) await sleep(10);
   const { hostname, port } = new URL(small.url);
   const begin = (path: string, id: number) => {
     const body = `{"${path === CREATE ? 'plant":{"' : ''}id":${id},"name":"Fern"}${path === CREATE ? '}' : ''}`;
@@ -85,13 +94,9 @@ test("half a request beyond an owner's share of them is refused at once, and the
     const answer = once(socket, 'data').then(String);
     return { answer, end: () => socket.write(body.slice(1)), socket };
   };
-  const arriving = async () => {
-    const metrics = parseMetrics(await (await fetch(`${small.adminUrl}/metrics`)).text());
-    return metrics.get('plantstore_requests_arriving')!.samples[0]!.value;
-  };
   for (const [index, path] of ['/plants', CREATE].entries()) {
     const first = begin(path, index);
-    while ((await arriving()) === 0) await sleep(10);
+    while ((await gauge('plantstore_requests_arriving')) === 0) await sleep(10);
     for (const other of ['/plants', CREATE]) {
       const { answer, socket } = begin(other, 7);
       expect(await answer).toMatch(other === CREATE ? /^HTTP\/1\.1 429 .*TOO_MANY_REQUESTS/s : /^HTTP\/1\.1 429 /);
@@ -111,6 +116,12 @@ test("half a request beyond an owner's share of them is refused at once, and the
     first.end();
     expect(await first.answer).toMatch(/^HTTP\/1\.1 200 /);
     first.socket.destroy();
+  }
+  audit.close();
+
+  async function gauge(name: string): Promise<number> {
+    const metrics = parseMetrics(await (await fetch(`${small.adminUrl}/metrics`)).text());
+    return metrics.get(name)!.samples[0]!.value;
   }
 });
 

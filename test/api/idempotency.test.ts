@@ -206,7 +206,7 @@ test('killed under load, it answers those who ask again as it would have, and do
     const events = stdout.split('\n').slice(0, -1);
     expect(events).toHaveLength(answers.size);
     for (const [id, position] of answers)
-      expect(events[Number(position) - 1]).toContain(`"name":"${id}","idempotencyKey":"${id}","hash":`);
+      expect(events[Number(position) - 1]).toContain(`"name":"${id}","idempotencyKey":"${id}","salt":`);
     expect((await plantstore(['audit', 'verify'], environment)).code).toBe(0);
   } finally {
     rmSync(directory, { recursive: true });

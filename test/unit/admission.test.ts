@@ -1,4 +1,4 @@
-import { setImmediate } from 'node:timers/promises';
+import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { PlantStoreError } from '../../src/domain/errors.ts';
 import { Admission, type AdmissionLimits, OVERLOADED } from '../../src/transport/admission.ts';
@@ -186,7 +186,7 @@ describe('an owner', () => {
 describe('a request whose rest does not come', () => {
   /** Lets in a request of an owner, and waits until it has lost its place. */
   async function stall({ admission: limited, enter }: ReturnType<typeof admission>, owner: string, peer = owner) {
-    const arriving = limited.arriving;
+    const { arriving, inFlight } = limited;
     let stalled: Place | undefined;
     const entrant = enter(
       (place) => {
@@ -196,7 +196,7 @@ describe('a request whose rest does not come', () => {
       },
       { peer },
     );
-    while (limited.inFlight > 0) await setImmediate();
+    while (limited.inFlight > inFlight) await setImmediate();
     return { place: stalled!, entrant, isArriving: limited.arriving > arriving };
   }
 
@@ -217,6 +217,8 @@ describe('a request whose rest does not come', () => {
   test('is refused beyond what an owner, a connection, and all may have', async () => {
     const scene = admission({ maxInFlight: 64 });
     const { admission: limited, outcomes } = scene;
+    // Others are served, so that places are wanted.
+    for (let request = 0; request < 33; request++) scene.enter();
     for (const [owner, peer] of [
       ...Array<[string, string]>(4).fill(['mallory', 'a']),
       ...Array<[string, string]>(4).fill(['mallory', 'b']),
@@ -231,6 +233,18 @@ describe('a request whose rest does not come', () => {
     expect((await stall(scene, 'carol')).isArriving).toBe(false);
     expect(outcomes.at(-1)).toMatchObject({ reason: 'OVERLOADED' });
     expect(scene.shed).toEqual(['rest owner', 'rest owner', 'rest arrival']);
+  });
+
+  test('keeps its place beyond that while there are enough, and not longer', async () => {
+    const { admission: limited, outcomes, enter } = admission({ maxInFlight: 64 });
+    const half = (place: Place) => [place.belongTo('alice'), place.awaitRest()];
+    for (let request = 0; request < 12; request++) enter(half);
+    while (limited.arriving < 8) await setImmediate();
+    await sleep(50);
+    expect([limited.inFlight, limited.arriving]).toEqual([4, 8]);
+    for (let request = 0; request < 29; request++) enter();
+    while (limited.inFlight > 32) await setImmediate();
+    expect(outcomes.slice(0, 12).filter((outcome) => outcome instanceof Error)).toHaveLength(1);
   });
 
   test('is told when it is late, and leaves nothing behind', async () => {
