@@ -42,7 +42,8 @@ test('the program of the documentation has at most 60 lines', () => {
   expect(program!.trimEnd().split('\n').length).toBeLessThanOrEqual(60);
 });
 
-test('it checks every receipt, and refuses what was changed in one', async () => {
+test('it checks every receipt, and proves nothing else when one is changed', async () => {
+  let refused = 0;
   await fc.assert(
     fc.asyncProperty(fc.integer({ min: 1, max: 600 }), fc.nat(), fc.nat(), async (size, seed, place) => {
       const index = seed % size;
@@ -55,12 +56,13 @@ test('it checks every receipt, and refuses what was changed in one', async () =>
         position: index + 1,
         size,
       });
-      // Anything but the end, where base64 has bits that say nothing.
-      const at = place % (receipt.length - 4);
+      const at = place % receipt.length;
       const changed = receipt.slice(0, at) + (receipt[at] === 'B' ? 'C' : 'B') + receipt.slice(at + 1);
-      await expect(
-        checkReceipt(changed, vkey).then(({ event, position }) => [Buffer.from(event), position]),
-      ).rejects.toThrow();
+      // Some characters say nothing, such as the dash before a signature or the last bits of base64: what is proved is then the same.
+      const outcome = await checkReceipt(changed, vkey).catch((refusal: Error) => refusal);
+      if (outcome instanceof Error) refused++;
+      else expect(outcome).toEqual(proved);
     }),
   );
+  expect(refused).toBeGreaterThan(50);
 });
