@@ -61,7 +61,9 @@ test('of an owner who is erased, nothing is left in any file, answer, metric or 
   const list = PROTOCOLS[0]!.client(service, `Bearer ${await service.token(OWNER)}`);
   expect((await list.list()).plants).toHaveLength(4);
   for (const word of WORDS) expect([word, bytesOf(directory).includes(word)]).toEqual([word, true]);
-  const head = await plantstore(['audit', 'head', '--sign'], { DATA_DIR: directory });
+  const key = await plantstore(['audit', 'key'], { DATA_DIR: directory });
+  const receipt = await plantstore(['audit', 'receipt', '1'], { DATA_DIR: directory });
+  const checkpoint = await plantstore(['audit', 'checkpoint'], { DATA_DIR: directory });
 
   const [{ open }] = TRANSPORTS.filter(({ name }) => name === 'gRPC') as [(typeof TRANSPORTS)[number]];
   const nobody = erase(service, open, OWNER, await as(service, 'operator', 'plants:read plants:write plants:audit'));
@@ -90,10 +92,19 @@ test('of an owner who is erased, nothing is left in any file, answer, metric or 
     for (const word of WORDS) expect([index, word, answer.includes(word)]).toEqual([index, word, false]);
   expect(service.logs).toContainEqual(expect.objectContaining({ position: 16, events: 10 }));
 
-  const signed = join(directory, 'head.jws');
-  writeFileSync(signed, head.stdout);
-  const verified = await plantstore(['audit', 'verify', '--head', signed], { DATA_DIR: directory });
+  // What was signed and given before the erasure holds after it.
+  const kept = (name: string, content: string) => {
+    writeFileSync(join(directory, name), content);
+    return join(directory, name);
+  };
+  const vkey = key.stdout.trim();
+  const signed = kept('signed.checkpoint', checkpoint.stdout);
+  const verified = await plantstore(['audit', 'verify', '--checkpoint', signed, '--key', vkey], {
+    DATA_DIR: directory,
+  });
   expect(verified).toMatchObject({ code: 0 });
+  const shown = await plantstore(['audit', 'check-receipt', kept('1.tlog-proof', receipt.stdout), '--key', vkey], {});
+  expect(shown).toMatchObject({ code: 0, stdout: expect.stringContaining(OWNER) });
   expect((await list.list()).plants).toEqual([]);
   await PROTOCOLS[0]!.client(service, `Bearer ${await service.token(OWNER)}`).create(1n, 'anew');
   expect((await list.list()).plants).toHaveLength(1);

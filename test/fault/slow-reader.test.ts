@@ -45,12 +45,15 @@ test('a list of a million plants streams to a slow reader in bounded memory whil
   const service = await startService({ DATA_DIR: directory });
   try {
     const [alice, bob] = [await service.token('alice'), await service.token('bob')];
+    // To build the tree of a log that somebody else filled takes memory of its own.
+    while ((await treeSize(service.url)) < PLANTS) await sleep(1_000);
+    const before = residentMegabytes(service.pid);
     const reading = readSlowly(service.url, alice);
     let done = false;
     void reading.finally(() => {
       done = true;
     });
-    let peak = 0;
+    let peak = before;
     const times: number[] = [];
     for (let id = 0; !done; id++) {
       const start = performance.now();
@@ -67,11 +70,17 @@ test('a list of a million plants streams to a slow reader in bounded memory whil
     expect(await reading).toBe(PLANTS);
     times.sort((a, b) => a - b);
     console.log(
-      `peak ${peak.toFixed(0)} MB resident; ${times.length} adds beside it: p50 ${times[times.length >> 1]!.toFixed(1)} ms, slowest ${times.at(-1)!.toFixed(1)} ms`,
+      `${before.toFixed(0)} MB resident, at most ${(peak - before).toFixed(0)} more; ${times.length} adds beside it: p50 ${times[times.length >> 1]!.toFixed(1)} ms, slowest ${times.at(-1)!.toFixed(1)} ms`,
     );
-    expect(peak).toBeLessThan(250);
+    expect(peak - before).toBeLessThan(100);
   } finally {
     await service.stop();
     rmSync(directory, { recursive: true, force: true });
   }
 }, 120_000);
+
+/** How many events the checkpoint of the public log covers. */
+async function treeSize(url: string): Promise<number> {
+  const [, size] = (await (await fetch(`${url}/log/checkpoint`)).text()).split('\n');
+  return Number(size);
+}

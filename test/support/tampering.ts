@@ -120,7 +120,7 @@ export const TAMPERINGS: readonly Tampering[] = [
   {
     name: 'a commitment changed',
     tamper: (database, events) => database.putEvent({ ...events[2]!, commitment: new Uint8Array(32) }),
-    found: { chain: 3, contents: 3 },
+    found: { chain: 3, contents: 3, checkpoint: SIGNED },
   },
   {
     name: 'what an event says removed, without an erasure',
