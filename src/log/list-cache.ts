@@ -77,11 +77,15 @@ export class ListCache {
     this.#misses++;
   }
 
-  /** Keeps a list that is exact at the tail's head now, unless it is too large. */
+  /** Keeps a list that is exact at the tail's head now, in the place of the one before; neither, where it is too large. */
   set(query: ListQuery, list: ShortList): void {
     // The owner's name is in the query, in the key of the list, and in that of the owner's lists.
     const size = LIST_OVERHEAD + 6 * query.owner.length + bytesOf(list.plants);
-    if (this.#lists === undefined || size > this.#largest) return;
+    if (this.#lists === undefined) return;
+    if (size > this.#largest) {
+      this.#lists.delete(keyOf(query));
+      return;
+    }
     const { owner } = query;
     const entry: Entry = { query, list, exactTo: Number.POSITIVE_INFINITY };
     this.#lists.set(keyOf(query), entry, { size });
