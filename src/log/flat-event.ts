@@ -46,26 +46,26 @@ const FRAME = FIELDS.filter(({ of, part }) => of === undefined && part !== 'stor
 export function unflattened(flat: FlatEvent): LoggedEvent {
   for (const field of FRAME) check(field, flat[field.name]);
   const { position, eventId, time, type, commitment, hash, salt, erasedBy } = flat as LoggedEvent & FlatEvent;
-  const said = SAID[type];
-  if (said === undefined) throw new RangeError(`there is no event of type ${type}`);
-  for (const { name } of said.foreign)
+  const members = SAID[type];
+  if (members === undefined) throw new RangeError(`there is no event of type ${type}`);
+  for (const { name } of members.foreign)
     if (flat[name] !== undefined) throw new RangeError(`no ${type} has the member ${name}`);
-  const frame = { position, eventId, time, type, commitment, hash };
   if (erasedBy !== undefined) {
-    for (const { name } of [...said.own, SALT_FIELD])
+    for (const { name } of [...members.own, SALT_FIELD])
       if (flat[name] !== undefined) throw new RangeError(`an erased event has no member ${name}`);
     check(ERASED_BY_FIELD, erasedBy);
     if (type === 'OwnerErased') throw new RangeError('no OwnerErased is erased');
-    return { ...frame, event: undefined, salt: undefined, erasedBy };
+    return { position, eventId, time, type, commitment, hash, event: undefined, salt: undefined, erasedBy };
   }
   check(SALT_FIELD, salt);
   const event: Record<string, unknown> = { type };
-  for (const field of said.own) {
+  for (const field of members.own) {
     const value = flat[field.name];
     check(field, value);
     event[field.name] = value;
   }
-  return { ...frame, event: event as unknown as DomainEvent, salt, erasedBy: undefined };
+  const said = event as unknown as DomainEvent;
+  return { position, eventId, time, type, commitment, hash, event: said, salt, erasedBy: undefined };
 }
 
 const fieldOf = (name: keyof FlatEvent): Field => FIELDS.find((field) => field.name === name)!;

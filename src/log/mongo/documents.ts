@@ -32,7 +32,6 @@ export interface PlantDocument {
 
 const POSITION = FIELDS.find(({ name }) => name === 'position')!;
 const MEMBERS = FIELDS.filter((field) => field !== POSITION);
-const NAMES: ReadonlySet<string> = new Set(['_id', ...MEMBERS.map(({ name }) => name)]);
 
 /** The event as a document; what is undefined is left out by the client. */
 export function toEventDocument(event: LoggedEvent): EventDocument {
@@ -60,44 +59,65 @@ function toDocumentValue(kind: Kind, value: unknown): DocumentValue {
   }
 }
 
-/** The event that a document holds. Throws BrokenChainError for what is not exactly what `toEventDocument` gives for some event. */
+/** The members that the driver gives as something else than a LoggedEvent has. */
+const CONVERTED = MEMBERS.filter(({ kind }) => kind !== 'text');
+const TEXTS = MEMBERS.filter(({ kind }) => kind === 'text');
+
+/**
+ * The event that a document holds, which is used up for it. Throws BrokenChainError for what is not exactly what `toEventDocument`
+ * gives for some event.
+ */
 export function toLoggedEvent(document: EventDocument): LoggedEvent {
   const position = Number(document._id);
   try {
-    const flat: Record<string, unknown> = { position: fromDocumentValue(POSITION, document._id) };
-    for (const field of MEMBERS) {
-      const value = document[field.name as keyof EventDocument];
-      if (value !== undefined) flat[field.name] = fromDocumentValue(field, value);
+    const unknown = Object.keys(document).length - 1;
+    const flat = document as Record<string, unknown>;
+    let members = 0;
+    // In place: an object that gets one member after the other takes longer than all else.
+    for (const field of CONVERTED) {
+      const value = flat[field.name];
+      if (value === undefined) continue;
+      flat[field.name] = fromDocumentValue(field, value);
+      members++;
     }
-    for (const name in document) if (!NAMES.has(name)) throw new RangeError(`no event has the member ${name}`);
+    for (const field of TEXTS) {
+      const value = flat[field.name];
+      if (value === undefined) continue;
+      if (typeof value !== 'string') throw wrongType(field);
+      members++;
+    }
+    if (members < unknown) throw new RangeError('it has a member that no event has');
+    flat.position = fromDocumentValue(POSITION, document._id);
     return unflattened(flat as FlatEvent);
   } catch (error) {
     throw new BrokenChainError(position, (error as Error).message);
   }
 }
 
-function fromDocumentValue({ name, kind }: Field, value: unknown): unknown {
-  switch (kind) {
+function fromDocumentValue(field: Field, value: unknown): unknown {
+  switch (field.kind) {
     case 'count':
       if (Long.isLong(value)) return value.toNumber();
       break;
     case 'int64':
-      if (Long.isLong(value)) return value.toBigInt();
+      if (Long.isLong(value)) return bigintOf(value);
       break;
     case 'time':
       if (value instanceof Date) return value.getTime();
       break;
     case 'bytes':
       if (value instanceof Binary && value.sub_type === Binary.SUBTYPE_DEFAULT) return bytesOf(value);
-      break;
-    case 'text':
-      if (typeof value === 'string') return value;
   }
-  throw new RangeError(`its member ${name} has another type than an event has`);
+  throw wrongType(field);
 }
 
+const wrongType = ({ name }: Field) => new RangeError(`its member ${name} has another type than an event has`);
+
+/** The driver's own way leads over a text, and takes nine times as long. */
+const bigintOf = ({ high, low }: Long): bigint => BigInt.asIntN(64, (BigInt(high) << 32n) | BigInt(low >>> 0));
+
 /** A copy of the bytes: the driver's are a part of the whole reply, which would stay in memory with them. */
-const bytesOf = (binary: Binary): Uint8Array => Uint8Array.from(binary.value());
+const bytesOf = (binary: Binary): Uint8Array => new Uint8Array(binary.value());
 
 /** The row that a document holds. */
 export const toRow = ({ _id: { owner, id }, name, tag }: PlantDocument): OwnedRow => ({
