@@ -1,5 +1,4 @@
 import { create } from '@bufbuild/protobuf';
-import type { ServiceImpl } from '@connectrpc/connect';
 import {
   type AuditService,
   GetHeadResponseSchema,
@@ -16,7 +15,7 @@ import { PlantStoreError } from '../domain/errors.ts';
 import type { EventLog } from '../log/log.ts';
 import type { Store } from '../log/store.ts';
 import { unavailable } from '../log/unavailable.ts';
-import { type CallContext, principalOf } from '../plants/call.ts';
+import type { Call, Methods, StreamingCall } from '../plants/call.ts';
 import type { Checkpoint } from '../tlog/checkpoint.ts';
 import type { Checkpoints } from '../transparency/checkpoints.ts';
 import type { LogKey } from '../transparency/log-key.ts';
@@ -52,15 +51,15 @@ const PROGRESS = 1_000;
 export function implementAudit(options: AuditOptions) {
   const { log, store, scopes, checkpoints } = options;
   const longCalls = new Gate(MAX_LONG_CALLS);
-  const admit = (call: CallContext) => scopes.require(principalOf(call), 'plants:audit');
+  const admit = ({ principal }: Call) => scopes.require(principal, 'plants:audit');
 
   /** The messages of a stream, for as long as the auditor's token counts. */
   async function* stream<Message>(
-    call: CallContext,
+    call: StreamingCall,
     open: (signal: AbortSignal) => AsyncIterable<Message>,
   ): AsyncGenerator<Message> {
     admit(call);
-    yield* whileValid(principalOf(call).validity, (signal) => relayed(open(signal), signal), call.signal);
+    yield* whileValid(call.principal.validity, (signal) => relayed(open(signal), signal), call.signal);
   }
 
   /** The messages of a stream that goes through the whole log, one of few at once, until its source has ended. */
@@ -70,21 +69,21 @@ export function implementAudit(options: AuditOptions) {
   }
 
   return {
-    readEvents: (request, call: CallContext) => stream(call, (signal) => readEvents(log, store, request, signal)),
+    readEvents: (request, call) => stream(call, (signal) => readEvents(log, store, request, signal)),
 
-    async getHead(_request, call: CallContext) {
+    async getHead(_request, call) {
       admit(call);
       const head = await log.head();
       const { note: checkpoint } = await checkpoints.latest();
       return create(GetHeadResponseSchema, { head: headMessage(head), checkpoint });
     },
 
-    listPlantsAsOf: (request, call: CallContext) => stream(call, () => long(listPlantsAsOf(store, request))),
+    listPlantsAsOf: (request, call) => stream(call, () => long(listPlantsAsOf(store, request))),
 
-    getHistory: ({ owner, plantId }, call: CallContext) => stream(call, () => long(getHistory(store, owner, plantId))),
+    getHistory: ({ owner, plantId }, call) => stream(call, () => long(getHistory(store, owner, plantId))),
 
-    verifyLog: (request, call: CallContext) => stream(call, (signal) => long(verify(options, request, signal))),
-  } satisfies ServiceImpl<typeof AuditService>;
+    verifyLog: (request, call) => stream(call, (signal) => long(verify(options, request, signal))),
+  } satisfies Methods<typeof AuditService>;
 }
 
 async function* relayed<Message>(messages: AsyncIterable<Message>, signal: AbortSignal): AsyncGenerator<Message> {

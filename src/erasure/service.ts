@@ -1,5 +1,4 @@
 import { create } from '@bufbuild/protobuf';
-import type { ServiceImpl } from '@connectrpc/connect';
 import {
   type EraseOwnerRequest,
   type EraseOwnerResponse,
@@ -15,7 +14,7 @@ import type { Erased, EraseProgress } from '../log/eraser.ts';
 import { MayNotEraseError } from '../log/erasure.ts';
 import type { EventLog } from '../log/log.ts';
 import { unavailable } from '../log/unavailable.ts';
-import { type CallContext, principalOf } from '../plants/call.ts';
+import type { Methods } from '../plants/call.ts';
 
 /** What the service stands on. */
 export interface ErasureOptions {
@@ -52,12 +51,11 @@ export function implementErasure({ log, scopes, publishes }: ErasureOptions) {
   }
 
   return {
-    eraseOwner(request, call: CallContext) {
-      const principal = principalOf(call);
+    eraseOwner(request, { principal, signal: left }) {
       scopes.require(principal, 'plants:erase');
-      return whileValid(principal.validity, (signal) => eraseOwner(request, principal, signal), call.signal);
+      return whileValid(principal.validity, (signal) => eraseOwner(request, principal, signal), left);
     },
-  } satisfies ServiceImpl<typeof ErasureService>;
+  } satisfies Methods<typeof ErasureService>;
 }
 
 const messageOf = (step: EraseProgress | Erased): EraseOwnerResponse =>

@@ -1,38 +1,33 @@
-import { type ContextValues, createContextKey, type HandlerContext } from '@connectrpc/connect';
+import type { DescMethod, DescService, MessageShape } from '@bufbuild/protobuf';
 import type { Principal } from '../auth/principal.ts';
 import type { Cancellation } from '../log/committer.ts';
 
-/** What a method of the service needs to know of a call, whatever the protocol: a part of Connect's HandlerContext. */
-export type CallContext = Pick<HandlerContext, 'signal' | 'values'>;
-
-/** What a method with one answer needs to know: it asks whether its call was given up, and waits for nothing. */
-export interface UnaryContext {
-  readonly values: ContextValues;
+/** A call with one answer, whatever protocol it came over. A transport makes it once it has authenticated the caller. */
+export interface Call {
+  readonly principal: Principal;
+  /** The `Idempotency-Key` header, or the metadata of that name, as it came: one text, or all of several. */
+  readonly idempotencyKey?: string | readonly string[] | undefined;
+  /** Whether the caller gave the call up. */
   readonly signal: Cancellation;
+  /** Set by a write whose answer is that of an earlier one with the same idempotency key. */
+  replayed?: boolean;
+  /**
+   * Called once by a method whose answer lasts as long as its caller likes, and is counted by a bound of its own: it gives back its
+   * place among the requests that are served. Undefined where there are no places.
+   */
+  lasts?(): void;
 }
 
-/** Where the transport puts the caller that the authenticator let in. */
-export const principalKey = createContextKey<Principal | undefined>(undefined, { description: 'principal' });
-
-/**
- * Where the transport puts the `Idempotency-Key` header, or the metadata of that name, as it came: one text, or all of several.
- */
-export const idempotencyHeaderKey = createContextKey<string | readonly string[] | undefined>(undefined, {
-  description: 'Idempotency-Key header',
-});
-
-/** Set by a write whose answer is that of an earlier one with the same idempotency key. */
-export const replayedKey = createContextKey(false, { description: 'replayed' });
-
-/**
- * Called once by a method whose answer lasts as long as its caller likes, and is counted by a bound of its own: it gives back its place
- * among the requests that are served. Undefined where there are no places.
- */
-export const lastsKey = createContextKey<(() => void) | undefined>(undefined, { description: 'lasts' });
-
-/** The caller. Throws when a transport forgot to authenticate, so that no call goes unauthenticated. */
-export function principalOf(call: UnaryContext): Principal {
-  const principal = call.values.get(principalKey);
-  if (principal === undefined) throw new Error('call without a principal');
-  return principal;
+/** A call that a stream answers. */
+export interface StreamingCall extends Call {
+  readonly signal: AbortSignal;
 }
+
+/** The methods of a service by their local names, as every transport calls them. They reject with PlantStoreError. */
+export type Methods<Service extends DescService> = {
+  readonly [Name in keyof Service['method']]: Method<Service['method'][Name]>;
+};
+
+type Method<Desc extends DescMethod> = Desc['methodKind'] extends 'unary'
+  ? (request: MessageShape<Desc['input']>, call: Call) => Promise<MessageShape<Desc['output']>>
+  : (request: MessageShape<Desc['input']>, call: StreamingCall) => AsyncIterable<MessageShape<Desc['output']>>;

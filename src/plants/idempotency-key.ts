@@ -1,6 +1,6 @@
 import { PlantStoreError } from '../domain/errors.ts';
 import { MAX_IDEMPOTENCY_KEY } from '../domain/idempotency.ts';
-import { idempotencyHeaderKey, type UnaryContext } from './call.ts';
+import type { Call } from './call.ts';
 
 /** A string of Structured Fields (RFC 9651, section 3.3.3): printable ASCII in quotes, with these and backslashes escaped. */
 const STRING = /^"((?:[ !#-[\]-~]|\\["\\])*)"$/;
@@ -12,8 +12,7 @@ const BARE = /^[!#-+\--:<-[\]-~]+$/;
  * The idempotency key of a call, if it has one (draft-ietf-httpapi-idempotency-key-header): the content of a string of Structured
  * Fields, or the same bare. Throws IDEMPOTENCY_KEY_MALFORMED for what is neither, is empty or too long, or came several times.
  */
-export function idempotencyKeyOf({ values }: UnaryContext): string | undefined {
-  const header = values.get(idempotencyHeaderKey);
+export function idempotencyKeyOf({ idempotencyKey: header }: Call): string | undefined {
   if (header === undefined) return undefined;
   const [only, ...more] = [header].flat();
   const key = more.length > 0 ? undefined : parse(only!);

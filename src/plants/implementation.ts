@@ -1,5 +1,4 @@
 import { create } from '@bufbuild/protobuf';
-import type { ServiceImpl } from '@connectrpc/connect';
 import {
   type ListPlantsRequest,
   type ListPlantsResponse,
@@ -11,7 +10,7 @@ import {
 } from '../../gen/plantstore/v1/plant_store_service_pb.ts';
 import { whileValid } from '../auth/while-valid.ts';
 import type { PlantRow } from '../log/store.ts';
-import { type CallContext, principalOf } from './call.ts';
+import type { Call, Methods, StreamingCall } from './call.ts';
 import { encodeCursor } from './cursor.ts';
 import { MAX_PAGE_PLANTS, pages } from './pages.ts';
 import type { Receipts } from './receipts.ts';
@@ -23,20 +22,19 @@ import { watchPlants } from './watch/messages.ts';
 /** plantstore.v1.PlantStoreService for gRPC and Connect. Rejects with PlantStoreError. */
 export const implementPlantStore = (plants: PlantsService, receipts: Receipts) =>
   ({
-    createPlant: (request, call: CallContext) => plants.createPlant(request, call),
-    deletePlant: (request, call: CallContext) => plants.deletePlant(request, call),
-    listPlants: (request, call: CallContext) => listPage(plants, request, call),
-    getPlant: (request, call: CallContext) => plants.getPlant(request, call),
-    watchPlants: (request, call: CallContext) => watchPlants(plants, request, call),
-    streamPlants: (request, call: CallContext) =>
-      whileValid(principalOf(call).validity, () => streamPages(plants, request, call)),
-    getReceipt: (request, call: CallContext) => receipts.getReceipt(request, call),
-  }) satisfies ServiceImpl<typeof PlantStoreService>;
+    createPlant: (request, call) => plants.createPlant(request, call),
+    deletePlant: (request, call) => plants.deletePlant(request, call),
+    listPlants: (request, call) => listPage(plants, request, call),
+    getPlant: (request, call) => plants.getPlant(request, call),
+    watchPlants: (request, call) => watchPlants(plants, request, call),
+    streamPlants: (request, call) => whileValid(call.principal.validity, () => streamPages(plants, request, call)),
+    getReceipt: (request, call) => receipts.getReceipt(request, call),
+  }) satisfies Methods<typeof PlantStoreService>;
 
 async function listPage(
   plants: PlantsService,
   request: ListPlantsRequest,
-  call: CallContext,
+  call: Call,
 ): Promise<ListPlantsResponse> {
   const limit = Math.min(request.limit ?? MAX_PAGE_PLANTS, MAX_PAGE_PLANTS);
   const { cursor, view } = request;
@@ -61,7 +59,7 @@ function pageOf(
 async function* streamPages(
   plants: PlantsService,
   { cursor, view }: StreamPlantsRequest,
-  call: CallContext,
+  call: StreamingCall,
 ): AsyncGenerator<StreamPlantsResponse> {
   const list = await plants.openList({ cursor, view }, call);
   const plantOf = list.isFull ? fullPlant : basicPlant;

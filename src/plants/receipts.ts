@@ -12,7 +12,7 @@ import type { Tree } from '../log/tree.ts';
 import { unavailable } from '../log/unavailable.ts';
 import { type Checkpoints, checkpointWith } from '../transparency/checkpoints.ts';
 import { makeReceipt } from '../transparency/receipt.ts';
-import { principalOf, type UnaryContext } from './call.ts';
+import type { Call } from './call.ts';
 
 /** What receipts are made of. */
 export interface ReceiptOptions {
@@ -31,9 +31,8 @@ export class Receipts {
   }
 
   /** The receipt for one of the caller's events; of no other event can be told whether there is one. */
-  async getReceipt({ position }: GetReceiptRequest, call: UnaryContext): Promise<GetReceiptResponse> {
+  async getReceipt({ position }: GetReceiptRequest, { principal }: Call): Promise<GetReceiptResponse> {
     const { store, tree, checkpoints, scopes } = this.#options;
-    const principal = principalOf(call);
     scopes.require(principal, 'plants:read');
     try {
       const event = await eventAt(store, Number(position));

@@ -16,7 +16,7 @@ import type { ScopePolicy } from '../auth/scopes.ts';
 import { PlantStoreError } from '../domain/errors.ts';
 import type { PlantList as Listing } from '../log/listing.ts';
 import type { EventLog } from '../log/log.ts';
-import { lastsKey, principalOf, replayedKey, type UnaryContext } from './call.ts';
+import type { Call } from './call.ts';
 import { decodeCursor, encodeCursor } from './cursor.ts';
 import { idempotencyKeyOf } from './idempotency-key.ts';
 import { checkText } from './validation.ts';
@@ -55,7 +55,7 @@ export class PlantsService {
   }
 
   /** Adds a plant; resolves when its event is durable. */
-  async createPlant({ plant }: CreatePlantRequest, call: UnaryContext): Promise<CreatePlantResponse> {
+  async createPlant({ plant }: CreatePlantRequest, call: Call): Promise<CreatePlantResponse> {
     const { owner, actor, issuer } = this.#caller(call, 'plants:write');
     if (plant === undefined) throw new PlantStoreError('INVALID_FIELD', 'plant is required', { field: 'plant' });
     const { id, name, tag } = plant;
@@ -65,23 +65,23 @@ export class PlantsService {
       { type: 'AddPlant', owner, actor, issuer, idempotencyKey: idempotencyKeyOf(call), plant: { id, name, tag } },
       call.signal,
     );
-    if (replayed) call.values.set(replayedKey, true);
+    if (replayed) call.replayed = true;
     const added = tag === undefined ? { name } : { name, tag };
     return create(CreatePlantResponseSchema, { plant: added, position: BigInt(position) });
   }
 
   /** Deletes a plant; resolves when its event is durable. */
-  async deletePlant({ id }: DeletePlantRequest, call: UnaryContext): Promise<DeletePlantResponse> {
+  async deletePlant({ id }: DeletePlantRequest, call: Call): Promise<DeletePlantResponse> {
     const { owner, actor, issuer } = this.#caller(call, 'plants:write');
     const idempotencyKey = idempotencyKeyOf(call);
     const command = { type: 'DeletePlant', owner, actor, issuer, idempotencyKey, id } as const;
     const { position, replayed } = await this.#log.submit(command, call.signal);
-    if (replayed) call.values.set(replayedKey, true);
+    if (replayed) call.replayed = true;
     return create(DeletePlantResponseSchema, { position: BigInt(position) });
   }
 
   /** The caller's plant of an id. */
-  async getPlant({ id, view }: GetPlantRequest, call: UnaryContext): Promise<GetPlantResponse> {
+  async getPlant({ id, view }: GetPlantRequest, call: Call): Promise<GetPlantResponse> {
     const { owner } = this.#caller(call, 'plants:read');
     const full = isFull(view);
     const plant = await this.#log.get({ owner, id });
@@ -90,16 +90,16 @@ export class PlantsService {
   }
 
   /** Opens a watch of the caller's plants; see Watches.open. It takes no place among the requests from here on. */
-  watchPlants(call: UnaryContext, viewer: Viewer): Watch {
+  watchPlants(call: Call, viewer: Viewer): Watch {
     const watch = this.#watches.open(this.#caller(call, 'plants:read'), viewer);
-    call.values.get(lastsKey)?.();
+    call.lasts?.();
     return watch;
   }
 
   /** The caller's plants as of one position: all that follow the cursor, or as many as the limit allows. */
   async openList(
     { limit, cursor, view }: Pick<ListPlantsRequest, 'limit' | 'cursor' | 'view'>,
-    call: UnaryContext,
+    call: Call,
   ): Promise<PlantList> {
     const { owner } = this.#caller(call, 'plants:read');
     if (limit !== undefined && limit < 0)
@@ -108,10 +108,9 @@ export class PlantsService {
     return inView(await this.#log.list({ owner, after: decodeCursor(cursor), limit }), full);
   }
 
-  #caller(call: UnaryContext, scope: 'plants:read' | 'plants:write'): Principal {
-    const principal = principalOf(call);
-    this.#scopes.require(principal, scope);
-    return principal;
+  #caller(call: Call, scope: 'plants:read' | 'plants:write'): Principal {
+    this.#scopes.require(call.principal, scope);
+    return call.principal;
   }
 }
 

@@ -5,7 +5,7 @@ import { createConnectTransport } from '@connectrpc/connect-node';
 import { describe, expect, test } from 'vitest';
 import { PlantStoreService, StreamPlantsResponseSchema } from '../../gen/plantstore/v1/plant_store_service_pb.ts';
 import { PlantStoreError } from '../../src/domain/errors.ts';
-import type { CallContext } from '../../src/plants/call.ts';
+import type { StreamingCall } from '../../src/plants/call.ts';
 import { ConnectApp } from '../support/connect-app.ts';
 import { client } from '../support/http.ts';
 import { callErrorOf } from '../support/protocols.ts';
@@ -15,12 +15,12 @@ const STREAM = '/plantstore.v1.PlantStoreService/StreamPlants';
 /** `{}` as the one message of a stream. */
 const ENVELOPE = Buffer.from([0, 0, 0, 0, 2, 0x7b, 0x7d]);
 
-const untilAborted = async (_request: never, { signal }: CallContext): Promise<never> => {
+const untilAborted = async (_request: never, { signal }: StreamingCall): Promise<never> => {
   if (!signal.aborted) await once(signal, 'abort');
   throw new PlantStoreError('CANCELLED', 'the caller gave up');
 };
 
-async function* oneUntilAborted(request: never, call: CallContext) {
+async function* oneUntilAborted(request: never, call: StreamingCall) {
   yield create(StreamPlantsResponseSchema, { nextCursor: 'a' });
   await untilAborted(request, call);
 }

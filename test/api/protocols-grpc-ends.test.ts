@@ -10,7 +10,7 @@ import {
 import { loadConfig } from '../../src/config.ts';
 import { PlantStoreError } from '../../src/domain/errors.ts';
 import type { EndedRequest } from '../../src/observe/request.ts';
-import type { CallContext } from '../../src/plants/call.ts';
+import type { StreamingCall } from '../../src/plants/call.ts';
 import { Admission, OVERLOADED } from '../../src/transport/admission.ts';
 import type { Service } from '../../src/transport/service.ts';
 import { GrpcApp, type GrpcClient, grpcClient, unary } from '../support/grpc.ts';
@@ -162,7 +162,7 @@ test.each(ENDS)(
     const ended: EndedRequest[] = [];
     const limits = name === NEVER_WHOLE ? { ...LIMITS, requestTimeout: 0.1 } : LIMITS;
     const admission = new Admission(limits, ignored);
-    const waiting = (_request: never, { signal }: CallContext) =>
+    const waiting = (_request: never, { signal }: StreamingCall) =>
       new Promise<object>((resolve) => hold({ signal, answer: () => resolve(page) }));
     const app = await GrpcApp.start(
       { listPlants: waiting, ...methods },

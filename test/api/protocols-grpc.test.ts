@@ -17,7 +17,7 @@ import {
   StreamPlantsResponseSchema,
 } from '../../gen/plantstore/v1/plant_store_service_pb.ts';
 import { PlantStoreError } from '../../src/domain/errors.ts';
-import type { CallContext } from '../../src/plants/call.ts';
+import type { StreamingCall } from '../../src/plants/call.ts';
 import { GrpcApp, grpcClient, richStatus, unary } from '../support/grpc.ts';
 
 const DETAILS = createRegistry(BadRequestSchema, ErrorInfoSchema, RequestInfoSchema, RetryInfoSchema);
@@ -76,7 +76,7 @@ describe('errors', () => {
 
 describe('the end of a call reaches its method', () => {
   const waiting = (seen: (reason: unknown) => void) => ({
-    listPlants: async (_request: never, { signal }: CallContext) => {
+    listPlants: async (_request: never, { signal }: StreamingCall) => {
       await once(signal, 'abort');
       seen(signal.reason);
       throw signal.reason;
@@ -186,7 +186,7 @@ describe('draining', () => {
 
   test('ends streams that do not end, with UNAVAILABLE', async () => {
     await using app = await GrpcApp.start({
-      async *streamPlants(_request: never, { signal }: CallContext) {
+      async *streamPlants(_request: never, { signal }: StreamingCall) {
         yield create(StreamPlantsResponseSchema);
         await once(signal, 'abort');
       },

@@ -2,7 +2,7 @@ import { get } from 'node:http';
 import { setImmediate } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { ERRORS, PlantStoreError, type Reason } from '../../src/domain/errors.ts';
-import type { UnaryContext } from '../../src/plants/call.ts';
+import type { Call } from '../../src/plants/call.ts';
 import { client, expectError } from '../support/http.ts';
 import { RestApp } from '../support/rest-app.ts';
 
@@ -54,7 +54,7 @@ describe('the signal of a call', () => {
   });
 
   test('is not aborted when it was answered', async () => {
-    const calls: UnaryContext[] = [];
+    const calls: Call[] = [];
     await using app = await RestApp.start({
       listPlants: async (_request, call) => {
         expect(call.signal.aborted).toBe(false);

@@ -2,7 +2,6 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { create } from '@bufbuild/protobuf';
-import { createContextValues } from '@connectrpc/connect';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { AuditService } from '../../gen/plantstore/v1/audit_service_pb.ts';
 import { PlantStoreService } from '../../gen/plantstore/v1/plant_store_service_pb.ts';
@@ -13,7 +12,6 @@ import { type EventLog, openLog } from '../../src/log/log.ts';
 import { openSqlite } from '../../src/log/sqlite/store.ts';
 import type { Store } from '../../src/log/store.ts';
 import { Tree } from '../../src/log/tree.ts';
-import { principalKey } from '../../src/plants/call.ts';
 import { implementPlantStore } from '../../src/plants/implementation.ts';
 import { Receipts } from '../../src/plants/receipts.ts';
 import { PlantsService } from '../../src/plants/service.ts';
@@ -73,7 +71,7 @@ function streams(): readonly (readonly [string, object, Streaming])[] {
 
 async function messagesOf([name, request, stream]: ReturnType<typeof streams>[number], validity: Validity) {
   const principal = { ...ALICE, scopes: new Set(['plants:audit']), validity };
-  const call = { values: createContextValues().set(principalKey, principal), signal: new AbortController().signal };
+  const call = { principal, signal: new AbortController().signal };
   const taken: object[] = [];
   for await (const message of stream(request, call)) {
     taken.push(message);

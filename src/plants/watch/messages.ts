@@ -5,7 +5,7 @@ import {
   WatchPlantsResponseSchema,
 } from '../../../gen/plantstore/v1/plant_store_service_pb.ts';
 import { PlantStoreError } from '../../domain/errors.ts';
-import type { CallContext } from '../call.ts';
+import type { StreamingCall } from '../call.ts';
 import { remembered } from '../remembered.ts';
 import type { PlantsService } from '../service.ts';
 import { fullPlant } from '../view.ts';
@@ -16,7 +16,7 @@ import type { Viewer } from './watch.ts';
 export async function* watchPlants(
   plants: Pick<PlantsService, 'watchPlants'>,
   { afterPosition }: WatchPlantsRequest,
-  call: CallContext,
+  call: StreamingCall,
 ): AsyncGenerator<WatchPlantsResponse> {
   if (afterPosition !== undefined && afterPosition < 0n)
     throw new PlantStoreError('INVALID_FIELD', 'after_position must not be negative', { field: 'after_position' });

@@ -5,7 +5,7 @@ import type { UniversalHandler } from '@connectrpc/connect/protocol';
 import { fastifyConnectPlugin } from '@connectrpc/connect-fastify';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Authenticator } from '../../auth/authenticator.ts';
-import { idempotencyHeaderKey, lastsKey, principalKey } from '../../plants/call.ts';
+import type { StreamingCall } from '../../plants/call.ts';
 import { stopping } from '../failure.ts';
 import { MAX_MESSAGE } from '../message-size.ts';
 import { identify } from '../rest/authentication.ts';
@@ -70,7 +70,7 @@ export function registerConnect(app: FastifyInstance, options: ConnectOptions): 
       requestGate: (context) => admit(context, authenticate),
       interceptors: [relay((values) => values.get(requestKey)!)],
       routes: (router) => {
-        for (const { desc, methods } of services) router.service(desc, methods as ServiceImpl<DescService>);
+        for (const { desc, methods } of services) router.service(desc, implementationOf(methods));
         for (const handler of router.handlers) handlers.set(handler.requestPath, handler);
       },
     });
@@ -78,14 +78,26 @@ export function registerConnect(app: FastifyInstance, options: ConnectOptions): 
   });
 }
 
+/** The methods as Connect calls them. */
+const implementationOf = (methods: Service['methods']): ServiceImpl<DescService> =>
+  Object.fromEntries(
+    Object.entries(methods).map(([name, method]) => [
+      name,
+      (request: object, context: HandlerContext) => method(request as never, callOf(context)),
+    ]),
+  ) as ServiceImpl<DescService>;
+
+function callOf({ values, signal }: HandlerContext): StreamingCall {
+  const { principal, headers, raw } = values.get(requestKey)!;
+  const lasts = () => entrantOf(raw)?.leave();
+  return { principal: principal!, idempotencyKey: headers['idempotency-key'], signal, lasts };
+}
+
 /** Lets a caller in before its message is read. */
 async function admit({ values }: HandlerContext, authenticate: Authenticator['authenticate']): Promise<void> {
   const request = values.get(requestKey)!;
   try {
     await identified(request, authenticate);
-    values.set(principalKey, request.principal!);
-    values.set(idempotencyHeaderKey, request.headers['idempotency-key']);
-    values.set(lastsKey, () => entrantOf(request.raw)?.leave());
   } catch (thrown) {
     throw connectErrorOf(thrown, request);
   }

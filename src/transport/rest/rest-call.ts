@@ -1,26 +1,32 @@
-import type { ServerResponse } from 'node:http';
-import { type ContextValues, createContextValues } from '@connectrpc/connect';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { FastifyRequest } from 'fastify';
-import { idempotencyHeaderKey, lastsKey, principalKey, type UnaryContext } from '../../plants/call.ts';
+import type { Principal } from '../../auth/principal.ts';
+import type { Call } from '../../plants/call.ts';
 import { entrantOf } from './entrant.ts';
 
 /** A call of the service that a REST request makes. */
-export class RestCall implements UnaryContext {
-  readonly values: ContextValues;
-  readonly signal: UnaryContext['signal'];
+export class RestCall implements Call {
+  readonly principal: Principal;
+  readonly idempotencyKey: Call['idempotencyKey'];
+  readonly signal: Call['signal'];
+  replayed = false;
+  readonly #raw: IncomingMessage;
 
   /** `request` is authenticated. */
   constructor({ principal, headers, raw }: FastifyRequest, response: ServerResponse) {
-    this.values = createContextValues().set(principalKey, principal!);
-    const idempotencyKey = headers['idempotency-key'];
-    if (idempotencyKey !== undefined) this.values.set(idempotencyHeaderKey, idempotencyKey);
-    this.values.set(lastsKey, () => entrantOf(raw)?.leave());
-    this.signal = new Departure(response);
+    this.principal = principal!;
+    this.idempotencyKey = headers['idempotency-key'];
+    this.signal = new Abandonment(response);
+    this.#raw = raw;
+  }
+
+  lasts(): void {
+    entrantOf(this.#raw)?.leave();
   }
 }
 
 /** Whether the client went away before it was answered: asked when it matters, as a signal for each request would cost more. */
-class Departure {
+class Abandonment {
   readonly #response: ServerResponse;
 
   constructor(response: ServerResponse) {

@@ -1,6 +1,6 @@
 import type { DescService } from '@bufbuild/protobuf';
 import type { FastifyInstance } from 'fastify';
-import { replayedKey, type UnaryContext } from '../../plants/call.ts';
+import type { Call } from '../../plants/call.ts';
 import type { Viewer, Watch } from '../../plants/watch/watch.ts';
 import { prefersEvents } from './accept.ts';
 import { compileAnswer } from './answer.ts';
@@ -19,7 +19,7 @@ import { RestCall } from './rest-call.ts';
  * message; a list, whose `response_body` is a repeated field, may have that field as an AsyncIterable of batches of rows.
  */
 export interface RestMethods {
-  readonly [localName: string]: (request: never, call: UnaryContext) => Promise<object>;
+  readonly [localName: string]: (request: never, call: Call) => Promise<object>;
 }
 
 /** What REST needs: the service's descriptor, its methods, and who lets a caller in. */
@@ -28,7 +28,7 @@ export interface RestOptions {
   readonly methods: RestMethods;
   readonly authenticate: Authenticate;
   /** Opens what tells of changes to the list that a method gives, by the method's local name; see event-stream.ts. */
-  readonly watches?: { readonly [localName: string]: (call: UnaryContext, viewer: Viewer) => Watch };
+  readonly watches?: { readonly [localName: string]: (call: Call, viewer: Viewer) => Watch };
 }
 
 /** Adds the routes that the google.api.http rules of a service describe. All that they need is compiled here, once. */
@@ -47,7 +47,7 @@ export function registerRest(app: FastifyInstance, options: RestOptions): void {
 }
 
 function addRoute(app: FastifyInstance, rule: HttpRule, { methods, authenticate, watches }: RestOptions): void {
-  const method = methods[rule.method.localName] as (request: object, call: UnaryContext) => Promise<object>;
+  const method = methods[rule.method.localName] as (request: object, call: Call) => Promise<object>;
   if (method === undefined) throw new Error(`${rule.method} has no implementation`);
   const watch = watches?.[rule.method.localName];
   const decode = compileRequest(rule);
@@ -65,7 +65,7 @@ function addRoute(app: FastifyInstance, rule: HttpRule, { methods, authenticate,
         return reply;
       }
       const result = await method(message, call);
-      if (call.values.get(replayedKey)) reply.header('idempotency-replayed', 'true');
+      if (call.replayed) reply.header('idempotency-replayed', 'true');
       return answer(result as Fields, message as object as Fields, reply);
     },
   });
