@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { headAt, seal } from '../../src/log/chain.ts';
-import { EMPTY_HEAD, type LoggedEvent } from '../../src/log/event.ts';
+import { headAt, seal } from '../../src/log/event/chain.ts';
+import { EMPTY_HEAD, type LoggedEvent } from '../../src/log/event/event.ts';
 import { FIRST_ID, newPlant } from './plants.ts';
 
 /** Events made at once. */

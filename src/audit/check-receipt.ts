@@ -1,9 +1,9 @@
 import { fromBinary } from '@bufbuild/protobuf';
 import { RecordSchema } from '../../gen/plantstore/v1/event_pb.ts';
-import { verifyContent } from '../log/chain.ts';
-import type { LoggedEvent } from '../log/event.ts';
-import { recordOf } from '../log/leaf.ts';
-import { provenRecordBytes } from '../log/record-bytes.ts';
+import { verifyContent } from '../log/event/chain.ts';
+import type { LoggedEvent } from '../log/event/event.ts';
+import { recordOf } from '../log/event/leaf.ts';
+import { provenRecordBytes } from '../log/event/record-bytes.ts';
 import { parseCheckpoint } from '../tlog/checkpoint.ts';
 import { cosignedAt } from '../tlog/cosignature.ts';
 import { recordHash } from '../tlog/hash.ts';
@@ -12,7 +12,7 @@ import { checkRecord } from '../tlog/proof.ts';
 import { parseTlogProof } from '../tlog/tlog-proof.ts';
 import { verifierOf } from '../tlog/verifier.ts';
 import { parseVerifierKey, SIGNATURE_TYPE } from '../tlog/verifier-key.ts';
-import { fromMessage } from './event-protobuf.ts';
+import { fromMessage } from './formats/event-protobuf.ts';
 
 /** What a receipt proves: that the log had this event when its checkpoint was signed. */
 export interface Proved {

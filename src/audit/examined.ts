@@ -1,9 +1,9 @@
-import { BrokenChainError, headAt, verifyContent, verifyNext } from '../log/chain.ts';
-import { EMPTY_HEAD, type Head, type LoggedEvent } from '../log/event.ts';
-import type { Failure } from './check.ts';
-import { Erasures } from './contents-check.ts';
-import { firstFlaw } from './decisions-check.ts';
-import { Fold } from './fold.ts';
+import { BrokenChainError, headAt, verifyContent, verifyNext } from '../log/event/chain.ts';
+import { EMPTY_HEAD, type Head, type LoggedEvent } from '../log/event/event.ts';
+import type { Failure } from './checks/check.ts';
+import { Erasures } from './checks/contents.ts';
+import { firstFlaw } from './checks/decisions.ts';
+import { Fold } from './fold/fold.ts';
 
 /**
  * The same batches, each once everything about it is known to be right: it follows from the batches before it, from the first event

@@ -1,8 +1,8 @@
-import { headAt } from '../log/chain.ts';
-import { EMPTY_HEAD, type Head, type LoggedEvent } from '../log/event.ts';
+import { headAt } from '../log/event/chain.ts';
+import { EMPTY_HEAD, type Head, type LoggedEvent } from '../log/event/event.ts';
 import type { Store } from '../log/store.ts';
 import { examined } from './examined.ts';
-import { project } from './project.ts';
+import { project } from './rebuild/project.ts';
 
 /** Events in one append: each is a transaction that the disk or a majority has to confirm. */
 const APPEND = 2_000;

@@ -8,9 +8,9 @@ import {
   type VerifyLogResponse,
   VerifyLogResponseSchema,
 } from '../../gen/plantstore/v1/audit_service_pb.ts';
-import type { Head } from '../log/event.ts';
+import type { Head } from '../log/event/event.ts';
 import type { OwnedRow } from '../log/store.ts';
-import type { Failure } from './check.ts';
+import type { Failure } from './checks/check.ts';
 import type { Progress, Verdict } from './verify.ts';
 
 /** A timestamp in milliseconds since 1970, with a fraction where it has one. */

@@ -5,11 +5,11 @@ import {
   ReadEventsResponseSchema,
 } from '../../gen/plantstore/v1/audit_service_pb.ts';
 import { PlantStoreError } from '../domain/errors.ts';
-import { type LoggedEvent, plantEventOf } from '../log/event.ts';
+import { type LoggedEvent, plantEventOf } from '../log/event/event.ts';
 import type { EventLog } from '../log/log.ts';
 import type { Store } from '../log/store.ts';
-import { positionAt } from './as-of.ts';
-import { recordMessage } from './event-protobuf.ts';
+import { positionAt } from './fold/as-of.ts';
+import { recordMessage } from './formats/event-protobuf.ts';
 import { millisecondsOf } from './messages.ts';
 import { partsOf } from './parts.ts';
 

@@ -1,5 +1,5 @@
-import type { Failure } from './check.ts';
-import { headMembers } from './event-json.ts';
+import type { Failure } from './checks/check.ts';
+import { headMembers } from './formats/event-json.ts';
 import type { Verdict } from './verify.ts';
 
 /** A verdict for machines: one JSON object without line breaks. */

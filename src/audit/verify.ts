@@ -1,17 +1,17 @@
-import { BrokenChainError } from '../log/chain.ts';
-import type { Head } from '../log/event.ts';
+import { BrokenChainError } from '../log/event/chain.ts';
+import type { Head } from '../log/event/event.ts';
 import type { Store } from '../log/store.ts';
 import type { Checkpoint } from '../tlog/checkpoint.ts';
-import { ChainCheck } from './chain-check.ts';
-import type { Check, Failure, Question } from './check.ts';
-import { CheckpointCheck } from './checkpoint-check.ts';
-import { ContentsCheck } from './contents-check.ts';
-import { DecisionsCheck } from './decisions-check.ts';
-import { Fold } from './fold.ts';
-import { PositionsCheck } from './positions.ts';
-import { ReadModelCheck } from './read-model-check.ts';
-import { StorageCheck } from './storage-check.ts';
-import { TreeCheck } from './tree-check.ts';
+import { ChainCheck } from './checks/chain.ts';
+import type { Check, Failure, Question } from './checks/check.ts';
+import { CheckpointCheck } from './checks/checkpoint.ts';
+import { ContentsCheck } from './checks/contents.ts';
+import { DecisionsCheck } from './checks/decisions.ts';
+import { PositionsCheck } from './checks/positions.ts';
+import { ReadModelCheck } from './checks/read-model.ts';
+import { StorageCheck } from './checks/storage.ts';
+import { TreeCheck } from './checks/tree.ts';
+import { Fold } from './fold/fold.ts';
 
 /** Where a verification stands. */
 export interface Progress {

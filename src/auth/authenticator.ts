@@ -1,6 +1,6 @@
 import { bearerToken, checkCharacters } from './bearer.ts';
 import { principalFrom } from './claims.ts';
-import type { KeySet } from './key-set.ts';
+import type { KeySet } from './keys/key-set.ts';
 import type { Principal } from './principal.ts';
 import { Refusal, type Subject, type Why } from './refusal.ts';
 import { TokenCache } from './token-cache.ts';

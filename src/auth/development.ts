@@ -2,8 +2,8 @@ import { createPublicKey } from 'node:crypto';
 import { createLocalJWKSet, SignJWT } from 'jose';
 import { MAX_TOKEN_LENGTH } from './bearer.ts';
 import { isName, MAX_NAME_CODE_POINTS } from './claims.ts';
-import { developmentKey } from './development-key.ts';
-import type { KeySet } from './key-set.ts';
+import { developmentKey } from './keys/development-key.ts';
+import type { KeySet } from './keys/key-set.ts';
 
 /** Issuer and audience of the tokens of development mode. */
 export const DEVELOPMENT_ISSUER = 'plantstore-development';

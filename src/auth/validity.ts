@@ -1,6 +1,6 @@
 import { KeyObject } from 'node:crypto';
 import type { CryptoKey, JWSHeaderParameters } from 'jose';
-import type { KeySet } from './key-set.ts';
+import type { KeySet } from './keys/key-set.ts';
 import { Refusal } from './refusal.ts';
 
 /** Until when a verified token counts. One for all calls with it: who only answers asks nothing, and who streams asks again. */

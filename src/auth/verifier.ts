@@ -1,6 +1,6 @@
 import { errors, type JWTPayload, type JWTVerifyOptions, jwtVerify } from 'jose';
 import { aboutOf } from './claims.ts';
-import type { KeySet } from './key-set.ts';
+import type { KeySet } from './keys/key-set.ts';
 import { Refusal, type Why } from './refusal.ts';
 import { TokenValidity } from './validity.ts';
 

@@ -1,6 +1,6 @@
 import { InvalidArgumentError } from 'commander';
 import { z } from 'zod';
-import type { Moment } from '../audit/as-of.ts';
+import type { Moment } from '../audit/fold/as-of.ts';
 import { MAX_INT64, MIN_INT64 } from '../domain/plant.ts';
 
 const DIGITS = /^\d+$/;

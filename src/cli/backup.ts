@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { headJson } from '../audit/event-json.ts';
+import { headJson } from '../audit/formats/event-json.ts';
 import { loadConfig } from '../config.ts';
 import { backUp } from '../log/sqlite/backup.ts';
 import { print } from './output.ts';

@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import { isName } from '../auth/claims.ts';
 import { loadConfig } from '../config.ts';
-import type { Erased } from '../log/eraser.ts';
+import type { Erased } from '../log/erasure/eraser.ts';
 import { openLog } from '../log/log.ts';
 import type { Store } from '../log/store.ts';
 import { print } from './output.ts';

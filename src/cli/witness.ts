@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { Command, InvalidArgumentError } from 'commander';
-import { ed25519KeyFile } from '../auth/key-file.ts';
+import { ed25519KeyFile } from '../auth/keys/key-file.ts';
 import { cosignatureKey, cosigner } from '../tlog/cosignature.ts';
 import { formatVerifierKey, isKeyName, parseVerifierKey, type VerifierKey } from '../tlog/verifier-key.ts';
 import { Records } from '../witness/records.ts';

@@ -1,5 +1,5 @@
 import type { Reason } from '../domain/errors.ts';
-import type { LoggedEvent } from './event.ts';
+import type { LoggedEvent } from './event/event.ts';
 
 /** One append, after its commands were answered or put back. */
 export interface AppendedBatch {

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { BrokenChainError } from './chain.ts';
+import { BrokenChainError } from './event/chain.ts';
 import { type EventLog, type EventLogOptions, openLog } from './log.ts';
 import type { Store } from './store.ts';
 

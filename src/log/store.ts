@@ -1,8 +1,8 @@
 import type { IdempotencyKey } from '../domain/idempotency.ts';
 import type { Plant, PlantKey } from '../domain/plant.ts';
-import type { Erasure } from './erasure.ts';
-import type { Head, LoggedEvent } from './event.ts';
-import type { TreeNodes } from './tree-nodes.ts';
+import type { Erasure } from './erasure/erasure.ts';
+import type { Head, LoggedEvent } from './event/event.ts';
+import type { TreeNodes } from './tree/nodes.ts';
 
 /** One row of the read model. */
 export interface PlantRow extends Plant {

@@ -1,6 +1,6 @@
 import { PlantStoreError } from '../domain/errors.ts';
-import { BrokenChainError } from './chain.ts';
-import { LogChangedError } from './log-changed.ts';
+import { BrokenChainError } from './event/chain.ts';
+import { LogChangedError } from './tail/log-changed.ts';
 
 /** A store's own error as the 503 that a caller gets; what is no fault of reaching the store stays as it is. */
 export const unavailable = (error: unknown): Error =>

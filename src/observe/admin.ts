@@ -3,7 +3,7 @@ import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { PlantStoreError, toPlantStoreError } from '../domain/errors.ts';
 import type { Health } from './health.ts';
-import type { Metrics } from './metrics.ts';
+import type { Metrics } from './metrics/metrics.ts';
 
 type Page = (response: ServerResponse) => unknown;
 

@@ -1,5 +1,5 @@
 import type { EndedRequest } from './request.ts';
-import type { Tracing } from './tracing.ts';
+import type { Tracing } from './tracing/tracing.ts';
 
 /** Who watches the requests of every transport. */
 export interface RequestObserver {

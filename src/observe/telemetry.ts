@@ -1,12 +1,12 @@
 import { readFileSync } from 'node:fs';
 import type { Decision } from '../auth/authenticator.ts';
-import type { ListCacheStatistics } from '../log/list-cache.ts';
 import type { ForwardObserver, LogObserver, LogStatus } from '../log/observer.ts';
-import { type AuthenticationStatus, authMetrics } from './auth-metrics.ts';
-import { forwardMetrics } from './forward-metrics.ts';
-import { logMetrics } from './log-metrics.ts';
+import type { ListCacheStatistics } from '../log/view/list-cache.ts';
 import type { Logger } from './logger.ts';
-import { Metrics } from './metrics.ts';
+import { type AuthenticationStatus, authMetrics } from './metrics/auth.ts';
+import { forwardMetrics } from './metrics/forwarding.ts';
+import { logMetrics } from './metrics/log.ts';
+import { Metrics } from './metrics/metrics.ts';
 import {
   type AdmissionStatus,
   admissionMetrics,
@@ -17,13 +17,13 @@ import {
   publicationMetrics,
   type WatchStatus,
   watchMetrics,
-} from './part-metrics.ts';
+} from './metrics/parts.ts';
+import { requestMetrics } from './metrics/requests.ts';
+import { type CosigningStatus, witnessMetrics } from './metrics/witnesses.ts';
 import type { Protocol, ShedReason } from './request.ts';
 import { ownerHash, requestLog } from './request-log.ts';
-import { requestMetrics } from './request-metrics.ts';
 import type { RequestObserver } from './request-observer.ts';
-import type { Tracing } from './tracing.ts';
-import { type CosigningStatus, witnessMetrics } from './witness-metrics.ts';
+import type { Tracing } from './tracing/tracing.ts';
 
 /** What can be asked of the service at any time. Undefined: it has not got so far yet. */
 export interface Sources {

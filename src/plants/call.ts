@@ -1,6 +1,6 @@
 import type { DescMethod, DescService, MessageShape } from '@bufbuild/protobuf';
 import type { Principal } from '../auth/principal.ts';
-import type { Cancellation } from '../log/committer.ts';
+import type { Cancellation } from '../log/commit/committer.ts';
 
 /** A call with one answer, whatever protocol it came over. A transport makes it once it has authenticated the caller. */
 export interface Call {

@@ -31,11 +31,7 @@ export const implementPlantStore = (plants: PlantsService, receipts: Receipts) =
     getReceipt: (request, call) => receipts.getReceipt(request, call),
   }) satisfies Methods<typeof PlantStoreService>;
 
-async function listPage(
-  plants: PlantsService,
-  request: ListPlantsRequest,
-  call: Call,
-): Promise<ListPlantsResponse> {
+async function listPage(plants: PlantsService, request: ListPlantsRequest, call: Call): Promise<ListPlantsResponse> {
   const limit = Math.min(request.limit ?? MAX_PAGE_PLANTS, MAX_PAGE_PLANTS);
   const { cursor, view } = request;
   const list = await plants.openList({ limit, cursor, view }, call);

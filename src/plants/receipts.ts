@@ -6,9 +6,9 @@ import {
 } from '../../gen/plantstore/v1/plant_store_service_pb.ts';
 import type { ScopePolicy } from '../auth/scopes.ts';
 import { PlantStoreError } from '../domain/errors.ts';
-import { type LoggedEvent, plantEventOf } from '../log/event.ts';
+import { type LoggedEvent, plantEventOf } from '../log/event/event.ts';
 import type { Store } from '../log/store.ts';
-import type { Tree } from '../log/tree.ts';
+import type { Tree } from '../log/tree/tree.ts';
 import { unavailable } from '../log/unavailable.ts';
 import { type Checkpoints, checkpointWith } from '../transparency/checkpoints.ts';
 import { makeReceipt } from '../transparency/receipt.ts';

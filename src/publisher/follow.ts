@@ -1,4 +1,4 @@
-import type { LoggedEvent } from '../log/event.ts';
+import type { LoggedEvent } from '../log/event/event.ts';
 import type { Store } from '../log/store.ts';
 import { pause } from './lease.ts';
 

@@ -1,5 +1,5 @@
 import type { DomainEvent, PlantEvent } from '../domain/events.ts';
-import type { LoggedEvent } from '../log/event.ts';
+import type { LoggedEvent } from '../log/event/event.ts';
 
 /** An event as a Kafka message: a CloudEvent 1.0 in the binary content mode of its Kafka protocol binding. */
 export interface EventMessage {

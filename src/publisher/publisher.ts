@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { headAt, verifyNext } from '../log/chain.ts';
-import { EMPTY_HEAD, type Head, type LoggedEvent } from '../log/event.ts';
+import { headAt, verifyNext } from '../log/event/chain.ts';
+import { EMPTY_HEAD, type Head, type LoggedEvent } from '../log/event/event.ts';
 import type { Store } from '../log/store.ts';
 import { follow } from './follow.ts';
 import { Lease, pause } from './lease.ts';

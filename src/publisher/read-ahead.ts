@@ -1,4 +1,4 @@
-import type { LoggedEvent } from '../log/event.ts';
+import type { LoggedEvent } from '../log/event/event.ts';
 
 /** Once so many events wait, no more are read. */
 const LIMIT = 4_000;

@@ -1,4 +1,4 @@
-import type { LoggedEvent } from '../log/event.ts';
+import type { LoggedEvent } from '../log/event/event.ts';
 
 /** The last event that a topic holds. */
 export interface Published {

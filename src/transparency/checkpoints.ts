@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { PlantStoreError } from '../domain/errors.ts';
-import { BrokenChainError } from '../log/chain.ts';
-import type { Head } from '../log/event.ts';
-import { MAX_UNBUILT, type Tree } from '../log/tree.ts';
-import type { TreeNodes } from '../log/tree-nodes.ts';
+import { BrokenChainError } from '../log/event/chain.ts';
+import type { Head } from '../log/event/event.ts';
+import type { TreeNodes } from '../log/tree/nodes.ts';
+import { MAX_UNBUILT, type Tree } from '../log/tree/tree.ts';
 import { unavailable } from '../log/unavailable.ts';
 import { checkTree, proveTree } from '../tlog/proof.ts';
 import { TILE_WIDTH } from '../tlog/tile.ts';

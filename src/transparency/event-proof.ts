@@ -1,4 +1,4 @@
-import type { Tree } from '../log/tree.ts';
+import type { Tree } from '../log/tree/tree.ts';
 import { proveRecord } from '../tlog/proof.ts';
 import type { TlogProof } from '../tlog/tlog-proof.ts';
 import type { SignedCheckpoint } from './signed-checkpoint.ts';

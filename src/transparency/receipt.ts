@@ -1,6 +1,6 @@
-import type { LoggedEvent } from '../log/event.ts';
-import { provenRecordBytes } from '../log/record-bytes.ts';
-import type { Tree } from '../log/tree.ts';
+import type { LoggedEvent } from '../log/event/event.ts';
+import { provenRecordBytes } from '../log/event/record-bytes.ts';
+import type { Tree } from '../log/tree/tree.ts';
 import { formatTlogProof } from '../tlog/tlog-proof.ts';
 import { proveEvent } from './event-proof.ts';
 import type { SignedCheckpoint } from './signed-checkpoint.ts';

@@ -1,4 +1,4 @@
-import type { Tree } from '../log/tree.ts';
+import type { Tree } from '../log/tree/tree.ts';
 import { type Checkpoint, formatCheckpoint, parseCheckpoint } from '../tlog/checkpoint.ts';
 import { openNote, signNote } from '../tlog/note.ts';
 import { treeHash } from '../tlog/tree.ts';

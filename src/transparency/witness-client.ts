@@ -1,4 +1,4 @@
-import type { Tree } from '../log/tree.ts';
+import type { Tree } from '../log/tree/tree.ts';
 import { formatCheckpoint } from '../tlog/checkpoint.ts';
 import { parseSignatures, type Signature, type Verifier, verifiedSignatures } from '../tlog/note.ts';
 import { proveTree } from '../tlog/proof.ts';

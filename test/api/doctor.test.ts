@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { MongoClient } from 'mongodb';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { headAt, seal } from '../../src/log/chain.ts';
+import { headAt, seal } from '../../src/log/event/chain.ts';
 import { openSqlite } from '../../src/log/sqlite/store.ts';
 import { HAS_MONGODB, openMongoStore } from '../store/open-mongo.ts';
 import { openSqliteDatabase } from '../store/sqlite-database.ts';

@@ -8,8 +8,8 @@ import { expect, test } from 'vitest';
 import { AuditService } from '../../gen/plantstore/v1/audit_service_pb.ts';
 import { ErasureService } from '../../gen/plantstore/v1/erasure_service_pb.ts';
 import { openSqlite } from '../../src/log/sqlite/store.ts';
-import { added, append, project } from '../support/events.ts';
 import { EventStreamReader } from '../support/event-stream.ts';
+import { added, append, project } from '../support/events.ts';
 import { callErrorOf, PROTOCOLS, TRANSPORTS } from '../support/protocols.ts';
 import { plantstore } from '../support/run.ts';
 import { type Service, startService } from '../support/service.ts';
@@ -118,7 +118,8 @@ test('who watches meanwhile hears of each deletion, and who comes back gets the 
   await fill(service);
   const headers = { authorization: `Bearer ${await service.token(OWNER)}` };
   using watching = await EventStreamReader.open(service.url, { headers });
-  const typesOf = async (reader: EventStreamReader, count: number) => (await reader.take(count)).map(({ type }) => type);
+  const typesOf = async (reader: EventStreamReader, count: number) =>
+    (await reader.take(count)).map(({ type }) => type);
   expect(await typesOf(watching, 6)).toEqual(['reset', 'added', 'added', 'added', 'added', 'ready']);
   const eraser = await as(service, 'operator', 'plants:erase');
   const [{ open }] = TRANSPORTS.filter(({ name }) => name === 'gRPC') as [(typeof TRANSPORTS)[number]];

@@ -1,10 +1,10 @@
 import { pino } from 'pino';
 import { expect, onTestFinished, test } from 'vitest';
-import { Admission } from '../../src/transport/admission.ts';
-import { identify } from '../../src/transport/rest/authentication.ts';
-import { Guard } from '../../src/transport/rest/guard.ts';
-import { createHttpServer } from '../../src/transport/rest/server.ts';
-import { registerTransparencyLog } from '../../src/transport/rest/transparency-log.ts';
+import { Admission } from '../../src/transport/admission/admission.ts';
+import { identify } from '../../src/transport/http/authentication.ts';
+import { Guard } from '../../src/transport/http/guard.ts';
+import { createHttpServer } from '../../src/transport/http/server.ts';
+import { registerTransparencyLog } from '../../src/transport/http/transparency-log.ts';
 import { ALICE } from '../support/principal.ts';
 
 const PLACES = 8;

@@ -11,7 +11,7 @@ import { loadConfig } from '../../src/config.ts';
 import { PlantStoreError } from '../../src/domain/errors.ts';
 import type { EndedRequest } from '../../src/observe/request.ts';
 import type { StreamingCall } from '../../src/plants/call.ts';
-import { Admission, OVERLOADED } from '../../src/transport/admission.ts';
+import { Admission, OVERLOADED } from '../../src/transport/admission/admission.ts';
 import type { Service } from '../../src/transport/service.ts';
 import { GrpcApp, type GrpcClient, grpcClient, unary } from '../support/grpc.ts';
 import { frame, rawCall, rawSession } from '../support/raw-grpc.ts';

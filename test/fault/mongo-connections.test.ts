@@ -1,9 +1,9 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { Socket } from 'node:net';
 import { afterAll, describe, expect, test } from 'vitest';
-import type { LoggedEvent } from '../../src/log/event.ts';
-import { changesOf } from '../../src/log/projector.ts';
+import type { LoggedEvent } from '../../src/log/event/event.ts';
 import type { Store } from '../../src/log/store.ts';
+import { changesOf } from '../../src/log/view/projector.ts';
 import { HAS_MONGODB, openMongoStore } from '../store/open-mongo.ts';
 import type { OpenedStore } from '../store/open-store.ts';
 import { added, append, chain, project } from '../support/events.ts';

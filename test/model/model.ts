@@ -1,7 +1,7 @@
 import { keyString, type Plant, type PlantKey } from '../../src/domain/plant.ts';
-import { type LoggedEvent, plantEventOf } from '../../src/log/event.ts';
-import type { ListQuery } from '../../src/log/listing.ts';
+import { type LoggedEvent, plantEventOf } from '../../src/log/event/event.ts';
 import type { OwnedRow, PlantRow } from '../../src/log/store.ts';
+import type { ListQuery } from '../../src/log/view/listing.ts';
 
 /** What goes on beside the commands. */
 export type TaskKind = 'rebuild' | 'verify' | 'list';

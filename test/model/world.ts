@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'vitest';
 import { keyString } from '../../src/domain/plant.ts';
-import { GENERATION_LIMIT } from '../../src/log/generation.ts';
-import type { ListQuery, PlantList } from '../../src/log/listing.ts';
 import type { Store } from '../../src/log/store.ts';
+import { GENERATION_LIMIT } from '../../src/log/view/generation.ts';
+import type { ListQuery, PlantList } from '../../src/log/view/listing.ts';
 import { verdictOf } from '../store/audit-tampering.ts';
 import { added, append, project } from '../support/events.ts';
 import { collect } from '../support/fold.ts';

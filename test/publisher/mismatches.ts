@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { EMPTY_HEAD } from '../../src/log/event.ts';
+import { EMPTY_HEAD } from '../../src/log/event/event.ts';
 import { KafkaClient } from '../../src/publisher/kafka/client.ts';
 import { KafkaTopic } from '../../src/publisher/kafka/kafka-topic.ts';
 import { namesFor } from '../../src/publisher/kafka/names.ts';

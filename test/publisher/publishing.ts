@@ -1,6 +1,6 @@
 import { type CloudEvent, Kafka as CloudEvents } from 'cloudevents';
 import { expect, test } from 'vitest';
-import { EMPTY_HEAD } from '../../src/log/event.ts';
+import { EMPTY_HEAD } from '../../src/log/event/event.ts';
 import { KafkaClient } from '../../src/publisher/kafka/client.ts';
 import { KafkaTopic } from '../../src/publisher/kafka/kafka-topic.ts';
 import { added, chain, deleted, TRACEPARENT } from '../support/events.ts';

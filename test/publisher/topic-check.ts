@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { type Answer, verifyLog } from '../../src/audit/verify.ts';
-import { EMPTY_HEAD, type LoggedEvent } from '../../src/log/event.ts';
+import { EMPTY_HEAD, type LoggedEvent } from '../../src/log/event/event.ts';
 import { openSqlite } from '../../src/log/sqlite/store.ts';
 import { toCommitted } from '../../src/publisher/kafka/checkpoint.ts';
 import { KafkaClient, partitioner } from '../../src/publisher/kafka/client.ts';

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { FORMATS } from '../../src/audit/formats.ts';
+import { FORMATS } from '../../src/audit/formats/formats.ts';
 import { createLogger } from '../../src/observe/logger.ts';
 import { cpuOf, growthOf } from '../support/cpu-growth.ts';
 import { client, type Send } from '../support/http.ts';

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import { FORMATS } from '../../src/audit/formats.ts';
+import { FORMATS } from '../../src/audit/formats/formats.ts';
 import { importLog } from '../../src/audit/import.ts';
 import type { PlantEvent } from '../../src/domain/events.ts';
 import { IDEMPOTENCY_TTL } from '../../src/domain/idempotency.ts';
-import { headAt, seal } from '../../src/log/chain.ts';
-import { EMPTY_HEAD, type LoggedEvent } from '../../src/log/event.ts';
+import { headAt, seal } from '../../src/log/event/chain.ts';
+import { EMPTY_HEAD, type LoggedEvent } from '../../src/log/event/event.ts';
 import { openLog } from '../../src/log/log.ts';
 import { added, append, chain, deleted, project } from '../support/events.ts';
 import { readLog } from '../support/fold.ts';

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect, test } from 'vitest';
-import { EVENT_COLUMNS } from '../../src/log/sqlite/rows.ts';
+import { EVENT_COLUMNS } from '../../src/log/sqlite/read-model/rows.ts';
 import { DATABASE_FILE } from '../../src/log/sqlite/store.ts';
 import { added, append, TRACEPARENT } from '../support/events.ts';
 import { auditContract } from './audit.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import type { Failure } from '../../src/audit/check.ts';
+import type { Failure } from '../../src/audit/checks/check.ts';
 import { type Verdict, type VerifyOptions, verifyLog } from '../../src/audit/verify.ts';
-import { headAt } from '../../src/log/chain.ts';
+import { headAt } from '../../src/log/event/chain.ts';
 import type { Store } from '../../src/log/store.ts';
 import { added, append, deleted, type LoggedPlantEvent, project, TRACEPARENT } from '../support/events.ts';
 import { type Database, type Places, SIGNED, TAMPERINGS } from '../support/tampering.ts';

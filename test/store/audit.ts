@@ -1,13 +1,13 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { plantsAsOf, positionAt } from '../../src/audit/as-of.ts';
-import { FORMATS } from '../../src/audit/formats.ts';
+import { plantsAsOf, positionAt } from '../../src/audit/fold/as-of.ts';
+import { FORMATS } from '../../src/audit/formats/formats.ts';
 import { importLog } from '../../src/audit/import.ts';
-import { rebuildReadModel } from '../../src/audit/rebuild.ts';
+import { rebuildReadModel } from '../../src/audit/rebuild/rebuild.ts';
 import { isName } from '../../src/auth/claims.ts';
 import type { Command } from '../../src/domain/decider.ts';
-import { headAt, seal } from '../../src/log/chain.ts';
-import { EMPTY_HEAD, type LoggedEvent } from '../../src/log/event.ts';
+import { headAt, seal } from '../../src/log/event/chain.ts';
+import { EMPTY_HEAD, type LoggedEvent } from '../../src/log/event/event.ts';
 import { openLog } from '../../src/log/log.ts';
 import type { OwnedRow, Store } from '../../src/log/store.ts';
 import { commandArbitrary, textArbitrary } from '../support/arbitraries.ts';

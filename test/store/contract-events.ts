@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { MAX_INT64, MIN_INT64 } from '../../src/domain/plant.ts';
-import { headAt } from '../../src/log/chain.ts';
-import { EMPTY_HEAD, type LoggedEvent } from '../../src/log/event.ts';
+import { headAt } from '../../src/log/event/chain.ts';
+import { EMPTY_HEAD, type LoggedEvent } from '../../src/log/event/event.ts';
 import { added, append, chain, deleted, TRACEPARENT } from '../support/events.ts';
 import { readLog, verifyLog } from '../support/fold.ts';
 import { count } from '../support/soak.ts';

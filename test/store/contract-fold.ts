@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { PlantEvent } from '../../src/domain/events.ts';
 import { keyString, MAX_INT64, MIN_INT64, type Plant, type PlantKey } from '../../src/domain/plant.ts';
-import type { LoggedEvent } from '../../src/log/event.ts';
+import type { LoggedEvent } from '../../src/log/event/event.ts';
 import type { Store } from '../../src/log/store.ts';
 import { textArbitrary } from '../support/arbitraries.ts';
 import { added, append, deleted, project } from '../support/events.ts';

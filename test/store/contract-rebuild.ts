@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { changesOf } from '../../src/log/projector.ts';
 import type { OwnedRow, Rebuild, Store } from '../../src/log/store.ts';
+import { changesOf } from '../../src/log/view/projector.ts';
 import { added, append, deleted, project } from '../support/events.ts';
 import { readLog, readModel } from '../support/fold.ts';
 import { type OpenStore, withStore } from './open-store.ts';

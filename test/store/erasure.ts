@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
-import { plantsAsOf } from '../../src/audit/as-of.ts';
-import { FORMATS } from '../../src/audit/formats.ts';
+import { plantsAsOf } from '../../src/audit/fold/as-of.ts';
+import { FORMATS } from '../../src/audit/formats/formats.ts';
 import { importLog } from '../../src/audit/import.ts';
-import { rebuildReadModel } from '../../src/audit/rebuild.ts';
-import { canonicalBytes } from '../../src/log/canonical.ts';
-import type { Erased } from '../../src/log/eraser.ts';
-import type { LoggedEvent } from '../../src/log/event.ts';
+import { rebuildReadModel } from '../../src/audit/rebuild/rebuild.ts';
+import type { Erased } from '../../src/log/erasure/eraser.ts';
+import { canonicalBytes } from '../../src/log/event/canonical.ts';
+import type { LoggedEvent } from '../../src/log/event/event.ts';
 import { type EventLog, openLog } from '../../src/log/log.ts';
 import type { Store } from '../../src/log/store.ts';
 import { added, append, deleted, project } from '../support/events.ts';

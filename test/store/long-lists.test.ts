@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import type { PlantList } from '../../src/log/listing.ts';
 import { openLog } from '../../src/log/log.ts';
 import { openSqlite } from '../../src/log/sqlite/store.ts';
+import type { PlantList } from '../../src/log/view/listing.ts';
 import { gated } from '../support/faulty-store.ts';
 import { fill } from '../support/fill.ts';
 

@@ -1,8 +1,8 @@
 import { MongoClient } from 'mongodb';
 import { describe, expect, test } from 'vitest';
 import { openMongo } from '../../src/log/mongo/open.ts';
-import { changesOf } from '../../src/log/projector.ts';
 import type { Rebuild, Store } from '../../src/log/store.ts';
+import { changesOf } from '../../src/log/view/projector.ts';
 import { added, append, deleted, project } from '../support/events.ts';
 import { readLog, readModel } from '../support/fold.ts';
 import { TcpProxy } from '../support/tcp-proxy.ts';

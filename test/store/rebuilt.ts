@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
-import { rebuildReadModel } from '../../src/audit/rebuild.ts';
+import { rebuildReadModel } from '../../src/audit/rebuild/rebuild.ts';
 import { type EventLog, openLog } from '../../src/log/log.ts';
 import type { OwnedRow, PlantRow, Store } from '../../src/log/store.ts';
 import { added, append, project } from '../support/events.ts';

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
-import { EMPTY_HEAD } from '../../src/log/event.ts';
+import { EMPTY_HEAD } from '../../src/log/event/event.ts';
 import { type EventLog, openLog } from '../../src/log/log.ts';
-import { LogChangedError } from '../../src/log/log-changed.ts';
 import type { Store } from '../../src/log/store.ts';
-import { Tree } from '../../src/log/tree.ts';
+import { LogChangedError } from '../../src/log/tail/log-changed.ts';
+import { Tree } from '../../src/log/tree/tree.ts';
 import { added, chain } from '../support/events.ts';
 import { readLog } from '../support/fold.ts';
 import type { Database } from '../support/tampering.ts';

@@ -3,7 +3,7 @@ import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect, test } from 'vitest';
-import { headAt } from '../../src/log/chain.ts';
+import { headAt } from '../../src/log/event/chain.ts';
 import { DATABASE_FILE } from '../../src/log/sqlite/store.ts';
 import { added, append, chain, project } from '../support/events.ts';
 import { fold, readLog, readModel } from '../support/fold.ts';

@@ -1,9 +1,9 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import { rebuildReadModel } from '../../src/audit/rebuild.ts';
+import { rebuildReadModel } from '../../src/audit/rebuild/rebuild.ts';
 import { openLog } from '../../src/log/log.ts';
 import type { Store } from '../../src/log/store.ts';
-import { Tree } from '../../src/log/tree.ts';
+import { Tree } from '../../src/log/tree/tree.ts';
 import { sha256 } from '../../src/tlog/hash.ts';
 import { treeHash } from '../../src/tlog/tree.ts';
 import { CHECKPOINT_INTERVAL, LogCheckpoints } from '../../src/transparency/checkpoints.ts';

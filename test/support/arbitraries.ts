@@ -2,9 +2,9 @@ import fc from 'fast-check';
 import type { Command } from '../../src/domain/decider.ts';
 import type { OwnerErased, PlantEvent } from '../../src/domain/events.ts';
 import { MAX_INT64, MIN_INT64 } from '../../src/domain/plant.ts';
-import { commitmentOf } from '../../src/log/chain.ts';
-import type { LoggedEvent } from '../../src/log/event.ts';
-import { SALT } from '../../src/log/fields.ts';
+import { commitmentOf } from '../../src/log/event/chain.ts';
+import type { LoggedEvent } from '../../src/log/event/event.ts';
+import { SALT } from '../../src/log/event/fields.ts';
 
 /** Any int64, with the edges more often than chance would have them. */
 export const int64Arbitrary: fc.Arbitrary<bigint> = fc.oneof(

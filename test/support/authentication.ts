@@ -1,5 +1,5 @@
 import { createAuthenticator, type Decision } from '../../src/auth/authenticator.ts';
-import { type KeySetTiming, RemoteKeySet } from '../../src/auth/jwks.ts';
+import { type KeySetTiming, RemoteKeySet } from '../../src/auth/keys/jwks.ts';
 import { Refusal } from '../../src/auth/refusal.ts';
 import type { Issuer } from './issuer.ts';
 

@@ -4,7 +4,7 @@ import { PlantStoreService } from '../../gen/plantstore/v1/plant_store_service_p
 import { loadConfig } from '../../src/config.ts';
 import { createLogger } from '../../src/observe/logger.ts';
 import { registerConnect } from '../../src/transport/connect/connect.ts';
-import { createHttpServer } from '../../src/transport/rest/server.ts';
+import { createHttpServer } from '../../src/transport/http/server.ts';
 import type { Service } from '../../src/transport/service.ts';
 import { ALICE } from './principal.ts';
 

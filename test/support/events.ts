@@ -1,8 +1,8 @@
 import type { PlantEvent } from '../../src/domain/events.ts';
-import { headAt, seal } from '../../src/log/chain.ts';
-import { type Head, type LoggedEvent, plantEventOf } from '../../src/log/event.ts';
-import { changesOf } from '../../src/log/projector.ts';
+import { headAt, seal } from '../../src/log/event/chain.ts';
+import { type Head, type LoggedEvent, plantEventOf } from '../../src/log/event/event.ts';
 import type { Store } from '../../src/log/store.ts';
+import { changesOf } from '../../src/log/view/projector.ts';
 
 /** A trace context, as an event has it whose command was traced. */
 export const TRACEPARENT = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';

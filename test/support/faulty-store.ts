@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { LoggedEvent } from '../../src/log/event.ts';
+import type { LoggedEvent } from '../../src/log/event/event.ts';
 import type { PlantRow, Store } from '../../src/log/store.ts';
 
 /** What happens to one append. A late copy lands, if it still can, after the caller was told of a fault. */

@@ -1,7 +1,7 @@
-import { headAt, seal } from '../../src/log/chain.ts';
-import { EMPTY_HEAD, type LoggedEvent } from '../../src/log/event.ts';
-import { changesOf } from '../../src/log/projector.ts';
+import { headAt, seal } from '../../src/log/event/chain.ts';
+import { EMPTY_HEAD, type LoggedEvent } from '../../src/log/event/event.ts';
 import type { Store } from '../../src/log/store.ts';
+import { changesOf } from '../../src/log/view/projector.ts';
 
 const STEP = 5_000;
 

@@ -1,8 +1,8 @@
 import { keyString } from '../../src/domain/plant.ts';
-import { headAt, verifyContent, verifyNext } from '../../src/log/chain.ts';
-import { EMPTY_HEAD, type Head, type LoggedEvent, plantEventOf } from '../../src/log/event.ts';
-import type { PlantList } from '../../src/log/listing.ts';
+import { headAt, verifyContent, verifyNext } from '../../src/log/event/chain.ts';
+import { EMPTY_HEAD, type Head, type LoggedEvent, plantEventOf } from '../../src/log/event/event.ts';
 import type { PlantRow, Store } from '../../src/log/store.ts';
+import type { PlantList } from '../../src/log/view/listing.ts';
 import { type LoggedPlantEvent, ofPlants } from './events.ts';
 
 /** The whole log, of which nothing is erased. */

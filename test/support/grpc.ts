@@ -12,7 +12,7 @@ import { StatusSchema } from '../../gen/google/rpc/status_pb.ts';
 import { PlantStoreService } from '../../gen/plantstore/v1/plant_store_service_pb.ts';
 import { loadConfig } from '../../src/config.ts';
 import { createLogger } from '../../src/observe/logger.ts';
-import { Admission } from '../../src/transport/admission.ts';
+import { Admission } from '../../src/transport/admission/admission.ts';
 import { definitionOf } from '../../src/transport/grpc/definition.ts';
 import { createGrpcServer, type GrpcServer, type GrpcServerOptions } from '../../src/transport/grpc/server.ts';
 import type { Service } from '../../src/transport/service.ts';

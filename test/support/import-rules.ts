@@ -16,10 +16,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   erasure: ['domain', 'log', 'auth', 'plants', 'gen'],
   publisher: ['domain', 'log', 'gen'],
   transparency: ['domain', 'tlog', 'log', 'auth', 'gen'],
-  transport: [
-    ...['domain', 'json', 'tlog', 'log', 'auth', 'observe', 'plants', 'audit', 'publisher'],
-    ...['transparency', 'gen'],
-  ],
+  transport: [...['domain', 'json', 'tlog', 'log', 'auth', 'observe', 'plants', 'transparency', 'gen']],
   'limit-variables': [],
   'transparency-variables': ['tlog'],
   'config-variables': ['limit-variables', 'transparency-variables'],
@@ -39,12 +36,27 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   ],
 };
 
+/** What each room of src/transport/ may import of the other rooms. All may import the files beside the rooms. */
+const ROOMS_OF_TRANSPORT: Record<string, readonly string[]> = {
+  admission: [],
+  http: ['admission'],
+  rest: ['admission', 'http'],
+  openapi: ['http', 'rest'],
+  connect: ['admission', 'http'],
+  grpc: ['admission'],
+  forward: ['grpc'],
+};
+
+/** Libraries of transports: what the application does is the same whichever a call came over. */
+const TRANSPORT_LIBRARIES = /^(@connectrpc\/|@grpc\/|fastify|@fastify\/)/;
+const KNOW_NO_TRANSPORT = ['domain', 'log', 'auth', 'plants', 'audit', 'erasure', 'publisher', 'transparency'];
+
 /** Folders that only the outermost parts know: they connect the log and the publisher to a database or a broker. */
 const ADAPTERS = ['src/log/sqlite/', 'src/log/mongo/', 'src/publisher/kafka/'];
 const CONSTRUCTS_ADAPTERS = ['start', 'publication', 'publisher-thread', 'cli'];
 
 /** The one file of the log that encodes events as protobuf. */
-const CANONICAL_ENCODING = 'src/log/canonical.ts';
+const CANONICAL_ENCODING = 'src/log/event/canonical.ts';
 
 /** The one reader of the environment. */
 const READS_ENVIRONMENT = 'src/config.ts';
@@ -83,14 +95,31 @@ const partOf = (path: string): string => {
 
 function breach(from: string, { specifier, target }: Import): string[] {
   const part = partOf(from);
-  if (target === undefined) return part === 'domain' ? [`${from}: the domain imports no library (${specifier})`] : [];
+  if (target === undefined) return libraryBreach(from, part, specifier);
   const to = partOf(target);
   const adapter = ADAPTERS.find((folder) => target.startsWith(folder));
   if (adapter !== undefined && !from.startsWith(adapter) && !CONSTRUCTS_ADAPTERS.includes(part))
     return [`${from}: only start, publication and cli import adapters (${target})`];
+  if (to === 'transport' && part === 'transport' && !roomsAllow(from, target))
+    return [`${from}: this room does not import that of ${target}`];
   if (to === part || MAY_IMPORT[part]?.includes(to)) return [];
   if (to === 'gen' && from === CANONICAL_ENCODING) return [];
   return [`${from}: ${part} does not import ${to} (${target})`];
+}
+
+function libraryBreach(from: string, part: string, specifier: string): string[] {
+  if (part === 'domain') return [`${from}: the domain imports no library (${specifier})`];
+  if (KNOW_NO_TRANSPORT.includes(part) && TRANSPORT_LIBRARIES.test(specifier))
+    return [`${from}: ${part} imports no library of a transport (${specifier})`];
+  return [];
+}
+
+const roomOf = (path: string): string | undefined => /^src\/transport\/(\w+)\//.exec(path)?.[1];
+
+function roomsAllow(from: string, target: string): boolean {
+  const [room, other] = [roomOf(from), roomOf(target)];
+  if (room === other || other === undefined) return true;
+  return room !== undefined && ROOMS_OF_TRANSPORT[room]?.includes(other) === true;
 }
 
 function environmentReads({ path, parsed }: SourceFile): string[] {

@@ -1,6 +1,6 @@
 import { Consumer, stringDeserializers } from '@platformatic/kafka';
 import type { PlantAdded, PlantEvent } from '../../src/domain/events.ts';
-import type { LoggedEvent } from '../../src/log/event.ts';
+import type { LoggedEvent } from '../../src/log/event/event.ts';
 import type { Kafka } from './kafka.ts';
 
 /** A record as a consumer sees it. */

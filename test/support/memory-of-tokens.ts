@@ -3,7 +3,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { getHeapSnapshot } from 'node:v8';
 import { createAuthenticator } from '../../src/auth/authenticator.ts';
-import { RemoteKeySet } from '../../src/auth/jwks.ts';
+import { RemoteKeySet } from '../../src/auth/keys/jwks.ts';
 
 const [url, issuer, audience] = process.argv.slice(2) as [string, string, string];
 const keys = new RemoteKeySet({ url: new URL(url), maxStale: 3600 });

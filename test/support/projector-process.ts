@@ -1,5 +1,5 @@
 import { openMongo } from '../../src/log/mongo/open.ts';
-import { changesOf } from '../../src/log/projector.ts';
+import { changesOf } from '../../src/log/view/projector.ts';
 import { readLog } from './fold.ts';
 
 /**

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { PlantEvent } from '../../src/domain/events.ts';
-import type { LoggedEvent } from '../../src/log/event.ts';
+import type { LoggedEvent } from '../../src/log/event/event.ts';
 import { openSqlite } from '../../src/log/sqlite/store.ts';
 import type { Store } from '../../src/log/store.ts';
 import { type KafkaOptions, KafkaTopic } from '../../src/publisher/kafka/kafka-topic.ts';

@@ -4,8 +4,8 @@ import type { FastifyInstance } from 'fastify';
 import { PlantStoreService } from '../../gen/plantstore/v1/plant_store_service_pb.ts';
 import { loadConfig } from '../../src/config.ts';
 import { createLogger } from '../../src/observe/logger.ts';
+import { createHttpServer } from '../../src/transport/http/server.ts';
 import { type RestMethods, registerRest } from '../../src/transport/rest/rest.ts';
-import { createHttpServer } from '../../src/transport/rest/server.ts';
 import { ALICE } from './principal.ts';
 
 const unexpected = () => Promise.reject(new Error('this method is not part of the test'));

@@ -1,7 +1,7 @@
 import type { PlantEvent } from '../../src/domain/events.ts';
 import type { Plant } from '../../src/domain/plant.ts';
-import { headAt, seal } from '../../src/log/chain.ts';
-import { EMPTY_HEAD, type LoggedEvent } from '../../src/log/event.ts';
+import { headAt, seal } from '../../src/log/event/chain.ts';
+import { EMPTY_HEAD, type LoggedEvent } from '../../src/log/event/event.ts';
 import type { OwnedRow } from '../../src/log/store.ts';
 import { type LoggedPlantEvent, TRACEPARENT } from './events.ts';
 import { fold } from './fold.ts';

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { startAdminServer } from '../../src/observe/admin.ts';
 import { Health, type Readiness } from '../../src/observe/health.ts';
-import { Metrics } from '../../src/observe/metrics.ts';
+import { Metrics } from '../../src/observe/metrics/metrics.ts';
 
 async function start(health: Health) {
   const server = await startAdminServer(health, '127.0.0.1', 0, new Metrics());

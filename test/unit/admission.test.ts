@@ -1,8 +1,8 @@
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { PlantStoreError } from '../../src/domain/errors.ts';
-import { Admission, type AdmissionLimits, OVERLOADED } from '../../src/transport/admission.ts';
-import type { Entrant, Place } from '../../src/transport/place.ts';
+import { Admission, type AdmissionLimits, OVERLOADED } from '../../src/transport/admission/admission.ts';
+import type { Entrant, Place } from '../../src/transport/admission/place.ts';
 
 type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
 type Outcome = { place: Place } | PlantStoreError | 'waits';

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { parseEvent } from '../../src/audit/parse-event.ts';
-import { canonicalBytes, canonicalContent } from '../../src/log/canonical.ts';
-import { headAt, verifyNext } from '../../src/log/chain.ts';
-import { EMPTY_HEAD, type Head } from '../../src/log/event.ts';
+import { parseEvent } from '../../src/audit/formats/parse-event.ts';
+import { canonicalBytes, canonicalContent } from '../../src/log/event/canonical.ts';
+import { headAt, verifyNext } from '../../src/log/event/chain.ts';
+import { EMPTY_HEAD, type Head } from '../../src/log/event/event.ts';
 
 const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex');
 const text = readFileSync('docs/audit.md', 'utf8');

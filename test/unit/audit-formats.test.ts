@@ -3,12 +3,12 @@ import { BinaryWriter, sizeDelimitedEncode } from '@bufbuild/protobuf/wire';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { type Record as EventRecord, RecordSchema } from '../../gen/plantstore/v1/event_pb.ts';
-import { recordMessage } from '../../src/audit/event-protobuf.ts';
-import { FORMATS } from '../../src/audit/formats.ts';
-import { parseEvent } from '../../src/audit/parse-event.ts';
+import { recordMessage } from '../../src/audit/formats/event-protobuf.ts';
+import { FORMATS } from '../../src/audit/formats/formats.ts';
+import { parseEvent } from '../../src/audit/formats/parse-event.ts';
 import type { DomainEvent } from '../../src/domain/events.ts';
-import { commitmentOf } from '../../src/log/chain.ts';
-import type { LoggedEvent } from '../../src/log/event.ts';
+import { commitmentOf } from '../../src/log/event/chain.ts';
+import type { LoggedEvent } from '../../src/log/event/event.ts';
 import { loggedArbitrary } from '../support/arbitraries.ts';
 import { TRACEPARENT } from '../support/events.ts';
 

@@ -4,8 +4,8 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { ContentSchema, EventSchema } from '../../gen/plantstore/v1/event_pb.ts';
 import type { DomainEvent } from '../../src/domain/events.ts';
-import { canonicalBytes, canonicalContent } from '../../src/log/canonical.ts';
-import type { LoggedEvent } from '../../src/log/event.ts';
+import { canonicalBytes, canonicalContent } from '../../src/log/event/canonical.ts';
+import type { LoggedEvent } from '../../src/log/event/event.ts';
 import { loggedArbitrary } from '../support/arbitraries.ts';
 
 const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex');

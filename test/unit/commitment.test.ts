@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { publicEventJson } from '../../src/audit/event-json.ts';
+import { publicEventJson } from '../../src/audit/formats/event-json.ts';
 import type { DomainEvent } from '../../src/domain/events.ts';
-import { commitmentOf, seal } from '../../src/log/chain.ts';
-import { EMPTY_HEAD } from '../../src/log/event.ts';
+import { commitmentOf, seal } from '../../src/log/event/chain.ts';
+import { EMPTY_HEAD } from '../../src/log/event/event.ts';
 
 const OWNERS = ['alice', 'bob', 'carol'];
 const NAMES = ['Fern', 'Moss', 'Ivy'];

@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { PlantEvent } from '../../src/domain/events.ts';
-import { seal } from '../../src/log/chain.ts';
-import { EMPTY_HEAD, type LoggedEvent } from '../../src/log/event.ts';
-import { ListCache } from '../../src/log/list-cache.ts';
-import { bytesOf, type ListQuery, type ShortList } from '../../src/log/listing.ts';
+import { seal } from '../../src/log/event/chain.ts';
+import { EMPTY_HEAD, type LoggedEvent } from '../../src/log/event/event.ts';
+import { ListCache } from '../../src/log/view/list-cache.ts';
+import { bytesOf, type ListQuery, type ShortList } from '../../src/log/view/listing.ts';
 import { added, deleted } from '../support/events.ts';
 
 const all = (owner: string): ListQuery => ({ owner, after: undefined, limit: undefined });

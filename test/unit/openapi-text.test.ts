@@ -1,8 +1,8 @@
 import { createRegistry } from '@bufbuild/protobuf';
 import { expect, test } from 'vitest';
 import { PlantStoreService } from '../../gen/plantstore/v1/plant_store_service_pb.ts';
+import { FIELDS, METHODS } from '../../src/transport/openapi/text.ts';
 import { httpRulesOf } from '../../src/transport/rest/http-rule.ts';
-import { FIELDS, METHODS } from '../../src/transport/rest/openapi-text.ts';
 
 test('every method that REST exposes is described, and no other', () => {
   const exposed = httpRulesOf(PlantStoreService).map(({ method }) => `${method.parent.typeName}.${method.name}`);

@@ -6,9 +6,9 @@ import { PlantStoreError } from '../../src/domain/errors.ts';
 import type { PlantEvent } from '../../src/domain/events.ts';
 import { IDEMPOTENCY_TTL, idempotencyString } from '../../src/domain/idempotency.ts';
 import { keyString } from '../../src/domain/plant.ts';
-import { headAt } from '../../src/log/chain.ts';
-import { EMPTY_HEAD, type Head } from '../../src/log/event.ts';
-import { plan } from '../../src/log/plan.ts';
+import { plan } from '../../src/log/commit/plan.ts';
+import { headAt } from '../../src/log/event/chain.ts';
+import { EMPTY_HEAD, type Head } from '../../src/log/event/event.ts';
 import { type LoggedPlantEvent, ofPlants } from '../support/events.ts';
 import { verifyLog } from '../support/fold.ts';
 

@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { shared } from '../../src/log/shared.ts';
+import { shared } from '../../src/log/tail/shared.ts';
 
 const wholeTurn = async () => {
   for (let turns = 0; turns < 3; turns++) await turn();

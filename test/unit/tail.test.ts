@@ -5,9 +5,9 @@ import { expect, test } from 'vitest';
 import { keyOf, type PlantEvent } from '../../src/domain/events.ts';
 import { idempotencyString } from '../../src/domain/idempotency.ts';
 import { keyString } from '../../src/domain/plant.ts';
-import { headAt, seal } from '../../src/log/chain.ts';
-import { EMPTY_HEAD, type Head } from '../../src/log/event.ts';
-import { type Pin, Tail } from '../../src/log/tail.ts';
+import { headAt, seal } from '../../src/log/event/chain.ts';
+import { EMPTY_HEAD, type Head } from '../../src/log/event/event.ts';
+import { type Pin, Tail } from '../../src/log/tail/tail.ts';
 import { eventArbitrary } from '../support/arbitraries.ts';
 import { type LoggedPlantEvent, ofPlants } from '../support/events.ts';
 

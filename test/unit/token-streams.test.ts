@@ -11,7 +11,7 @@ import type { Validity } from '../../src/auth/validity.ts';
 import { type EventLog, openLog } from '../../src/log/log.ts';
 import { openSqlite } from '../../src/log/sqlite/store.ts';
 import type { Store } from '../../src/log/store.ts';
-import { Tree } from '../../src/log/tree.ts';
+import { Tree } from '../../src/log/tree/tree.ts';
 import { implementPlantStore } from '../../src/plants/implementation.ts';
 import { Receipts } from '../../src/plants/receipts.ts';
 import { PlantsService } from '../../src/plants/service.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { Turnstile } from '../../src/transport/turnstile.ts';
+import { Turnstile } from '../../src/transport/admission/turnstile.ts';
 
 test('so many are let in at once, then those that wait in their order; more are refused', async () => {
   const turnstile = new Turnstile(2, 3);

@@ -1,10 +1,10 @@
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { MongoClient } from 'mongodb';
-import { plantsAsOf } from '../../../src/audit/as-of.ts';
-import { FORMATS } from '../../../src/audit/formats.ts';
+import { plantsAsOf } from '../../../src/audit/fold/as-of.ts';
+import { FORMATS } from '../../../src/audit/formats/formats.ts';
 import { importLog } from '../../../src/audit/import.ts';
-import { rebuildReadModel } from '../../../src/audit/rebuild.ts';
+import { rebuildReadModel } from '../../../src/audit/rebuild/rebuild.ts';
 import { verifyLog } from '../../../src/audit/verify.ts';
 import { openMongo } from '../../../src/log/mongo/open.ts';
 import { DATABASE_FILE, openSqlite } from '../../../src/log/sqlite/store.ts';

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { MongoClient } from 'mongodb';
-import { headAt, seal } from '../../../src/log/chain.ts';
-import { EMPTY_HEAD } from '../../../src/log/event.ts';
+import { headAt, seal } from '../../../src/log/event/chain.ts';
+import { EMPTY_HEAD } from '../../../src/log/event/event.ts';
 import { openLog } from '../../../src/log/log.ts';
 import { toEventDocument } from '../../../src/log/mongo/documents.ts';
 import { openMongo } from '../../../src/log/mongo/open.ts';

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Kafka as KafkaJs, logLevel } from 'kafkajs';
-import { headAt, seal } from '../../../src/log/chain.ts';
-import { EMPTY_HEAD, type Head, type LoggedEvent } from '../../../src/log/event.ts';
+import { headAt, seal } from '../../../src/log/event/chain.ts';
+import { EMPTY_HEAD, type Head, type LoggedEvent } from '../../../src/log/event/event.ts';
 import { openSqlite } from '../../../src/log/sqlite/store.ts';
 import { partitioner } from '../../../src/publisher/kafka/client.ts';
 import { KafkaTopic } from '../../../src/publisher/kafka/kafka-topic.ts';

@@ -1,7 +1,7 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { readFile, stat, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
-import { DEVELOPMENT_KEY_FILE } from '../../auth/development-key.ts';
+import { DEVELOPMENT_KEY_FILE } from '../../auth/keys/development-key.ts';
 import type { Config, GrpcTls } from '../../config.ts';
 import { DATABASE_FILE } from '../../log/sqlite/store.ts';
 import { AUDIT_KEY_FILE } from '../../transparency/log-key.ts';

@@ -1,5 +1,5 @@
 import { connect } from 'node:net';
-import { boundedFetch } from '../../auth/jwks-fetch.ts';
+import { boundedFetch } from '../../auth/keys/jwks-fetch.ts';
 import type { Config, Issuer } from '../../config.ts';
 import { type Finding, fail, ok, reasonOf, warn } from './finding.ts';
 

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Config } from '../../config.ts';
-import type { Head } from '../../log/event.ts';
+import type { Head } from '../../log/event/event.ts';
 import type { HeldLease, Inspection } from '../../log/inspection.ts';
 import { inspectSqlite } from '../../log/sqlite/inspect.ts';
 import type { Store } from '../../log/store.ts';

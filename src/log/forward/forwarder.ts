@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import type { Command } from '../../domain/decider.ts';
 import { PlantStoreError } from '../../domain/errors.ts';
-import type { Cancellation, Committer } from '../committer.ts';
-import type { Committed, LoggedEvent } from '../event.ts';
+import type { Cancellation, Committer } from '../commit/committer.ts';
+import type { Committed, LoggedEvent } from '../event/event.ts';
 import type { ForwardObserver } from '../observer.ts';
 import type { Contact } from '../store.ts';
-import type { Tail } from '../tail.ts';
+import type { Tail } from '../tail/tail.ts';
 import { type Answers, type ForwardedCommand, HEARTBEAT, type Link, type OpenLink, type Outcome } from './hop.ts';
 
 /** Heartbeats in a row that may be missing before the writer is taken for frozen or unreachable: 1.5 s. */

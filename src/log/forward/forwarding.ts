@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from '../../domain/decider.ts';
-import type { Cancellation, Committer, Submit } from '../committer.ts';
-import type { Committed } from '../event.ts';
-import type { Follower } from '../follower.ts';
+import type { Cancellation, Committer, Submit } from '../commit/committer.ts';
+import type { Committed } from '../event/event.ts';
 import type { ForwardObserver } from '../observer.ts';
 import type { Contact, Leaseholder, Store } from '../store.ts';
-import type { Tail } from '../tail.ts';
+import type { Follower } from '../tail/follower.ts';
+import type { Tail } from '../tail/tail.ts';
 import { Forwarder } from './forwarder.ts';
 import type { OpenLink } from './hop.ts';
 import { Taker } from './taker.ts';

@@ -1,9 +1,9 @@
 import { hash, timingSafeEqual } from 'node:crypto';
 import { PlantStoreError, toPlantStoreError } from '../../domain/errors.ts';
-import { RETURNED, type Submit } from '../committer.ts';
-import type { Follower } from '../follower.ts';
+import { RETURNED, type Submit } from '../commit/committer.ts';
 import type { ForwardObserver } from '../observer.ts';
-import type { Tail } from '../tail.ts';
+import type { Follower } from '../tail/follower.ts';
+import type { Tail } from '../tail/tail.ts';
 import { type Answers, type ForwardedBatch, type ForwardedCommand, HEARTBEAT, type Outcome } from './hop.ts';
 
 /** Milliseconds that what was taken has to be answered when this instance is the writer no longer. */

@@ -1,10 +1,10 @@
 import type { Db, Document } from 'mongodb';
-import type { LoggedEvent } from '../event.ts';
-import type { CausalClock } from './causal-clock.ts';
-import { BSON, WRITE_CONCERN } from './client.ts';
+import type { LoggedEvent } from '../event/event.ts';
+import type { CausalClock } from './connection/causal-clock.ts';
+import { BSON, WRITE_CONCERN } from './connection/client.ts';
+import { CODE } from './connection/errors.ts';
+import { limited } from './connection/limited.ts';
 import { toEventDocument } from './documents.ts';
-import { CODE } from './errors.ts';
-import { limited } from './limited.ts';
 import { slices } from './slices.ts';
 
 /** Events in one insert. A command may have 16 MiB: an event has at most two texts of 4 KiB, two names out of a token and a short key. */

@@ -1,9 +1,9 @@
 import { Binary, Long } from 'mongodb';
 import type { PlantKey } from '../../domain/plant.ts';
-import { BrokenChainError } from '../chain.ts';
-import type { LoggedEvent } from '../event.ts';
-import { FIELDS, type Field, type FlatEvent, type Kind } from '../fields.ts';
-import { flattened, unflattened } from '../flat-event.ts';
+import { BrokenChainError } from '../event/chain.ts';
+import type { LoggedEvent } from '../event/event.ts';
+import { FIELDS, type Field, type FlatEvent, type Kind } from '../event/fields.ts';
+import { flattened, unflattened } from '../event/flat-event.ts';
 import type { OwnedRow } from '../store.ts';
 
 /**

@@ -1,10 +1,10 @@
 import { type Db, Long } from 'mongodb';
-import { type Erasure, MayNotEraseError } from '../erasure.ts';
-import { CONTENT_FIELDS } from '../fields.ts';
-import type { CausalClock } from './causal-clock.ts';
-import { COMMAND_LIMIT } from './client.ts';
+import { type Erasure, MayNotEraseError } from '../erasure/erasure.ts';
+import { CONTENT_FIELDS } from '../event/fields.ts';
 import { type Collections, collectionsOf, type ErasureDocument } from './collections.ts';
-import { CODE, hasCode, ignoring } from './errors.ts';
+import type { CausalClock } from './connection/causal-clock.ts';
+import { COMMAND_LIMIT } from './connection/client.ts';
+import { CODE, hasCode, ignoring } from './connection/errors.ts';
 
 /** Positions that one update goes through, so that none takes long. */
 const STEP = 5_000;

@@ -1,15 +1,15 @@
 import { type Collection, type Db, type Filter, Long } from 'mongodb';
 import { type IdempotencyKey, idempotencyString } from '../../domain/idempotency.ts';
-import { headAt } from '../chain.ts';
-import { EMPTY_HEAD, type Head, type LoggedEvent, plantEventOf } from '../event.ts';
+import { headAt } from '../event/chain.ts';
+import { EMPTY_HEAD, type Head, type LoggedEvent, plantEventOf } from '../event/event.ts';
 import type { Selection } from '../store.ts';
 import { BATCH, batches } from './batches.ts';
-import type { CausalClock } from './causal-clock.ts';
-import { BSON, COMMAND_LIMIT } from './client.ts';
 import { collectionsOf } from './collections.ts';
+import type { CausalClock } from './connection/causal-clock.ts';
+import { BSON, COMMAND_LIMIT } from './connection/client.ts';
+import { retried } from './connection/errors.ts';
+import type { Primary } from './connection/primary.ts';
 import { type EventDocument, toLoggedEvent } from './documents.ts';
-import { retried } from './errors.ts';
-import type { Primary } from './primary.ts';
 import { slices } from './slices.ts';
 
 /** Positions that one query goes through in search of an owner's or a plant's events. */

@@ -1,9 +1,9 @@
 import type { Db } from 'mongodb';
 import type { HeldLease, Inspection } from '../inspection.ts';
-import { createClient, databaseOf } from './client.ts';
 import { type Collections, collectionsOf, PLANTS_CHECKPOINT } from './collections.ts';
-import { limited } from './limited.ts';
-import { checkJournal, checkServers, ifPermitted } from './requirements.ts';
+import { createClient, databaseOf } from './connection/client.ts';
+import { limited } from './connection/limited.ts';
+import { checkJournal, checkServers, ifPermitted } from './connection/requirements.ts';
 import { KEYS_INDEX, SCHEMA_VERSION, versionOf } from './schema.ts';
 
 /** Milliseconds that an inspection may take. */

@@ -1,9 +1,9 @@
 import type { Binary, Db } from 'mongodb';
 import type { Contact, Leaseholder } from '../store.ts';
-import type { CausalClock } from './causal-clock.ts';
 import type { Collections, LeaseDocument } from './collections.ts';
-import { CODE, hasCode } from './errors.ts';
-import { limited } from './limited.ts';
+import type { CausalClock } from './connection/causal-clock.ts';
+import { CODE, hasCode } from './connection/errors.ts';
+import { limited } from './connection/limited.ts';
 
 /**
  * Leases by the server's clock. One without a contact names the server session in which its holder runs transactions: a holder that dies or is

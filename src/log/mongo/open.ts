@@ -1,15 +1,15 @@
 import { Long } from 'mongodb';
 import type { Store } from '../store.ts';
-import { CausalClock } from './causal-clock.ts';
-import { createClient, databaseOf } from './client.ts';
 import { collectionsOf, PRIMARY_ID } from './collections.ts';
-import { CODE, ignoring } from './errors.ts';
-import { limited } from './limited.ts';
-import { Primary } from './primary.ts';
-import { checkJournal, checkServers } from './requirements.ts';
+import { CausalClock } from './connection/causal-clock.ts';
+import { createClient, databaseOf } from './connection/client.ts';
+import { CODE, ignoring } from './connection/errors.ts';
+import { limited } from './connection/limited.ts';
+import { Primary } from './connection/primary.ts';
+import { checkJournal, checkServers } from './connection/requirements.ts';
+import { dropUnusedRows } from './read-model/unused-rows.ts';
 import { checkSchema, ensureSchema } from './schema.ts';
 import { MongoStore } from './store.ts';
-import { dropUnusedRows } from './unused-rows.ts';
 
 /** How to use MongoDB. */
 export interface MongoOptions {

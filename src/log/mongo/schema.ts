@@ -9,8 +9,8 @@ import {
   plantsCollection,
   SCHEMA_ID,
 } from './collections.ts';
-import { CODE, hasCode, ignoring } from './errors.ts';
-import { UnsuitableDatabaseError } from './unsuitable-database.ts';
+import { CODE, hasCode, ignoring } from './connection/errors.ts';
+import { UnsuitableDatabaseError } from './connection/unsuitable-database.ts';
 
 /** Version of the documents in the database. */
 export const SCHEMA_VERSION = 4;

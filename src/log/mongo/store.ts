@@ -1,23 +1,23 @@
 import type { Db, MongoClient } from 'mongodb';
 import type { IdempotencyKey } from '../../domain/idempotency.ts';
 import type { Plant, PlantKey } from '../../domain/plant.ts';
-import type { Erasure } from '../erasure.ts';
-import type { Head, LoggedEvent } from '../event.ts';
+import type { Erasure } from '../erasure/erasure.ts';
+import type { Head, LoggedEvent } from '../event/event.ts';
 import type { Changes, Contact, Leaseholder, PlantRow, Rebuild, Rows, Selection, Snapshot, Store } from '../store.ts';
 import { appendEvents } from './append.ts';
-import type { CausalClock } from './causal-clock.ts';
 import { collectionsOf, LOG_ID } from './collections.ts';
+import type { CausalClock } from './connection/causal-clock.ts';
+import { isTransient } from './connection/errors.ts';
+import { limited } from './connection/limited.ts';
+import type { Primary } from './connection/primary.ts';
+import { Transactions } from './connection/transactions.ts';
+import { UnsuitableDatabaseError } from './connection/unsuitable-database.ts';
 import { MongoErasures } from './erasures.ts';
-import { isTransient } from './errors.ts';
 import { EventReader } from './events.ts';
 import { Leases } from './leases.ts';
-import { limited } from './limited.ts';
-import type { Primary } from './primary.ts';
-import { ReadModel } from './read-model.ts';
-import { MongoRebuild } from './rebuild.ts';
-import { Transactions } from './transactions.ts';
+import { ReadModel } from './read-model/read-model.ts';
+import { MongoRebuild } from './read-model/rebuild.ts';
 import { MongoTree } from './tree.ts';
-import { UnsuitableDatabaseError } from './unsuitable-database.ts';
 
 /** The log and the read model in a MongoDB replica set. */
 export class MongoStore implements Store {

@@ -1,9 +1,9 @@
 import { Binary, type Db, Long } from 'mongodb';
-import type { TreeNodes } from '../tree-nodes.ts';
-import type { CausalClock } from './causal-clock.ts';
-import { COMMAND_LIMIT } from './client.ts';
+import type { TreeNodes } from '../tree/nodes.ts';
 import { collectionsOf } from './collections.ts';
-import { limited } from './limited.ts';
+import type { CausalClock } from './connection/causal-clock.ts';
+import { COMMAND_LIMIT } from './connection/client.ts';
+import { limited } from './connection/limited.ts';
 
 /** The nodes of the tree in their collection. What is written in order stays a prefix, whatever a failover takes of it. */
 export class MongoTree implements TreeNodes {

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { closeSync, existsSync, fsyncSync, linkSync, openSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { EMPTY_HEAD, type Head } from '../event.ts';
+import { EMPTY_HEAD, type Head } from '../event/event.ts';
 import { openReader } from './connection.ts';
-import { prepareQuery } from './rows.ts';
+import { prepareQuery } from './read-model/rows.ts';
 import { checkSchema } from './schema.ts';
 import { SELECT_HEAD } from './statements.ts';
 import { DATABASE_FILE } from './store.ts';

@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import type { DatabaseSync } from 'node:sqlite';
 import { setImmediate as turn } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
-import type { Erasure } from '../erasure.ts';
-import { CONTENT_FIELDS } from '../fields.ts';
+import type { Erasure } from '../erasure/erasure.ts';
+import { CONTENT_FIELDS } from '../event/fields.ts';
 import { transaction } from './connection.ts';
 
 /** Positions that one step goes through: some milliseconds of the event loop. */

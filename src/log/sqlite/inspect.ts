@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import type { Inspection } from '../inspection.ts';
 import { openReader } from './connection.ts';
-import { REBUILT_TABLES } from './rebuild.ts';
+import { REBUILT_TABLES } from './read-model/rebuild.ts';
 import { SCHEMA_OBJECTS, SCHEMA_VERSION, versionOf } from './schema.ts';
 import { DATABASE_FILE } from './store.ts';
 

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { CONTENT_FIELDS } from '../fields.ts';
+import { CONTENT_FIELDS } from '../event/fields.ts';
 import { transaction } from './connection.ts';
 
 /** Version of the tables below, kept as SQLite's user_version; 0 is a database without tables. */

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { prepareChanges } from './changes.ts';
-import { EVENT_COLUMNS, EVENT_VALUES, PLANT_COLUMNS, prepareQuery } from './rows.ts';
+import { prepareChanges } from './read-model/changes.ts';
+import { EVENT_COLUMNS, EVENT_VALUES, PLANT_COLUMNS, prepareQuery } from './read-model/rows.ts';
 import { PLANTS_TABLE } from './schema.ts';
 
 /** The checkpoint of the read model, which the name of PLANTS_CHECKPOINT selects. */

@@ -1,7 +1,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
-import type { TreeNodes } from '../tree-nodes.ts';
+import type { TreeNodes } from '../tree/nodes.ts';
 import { transaction } from './connection.ts';
-import { prepareQuery } from './rows.ts';
+import { prepareQuery } from './read-model/rows.ts';
 
 /** The nodes of the tree in their table. A power cut may take the last of them, which are then made again. */
 export class SqliteTree implements TreeNodes {

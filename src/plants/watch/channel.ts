@@ -1,5 +1,5 @@
 import type { PlantEvent } from '../../domain/events.ts';
-import type { LoggedEvent } from '../../log/event.ts';
+import type { LoggedEvent } from '../../log/event/event.ts';
 import type { LiveStep, Step } from './step.ts';
 
 /** A place in what a channel has told: behind a step, or at the beginning. It holds on to what comes after it, and to nothing before. */

@@ -1,5 +1,5 @@
-import { type LoggedEvent, plantEventOf } from '../../log/event.ts';
-import { sizeOf } from '../../log/tail.ts';
+import { type LoggedEvent, plantEventOf } from '../../log/event/event.ts';
+import { sizeOf } from '../../log/tail/tail.ts';
 import type { PositionedEvent } from './channel.ts';
 
 /** Most events to remember, and most bytes of them. */

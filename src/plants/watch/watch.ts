@@ -1,7 +1,7 @@
 import type { Validity } from '../../auth/validity.ts';
 import { type PlantStoreError, toPlantStoreError } from '../../domain/errors.ts';
-import type { PlantList } from '../../log/listing.ts';
 import type { PlantRow } from '../../log/store.ts';
+import type { PlantList } from '../../log/view/listing.ts';
 import type { Channel, Hearer, Mark } from './channel.ts';
 import type { Step } from './step.ts';
 

@@ -1,8 +1,8 @@
 import type { Principal } from '../../auth/principal.ts';
 import { PlantStoreError } from '../../domain/errors.ts';
-import { type LoggedEvent, plantEventOf } from '../../log/event.ts';
-import type { PlantList } from '../../log/listing.ts';
+import { type LoggedEvent, plantEventOf } from '../../log/event/event.ts';
 import type { EventLog } from '../../log/log.ts';
+import type { PlantList } from '../../log/view/listing.ts';
 import { Channel, stepOf } from './channel.ts';
 import { type RecentBounds, RecentEvents } from './recent-events.ts';
 import { Rounds } from './rounds.ts';

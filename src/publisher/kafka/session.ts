@@ -1,4 +1,4 @@
-import type { LoggedEvent } from '../../log/event.ts';
+import type { LoggedEvent } from '../../log/event/event.ts';
 import { type EventMessage, eventMessage } from '../message.ts';
 import { type ErasedOwners, type Published, type Session, TopicMismatchError } from '../topic.ts';
 import { type Checkpoint, reaches, toCommitted } from './checkpoint.ts';

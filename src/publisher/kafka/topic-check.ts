@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { LoggedEvent } from '../../log/event.ts';
+import type { LoggedEvent } from '../../log/event/event.ts';
 import { eventMessage, IDEMPOTENCY_KEY_HEADER, POSITION_HEADER } from '../message.ts';
 import { type Checkpoint, fromCommitted, reaches } from './checkpoint.ts';
 import { KafkaClient, partitioner } from './client.ts';

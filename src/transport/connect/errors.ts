@@ -1,8 +1,6 @@
 import { type Code, ConnectError } from '@connectrpc/connect';
-import { errorToJsonBytes } from '@connectrpc/connect/protocol-connect';
 import type { FastifyRequest } from 'fastify';
-import type { PlantStoreError } from '../../domain/errors.ts';
-import { detailsOf, failureOf } from '../failure.ts';
+import { failureOf } from '../failure.ts';
 
 /**
  * Anything thrown as Connect's error: code, message and details as gRPC gives them, and the headers that REST gives. The request
@@ -27,7 +25,3 @@ function failed(thrown: unknown, request: Pick<FastifyRequest, 'id' | 'log' | 'f
   if (retryAfter !== undefined) headers.set('retry-after', String(retryAfter));
   return new ConnectError(error.message, error.code as Code, headers, [...details], thrown);
 }
-
-/** The body of a Connect error, in JSON, for a request that Connect does not see. */
-export const connectErrorBody = (error: PlantStoreError): Uint8Array =>
-  errorToJsonBytes(new ConnectError(error.message, error.code as Code, undefined, [...detailsOf(error)]), undefined);

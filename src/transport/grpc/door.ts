@@ -1,5 +1,5 @@
 import type { Authenticator } from '../../auth/authenticator.ts';
-import type { Admission } from '../admission.ts';
+import type { Admission } from '../admission/admission.ts';
 
 /** How the calls of a service come in. */
 export interface Door {

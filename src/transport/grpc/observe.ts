@@ -4,8 +4,8 @@ import type { Principal } from '../../auth/principal.ts';
 import type { PlantStoreError } from '../../domain/errors.ts';
 import { codeName } from '../../observe/request.ts';
 import type { RequestObserver } from '../../observe/request-observer.ts';
-import type { RequestSpan } from '../../observe/tracing.ts';
-import { requestIdOf } from '../rest/request-id.ts';
+import type { RequestSpan } from '../../observe/tracing/tracing.ts';
+import { requestIdOf } from '../request-id.ts';
 
 /** What is known of a call while it is served, to be told once it is over. */
 export class ObservedCall {

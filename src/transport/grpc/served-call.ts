@@ -2,8 +2,8 @@ import { type Metadata, ServerInterceptingCall, type ServerInterceptor, type Sta
 import type { Principal } from '../../auth/principal.ts';
 import { PlantStoreError, toPlantStoreError } from '../../domain/errors.ts';
 import type { RequestObserver } from '../../observe/request-observer.ts';
-import { OVERLOADED } from '../admission.ts';
-import type { Entrant, Place } from '../place.ts';
+import { OVERLOADED } from '../admission/admission.ts';
+import type { Entrant, Place } from '../admission/place.ts';
 import { type BaseCall, endStream, limitMessages } from './base-call.ts';
 import type { Door } from './door.ts';
 import { ObservedCall } from './observe.ts';

@@ -5,8 +5,8 @@ import type { Authenticator } from '../../auth/authenticator.ts';
 import { toPlantStoreError } from '../../domain/errors.ts';
 import type { Logger } from '../../observe/logger.ts';
 import type { RequestObserver } from '../../observe/request-observer.ts';
-import type { Admission } from '../admission.ts';
-import { type ConnectionLimits, limitConnections } from '../connections.ts';
+import type { Admission } from '../admission/admission.ts';
+import { type ConnectionLimits, limitConnections } from '../admission/connections.ts';
 import { failureOf } from '../failure.ts';
 import type { Service } from '../service.ts';
 import type { ServerCall } from './call.ts';
@@ -15,11 +15,11 @@ import { Connections } from './connections.ts';
 import { serverDefinitionOf } from './definition.ts';
 import type { Door } from './door.ts';
 import { handlersOf } from './handlers.ts';
-import { GrpcHealth } from './health.ts';
 import { limitsOf } from './limits.ts';
 import { createListener } from './listener.ts';
-import { addReflection } from './reflection.ts';
 import { serveCalls, servedCallOf } from './served-call.ts';
+import { GrpcHealth } from './standard/health.ts';
+import { addReflection } from './standard/reflection.ts';
 import { statusOf } from './status.ts';
 
 /** What to serve over gRPC, and how. */

@@ -5,9 +5,9 @@ import { type PlantStoreError, toPlantStoreError } from '../../domain/errors.ts'
 import { remembered } from '../../plants/remembered.ts';
 import type { Step } from '../../plants/watch/step.ts';
 import type { Viewer, Watch } from '../../plants/watch/watch.ts';
+import { errorBody } from '../http/error-body.ts';
 import { EVENT_STREAM } from './accept.ts';
 import { compileEncoder, type Fields } from './encode.ts';
-import { errorBody } from './error-body.ts';
 
 /** Milliseconds after which a client that lost its stream comes again. */
 const RETRY = 1_000;

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { DescField, Message } from '@bufbuild/protobuf';
 import type { FastifyRequest } from 'fastify';
 import { PlantStoreError } from '../../domain/errors.ts';
-import { readBody } from './body.ts';
+import { readBody } from '../http/body.ts';
 import { compileBodyDecoder } from './decode-body.ts';
 import { compileQueryDecoder, compileTextDecoder, type Query } from './decode-url.ts';
 import { typeOf } from './field-type.ts';

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { FastifyRequest } from 'fastify';
 import type { Principal } from '../../auth/principal.ts';
 import type { Call } from '../../plants/call.ts';
-import { entrantOf } from './entrant.ts';
+import { entrantOf } from '../http/entrant.ts';
 
 /** A call of the service that a REST request makes. */
 export class RestCall implements Call {

@@ -2,15 +2,15 @@ import type { DescService } from '@bufbuild/protobuf';
 import type { FastifyInstance } from 'fastify';
 import type { Call } from '../../plants/call.ts';
 import type { Viewer, Watch } from '../../plants/watch/watch.ts';
+import { type Authenticate, authentication } from '../http/authentication.ts';
+import { refuseOtherMethods } from '../http/methods.ts';
 import { prefersEvents } from './accept.ts';
 import { compileAnswer } from './answer.ts';
-import { type Authenticate, authentication } from './authentication.ts';
 import type { Query } from './decode-url.ts';
 import type { Fields } from './encode.ts';
 import { streamEvents } from './event-stream.ts';
 import { invalidField } from './field-type.ts';
 import { type HttpRule, httpRulesOf } from './http-rule.ts';
-import { refuseOtherMethods } from './methods.ts';
 import { compileRequest, takeBody } from './request.ts';
 import { RestCall } from './rest-call.ts';
 

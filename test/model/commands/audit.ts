@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect } from 'vitest';
-import { rebuildReadModel } from '../../../src/audit/rebuild.ts';
+import { rebuildReadModel } from '../../../src/audit/rebuild/rebuild.ts';
 import { verdictText } from '../../../src/audit/verdict-text.ts';
 import type { Rebuild, Store } from '../../../src/log/store.ts';
 import { verdictOf } from '../../store/audit-tampering.ts';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect } from 'vitest';
 import { keyOf } from '../../../src/domain/events.ts';
-import { plantEventOf } from '../../../src/log/event.ts';
+import { plantEventOf } from '../../../src/log/event/event.ts';
 import type { Model } from '../model.ts';
 import { nameOf, type World } from '../world.ts';
 import { Step } from './step.ts';

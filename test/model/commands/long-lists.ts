@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect } from 'vitest';
-import type { ListQuery, PlantList } from '../../../src/log/listing.ts';
+import type { ListQuery, PlantList } from '../../../src/log/view/listing.ts';
 import { collect } from '../../support/fold.ts';
 import type { Model } from '../model.ts';
 import { Task } from '../task.ts';

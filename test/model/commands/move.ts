@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect } from 'vitest';
-import { FORMATS } from '../../../src/audit/formats.ts';
+import { FORMATS } from '../../../src/audit/formats/formats.ts';
 import { importLog } from '../../../src/audit/import.ts';
 import type { PlantEvent } from '../../../src/domain/events.ts';
 import type { Store } from '../../../src/log/store.ts';

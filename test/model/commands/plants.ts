@@ -3,7 +3,7 @@ import { expect } from 'vitest';
 import type { Command } from '../../../src/domain/decider.ts';
 import { PlantStoreError, type Reason } from '../../../src/domain/errors.ts';
 import type { Plant } from '../../../src/domain/plant.ts';
-import type { ListQuery } from '../../../src/log/listing.ts';
+import type { ListQuery } from '../../../src/log/view/listing.ts';
 import type { Model } from '../model.ts';
 import { NURSERY, nameOf, OWNERS, type World } from '../world.ts';
 import { Step } from './step.ts';

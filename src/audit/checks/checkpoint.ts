@@ -1,0 +1,39 @@
+import type { LoggedEvent } from '../../log/event/event.ts';
+import { leafHash } from '../../log/event/leaf.ts';
+import type { Checkpoint } from '../../tlog/checkpoint.ts';
+import { Frontier } from '../../tlog/frontier.ts';
+import { sameHash } from '../../tlog/hash.ts';
+import type { Check, Failure } from './check.ts';
+
+/** Does the log extend what was signed earlier: have its first events the root of that checkpoint? */
+export class CheckpointCheck implements Check {
+  readonly question = 'checkpoint';
+  failure: Failure | undefined;
+  readonly #checkpoint: Checkpoint;
+  readonly #tree = new Frontier();
+
+  constructor(checkpoint: Checkpoint) {
+    this.#checkpoint = checkpoint;
+  }
+
+  take(events: readonly LoggedEvent[]): void {
+    for (const event of events) {
+      if (this.#tree.size === this.#checkpoint.size) return;
+      this.#tree.add(leafHash(event));
+    }
+  }
+
+  finish(): void {
+    const { size, root } = this.#checkpoint;
+    if (this.#tree.size < size)
+      this.failure = {
+        position: this.#tree.size + 1,
+        message: `missing, yet a checkpoint of ${size} events was signed`,
+      };
+    else if (!sameHash(this.#tree.root, root))
+      this.failure = {
+        position: size,
+        message: 'the events up to here are not those of the checkpoint: the log was rewritten here or before',
+      };
+  }
+}

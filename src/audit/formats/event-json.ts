@@ -1,0 +1,68 @@
+import type { Head, LoggedEvent } from '../../log/event/event.ts';
+import { FIELDS, type Kind } from '../../log/event/fields.ts';
+import { flattened } from '../../log/event/flat-event.ts';
+import type { OwnedRow } from '../../log/store.ts';
+
+declare global {
+  interface JSON {
+    /** A value that JSON.stringify writes as this text; the text has to be a JSON literal (ECMAScript proposal, in Node 24). */
+    rawJSON(text: string): object;
+  }
+}
+
+/**
+ * An event as the audit log shows it: one JSON object without line breaks, members in the order of FIELDS, int64 as an exact
+ * number, time in ISO 8601 (UTC, milliseconds), bytes in hexadecimal. An event that says something has no `commitment`, which
+ * follows from what it says; an erased one has it, and `erasedBy`.
+ */
+export function eventJson(event: LoggedEvent): string {
+  const flat = flattened(event);
+  const isErased = event.event === undefined;
+  // Member by member, since a whole export waits for it: JSON.stringify with JSON.rawJSON takes half as long again.
+  let members = '';
+  for (const { name, kind } of FIELDS) {
+    const value = flat[name];
+    if (value === undefined || (name === 'commitment' && !isErased)) continue;
+    members += `,"${name}":${memberOf(kind, value)}`;
+  }
+  return `{${members.slice(1)}}`;
+}
+
+/** The event alone in the same form: what may be shown to anybody. */
+export function publicEventJson(event: LoggedEvent): string {
+  const flat = flattened(event);
+  let members = '';
+  for (const { name, kind, part } of FIELDS)
+    if (part === 'event' && flat[name] !== undefined) members += `,"${name}":${memberOf(kind, flat[name])}`;
+  return `{${members.slice(1)}}`;
+}
+
+function memberOf(kind: Kind, value: unknown): string {
+  switch (kind) {
+    case 'text':
+      return text(value as string);
+    case 'time':
+      return `"${iso(value as number)}"`;
+    case 'bytes':
+      return `"${hex(value as Uint8Array)}"`;
+    default:
+      return String(value);
+  }
+}
+
+const text = (value: string): string => JSON.stringify(value);
+
+/** The head of the log with its members in the same form. */
+export const headMembers = ({ position, hash, time }: Head) => ({ position, hash: hex(hash), time: iso(time) });
+
+/** The head of the log in the same form. */
+export const headJson = (head: Head): string => JSON.stringify(headMembers(head));
+
+const iso = (time: number): string => new Date(time).toISOString();
+
+const hex = ({ buffer, byteOffset, byteLength }: Uint8Array): string =>
+  Buffer.from(buffer, byteOffset, byteLength).toString('hex');
+
+/** A plant of the fold in the same form. */
+export const plantJson = ({ owner, id, name, tag }: OwnedRow): string =>
+  JSON.stringify({ owner, id: JSON.rawJSON(String(id)), name, tag });

@@ -1,0 +1,65 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { LoggedEvent } from '../../log/event/event.ts';
+import { leafHash } from '../../log/event/leaf.ts';
+import type { Store } from '../../log/store.ts';
+import { recordsPerHash } from '../../tlog/tile.ts';
+import { TreeNodesOf } from './tree-nodes-of.ts';
+
+/** Nodes that are written at once. */
+const WRITE = 256;
+
+/** Times that a write is tried while the service's own transactions are in its way, and milliseconds between them. */
+const ATTEMPTS = 30;
+const PAUSE = 100;
+
+/**
+ * Writes the nodes of the log's tree anew, from all events. They are put in the place of those that are there, a few at a time,
+ * while the service reads them: a node that was right is replaced with itself.
+ */
+export class TreeRebuild {
+  readonly #store: Store;
+  readonly #nodes = new TreeNodesOf();
+  /** Of each level those that are not written yet, from `start` on. */
+  readonly #waiting = new Map<number, { start: number; nodes: Uint8Array[] }>();
+
+  constructor(store: Store) {
+    this.#store = store;
+  }
+
+  /** Takes the next events, all from the first on. */
+  async take(events: readonly LoggedEvent[]): Promise<void> {
+    for (const event of events)
+      for (const { level, index, hash } of this.#nodes.add(leafHash(event))) {
+        const waiting = this.#waiting.get(level) ?? { start: index, nodes: [] };
+        this.#waiting.set(level, waiting);
+        waiting.nodes.push(hash);
+        if (waiting.nodes.length === WRITE) await this.#write(level);
+      }
+  }
+
+  /** Writes the rest, and removes nodes for which the log has no events. */
+  async finish(): Promise<void> {
+    for (const level of [...this.#waiting.keys()]) await this.#write(level);
+    const { tree } = this.#store;
+    const { position } = await this.#store.head();
+    for (let level = 1; (await tree.count(level)) > 0; level++)
+      await persistently(() => tree.truncate(level, Math.floor(position / recordsPerHash(level))));
+  }
+
+  async #write(level: number): Promise<void> {
+    const { start, nodes } = this.#waiting.get(level)!;
+    this.#waiting.delete(level);
+    await persistently(() => this.#store.tree.write(level, start, nodes));
+  }
+}
+
+/** Does again what may be done again. Rejects with the last fault. */
+async function persistently(step: () => Promise<void>): Promise<void> {
+  for (let attempt = 1; ; attempt++)
+    try {
+      return await step();
+    } catch (error) {
+      if (attempt === ATTEMPTS) throw error;
+      await sleep(PAUSE);
+    }
+}

@@ -1,0 +1,28 @@
+import { Command } from 'commander';
+import { checkReceiptCommand } from './check-receipt.ts';
+import { checkpointCommand } from './checkpoint.ts';
+import { exportCommand } from './export.ts';
+import { headCommand } from './head.ts';
+import { historyCommand } from './history.ts';
+import { importCommand } from './import.ts';
+import { keyCommand } from './key.ts';
+import { listCommand } from './list.ts';
+import { rebuildCommand } from './rebuild.ts';
+import { receiptCommand } from './receipt.ts';
+import { verifyCommand } from './verify.ts';
+
+/** `plantstore audit` */
+export const auditCommand = (): Command =>
+  new Command('audit')
+    .description('Read the log of events, prove it, travel in it. All but import work while the service runs.')
+    .addCommand(verifyCommand())
+    .addCommand(headCommand())
+    .addCommand(checkpointCommand())
+    .addCommand(keyCommand())
+    .addCommand(receiptCommand())
+    .addCommand(checkReceiptCommand())
+    .addCommand(exportCommand())
+    .addCommand(importCommand())
+    .addCommand(listCommand())
+    .addCommand(historyCommand())
+    .addCommand(rebuildCommand());

@@ -1,0 +1,26 @@
+import { Command } from 'commander';
+import { FORMATS } from '../../audit/formats/formats.ts';
+import type { Store } from '../../log/store.ts';
+import { plantId } from '../arguments.ts';
+import { write } from '../output.ts';
+import { withStore } from '../with-store.ts';
+
+/** `plantstore audit history` */
+export const historyCommand = (): Command =>
+  new Command('history')
+    .description('Print every event of one plant, in order, as audit export does.')
+    .requiredOption('--owner <name>', 'whose plant')
+    .requiredOption('--id <id>', "the plant's id", plantId)
+    .addHelpText(
+      'after',
+      `
+Example:
+  $ plantstore audit history --owner alice --id 7`,
+    )
+    .action(({ owner, id }: { owner: string; id: bigint }) =>
+      withStore('read', (store) => write(lines(store, owner, id))),
+    );
+
+async function* lines(store: Store, owner: string, id: bigint): AsyncGenerator<string> {
+  for await (const events of store.read(0, { owner, id })) yield FORMATS.ndjson.encode(events);
+}

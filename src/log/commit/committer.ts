@@ -1,0 +1,353 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises';
+import { type Command, plantIdOf } from '../../domain/decider.ts';
+import { PlantStoreError, toPlantStoreError } from '../../domain/errors.ts';
+import { idempotencyString } from '../../domain/idempotency.ts';
+import { keyString } from '../../domain/plant.ts';
+import type { Committed, LoggedEvent } from '../event/event.ts';
+import type { LogObserver } from '../observer.ts';
+import type { Follower } from '../tail/follower.ts';
+import type { Tail } from '../tail/tail.ts';
+import { unavailable } from '../unavailable.ts';
+import type { Appender } from './appender.ts';
+import { type Keyed, type Known, type Plan, plan } from './plan.ts';
+import { type StateReader, type States, together } from './states.ts';
+
+/** Longest pause after the first conflict with another instance, in milliseconds; about as long as a few appends take. */
+const PAUSE = 16;
+/** Longest pause after any conflict. */
+const MAX_PAUSE = 64;
+
+/** Bounds of the committer. */
+export interface CommitterLimits {
+  /** Most commands that may wait; more are refused at once. */
+  readonly queue: number;
+  /** Most commands that one append decides. */
+  readonly batch: number;
+  /** Most bytes that the tail may take; while it has more, commands are refused. */
+  readonly tailBytes: number;
+  /** Milliseconds after which a command is given up. */
+  readonly patience: number;
+}
+
+/** Tells whether whoever sent a command has given it up. An AbortSignal does. */
+export type Cancellation = Pick<AbortSignal, 'aborted'>;
+
+/** A command that was sent to the writer, and of which nobody knows what became there. */
+export interface Doubt {
+  /** See `Terms.onlyAfter`: the writer was told this position, or one before it. */
+  readonly after: number;
+  /** The command's event, if it was seen in the log. */
+  landed(): LoggedEvent | undefined;
+}
+
+/** What is settled of a command before it is submitted, where another instance has to do with it. */
+export interface Terms {
+  /** Of its event; a new one unless told. */
+  readonly eventId: string;
+  /** When the command is given up, of performance.now(), as all durations are: the clock of the machine may jump. */
+  readonly deadline: number;
+  /**
+   * Of a command that another instance sent: it is decided only while nobody else has appended anything after this position,
+   * and otherwise given back (RETURNED). So whoever sent it and lost sight of it takes it back for certain by an append of its
+   * own: what was decided before meets a taken position then, and nothing is decided after.
+   */
+  readonly onlyAfter?: number | undefined;
+  /** Of a command that this instance had sent to another, and takes back. */
+  readonly doubt?: Doubt | undefined;
+}
+
+/** See Committer.submit. */
+export type Submit = (command: Command, cancellation?: Cancellation, terms?: Terms) => Promise<Committed>;
+
+/** The end of a command that was certainly not applied here, and that its sender may send again. One for all: a stack trace takes time. */
+export const RETURNED = new Error('the command is given back to the instance that sent it');
+
+const outcomeUnknown = () =>
+  new PlantStoreError('OUTCOME_UNKNOWN', 'maybe applied; try again, with the same Idempotency-Key if you sent one', {
+    retryAfter: 1,
+  });
+
+interface Waiting extends Keyed, Terms {
+  readonly cancellation: Cancellation | undefined;
+  readonly resolve: (event: Committed) => void;
+  readonly reject: (error: Error) => void;
+}
+
+/** Commands whose keys have been read. */
+interface Loaded {
+  readonly commands: Waiting[];
+  readonly states: States;
+}
+
+/**
+ * Group commit. Commands queue; while one append is in flight the next batch gathers and its keys are read. A batch is decided
+ * in order against the state at the tail's head and appended onto that head only, so each command is decided once, at one position.
+ */
+export class Committer {
+  readonly #tail: Tail;
+  readonly #states: StateReader;
+  readonly #follower: Follower;
+  readonly #appender: Appender;
+  readonly #limits: CommitterLimits;
+  readonly #observer: LogObserver | undefined;
+  readonly #waiting: Waiting[] = [];
+  #loaded: Loaded[] = [];
+  /** In doubt and to be refused, which needs certainty that nobody applies them: they wait for the next append that lands. */
+  readonly #parked: Waiting[] = [];
+  #parking: NodeJS.Timeout | undefined;
+  #pending = 0;
+  #doubts = 0;
+  /** Where the tail ended after the last append: what is beyond it is another's. */
+  #ownHead = -1;
+  /** No event after this position is another's. */
+  #foreignUpTo = -1;
+  /** Position of the last event that was appended here. */
+  #landedUpTo = -1;
+  #loading = false;
+  #committing = false;
+  #closed = false;
+  #idle: (() => void) | undefined;
+
+  constructor(
+    tail: Tail,
+    states: StateReader,
+    follower: Follower,
+    appender: Appender,
+    limits: CommitterLimits,
+    observer?: LogObserver,
+  ) {
+    this.#tail = tail;
+    this.#states = states;
+    this.#follower = follower;
+    this.#appender = appender;
+    this.#limits = limits;
+    this.#observer = observer;
+  }
+
+  /** Commands taken and not yet answered. */
+  get pending(): number {
+    return this.#pending;
+  }
+
+  /** Commands in doubt that are not answered yet. What is appended here, be it of other commands, ends the doubt. */
+  get doubts(): number {
+    return this.#doubts;
+  }
+
+  /**
+   * Resolves with the command's event once it is durable. Rejects with the decider's error; with OVERLOADED when too much
+   * waits already; with STORE_UNAVAILABLE when it was not applied; with OUTCOME_UNKNOWN when it may have been; with RETURNED as
+   * its terms say. A command that was given up before it is decided is not applied.
+   */
+  submit(command: Command, cancellation?: Cancellation, terms?: Terms): Promise<Committed> {
+    // What has terms of its own without `onlyAfter` was taken before, and counted.
+    const refusal = terms === undefined || terms.onlyAfter !== undefined ? this.refusal() : undefined;
+    if (refusal !== undefined) {
+      if (terms === undefined) this.#observer?.refused(refusal.reason);
+      return Promise.reject(refusal);
+    }
+    return new Promise((resolve, reject) => {
+      this.#pending++;
+      if (terms?.doubt !== undefined) this.#doubts++;
+      this.#waiting.push({
+        command,
+        key: keyString(command.owner, plantIdOf(command)),
+        idempotency: idempotencyString(command),
+        eventId: terms?.eventId ?? randomUUID(),
+        deadline: terms?.deadline ?? performance.now() + this.#limits.patience,
+        onlyAfter: terms?.onlyAfter,
+        doubt: terms?.doubt,
+        cancellation,
+        resolve,
+        reject,
+      });
+      if (!this.#loading) void this.#load();
+    });
+  }
+
+  /** Why no command is taken now, be it decided here or elsewhere; undefined: it is. `elsewhere`: commands that wait there. */
+  refusal(elsewhere = 0): PlantStoreError | undefined {
+    const overloaded = (why: string) => new PlantStoreError('OVERLOADED', `${why}; try again`, { retryAfter: 1 });
+    if (this.#closed) return overloaded('this instance is shutting down');
+    if (this.#pending + elsewhere >= this.#limits.queue) return overloaded('too many commands are waiting');
+    if (this.#tail.bytes >= this.#limits.tailBytes) return overloaded('the read model is too far behind the log');
+    return undefined;
+  }
+
+  /** Refuses new commands and resolves when all that were taken are answered. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    clearTimeout(this.#parking);
+    for (const waiting of this.#parked.splice(0)) this.#answer(waiting, outcomeUnknown());
+    if (this.#pending === 0) return;
+    await new Promise<void>((resolve) => {
+      this.#idle = resolve;
+    });
+  }
+
+  /** Reads the keys of what waits, a batch at a time, ahead of the commit. */
+  async #load(): Promise<void> {
+    this.#loading = true;
+    // One turn of the event loop, so that commands that arrived together are committed together.
+    await turn();
+    while (this.#waiting.length > 0) {
+      const commands = this.#waiting.splice(0, this.#limits.batch).filter((waiting) => !this.#withdrawn(waiting));
+      if (commands.length === 0) continue;
+      try {
+        this.#loaded.push({ commands, states: await this.#states.load(commands) });
+      } catch (error) {
+        for (const waiting of commands) this.#fail(waiting, error as Error);
+      }
+      if (!this.#committing) void this.#commitAll();
+    }
+    this.#loading = false;
+  }
+
+  #withdrawn(waiting: Waiting): boolean {
+    if (waiting.cancellation?.aborted === true) {
+      this.#answer(waiting, new PlantStoreError('CANCELLED', 'the caller gave up before the command was decided'));
+      return true;
+    }
+    if (performance.now() < waiting.deadline) return false;
+    this.#fail(waiting, new PlantStoreError('STORE_UNAVAILABLE', 'not applied in time; try again', { retryAfter: 1 }));
+    return true;
+  }
+
+  /** Whether the command may yet be applied by the instance that it was sent to: what was appended here since keeps it from that. */
+  #isInDoubt({ doubt }: Waiting): boolean {
+    return doubt !== undefined && doubt.after >= this.#landedUpTo;
+  }
+
+  /** Answers what is not to be decided: commands whose event is in the log, and those of others that may have taken them back. */
+  #sift(commands: Waiting[]): void {
+    const { position } = this.#tail.head;
+    if (position !== this.#ownHead) this.#foreignUpTo = position;
+    this.#keep(commands, (waiting) => {
+      const outcome =
+        waiting.onlyAfter !== undefined && waiting.onlyAfter < this.#foreignUpTo ? RETURNED : waiting.doubt?.landed();
+      if (outcome !== undefined) this.#answer(waiting, outcome);
+      return outcome === undefined;
+    });
+  }
+
+  /** Puts aside a command that was decided at the head, and would be refused, while it is in doubt. */
+  #park(waiting: Waiting): void {
+    if (this.#closed) {
+      this.#answer(waiting, outcomeUnknown());
+      return;
+    }
+    this.#parked.push(waiting);
+    this.#parking ??= setTimeout(() => this.#unpark(), Math.max(waiting.deadline - performance.now(), 1));
+  }
+
+  #unpark(): void {
+    clearTimeout(this.#parking);
+    this.#parking = undefined;
+    if (this.#parked.length === 0) return;
+    this.#waiting.push(...this.#parked.splice(0));
+    if (!this.#loading) void this.#load();
+  }
+
+  async #commitAll(): Promise<void> {
+    this.#committing = true;
+    while (this.#loaded.length > 0) {
+      const batch = this.#nextBatch();
+      // They may have waited for the append before theirs.
+      const commands = batch.flatMap((loaded) => loaded.commands).filter((waiting) => !this.#withdrawn(waiting));
+      try {
+        await this.#commit(commands, together(batch.map(({ states }) => states)));
+      } catch (error) {
+        for (const waiting of commands) this.#fail(waiting, unavailable(error));
+      } finally {
+        for (const { states } of batch) states.release();
+      }
+    }
+    this.#committing = false;
+  }
+
+  /** All that is loaded, up to the size of a batch, but at least one load. */
+  #nextBatch(): Loaded[] {
+    let size = 0;
+    const end = this.#loaded.findIndex(({ commands }, index) => {
+      size += commands.length;
+      return index > 0 && size > this.#limits.batch;
+    });
+    return this.#loaded.splice(0, end === -1 ? this.#loaded.length : end);
+  }
+
+  /** Commits a batch. Removes the commands from it as they are answered; rejects with what the rest have to be told. */
+  async #commit(commands: Waiting[], known: Known): Promise<void> {
+    const deadline = performance.now() + this.#limits.patience;
+    let synced = false;
+    let conflicts = 0;
+    for (;;) {
+      this.#sift(commands);
+      if (commands.length === 0) return;
+      const decided = plan(this.#tail.head, commands, known, Date.now());
+      if (decided.events.length === 0) {
+        // Nothing is appended that could show that the tail is not behind the log: ask before refusing anybody.
+        this.#settle(commands, decided, synced ? Number.POSITIVE_INFINITY : 0);
+        if (commands.length > 0) await this.#follower.sync();
+        synced = true;
+        continue;
+      }
+      const { position } = this.#tail.head;
+      const begun = performance.now();
+      const { landed, certain } = await this.#appender.append(decided.events, deadline);
+      this.#ownHead = position + landed;
+      if (landed > 0) this.#landedUpTo = this.#ownHead;
+      this.#observer?.appended({
+        events: decided.events.slice(0, landed),
+        seconds: (performance.now() - begun) / 1000,
+        outcome: landed === decided.events.length ? 'landed' : certain ? 'conflict' : 'unknown',
+      });
+      this.#settle(commands, decided, landed);
+      if (landed > 0) this.#unpark();
+      if (!certain) throw outcomeUnknown();
+      if (commands.length > 0 && performance.now() >= deadline)
+        throw new PlantStoreError('STORE_UNAVAILABLE', 'not applied: other instances were faster; try again', {
+          retryAfter: 1,
+        });
+      if (commands.length > 0) await this.#giveWay(++conflicts);
+    }
+  }
+
+  /** Lets the others go first for a while, longer after each conflict, and then learns where the log ends now. */
+  async #giveWay(conflicts: number): Promise<void> {
+    await sleep(Math.random() * Math.min(PAUSE * 2 ** (conflicts - 1), MAX_PAUSE));
+    await this.#follower.sync();
+  }
+
+  /** Answers the commands whose verdicts stand when so many of the plan's events have landed, and keeps the rest. */
+  #settle(commands: Waiting[], { verdicts }: Plan, landed: number): void {
+    this.#keep(commands, (waiting, index) => {
+      const { outcome, needs } = verdicts[index]!;
+      if (landed < needs) return true;
+      if (needs > 0 && this.#isInDoubt(waiting)) this.#park(waiting);
+      else this.#answer(waiting, outcome);
+      return false;
+    });
+  }
+
+  #keep(commands: Waiting[], isKept: (waiting: Waiting, index: number) => boolean): void {
+    const left = commands.filter(isKept);
+    if (left.length < commands.length) commands.splice(0, commands.length, ...left);
+  }
+
+  /** Answers a command that was not decided. */
+  #fail(waiting: Waiting, error: Error): void {
+    this.#answer(waiting, this.#isInDoubt(waiting) ? outcomeUnknown() : error);
+  }
+
+  #answer({ resolve, reject, onlyAfter, doubt }: Waiting, outcome: Committed | Error): void {
+    if (outcome instanceof Error) {
+      // Of a command of another instance, the one that answers its caller tells.
+      if (onlyAfter === undefined) this.#observer?.refused(toPlantStoreError(outcome).reason);
+      reject(outcome);
+    } else resolve(outcome);
+    if (doubt !== undefined) this.#doubts--;
+    this.#pending--;
+    if (this.#pending === 0) this.#idle?.();
+  }
+}

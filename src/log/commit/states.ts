@@ -1,0 +1,107 @@
+import { plantIdOf } from '../../domain/decider.ts';
+import { idempotencyString } from '../../domain/idempotency.ts';
+import { type LoggedEvent, plantEventOf } from '../event/event.ts';
+import type { Store } from '../store.ts';
+import type { Follower } from '../tail/follower.ts';
+import type { Tail } from '../tail/tail.ts';
+import { unavailable } from '../unavailable.ts';
+import type { Generation } from '../view/generation.ts';
+import { KnownKeys } from './known-keys.ts';
+import type { Keyed, Known } from './plan.ts';
+
+/** What some commands are decided on, at the head whenever it is asked. Holds on to the tail until it is released. */
+export interface States extends Known {
+  /** Whether the key is of a plant of one of the commands. */
+  has(key: string): boolean;
+  release(): void;
+}
+
+/**
+ * Loads what commands are decided on. Rows are read while the projector moves, and hold all the same: the tail is pinned before
+ * the read, so what an event touches from then on is in the tail, and any other row is the same whenever it was read.
+ */
+export class StateReader {
+  readonly #store: Store;
+  readonly #tail: Tail;
+  readonly #follower: Follower;
+  readonly #generation: Generation;
+  readonly #known: KnownKeys;
+
+  constructor(store: Store, tail: Tail, follower: Follower, generation: Generation) {
+    this.#store = store;
+    this.#tail = tail;
+    this.#follower = follower;
+    this.#generation = generation;
+    this.#known = new KnownKeys(store, tail, follower, generation);
+  }
+
+  /** Reads what memory does not tell of these commands. Rejects with STORE_UNAVAILABLE when the store cannot be reached. */
+  async load(commands: readonly Keyed[]): Promise<States> {
+    const pin = this.#tail.pin();
+    try {
+      await this.#generation.look();
+      const [rows, events] = await Promise.all([this.#rowsOf(commands), this.#eventsOf(commands)]);
+      const isThere = (key: string): boolean => {
+        const entry = this.#tail.get(key);
+        return entry === undefined ? rows.get(key) === true : entry.state !== undefined;
+      };
+      const eventOf = (idempotency: string) => this.#tail.named(idempotency) ?? events.get(idempotency);
+      return { has: (key) => rows.has(key), isThere, eventOf, release: pin.release };
+    } catch (error) {
+      pin.release();
+      throw unavailable(error);
+    }
+  }
+
+  /** Resolves when nothing is read from the store any more. */
+  close(): Promise<void> {
+    return this.#known.close();
+  }
+
+  /** Whether the read model has the plant of each key, for those that the tail does not tell of. */
+  async #rowsOf(commands: readonly Keyed[]): Promise<Map<string, boolean>> {
+    const rows = new Map<string, boolean>();
+    const missing: Keyed[] = [];
+    for (const keyed of commands) {
+      const { command, key } = keyed;
+      const known = this.#known.isThere(command.owner, plantIdOf(command));
+      rows.set(key, known === true);
+      if (known === undefined && this.#tail.get(key) === undefined) missing.push(keyed);
+    }
+    if (missing.length === 0) return rows;
+    this.#known.lookedUp(new Set(missing.map(({ command }) => command.owner)));
+    const read = await this.#store.get(
+      missing.map(({ command }) => ({ owner: command.owner, id: plantIdOf(command) })),
+    );
+    this.#generation.heard(read.generation);
+    await this.#follower.settle(read.checkpoint);
+    missing.forEach(({ key }, index) => {
+      rows.set(key, read.rows[index] !== undefined);
+    });
+    return rows;
+  }
+
+  /** What of the idempotency keys is not in the tail was in the log when the tail was pinned: a read after that shows it. */
+  async #eventsOf(commands: readonly Keyed[]): Promise<Map<string, LoggedEvent>> {
+    const events = new Map<string, LoggedEvent>();
+    const missing = commands.flatMap(({ command: { owner, idempotencyKey }, idempotency }) =>
+      idempotencyKey === undefined || this.#tail.named(idempotency!) !== undefined ? [] : [{ owner, idempotencyKey }],
+    );
+    if (missing.length === 0) return events;
+    for (const event of await this.#store.named(missing))
+      if (event !== undefined) events.set(idempotencyString(plantEventOf(event)!)!, event);
+    return events;
+  }
+}
+
+/** What is known by several loads: each plant by the first that was asked for it, each idempotency key by whichever has its event. */
+export const together = (loads: readonly States[]): Known => ({
+  isThere: (key) => loads.find((states) => states.has(key))!.isThere(key),
+  eventOf(idempotency) {
+    for (const states of loads) {
+      const event = states.eventOf(idempotency);
+      if (event !== undefined) return event;
+    }
+    return undefined;
+  },
+});

@@ -1,0 +1,88 @@
+import type { DomainEvent } from '../../domain/events.ts';
+import type { LoggedEvent } from './event.ts';
+import { DATA_NUMBER, FIELDS, type Field } from './fields.ts';
+import { WireWriter } from './wire-writer.ts';
+
+type Unsealed = Pick<LoggedEvent, 'position' | 'eventId' | 'time' | 'type' | 'commitment' | 'event'>;
+
+/** Bytes that an event, or its content, takes beside its texts, at most. */
+const OVERHEAD = 160;
+
+const writer = new WireWriter();
+const NOTHING = new Uint8Array();
+
+const byNumber = (part: Field['part']) =>
+  FIELDS.filter((field) => field.part === part && field.name !== 'hash').toSorted((a, b) => a.number - b.number);
+
+const EVENT = byNumber('event');
+const CONTENT = byNumber('content');
+const DATA = byNumber('data');
+
+/**
+ * The canonical bytes of an event: plantstore.v1.Event (proto/plantstore/v1/event.proto) in protobuf binary form with `hash`
+ * unset, fields in ascending number order, defaults left out. They are the leaf of the transparency log too.
+ */
+export const canonicalBytes = (event: Unsealed): Uint8Array => Buffer.from(canonicalAfter(NOTHING, event));
+
+/** A prefix, and the canonical bytes of an event after it. The memory is used again: this holds until the next call. */
+export function canonicalAfter(prefix: Uint8Array, logged: Unsealed): Uint8Array {
+  writer.begin(prefix, OVERHEAD + WireWriter.roomFor(logged.eventId));
+  for (const field of EVENT) {
+    const value = field.name === 'erased' ? erasedBy(logged.event) : logged[field.name as keyof Unsealed];
+    write(field, value);
+  }
+  return writer.written;
+}
+
+const erasedBy = (event: DomainEvent | undefined): number => (event?.type === 'OwnerErased' ? event.erased : 0);
+
+/**
+ * The canonical bytes of what an event says: plantstore.v1.Content by the same rules. The memory is used again: they hold until the
+ * next call.
+ */
+export function canonicalContent(event: DomainEvent, salt: Uint8Array): Uint8Array {
+  let room = OVERHEAD;
+  for (const { kind, name } of [...CONTENT, ...DATA])
+    if (kind === 'text') room += WireWriter.roomFor((event[name as keyof DomainEvent] as string | undefined) ?? '');
+  writer.begin(NOTHING, room);
+  for (const field of CONTENT) write(field, field.name === 'salt' ? salt : event[field.name as keyof DomainEvent]);
+  writeData(event);
+  return writer.written;
+}
+
+function writeData(event: DomainEvent): void {
+  const number = DATA_NUMBER[event.type];
+  if (number === 0) return;
+  const start = writer.open(number);
+  for (const field of DATA) write(field, event[field.name as keyof DomainEvent]);
+  writer.close(start);
+}
+
+function write({ number, kind, hasPresence }: Field, value: unknown): void {
+  if (value === undefined) return;
+  switch (kind) {
+    case 'count':
+      writer.number(number, value as number);
+      break;
+    case 'int64':
+      writer.int64(number, value as bigint);
+      break;
+    case 'text':
+      if (value !== '' || hasPresence) writer.text(number, value as string);
+      break;
+    case 'bytes':
+      if ((value as Uint8Array).length > 0) writer.bytes(number, value as Uint8Array);
+      break;
+    case 'time':
+      timestamp(number, value as number);
+  }
+}
+
+/** google.protobuf.Timestamp; seconds round down, so that nanos are never negative. */
+function timestamp(field: number, time: number): void {
+  const start = writer.open(field);
+  const seconds = Math.floor(time / 1000);
+  writer.number(1, seconds);
+  writer.number(2, (time - seconds * 1000) * 1_000_000);
+  writer.close(start);
+}

@@ -1,0 +1,87 @@
+import { hash, randomBytes } from 'node:crypto';
+import type { DomainEvent } from '../../domain/events.ts';
+import { canonicalAfter, canonicalContent } from './canonical.ts';
+import type { Head, LoggedEvent } from './event.ts';
+import { SALT } from './fields.ts';
+
+/** The log is not what it was when it was written: the event at this position does not continue the chain. */
+export class BrokenChainError extends Error {
+  readonly position: number;
+  /** What is wrong there. */
+  readonly why: string;
+
+  constructor(position: number, why: string) {
+    super(`the log is broken at position ${position}: ${why}`);
+    this.name = 'BrokenChainError';
+    this.position = position;
+    this.why = why;
+  }
+}
+
+// By way of hexadecimal: the call that answers with bytes takes more than twice as long.
+const sha256 = (bytes: Uint8Array): Uint8Array => Buffer.from(hash('sha256', bytes), 'hex');
+
+/** hash(n) = SHA-256(hash(n-1) || canonical bytes of event n). */
+export const hashOf = (previous: Uint8Array, event: Omit<LoggedEvent, 'hash'>): Uint8Array =>
+  sha256(canonicalAfter(previous, event));
+
+/** What an event commits to: SHA-256 of the canonical bytes of its content. The salt keeps a content from being found by trying. */
+export const commitmentOf = (event: DomainEvent, salt: Uint8Array): Uint8Array => sha256(canonicalContent(event, salt));
+
+/** Random bytes drawn ahead, as a call for a few costs as much as one for many. */
+let pool: Buffer = Buffer.alloc(0);
+
+function newSalt(): Uint8Array {
+  if (pool.length < SALT) pool = randomBytes(256 * SALT);
+  const salt = new Uint8Array(pool.subarray(0, SALT));
+  pool = pool.subarray(SALT);
+  return salt;
+}
+
+/**
+ * The event that follows `head`, in its place, with its commitment, and chained. Its time is the clock's, or that of the event before if
+ * that is later.
+ */
+export function seal(head: Head, event: DomainEvent, eventId: string, clock: number, salt = newSalt()): LoggedEvent {
+  const unsealed = {
+    position: head.position + 1,
+    eventId,
+    time: Math.max(clock, head.time),
+    type: event.type,
+    commitment: commitmentOf(event, salt),
+    event,
+    salt,
+  };
+  return { ...unsealed, hash: hashOf(head.hash, unsealed) };
+}
+
+/** Throws BrokenChainError unless `event` is the one that follows `head`: position, time and hash. */
+export function verifyNext(head: Head, event: LoggedEvent): void {
+  const expected = head.position + 1;
+  if (event.position !== expected)
+    throw new BrokenChainError(expected, `the next event has position ${event.position}`);
+  if (event.time < head.time) throw new BrokenChainError(expected, 'its time is before that of the event before it');
+  if (Buffer.compare(hashOf(head.hash, event), event.hash) !== 0)
+    throw new BrokenChainError(expected, 'its hash does not follow from what it is and the hash before it');
+}
+
+/**
+ * Throws BrokenChainError unless a log that ends at `head` still has `known`, which was its head earlier: it must not have become
+ * shorter, and where it ends there still, it must end with the same event. What comes after `known` verifyNext tells.
+ */
+export function verifyKept(known: Head, head: Head): void {
+  if (head.position < known.position)
+    throw new BrokenChainError(head.position + 1, `missing, yet the log was seen to reach ${known.position}`);
+  if (head.position === known.position && Buffer.compare(head.hash, known.hash) !== 0)
+    throw new BrokenChainError(head.position, 'another event than was seen there');
+}
+
+/** Throws BrokenChainError when what the event says is not what it commits to. What is erased cannot be told. */
+export function verifyContent({ position, event, salt, commitment }: LoggedEvent): void {
+  if (event === undefined || salt === undefined) return;
+  if (Buffer.compare(commitmentOf(event, salt), commitment) !== 0)
+    throw new BrokenChainError(position, 'what it says is not what it commits to');
+}
+
+/** The head of a log that ends with this event. */
+export const headAt = ({ position, hash, time }: LoggedEvent): Head => ({ position, hash, time });

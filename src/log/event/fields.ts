@@ -1,0 +1,148 @@
+import type { DomainEvent } from '../../domain/events.ts';
+import { isTraceparent } from '../../domain/trace-context.ts';
+
+/** Bytes of a SHA-256 digest. */
+const DIGEST = 32;
+/** Bytes of a salt. */
+export const SALT = 16;
+
+/** The members of an event, all on one level: what each codec reads and writes. What an event does not have is undefined. */
+export interface FlatEvent {
+  position?: number | undefined;
+  eventId?: string | undefined;
+  time?: number | undefined;
+  type?: string | undefined;
+  erased?: number | undefined;
+  owner?: string | undefined;
+  actor?: string | undefined;
+  issuer?: string | undefined;
+  plantId?: bigint | undefined;
+  name?: string | undefined;
+  tag?: string | undefined;
+  idempotencyKey?: string | undefined;
+  traceparent?: string | undefined;
+  salt?: Uint8Array | undefined;
+  commitment?: Uint8Array | undefined;
+  erasedBy?: number | undefined;
+  hash?: Uint8Array | undefined;
+}
+
+/**
+ * What a value is: `count` a whole number below 2^53, `int64` a bigint, `time` milliseconds since 1970, `text` well-formed
+ * Unicode, `bytes` octets.
+ */
+export type Kind = 'count' | 'int64' | 'text' | 'bytes' | 'time';
+
+/** A member of an event, described once for every codec. */
+export interface Field {
+  /** Its name in JSON and in MongoDB's documents. */
+  readonly name: keyof FlatEvent;
+  /** Its column in SQLite. */
+  readonly column: string;
+  readonly kind: Kind;
+  /**
+   * Which protobuf message it is a field of: `event` is Event, `content` is Content, `data` is PlantAdded or PlantDeleted. `store`:
+   * none, it tells how the event is stored.
+   */
+  readonly part: 'event' | 'content' | 'data' | 'store';
+  /** Its number in that message. */
+  readonly number: number;
+  /** The types of events that say it; undefined: every event has it, erased or not. */
+  readonly of?: readonly DomainEvent['type'][];
+  /** An event need not have it. */
+  readonly isOptional?: true;
+  /** Empty and absent are different, so an empty one is written. */
+  readonly hasPresence?: true;
+  /** Whether a value of its kind may stand there. */
+  readonly isValid?: (value: never) => boolean;
+}
+
+const PLANTS = ['PlantAdded', 'PlantDeleted'] as const;
+const ALL = [...PLANTS, 'OwnerErased'] as const;
+
+const isDigest = (bytes: Uint8Array): boolean => bytes.length === DIGEST;
+const isPositive = (count: number): boolean => Number.isSafeInteger(count) && count > 0;
+const isFilled = (text: string): boolean => text !== '';
+
+/** Every member of an event, in the order of an export in JSON. Another member is one more line here, and a schema step of SQLite. */
+export const FIELDS: readonly Field[] = [
+  { name: 'position', column: 'position', kind: 'count', part: 'event', number: 1, isValid: isPositive },
+  { name: 'eventId', column: 'event_id', kind: 'text', part: 'event', number: 2 },
+  { name: 'time', column: 'time', kind: 'time', part: 'event', number: 3 },
+  { name: 'type', column: 'type', kind: 'text', part: 'event', number: 4 },
+  { name: 'erased', column: 'erased', kind: 'count', part: 'event', number: 6, of: ['OwnerErased'] },
+  { name: 'owner', column: 'owner', kind: 'text', part: 'content', number: 2, of: PLANTS },
+  { name: 'actor', column: 'actor', kind: 'text', part: 'content', number: 3, of: ALL },
+  {
+    name: 'issuer',
+    column: 'issuer',
+    kind: 'text',
+    part: 'content',
+    number: 4,
+    of: ALL,
+    isOptional: true,
+    isValid: isFilled,
+  },
+  { name: 'plantId', column: 'plant_id', kind: 'int64', part: 'data', number: 1, of: PLANTS },
+  { name: 'name', column: 'name', kind: 'text', part: 'data', number: 2, of: ['PlantAdded'] },
+  {
+    name: 'tag',
+    column: 'tag',
+    kind: 'text',
+    part: 'data',
+    number: 3,
+    of: ['PlantAdded'],
+    isOptional: true,
+    hasPresence: true,
+  },
+  {
+    name: 'idempotencyKey',
+    column: 'idempotency_key',
+    kind: 'text',
+    part: 'content',
+    number: 5,
+    of: ALL,
+    isOptional: true,
+    isValid: isFilled,
+  },
+  {
+    name: 'traceparent',
+    column: 'traceparent',
+    kind: 'text',
+    part: 'content',
+    number: 6,
+    of: ALL,
+    isOptional: true,
+    isValid: isTraceparent,
+  },
+  {
+    name: 'salt',
+    column: 'salt',
+    kind: 'bytes',
+    part: 'content',
+    number: 1,
+    of: ALL,
+    isValid: (bytes: Uint8Array) => bytes.length === SALT,
+  },
+  { name: 'commitment', column: 'commitment', kind: 'bytes', part: 'event', number: 5, isValid: isDigest },
+  {
+    name: 'erasedBy',
+    column: 'erased_by',
+    kind: 'count',
+    part: 'store',
+    number: 0,
+    isOptional: true,
+    isValid: isPositive,
+  },
+  { name: 'hash', column: 'hash', kind: 'bytes', part: 'event', number: 15, isValid: isDigest },
+];
+
+/** Number of `data` in Content by the type of the event, above all others there; 0 where it has none. */
+export const DATA_NUMBER: Readonly<Record<DomainEvent['type'], number>> = {
+  PlantAdded: 7,
+  PlantDeleted: 8,
+  OwnerErased: 0,
+};
+
+/** The members of what an event says, which its erasure takes away. */
+export const CONTENT_FIELDS: readonly Field[] = FIELDS.filter(({ part }) => part === 'content' || part === 'data');

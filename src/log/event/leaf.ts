@@ -1,0 +1,9 @@
+import { RECORD_PREFIX, sha256 } from '../../tlog/hash.ts';
+import { canonicalAfter, canonicalBytes } from './canonical.ts';
+import type { LoggedEvent } from './event.ts';
+
+/** The record that the log's Merkle tree has for an event, at the index before its position: its canonical bytes. */
+export const recordOf = (event: LoggedEvent): Uint8Array => canonicalBytes(event);
+
+/** The hash of that record, RFC 6962's leaf hash. */
+export const leafHash = (event: LoggedEvent): Uint8Array => sha256(canonicalAfter(RECORD_PREFIX, event));

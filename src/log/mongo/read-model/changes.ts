@@ -1,0 +1,25 @@
+import type { ClientSession, Collection } from 'mongodb';
+import type { Changes } from '../../store.ts';
+import { limited, WITHIN_TRANSACTION } from '../connection/limited.ts';
+import { type PlantDocument, toPlantDocument, toPlantId } from '../documents.ts';
+import { slices } from '../slices.ts';
+
+/** Keys in one delete. */
+const DELETE_LIMIT = 500;
+
+/** Applies changes to rows within the caller's transaction. Rejects when they do not fit. */
+export async function applyChanges(
+  rows: Collection<PlantDocument>,
+  session: ClientSession,
+  { deletes, inserts }: Changes,
+): Promise<void> {
+  for (const keys of slices(deletes, DELETE_LIMIT)) {
+    const { deletedCount } = await limited(
+      rows.deleteMany({ _id: { $in: keys.map(toPlantId) } }, { session }),
+      WITHIN_TRANSACTION,
+    );
+    if (deletedCount !== keys.length)
+      throw new Error(`the read model has ${deletedCount} of ${keys.length} plants that are to be deleted`);
+  }
+  if (inserts.length > 0) await limited(rows.insertMany(inserts.map(toPlantDocument), { session }), WITHIN_TRANSACTION);
+}

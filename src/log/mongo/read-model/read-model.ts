@@ -1,0 +1,152 @@
+import { type Db, type Document, Long } from 'mongodb';
+import { keyString, type Plant, type PlantKey } from '../../../domain/plant.ts';
+import type { Changes, OwnedRow, PlantRow, Rows } from '../../store.ts';
+import {
+  type CheckpointDocument,
+  collectionsOf,
+  PLANTS_CHECKPOINT,
+  plantsCollection,
+  rebuildOf,
+  rowsIn,
+} from '../collections.ts';
+import type { CausalClock } from '../connection/causal-clock.ts';
+import { COMMAND_LIMIT } from '../connection/client.ts';
+import { limited, WITHIN_TRANSACTION } from '../connection/limited.ts';
+import type { Transactions } from '../connection/transactions.ts';
+import { type PlantDocument, toPlantId, toRow } from '../documents.ts';
+import { applyChanges } from './changes.ts';
+import { ownedBy } from './rows.ts';
+import { MongoSnapshot } from './snapshot.ts';
+
+/** Rebuilds that may take the place of the read model during one read before it is given up. */
+const MAX_SWAPS = 3;
+
+const CHECKPOINT = { _id: PLANTS_CHECKPOINT };
+
+const generationOf = ({ collection }: CheckpointDocument): number => rebuildOf(collection) ?? 0;
+
+/** The rows of the read model and their checkpoint. What is read is majority-committed, and no older than the clock. */
+export class ReadModel {
+  readonly #db: Db;
+  readonly #checkpoints;
+  readonly #clock: CausalClock;
+  readonly #transactions: Transactions;
+  /** Where the rows were when they were last read. */
+  #collection = plantsCollection(0);
+
+  constructor(db: Db, clock: CausalClock, transactions: Transactions) {
+    this.#db = db;
+    this.#checkpoints = collectionsOf(db).checkpoints;
+    this.#clock = clock;
+    this.#transactions = transactions;
+  }
+
+  /** See Store.checkpoint. */
+  async checkpoint(): Promise<number> {
+    return (await this.#checkpoint()).position.toNumber();
+  }
+
+  /** See Store.generation. Each rebuild has a collection of its own, with a higher number than any before. */
+  async generation(): Promise<number> {
+    return generationOf(await this.#checkpoint());
+  }
+
+  async #checkpoint(): Promise<CheckpointDocument> {
+    const checkpoint = await this.#clock.run((session) =>
+      this.#checkpoints.findOne(CHECKPOINT, { session, maxTimeMS: COMMAND_LIMIT }),
+    );
+    return checkpoint!;
+  }
+
+  /** See Store.get. */
+  async get(keys: readonly PlantKey[]): Promise<Rows<Plant | undefined>> {
+    const { rows, ...standing } = await this.#rows([{ $match: { _id: { $in: keys.map(toPlantId) } } }], keys.length);
+    const plants = new Map(rows.map(({ owner, id, name, tag }) => [keyString(owner, id), { name, tag }]));
+    return { rows: keys.map(({ owner, id }) => plants.get(keyString(owner, id))), ...standing };
+  }
+
+  /** See Store.list. */
+  async list(owner: string, after: bigint | undefined, limit: number): Promise<Rows<PlantRow>> {
+    const stages = [{ $match: ownedBy(owner, after) }, { $sort: { _id: 1 } }, { $limit: limit }];
+    const { rows, ...standing } = await this.#rows(stages, limit);
+    return { rows: rows.map(({ id, name, tag }) => ({ id, name, tag })), ...standing };
+  }
+
+  /**
+   * Reads rows and the checkpoint in one round trip: one pipeline over both collections, at one point in time, so that the rows
+   * are exactly those of the checkpoint.
+   */
+  async #rows(stages: Document[], limit: number): Promise<Rows<OwnedRow>> {
+    const pipeline = [...stages, { $unionWith: { coll: 'checkpoints', pipeline: [{ $match: CHECKPOINT }] } }];
+    for (let swaps = 0; swaps <= MAX_SWAPS; swaps++) {
+      // Another read may learn meanwhile that the rows are elsewhere; it is this one's own that has to fit the checkpoint.
+      const collection = this.#collection;
+      const found = await this.#clock.run((session) =>
+        rowsIn(this.#db, collection)
+          .aggregate<PlantDocument | CheckpointDocument>(pipeline, {
+            session,
+            readConcern: { level: 'snapshot' },
+            batchSize: limit + 2,
+            maxTimeMS: COMMAND_LIMIT,
+          })
+          .toArray(),
+      );
+      const checkpoint = found.pop() as CheckpointDocument;
+      if (checkpoint.collection === collection)
+        return {
+          rows: (found as PlantDocument[]).map(toRow),
+          checkpoint: checkpoint.position.toNumber(),
+          generation: generationOf(checkpoint),
+        };
+      this.#collection = checkpoint.collection;
+    }
+    throw new Error('the read model is rebuilt over and over');
+  }
+
+  /** See Store.snapshot. */
+  async snapshot(): Promise<MongoSnapshot> {
+    const find = {
+      find: 'checkpoints',
+      filter: CHECKPOINT,
+      readConcern: { level: 'snapshot' },
+      maxTimeMS: COMMAND_LIMIT,
+    };
+    const { cursor } = await this.#clock.run((session) => this.#db.command(find, { session }));
+    const [{ position, collection }] = cursor.firstBatch;
+    return new MongoSnapshot(this.#db, Number(position), collection, cursor.atClusterTime, (name) =>
+      this.#isRead(name),
+    );
+  }
+
+  /**
+   * Whether a collection holds the rows now. What the primary has is enough, be a majority known to have it or not: a collection is
+   * dropped after the swap, so whoever has seen that it is gone is told of the swap, by that primary and every later one.
+   */
+  async #isRead(name: string): Promise<boolean> {
+    const find = {
+      find: 'checkpoints',
+      filter: CHECKPOINT,
+      readConcern: { level: 'local' },
+      maxTimeMS: COMMAND_LIMIT,
+    };
+    const { cursor } = await limited(this.#db.command(find));
+    return cursor.firstBatch[0].collection === name;
+  }
+
+  /** See Store.advance. The transaction compares the checkpoint first. */
+  advance(from: number, to: number, changes: Changes): Promise<boolean> {
+    return this.#transactions.run(async (session) => {
+      const moved = await limited(
+        this.#checkpoints.findOneAndUpdate(
+          { ...CHECKPOINT, position: Long.fromNumber(from) },
+          { $set: { position: Long.fromNumber(to) } },
+          { session },
+        ),
+        WITHIN_TRANSACTION,
+      );
+      if (moved === null) return false;
+      await applyChanges(rowsIn(this.#db, moved.collection), session, changes);
+      return true;
+    });
+  }
+}

@@ -1,0 +1,71 @@
+import type { Db, Document, Timestamp } from 'mongodb';
+import { type OwnedRow, type PlantRow, RowsReplacedError, type Snapshot } from '../../store.ts';
+import { BATCH, batches } from '../batches.ts';
+import { BSON, COMMAND_LIMIT } from '../connection/client.ts';
+import { limited } from '../connection/limited.ts';
+import { type PlantDocument, toRow } from '../documents.ts';
+import { after, ownedBy } from './rows.ts';
+
+/**
+ * The read model at one moment of the replica set. The server keeps every moment for some minutes (its parameter
+ * minSnapshotHistoryWindowInSeconds, 300 by default), whether anybody reads it or not. So an open snapshot is a timestamp and
+ * nothing else: there may be any number, and a failover does not end it.
+ */
+export class MongoSnapshot implements Snapshot {
+  readonly position: number;
+  readonly #db: Db;
+  readonly #collection: string;
+  readonly #moment: Timestamp;
+  readonly #isRead: (collection: string) => Promise<boolean>;
+  #closed = false;
+
+  /**
+   * `moment` is one at which the rows are in `collection` and stand at `position`. `isRead` tells whether a collection holds the
+   * rows of the read model now; it is false from before the collection is dropped.
+   */
+  constructor(
+    db: Db,
+    position: number,
+    collection: string,
+    moment: Timestamp,
+    isRead: (collection: string) => Promise<boolean>,
+  ) {
+    this.#db = db;
+    this.position = position;
+    this.#collection = collection;
+    this.#moment = moment;
+    this.#isRead = isRead;
+  }
+
+  list(owner: string, start: bigint | undefined): AsyncIterable<PlantRow[]> {
+    return batches(async (last: PlantRow | undefined) => {
+      const rows = await this.#find(ownedBy(owner, last?.id ?? start));
+      return rows.map(({ id, name, tag }) => ({ id, name, tag }));
+    });
+  }
+
+  all(): AsyncIterable<OwnedRow[]> {
+    return batches((last: OwnedRow | undefined) => this.#find(after(last)));
+  }
+
+  async #find(filter: Document): Promise<OwnedRow[]> {
+    const find = {
+      find: this.#collection,
+      filter,
+      sort: { _id: 1 },
+      limit: BATCH,
+      batchSize: BATCH + 1,
+      readConcern: { level: 'snapshot', atClusterTime: this.#moment },
+      maxTimeMS: COMMAND_LIMIT,
+    };
+    const found = this.#closed ? [] : await limited(this.#db.runCursorCommand(find, BSON).toArray());
+    if (this.#closed) throw new Error('the snapshot is closed');
+    // MongoDB 6.0 finds nothing, and says nothing, in a collection that was dropped since the moment. What it does find is all there was.
+    if (found.length === 0 && !(await this.#isRead(this.#collection))) throw new RowsReplacedError();
+    return (found as unknown as PlantDocument[]).map(toRow);
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+  }
+}

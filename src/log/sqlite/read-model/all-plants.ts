@@ -1,0 +1,24 @@
+import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import type { OwnedRow } from '../../store.ts';
+import { batches } from '../batches.ts';
+import { PLANT_COLUMNS, prepareQuery } from './rows.ts';
+
+/** Every row of a table of plants, in the order of its primary key. */
+export async function* allPlants(db: DatabaseSync, table: string): AsyncGenerator<OwnedRow[]> {
+  const select = `SELECT owner, ${PLANT_COLUMNS} FROM ${table}`;
+  const first = prepareQuery(db, `${select} ORDER BY owner, id LIMIT ?`);
+  const next = prepareQuery(db, `${select} WHERE (owner, id) > (?, ?) ORDER BY owner, id LIMIT ?`);
+  yield* batches<OwnedRow, OwnedRow | undefined>(
+    (after, limit) => rowsOf(after === undefined ? first.all(limit) : next.all(after.owner, after.id, limit)),
+    (row) => row,
+    undefined,
+  );
+}
+
+const rowsOf = (rows: ReturnType<StatementSync['all']>): OwnedRow[] =>
+  (rows as unknown as [string, bigint, string, string | null][]).map(([owner, id, name, tag]) => ({
+    owner,
+    id,
+    name,
+    tag: tag ?? undefined,
+  }));

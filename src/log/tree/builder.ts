@@ -1,0 +1,167 @@
+import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises';
+import { HASH_SIZE } from '../../tlog/hash.ts';
+import { subtreeHash, TILE_WIDTH } from '../../tlog/tile.ts';
+import type { LoggedEvent } from '../event/event.ts';
+import { leafHash } from '../event/leaf.ts';
+import type { Store } from '../store.ts';
+import type { Tail } from '../tail/tail.ts';
+import type { TreeNodes } from './nodes.ts';
+
+/** Milliseconds in which nodes gather before they are written. */
+const LINGER = 500;
+/** Milliseconds until an instance looks again whether it is to build. */
+const STANDBY = 1_000;
+/** Longest pause after a failed step, in milliseconds. */
+const MAX_PAUSE = 5_000;
+/** Most nodes of level 1 that one step makes and writes. */
+const STEP = 64;
+/** Nodes of level 1, a millisecond each, that are made in one turn of the event loop. */
+const PER_TURN = 4;
+/** Hashes of new events that are kept for the next nodes. Beyond them events are read from the store, where all of them are. */
+const MAX_LEAVES = 8_192;
+
+/**
+ * Keeps the nodes of the log's Merkle tree in the store up with the log, behind everybody's back: no append and no start waits
+ * for it. The instance that projects builds; were there two, they would write the same. New events are hashed as they are heard of,
+ * when their commands are answered: so they need not be read, nor kept.
+ */
+export class TreeBuilder {
+  readonly #store: Store;
+  readonly #tail: Tail;
+  readonly #leads: () => Promise<boolean>;
+  readonly #onFault: (error: unknown) => void;
+  readonly #stop = new AbortController();
+  /** Whether this instance was the one to build when it last looked: if not, it hashes nothing. */
+  #isLeading = false;
+  /** What was heard of and is not hashed yet. */
+  readonly #news: (readonly LoggedEvent[])[] = [];
+  /** Hashes of events without a gap: the first one's position, and how many. */
+  readonly #leaves = Buffer.alloc(MAX_LEAVES * HASH_SIZE);
+  #first = 1;
+  #count = 0;
+  /** Nodes of level 1 that are in the store, as far as is known; undefined: not looked yet. */
+  #built: number | undefined;
+  #wake: (() => void) | undefined;
+
+  /** `leads` says whether this instance is the one to build. */
+  constructor(store: Store, tail: Tail, leads: () => Promise<boolean>, onFault: (error: unknown) => void) {
+    this.#store = store;
+    this.#tail = tail;
+    this.#leads = leads;
+    this.#onFault = onFault;
+  }
+
+  /** Builds until `stop`. Resolves when it has stopped; faults are reported and tried again after a pause. */
+  async run(): Promise<void> {
+    const forget = this.#tail.onExtended((news) => this.#hear(news));
+    let failures = 0;
+    while (!this.#stop.signal.aborted) {
+      try {
+        await this.#step();
+        failures = 0;
+      } catch (error) {
+        failures++;
+        this.#built = undefined;
+        if (!this.#stop.signal.aborted) this.#onFault(error);
+        await this.#pause(Math.min(LINGER * 2 ** failures, MAX_PAUSE));
+      }
+    }
+    forget();
+  }
+
+  /** Ends `run` after the step in hand. */
+  stop(): void {
+    this.#stop.abort();
+    this.#wake?.();
+  }
+
+  #hear(news: readonly LoggedEvent[]): void {
+    if (this.#isLeading && this.#news.push(news) === 1) setImmediate(() => this.#hash());
+    if (this.#toBuild() > 0) this.#wake?.();
+  }
+
+  #hash(): void {
+    for (const event of this.#news.splice(0).flat()) {
+      if (event.position !== this.#first + this.#count || this.#count === MAX_LEAVES)
+        this.#forgetLeaves(event.position);
+      this.#leaves.set(leafHash(event), this.#count * HASH_SIZE);
+      this.#count++;
+    }
+  }
+
+  #forgetLeaves(first: number): void {
+    const kept = Math.max(0, this.#first + this.#count - first);
+    this.#leaves.copyWithin(0, (this.#count - kept) * HASH_SIZE, this.#count * HASH_SIZE);
+    [this.#first, this.#count] = [first, kept];
+  }
+
+  /** How many nodes of level 1 the log has events for, beyond those that are built. */
+  #toBuild = (): number => Math.floor(this.#tail.head.position / TILE_WIDTH) - (this.#built ?? 0);
+
+  async #step(): Promise<void> {
+    this.#built ??= await this.#store.tree.count(1);
+    if (this.#toBuild() <= 0) return this.#untilExtended();
+    this.#isLeading = await this.#leads();
+    if (!this.#isLeading) {
+      this.#built = undefined;
+      return this.#pause(STANDBY);
+    }
+    this.#hash();
+    const start = this.#built;
+    const nodes: Uint8Array[] = [];
+    for await (const tile of this.#tiles(start, start + Math.min(this.#toBuild(), STEP))) {
+      nodes.push(subtreeHash(tile, 0, TILE_WIDTH));
+      if (nodes.length % PER_TURN === 0) await turn();
+    }
+    await this.#store.tree.write(1, start, nodes);
+    this.#built = start + nodes.length;
+    if (this.#first <= this.#built * TILE_WIDTH) this.#forgetLeaves(this.#built * TILE_WIDTH + 1);
+    await buildUpper(this.#store.tree, 1, this.#built);
+    if (this.#toBuild() < STEP) await this.#pause(LINGER);
+  }
+
+  /** The full tiles of level 0 of these indexes. */
+  async *#tiles(start: number, end: number): AsyncGenerator<Uint8Array> {
+    const before = start * TILE_WIDTH + 1 - this.#first;
+    if (before >= 0 && before + (end - start) * TILE_WIDTH <= this.#count) {
+      const leaves = Buffer.from(this.#leaves.subarray(before * HASH_SIZE));
+      for (let tile = 0; tile < end - start; tile++)
+        yield leaves.subarray(tile * TILE_WIDTH * HASH_SIZE, (tile + 1) * TILE_WIDTH * HASH_SIZE);
+      return;
+    }
+    let leaves: Uint8Array[] = [];
+    for await (const events of this.#store.read(start * TILE_WIDTH, { to: end * TILE_WIDTH }))
+      for (const event of events) {
+        leaves.push(leafHash(event));
+        if (leaves.length < TILE_WIDTH) continue;
+        yield Buffer.concat(leaves);
+        leaves = [];
+      }
+  }
+
+  async #untilExtended(): Promise<void> {
+    if (this.#stop.signal.aborted) return;
+    await new Promise<void>((resolve) => {
+      this.#wake = resolve;
+    });
+    this.#wake = undefined;
+  }
+
+  #pause(milliseconds: number): Promise<void> {
+    return sleep(milliseconds, undefined, { signal: this.#stop.signal, ref: false }).catch(() => {});
+  }
+}
+
+/** Makes and writes the nodes of the levels above one that has so many, from those below them. */
+export async function buildUpper(tree: TreeNodes, below: number, countBelow: number): Promise<void> {
+  const level = below + 1;
+  const end = Math.floor(countBelow / TILE_WIDTH);
+  if (end === 0) return;
+  const start = await tree.count(level);
+  for (let node = start; node < end; node++) {
+    const nodes = await tree.read(below, node * TILE_WIDTH, (node + 1) * TILE_WIDTH);
+    if (nodes.length < TILE_WIDTH) throw new Error(`nodes of level ${below} of the log's tree are missing`);
+    await tree.write(level, node, [subtreeHash(Buffer.concat(nodes), 0, TILE_WIDTH)]);
+  }
+  await buildUpper(tree, level, Math.max(start, end));
+}

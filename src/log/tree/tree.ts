@@ -1,0 +1,111 @@
+import { LRUCache } from 'lru-cache';
+import { PlantStoreError } from '../../domain/errors.ts';
+import { encodeEntries } from '../../tlog/entry-bundle.ts';
+import { recordHash } from '../../tlog/hash.ts';
+import {
+  recordsPerHash,
+  subtreeHash,
+  TILE_WIDTH,
+  type Tile,
+  TileHashReader,
+  type TileReader,
+} from '../../tlog/tile.ts';
+import { recordOf } from '../event/leaf.ts';
+import type { Store } from '../store.ts';
+
+/** Most bytes that blocks of events, and upper tiles, take in memory. */
+const BLOCK_BYTES = 8 * 1024 * 1024;
+const UPPER_TILES = 128;
+
+/** Events for which no node is stored yet that a reader is served all the same; the builder is seldom as far behind. */
+export const MAX_UNBUILT = 64 * TILE_WIDTH;
+
+/** 256 events in a row, or the last few, as the tiles of level 0 and the entry bundles have them. */
+interface Block {
+  readonly hashes: Uint8Array;
+  readonly bundle: Uint8Array;
+}
+
+/**
+ * Reads the log's Merkle tree: upper tiles from the nodes that the store keeps, the lowest and the entry bundles from the
+ * events. It holds little, however long the log is. All that it is asked for has to be in the log.
+ */
+export class Tree implements TileReader {
+  readonly #store: Store;
+  readonly #maxUnbuilt: number;
+  readonly #changed: AbortSignal | undefined;
+  readonly #blocks: LRUCache<number, Block>;
+  readonly #upper = new LRUCache<string, Uint8Array>({ max: UPPER_TILES });
+
+  /**
+   * Rather than make nodes out of more than `maxUnbuilt` events for one reader, it rejects with OVERLOADED. Once `changed` aborts,
+   * as the log is another than it was, it rejects with the signal's reason.
+   */
+  constructor(store: Store, maxUnbuilt = MAX_UNBUILT, changed?: AbortSignal) {
+    this.#store = store;
+    this.#maxUnbuilt = maxUnbuilt;
+    this.#changed = changed;
+    this.#blocks = new LRUCache({
+      maxSize: BLOCK_BYTES,
+      sizeCalculation: ({ hashes, bundle }) => hashes.length + bundle.length,
+      // Those who ask for the same block at once share one read.
+      fetchMethod: (index) => this.#readBlock(index, TILE_WIDTH),
+    });
+  }
+
+  /** Reads the hashes of nodes of the tree of a size. */
+  at(size: number): TileHashReader {
+    return new TileHashReader(size, this);
+  }
+
+  async readTile({ level, index, width }: Tile): Promise<Uint8Array> {
+    this.#changed?.throwIfAborted();
+    if (level === 0) return (await this.#block(index, width)).hashes;
+    const key = `${level}/${index}`;
+    const known = this.#upper.get(key);
+    if (known !== undefined) return known.subarray(0, width * (known.length / TILE_WIDTH));
+    const start = index * TILE_WIDTH;
+    const tile = Buffer.concat(await this.#nodes(level, start, start + width));
+    if (width === TILE_WIDTH) this.#upper.set(key, tile);
+    return tile;
+  }
+
+  /** The entry bundle of a width: the records of so many events from position `index` times 256, plus 1, on. */
+  async readEntries(index: number, width: number): Promise<Uint8Array> {
+    return (await this.#block(index, width)).bundle;
+  }
+
+  async #block(index: number, width: number): Promise<Block> {
+    this.#changed?.throwIfAborted();
+    return width === TILE_WIDTH ? (await this.#blocks.fetch(index))! : this.#readBlock(index, width);
+  }
+
+  async #readBlock(index: number, width: number): Promise<Block> {
+    const start = index * TILE_WIDTH;
+    const records: Uint8Array[] = [];
+    for await (const events of this.#store.read(start, { to: start + width }))
+      for (const event of events) records.push(recordOf(event));
+    if (records.length !== width) throw new Error(`the log has no events up to position ${start + width}`);
+    return { hashes: Buffer.concat(records.map(recordHash)), bundle: encodeEntries(records) };
+  }
+
+  /** Nodes of a level above 0: those that are stored, and the others made anew. */
+  async #nodes(level: number, start: number, end: number): Promise<Uint8Array[]> {
+    const nodes = await this.#store.tree.read(level, start, end);
+    const missing = end - start - nodes.length;
+    if (missing * recordsPerHash(level) > this.#maxUnbuilt && !(await this.#isBuiltBelow(level, end)))
+      throw new PlantStoreError('OVERLOADED', 'the tree of the log is being built; try again', { retryAfter: 5 });
+    for (let node = start + nodes.length; node < end; node++) {
+      const tile = await this.readTile({ level: level - 1, index: node, width: TILE_WIDTH });
+      nodes.push(subtreeHash(tile, 0, TILE_WIDTH));
+    }
+    return nodes;
+  }
+
+  /** Whether all but a few of the nodes are there that the nodes of a level are made of. */
+  async #isBuiltBelow(level: number, end: number): Promise<boolean> {
+    if (level === 1) return false;
+    const built = (await this.#store.tree.count(1)) * TILE_WIDTH;
+    return end * recordsPerHash(level) - built <= this.#maxUnbuilt;
+  }
+}

@@ -1,0 +1,119 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { keyOf } from '../../domain/events.ts';
+import { keyString, type PlantKey } from '../../domain/plant.ts';
+import { type LoggedEvent, plantEventOf } from '../event/event.ts';
+import type { Changes, PlantRow, Store } from '../store.ts';
+import type { Tail } from '../tail/tail.ts';
+
+/** Milliseconds that a projector's lease lasts; another instance takes over after it. */
+const LEASE = 3_000;
+/** Milliseconds after the first event of a step in which more may gather. */
+const LINGER = 25;
+/** Longest pause after a failed step, in milliseconds. */
+const MAX_PAUSE = 2_000;
+
+/**
+ * Folds events into one step of the read model. A key's last event alone decides its row, and its first tells whether it had a
+ * row before: what was added was absent, what was deleted was there.
+ */
+export function changesOf(events: readonly LoggedEvent[]): Changes {
+  const last = new Map<string, PlantKey & { row: PlantRow | undefined }>();
+  const deletes: PlantKey[] = [];
+  for (const logged of events) {
+    const event = plantEventOf(logged);
+    if (event === undefined) continue;
+    const key = keyString(event.owner, event.plantId);
+    if (event.type === 'PlantDeleted' && !last.has(key)) deletes.push(keyOf(event));
+    const row = event.type === 'PlantAdded' ? { id: event.plantId, name: event.name, tag: event.tag } : undefined;
+    last.set(key, { ...keyOf(event), row });
+  }
+  const inserts: Changes['inserts'] = [];
+  for (const { owner, row } of last.values()) if (row !== undefined) inserts.push({ owner, ...row });
+  return { deletes, inserts };
+}
+
+/**
+ * Advances the read model behind the log. One instance at a time does so, by lease; if two do, the checkpoint is compared and
+ * one is refused. Nobody waits for it: decisions and lists stand on the tail.
+ */
+export class Projector {
+  readonly #store: Store;
+  readonly #tail: Tail;
+  readonly #holder: string;
+  readonly #onFault: (error: unknown) => void;
+  readonly #stop = new AbortController();
+  #leasedUntil = 0;
+  #asking: Promise<boolean> | undefined;
+  #wake: (() => void) | undefined;
+
+  constructor(store: Store, tail: Tail, holder: string, onFault: (error: unknown) => void) {
+    this.#store = store;
+    this.#tail = tail;
+    this.#holder = holder;
+    this.#onFault = onFault;
+  }
+
+  /** Projects until `stop`. Resolves when it has stopped; faults are reported and tried again after a pause. */
+  async run(): Promise<void> {
+    const forget = this.#tail.onExtended(() => this.#wake?.());
+    let failures = 0;
+    while (!this.#stop.signal.aborted) {
+      try {
+        await this.#step();
+        failures = 0;
+      } catch (error) {
+        failures++;
+        this.#onFault(error);
+        await this.#pause(Math.min(100 * 2 ** failures, MAX_PAUSE));
+      }
+    }
+    forget();
+  }
+
+  /** Ends `run` after the step in hand. */
+  stop(): void {
+    this.#stop.abort();
+    this.#wake?.();
+  }
+
+  async #step(): Promise<void> {
+    if (this.#tail.checkpoint >= this.#tail.head.position) return this.#untilExtended();
+    if (!(await this.leads())) {
+      this.#tail.projected(await this.#store.checkpoint());
+      return this.#pause(LEASE / 3);
+    }
+    if (this.#tail.head.position - this.#tail.checkpoint < this.#store.advanceLimit) await this.#pause(LINGER);
+    const from = this.#tail.checkpoint;
+    const events = this.#tail.after(from, this.#store.advanceLimit);
+    const to = events.at(-1)?.position ?? from;
+    if (await this.#store.advance(from, to, changesOf(events))) this.#tail.projected(to);
+    else this.#tail.projected(await this.#store.checkpoint());
+  }
+
+  /** Whether this instance is the one that derives what is derived from the log; takes the lease if nobody has it. */
+  async leads(): Promise<boolean> {
+    if (performance.now() < this.#leasedUntil - LEASE / 2) return true;
+    this.#asking ??= this.#lease().finally(() => {
+      this.#asking = undefined;
+    });
+    return this.#asking;
+  }
+
+  async #lease(): Promise<boolean> {
+    const now = performance.now();
+    const leased = await this.#store.lease('projector', this.#holder, LEASE);
+    this.#leasedUntil = leased ? now + LEASE : 0;
+    return leased;
+  }
+
+  async #untilExtended(): Promise<void> {
+    await new Promise<void>((resolve) => {
+      this.#wake = resolve;
+    });
+    this.#wake = undefined;
+  }
+
+  #pause(milliseconds: number): Promise<void> {
+    return sleep(milliseconds, undefined, { signal: this.#stop.signal }).catch(() => {});
+  }
+}

@@ -1,0 +1,51 @@
+import type { Logger } from '../logger.ts';
+import type { Metrics } from './metrics.ts';
+
+/** What became of asking a witness for its cosignature. */
+type Outcome = 'cosigned' | 'ahead' | 'failed';
+
+/** How the cosigning of checkpoints stands. */
+export interface CosigningStatus {
+  readonly size: number | undefined;
+  /** Milliseconds since 1970. */
+  readonly since: number;
+}
+
+/**
+ * Adds the metrics of cosigning, and returns what hears of each answer of a witness: the first failure and the first success
+ * after one are logged. `status` is asked at each scrape; undefined where nobody cosigns.
+ */
+export function witnessMetrics(
+  metrics: Metrics,
+  logger: Logger,
+  status: () => CosigningStatus | undefined,
+): (witness: string, outcome: Outcome, error: unknown) => void {
+  metrics.gauge(
+    'plantstore_cosigned_checkpoint_events',
+    'Events of the last checkpoint that enough witnesses cosigned.',
+    () => status()?.size,
+  );
+  metrics.gauge(
+    'plantstore_cosigned_checkpoint_age_seconds',
+    'Time since enough witnesses last cosigned a checkpoint, or since the start. They are asked every minute at least.',
+    () => {
+      const now = status();
+      return now && Math.max(0, Date.now() - now.since) / 1_000;
+    },
+  );
+  const requests = metrics.counter({
+    name: 'plantstore_witness_requests_total',
+    help: 'Requests to witnesses for a cosignature, by what came of them. ahead: the witness has cosigned more than the log has.',
+    labelNames: ['witness', 'outcome'],
+  });
+  const failing = new Set<string>();
+  return (witness, outcome, err) => {
+    requests.inc({ witness, outcome });
+    if (outcome === 'cosigned') {
+      if (failing.delete(witness)) logger.info({ witness }, 'the witness cosigns again');
+    } else if (!failing.has(witness)) {
+      failing.add(witness);
+      logger[outcome === 'ahead' ? 'error' : 'warn']({ witness, err }, 'the witness did not cosign');
+    }
+  };
+}

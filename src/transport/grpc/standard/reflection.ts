@@ -1,0 +1,74 @@
+import { type DescFile, type DescService, toBinary } from '@bufbuild/protobuf';
+import { FileDescriptorProtoSchema } from '@bufbuild/protobuf/wkt';
+import { type Server, type ServerDuplexStream, status as Status } from '@grpc/grpc-js';
+import { ReflectionService } from '@grpc/reflection';
+import { service as healthService } from 'grpc-health-check';
+import { file_google_rpc_error_details } from '../../../../gen/google/rpc/error_details_pb.ts';
+import { servedCallOf } from '../served-call.ts';
+import { standardDescriptor } from './descriptor.ts';
+
+type Call = ServerDuplexStream<object, object>;
+
+/** Most streams at once: tools open one for each thing that somebody looks up. */
+const MAX_STREAMS = 32;
+/** Most questions of a stream. A tool that reads all that there is asks some twenty; an answer has up to 30 KB. */
+const MAX_QUESTIONS = 64;
+
+/**
+ * Adds grpc.reflection, v1 and v1alpha, on these services, the details of errors, and grpc.health.v1. Asks for no token. A stream that
+ * lasts longer than `timeout`, in seconds, loses its connection.
+ */
+export function addReflection(server: Server, services: readonly DescService[], timeout: number): void {
+  const files = new Set<DescFile>();
+  for (const { file } of services) collect(file, files);
+  collect(file_google_rpc_error_details, files);
+  const { requestType } = healthService.Check!;
+  const protos = [...files].map(({ proto }) => proto).concat(requestType.fileDescriptorProtos.map(standardDescriptor));
+  const fileDescriptorProtos = protos.map((proto) => Buffer.from(toBinary(FileDescriptorProtoSchema, proto)));
+  const open = new Set<Call>();
+  const serve = (call: Call, info: (call: Call) => void) => {
+    if (open.size >= MAX_STREAMS) {
+      call.emit('error', { code: Status.RESOURCE_EXHAUSTED, details: 'too many ask already; try again' });
+      return;
+    }
+    open.add(call);
+    const patience = setTimeout(() => servedCallOf(call.metadata).breakOff(), timeout * 1_000).unref();
+    call.once('close', () => {
+      clearTimeout(patience);
+      open.delete(call);
+    });
+    info(inStep(call));
+  };
+  // Of a definition, the library looks at the files alone.
+  new ReflectionService({ definition: { ...requestType, fileDescriptorProtos } }).addToServer({
+    addService: (definition, { ServerReflectionInfo: info }) =>
+      server.addService(definition, {
+        ServerReflectionInfo: (call: Call) => serve(call, info as (call: Call) => void),
+      }),
+  });
+}
+
+function collect(file: DescFile, files: Set<DescFile>): void {
+  if (files.has(file)) return;
+  files.add(file);
+  for (const dependency of file.dependencies) collect(dependency, files);
+}
+
+/** A call whose requests wait while its answers are not taken: the library would hold all of them. It gets so many answers. */
+function inStep(call: Call): Call {
+  const write = call.write.bind(call) as (answer: object) => boolean;
+  let answers = 0;
+  call.on('drain', () => call.resume());
+  return Object.assign(call, {
+    write: (answer: object) => {
+      if (++answers > MAX_QUESTIONS) {
+        call.emit('error', { code: Status.RESOURCE_EXHAUSTED, details: 'ask the rest in another call' });
+        call.pause();
+        return false;
+      }
+      const taken = write(answer);
+      if (!taken) call.pause();
+      return taken;
+    },
+  });
+}

@@ -1,0 +1,118 @@
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import type { PlantStoreError } from '../../domain/errors.ts';
+import type { Protocol } from '../../observe/request.ts';
+import type { Entrant, Place } from '../admission/place.ts';
+import { answerOn } from './answer-on.ts';
+import { endUnlessComplete, LINGER } from './linger.ts';
+import { claimedProtocolOf, refuse } from './refusal.ts';
+
+const ENTRANT = Symbol('entrant');
+
+/** Called once: with nothing when the request goes on, or with what to answer. */
+export type Continue = (error?: PlantStoreError) => void;
+
+/** The request as the admission knows it; undefined where nothing guards the routes. */
+export const entrantOf = (request: IncomingMessage): HttpEntrant | undefined =>
+  (request as { [ENTRANT]?: HttpEntrant })[ENTRANT];
+
+/** A request over HTTP/1.1 on its way in. It holds its place until it is answered, or its client has left. */
+export class HttpEntrant implements Entrant {
+  readonly #request: IncomingMessage;
+  readonly #response: ServerResponse;
+  readonly #serve: RequestListener;
+  readonly #isDraining: () => boolean;
+  #place: Place | undefined;
+  /** What waits for the place. */
+  #continue: Continue | undefined;
+
+  constructor(request: IncomingMessage, response: ServerResponse, serve: RequestListener, isDraining: () => boolean) {
+    this.#request = request;
+    this.#response = response;
+    this.#serve = serve;
+    this.#isDraining = isDraining;
+  }
+
+  get protocol(): Protocol {
+    return claimedProtocolOf(this.#request);
+  }
+
+  /** A request behind another of its connection may not: pipelined, one client could fill the queue of all. */
+  get mayWait(): boolean {
+    return answerOn(this.#request.socket) === this.#response;
+  }
+
+  get isGone(): boolean {
+    return this.#response.closed;
+  }
+
+  get peer(): string {
+    const { remoteAddress, remotePort } = this.#request.socket;
+    return `${remoteAddress}:${remotePort}`;
+  }
+
+  admit(place: Place): void {
+    this.#place = place;
+    (this.#request as { [ENTRANT]?: HttpEntrant })[ENTRANT] = this;
+    this.#response.on('close', () => this.#over());
+    this.#closeWhenDraining();
+    this.#serve(this.#request, this.#response);
+  }
+
+  /** Its token has to be verified. Returns false when there are too many of those; `refused` has been called then. */
+  verifying(refused: Continue): boolean {
+    this.#continue = refused;
+    return this.#place!.verifying();
+  }
+
+  /** Its caller is known, and it goes on in one of this owner's places. */
+  belongTo(owner: string, next: Continue): void {
+    this.#continue = next;
+    this.#place!.belongTo(owner);
+  }
+
+  /** Its body is waited for. `refused` is called when that may not take as long as it does. */
+  awaitBody(refused: Continue): void {
+    this.#continue = refused;
+    this.#place!.awaitRest();
+    // Who asked to be told is told only now that somebody reads it (RFC 9110, section 10.1.1).
+    if (this.#request.headers.expect !== undefined) this.#response.writeContinue();
+  }
+
+  /** Its body is there, and it goes on in a place. */
+  whole(next: Continue): void {
+    this.#continue = next;
+    this.#place!.whole();
+  }
+
+  /** It is answered: what is still to come of it is of no use, and holds no place. */
+  leave(): void {
+    this.#place![Symbol.dispose]();
+  }
+
+  proceed(): void {
+    this.#continue!();
+  }
+
+  refuse(error: PlantStoreError): void {
+    if (this.#place !== undefined) {
+      this.#continue!(error);
+      return;
+    }
+    this.#closeWhenDraining();
+    refuse(this.#response, this.protocol);
+  }
+
+  /** Node's own limit on the time of a request answers it. */
+  late(): void {}
+
+  /** It is answered, or its client has left. The rest of an answered request may come for a while, and is thrown away. */
+  #over(): void {
+    this.leave();
+    const { complete, socket } = this.#request;
+    if (!complete && !socket.destroyed) setTimeout(endUnlessComplete, LINGER, this.#request).unref();
+  }
+
+  #closeWhenDraining(): void {
+    if (this.#isDraining()) this.#response.setHeader('connection', 'close');
+  }
+}

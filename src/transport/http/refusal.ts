@@ -1,0 +1,62 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { type Code, ConnectError } from '@connectrpc/connect';
+import { errorToJsonBytes } from '@connectrpc/connect/protocol-connect';
+import type { PlantStoreError } from '../../domain/errors.ts';
+import type { Protocol } from '../../observe/request.ts';
+import { OVERLOADED } from '../admission/admission.ts';
+import { detailsOf } from '../failure.ts';
+import { errorBody, JSON_TYPE, REASON_HEADER } from './error-body.ts';
+
+/** The path of a method of Connect or gRPC-Web: `/package.Service/Method`. */
+const RPC_PATH = /^\/\w+(\.\w+)+\/\w/;
+
+/** Rendered once: a refusal has to be cheap. */
+interface Refusal {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+const rendered = (type: string, body: string, headers = {}): Refusal => ({
+  headers: {
+    'content-type': type,
+    'content-length': String(Buffer.byteLength(body)),
+    'retry-after': String(OVERLOADED.details.retryAfter),
+    [REASON_HEADER]: OVERLOADED.reason,
+    ...headers,
+  },
+  body,
+});
+
+/** The body of a Connect error, in JSON, for a request that Connect does not see. */
+const connectErrorBody = (error: PlantStoreError): string =>
+  Buffer.from(
+    errorToJsonBytes(new ConnectError(error.message, error.code as Code, undefined, [...detailsOf(error)]), undefined),
+  ).toString();
+
+const OF_REST = rendered(JSON_TYPE, errorBody(OVERLOADED));
+const OF_CONNECT = rendered('application/json', connectErrorBody(OVERLOADED));
+const OF_GRPC_WEB = rendered('application/grpc-web+proto', '', {
+  'grpc-status': String(OVERLOADED.code),
+  'grpc-message': encodeURIComponent(OVERLOADED.message),
+});
+
+/** What a request came in as, as far as can be told before it is routed. */
+export function claimedProtocolOf({ url, headers }: IncomingMessage): Protocol {
+  if (!RPC_PATH.test(url!)) return 'rest';
+  return headers['content-type']?.startsWith('application/grpc-web') ? 'grpc_web' : 'connect';
+}
+
+/**
+ * Answers OVERLOADED with 503, in the form of the protocol. Clients of Connect's streams and of gRPC-Web take the status for
+ * UNAVAILABLE, so that proxies see what it is and no message has to be framed.
+ */
+export function refuse(response: ServerResponse, protocol: Protocol): void {
+  const { headers, body } = refusalOf(protocol);
+  response.writeHead(OVERLOADED.status, headers);
+  response.end(body, 'latin1');
+}
+
+function refusalOf(protocol: Protocol): Refusal {
+  if (protocol === 'rest') return OF_REST;
+  return protocol === 'grpc_web' ? OF_GRPC_WEB : OF_CONNECT;
+}

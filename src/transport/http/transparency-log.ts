@@ -1,0 +1,136 @@
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { PlantStoreError } from '../../domain/errors.ts';
+import type { Head } from '../../log/event/event.ts';
+import type { Tree } from '../../log/tree/tree.ts';
+import { unavailable } from '../../log/unavailable.ts';
+import { parseIndexPath, parseLevel, sizeFor, type Tile } from '../../tlog/tile.ts';
+import { formatTlogProof } from '../../tlog/tlog-proof.ts';
+import type { Checkpoints } from '../../transparency/checkpoints.ts';
+import { proveEvent } from '../../transparency/event-proof.ts';
+import type { LogKey } from '../../transparency/log-key.ts';
+import { Turnstile } from '../admission/turnstile.ts';
+import { entrantOf } from './entrant.ts';
+import { refuseOtherMethods } from './methods.ts';
+
+const READ = ['GET', 'HEAD'];
+
+/** What a checkpoint is served as (c2sp.org/tlog-tiles, "Checkpoints"). */
+const TEXT = 'text/plain; charset=utf-8';
+const BYTES = 'application/octet-stream';
+
+/** For what never changes, and for checkpoints: what was acknowledged 15 s ago is in the one that a cache gives. */
+const IMMUTABLE = 'public, max-age=31536000, immutable';
+const SECONDS = 'public, max-age=5';
+/** For what may change when a key is rotated. */
+const HOUR = 'public, max-age=3600';
+
+/**
+ * Requests that read the store at once, and those that may wait to. Two, of some milliseconds each, leave every turn of the event
+ * loop to the others: to read the public log is free, and must not be what callers with a token wait for.
+ */
+const READERS = 2;
+const WAITING = 64;
+
+const compress = promisify(gzip);
+
+/** What is served of the log. */
+export interface TransparencyLog {
+  /** The end of the log as this instance knows it. */
+  readonly knownHead: () => number;
+  /** The end of the log now. */
+  readonly head: () => Promise<Head>;
+  readonly tree: Tree;
+  readonly checkpoints: Checkpoints;
+  readonly key: () => Promise<LogKey>;
+}
+
+/**
+ * Adds the log as c2sp.org/tlog-tiles has it, with `/log` as its prefix, and beside it `/log/proof/<position>` and `/log/key`.
+ * None needs a token.
+ */
+export function registerTransparencyLog(app: FastifyInstance, log: TransparencyLog): void {
+  const readers = new Turnstile(READERS, WAITING);
+
+  const add = (
+    path: string,
+    caching: string,
+    type: string,
+    body: (request: FastifyRequest, reply: FastifyReply) => Promise<string | Uint8Array>,
+  ): void => {
+    const url = `/log/${path}`;
+    app.route({
+      method: [...READ],
+      url,
+      onRequest: (request, _reply, next) => asStranger(request, next),
+      handler: async (request, reply) => {
+        using _place = await readers.enter();
+        try {
+          const content = await body(request, reply);
+          return reply.type(type).header('cache-control', caching).send(Buffer.from(content));
+        } catch (error) {
+          throw unavailable(error);
+        }
+      },
+    });
+    refuseOtherMethods(app, url, READ);
+  };
+
+  /** Throws ROUTE_NOT_FOUND unless the log has so many events. Another instance may have told of more than this one knows. */
+  const require = async (size: number): Promise<void> => {
+    if (size > log.knownHead() && size > (await log.head()).position) throw notFound('the log has not as many events');
+  };
+
+  add('checkpoint', SECONDS, TEXT, async () => (await log.checkpoints.latest()).note);
+
+  add('key', HOUR, TEXT, async () => `${(await log.key()).vkey}\n`);
+
+  add('proof/:position', SECONDS, TEXT, async (request) => {
+    const position = positionOf(param(request, 'position'));
+    const checkpoint = await log.checkpoints.latest();
+    if (position > checkpoint.size) throw notFound('no checkpoint has this event yet');
+    return formatTlogProof(await proveEvent(log.tree, checkpoint, position));
+  });
+
+  add('tile/:level/*', IMMUTABLE, BYTES, async (request) => {
+    const level = parseLevel(param(request, 'level'));
+    const place = parseIndexPath(param(request, '*'));
+    if (level === undefined || place === undefined) throw notFound('this is not the path of a tile');
+    const tile: Tile = { level, ...place };
+    await require(sizeFor(tile));
+    return log.tree.readTile(tile);
+  });
+
+  add('tile/entries/*', IMMUTABLE, BYTES, async (request, reply) => {
+    const place = parseIndexPath(param(request, '*'));
+    if (place === undefined) throw notFound('this is not the path of an entry bundle');
+    await require(sizeFor({ level: 0, ...place }));
+    const bundle = await log.tree.readEntries(place.index, place.width);
+    reply.header('vary', 'accept-encoding');
+    if (!acceptsGzip(request)) return bundle;
+    reply.header('content-encoding', 'gzip');
+    return compress(bundle);
+  });
+}
+
+/** All strangers together are one owner to the admission, so that the others' places are not theirs. No owner has an empty name. */
+function asStranger({ raw }: FastifyRequest, next: () => void): void {
+  const entrant = entrantOf(raw);
+  if (entrant === undefined) next();
+  else entrant.belongTo('', next);
+}
+
+const notFound = (message: string): PlantStoreError => new PlantStoreError('ROUTE_NOT_FOUND', message);
+
+const param = (request: FastifyRequest, name: string): string => (request.params as Record<string, string>)[name] ?? '';
+
+function positionOf(text: string): number {
+  const position = Number(text);
+  if (!/^[1-9]\d*$/.test(text) || !Number.isSafeInteger(position))
+    throw notFound('this is not the position of an event');
+  return position;
+}
+
+const acceptsGzip = ({ headers }: FastifyRequest): boolean =>
+  /(?:^|[\s,])(?:gzip|\*)(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))/i.test(headers['accept-encoding'] ?? '');

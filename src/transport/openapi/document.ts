@@ -1,0 +1,202 @@
+import type { DescMessage, DescService } from '@bufbuild/protobuf';
+import { ERRORS, type Reason } from '../../domain/errors.ts';
+import { EVENT_STREAM } from '../rest/accept.ts';
+import { CACHING } from '../rest/conditional.ts';
+import { typeOf } from '../rest/field-type.ts';
+import { type HttpRule, httpRulesOf } from '../rest/http-rule.ts';
+import { fieldSchema, messageSchema, type Schema } from './schema.ts';
+import { ANY_FAILURES, BODY_FAILURES, FAILURES, IDEMPOTENCY_KEY, METHODS } from './text.ts';
+
+const JSON_BODY = 'application/json';
+
+/** Version of the interface, not of the program (semver.org): no path carries it. */
+const INTERFACE_VERSION = '1.0.0';
+
+/** The OpenAPI 3.1 document of what the google.api.http rules of a service expose. */
+export function openApiDocument(service: DescService): object {
+  const rules = httpRulesOf(service);
+  return {
+    openapi: '3.1.1',
+    info: {
+      title: 'Plant Store',
+      version: INTERFACE_VERSION,
+      description:
+        'Every failure has an Error as its body, and its stable reason as `Plantstore-Reason`. A path answers other methods with 405 and `Allow`, and there is nothing ' +
+        'else: 404. Unknown query parameters and unknown members of a body are ignored. Integers are exact, all 64 bits.',
+      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+    },
+    security: [{ bearer: [] }],
+    paths: pathsOf(rules),
+    components: {
+      schemas: {
+        ...Object.fromEntries(rules.flatMap(messagesOf).map((message) => [message.name, messageSchema(message)])),
+        Error: ERROR,
+      },
+      parameters: { 'Idempotency-Key': IDEMPOTENCY_KEY },
+      headers: HEADERS,
+      securitySchemes: { bearer: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' } },
+    },
+  };
+}
+
+const ERROR: Schema = {
+  type: 'object',
+  required: ['error', 'message'],
+  properties: {
+    error: {
+      type: 'integer',
+      format: 'int32',
+      enum: [...new Set(Object.values(ERRORS).map(({ code }) => code))].sort((a, b) => a - b),
+      description: 'A google.rpc.Code.',
+    },
+    message: { type: 'string', description: 'What to do about it.' },
+  },
+};
+
+const HEADERS: Schema = {
+  'Cache-Control': {
+    description: 'Lists are yours alone, and are asked for anew each time.',
+    schema: { type: 'string', const: CACHING },
+  },
+  ETag: {
+    description:
+      'Of what the list holds, the same on every instance (RFC 9110). A long list that is streamed has none.',
+    schema: { type: 'string' },
+  },
+  'Idempotency-Replayed': {
+    description: 'There when this is the answer to an earlier request with the same `Idempotency-Key`.',
+    schema: { type: 'string', const: 'true' },
+  },
+  Link: {
+    description: 'The rest of a list that a limit cut: `<...>; rel="next"` (RFC 8288).',
+    schema: { type: 'string' },
+  },
+  'Plantstore-Position': {
+    description: 'Position in the log of the event that this is.',
+    schema: { type: 'integer', format: 'int64', minimum: 1 },
+  },
+  'Plantstore-Reason': {
+    description: 'Why it failed: stable, for machines, and the reason of the ErrorInfo over gRPC and Connect.',
+    schema: { type: 'string', enum: Object.keys(ERRORS) },
+  },
+  'Retry-After': { description: 'Seconds after which to try again.', schema: { type: 'integer', minimum: 0 } },
+  'WWW-Authenticate': { description: 'What the token lacks (RFC 6750).', schema: { type: 'string' } },
+  'X-Request-Id': { description: "Yours, or one that was made: the service's log has it.", schema: { type: 'string' } },
+};
+
+/** A list with `Accept: text/event-stream`. */
+const EVENTS = {
+  [EVENT_STREAM]: {
+    schema: {
+      type: 'string',
+      description:
+        'The list and every later change to it, as the WHATWG has event streams: `added` for each plant, `ready` with `{"position":12}`, then ' +
+        '`added` and `deleted` with the position as `id`; `reset` before a state that takes the place of all before; `end` with an Error when the token ends.',
+    },
+  },
+};
+
+const LAST_EVENT_ID: Schema = {
+  name: 'Last-Event-ID',
+  in: 'header',
+  description: 'Of an event stream: the `id` after which to go on.',
+  schema: { type: 'string' },
+};
+
+const IF_NONE_MATCH: Schema = {
+  name: 'If-None-Match',
+  in: 'header',
+  description: 'The `ETag` of what you have already: while it is still the answer, 304 spares its body.',
+  schema: { type: 'string' },
+};
+
+const isList = ({ responseField }: HttpRule): boolean =>
+  responseField !== undefined && typeOf(responseField).kind === 'messages';
+
+const headers = (...names: string[]): Schema =>
+  Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
+
+function messagesOf({ bodyField, responseField }: HttpRule): DescMessage[] {
+  return [bodyField, responseField].flatMap((field) => {
+    const type = field && typeOf(field);
+    return type !== undefined && 'message' in type ? [type.message] : [];
+  });
+}
+
+function pathsOf(rules: readonly HttpRule[]): Schema {
+  const paths: Record<string, Record<string, Schema>> = {};
+  for (const rule of rules) {
+    paths[rule.path] ??= {};
+    paths[rule.path]![rule.verb.toLowerCase()] = operation(rule, true);
+    if (rule.verb === 'GET') paths[rule.path]!.head = operation(rule, false);
+  }
+  return paths;
+}
+
+/** An operation; without content for HEAD. */
+function operation(rule: HttpRule, content: boolean): Schema {
+  const { method, pathFields, queryFields, bodyField } = rule;
+  const { failures, ...text } = METHODS[`${method.parent.typeName}.${method.name}`]!;
+  const all = [...ANY_FAILURES, ...(bodyField === undefined ? [] : BODY_FAILURES), ...failures];
+  return {
+    operationId: content ? method.localName : `${method.localName}Head`,
+    tags: [rule.path.split('/')[1]],
+    ...text,
+    parameters: [
+      ...pathFields.map((field) => ({ name: field.name, in: 'path', required: true, schema: fieldSchema(field) })),
+      ...queryFields.map((field) => ({ name: field.jsonName, in: 'query', schema: fieldSchema(field) })),
+      ...(failures.includes('IDEMPOTENCY_KEY_REUSED') ? [{ $ref: '#/components/parameters/Idempotency-Key' }] : []),
+      ...(isList(rule) ? [IF_NONE_MATCH, LAST_EVENT_ID] : []),
+    ],
+    ...(bodyField && {
+      requestBody: { required: true, content: { [JSON_BODY]: { schema: fieldSchema(bodyField) } } },
+    }),
+    responses: { ...success(rule, content), ...failureResponses(all, content) },
+  };
+}
+
+function success(rule: HttpRule, content: boolean): Schema {
+  const { method, responseField } = rule;
+  const { failures } = METHODS[`${method.parent.typeName}.${method.name}`]!;
+  const names = method.output.fields.map(({ name }) => name);
+  const sent = headers(
+    ...(names.includes('position') ? ['Plantstore-Position'] : []),
+    ...(failures.includes('IDEMPOTENCY_KEY_REUSED') ? ['Idempotency-Replayed'] : []),
+    ...(names.includes('next_cursor') ? ['Link'] : []),
+    ...(isList(rule) ? ['ETag', 'Cache-Control'] : []),
+  );
+  if (responseField === undefined) return { 204: { description: 'Done.', headers: sent } };
+  const body = content && { content: { [JSON_BODY]: { schema: fieldSchema(responseField) } } };
+  return {
+    200: {
+      description: 'Done.',
+      headers: sent,
+      ...(body && isList(rule) ? { content: { ...body.content, ...EVENTS } } : body),
+    },
+    ...(isList(rule) && { 304: { description: 'You have it already.', headers: sent } }),
+  };
+}
+
+function failureResponses(reasons: readonly Reason[], content: boolean): Schema {
+  const body = content && { content: { [JSON_BODY]: { schema: { $ref: '#/components/schemas/Error' } } } };
+  const byStatus = Map.groupBy(reasons, (reason) => ERRORS[reason].status);
+  return Object.fromEntries(
+    [...byStatus].map(([status, same]) => [
+      status,
+      {
+        description: same
+          .map((reason) => `\`error\` ${ERRORS[reason].code}: ${FAILURES[reason as keyof typeof FAILURES]}.`)
+          .join('\n\n'),
+        headers: headers('Plantstore-Reason', 'X-Request-Id', ...(FAILURE_HEADERS[status] ?? [])),
+        ...body,
+      },
+    ]),
+  );
+}
+
+const FAILURE_HEADERS: Readonly<Record<number, readonly string[]>> = {
+  401: ['WWW-Authenticate'],
+  403: ['WWW-Authenticate'],
+  429: ['Retry-After'],
+  503: ['Retry-After'],
+};

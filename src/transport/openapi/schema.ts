@@ -1,0 +1,48 @@
+import type { DescField, DescMessage } from '@bufbuild/protobuf';
+import { isOptional, typeOf } from '../rest/field-type.ts';
+import { FIELDS } from './text.ts';
+
+declare global {
+  interface JSON {
+    /** A value that JSON.stringify writes as this text (ECMAScript 2026; TypeScript's library does not have it yet). */
+    rawJSON(text: string): object;
+  }
+}
+
+/** A JSON Schema (draft 2020-12, which OpenAPI 3.1 uses), as JSON.stringify takes it. */
+export type Schema = Readonly<Record<string, unknown>>;
+
+/** The schema of a message's JSON form. */
+export function messageSchema(message: DescMessage): Schema {
+  return {
+    type: 'object',
+    required: message.fields.filter((field) => !isOptional(field)).map(({ jsonName }) => jsonName),
+    properties: Object.fromEntries(message.fields.map((field) => [field.jsonName, fieldSchema(field)])),
+  };
+}
+
+/** The schema of a field's JSON form. Messages are references into the components. */
+export function fieldSchema(field: DescField): Schema {
+  const type = typeOf(field);
+  const more = FIELDS[fullName(field)];
+  switch (type.kind) {
+    case 'string':
+      return { type: 'string', ...more };
+    case 'integer':
+      return { type: 'integer', format: type.format, minimum: exact(type.min), maximum: exact(type.max), ...more };
+    case 'enum':
+      return { type: 'string', enum: [...type.values.keys()], ...more };
+    case 'message':
+      return reference(type.message);
+    case 'messages':
+      return { type: 'array', items: reference(type.message) };
+  }
+}
+
+/** Full name of a field, such as `plantstore.v1.Plant.name`. */
+export const fullName = (field: DescField): string => `${field.parent.typeName}.${field.name}`;
+
+const reference = (message: DescMessage): Schema => ({ $ref: `#/components/schemas/${message.name}` });
+
+/** An integer that JSON.stringify writes with all its digits. */
+const exact = (value: bigint): unknown => JSON.rawJSON(String(value));
