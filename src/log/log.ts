@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command, PlantState } from '../domain/decider.ts';
 import type { PlantKey } from '../domain/plant.ts';
+import { Backoff } from '../time/backoff.ts';
+import { pause } from '../time/pause.ts';
+import { repeat } from '../time/repeat.ts';
 import { Appender } from './commit/appender.ts';
 import { type Cancellation, Committer, type CommitterLimits } from './commit/committer.ts';
 import { StateReader } from './commit/states.ts';
@@ -138,14 +140,11 @@ export class EventLog {
 
   async #finishErasures(onFault: (error: unknown) => void): Promise<void> {
     const { signal } = this.#stop;
-    while (!signal.aborted) {
-      try {
-        for await (const _ of this.#eraser.finish()) if (signal.aborted) break;
-      } catch (error) {
-        onFault(error);
-      }
-      await sleep(ERASURES, undefined, { signal, ref: false }).catch(() => {});
-    }
+    const finish = async () => {
+      for await (const _ of this.#eraser.finish()) if (signal.aborted) break;
+      await pause(ERASURES, signal);
+    };
+    await repeat(finish, signal, new Backoff(ERASURES, ERASURES), onFault);
   }
 
   /** Calls back with each OwnerErased event: whatever is remembered of owners has to be forgotten. */

@@ -1,9 +1,11 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { Backoff } from '../time/backoff.ts';
+import { pause } from '../time/pause.ts';
 import { BrokenChainError } from './event/chain.ts';
 import { type EventLog, type EventLogOptions, openLog } from './log.ts';
 import type { Store } from './store.ts';
 
-/** Longest pause between two attempts, in milliseconds. */
+/** First and longest pause between two attempts, in milliseconds. */
+const PAUSE = 200;
 const MAX_PAUSE = 2_000;
 
 /** A store, and how long to wait for it. */
@@ -29,7 +31,8 @@ export async function openWhenReachable(
   signal: AbortSignal,
   onWait: (fault: unknown) => void,
 ): Promise<OpenedLog> {
-  for (let attempt = 0; ; attempt++) {
+  const backoff = new Backoff(PAUSE, MAX_PAUSE);
+  for (;;) {
     try {
       const store = await open();
       try {
@@ -42,6 +45,7 @@ export async function openWhenReachable(
       if (error instanceof BrokenChainError || isFinal(error)) throw error;
       onWait(error);
     }
-    await sleep(Math.min(100 * 2 ** attempt, MAX_PAUSE), undefined, { signal });
+    await pause(backoff.next(), signal);
+    signal.throwIfAborted();
   }
 }

@@ -1,6 +1,6 @@
 import type { LoggedEvent } from '../log/event/event.ts';
 import type { Store } from '../log/store.ts';
-import { pause } from './lease.ts';
+import { pause } from '../time/pause.ts';
 
 /** Milliseconds between two looks at the end of the log. */
 const POLL = 50;

@@ -2,8 +2,10 @@ import { randomUUID } from 'node:crypto';
 import { headAt, verifyNext } from '../log/event/chain.ts';
 import { EMPTY_HEAD, type Head, type LoggedEvent } from '../log/event/event.ts';
 import type { Store } from '../log/store.ts';
+import { Backoff } from '../time/backoff.ts';
+import { Lease } from '../time/lease.ts';
+import { pause } from '../time/pause.ts';
 import { follow } from './follow.ts';
-import { Lease, pause } from './lease.ts';
 import { readAhead } from './read-ahead.ts';
 import { type PublisherStatus, StatusKeeper } from './status.ts';
 import { type Published, type Session, type Topic, TopicMismatchError } from './topic.ts';
@@ -70,16 +72,14 @@ export class Publisher {
   async #whileHeld(held: AbortSignal): Promise<void> {
     const ended = new AbortController();
     const measuring = this.#measure(AbortSignal.any([held, ended.signal]));
-    let failures = 0;
+    const backoff = new Backoff(100, MAX_PAUSE);
     while (!held.aborted) {
       try {
-        await this.#publish(held, () => {
-          failures = 0;
-        });
+        await this.#publish(held, () => backoff.reset());
       } catch (error) {
         if (held.aborted) break;
         this.#status.enter('degraded', reasonOf(error));
-        await pause(Math.min(100 * 2 ** failures++, MAX_PAUSE) * (0.5 + Math.random() / 2), held);
+        await pause(backoff.next(), held);
         // Another instance may have taken over meanwhile, which a new session would throw out.
         if (!(await this.#lease.renew())) break;
       }

@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads';
-import { pause } from './lease.ts';
+import { pause } from '../time/pause.ts';
 import { type PublisherStatus, StatusKeeper } from './status.ts';
 import { CLOSE, type StatusMessage } from './thread-messages.ts';
 

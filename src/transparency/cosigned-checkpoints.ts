@@ -1,5 +1,6 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { PlantStoreError } from '../domain/errors.ts';
+import { Backoff } from '../time/backoff.ts';
+import { pause } from '../time/pause.ts';
 import { formatSignature, type Signature } from '../tlog/note.ts';
 import type { Checkpoints } from './checkpoints.ts';
 import type { SignedCheckpoint } from './signed-checkpoint.ts';
@@ -39,7 +40,7 @@ export interface CosigningOptions {
 /** A witness, and when it may be asked again. */
 interface Asked {
   readonly witness: WitnessClient;
-  failures: number;
+  readonly backoff: Backoff;
   notBefore: number;
 }
 
@@ -59,7 +60,11 @@ export class CosignedCheckpoints implements Checkpoints {
   /** Asks until `close`. */
   constructor(options: CosigningOptions) {
     this.#options = options;
-    this.#asked = options.witnesses.map((witness) => ({ witness, failures: 0, notBefore: 0 }));
+    this.#asked = options.witnesses.map((witness) => ({
+      witness,
+      backoff: new Backoff(MIN_PAUSE, MAX_PAUSE),
+      notBefore: 0,
+    }));
     this.#running = this.#run();
   }
 
@@ -85,7 +90,7 @@ export class CosignedCheckpoints implements Checkpoints {
       const checkpoint = await this.#options.checkpoints.latest().catch(() => undefined);
       const isNews = checkpoint !== undefined && checkpoint.size !== this.#cosigned?.size;
       if (checkpoint !== undefined && (isNews || performance.now() >= this.#nextAt)) await this.#round(checkpoint);
-      await sleep(ROUND, undefined, { signal, ref: false }).catch(() => {});
+      await pause(ROUND, signal);
     }
   }
 
@@ -104,7 +109,7 @@ export class CosignedCheckpoints implements Checkpoints {
           enough.resolve();
         }
       });
-    await Promise.race([Promise.all(answers), enough.promise.then(() => sleep(GRACE))]);
+    await Promise.race([Promise.all(answers), enough.promise.then(() => pause(GRACE))]);
   }
 
   #take(checkpoint: SignedCheckpoint, cosignatures: readonly Signature[]): void {
@@ -121,12 +126,12 @@ export class CosignedCheckpoints implements Checkpoints {
     asked.notBefore = Number.POSITIVE_INFINITY;
     try {
       const cosignature = await witness.cosign(checkpoint, this.#stop.signal);
-      asked.failures = 0;
+      asked.backoff.reset();
       asked.notBefore = 0;
       this.#options.onOutcome(witness.name, 'cosigned', undefined);
       return cosignature;
     } catch (error) {
-      asked.notBefore = performance.now() + Math.min(MIN_PAUSE * 2 ** asked.failures++, MAX_PAUSE);
+      asked.notBefore = performance.now() + asked.backoff.next();
       const outcome = error instanceof WitnessAheadError ? 'ahead' : 'failed';
       if (!this.#stop.signal.aborted) this.#options.onOutcome(witness.name, outcome, error);
       return undefined;

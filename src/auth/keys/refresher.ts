@@ -1,3 +1,4 @@
+import { Backoff } from '../../time/backoff.ts';
 /** Durations of a refresher, in milliseconds. */
 export interface RefreshTiming {
   /** From a good attempt to the next one. */
@@ -23,7 +24,7 @@ export class Refresher {
   #running: Promise<void> | undefined;
   #notBefore = 0;
   #failure: Error | undefined;
-  #failures = 0;
+  readonly #backoff: Backoff;
   #waiting = 0;
   #timer: NodeJS.Timeout | undefined;
   #closed = false;
@@ -32,6 +33,7 @@ export class Refresher {
   constructor(task: () => Promise<void>, timing: RefreshTiming, onAttempt?: (failure: Error | undefined) => void) {
     this.#task = task;
     this.#timing = timing;
+    this.#backoff = new Backoff(timing.pause, timing.maxPause);
     this.#onAttempt = onAttempt;
     void this.#run();
   }
@@ -80,14 +82,14 @@ export class Refresher {
   }
 
   #ended(failure: Error | undefined): void {
-    const { refresh, cooldown, pause, maxPause } = this.#timing;
-    const backoff = Math.min(pause * 2 ** this.#failures, maxPause);
+    const { refresh, cooldown } = this.#timing;
     this.#failure = failure;
-    this.#failures = failure === undefined ? 0 : this.#failures + 1;
-    this.#notBefore = performance.now() + (failure === undefined ? cooldown : backoff);
+    if (failure === undefined) this.#backoff.reset();
+    const rest = failure === undefined ? cooldown : this.#backoff.next();
+    this.#notBefore = performance.now() + rest;
     if (this.#closed) return;
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => this.#run(), failure === undefined ? refresh : backoff).unref();
+    this.#timer = setTimeout(() => this.#run(), failure === undefined ? refresh : rest).unref();
     this.#onAttempt?.(failure);
   }
 }

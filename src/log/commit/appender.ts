@@ -1,5 +1,6 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { PlantStoreError } from '../../domain/errors.ts';
+import { Backoff } from '../../time/backoff.ts';
+import { pause } from '../../time/pause.ts';
 import type { LoggedEvent } from '../event/event.ts';
 import type { Store } from '../store.ts';
 import type { Follower } from '../tail/follower.ts';
@@ -57,7 +58,8 @@ export class Appender {
   async append(events: readonly LoggedEvent[], deadline: number): Promise<Appended> {
     let landed = 0;
     let sent = false;
-    for (let attempt = 0; ; attempt++) {
+    const backoff = new Backoff(1, MAX_PAUSE);
+    for (;;) {
       try {
         await this.#confirm();
         if (this.#tail.head.position < events[landed]!.position) {
@@ -82,7 +84,7 @@ export class Appender {
           retryAfter: 1,
         });
       }
-      await sleep(Math.min(2 ** attempt, MAX_PAUSE) * (0.5 + Math.random()));
+      await pause(backoff.next());
     }
   }
 

@@ -1,9 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises';
+import { setImmediate as turn } from 'node:timers/promises';
 import { type Command, plantIdOf } from '../../domain/decider.ts';
 import { PlantStoreError, toPlantStoreError } from '../../domain/errors.ts';
 import { idempotencyString } from '../../domain/idempotency.ts';
 import { keyString } from '../../domain/plant.ts';
+import { Backoff } from '../../time/backoff.ts';
+import { pause } from '../../time/pause.ts';
 import type { Committed, LoggedEvent } from '../event/event.ts';
 import type { LogObserver } from '../observer.ts';
 import type { Follower } from '../tail/follower.ts';
@@ -280,7 +282,7 @@ export class Committer {
   async #commit(commands: Waiting[], known: Known): Promise<void> {
     const deadline = performance.now() + this.#limits.patience;
     let synced = false;
-    let conflicts = 0;
+    const backoff = new Backoff(PAUSE, MAX_PAUSE);
     for (;;) {
       this.#sift(commands);
       if (commands.length === 0) return;
@@ -309,13 +311,13 @@ export class Committer {
         throw new PlantStoreError('STORE_UNAVAILABLE', 'not applied: other instances were faster; try again', {
           retryAfter: 1,
         });
-      if (commands.length > 0) await this.#giveWay(++conflicts);
+      if (commands.length > 0) await this.#giveWay(backoff);
     }
   }
 
   /** Lets the others go first for a while, longer after each conflict, and then learns where the log ends now. */
-  async #giveWay(conflicts: number): Promise<void> {
-    await sleep(Math.random() * Math.min(PAUSE * 2 ** (conflicts - 1), MAX_PAUSE));
+  async #giveWay(backoff: Backoff): Promise<void> {
+    await pause(backoff.next());
     await this.#follower.sync();
   }
 

@@ -1,13 +1,11 @@
 import { randomBytes } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { Backoff } from '../../time/backoff.ts';
+import { Lease, RENEWAL } from '../../time/lease.ts';
+import { pause } from '../../time/pause.ts';
 import type { Contact, Leaseholder, Store } from '../store.ts';
 
 /** The lease's name. */
 const WRITER = 'writer';
-/** Milliseconds that the lease lasts; another instance takes over after it. */
-const LEASE = 3_000;
-/** Milliseconds between two renewals. */
-const RENEWAL = 1_000;
 /** Renewals without a command between them after which the lease is given back. */
 const IDLE_RENEWALS = 60;
 /** First and longest pause after the writer could not be reached, in milliseconds. */
@@ -82,21 +80,20 @@ export class Writership {
 
   async #run(): Promise<void> {
     const { signal } = this.#stop;
-    for (let failures = 0; !signal.aborted; ) {
+    const backoff = new Backoff(PAUSE, MAX_PAUSE);
+    while (!signal.aborted) {
       await this.#untilUsed();
       if (signal.aborted) return;
       const begun = performance.now();
       try {
         await this.#stand();
-        failures = 0;
+        backoff.reset();
+        // A link that ends as soon as it is there is not asked for without a pause either.
+        if (performance.now() - begun < PAUSE) await pause(PAUSE, signal);
       } catch {
         // Without the store nothing can be committed either; whoever does that reports the fault.
-        failures++;
+        await pause(backoff.next(), signal);
       }
-      // A link that ends as soon as it is there is not asked for without a pause either.
-      const isBrief = performance.now() - begun < PAUSE;
-      if (failures > 0) await this.#pause(Math.min(PAUSE * 2 ** (failures - 1), MAX_PAUSE) * (0.5 + Math.random()));
-      else if (isBrief) await this.#pause(PAUSE);
     }
   }
 
@@ -105,16 +102,16 @@ export class Writership {
     const { store, holder, contact, follow, onUnreachable } = this.#options;
     if (!this.#handOn.signal.aborted) {
       const secret = randomBytes(SECRET_BYTES).toString('base64url');
-      const asked = performance.now();
-      if (await store.lease(WRITER, holder, LEASE, { ...contact(), secret })) {
-        this.#reign = this.#write(secret, asked);
+      const lease = new Lease((milliseconds) => store.lease(WRITER, holder, milliseconds, { ...contact(), secret }));
+      if (await lease.renew()) {
+        this.#reign = this.#write(lease, secret);
         await this.#reign;
         this.#reign = undefined;
         return;
       }
     }
     const writer = await store.leaseholder(WRITER);
-    if (writer === undefined || writer.holder === holder) return this.#pause(PAUSE);
+    if (writer === undefined || writer.holder === holder) return pause(PAUSE, this.#stop.signal);
     try {
       await follow(writer, this.#stop.signal);
     } catch (fault) {
@@ -124,26 +121,18 @@ export class Writership {
   }
 
   /** Is the writer until the lease is lost, given back as nobody uses it, or handed on. Never rejects. */
-  async #write(secret: string, taken: number): Promise<void> {
-    const { store, holder, contact, onWriter, onNoWriter } = this.#options;
+  async #write(lease: Lease, secret: string): Promise<void> {
+    const { onWriter, onNoWriter } = this.#options;
     onWriter(secret);
-    let [until, idle, lost] = [taken + LEASE, 0, false];
-    while (idle < IDLE_RENEWALS && !lost) {
-      await sleep(RENEWAL, undefined, { signal: this.#handOn.signal }).catch(() => {});
+    let idle = 0;
+    while (idle < IDLE_RENEWALS) {
+      await pause(RENEWAL, this.#handOn.signal);
       if (this.#handOn.signal.aborted) break;
       idle = this.#isUsed ? 0 : idle + 1;
       this.#isUsed = false;
-      const asked = performance.now();
-      try {
-        if (await store.lease(WRITER, holder, LEASE, { ...contact(), secret })) until = asked + LEASE;
-        else lost = true;
-      } catch {
-        lost = performance.now() >= until;
-      }
+      if (!(await lease.renew())) break;
     }
-    const givenBack = lost ? undefined : store.lease(WRITER, holder, 0, { ...contact(), secret }).catch(() => {});
-    // The lease ends by itself where the store is away.
-    await Promise.race([givenBack, sleep(RENEWAL, undefined, { ref: false })]);
+    await lease.giveBack();
     await onNoWriter();
   }
 
@@ -154,9 +143,5 @@ export class Writership {
       });
     this.#wake = undefined;
     this.#isUsed = false;
-  }
-
-  #pause(milliseconds: number): Promise<void> {
-    return sleep(milliseconds, undefined, { signal: this.#stop.signal }).catch(() => {});
   }
 }

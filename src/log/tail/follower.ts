@@ -1,4 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { Backoff } from '../../time/backoff.ts';
+import { pause } from '../../time/pause.ts';
 import { BrokenChainError, headAt, verifyContent, verifyKept, verifyNext } from '../event/chain.ts';
 import type { Head, LoggedEvent } from '../event/event.ts';
 import type { Store } from '../store.ts';
@@ -107,18 +108,21 @@ export class Follower {
    * another, with that for the last fault.
    */
   async watch(signal: AbortSignal, onChange: (fault: unknown) => void): Promise<void> {
-    let failures = -1;
+    const backoff = new Backoff(2 * POLL, MAX_POLL);
+    let isReachable: boolean | undefined;
     while (!signal.aborted) {
       try {
         await this.sync();
-        if (failures !== 0) onChange(undefined);
-        failures = 0;
+        if (isReachable !== true) onChange(undefined);
+        isReachable = true;
+        backoff.reset();
+        await pause(POLL, signal);
       } catch (error) {
         if (this.changed.aborted) return onChange(error);
-        if (failures <= 0) onChange(error);
-        failures = Math.max(failures, 0) + 1;
+        if (isReachable !== false) onChange(error);
+        isReachable = false;
+        await pause(backoff.next(), signal);
       }
-      await sleep(Math.min(POLL * 2 ** failures, MAX_POLL), undefined, { signal, ref: false }).catch(() => {});
     }
   }
 

@@ -1,4 +1,7 @@
-import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises';
+import { setImmediate as turn } from 'node:timers/promises';
+import { Backoff } from '../../time/backoff.ts';
+import { pause } from '../../time/pause.ts';
+import { repeat } from '../../time/repeat.ts';
 import { HASH_SIZE } from '../../tlog/hash.ts';
 import { subtreeHash, TILE_WIDTH } from '../../tlog/tile.ts';
 import type { LoggedEvent } from '../event/event.ts';
@@ -54,18 +57,15 @@ export class TreeBuilder {
   /** Builds until `stop`. Resolves when it has stopped; faults are reported and tried again after a pause. */
   async run(): Promise<void> {
     const forget = this.#tail.onExtended((news) => this.#hear(news));
-    let failures = 0;
-    while (!this.#stop.signal.aborted) {
-      try {
-        await this.#step();
-        failures = 0;
-      } catch (error) {
-        failures++;
+    await repeat(
+      () => this.#step(),
+      this.#stop.signal,
+      new Backoff(2 * LINGER, MAX_PAUSE),
+      (error) => {
         this.#built = undefined;
-        if (!this.#stop.signal.aborted) this.#onFault(error);
-        await this.#pause(Math.min(LINGER * 2 ** failures, MAX_PAUSE));
-      }
-    }
+        this.#onFault(error);
+      },
+    );
     forget();
   }
 
@@ -104,7 +104,7 @@ export class TreeBuilder {
     this.#isLeading = await this.#leads();
     if (!this.#isLeading) {
       this.#built = undefined;
-      return this.#pause(STANDBY);
+      return pause(STANDBY, this.#stop.signal);
     }
     this.#hash();
     const start = this.#built;
@@ -117,7 +117,7 @@ export class TreeBuilder {
     this.#built = start + nodes.length;
     if (this.#first <= this.#built * TILE_WIDTH) this.#forgetLeaves(this.#built * TILE_WIDTH + 1);
     await buildUpper(this.#store.tree, 1, this.#built);
-    if (this.#toBuild() < STEP) await this.#pause(LINGER);
+    if (this.#toBuild() < STEP) await pause(LINGER, this.#stop.signal);
   }
 
   /** The full tiles of level 0 of these indexes. */
@@ -145,10 +145,6 @@ export class TreeBuilder {
       this.#wake = resolve;
     });
     this.#wake = undefined;
-  }
-
-  #pause(milliseconds: number): Promise<void> {
-    return sleep(milliseconds, undefined, { signal: this.#stop.signal, ref: false }).catch(() => {});
   }
 }
 

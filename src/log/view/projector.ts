@@ -1,15 +1,17 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { keyOf } from '../../domain/events.ts';
 import { keyString, type PlantKey } from '../../domain/plant.ts';
+import { Backoff } from '../../time/backoff.ts';
+import { Lease, RENEWAL } from '../../time/lease.ts';
+import { pause } from '../../time/pause.ts';
+import { repeat } from '../../time/repeat.ts';
 import { type LoggedEvent, plantEventOf } from '../event/event.ts';
 import type { Changes, PlantRow, Store } from '../store.ts';
 import type { Tail } from '../tail/tail.ts';
 
-/** Milliseconds that a projector's lease lasts; another instance takes over after it. */
-const LEASE = 3_000;
 /** Milliseconds after the first event of a step in which more may gather. */
 const LINGER = 25;
-/** Longest pause after a failed step, in milliseconds. */
+/** First and longest pause after a failed step, in milliseconds. */
+const PAUSE = 200;
 const MAX_PAUSE = 2_000;
 
 /**
@@ -39,34 +41,22 @@ export function changesOf(events: readonly LoggedEvent[]): Changes {
 export class Projector {
   readonly #store: Store;
   readonly #tail: Tail;
-  readonly #holder: string;
+  readonly #lease: Lease;
   readonly #onFault: (error: unknown) => void;
   readonly #stop = new AbortController();
-  #leasedUntil = 0;
-  #asking: Promise<boolean> | undefined;
   #wake: (() => void) | undefined;
 
   constructor(store: Store, tail: Tail, holder: string, onFault: (error: unknown) => void) {
     this.#store = store;
     this.#tail = tail;
-    this.#holder = holder;
+    this.#lease = new Lease((milliseconds) => store.lease('projector', holder, milliseconds));
     this.#onFault = onFault;
   }
 
   /** Projects until `stop`. Resolves when it has stopped; faults are reported and tried again after a pause. */
   async run(): Promise<void> {
     const forget = this.#tail.onExtended(() => this.#wake?.());
-    let failures = 0;
-    while (!this.#stop.signal.aborted) {
-      try {
-        await this.#step();
-        failures = 0;
-      } catch (error) {
-        failures++;
-        this.#onFault(error);
-        await this.#pause(Math.min(100 * 2 ** failures, MAX_PAUSE));
-      }
-    }
+    await repeat(() => this.#step(), this.#stop.signal, new Backoff(PAUSE, MAX_PAUSE), this.#onFault);
     forget();
   }
 
@@ -80,9 +70,10 @@ export class Projector {
     if (this.#tail.checkpoint >= this.#tail.head.position) return this.#untilExtended();
     if (!(await this.leads())) {
       this.#tail.projected(await this.#store.checkpoint());
-      return this.#pause(LEASE / 3);
+      return pause(RENEWAL, this.#stop.signal);
     }
-    if (this.#tail.head.position - this.#tail.checkpoint < this.#store.advanceLimit) await this.#pause(LINGER);
+    if (this.#tail.head.position - this.#tail.checkpoint < this.#store.advanceLimit)
+      await pause(LINGER, this.#stop.signal);
     const from = this.#tail.checkpoint;
     const events = this.#tail.after(from, this.#store.advanceLimit);
     const to = events.at(-1)?.position ?? from;
@@ -91,19 +82,8 @@ export class Projector {
   }
 
   /** Whether this instance is the one that derives what is derived from the log; takes the lease if nobody has it. */
-  async leads(): Promise<boolean> {
-    if (performance.now() < this.#leasedUntil - LEASE / 2) return true;
-    this.#asking ??= this.#lease().finally(() => {
-      this.#asking = undefined;
-    });
-    return this.#asking;
-  }
-
-  async #lease(): Promise<boolean> {
-    const now = performance.now();
-    const leased = await this.#store.lease('projector', this.#holder, LEASE);
-    this.#leasedUntil = leased ? now + LEASE : 0;
-    return leased;
+  leads(): Promise<boolean> {
+    return this.#lease.has();
   }
 
   async #untilExtended(): Promise<void> {
@@ -111,9 +91,5 @@ export class Projector {
       this.#wake = resolve;
     });
     this.#wake = undefined;
-  }
-
-  #pause(milliseconds: number): Promise<void> {
-    return sleep(milliseconds, undefined, { signal: this.#stop.signal }).catch(() => {});
   }
 }

@@ -1,3 +1,5 @@
+import { withTimeout } from '../../../time/timeout.ts';
+
 /**
  * Milliseconds after which a call is given up that the driver has not ended: as long as it waits for a primary and for an answer. A
  * call that was given up may still be alive, and do what it was to do; what it must not do then, its own filter keeps it from.
@@ -21,10 +23,5 @@ export const END_OF_TRANSACTION = 25_000;
  * Rejects with an error that says nothing about what the server did, as a lost connection does. The driver keeps such a connection
  * counted as in use: one place of the hundred in its pool.
  */
-export function limited<T>(call: Promise<T>, milliseconds = CALL_LIMIT): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const expired = () => reject(new Error(`MongoDB's driver has not ended a call in ${milliseconds} ms`));
-    const timer = setTimeout(expired, milliseconds);
-    call.then(resolve, reject).finally(() => clearTimeout(timer));
-  });
-}
+export const limited = <T>(call: Promise<T>, milliseconds = CALL_LIMIT): Promise<T> =>
+  withTimeout(call, milliseconds, () => new Error(`MongoDB's driver has not ended a call in ${milliseconds} ms`));

@@ -1,5 +1,6 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Binary, ClientSession, MongoClient, TransactionOptions } from 'mongodb';
+import { Backoff } from '../../../time/backoff.ts';
+import { pause } from '../../../time/pause.ts';
 import type { CausalClock } from './causal-clock.ts';
 import { WRITE_CONCERN } from './client.ts';
 import { isTransient } from './errors.ts';
@@ -46,6 +47,7 @@ export class Transactions {
 
   async #retry<T>(work: (session: ClientSession) => Promise<T>): Promise<T> {
     const session = this.#session;
+    const backoff = new Backoff(2, 2 ** ATTEMPTS);
     for (let attempt = 1; ; attempt++) {
       await this.#abort();
       session.startTransaction(OPTIONS);
@@ -59,7 +61,7 @@ export class Transactions {
         await this.#abort().catch(() => {});
         if (!isTransient(error) || attempt === ATTEMPTS) throw error;
       }
-      await sleep(2 ** attempt * Math.random());
+      await pause(backoff.next());
     }
   }
 
