@@ -24,8 +24,8 @@ import type { Check } from './checks/check.ts';
 import { type Moment, plantsAsOf } from './fold/as-of.ts';
 import { recordMessage } from './formats/event-protobuf.ts';
 import { Gate } from './gate.ts';
+import { partsOf } from './message-parts.ts';
 import { headMessage, millisecondsOf, ownedPlantMessage, progressMessage, verdictMessage } from './messages.ts';
-import { partsOf } from './parts.ts';
 import { readEvents } from './read-events.ts';
 import { verifyLog } from './verify.ts';
 

@@ -15,13 +15,13 @@ import type { Taker } from './forward/taker.ts';
 import type { LogObserver, LogStatus } from './observer.ts';
 import type { Store } from './store.ts';
 import { Follower } from './tail/follower.ts';
-import { type ReadOptions, readEvents } from './tail/read.ts';
+import { type ReadOptions, readLog } from './tail/read.ts';
 import { Tail } from './tail/tail.ts';
 import { TreeBuilder } from './tree/builder.ts';
 import { unavailable } from './unavailable.ts';
 import { Generation } from './view/generation.ts';
 import { ListCache, type ListCacheStatistics } from './view/list-cache.ts';
-import type { ListQuery, PlantList } from './view/listing.ts';
+import type { Listing, ListQuery } from './view/listing.ts';
 import { Lists } from './view/lists.ts';
 import { Projector } from './view/projector.ts';
 
@@ -36,7 +36,7 @@ export const DEFAULT_LIMITS: LogLimits = {
   queue: 8_192,
   batch: 512,
   tailBytes: 128 * 1024 * 1024,
-  patience: 10_000,
+  commitLimit: 10_000,
   lists: 32,
 };
 
@@ -71,7 +71,7 @@ export class EventLog {
   readonly #follower: Follower;
   readonly #stop = new AbortController();
   readonly #running: Promise<unknown>;
-  readonly #patience: number;
+  readonly #commitLimit: number;
   readonly #eraser: Eraser;
   #finishing: Promise<void> | undefined;
   #forwarding: Forwarding | undefined;
@@ -87,7 +87,7 @@ export class EventLog {
     this.#lists = new Lists(store, tail, this.#follower, generation, this.#listCache, bounds.lists);
     this.#states = new StateReader(store, tail, this.#follower, generation);
     const appender = new Appender(store, tail, this.#follower, onFault);
-    this.#patience = bounds.patience;
+    this.#commitLimit = bounds.commitLimit;
     this.#committer = new Committer(tail, this.#states, this.#follower, appender, bounds, observer);
     this.#eraser = new Eraser({ store, tail, follower: this.#follower, submit: (command) => this.#submit(command) });
     this.#projector = new Projector(store, tail, randomUUID(), onFault);
@@ -169,7 +169,7 @@ export class EventLog {
         tail: this.#tail,
         follower: this.#follower,
         committer: this.#committer,
-        patience: this.#patience,
+        commitLimit: this.#commitLimit,
       },
       options,
     );
@@ -182,7 +182,7 @@ export class EventLog {
   }
 
   /** See Lists.list. */
-  list(query: ListQuery): Promise<PlantList> {
+  list(query: ListQuery): Promise<Listing> {
     return this.#lists.list(query);
   }
 
@@ -218,7 +218,7 @@ export class EventLog {
 
   /** The events after a position; see read.ts. */
   read(after: number, options: ReadOptions = {}): AsyncGenerator<readonly LoggedEvent[]> {
-    return readEvents(this.#store, this.#tail, this.#follower, after, options);
+    return readLog(this.#store, this.#tail, this.#follower, after, options);
   }
 
   /** Answers what was taken, ends the projector, and closes the store. */

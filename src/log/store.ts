@@ -131,7 +131,7 @@ export interface Store {
    * The last event of each of these idempotency keys, one at least, in their order; undefined where there is none. It knows at
    * least of all that this handle has read or appended before the call.
    */
-  named(keys: readonly IdempotencyKey[]): Promise<(LoggedEvent | undefined)[]>;
+  findByIdempotencyKeys(keys: readonly IdempotencyKey[]): Promise<(LoggedEvent | undefined)[]>;
 
   /** The position up to which the read model is folded. */
   checkpoint(): Promise<number>;

@@ -12,9 +12,9 @@ import { whileValid } from '../auth/while-valid.ts';
 import type { PlantRow } from '../log/store.ts';
 import type { Call, Methods, StreamingCall } from './call.ts';
 import { encodeCursor } from './cursor.ts';
+import { derivedOnce } from './derived-once.ts';
 import { MAX_PAGE_PLANTS, pages } from './pages.ts';
 import type { Receipts } from './receipts.ts';
-import { remembered } from './remembered.ts';
 import type { PlantList, PlantsService } from './service.ts';
 import { basicPlant, fullPlant } from './view.ts';
 import { watchPlants } from './watch/messages.ts';
@@ -39,7 +39,7 @@ async function listPage(plants: PlantsService, request: ListPlantsRequest, call:
 }
 
 /** The same message for the same list, so that what it is encoded to can be kept. */
-const shortPage = remembered((list: PlantList) => Object.freeze(pageOf(list.plants as readonly PlantRow[], list)));
+const shortPage = derivedOnce((list: PlantList) => Object.freeze(pageOf(list.plants as readonly PlantRow[], list)));
 
 function pageOf(
   rows: readonly PlantRow[],

@@ -15,7 +15,7 @@ import type { Principal } from '../auth/principal.ts';
 import type { ScopePolicy } from '../auth/scopes.ts';
 import { PlantStoreError } from '../domain/errors.ts';
 import type { EventLog } from '../log/log.ts';
-import type { PlantList as Listing } from '../log/view/listing.ts';
+import type { Listing } from '../log/view/listing.ts';
 import type { Call } from './call.ts';
 import { decodeCursor, encodeCursor } from './cursor.ts';
 import { idempotencyKeyOf } from './idempotency-key.ts';

@@ -14,7 +14,7 @@ import { type SignedCheckpoint, signCheckpoint } from './signed-checkpoint.ts';
 export const CHECKPOINT_INTERVAL = 250;
 
 /** Intervals that a caller waits for a checkpoint with a certain event. */
-const PATIENCE = 12;
+const ATTEMPTS = 12;
 
 /** Gives out checkpoints of the log, none smaller than an earlier one. */
 export interface Checkpoints {
@@ -87,7 +87,7 @@ async function proveConsistent(tree: Tree, next: SignedCheckpoint, last: SignedC
 
 /** A checkpoint that has the event at a position, which is in the log. Rejects with OVERLOADED when there is none in time. */
 export async function checkpointWith(checkpoints: Checkpoints, position: number): Promise<SignedCheckpoint> {
-  for (let attempt = 0; attempt < PATIENCE; attempt++) {
+  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
     if (attempt > 0) await sleep(CHECKPOINT_INTERVAL);
     const checkpoint = await checkpoints.latest();
     if (checkpoint.size >= position) return checkpoint;

@@ -3,7 +3,7 @@ import { expect } from 'vitest';
 import { keyString } from '../../src/domain/plant.ts';
 import type { Store } from '../../src/log/store.ts';
 import { GENERATION_LIMIT } from '../../src/log/view/generation.ts';
-import type { ListQuery, PlantList } from '../../src/log/view/listing.ts';
+import type { Listing, ListQuery } from '../../src/log/view/listing.ts';
 import { verdictOf } from '../store/audit-tampering.ts';
 import { added, append, project } from '../support/events.ts';
 import { collect } from '../support/fold.ts';
@@ -179,7 +179,7 @@ export const nameOf = (number: number): string => 'AB'[number]!;
 
 /** Compares a list with what it has to be. What was damaged when it was read may be anything, in a list without a limit. */
 export async function sameList(
-  list: PlantList,
+  list: Listing,
   expected: ExpectedList,
   damaged: ReadonlySet<string>,
   { owner }: ListQuery,

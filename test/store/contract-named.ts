@@ -38,7 +38,7 @@ export function namedContract(open: OpenStore): void {
           key('alice', 'K'),
         ];
         const found = [5, 0, 2, 4, 0, 6, 0, 0, 0, 5];
-        expect(await store.named(asked)).toEqual(found.map((position) => events[position - 1]));
+        expect(await store.findByIdempotencyKeys(asked)).toEqual(found.map((position) => events[position - 1]));
         expect(await readLog(store)).toEqual(events);
       }),
     );
@@ -50,9 +50,13 @@ export function namedContract(open: OpenStore): void {
         for (const id of [1n, 2n])
           await append(store, ...owners.map((owner, index) => withKey(`${index % 7}`, added(owner, id))));
         const other = await second();
-        const found = await other.named(owners.map((owner, index) => ({ owner, idempotencyKey: `${index % 7}` })));
+        const found = await other.findByIdempotencyKeys(
+          owners.map((owner, index) => ({ owner, idempotencyKey: `${index % 7}` })),
+        );
         expect(found.map((event) => event?.position)).toEqual(owners.map((_, index) => 513 + index));
-        const same = await other.named(owners.map((_, index) => ({ owner: 'owner 3', idempotencyKey: `${index}` })));
+        const same = await other.findByIdempotencyKeys(
+          owners.map((_, index) => ({ owner: 'owner 3', idempotencyKey: `${index}` })),
+        );
         expect(same.map((event) => event?.position)).toEqual(owners.map((_, index) => (index === 3 ? 516 : undefined)));
       }),
     );
@@ -63,9 +67,9 @@ export function namedContract(open: OpenStore): void {
         const other = await second();
         for (let round = 1; round <= 20; round++) {
           const [event] = await append(store, withKey('k', added('alice', BigInt(round))));
-          expect(await store.named([{ owner: 'alice', idempotencyKey: 'k' }])).toEqual([event]);
+          expect(await store.findByIdempotencyKeys([{ owner: 'alice', idempotencyKey: 'k' }])).toEqual([event]);
           expect((await other.head()).position).toBe(round);
-          expect(await other.named([{ owner: 'alice', idempotencyKey: 'k' }])).toEqual([event]);
+          expect(await other.findByIdempotencyKeys([{ owner: 'alice', idempotencyKey: 'k' }])).toEqual([event]);
         }
       }),
     );
@@ -76,7 +80,7 @@ export function namedContract(open: OpenStore): void {
         const head = await store.head();
         const [first] = await append(store, withKey('k', added('alice', 1n)));
         expect(await store.append(chain(head, [withKey('k', added('alice', 2n))]))).toBe(0);
-        expect(await store.named([{ owner: 'alice', idempotencyKey: 'k' }])).toEqual([first]);
+        expect(await store.findByIdempotencyKeys([{ owner: 'alice', idempotencyKey: 'k' }])).toEqual([first]);
       }),
     );
   });

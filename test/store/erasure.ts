@@ -268,7 +268,7 @@ export function erasureContract(name: string, open: OpenSearchable): void {
           opened.store,
           dyingAt(opened.store, () => ++calls === at),
         );
-        const log = await openLog(dying, { ...quiet, limits: { patience: 200 } });
+        const log = await openLog(dying, { ...quiet, limits: { commitLimit: 200 } });
         const outcome = await eraseWords(log).catch((error: unknown) => error);
         steps = calls;
         const hasDied = outcome instanceof Error;

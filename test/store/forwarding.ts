@@ -41,7 +41,7 @@ export function forwardingContract(name: string, open: OpenStore): void {
     (
       instances: number,
       run: (scene: Scene) => Promise<void>,
-      { faulty = (store: Store) => store, patience = 10_000 } = {},
+      { faulty = (store: Store) => store, commitLimit = 10_000 } = {},
     ) =>
     async () => {
       const opened = await open();
@@ -50,7 +50,7 @@ export function forwardingContract(name: string, open: OpenStore): void {
       const logs: EventLog[] = [];
       for (let number = 0; number < instances; number++) {
         const store = number === 0 ? opened.store : await opened.second();
-        logs.push(await openLog(leases.on(faulty(store), `${number}`), { onFault: () => {}, limits: { patience } }));
+        logs.push(await openLog(leases.on(faulty(store), `${number}`), { onFault: () => {}, limits: { commitLimit } }));
         hop.join(`${number}`, logs[number]!);
       }
       const reader = await opened.second();
@@ -214,7 +214,7 @@ export function forwardingContract(name: string, open: OpenStore): void {
           scene.hop.cut('1');
           expect(await answer).toBe('OUTCOME_UNKNOWN');
         },
-        { patience: 500 },
+        { commitLimit: 500 },
       ),
     );
 

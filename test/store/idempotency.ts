@@ -181,7 +181,7 @@ export function idempotencyContract(name: string, open: OpenStore): void {
       }),
     );
 
-    /** Mostly such that a position stays free until a command's patience ends, and something may land there afterwards. */
+    /** Mostly such that a position stays free until a command's time ends, and something may land there afterwards. */
     const fault: fc.Arbitrary<Fault> = fc.oneof(
       { weight: 6, arbitrary: fc.constant({ kind: 'request lost' as const }) },
       {
@@ -205,7 +205,7 @@ export function idempotencyContract(name: string, open: OpenStore): void {
           const opened = await open();
           let calls = 0;
           const next = (): Fault => script[calls++] ?? { kind: 'none' };
-          const limits = { patience: 10 };
+          const limits = { commitLimit: 10 };
           const logs = [
             await openLog(withFaults(opened.store, next), { ...quiet, limits }),
             await openLog(withFaults(await opened.second(), next), { ...quiet, limits }),

@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { MAX_INT64, MIN_INT64 } from '../../src/domain/plant.ts';
 import { type EventLog, openLog } from '../../src/log/log.ts';
 import type { PlantRow, Store } from '../../src/log/store.ts';
-import type { ListQuery, PlantList } from '../../src/log/view/listing.ts';
+import type { Listing, ListQuery } from '../../src/log/view/listing.ts';
 import { commandArbitrary } from '../support/arbitraries.ts';
 import { override } from '../support/faulty-store.ts';
 import { collect } from '../support/fold.ts';
@@ -186,7 +186,7 @@ export function listsContract(name: string, open: OpenStore): void {
       const second = log.list(all('alice'));
       await turn();
       events.dispatchEvent(new Event('go on'));
-      const sizes = (await Promise.all([first, second])).map((list: PlantList) => [...(list.plants as PlantRow[])]);
+      const sizes = (await Promise.all([first, second])).map((list: Listing) => [...(list.plants as PlantRow[])]);
       expect(sizes.map(({ length }) => length)).toEqual([2, 2]);
       expect(await collect(await log.list(all('alice')))).toHaveLength(2);
       await log.close();

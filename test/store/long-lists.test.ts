@@ -5,7 +5,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { openLog } from '../../src/log/log.ts';
 import { openSqlite } from '../../src/log/sqlite/store.ts';
-import type { PlantList } from '../../src/log/view/listing.ts';
+import type { Listing } from '../../src/log/view/listing.ts';
 import { gated } from '../support/faulty-store.ts';
 import { fill } from '../support/fill.ts';
 
@@ -42,7 +42,7 @@ test('an owner reads so many long lists at once; one that ends, or is left, make
     rmSync(directory, { recursive: true });
   });
   const list = (owner = 'alice', limit?: number) => log.list({ owner, after: undefined, limit });
-  const batches = ({ plants }: PlantList) => plants as AsyncIterableIterator<unknown>;
+  const batches = ({ plants }: Listing) => plants as AsyncIterableIterator<unknown>;
 
   const [first, second] = [await list(), await list()];
   const refused = () => expect(list()).rejects.toMatchObject({ reason: 'TOO_MANY_LISTS', details: { retryAfter: 1 } });

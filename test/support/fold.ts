@@ -2,7 +2,7 @@ import { keyString } from '../../src/domain/plant.ts';
 import { headAt, verifyContent, verifyNext } from '../../src/log/event/chain.ts';
 import { EMPTY_HEAD, type Head, type LoggedEvent, plantEventOf } from '../../src/log/event/event.ts';
 import type { PlantRow, Store } from '../../src/log/store.ts';
-import type { PlantList } from '../../src/log/view/listing.ts';
+import type { Listing } from '../../src/log/view/listing.ts';
 import { type LoggedPlantEvent, ofPlants } from './events.ts';
 
 /** The whole log, of which nothing is erased. */
@@ -46,7 +46,7 @@ export function fold(events: readonly LoggedEvent[]): Map<string, PlantRow[]> {
 }
 
 /** All plants of a list. */
-export async function collect(list: PlantList): Promise<PlantRow[]> {
+export async function collect(list: Listing): Promise<PlantRow[]> {
   if (Symbol.iterator in list.plants) return [...list.plants];
   const plants: PlantRow[] = [];
   for await (const batch of list.plants) plants.push(...batch);

@@ -4,7 +4,7 @@ import type { PlantEvent } from '../../src/domain/events.ts';
 import { seal } from '../../src/log/event/chain.ts';
 import { EMPTY_HEAD, type LoggedEvent } from '../../src/log/event/event.ts';
 import { ListCache } from '../../src/log/view/list-cache.ts';
-import { bytesOf, type ListQuery, type ShortList } from '../../src/log/view/listing.ts';
+import { type ListQuery, listBytes, type ShortList } from '../../src/log/view/listing.ts';
 import { added, deleted } from '../support/events.ts';
 
 const all = (owner: string): ListQuery => ({ owner, after: undefined, limit: undefined });
@@ -97,7 +97,7 @@ describe('the cache of lists', () => {
   });
 
   test('lets go first of what was not asked for the longest', () => {
-    const cache = new ListCache(100 * bytesOf(listOf(30).plants));
+    const cache = new ListCache(100 * listBytes(listOf(30).plants));
     for (let owner = 0; owner < 500; owner++) {
       cache.set(all(`${owner}`), listOf(30));
       expect(cache.get(all('0'))).toBeDefined();
@@ -129,6 +129,6 @@ test.each(['Fern', '\u0001'.repeat(9), '植物', '🌱', '"\\', ''])(
     const { plants } = listOf(10, text);
     const inMemory = (/^[\0-\xff]*$/.test(text) ? 1 : 2) * text.length;
     const encoded = Buffer.byteLength(JSON.stringify(text)) + Buffer.byteLength(text);
-    expect(bytesOf(plants)).toBeGreaterThan(10 * (inMemory + encoded));
+    expect(listBytes(plants)).toBeGreaterThan(10 * (inMemory + encoded));
   },
 );

@@ -68,7 +68,7 @@ test('a tail holds what is after the checkpoint and all that is pinned, and noth
           expect(tail.get(key) !== undefined).toBe(expected.has(key));
           expect(tail.get(key)?.state?.name).toBe(expected.get(key));
           const last = events.slice(base).findLast((other) => sameKey(other.event, event));
-          expect(tail.named(idempotencyString(event) ?? '')).toBe(last);
+          expect(tail.findByIdempotencyKey(idempotencyString(event) ?? '')).toBe(last);
           const owned = tail.ownedBy(event.owner, undefined);
           expect(owned.map(({ id }) => id)).toEqual(
             [...new Set(owned.map(({ id }) => id))].sort((a, b) => (a < b ? -1 : 1)),
@@ -118,7 +118,7 @@ test('what a tail says that it takes is no less than what it takes, however long
     // A key of an index is a copy of its own once it was looked up.
     for (const { event } of ofPlants(tail.after(0, 500))) {
       expect(tail.get(keyString(event.owner, event.plantId))).toBeDefined();
-      expect(tail.named(idempotencyString(event)!)).toBeDefined();
+      expect(tail.findByIdempotencyKey(idempotencyString(event)!)).toBeDefined();
     }
     gc();
     const taken = process.memoryUsage().heapUsed - before;

@@ -19,7 +19,7 @@ export interface PlantsAsOf {
  * reading the plants rejects with OWNER_BEING_ERASED while any owner is.
  */
 export async function plantsAsOf(store: Store, moment: Moment, owner: string | undefined): Promise<PlantsAsOf> {
-  const position = await positionOf(store, moment);
+  const position = await positionOfMoment(store, moment);
   return { position, plants: foldUpTo(store, position, owner) };
 }
 
@@ -44,7 +44,7 @@ async function refuseErasures(store: Store): Promise<void> {
     });
 }
 
-async function positionOf(store: Store, moment: Moment): Promise<number> {
+async function positionOfMoment(store: Store, moment: Moment): Promise<number> {
   const head = await store.head();
   if (moment === undefined) return head.position;
   if ('time' in moment) return positionAt(store, moment.time);

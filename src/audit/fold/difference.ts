@@ -8,8 +8,8 @@ type Batches = AsyncIterable<readonly OwnedRow[]>;
  * ascending owner (by the bytes of its UTF-8) and id; no more than a batch of each is in memory.
  */
 export async function firstDifference(fold: Batches, model: Batches): Promise<Failure | undefined> {
-  await using expected = new Rows(fold);
-  await using actual = new Rows(model);
+  await using expected = new RowReader(fold);
+  await using actual = new RowReader(model);
   while ((await expected.more()) && (await actual.more())) {
     for (; expected.row !== undefined && actual.row !== undefined; expected.index++, actual.index++) {
       const failure = difference(expected.row, actual.row);
@@ -43,8 +43,8 @@ const show = ({ name, tag }: OwnedRow): string => JSON.stringify({ name, tag });
 const compareKeys = (a: OwnedRow, b: OwnedRow): number =>
   Buffer.compare(Buffer.from(a.owner), Buffer.from(b.owner)) || (a.id < b.id ? -1 : 1);
 
-/** Rows one after the other, out of batches. */
-class Rows implements AsyncDisposable {
+/** RowReader one after the other, out of batches. */
+class RowReader implements AsyncDisposable {
   index = 0;
   #batch: readonly OwnedRow[] = [];
   readonly #batches: AsyncIterator<readonly OwnedRow[]>;

@@ -77,7 +77,7 @@ export class Fold {
       const rows = rowsOf((await this.#ask({ do: 'list', after })).cells);
       if (rows.length > 0) yield rows;
       if (rows.length < LIST_ROWS) return;
-      after = keyOf(rows.at(-1)!);
+      after = ownedKey(rows.at(-1)!);
     }
   }
 
@@ -121,7 +121,7 @@ function failureAt({ position, event: { owner, plantId } }: Folded, why: Misfit)
   return { position, message };
 }
 
-const keyOf = ({ owner, id }: OwnedRow): PlantKey => ({ owner, id });
+const ownedKey = ({ owner, id }: OwnedRow): PlantKey => ({ owner, id });
 
 function rowsOf(cells: readonly Cell[]): OwnedRow[] {
   const rows: OwnedRow[] = [];

@@ -9,7 +9,7 @@ import {
 } from 'jose';
 import { Refusal } from '../refusal.ts';
 import { boundedFetch } from './jwks-fetch.ts';
-import type { KeySet, Readiness } from './key-set.ts';
+import type { KeySet, KeysReadiness } from './key-set.ts';
 import { Refresher, type RefreshTiming } from './refresher.ts';
 
 /** Durations of a remote key set, in milliseconds. */
@@ -78,7 +78,7 @@ export class RemoteKeySet implements KeySet {
     return this.#remote(header, token);
   }
 
-  ready(): Readiness {
+  ready(): KeysReadiness {
     const { failure, retryAfter } = this.#refresher;
     const problem = failure && `${describe(failure)}; next attempt in ${retryAfter} s`;
     if (!this.#usable) return { ready: false, detail: `no keys of the issuer: ${problem ?? 'they are being fetched'}` };

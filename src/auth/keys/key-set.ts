@@ -1,7 +1,7 @@
 import type { CryptoKey, FlattenedJWSInput, JWSHeaderParameters } from 'jose';
 
 /** Whether tokens can be judged, and a line for the operator that says why, or why not. */
-export interface Readiness {
+export interface KeysReadiness {
   readonly ready: boolean;
   readonly detail: string;
 }
@@ -21,7 +21,7 @@ export interface KeySet {
   find(header: JWSHeaderParameters, token?: FlattenedJWSInput): Promise<CryptoKey>;
 
   /** Whether there are keys to judge tokens by. */
-  ready(): Readiness;
+  ready(): KeysReadiness;
 
   /** Ends all work in the background. */
   close(): void;

@@ -8,7 +8,7 @@ import { withStore } from '../with-store.ts';
 import { type Finding, fail, lasting, ok, reasonOf, warn } from './finding.ts';
 
 /** Milliseconds in which a projector that has work moves on, as a rule. */
-const PATIENCE = 2_000;
+const WAIT = 2_000;
 /** Milliseconds that a lease lasts at most; one that lasts longer was taken by a clock that was wrong. */
 const LONGEST_LEASE = 60_000;
 /** Milliseconds between two clocks that a command does not notice, and those that make time in the log stand still. */
@@ -66,7 +66,7 @@ async function readModelFinding(store: Store, head: Head, leases: readonly HeldL
   if (before > head.position && before > (await store.head()).position)
     return fail(subject, `it has seen position ${before}, which the log has lost: restore the log from a backup`);
   if (before >= head.position) return ok(subject, 'it stands at the end of the log');
-  await sleep(PATIENCE);
+  await sleep(WAIT);
   const after = await store.checkpoint();
   const behind = `${head.position - after} events behind position ${head.position}`;
   if (after >= head.position) return ok(subject, `it has reached position ${head.position}`);

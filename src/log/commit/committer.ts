@@ -13,7 +13,7 @@ import type { Tail } from '../tail/tail.ts';
 import { unavailable } from '../unavailable.ts';
 import type { Appender } from './appender.ts';
 import { type Keyed, type Known, type Plan, plan } from './plan.ts';
-import { type StateReader, type States, together } from './states.ts';
+import { combined, type StateReader, type States } from './states.ts';
 
 /** Longest pause after the first conflict with another instance, in milliseconds; about as long as a few appends take. */
 const PAUSE = 16;
@@ -29,7 +29,7 @@ export interface CommitterLimits {
   /** Most bytes that the tail may take; while it has more, commands are refused. */
   readonly tailBytes: number;
   /** Milliseconds after which a command is given up. */
-  readonly patience: number;
+  readonly commitLimit: number;
 }
 
 /** Tells whether whoever sent a command has given it up. An AbortSignal does. */
@@ -157,7 +157,7 @@ export class Committer {
         key: keyString(command.owner, plantIdOf(command)),
         idempotency: idempotencyString(command),
         eventId: terms?.eventId ?? randomUUID(),
-        deadline: terms?.deadline ?? performance.now() + this.#limits.patience,
+        deadline: terms?.deadline ?? performance.now() + this.#limits.commitLimit,
         onlyAfter: terms?.onlyAfter,
         doubt: terms?.doubt,
         cancellation,
@@ -258,7 +258,7 @@ export class Committer {
       // They may have waited for the append before theirs.
       const commands = batch.flatMap((loaded) => loaded.commands).filter((waiting) => !this.#withdrawn(waiting));
       try {
-        await this.#commit(commands, together(batch.map(({ states }) => states)));
+        await this.#commit(commands, combined(batch.map(({ states }) => states)));
       } catch (error) {
         for (const waiting of commands) this.#fail(waiting, unavailable(error));
       } finally {
@@ -280,7 +280,7 @@ export class Committer {
 
   /** Commits a batch. Removes the commands from it as they are answered; rejects with what the rest have to be told. */
   async #commit(commands: Waiting[], known: Known): Promise<void> {
-    const deadline = performance.now() + this.#limits.patience;
+    const deadline = performance.now() + this.#limits.commitLimit;
     let synced = false;
     const backoff = new Backoff(PAUSE, MAX_PAUSE);
     for (;;) {
@@ -289,7 +289,7 @@ export class Committer {
       const decided = plan(this.#tail.head, commands, known, Date.now());
       if (decided.events.length === 0) {
         // Nothing is appended that could show that the tail is not behind the log: ask before refusing anybody.
-        this.#settle(commands, decided, synced ? Number.POSITIVE_INFINITY : 0);
+        this.#answerLanded(commands, decided, synced ? Number.POSITIVE_INFINITY : 0);
         if (commands.length > 0) await this.#follower.sync();
         synced = true;
         continue;
@@ -304,7 +304,7 @@ export class Committer {
         seconds: (performance.now() - begun) / 1000,
         outcome: landed === decided.events.length ? 'landed' : certain ? 'conflict' : 'unknown',
       });
-      this.#settle(commands, decided, landed);
+      this.#answerLanded(commands, decided, landed);
       if (landed > 0) this.#unpark();
       if (!certain) throw outcomeUnknown();
       if (commands.length > 0 && performance.now() >= deadline)
@@ -322,7 +322,7 @@ export class Committer {
   }
 
   /** Answers the commands whose verdicts stand when so many of the plan's events have landed, and keeps the rest. */
-  #settle(commands: Waiting[], { verdicts }: Plan, landed: number): void {
+  #answerLanded(commands: Waiting[], { verdicts }: Plan, landed: number): void {
     this.#keep(commands, (waiting, index) => {
       const { outcome, needs } = verdicts[index]!;
       if (landed < needs) return true;

@@ -101,7 +101,7 @@ export class KnownKeys {
       const { rows, checkpoint, generation } = await this.#store.list(owner, after, PAGE);
       this.#generation.heard(generation);
       oldest = Math.min(oldest, generation);
-      await this.#follower.settle(checkpoint);
+      await this.#follower.reachCheckpoint(checkpoint);
       for (const { id } of rows) ids.add(compact(id));
       if (rows.length < PAGE) return { ids, generation: oldest };
       after = rows.at(-1)!.id;

@@ -45,7 +45,7 @@ export class StateReader {
         const entry = this.#tail.get(key);
         return entry === undefined ? rows.get(key) === true : entry.state !== undefined;
       };
-      const eventOf = (idempotency: string) => this.#tail.named(idempotency) ?? events.get(idempotency);
+      const eventOf = (idempotency: string) => this.#tail.findByIdempotencyKey(idempotency) ?? events.get(idempotency);
       return { has: (key) => rows.has(key), isThere, eventOf, release: pin.release };
     } catch (error) {
       pin.release();
@@ -74,7 +74,7 @@ export class StateReader {
       missing.map(({ command }) => ({ owner: command.owner, id: plantIdOf(command) })),
     );
     this.#generation.heard(read.generation);
-    await this.#follower.settle(read.checkpoint);
+    await this.#follower.reachCheckpoint(read.checkpoint);
     missing.forEach(({ key }, index) => {
       rows.set(key, read.rows[index] !== undefined);
     });
@@ -85,17 +85,19 @@ export class StateReader {
   async #eventsOf(commands: readonly Keyed[]): Promise<Map<string, LoggedEvent>> {
     const events = new Map<string, LoggedEvent>();
     const missing = commands.flatMap(({ command: { owner, idempotencyKey }, idempotency }) =>
-      idempotencyKey === undefined || this.#tail.named(idempotency!) !== undefined ? [] : [{ owner, idempotencyKey }],
+      idempotencyKey === undefined || this.#tail.findByIdempotencyKey(idempotency!) !== undefined
+        ? []
+        : [{ owner, idempotencyKey }],
     );
     if (missing.length === 0) return events;
-    for (const event of await this.#store.named(missing))
+    for (const event of await this.#store.findByIdempotencyKeys(missing))
       if (event !== undefined) events.set(idempotencyString(plantEventOf(event)!)!, event);
     return events;
   }
 }
 
 /** What is known by several loads: each plant by the first that was asked for it, each idempotency key by whichever has its event. */
-export const together = (loads: readonly States[]): Known => ({
+export const combined = (loads: readonly States[]): Known => ({
   isThere: (key) => loads.find((states) => states.has(key))!.isThere(key),
   eventOf(idempotency) {
     for (const states of loads) {

@@ -34,7 +34,7 @@ export interface ForwarderOptions {
   readonly tail: Tail;
   readonly committer: Committer;
   /** Milliseconds after which a command is given up. */
-  readonly patience: number;
+  readonly commitLimit: number;
   readonly observer: ForwardObserver | undefined;
 }
 
@@ -109,7 +109,7 @@ export class Forwarder {
         command,
         eventId: randomUUID(),
         begun,
-        deadline: begun + this.#options.patience,
+        deadline: begun + this.#options.commitLimit,
         cancellation,
         resolve,
         reject,

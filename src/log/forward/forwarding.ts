@@ -36,7 +36,7 @@ export interface ForwardingParts {
   readonly follower: Follower;
   readonly committer: Committer;
   /** Milliseconds after which a command is given up. */
-  readonly patience: number;
+  readonly commitLimit: number;
 }
 
 /**

@@ -1,9 +1,9 @@
 import type { Db, Document } from 'mongodb';
 import type { LoggedEvent } from '../event/event.ts';
+import { withCallLimit } from './connection/call-limit.ts';
 import type { CausalClock } from './connection/causal-clock.ts';
 import { BSON, WRITE_CONCERN } from './connection/client.ts';
 import { CODE } from './connection/errors.ts';
-import { limited } from './connection/limited.ts';
 import { toEventDocument } from './documents.ts';
 import { slices } from './slices.ts';
 
@@ -33,7 +33,7 @@ export async function appendEvents(db: Db, clock: CausalClock, events: readonly 
       documents: slice.map(toEventDocument),
       writeConcern: { w: WRITE_CONCERN.w, j: WRITE_CONCERN.journal, wtimeout: WRITE_CONCERN.wtimeoutMS },
     };
-    const answer = (await limited(db.command(insert, BSON))) as Inserted;
+    const answer = (await withCallLimit(db.command(insert, BSON))) as Inserted;
     const [refused] = answer.writeErrors ?? [];
     if (refused !== undefined && refused.code !== CODE.duplicateKey)
       throw new Error(`an append was cut short: MongoDB error ${refused.code}`);

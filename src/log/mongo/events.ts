@@ -76,8 +76,8 @@ export class EventReader {
     return batches((last) => this.#find({ _id: between(last?.position ?? after, to) }, BATCH));
   }
 
-  /** See Store.named. */
-  async named(keys: readonly IdempotencyKey[]): Promise<(LoggedEvent | undefined)[]> {
+  /** See Store.findByIdempotencyKeys. */
+  async findByIdempotencyKeys(keys: readonly IdempotencyKey[]): Promise<(LoggedEvent | undefined)[]> {
     const asked = [...slices(keys, NAMED_LIMIT)].map((some) => ({
       owner: { $in: some.map(({ owner }) => owner) },
       idempotencyKey: { $in: some.map(({ idempotencyKey }) => idempotencyKey) },

@@ -1,8 +1,8 @@
 import type { Db } from 'mongodb';
 import type { HeldLease, Inspection } from '../inspection.ts';
 import { type Collections, collectionsOf, PLANTS_CHECKPOINT } from './collections.ts';
+import { withCallLimit } from './connection/call-limit.ts';
 import { createClient, databaseOf } from './connection/client.ts';
-import { limited } from './connection/limited.ts';
 import { checkJournal, checkServers, ifPermitted } from './connection/requirements.ts';
 import { KEYS_INDEX, SCHEMA_VERSION, versionOf } from './schema.ts';
 
@@ -21,9 +21,9 @@ export async function inspectMongo(uri: string): Promise<Inspection> {
   const client = createClient(uri);
   const db = databaseOf(client, uri);
   try {
-    return await limited(inspected(db), LIMIT);
+    return await withCallLimit(inspected(db), LIMIT);
   } finally {
-    await limited(client.close()).catch(() => {});
+    await withCallLimit(client.close()).catch(() => {});
   }
 }
 

@@ -1,9 +1,9 @@
 import type { Binary, Db } from 'mongodb';
 import type { Contact, Leaseholder } from '../store.ts';
 import type { Collections, LeaseDocument } from './collections.ts';
+import { withCallLimit } from './connection/call-limit.ts';
 import type { CausalClock } from './connection/causal-clock.ts';
 import { CODE, hasCode } from './connection/errors.ts';
-import { limited } from './connection/limited.ts';
 
 /**
  * Leases by the server's clock. One without a contact names the server session in which its holder runs transactions: a holder that dies or is
@@ -41,7 +41,7 @@ export class Leases {
     const unchanged =
       lease === undefined ? { holder: { $exists: false } } : { holder: lease.holder, until: lease.until };
     try {
-      const update = await limited(
+      const update = await withCallLimit(
         this.#leases.updateOne({ _id: name, ...unchanged }, set, { upsert: lease === undefined }),
       );
       return update.matchedCount + update.upsertedCount === 1;
@@ -60,7 +60,7 @@ export class Leases {
 
   /** Ends the transaction, if there is one, of whoever held a lease that this instance took over. */
   async endPredecessor(): Promise<void> {
-    if (this.#ended !== undefined) await limited(this.#db.command({ killSessions: [{ id: this.#ended }] }));
+    if (this.#ended !== undefined) await withCallLimit(this.#db.command({ killSessions: [{ id: this.#ended }] }));
   }
 
   async #read(name: string): Promise<(LeaseDocument & { over: boolean }) | undefined> {

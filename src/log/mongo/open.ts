@@ -1,10 +1,10 @@
 import { Long } from 'mongodb';
 import type { Store } from '../store.ts';
 import { collectionsOf, PRIMARY_ID } from './collections.ts';
+import { withCallLimit } from './connection/call-limit.ts';
 import { CausalClock } from './connection/causal-clock.ts';
 import { createClient, databaseOf } from './connection/client.ts';
 import { CODE, ignoring } from './connection/errors.ts';
-import { limited } from './connection/limited.ts';
 import { Primary } from './connection/primary.ts';
 import { checkJournal, checkServers } from './connection/requirements.ts';
 import { dropUnusedRows } from './read-model/unused-rows.ts';
@@ -50,10 +50,10 @@ export async function openMongo(uri: string, options: MongoOptions = {}): Promis
     if (!readOnly) await ignoring(CODE.unauthorized, dropUnusedRows(db));
   };
   try {
-    await limited(prepare(), OPEN_LIMIT);
+    await withCallLimit(prepare(), OPEN_LIMIT);
     return new MongoStore(client, db, clock, primary);
   } catch (error) {
-    await limited(client.close()).catch(() => {});
+    await withCallLimit(client.close()).catch(() => {});
     throw error;
   }
 }

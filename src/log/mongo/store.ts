@@ -6,9 +6,9 @@ import type { Head, LoggedEvent } from '../event/event.ts';
 import type { Changes, Contact, Leaseholder, PlantRow, Rebuild, Rows, Selection, Snapshot, Store } from '../store.ts';
 import { appendEvents } from './append.ts';
 import { collectionsOf, LOG_ID } from './collections.ts';
+import { withCallLimit } from './connection/call-limit.ts';
 import type { CausalClock } from './connection/causal-clock.ts';
 import { isTransient } from './connection/errors.ts';
-import { limited } from './connection/limited.ts';
 import type { Primary } from './connection/primary.ts';
 import { Transactions } from './connection/transactions.ts';
 import { UnsuitableDatabaseError } from './connection/unsuitable-database.ts';
@@ -69,8 +69,8 @@ export class MongoStore implements Store {
     return appendEvents(this.#db, this.#clock, events);
   }
 
-  named(keys: readonly IdempotencyKey[]): Promise<(LoggedEvent | undefined)[]> {
-    return this.#events.named(keys);
+  findByIdempotencyKeys(keys: readonly IdempotencyKey[]): Promise<(LoggedEvent | undefined)[]> {
+    return this.#events.findByIdempotencyKeys(keys);
   }
 
   checkpoint(): Promise<number> {
@@ -143,6 +143,6 @@ export class MongoStore implements Store {
     if (this.#isClosed) return;
     this.#isClosed = true;
     await this.#transactions.close();
-    await limited(this.#client.close());
+    await withCallLimit(this.#client.close());
   }
 }

@@ -1,9 +1,9 @@
 import { Binary, type Db, Long } from 'mongodb';
 import type { TreeNodes } from '../tree/nodes.ts';
 import { collectionsOf } from './collections.ts';
+import { withCallLimit } from './connection/call-limit.ts';
 import type { CausalClock } from './connection/causal-clock.ts';
 import { COMMAND_LIMIT } from './connection/client.ts';
-import { limited } from './connection/limited.ts';
 
 /** The nodes of the tree in their collection. What is written in order stays a prefix, whatever a failover takes of it. */
 export class MongoTree implements TreeNodes {
@@ -38,7 +38,7 @@ export class MongoTree implements TreeNodes {
 
   async write(level: number, start: number, nodes: readonly Uint8Array[]): Promise<void> {
     if (nodes.length === 0) return;
-    await limited(
+    await withCallLimit(
       this.#nodes.bulkWrite(
         nodes.map((hash, at) => ({
           updateOne: {
@@ -53,7 +53,7 @@ export class MongoTree implements TreeNodes {
   }
 
   async truncate(level: number, count: number): Promise<void> {
-    await limited(this.#nodes.deleteMany(range(level, count)));
+    await withCallLimit(this.#nodes.deleteMany(range(level, count)));
   }
 }
 

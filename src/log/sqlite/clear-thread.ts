@@ -4,17 +4,17 @@ import { workerData } from 'node:worker_threads';
 import { openWriter } from './connection.ts';
 
 /** Milliseconds to wait for whoever writes, or reads an older state of the database. */
-const PATIENCE = 10_000;
+const BUSY_LIMIT = 10_000;
 /** Milliseconds between two attempts to cut off the write-ahead log, which those who read keep. */
 const PAUSE = 100;
 
 const { path, how } = workerData as { readonly path: string; readonly how: 'vacuum' | 'truncate' };
 const db = openWriter(path, 'FULL');
 try {
-  db.exec(`PRAGMA busy_timeout = ${PATIENCE}`);
+  db.exec(`PRAGMA busy_timeout = ${BUSY_LIMIT}`);
   if (how === 'vacuum') db.exec('VACUUM');
   db.exec('PRAGMA busy_timeout = 0');
-  const deadline = performance.now() + PATIENCE;
+  const deadline = performance.now() + BUSY_LIMIT;
   while (db.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get()!.busy !== 0) {
     if (performance.now() > deadline)
       throw new Error('what was erased is still in the write-ahead log, since a long list or a backup reads from it');

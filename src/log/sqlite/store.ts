@@ -166,7 +166,7 @@ class SqliteStore implements Store {
     });
   }
 
-  async named(keys: readonly IdempotencyKey[]): Promise<(LoggedEvent | undefined)[]> {
+  async findByIdempotencyKeys(keys: readonly IdempotencyKey[]): Promise<(LoggedEvent | undefined)[]> {
     return keys.map(({ owner, idempotencyKey }) => eventsOf(this.#log.named, owner, idempotencyKey)[0]);
   }
 

@@ -4,7 +4,7 @@ import { BrokenChainError, headAt, verifyContent, verifyKept, verifyNext } from 
 import type { Head, LoggedEvent } from '../event/event.ts';
 import type { Store } from '../store.ts';
 import { LogChangedError } from './log-changed.ts';
-import { shared } from './shared.ts';
+import { shareCalls } from './share-calls.ts';
 import type { Tail } from './tail.ts';
 
 /** Reads on in vain after which a log that ends before its head is taken for a fault of the store. */
@@ -50,7 +50,7 @@ export class Follower {
    * Resolves when the tail holds everything that any instance acknowledged before the call. Concurrent callers share one read of
    * the head. Rejects when the store cannot be reached, or with LogChangedError.
    */
-  readonly sync: () => Promise<void> = shared(() =>
+  readonly sync: () => Promise<void> = shareCalls(() =>
     this.#trusting(async () => {
       const began = performance.now();
       const known = this.#tail.head;
@@ -63,7 +63,7 @@ export class Follower {
   );
 
   /** Reads all there is after the tail's head. Concurrent callers share one read that starts after they asked. */
-  readonly readOn: () => Promise<void> = shared(() =>
+  readonly readOn: () => Promise<void> = shareCalls(() =>
     this.#trusting(async () => {
       for await (const batch of this.#store.read(this.#tail.head.position)) this.#take(batch);
     }),
@@ -97,7 +97,7 @@ export class Follower {
   }
 
   /** Resolves when the tail reaches a checkpoint of the read model: rows that stand there want such a tail on top. */
-  async settle(checkpoint: number): Promise<void> {
+  async reachCheckpoint(checkpoint: number): Promise<void> {
     await this.reach(checkpoint);
     this.#tail.projected(checkpoint);
   }

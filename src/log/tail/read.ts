@@ -19,7 +19,7 @@ export interface ReadOptions {
  * Without `follow` it ends at a head no older than anything acknowledged before the first batch was asked for. It holds nothing
  * but a position, so it cannot skip or repeat, however long its reader takes.
  */
-export async function* readEvents(
+export async function* readLog(
   store: Store,
   tail: Tail,
   follower: Follower,

@@ -105,7 +105,7 @@ export class Tail {
   }
 
   /** The last event with an idempotency key, by its idempotencyString, if the tail holds one. */
-  named(idempotency: string): LoggedEvent | undefined {
+  findByIdempotencyKey(idempotency: string): LoggedEvent | undefined {
     return this.#named.get(idempotency);
   }
 

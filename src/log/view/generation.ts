@@ -1,5 +1,5 @@
 import type { Store } from '../store.ts';
-import { shared } from '../tail/shared.ts';
+import { shareCalls } from '../tail/share-calls.ts';
 
 /**
  * Milliseconds after a rebuild took the place of the read model's rows in which an instance may still answer from what it made of the
@@ -54,7 +54,7 @@ export class Generation {
     return undefined;
   }
 
-  readonly #ask = shared(async () => {
+  readonly #ask = shareCalls(async () => {
     const began = performance.now();
     this.heard(await this.#store.generation());
     this.#lookedAt = began;

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { PlantEvent } from '../../domain/events.ts';
 import { type LoggedEvent, plantEventOf } from '../event/event.ts';
-import { bytesOf, type ListQuery, type ShortList } from './listing.ts';
+import { type ListQuery, listBytes, type ShortList } from './listing.ts';
 
 /** What a list cache did and holds. */
 export interface ListCacheStatistics {
@@ -60,7 +60,7 @@ export class ListCache {
 
   /** The list, the same object each time, if it is exact at the tail's head. */
   get(query: ListQuery): ShortList | undefined {
-    const entry = this.#lists?.get(keyOf(query));
+    const entry = this.#lists?.get(queryKey(query));
     if (entry?.exactTo !== Number.POSITIVE_INFINITY) return undefined;
     this.#hits++;
     return entry.list;
@@ -68,7 +68,7 @@ export class ListCache {
 
   /** The list as it was before events of the owner came, if it is held. */
   earlier(query: ListQuery): EarlierList | undefined {
-    const entry = this.#lists?.peek(keyOf(query));
+    const entry = this.#lists?.peek(queryKey(query));
     return entry && { list: entry.list, position: entry.exactTo };
   }
 
@@ -80,15 +80,15 @@ export class ListCache {
   /** Keeps a list that is exact at the tail's head now, in the place of the one before; neither, where it is too large. */
   set(query: ListQuery, list: ShortList): void {
     // The owner's name is in the query, in the key of the list, and in that of the owner's lists.
-    const size = LIST_OVERHEAD + 6 * query.owner.length + bytesOf(list.plants);
+    const size = LIST_OVERHEAD + 6 * query.owner.length + listBytes(list.plants);
     if (this.#lists === undefined) return;
     if (size > this.#largest) {
-      this.#lists.delete(keyOf(query));
+      this.#lists.delete(queryKey(query));
       return;
     }
     const { owner } = query;
     const entry: Entry = { query, list, exactTo: Number.POSITIVE_INFINITY };
-    this.#lists.set(keyOf(query), entry, { size });
+    this.#lists.set(queryKey(query), entry, { size });
     const exact = this.#exact.get(owner);
     if (exact === undefined) this.#exact.set(owner, new Set([entry]));
     else exact.add(entry);
@@ -104,7 +104,7 @@ export class ListCache {
       if (event === undefined || exact === undefined) continue;
       const isFew = exact.size <= COMPARED;
       for (const entry of exact) {
-        if (isFew && leaves(event, entry)) continue;
+        if (isFew && isUnaffectedBy(event, entry)) continue;
         entry.exactTo = position - 1;
         exact.delete(entry);
       }
@@ -127,8 +127,8 @@ export class ListCache {
  * Whether an event of its owner leaves a list as it is: a plant before the first that was asked for, or one added behind the limit
  * that cut the list. One deleted there may have been the only one.
  */
-const leaves = ({ type, plantId }: PlantEvent, { query: { after }, list: { next } }: Entry): boolean =>
+const isUnaffectedBy = ({ type, plantId }: PlantEvent, { query: { after }, list: { next } }: Entry): boolean =>
   (after !== undefined && plantId <= after) || (type === 'PlantAdded' && next !== undefined && plantId > next);
 
 /** Names a query: no two have the same. */
-export const keyOf = ({ owner, after, limit }: ListQuery): string => `${after ?? ''},${limit ?? ''},${owner}`;
+export const queryKey = ({ owner, after, limit }: ListQuery): string => `${after ?? ''},${limit ?? ''},${owner}`;

@@ -23,7 +23,7 @@ export interface ShortList {
 }
 
 /** A list as of one position: short ones as an array, long ones in batches that are read as they are taken. */
-export type PlantList = ShortList | LongList;
+export type Listing = ShortList | LongList;
 
 /** A list that is too long for the memory, for one reader. */
 export interface LongList extends Omit<ShortList, 'plants'> {
@@ -39,7 +39,7 @@ const PLANT_OVERHEAD = 320;
 const BYTES_PER_CODE_UNIT = 8;
 
 /** Most bytes that plants take in memory, with what transports encode them to. */
-export function bytesOf(plants: readonly PlantRow[]): number {
+export function listBytes(plants: readonly PlantRow[]): number {
   let codeUnits = 0;
   for (const { name, tag } of plants) codeUnits += name.length + (tag?.length ?? 0);
   return PLANT_OVERHEAD * plants.length + BYTES_PER_CODE_UNIT * codeUnits;
@@ -59,7 +59,7 @@ export async function openListing(
   entries: readonly TailEntry[],
   position: number,
   query: ListQuery,
-): Promise<PlantList> {
+): Promise<Listing> {
   const { owner, after, limit } = query;
   const batches = () => merged(snapshot.list(owner, after), new Merge(entries));
   const held = new HeldSnapshot(snapshot);

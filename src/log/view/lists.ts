@@ -5,8 +5,8 @@ import type { Follower } from '../tail/follower.ts';
 import type { Tail, TailEntry } from '../tail/tail.ts';
 import { unavailable } from '../unavailable.ts';
 import type { Generation } from './generation.ts';
-import { keyOf, type ListCache } from './list-cache.ts';
-import { bytesOf, type ListQuery, openListing, type PlantList, type ShortList } from './listing.ts';
+import { type ListCache, queryKey } from './list-cache.ts';
+import { type Listing, type ListQuery, listBytes, openListing, type ShortList } from './listing.ts';
 import { Merge } from './merge.ts';
 import { OwnerLists } from './owner-lists.ts';
 
@@ -48,7 +48,7 @@ export class Lists {
    * The plants of an owner as of one position that is no older than anything acknowledged before the call. Rejects with
    * STORE_UNAVAILABLE, or with OVERLOADED or, for this owner, TOO_MANY_LISTS when too many long lists are being streamed.
    */
-  async list(query: ListQuery): Promise<PlantList> {
+  async list(query: ListQuery): Promise<Listing> {
     try {
       const look = this.#generation.look();
       await (look === undefined ? this.#follower.sync() : Promise.all([this.#follower.sync(), look]));
@@ -76,7 +76,7 @@ export class Lists {
       try {
         const { rows, checkpoint, generation } = await this.#store.get([key]);
         this.#generation.heard(generation);
-        await this.#follower.settle(checkpoint);
+        await this.#follower.reachCheckpoint(checkpoint);
         const later = this.#tail.get(name);
         return later === undefined ? rows[0] : later.state;
       } finally {
@@ -92,7 +92,7 @@ export class Lists {
     const earlier = this.#cache.earlier(query);
     if (earlier === undefined || earlier.position < this.#tail.base) return undefined;
     const { plants, next } = earlier.list;
-    if (next !== undefined || bytesOf(plants) > SHORT_LIST) return undefined;
+    if (next !== undefined || listBytes(plants) > SHORT_LIST) return undefined;
     return this.#atHead(query, plants, true, this.#generation.current);
   }
 
@@ -102,7 +102,7 @@ export class Lists {
    */
   #short(query: ListQuery): Promise<ShortList | undefined> {
     // Whoever asks after a rebuild is not answered with the rows before it.
-    const key = `${this.#generation.current},${keyOf(query)}`;
+    const key = `${this.#generation.current},${queryKey(query)}`;
     const reading = this.#reading.get(key);
     if (reading !== undefined) return reading;
     const list = this.#readShort(query, key);
@@ -123,11 +123,11 @@ export class Lists {
         const { rows, checkpoint, generation } = await this.#store.list(owner, known.at(-1)?.id ?? after, wanted);
         this.#generation.heard(generation);
         oldest = Math.min(oldest, generation);
-        await this.#follower.settle(checkpoint);
+        await this.#follower.reachCheckpoint(checkpoint);
         known.push(...rows);
         const list = this.#atHead(query, known, rows.length < wanted, oldest);
         if (list !== undefined) return list;
-      } while (bytesOf(known) <= SHORT_LIST);
+      } while (listBytes(known) <= SHORT_LIST);
       return undefined;
     } finally {
       // In the same step as the merge: whoever asks from here on may know of a later event.
@@ -152,7 +152,7 @@ export class Lists {
   }
 
   /** A list of any length, as of one position: a snapshot, and what the tail holds of the owner now. */
-  async #long(query: ListQuery): Promise<PlantList> {
+  async #long(query: ListQuery): Promise<Listing> {
     const { snapshot, entries, position } = await this.#opened(query);
     return openListing(snapshot, entries, position, query);
   }
@@ -163,7 +163,7 @@ export class Lists {
     try {
       const snapshot = await this.#owners.open(owner, () => this.#store.snapshot());
       try {
-        await this.#follower.settle(snapshot.position);
+        await this.#follower.reachCheckpoint(snapshot.position);
         return { snapshot, entries: this.#tail.ownedBy(owner, after), position: this.#tail.head.position };
       } catch (error) {
         await snapshot.close();

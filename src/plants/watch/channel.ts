@@ -45,7 +45,7 @@ export class Channel {
   /** Tells an event of the owner. */
   tell(event: PositionedEvent): void {
     const step = stepOf(event);
-    const mark = { step, bytes: this.#end.bytes + bytesOf(step), next: undefined };
+    const mark = { step, bytes: this.#end.bytes + stepBytes(step), next: undefined };
     this.#end.next = mark;
     this.#end = mark;
     this.#last = undefined;
@@ -73,6 +73,6 @@ export const stepOf = ({ position, event }: PositionedEvent): LiveStep =>
     ? { type: 'added', position, plant: { id: event.plantId, name: event.name, tag: event.tag } }
     : { type: 'deleted', position, id: event.plantId };
 
-const bytesOf = (step: LiveStep): number =>
+const stepBytes = (step: LiveStep): number =>
   STEP_OVERHEAD +
   (step.type === 'added' ? Buffer.byteLength(step.plant.name) + Buffer.byteLength(step.plant.tag ?? '') : 0);

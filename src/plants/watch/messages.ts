@@ -6,7 +6,7 @@ import {
 } from '../../../gen/plantstore/v1/plant_store_service_pb.ts';
 import { PlantStoreError } from '../../domain/errors.ts';
 import type { StreamingCall } from '../call.ts';
-import { remembered } from '../remembered.ts';
+import { derivedOnce } from '../derived-once.ts';
 import type { PlantsService } from '../service.ts';
 import { fullPlant } from '../view.ts';
 import type { Step } from './step.ts';
@@ -71,7 +71,7 @@ class Reader implements Viewer {
 }
 
 /** The message of a step, the same for the same step: it is encoded once, whoever watches. */
-const messageOf = remembered((step: Step) => Object.freeze(create(WatchPlantsResponseSchema, fieldsOf(step))));
+const messageOf = derivedOnce((step: Step) => Object.freeze(create(WatchPlantsResponseSchema, fieldsOf(step))));
 
 function fieldsOf(step: Step): MessageInitShape<typeof WatchPlantsResponseSchema> {
   const position = 'position' in step && step.position !== undefined ? { position: BigInt(step.position) } : {};

@@ -1,7 +1,7 @@
 import type { Validity } from '../../auth/validity.ts';
 import { type PlantStoreError, toPlantStoreError } from '../../domain/errors.ts';
 import type { PlantRow } from '../../log/store.ts';
-import type { PlantList } from '../../log/view/listing.ts';
+import type { Listing } from '../../log/view/listing.ts';
 import type { Channel, Hearer, Mark } from './channel.ts';
 import type { Step } from './step.ts';
 
@@ -20,7 +20,7 @@ export interface Viewer {
 /** What a watch needs of who keeps it. */
 export interface WatchKeeper {
   /** The list of an owner's plants, exact at its position, and at any position that this knew of before, if that is later. */
-  state(owner: string): Promise<PlantList>;
+  state(owner: string): Promise<Listing>;
   /** The owner's events after a position up to `known`, at once after the log was looked at; undefined when memory cannot tell. */
   missed(after: number, owner: string): Promise<readonly Step[] | undefined>;
   /** The last position that was told of to all. */
@@ -171,7 +171,7 @@ export class Watch implements Hearer {
 }
 
 async function* stateOf(
-  { plants }: PlantList,
+  { plants }: Listing,
   position: number,
   before: readonly Step[],
 ): AsyncGenerator<readonly Step[]> {

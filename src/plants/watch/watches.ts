@@ -2,7 +2,7 @@ import type { Principal } from '../../auth/principal.ts';
 import { PlantStoreError } from '../../domain/errors.ts';
 import { type LoggedEvent, plantEventOf } from '../../log/event/event.ts';
 import type { EventLog } from '../../log/log.ts';
-import type { PlantList } from '../../log/view/listing.ts';
+import type { Listing } from '../../log/view/listing.ts';
 import { Channel, stepOf } from './channel.ts';
 import { type RecentBounds, RecentEvents } from './recent-events.ts';
 import { Rounds } from './rounds.ts';
@@ -154,7 +154,7 @@ export class Watches implements WatchKeeper {
   }
 
   /** See WatchKeeper. */
-  state(owner: string): Promise<PlantList> {
+  state(owner: string): Promise<Listing> {
     return this.#log.list({ owner, after: undefined, limit: undefined });
   }
 

@@ -6,7 +6,7 @@ import { within } from './deadline.ts';
 /** Records of one partition that may wait; a fetch that is under way may add to them. */
 const WAITING = 2_000;
 /** Milliseconds without anything new after which a read is given up, such as when somebody left a transaction open. */
-const PATIENCE = 30_000;
+const WAIT_LIMIT = 30_000;
 /** Milliseconds that taking leave may last. */
 const LEAVE = 3_000;
 
@@ -48,7 +48,7 @@ export class TopicReader {
         onReached: (partition, offset) => reader.#reached(partition, offset),
         onFailure: (error) => reader.#fail(error),
       });
-      reader.#consumption = await within(PATIENCE, consuming);
+      reader.#consumption = await within(WAIT_LIMIT, consuming);
     }
     return reader;
   }
@@ -59,7 +59,7 @@ export class TopicReader {
     if (lane === undefined) return undefined;
     while (lane.records.length === 0 && !lane.done) {
       if (this.#failure !== undefined) throw this.#failure;
-      await within(PATIENCE, this.#changed.promise);
+      await within(WAIT_LIMIT, this.#changed.promise);
     }
     const record = lane.records.shift();
     if (lane.paused && lane.records.length < WAITING / 2) {

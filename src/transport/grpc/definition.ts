@@ -1,6 +1,6 @@
 import { type DescMessage, type DescMethod, type DescService, fromBinary, toBinary } from '@bufbuild/protobuf';
 import type { MethodDefinition, ServiceDefinition } from '@grpc/grpc-js';
-import { remembered } from '../../plants/remembered.ts';
+import { derivedOnce } from '../../plants/derived-once.ts';
 
 /** The definition of a service for grpc-js, server or client, made from its descriptor. Methods go by their local names. */
 export const definitionOf = (service: DescService): ServiceDefinition =>
@@ -32,7 +32,7 @@ export function serializer(desc: DescMessage): (message: object) => Buffer {
     const { buffer, byteOffset, byteLength } = toBinary(desc, message as never);
     return Buffer.from(buffer, byteOffset, byteLength);
   };
-  const serializeOnce = remembered(serialize);
+  const serializeOnce = derivedOnce(serialize);
   return (message) => (Object.isFrozen(message) ? serializeOnce(message) : serialize(message));
 }
 

@@ -15,9 +15,9 @@ export const LINGER = 5_000;
 export function answerWhileReading(request: IncomingMessage, text: string): Readable {
   const answer = new Readable({ read() {} });
   answer.push(text);
-  const patience = setTimeout(endUnlessComplete, LINGER, request).unref();
+  const timer = setTimeout(endUnlessComplete, LINGER, request).unref();
   finished(request, { writable: false }, () => {
-    clearTimeout(patience);
+    clearTimeout(timer);
     answer.push(null);
   });
   request.resume();

@@ -57,7 +57,7 @@ export class ObservedRequests extends LogController {
     const span = observer.tracing?.begin({ protocol, method, route, headers: request.headers });
     if (span !== undefined) request.span = span;
     reply.raw.on('close', () => {
-      const status = statusOf(request, reply.raw);
+      const status = statusLabel(request, reply.raw);
       span?.end({ protocol, status });
       observer.ended({
         protocol,
@@ -102,7 +102,7 @@ function protocolOf({ routeOptions: { config }, headers }: FastifyRequest): Prot
 }
 
 /** What a call came to; where Connect answered without one, or there was none, the HTTP status. */
-function statusOf({ rpcCode }: FastifyRequest, raw: ServerResponse): string {
+function statusLabel({ rpcCode }: FastifyRequest, raw: ServerResponse): string {
   // A request that has no route has no such property.
   if (typeof rpcCode !== 'number') return raw.writableFinished ? String(raw.statusCode) : BROKEN_OFF;
   return codeName(rpcCode === OK && !raw.writableFinished ? CANCELLED : rpcCode);

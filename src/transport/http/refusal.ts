@@ -11,12 +11,12 @@ import { errorBody, JSON_TYPE, REASON_HEADER } from './error-body.ts';
 const RPC_PATH = /^\/\w+(\.\w+)+\/\w/;
 
 /** Rendered once: a refusal has to be cheap. */
-interface Refusal {
+interface RenderedRefusal {
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
 }
 
-const rendered = (type: string, body: string, headers = {}): Refusal => ({
+const rendered = (type: string, body: string, headers = {}): RenderedRefusal => ({
   headers: {
     'content-type': type,
     'content-length': String(Buffer.byteLength(body)),
@@ -56,7 +56,7 @@ export function refuse(response: ServerResponse, protocol: Protocol): void {
   response.end(body, 'latin1');
 }
 
-function refusalOf(protocol: Protocol): Refusal {
+function refusalOf(protocol: Protocol): RenderedRefusal {
   if (protocol === 'rest') return OF_REST;
   return protocol === 'grpc_web' ? OF_GRPC_WEB : OF_CONNECT;
 }

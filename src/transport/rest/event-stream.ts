@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { PlantSchema } from '../../../gen/plantstore/v1/plant_pb.ts';
 import { type PlantStoreError, toPlantStoreError } from '../../domain/errors.ts';
-import { remembered } from '../../plants/remembered.ts';
+import { derivedOnce } from '../../plants/derived-once.ts';
 import type { Step } from '../../plants/watch/step.ts';
 import type { Viewer, Watch } from '../../plants/watch/watch.ts';
 import { errorBody } from '../http/error-body.ts';
@@ -36,7 +36,7 @@ function textOf(step: Step): string {
 const idOf = (position: number | undefined): string => (position === undefined ? '' : `id: ${position}\n`);
 
 /** The bytes of steps that are told together: made once for all who are told the same. */
-const bytesOf = remembered((steps: readonly Step[]) => Buffer.from(steps.map(textOf).join('')));
+const encodedSteps = derivedOnce((steps: readonly Step[]) => Buffer.from(steps.map(textOf).join('')));
 
 /** Digits of a position that is exact as a number. */
 const POSITION = /^\d{1,15}$/;
@@ -45,7 +45,7 @@ const POSITION = /^\d{1,15}$/;
  * The position of a Last-Event-ID; undefined where there is none. Any other text was never an id of ours, so nothing can be told from
  * it: that is a position before all others.
  */
-function positionOf(lastEventId: string | string[] | undefined): number | undefined {
+function resumePosition(lastEventId: string | string[] | undefined): number | undefined {
   if (lastEventId === undefined || lastEventId === '') return undefined;
   return POSITION.test(String(lastEventId)) ? Number(lastEventId) : Number.NEGATIVE_INFINITY;
 }
@@ -67,7 +67,7 @@ export async function streamEvents(
     reply.headers(HEADERS).send();
     return;
   }
-  const steps = await watch.begin(positionOf(request.headers['last-event-id']));
+  const steps = await watch.begin(resumePosition(request.headers['last-event-id']));
   reply.hijack();
   for (const [name, value] of Object.entries(reply.getHeaders()))
     if (value !== undefined) reply.raw.setHeader(name, value);
@@ -109,7 +109,7 @@ class EventStream implements Viewer {
     try {
       for await (const steps of beginning) {
         if (response.closed) return;
-        if (steps.length > 0 && !response.write(bytesOf(steps))) await drained(response);
+        if (steps.length > 0 && !response.write(encodedSteps(steps))) await drained(response);
       }
     } catch (thrown) {
       watch.close();
@@ -124,7 +124,7 @@ class EventStream implements Viewer {
   news(): void {
     if (this.#watch === undefined || this.#response.writableNeedDrain) return;
     const steps = this.#watch.take();
-    if (steps.length > 0) this.#response.write(bytesOf(steps));
+    if (steps.length > 0) this.#response.write(encodedSteps(steps));
   }
 
   quiet(): void {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect } from 'vitest';
-import type { ListQuery, PlantList } from '../../../src/log/view/listing.ts';
+import type { Listing, ListQuery } from '../../../src/log/view/listing.ts';
 import { collect } from '../../support/fold.ts';
 import type { Model } from '../model.ts';
 import { Task } from '../task.ts';
@@ -31,7 +31,7 @@ export class OpenLongList extends Step {
     const [expected, damaged] = [model.list(query), new Set(model.damaged)];
     const instance = world.instance(this.#instance);
     const { swaps } = world;
-    const task = await Task.begin(async (gate): Promise<PlantList> => {
+    const task = await Task.begin(async (gate): Promise<Listing> => {
       const list = await instance.listing(gate, () => instance.log.list(query));
       return { ...list, plants: await collect(list) };
     });

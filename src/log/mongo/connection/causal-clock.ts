@@ -1,5 +1,5 @@
 import type { ClientSession, MongoClient, Timestamp } from 'mongodb';
-import { limited } from './limited.ts';
+import { withCallLimit } from './call-limit.ts';
 
 /**
  * The latest moment of the replica set that this instance has seen. Every read is told to be no older, so that after a failover
@@ -24,7 +24,7 @@ export class CausalClock {
     const session = this.#client.startSession({ causalConsistency: true });
     try {
       if (this.#latest !== undefined) session.advanceOperationTime(this.#latest);
-      const result = await limited(command(session));
+      const result = await withCallLimit(command(session));
       this.advance(session.operationTime);
       return result;
     } finally {

@@ -1,10 +1,10 @@
 import type { Binary, ClientSession, MongoClient, TransactionOptions } from 'mongodb';
 import { Backoff } from '../../../time/backoff.ts';
 import { pause } from '../../../time/pause.ts';
+import { END_OF_TRANSACTION, withCallLimit } from './call-limit.ts';
 import type { CausalClock } from './causal-clock.ts';
 import { WRITE_CONCERN } from './client.ts';
 import { isTransient } from './errors.ts';
-import { END_OF_TRANSACTION, limited } from './limited.ts';
 
 /** Times that a transaction is tried while another is in its way, with pauses of up to 2, 4, 8, ... milliseconds in between. */
 const ATTEMPTS = 9;
@@ -53,7 +53,7 @@ export class Transactions {
       session.startTransaction(OPTIONS);
       try {
         const result = await work(session);
-        await limited(session.commitTransaction(), END_OF_TRANSACTION);
+        await withCallLimit(session.commitTransaction(), END_OF_TRANSACTION);
         this.#clock.advance(session.operationTime);
         return result;
       } catch (error) {
@@ -66,11 +66,11 @@ export class Transactions {
   }
 
   async #abort(): Promise<void> {
-    if (this.#session.inTransaction()) await limited(this.#session.abortTransaction(), END_OF_TRANSACTION);
+    if (this.#session.inTransaction()) await withCallLimit(this.#session.abortTransaction(), END_OF_TRANSACTION);
   }
 
   /** Gives the session back. Nothing may be run afterwards. */
   async close(): Promise<void> {
-    await limited(this.#session.endSession()).catch(() => {});
+    await withCallLimit(this.#session.endSession()).catch(() => {});
   }
 }

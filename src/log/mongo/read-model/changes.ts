@@ -1,6 +1,6 @@
 import type { ClientSession, Collection } from 'mongodb';
 import type { Changes } from '../../store.ts';
-import { limited, WITHIN_TRANSACTION } from '../connection/limited.ts';
+import { WITHIN_TRANSACTION, withCallLimit } from '../connection/call-limit.ts';
 import { type PlantDocument, toPlantDocument, toPlantId } from '../documents.ts';
 import { slices } from '../slices.ts';
 
@@ -14,12 +14,13 @@ export async function applyChanges(
   { deletes, inserts }: Changes,
 ): Promise<void> {
   for (const keys of slices(deletes, DELETE_LIMIT)) {
-    const { deletedCount } = await limited(
+    const { deletedCount } = await withCallLimit(
       rows.deleteMany({ _id: { $in: keys.map(toPlantId) } }, { session }),
       WITHIN_TRANSACTION,
     );
     if (deletedCount !== keys.length)
       throw new Error(`the read model has ${deletedCount} of ${keys.length} plants that are to be deleted`);
   }
-  if (inserts.length > 0) await limited(rows.insertMany(inserts.map(toPlantDocument), { session }), WITHIN_TRANSACTION);
+  if (inserts.length > 0)
+    await withCallLimit(rows.insertMany(inserts.map(toPlantDocument), { session }), WITHIN_TRANSACTION);
 }

@@ -9,9 +9,9 @@ import {
   rebuildOf,
   rowsIn,
 } from '../collections.ts';
+import { WITHIN_TRANSACTION, withCallLimit } from '../connection/call-limit.ts';
 import type { CausalClock } from '../connection/causal-clock.ts';
 import { COMMAND_LIMIT } from '../connection/client.ts';
-import { limited, WITHIN_TRANSACTION } from '../connection/limited.ts';
 import type { Transactions } from '../connection/transactions.ts';
 import { type PlantDocument, toPlantId, toRow } from '../documents.ts';
 import { applyChanges } from './changes.ts';
@@ -129,14 +129,14 @@ export class ReadModel {
       readConcern: { level: 'local' },
       maxTimeMS: COMMAND_LIMIT,
     };
-    const { cursor } = await limited(this.#db.command(find));
+    const { cursor } = await withCallLimit(this.#db.command(find));
     return cursor.firstBatch[0].collection === name;
   }
 
   /** See Store.advance. The transaction compares the checkpoint first. */
   advance(from: number, to: number, changes: Changes): Promise<boolean> {
     return this.#transactions.run(async (session) => {
-      const moved = await limited(
+      const moved = await withCallLimit(
         this.#checkpoints.findOneAndUpdate(
           { ...CHECKPOINT, position: Long.fromNumber(from) },
           { $set: { position: Long.fromNumber(to) } },

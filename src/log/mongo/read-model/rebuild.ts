@@ -2,9 +2,9 @@ import { type Db, Long } from 'mongodb';
 import type { Changes, OwnedRow, Rebuild } from '../../store.ts';
 import { BATCH, batches } from '../batches.ts';
 import { collectionsOf, PLANTS_CHECKPOINT, plantsCollection, rowsIn } from '../collections.ts';
+import { WITHIN_TRANSACTION, withCallLimit } from '../connection/call-limit.ts';
 import type { CausalClock } from '../connection/causal-clock.ts';
 import { COMMAND_LIMIT } from '../connection/client.ts';
-import { limited, WITHIN_TRANSACTION } from '../connection/limited.ts';
 import type { Transactions } from '../connection/transactions.ts';
 import { toRow } from '../documents.ts';
 import { applyChanges } from './changes.ts';
@@ -41,7 +41,7 @@ export class MongoRebuild implements Rebuild {
     const before = await clock.run((session) => checkpoints.findOne(CHECKPOINT, { session }));
     const { rebuilds, collection } = before!;
     const name = plantsCollection(rebuilds + 1);
-    const started = await limited(
+    const started = await withCallLimit(
       // The collection too: the rebuild before may just have been swapped, and what it built is read now.
       checkpoints.updateOne(
         { ...CHECKPOINT, rebuilds, collection },
@@ -50,13 +50,13 @@ export class MongoRebuild implements Rebuild {
     );
     if (started.matchedCount === 0) throw replaced();
     await dropUnusedRows(db);
-    await limited(db.createCollection(name));
+    await withCallLimit(db.createCollection(name));
     return new MongoRebuild(db, clock, transactions, name);
   }
 
   apply(changes: Changes): Promise<void> {
     return this.#transactions.run(async (session) => {
-      const own = await limited(
+      const own = await withCallLimit(
         this.#checkpoints.findOne({ ...CHECKPOINT, building: this.#name }, { session }),
         WITHIN_TRANSACTION,
       );

@@ -1,8 +1,8 @@
 import type { Db, Document, Timestamp } from 'mongodb';
 import { type OwnedRow, type PlantRow, RowsReplacedError, type Snapshot } from '../../store.ts';
 import { BATCH, batches } from '../batches.ts';
+import { withCallLimit } from '../connection/call-limit.ts';
 import { BSON, COMMAND_LIMIT } from '../connection/client.ts';
-import { limited } from '../connection/limited.ts';
 import { type PlantDocument, toRow } from '../documents.ts';
 import { after, ownedBy } from './rows.ts';
 
@@ -58,7 +58,7 @@ export class MongoSnapshot implements Snapshot {
       readConcern: { level: 'snapshot', atClusterTime: this.#moment },
       maxTimeMS: COMMAND_LIMIT,
     };
-    const found = this.#closed ? [] : await limited(this.#db.runCursorCommand(find, BSON).toArray());
+    const found = this.#closed ? [] : await withCallLimit(this.#db.runCursorCommand(find, BSON).toArray());
     if (this.#closed) throw new Error('the snapshot is closed');
     // MongoDB 6.0 finds nothing, and says nothing, in a collection that was dropped since the moment. What it does find is all there was.
     if (found.length === 0 && !(await this.#isRead(this.#collection))) throw new RowsReplacedError();

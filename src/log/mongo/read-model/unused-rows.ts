@@ -1,7 +1,7 @@
 import type { Db } from 'mongodb';
 import { collectionsOf, PLANTS_CHECKPOINT, rebuildOf } from '../collections.ts';
+import { withCallLimit } from '../connection/call-limit.ts';
 import { CODE, ignoring } from '../connection/errors.ts';
-import { limited } from '../connection/limited.ts';
 
 /**
  * Names of the collections of rows that nobody reads or builds, and never will: what a rebuild leaves that is killed before it has
@@ -9,11 +9,11 @@ import { limited } from '../connection/limited.ts';
  * the checkpoint knew, and one that ends puts in place what the checkpoint named.
  */
 export async function unusedRows(db: Db): Promise<string[]> {
-  const checkpoint = await limited(collectionsOf(db).checkpoints.findOne({ _id: PLANTS_CHECKPOINT }));
+  const checkpoint = await withCallLimit(collectionsOf(db).checkpoints.findOne({ _id: PLANTS_CHECKPOINT }));
   if (checkpoint === null) return [];
   const { rebuilds, collection, building } = checkpoint;
   // What is asked for with these options needs no right of its own.
-  const found = await limited(db.listCollections({}, { nameOnly: true, authorizedCollections: true }).toArray());
+  const found = await withCallLimit(db.listCollections({}, { nameOnly: true, authorizedCollections: true }).toArray());
   return found
     .map(({ name }) => name)
     .filter((name) => (rebuildOf(name) ?? Number.POSITIVE_INFINITY) <= rebuilds)
@@ -22,5 +22,6 @@ export async function unusedRows(db: Db): Promise<string[]> {
 
 /** Drops the collections of unusedRows, whoever else does the same. */
 export async function dropUnusedRows(db: Db): Promise<void> {
-  for (const name of await unusedRows(db)) await ignoring(CODE.namespaceNotFound, limited(db.dropCollection(name)));
+  for (const name of await unusedRows(db))
+    await ignoring(CODE.namespaceNotFound, withCallLimit(db.dropCollection(name)));
 }

@@ -10,7 +10,7 @@ import { applyChanges, prepareChanges } from './changes.ts';
 export const REBUILT_TABLES = 'plants_rebuilt_';
 
 /** Milliseconds to wait for the service's transactions: whoever rebuilds has time. */
-const PATIENCE = 10_000;
+const BUSY_LIMIT = 10_000;
 
 /** A table of plants beside the live one, on a connection of its own. A process that dies leaves it to the next rebuild. */
 export class SqliteRebuild implements Rebuild {
@@ -23,7 +23,7 @@ export class SqliteRebuild implements Rebuild {
     // What a power cut takes of it is built again.
     this.#db = openWriter(path, 'NORMAL');
     try {
-      this.#db.exec(`PRAGMA busy_timeout = ${PATIENCE}`);
+      this.#db.exec(`PRAGMA busy_timeout = ${BUSY_LIMIT}`);
       transaction(this.#db, () => {
         const earlier = this.#db.prepare('SELECT name FROM sqlite_schema WHERE name GLOB ?').all(`${REBUILT_TABLES}*`);
         for (const { name } of earlier) this.#db.exec(`DROP TABLE ${name}`);

@@ -32,9 +32,9 @@ export function addReflection(server: Server, services: readonly DescService[], 
       return;
     }
     open.add(call);
-    const patience = setTimeout(() => servedCallOf(call.metadata).breakOff(), timeout * 1_000).unref();
+    const timer = setTimeout(() => servedCallOf(call.metadata).breakOff(), timeout * 1_000).unref();
     call.once('close', () => {
-      clearTimeout(patience);
+      clearTimeout(timer);
       open.delete(call);
     });
     info(inStep(call));

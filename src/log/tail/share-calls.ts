@@ -12,7 +12,7 @@ const wholeTurn = async (): Promise<void> => {
  * that all who ask in the same turn share it; and a whole turn after a call has ended, so that those who were answered, and ask
  * again at once, share it too. A busy loop has long turns, in which many ask; an idle one has turns of some microseconds.
  */
-export function shared<T>(call: () => Promise<T>): () => Promise<T> {
+export function shareCalls<T>(call: () => Promise<T>): () => Promise<T> {
   let running: Promise<unknown> | undefined;
   let waiting: Promise<T> | undefined;
   const start = (): Promise<T> => {

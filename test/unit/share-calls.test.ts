@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { shared } from '../../src/log/tail/shared.ts';
+import { shareCalls } from '../../src/log/tail/share-calls.ts';
 
 const wholeTurn = async () => {
   for (let turns = 0; turns < 3; turns++) await turn();
@@ -9,7 +9,7 @@ const wholeTurn = async () => {
 /** A call whose runs are ended by hand. */
 function handRun() {
   const runs: PromiseWithResolvers<number>[] = [];
-  const call = shared(() => {
+  const call = shareCalls(() => {
     const run = Promise.withResolvers<number>();
     runs.push(run);
     return run.promise;

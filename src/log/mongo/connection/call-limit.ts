@@ -23,5 +23,5 @@ export const END_OF_TRANSACTION = 25_000;
  * Rejects with an error that says nothing about what the server did, as a lost connection does. The driver keeps such a connection
  * counted as in use: one place of the hundred in its pool.
  */
-export const limited = <T>(call: Promise<T>, milliseconds = CALL_LIMIT): Promise<T> =>
+export const withCallLimit = <T>(call: Promise<T>, milliseconds = CALL_LIMIT): Promise<T> =>
   withTimeout(call, milliseconds, () => new Error(`MongoDB's driver has not ended a call in ${milliseconds} ms`));

@@ -1,5 +1,5 @@
 /** Derives something from an object that never changes, once: the result is kept for as long as the object lives. */
-export function remembered<Source extends object, Derived>(
+export function derivedOnce<Source extends object, Derived>(
   derive: (source: Source) => Derived,
 ): (source: Source) => Derived {
   const known = new WeakMap<Source, Derived>();
