@@ -1,12 +1,13 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { NewPlantSchema } from '../../gen/plantstore/v1/plant_pb.ts';
-import { compileBodyDecoder } from '../../src/transport/rest/decode-body.ts';
+import { BodyReader } from '../../src/transport/rest/body-reader.ts';
 import { compileEncoder } from '../../src/transport/rest/encode.ts';
 
 const MIN = -(2n ** 63n);
 const MAX = 2n ** 63n - 1n;
-const decode = compileBodyDecoder(NewPlantSchema, 'plant');
+const reader = new BodyReader(NewPlantSchema, 'plant');
+const decode = (body: Buffer) => reader.read(body);
 const encode = compileEncoder(NewPlantSchema);
 
 const int64 = fc.oneof(

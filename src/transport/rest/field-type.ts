@@ -51,6 +51,10 @@ export const isOptional = (field: DescField): boolean => field.presence === Feat
 export const invalidField = (path: string, mustBe: string): PlantStoreError =>
   new PlantStoreError('INVALID_FIELD', `${path} must be ${mustBe}`, { field: path });
 
+/** The error of a field that is not there and must be. `path` is its proto path. */
+export const missingField = (path: string): PlantStoreError =>
+  new PlantStoreError('INVALID_FIELD', `${path} is missing`, { field: path });
+
 /** An integer of a type. Throws INVALID_FIELD when it is none, or out of bounds. */
 export function toInteger(type: IntegerType, value: bigint | undefined, path: string): number | bigint {
   if (value === undefined || value < type.min || value > type.max)

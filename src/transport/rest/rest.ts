@@ -6,13 +6,13 @@ import { type Authenticate, authentication } from '../http/authentication.ts';
 import { refuseOtherMethods } from '../http/methods.ts';
 import { prefersEvents } from './accept.ts';
 import { compileAnswer } from './answer.ts';
-import type { Query } from './decode-url.ts';
 import type { Fields } from './encode.ts';
 import { streamEvents } from './event-stream.ts';
 import { invalidField } from './field-type.ts';
 import { type HttpRule, httpRulesOf } from './http-rule.ts';
-import { compileRequest, takeBody } from './request.ts';
+import { RequestReader, takeBody } from './request-reader.ts';
 import { RestCall } from './rest-call.ts';
+import type { Query } from './url-field.ts';
 
 /**
  * The methods of a service by their local names, called with the decoded request. Each answers with the fields of its response
@@ -50,14 +50,14 @@ function addRoute(app: FastifyInstance, rule: HttpRule, { methods, authenticate,
   const method = methods[rule.method.localName] as (request: object, call: Call) => Promise<object>;
   if (method === undefined) throw new Error(`${rule.method} has no implementation`);
   const watch = watches?.[rule.method.localName];
-  const decode = compileRequest(rule);
+  const reader = new RequestReader(rule);
   const answer = compileAnswer(rule);
   app.route({
     method: verbsOf(rule),
     url: routePath(rule.path),
     onRequest: authentication(authenticate),
     handler: async (request, reply) => {
-      const message = decode(request);
+      const message = reader.read(request);
       const call = new RestCall(request, reply.raw);
       if (watch !== undefined && prefersEvents(request.headers.accept)) {
         refuseParts(request.query as Query);

@@ -1,0 +1,60 @@
+import type { DescField, DescMessage, Message } from '@bufbuild/protobuf';
+import { type IntegerType, invalidField, isOptional, missingField, toInteger, typeOf } from './field-type.ts';
+import { JsonObject } from './json-object.ts';
+
+/** A field of the message as a member of the object. */
+interface Member {
+  /** Name in the message. */
+  readonly localName: string;
+  /** Name in the object. */
+  readonly jsonName: string;
+  readonly type: IntegerType | { readonly kind: 'string' };
+  readonly isOptional: boolean;
+  /** Where the field is in the request, for errors. */
+  readonly path: string;
+}
+
+/**
+ * Reads messages of one type from JSON bodies. Types are strict: nothing is converted, integers are exact. Text is as it was sent,
+ * which may be ill-formed Unicode. A field that is not `optional` must be there, null is no value, and members that the message
+ * does not have are ignored.
+ */
+export class BodyReader {
+  readonly #typeName: string;
+  readonly #members: readonly Member[];
+
+  /** `path` is where the message is in the request. Throws for a message that REST has no form for. */
+  constructor({ typeName, fields }: DescMessage, path: string) {
+    this.#typeName = typeName;
+    this.#members = fields.map((field) => memberOf(field, path));
+  }
+
+  /** Throws MALFORMED_REQUEST or INVALID_FIELD. */
+  read(body: Buffer): Message {
+    const object = new JsonObject(body);
+    const message: Message & Record<string, unknown> = { $typeName: this.#typeName };
+    for (const member of this.#members) {
+      const value = readMember(object, member);
+      if (value !== undefined) message[member.localName] = value;
+    }
+    return message;
+  }
+}
+
+function memberOf(field: DescField, path: string): Member {
+  const type = typeOf(field);
+  if (type.kind !== 'integer' && type.kind !== 'string') throw new Error(`REST has no form for ${field} in a body`);
+  const { localName, jsonName, name } = field;
+  return { localName, jsonName, type, isOptional: isOptional(field), path: `${path}.${name}` };
+}
+
+function readMember(object: JsonObject, { jsonName, type, isOptional, path }: Member): unknown {
+  const value = object.get(jsonName);
+  if (value === undefined) {
+    if (isOptional) return undefined;
+    throw missingField(path);
+  }
+  if (type.kind === 'integer') return toInteger(type, object.integer(jsonName), path);
+  if (typeof value !== 'string') throw invalidField(path, 'a string');
+  return value;
+}

@@ -1,0 +1,57 @@
+import type { IncomingMessage } from 'node:http';
+import type { DescField, Message } from '@bufbuild/protobuf';
+import type { FastifyRequest } from 'fastify';
+import { PlantStoreError } from '../../domain/errors.ts';
+import { readBody } from '../http/body.ts';
+import { BodyReader } from './body-reader.ts';
+import { typeOf } from './field-type.ts';
+import type { HttpRule } from './http-rule.ts';
+import { type Query, UrlField } from './url-field.ts';
+
+/** Reads a method's request message from path, query and body. */
+export class RequestReader {
+  readonly #typeName: string;
+  readonly #path: readonly UrlField[];
+  readonly #query: readonly UrlField[];
+  readonly #body: { readonly name: string; readonly reader: BodyReader } | undefined;
+
+  /** Throws for a rule that REST has no form for. */
+  constructor({ method, pathFields, queryFields, bodyField }: HttpRule) {
+    this.#typeName = method.input.typeName;
+    this.#path = pathFields.map((field) => new UrlField(field));
+    this.#query = queryFields.map((field) => new UrlField(field));
+    this.#body = bodyField && { name: bodyField.localName, reader: bodyReader(bodyField) };
+  }
+
+  /** Throws MALFORMED_REQUEST or INVALID_FIELD. */
+  read({ params, query, body }: FastifyRequest): Message {
+    const message: Message & Record<string, unknown> = { $typeName: this.#typeName };
+    for (const field of this.#path) message[field.localName] = field.inPath(params as Record<string, string>);
+    for (const field of this.#query) {
+      const value = field.inQuery(query as Query);
+      if (value !== undefined) message[field.localName] = value;
+    }
+    if (this.#body === undefined) return message;
+    if (body === undefined) throw new PlantStoreError('MALFORMED_REQUEST', 'the body is missing; send a JSON object');
+    message[this.#body.name] = this.#body.reader.read(body as Buffer);
+    return message;
+  }
+}
+
+function bodyReader(field: DescField): BodyReader {
+  const type = typeOf(field);
+  if (type.kind !== 'message') throw new Error(`REST has no form for ${field} as a request body`);
+  return new BodyReader(type.message, field.name);
+}
+
+/** Reads an application/json body: leaves the bytes to the route, which knows their message. For Fastify's content type parser. */
+export function takeBody(
+  request: FastifyRequest,
+  payload: IncomingMessage,
+  done: (error: Error | null, body?: Buffer) => void,
+): void {
+  const encoding = request.headers['content-encoding'];
+  if (encoding === undefined || encoding.toLowerCase() === 'identity')
+    readBody(payload, payload.headers['content-length'], done);
+  else done(new PlantStoreError('UNSUPPORTED_MEDIA_TYPE', 'send the body without Content-Encoding'));
+}
