@@ -16,6 +16,7 @@ import type { EventLog } from '../log/log.ts';
 import type { Store } from '../log/store.ts';
 import { unavailable } from '../log/unavailable.ts';
 import type { Call, Methods, StreamingCall } from '../plants/call.ts';
+import { required } from '../plants/validation.ts';
 import type { Checkpoint } from '../tlog/checkpoint.ts';
 import type { Checkpoints } from '../transparency/checkpoints.ts';
 import type { LogKey } from '../transparency/log-key.ts';
@@ -80,7 +81,8 @@ export function implementAudit(options: AuditOptions) {
 
     listPlantsAsOf: (request, call) => stream(call, () => long(listPlantsAsOf(store, request))),
 
-    getHistory: ({ owner, plantId }, call) => stream(call, () => long(getHistory(store, owner, plantId))),
+    getHistory: ({ owner, plantId }, call) =>
+      stream(call, () => long(getHistory(store, owner, required('plant_id', plantId)))),
 
     verifyLog: (request, call) => stream(call, (signal) => long(verify(options, request, signal))),
   } satisfies Methods<typeof AuditService>;

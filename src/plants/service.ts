@@ -19,7 +19,7 @@ import type { Listing } from '../log/view/listing.ts';
 import type { Call } from './call.ts';
 import { decodeCursor, encodeCursor } from './cursor.ts';
 import { idempotencyKeyOf } from './idempotency-key.ts';
-import { checkText } from './validation.ts';
+import { checkText, required } from './validation.ts';
 import { basicPlant, fullPlant, isFull } from './view.ts';
 import type { Viewer, Watch } from './watch/watch.ts';
 import type { Watches } from './watch/watches.ts';
@@ -57,8 +57,9 @@ export class PlantsService {
   /** Adds a plant; resolves when its event is durable. */
   async createPlant({ plant }: CreatePlantRequest, call: Call): Promise<CreatePlantResponse> {
     const { owner, actor, issuer } = this.#caller(call, 'plants:write');
-    if (plant === undefined) throw new PlantStoreError('INVALID_FIELD', 'plant is required', { field: 'plant' });
-    const { id, name, tag } = plant;
+    const { tag, ...set } = required('plant', plant);
+    const id = required('plant.id', set.id);
+    const name = required('plant.name', set.name);
     checkText('plant.name', name);
     if (tag !== undefined) checkText('plant.tag', tag);
     const { position, replayed } = await this.#log.submit(
@@ -71,8 +72,9 @@ export class PlantsService {
   }
 
   /** Deletes a plant; resolves when its event is durable. */
-  async deletePlant({ id }: DeletePlantRequest, call: Call): Promise<DeletePlantResponse> {
+  async deletePlant(request: DeletePlantRequest, call: Call): Promise<DeletePlantResponse> {
     const { owner, actor, issuer } = this.#caller(call, 'plants:write');
+    const id = required('id', request.id);
     const idempotencyKey = idempotencyKeyOf(call);
     const command = { type: 'DeletePlant', owner, actor, issuer, idempotencyKey, id } as const;
     const { position, replayed } = await this.#log.submit(command, call.signal);
@@ -81,8 +83,9 @@ export class PlantsService {
   }
 
   /** The caller's plant of an id. */
-  async getPlant({ id, view }: GetPlantRequest, call: Call): Promise<GetPlantResponse> {
+  async getPlant({ id: asked, view }: GetPlantRequest, call: Call): Promise<GetPlantResponse> {
     const { owner } = this.#caller(call, 'plants:read');
+    const id = required('id', asked);
     const full = isFull(view);
     const plant = await this.#log.get({ owner, id });
     if (plant === undefined) throw new PlantStoreError('PLANT_NOT_FOUND', `there is no plant with id ${id}`);

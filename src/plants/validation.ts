@@ -1,6 +1,12 @@
 import { PlantStoreError } from '../domain/errors.ts';
 import { MAX_TEXT_CODE_POINTS } from '../domain/plant.ts';
 
+/** The value of a field that a caller must set. Throws INVALID_FIELD where it is missing. `field` is its proto path. */
+export function required<Value>(field: string, value: Value | undefined): Value {
+  if (value === undefined) throw new PlantStoreError('INVALID_FIELD', `${field} is missing`, { field });
+  return value;
+}
+
 /** Throws INVALID_FIELD unless the text is well-formed Unicode within the bound on code points. `field` is its proto path. */
 export function checkText(field: string, text: string): void {
   if (!text.isWellFormed())

@@ -1,5 +1,5 @@
 import type { DescField, DescMessage } from '@bufbuild/protobuf';
-import { isOptional, typeOf } from '../rest/field-type.ts';
+import { isRequired, typeOf } from '../rest/field-type.ts';
 import { FIELDS } from './text.ts';
 
 declare global {
@@ -16,7 +16,7 @@ export type Schema = Readonly<Record<string, unknown>>;
 export function messageSchema(message: DescMessage): Schema {
   return {
     type: 'object',
-    required: message.fields.filter((field) => !isOptional(field)).map(({ jsonName }) => jsonName),
+    required: message.fields.filter(isRequired).map(({ jsonName }) => jsonName),
     properties: Object.fromEntries(message.fields.map((field) => [field.jsonName, fieldSchema(field)])),
   };
 }

@@ -1,5 +1,6 @@
-import { type DescEnum, type DescField, type DescMessage, ScalarType } from '@bufbuild/protobuf';
+import { type DescEnum, type DescField, type DescMessage, getOption, ScalarType } from '@bufbuild/protobuf';
 import { FeatureSet_FieldPresence } from '@bufbuild/protobuf/wkt';
+import { FieldBehavior, field_behavior } from '../../../gen/google/api/field_behavior_pb.ts';
 import { PlantStoreError } from '../../domain/errors.ts';
 
 /** A field that holds an integer: its bounds, and the form in which a message holds it. */
@@ -47,13 +48,13 @@ const namesOf = ({ values }: DescEnum): ReadonlyMap<string, number> =>
 /** Whether a field is declared `optional` (or is a message): only then may it be unset. */
 export const isOptional = (field: DescField): boolean => field.presence === FeatureSet_FieldPresence.EXPLICIT;
 
+/** Whether a caller must set the field (AIP-203), or an answer always has it. */
+export const isRequired = (field: DescField): boolean =>
+  !isOptional(field) || getOption(field, field_behavior).includes(FieldBehavior.REQUIRED);
+
 /** The error of a field that holds something else than it must. `path` is its proto path. */
 export const invalidField = (path: string, mustBe: string): PlantStoreError =>
   new PlantStoreError('INVALID_FIELD', `${path} must be ${mustBe}`, { field: path });
-
-/** The error of a field that is not there and must be. `path` is its proto path. */
-export const missingField = (path: string): PlantStoreError =>
-  new PlantStoreError('INVALID_FIELD', `${path} is missing`, { field: path });
 
 /** An integer of a type. Throws INVALID_FIELD when it is none, or out of bounds. */
 export function toInteger(type: IntegerType, value: bigint | undefined, path: string): number | bigint {
