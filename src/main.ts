@@ -6,6 +6,7 @@ import { LogOutput, openStdout } from './observe/log-output.ts';
 import { createLogger } from './observe/logger.ts';
 import { publicationReadiness } from './publication.ts';
 import { type Parts, STARTING, start, storeReadiness } from './start.ts';
+import { explained } from './start-error.ts';
 
 /** Milliseconds for all of stopping after the grace, the commands that the log has taken among it. */
 const STOP_LIMIT = 25_000;
@@ -50,6 +51,6 @@ export async function serve(config: Config): Promise<void> {
     if (health.draining) return;
     grace.uninstall();
     await stop();
-    throw error;
+    throw explained(error, config);
   }
 }

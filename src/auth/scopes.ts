@@ -3,7 +3,10 @@ import type { Principal } from './principal.ts';
 import { Refusal } from './refusal.ts';
 
 /** What a token can be good for. */
-export type Scope = 'plants:read' | 'plants:write' | 'plants:audit' | 'plants:erase';
+export const SCOPES = ['plants:read', 'plants:write', 'plants:audit', 'plants:erase'] as const;
+
+/** One of them. */
+export type Scope = (typeof SCOPES)[number];
 
 /** Which scopes callers need. */
 export interface ScopePolicy {

@@ -1,5 +1,6 @@
 import { Command, InvalidArgumentError } from 'commander';
 import { openDevelopmentIssuer } from '../auth/development.ts';
+import { SCOPES } from '../auth/scopes.ts';
 import { loadConfig } from '../config.ts';
 import { print } from './output.ts';
 
@@ -10,10 +11,7 @@ export const tokenCommand = (): Command =>
       'Print a token for the API, and nothing else. For development mode only; works while the service runs.',
     )
     .requiredOption('--owner <name>', 'whose plants the token opens')
-    .option(
-      '--scope <scopes>',
-      'what it is good for, separated by spaces: plants:read, plants:write, plants:audit, plants:erase',
-    )
+    .option('--scope <scopes>', `what it is good for, separated by spaces: ${SCOPES.join(', ')}`, knownScopes)
     .option('--ttl <seconds>', 'how long it is valid', wholeSeconds, 3600)
     .addHelpText(
       'after',
@@ -33,6 +31,13 @@ Examples:
       const development = await openDevelopmentIssuer(dataDirectory);
       await print([await development.mintToken({ owner, ownerClaim, ttl, ...(scope !== undefined && { scope }) })]);
     });
+
+function knownScopes(text: string): string {
+  const unknown = text.split(' ').find((scope) => !SCOPES.some((known) => known === scope));
+  if (unknown !== undefined)
+    throw new InvalidArgumentError(`Expected some of ${SCOPES.join(', ')}, separated by spaces.`);
+  return text;
+}
 
 function wholeSeconds(text: string): number {
   if (!/^[1-9]\d{0,9}$/.test(text)) throw new InvalidArgumentError('Expected a whole number of seconds above 0.');

@@ -1,7 +1,7 @@
-import { readFileSync } from 'node:fs';
 import type { Decision } from '../auth/authenticator.ts';
 import type { ForwardObserver, LogObserver, LogStatus } from '../log/observer.ts';
 import type { ListCacheStatistics } from '../log/view/list-cache.ts';
+import { VERSION } from '../version.ts';
 import type { Logger } from './logger.ts';
 import { type AuthenticationStatus, authMetrics } from './metrics/auth.ts';
 import { forwardMetrics } from './metrics/forwarding.ts';
@@ -67,8 +67,7 @@ export function createTelemetry(
   sources: Sources,
 ): Telemetry {
   const metrics = new Metrics();
-  const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
-  metrics.info('plantstore_build_info', 'The version that runs.', { version, node: process.version });
+  metrics.info('plantstore_build_info', 'The version that runs.', { version: VERSION, node: process.version });
   const count = requestMetrics(metrics);
   const write = requestLog(logger, owners);
   const { fault, ...log } = logMetrics(metrics, sources.log, sources.storeReachable);

@@ -106,7 +106,7 @@ export class PlantsService {
   ): Promise<PlantList> {
     const { owner } = this.#caller(call, 'plants:read');
     if (limit !== undefined && limit < 0)
-      throw new PlantStoreError('INVALID_FIELD', 'limit must be an integer from 0 to 2147483647', { field: 'limit' });
+      throw new PlantStoreError('INVALID_FIELD', 'limit must not be negative', { field: 'limit' });
     const full = isFull(view);
     return inView(await this.#log.list({ owner, after: decodeCursor(cursor), limit }), full);
   }

@@ -6,11 +6,12 @@ import type { SourceFile } from './source.ts';
 const MAY_IMPORT: Record<string, readonly string[]> = {
   domain: [],
   json: [],
+  version: [],
   time: [],
   tlog: [],
   witness: ['tlog'],
   auth: ['domain', 'time'],
-  observe: ['domain', 'log', 'auth'],
+  observe: ['domain', 'log', 'auth', 'version'],
   log: ['domain', 'tlog', 'time'],
   plants: ['domain', 'log', 'auth', 'transparency', 'gen'],
   audit: ['domain', 'json', 'tlog', 'log', 'auth', 'plants', 'transparency', 'gen'],
@@ -23,7 +24,8 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   'config-variables': ['limit-variables', 'transparency-variables'],
   config: ['config-variables'],
   welcome: [],
-  main: ['observe', 'config', 'publication', 'start'],
+  main: ['observe', 'config', 'publication', 'start', 'start-error'],
+  'start-error': ['config'],
   start: [
     ...['domain', 'log', 'auth', 'observe', 'plants', 'audit', 'erasure', 'publisher', 'transparency', 'transport'],
     ...['gen'],
@@ -33,7 +35,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   'publisher-thread': ['log', 'publisher'],
   cli: [
     ...['domain', 'tlog', 'log', 'auth', 'observe', 'plants', 'audit', 'publisher', 'transparency', 'witness'],
-    ...['config', 'config-variables', 'main', 'publication'],
+    ...['config', 'config-variables', 'main', 'publication', 'version'],
   ],
 };
 

@@ -25,6 +25,28 @@ export const FORMATS = {
   protobuf: { encode: encodeEvents, encodePublic: encodePublicEvents, decode: decodeEvents },
 } as const satisfies Record<string, Format>;
 
+/**
+ * The events of an export in any of the formats, which its first two bytes tell: a line begins with `{"`, and of a protobuf message
+ * the length and the tag of its first field. Rejects as Format.decode does.
+ */
+export async function* decodeExport(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<LoggedEvent[]> {
+  const iterator = chunks[Symbol.asyncIterator]();
+  let beginning = new Uint8Array();
+  let isOver = false;
+  while (beginning.length < 2 && !isOver) {
+    const { done, value } = await iterator.next();
+    if (done === true) isOver = true;
+    else beginning = Buffer.concat([beginning, value]);
+  }
+  const format = beginning[0] === 0x7b && beginning[1] === 0x22 ? FORMATS.ndjson : FORMATS.protobuf;
+  yield* format.decode(withBeginning(beginning, iterator));
+}
+
+async function* withBeginning(beginning: Uint8Array, rest: AsyncIterator<Uint8Array>): AsyncGenerator<Uint8Array> {
+  if (beginning.length > 0) yield beginning;
+  yield* { [Symbol.asyncIterator]: () => rest };
+}
+
 async function* decodeLines(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<LoggedEvent[]> {
   let count = 0;
   for await (const lines of linesOf(chunks))

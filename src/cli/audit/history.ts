@@ -18,9 +18,20 @@ Example:
   $ plantstore audit history --owner alice --id 7`,
     )
     .action(({ owner, id }: { owner: string; id: bigint }) =>
-      withStore('read', (store) => write(lines(store, owner, id))),
+      withStore('read', async (store) => {
+        let found = false;
+        await write(
+          lines(store, owner, id, () => {
+            found = true;
+          }),
+        );
+        if (!found) throw new Error(`${owner} never had a plant ${id}, or is erased`);
+      }),
     );
 
-async function* lines(store: Store, owner: string, id: bigint): AsyncGenerator<string> {
-  for await (const events of store.read(0, { owner, id })) yield FORMATS.ndjson.encode(events);
+async function* lines(store: Store, owner: string, id: bigint, onFound: () => void): AsyncGenerator<string> {
+  for await (const events of store.read(0, { owner, id })) {
+    onFound();
+    yield FORMATS.ndjson.encode(events);
+  }
 }

@@ -1,8 +1,8 @@
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
-import { Command, Option } from 'commander';
+import { Command } from 'commander';
 import { headJson } from '../../audit/formats/event-json.ts';
-import { FORMATS } from '../../audit/formats/formats.ts';
+import { decodeExport } from '../../audit/formats/formats.ts';
 import { checkImport, importLog } from '../../audit/import.ts';
 import { print } from '../output.ts';
 import { withStore } from '../with-store.ts';
@@ -13,12 +13,7 @@ export const importCommand = (): Command =>
     .description(
       'Bring an export into an empty store, with positions, times and hashes as they are. Asks what audit verify asks first.',
     )
-    .argument('<file>', 'what audit export printed; - for stdin')
-    .addOption(
-      new Option('--format <format>', 'the format that it was exported in')
-        .choices(Object.keys(FORMATS))
-        .default('ndjson'),
-    )
+    .argument('<file>', 'what audit export printed, in either format; - for stdin')
     .addHelpText(
       'after',
       `
@@ -32,13 +27,12 @@ Examples:
   $ plantstore audit import log.ndjson
   $ plantstore audit export | MONGODB_URI=mongodb://... plantstore audit import -`,
     )
-    .action((file: string, { format }: { format: keyof typeof FORMATS }) =>
+    .action((file: string) =>
       withStore('own', async (store) => {
-        const events = (source: AsyncIterable<Uint8Array>) => FORMATS[format].decode(source);
         // Whatever is no file, such as a pipe with a name, can be read but once.
         const isFile = file !== '-' && (await stat(file)).isFile();
-        if (isFile) await told('checked', checkImport(events(createReadStream(file))));
-        await told('imported', importLog(store, events(file === '-' ? process.stdin : createReadStream(file))));
+        if (isFile) await told('checked', checkImport(decodeExport(createReadStream(file))));
+        await told('imported', importLog(store, decodeExport(file === '-' ? process.stdin : createReadStream(file))));
         await print([headJson(await store.head())]);
       }),
     );

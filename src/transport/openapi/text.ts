@@ -17,7 +17,6 @@ export const FIELDS: Readonly<Record<string, Readonly<Record<string, unknown>>>>
   'plantstore.v1.NewPlant.name': { ...TEXT, description: 'Well-formed Unicode; may be empty.', examples: ['Fern'] },
   'plantstore.v1.NewPlant.tag': { ...TEXT, description: TAG, examples: ['indoor'] },
   'plantstore.v1.ListPlantsRequest.limit': {
-    minimum: 0,
     description: 'At most this many plants; 0 gives an empty list. Absent: all of them.',
   },
   'plantstore.v1.ListPlantsRequest.cursor': {

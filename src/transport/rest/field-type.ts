@@ -24,7 +24,8 @@ export type FieldType =
   | { readonly kind: 'messages'; readonly message: DescMessage };
 
 const STRING = { kind: 'string' } as const;
-const INT32: IntegerType = { ...integerOf('int32', 31n), zero: 0, toField: Number };
+/** The int32 fields that REST has are counts. */
+const COUNT: IntegerType = { ...integerOf('int32', 31n), min: 0n, zero: 0, toField: Number };
 const INT64: IntegerType = { ...integerOf('int64', 63n), zero: 0n, toField: (value) => value };
 
 function integerOf<Format extends string>(format: Format, bits: bigint) {
@@ -34,7 +35,7 @@ function integerOf<Format extends string>(format: Format, bits: bigint) {
 /** The type of a field. Throws for one that REST does not know how to read and write. */
 export function typeOf(field: DescField): FieldType {
   if (field.fieldKind === 'scalar' && field.scalar === ScalarType.STRING) return STRING;
-  if (field.fieldKind === 'scalar' && field.scalar === ScalarType.INT32) return INT32;
+  if (field.fieldKind === 'scalar' && field.scalar === ScalarType.INT32) return COUNT;
   if (field.fieldKind === 'scalar' && field.scalar === ScalarType.INT64) return INT64;
   if (field.fieldKind === 'enum') return { kind: 'enum', values: namesOf(field.enum) };
   if (field.fieldKind === 'message') return { kind: 'message', message: field.message };
