@@ -5,9 +5,9 @@ export default defineConfig({
     include: ['test/**/*.test.ts'],
     globalSetup: ['test/support/mongod-setup.ts'],
     setupFiles: ['test/support/setup.ts'],
-    // Suites start services of their own, which need the cores too.
+    // Suites start services of their own, which need the cores too, and wait for leases and time limits meanwhile.
     pool: 'forks',
-    maxWorkers: 2,
+    maxWorkers: 3,
     testTimeout: 60_000,
     hookTimeout: 60_000,
     // CI reads the counts from the JSON report.
