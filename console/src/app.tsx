@@ -76,8 +76,13 @@ function Who() {
   return (
     <div class="who">
       <p class="who-name">{owner.value}</p>
-      <p class="who-scopes">{scopes.size === 0 ? 'no scopes' : [...scopes].join(' ')}</p>
-      {Number.isFinite(expires) && <p class="who-until">until {localTime(expires).slice(11, 16)}</p>}
+      <ul class="who-scopes" aria-label="Scopes">
+        {scopes.size === 0 && <li>no scopes</li>}
+        {[...scopes].map((scope) => (
+          <li key={scope}>{scope}</li>
+        ))}
+      </ul>
+      {Number.isFinite(expires) && <p class="who-until">until {localTime(expires).slice(11)}</p>}
       <button type="button" class="quiet" onClick={signOut}>
         Sign out
       </button>

@@ -27,7 +27,8 @@ export function sentenceOf(record: Record): string {
   const { owner, id, name, tag } = subject;
   const who = content!.actor === owner ? owner : `${content!.actor}, for ${owner},`;
   if (name === undefined) return `${who} deleted plant ${id}.`;
-  return `${who} added ${name || 'a plant without a name'} with the id ${id}${tag ? ` and the tag ${tag}` : ''}.`;
+  const plant = name === '' ? 'a plant without a name' : `“${name}”`;
+  return `${who} added ${plant} with the id ${id}${tag ? ` and the tag “${tag}”` : ''}.`;
 }
 
 /** Bytes in hexadecimal. */

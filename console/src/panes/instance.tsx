@@ -22,7 +22,9 @@ const ROLES = {
 const integer = (value: number): string => Math.round(value).toLocaleString();
 const rate = (value: number): string => `${value < 10 ? Number(value.toFixed(1)) : integer(value)}/s`;
 const percent = (value: number): string => `${Math.round(value * 100)} %`;
-const mebibytes = (bytes: number): string => `${integer(bytes / 1_048_576)} MiB`;
+const KIB = 1024;
+const size = (bytes: number): string =>
+  bytes < KIB * KIB ? `${integer(bytes / KIB)} KiB` : `${integer(bytes / KIB / KIB)} MiB`;
 
 /** How the instance that answers stands. */
 export function InstancePane() {
@@ -93,7 +95,7 @@ export function InstancePane() {
             <Fact name="Head">{integer(log.head)}</Fact>
             <Fact name="Read model at">{integer(log.checkpoint)}</Fact>
             <Fact name="In memory">
-              {integer(log.tail.events)} events, {mebibytes(log.tail.bytes)}
+              {integer(log.tail.events)} events, {size(log.tail.bytes)}
             </Fact>
             <Fact name="Commands waiting">{integer(log.pending)}</Fact>
             {log.erasures.count > 0 && <Fact name="Erasures under way">{integer(log.erasures.count)}</Fact>}
@@ -127,7 +129,7 @@ export function InstancePane() {
           <Card title="List cache">
             <Fact name="Answered from memory">{lists ? percent(listCache.hits / lists) : 'no list yet'}</Fact>
             <Fact name="Lists held">
-              {integer(listCache.entries)}, {mebibytes(listCache.bytes)}
+              {integer(listCache.entries)}, {size(listCache.bytes)}
             </Fact>
           </Card>
         )}
@@ -135,7 +137,7 @@ export function InstancePane() {
           <Fact name="Version">{report.version}</Fact>
           <Fact name="Node.js">{report.node}</Fact>
           <Fact name="Up">{uptime(process.upSeconds)}</Fact>
-          <Fact name="Memory">{mebibytes(process.memoryBytes)}</Fact>
+          <Fact name="Memory">{size(process.memoryBytes)}</Fact>
         </Card>
       </div>
     </>
@@ -162,7 +164,7 @@ function Fact({ name, children }: { readonly name: string; readonly children: Co
 
 function uptime(seconds: number): string {
   const minutes = Math.floor(seconds / 60);
-  if (minutes < 60) return `${minutes} min`;
+  if (minutes < 60) return minutes < 1 ? 'less than a minute' : `${minutes} min`;
   const hours = Math.floor(minutes / 60);
   return hours < 48 ? `${hours} h ${minutes % 60} min` : `${Math.floor(hours / 24)} days`;
 }

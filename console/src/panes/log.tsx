@@ -10,6 +10,7 @@ import { linkTo, replaceRoute, route } from '../router.ts';
 import { usable } from '../session.ts';
 import { Field } from '../ui/field.tsx';
 import { LiveChip } from '../ui/live-chip.tsx';
+import { useNarrow } from '../ui/narrow.ts';
 import { Notice } from '../ui/notice.tsx';
 import { type RowAttributes, Rows } from '../ui/rows.tsx';
 import { When } from '../ui/when.tsx';
@@ -97,63 +98,65 @@ export function LogPane() {
   };
 
   return (
-    <div class={`split${chosen === '' ? '' : ' open'}`}>
-      <div class="list">
-        <Filters texts={texts} />
-        <div class="bar">
-          <LiveChip liveness={liveness} isPaused={isPaused} />
-          {texts.until === '' && (
-            <button type="button" onClick={() => setPaused(!isPaused)}>
-              {isPaused ? 'Resume' : 'Pause'}
-            </button>
-          )}
-          <p class="waiting" role="status">
-            {waiting > 0 && `${waiting.toLocaleString()} new ${waiting === 1 ? 'event' : 'events'}`}
-          </p>
-          {waiting > 0 && !isPaused && (
-            <button type="button" class="quiet" onClick={() => scrollTo({ top: 0 })}>
-              To the newest
-            </button>
-          )}
-          {isFiltered && (
-            <a class="end" href={linkTo('log')}>
-              Clear the filters
-            </a>
-          )}
-        </div>
-        {liveness.state === 'failed' && (
-          <Notice title="The log cannot be read." isProblem>
-            <p>{liveness.message}</p>
-          </Notice>
+    <div class={`log${chosen === '' ? '' : ' open'}`}>
+      <Filters texts={texts} />
+      <div class="bar">
+        <LiveChip liveness={liveness} isPaused={isPaused} />
+        {texts.until === '' && (
+          <button type="button" onClick={() => setPaused(!isPaused)}>
+            {isPaused ? 'Resume' : 'Pause'}
+          </button>
         )}
-        {view.count > 0 && (
-          <Rows
-            label="Events"
-            count={view.count}
-            heights={[41, 61]}
-            columns={COLUMNS}
-            row={row}
-            onEnd={() => void view.more().catch(() => {})}
-          />
+        <p class="waiting" role="status">
+          {waiting > 0 && `${waiting.toLocaleString()} new ${waiting === 1 ? 'event' : 'events'}`}
+        </p>
+        {waiting > 0 && !isPaused && (
+          <button type="button" class="quiet" onClick={() => scrollTo({ top: 0 })}>
+            To the newest
+          </button>
         )}
-        {view.count === 0 && view.isWhole && (
-          <Notice title={isFiltered ? 'No event fits these filters.' : 'The log is empty.'}>
-            {!isFiltered && (
-              <p>
-                The first plant that somebody adds is event 1. <a href={linkTo('plants')}>Add one.</a>
-              </p>
-            )}
-          </Notice>
-        )}
-        {!view.isWhole && liveness.state !== 'failed' && (
-          <p class="loading" role="status">
-            {isFiltered && searching !== undefined ? `Searching before position ${searching}…` : 'Loading…'}
-          </p>
+        {isFiltered && (
+          <a class="end" href={linkTo('log')}>
+            Clear the filters
+          </a>
         )}
       </div>
-      {chosen !== '' && (
-        <Chosen position={chosen} back={linkTo('log', texts)} loaded={view.find(positionOf(chosen) ?? 0n)} />
-      )}
+      <div class="split">
+        <div class="list">
+          {liveness.state === 'failed' && (
+            <Notice title="The log cannot be read." isProblem>
+              <p>{liveness.message}</p>
+            </Notice>
+          )}
+          {view.count > 0 && (
+            <Rows
+              label="Events"
+              count={view.count}
+              heights={[41, 61]}
+              columns={COLUMNS}
+              row={row}
+              onEnd={() => void view.more().catch(() => {})}
+            />
+          )}
+          {view.count === 0 && view.isWhole && (
+            <Notice title={isFiltered ? 'No event fits these filters.' : 'The log is empty.'}>
+              {!isFiltered && (
+                <p>
+                  The first plant that somebody adds is event 1. <a href={linkTo('plants')}>Add one.</a>
+                </p>
+              )}
+            </Notice>
+          )}
+          {!view.isWhole && liveness.state !== 'failed' && (
+            <p class="loading" role="status">
+              {isFiltered && searching !== undefined ? `Searching before position ${searching}…` : 'Loading…'}
+            </p>
+          )}
+        </div>
+        {chosen !== '' && (
+          <Chosen position={chosen} back={linkTo('log', texts)} loaded={view.find(positionOf(chosen) ?? 0n)} />
+        )}
+      </div>
     </div>
   );
 }
@@ -227,7 +230,7 @@ function Filters({ texts }: { readonly texts: Texts }) {
     );
   };
   const isNoId = typed.plant !== '' && idOf(typed.plant) === undefined;
-  return (
+  const fields = (
     <search class="filters">
       <Field label="Owner" value={typed.owner} onInput={(owner) => change({ owner })} />
       <Field
@@ -254,6 +257,13 @@ function Filters({ texts }: { readonly texts: Texts }) {
       <Field label="From" type="datetime-local" value={typed.from} onInput={(from) => change({ from })} />
       <Field label="Until" type="datetime-local" value={typed.until} onInput={(until) => change({ until })} />
     </search>
+  );
+  if (!useNarrow()) return fields;
+  return (
+    <details class="fold">
+      <summary>Filters</summary>
+      {fields}
+    </details>
   );
 }
 

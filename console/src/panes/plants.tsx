@@ -18,6 +18,9 @@ const COLUMNS = [
   { name: 'act', title: 'Actions', isHidden: true },
 ];
 
+const nameOf = ({ id, name }: Draft | Plant): string =>
+  `${name === '' ? 'a plant without a name' : `“${name}”`} (${String(id).trim()})`;
+
 /** What became of the last command. */
 interface Outcome {
   readonly text: string;
@@ -52,7 +55,7 @@ export function PlantsPane() {
   const add = async (draft: Draft, key: string): Promise<boolean> => {
     try {
       const position = await addPlant(draft, key);
-      setOutcome({ text: `Added ${draft.name || 'a plant without a name'} (${draft.id.trim()}).`, position });
+      setOutcome({ text: `Added ${nameOf(draft)}.`, position });
       return true;
     } catch (error) {
       setOutcome({
@@ -70,7 +73,7 @@ export function PlantsPane() {
     try {
       const position = await deletePlant(plant.id, newKey());
       setOutcome({
-        text: `Deleted ${plant.name || 'a plant without a name'} (${plant.id}).`,
+        text: `Deleted ${nameOf(plant)}.`,
         position,
         deleted: plant,
       });
@@ -88,12 +91,7 @@ export function PlantsPane() {
         <td class="tag">{plant.tag !== undefined && <span class="tag-chip">{plant.tag || '(empty)'}</span>}</td>
         <td class="act">
           {mayWrite && (
-            <button
-              type="button"
-              class="quiet"
-              aria-label={`Delete ${plant.name} (${plant.id})`}
-              onClick={() => remove(plant)}
-            >
+            <button type="button" class="quiet" aria-label={`Delete ${nameOf(plant)}`} onClick={() => remove(plant)}>
               Delete
             </button>
           )}

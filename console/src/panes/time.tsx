@@ -76,14 +76,9 @@ function Travel({ head, toNow }: { readonly head: number; readonly toNow: () => 
   return (
     <>
       <div class="moments">
-        <Moment
-          label={other === undefined ? 'Moment' : 'One moment'}
-          position={at}
-          head={head}
-          onChange={(to) => go({ at: to })}
-        />
+        <Moment label="Moment" position={at} head={head} onChange={(to) => go({ at: to })} />
         {other !== undefined && (
-          <Moment label="The other moment" position={other} head={head} onChange={(to) => go({ other: to })} />
+          <Moment label="Compared with" position={other} head={head} onChange={(to) => go({ other: to })} />
         )}
       </div>
       <div class="bar">

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { useNarrow } from './narrow.ts';
 
 /** The tallest that a list is made; browsers end at some 33 million pixels. Longer lists scroll faster than they are read. */
 const TALLEST = 10_000_000;
@@ -81,34 +82,22 @@ export function Rows({ label, count, heights, columns, row, onEnd }: RowsProps) 
         </tr>
       </thead>
       <tbody ref={body}>
-        {range.above > 0 && <Space key="above" height={range.above} columns={columns.length} />}
+        {range.above > 0 && <Space key="above" height={range.above} />}
         {Array.from({ length: last - first }, (_, at) => {
           const index = first + at;
           return row(index, { 'aria-rowindex': index + 2 });
         })}
-        {below > 0 && <Space key="below" height={below} columns={columns.length} />}
+        {below > 0 && <Space key="below" height={below} />}
       </tbody>
     </table>
   );
 }
 
-function Space({ height, columns }: { readonly height: number; readonly columns: number }) {
+function Space({ height }: { readonly height: number }) {
   return (
-    <tr role="presentation" class="space">
-      <td colSpan={columns} style={{ height: `${height}px` }} />
+    // biome-ignore lint/a11y/noAriaHiddenOnFocusable: a row without controls has no focus
+    <tr aria-hidden="true" class="space">
+      <td style={{ height: `${height}px` }} />
     </tr>
   );
-}
-
-/** Whether the page is as narrow as a phone. */
-function useNarrow(): boolean {
-  const query = useRef(matchMedia('(max-width: 640px)'));
-  const [isNarrow, setNarrow] = useState(query.current.matches);
-  useEffect(() => {
-    const { current } = query;
-    const onChange = (): void => setNarrow(current.matches);
-    current.addEventListener('change', onChange);
-    return () => current.removeEventListener('change', onChange);
-  }, []);
-  return isNarrow;
 }

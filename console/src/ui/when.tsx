@@ -19,6 +19,7 @@ export function When({ time }: { readonly time: Timestamp }) {
   return (
     <time dateTime={exact} title={exact}>
       {localTime(milliseconds)}
+      <span class="fraction">{exact.slice(-5, -1)}</span>
     </time>
   );
 }
