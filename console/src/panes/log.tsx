@@ -40,12 +40,11 @@ export function LogPane() {
   const wanted = JSON.stringify(texts);
   const chosen = query.get('event') ?? '';
   const [isPaused, setPaused] = useState(false);
-  const { view, abort } = useMemo(() => {
-    const controller = new AbortController();
-    return { view: new LogView(filterOf(texts), controller.signal), abort: controller };
-  }, [wanted, current?.token]);
+  const view = useMemo(() => new LogView(filterOf(texts)), [wanted]);
   useEffect(() => {
-    if (current !== undefined) void view.run();
+    if (current === undefined) return;
+    const abort = new AbortController();
+    void view.run(abort.signal);
     return () => abort.abort();
   }, [view, current]);
 
@@ -64,10 +63,14 @@ export function LogPane() {
   const { value: waiting } = view.waiting;
   const { value: liveness } = view.liveness;
   const { value: searching } = view.searching;
+  // What was shown stays until there is something to show instead.
+  const last = useRef(view);
+  if (liveness.state !== 'loading' || last.current.count === 0) last.current = view;
+  const shown = last.current;
   const isFiltered = Object.values(texts).some((text) => text !== '');
 
   const row = (index: number, attributes: RowAttributes) => {
-    const record = view.at(index);
+    const record = shown.at(index);
     const position = String(record.event!.position);
     const subject = subjectOf(record);
     return (
@@ -122,16 +125,16 @@ export function LogPane() {
         )}
       </div>
       <div class="split">
-        <div class="list">
+        <div class={`list${shown === view ? '' : ' stale'}`}>
           {liveness.state === 'failed' && (
             <Notice title="The log cannot be read." isProblem>
               <p>{liveness.message}</p>
             </Notice>
           )}
-          {view.count > 0 && (
+          {shown.count > 0 && (
             <Rows
               label="Events"
-              count={view.count}
+              count={shown.count}
               heights={[41, 61]}
               columns={COLUMNS}
               row={row}
@@ -147,7 +150,7 @@ export function LogPane() {
               )}
             </Notice>
           )}
-          {!view.isWhole && liveness.state !== 'failed' && (
+          {!view.isWhole && !['failed', 'stopped'].includes(liveness.state) && (
             <p class="loading" role="status">
               {isFiltered && searching !== undefined ? `Searching before position ${searching}…` : 'Loading…'}
             </p>
