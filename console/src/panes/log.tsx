@@ -13,6 +13,7 @@ import { LiveChip } from '../ui/live-chip.tsx';
 import { useNarrow } from '../ui/narrow.ts';
 import { Notice } from '../ui/notice.tsx';
 import { type RowAttributes, Rows } from '../ui/rows.tsx';
+import { Spoken } from '../ui/spoken.tsx';
 import { When } from '../ui/when.tsx';
 
 const COLUMNS = [
@@ -67,6 +68,7 @@ export function LogPane() {
   const last = useRef(view);
   if (liveness.state !== 'loading' || last.current.count === 0) last.current = view;
   const shown = last.current;
+  const news = waiting === 0 ? '' : `${waiting.toLocaleString()} new ${waiting === 1 ? 'event' : 'events'}`;
   const isFiltered = Object.values(texts).some((text) => text !== '');
 
   const row = (index: number, attributes: RowAttributes) => {
@@ -110,9 +112,8 @@ export function LogPane() {
             {isPaused ? 'Resume' : 'Pause'}
           </button>
         )}
-        <p class="waiting" role="status">
-          {waiting > 0 && `${waiting.toLocaleString()} new ${waiting === 1 ? 'event' : 'events'}`}
-        </p>
+        <p class="waiting">{news}</p>
+        <Spoken text={news} />
         {waiting > 0 && !isPaused && (
           <button type="button" class="quiet" onClick={() => scrollTo({ top: 0 })}>
             To the newest
