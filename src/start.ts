@@ -22,9 +22,10 @@ import { LogChangedError } from './log/tail/log-changed.ts';
 import { MAX_UNBUILT, Tree } from './log/tree/tree.ts';
 import { startAdminServer } from './observe/admin.ts';
 import type { Health, Readiness } from './observe/health.ts';
+import { instanceReport } from './observe/instance-report.ts';
 import type { LogOutput } from './observe/log-output.ts';
 import type { Logger } from './observe/logger.ts';
-import { createTelemetry, type Telemetry } from './observe/telemetry.ts';
+import { createTelemetry, type Sources, type Telemetry } from './observe/telemetry.ts';
 import { startTracing } from './observe/tracing/start-tracing.ts';
 import type { Tracing } from './observe/tracing/tracing.ts';
 import { implementPlantStore } from './plants/implementation.ts';
@@ -39,6 +40,8 @@ import { logKeyOnDemand } from './transparency/log-key.ts';
 import { WitnessClient } from './transparency/witness-client.ts';
 import { Admission } from './transport/admission/admission.ts';
 import { registerConnect } from './transport/connect/connect.ts';
+import { registerConsole } from './transport/console/console.ts';
+import { registerInstance } from './transport/console/instance.ts';
 import { stopping } from './transport/failure.ts';
 import { addressOf, identityFrom, leafOf } from './transport/forward/contact.ts';
 import { linksOf } from './transport/forward/link.ts';
@@ -113,7 +116,7 @@ export async function start(
   const { host, ownerClaim } = config;
   const tracing = config.tracing && (await startTracing(logger, config.tracing.serviceName));
   if (tracing) opened.defer(() => tracing.close());
-  const telemetry = createTelemetry(logger, config.logOwner, tracing, {
+  const sources: Sources = {
     log: () => parts.log?.status,
     storeReachable: () => storeReadiness(parts).ready,
     authentication: () =>
@@ -125,7 +128,8 @@ export async function start(
     publication: () => parts.publication?.stats(),
     cosigning: () => parts.cosigning?.status,
     output: parts.output,
-  });
+  };
+  const telemetry = createTelemetry(logger, config.logOwner, tracing, sources);
   const admin = await startAdminServer(health, config.adminHost, config.adminPort, telemetry.metrics);
   opened.defer(() => admin.close());
 
@@ -208,6 +212,8 @@ export async function start(
     authenticate,
   });
   registerDocumentation(app, PlantStoreService);
+  registerConsole(app, { ownerClaim, requiredScopes: config.requiredScopes, publicLog: config.publicLog });
+  registerInstance(app, { authenticate, scopes, report: () => instanceReport(health, sources, telemetry) });
   if (config.publicLog)
     registerTransparencyLog(app, {
       knownHead: () => log.status.head,

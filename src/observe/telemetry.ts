@@ -44,6 +44,10 @@ export interface Sources {
 /** All that the service tells of itself but for its health: metrics, the lines of requests and of decisions, and traces. */
 export interface Telemetry {
   readonly metrics: Metrics;
+  /** The version that runs. */
+  readonly version: string;
+  /** Requests of all protocols that have ended. */
+  readonly endedRequests: number;
   readonly requests: RequestObserver;
   readonly log: LogObserver;
   readonly forwarding: ForwardObserver;
@@ -79,13 +83,19 @@ export function createTelemetry(
   watchMetrics(metrics, sources.watches);
   lineMetrics(metrics, sources.output);
   const witnessed = witnessMetrics(metrics, logger, sources.cosigning);
+  let endedRequests = 0;
   return {
     metrics,
+    version: VERSION,
+    get endedRequests() {
+      return endedRequests;
+    },
     shed,
     witnessed,
     requests: {
       tracing,
       ended(request) {
+        endedRequests++;
         count(request);
         write(request);
       },

@@ -1,7 +1,7 @@
 import type { DescMessage, DescService } from '@bufbuild/protobuf';
 import { ERRORS, type Reason } from '../../domain/errors.ts';
+import { CACHING } from '../http/conditional.ts';
 import { EVENT_STREAM } from '../rest/accept.ts';
-import { CACHING } from '../rest/conditional.ts';
 import { typeOf } from '../rest/field-type.ts';
 import { type HttpRule, httpRulesOf } from '../rest/http-rule.ts';
 import { fieldSchema, messageSchema, type Schema } from './schema.ts';
