@@ -39,6 +39,7 @@ import { logKeyOnDemand } from './transparency/log-key.ts';
 import { WitnessClient } from './transparency/witness-client.ts';
 import { Admission } from './transport/admission.ts';
 import { registerConnect } from './transport/connect/connect.ts';
+import { registerConsole } from './transport/console/console.ts';
 import { allowOrigins } from './transport/cors.ts';
 import { stopping } from './transport/failure.ts';
 import { addressOf, identityFrom, leafOf } from './transport/forward/contact.ts';
@@ -208,6 +209,7 @@ export async function start(
     authenticate,
   });
   registerDocumentation(app, PlantStoreService);
+  registerConsole(app, { ownerClaim, requiredScopes: config.requiredScopes, publicLog: config.publicLog });
   if (config.publicLog)
     registerTransparencyLog(app, {
       knownHead: () => log.status.head,

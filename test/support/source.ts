@@ -17,11 +17,11 @@ export function parseSource(path: string, text: string): SourceFile {
   return { path, text, parsed };
 }
 
-/** Every file of src/. */
+/** Every file of src/, and of the console's. */
 export function readSources(): SourceFile[] {
-  return readdirSync('src', { recursive: true, encoding: 'utf8' })
-    .filter((name) => name.endsWith('.ts'))
-    .map((name) => join('src', name))
+  return ['src', 'console/src']
+    .flatMap((folder) => readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((name) => join(folder, name)))
+    .filter((path) => /\.tsx?$/.test(path))
     .sort()
     .map((path) => parseSource(path, readFileSync(path, 'utf8')));
 }

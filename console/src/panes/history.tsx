@@ -1,0 +1,4 @@
+/** The pane History. */
+export function HistoryPane() {
+  return <p>History</p>;
+}

@@ -1,0 +1,4 @@
+/** The pane Instance. */
+export function InstancePane() {
+  return <p>Instance</p>;
+}

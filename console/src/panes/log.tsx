@@ -1,0 +1,4 @@
+/** The pane Log. */
+export function LogPane() {
+  return <p>Log</p>;
+}

@@ -1,0 +1,4 @@
+/** The pane Plants. */
+export function PlantsPane() {
+  return <p>Plants</p>;
+}

@@ -1,0 +1,4 @@
+/** The pane Proof. */
+export function ProofPane() {
+  return <p>Proof</p>;
+}

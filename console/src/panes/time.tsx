@@ -1,0 +1,4 @@
+/** The pane Time. */
+export function TimePane() {
+  return <p>Time</p>;
+}
