@@ -32,13 +32,17 @@ export async function proveEvent(
   findings.checked.push(
     `The event at position ${position} is entry ${position - 1} of the tree: its hash leads up to the root of the checkpoint.`,
   );
-  findings.unchecked.push('Its hash in the chain of events: that needs all events before it, which the audit command reads.');
+  findings.unchecked.push(
+    'Its hash in the chain of events: that needs all events before it, which the audit command reads.',
+  );
   if (record === undefined) {
     findings.unchecked.push('What the event says: that was not asked for, or is not shown to this token.');
     return { event, leaf, content: undefined, erasedBy: undefined };
   }
   if (!equal(record.event, entry))
-    throw new NotVerified(`The event that the service tells at position ${position} is not the one in its log: it was changed.`);
+    throw new NotVerified(
+      `The event that the service tells at position ${position} is not the one in its log: it was changed.`,
+    );
   findings.checked.push('The event that the service tells there has the same bytes.');
   return { event, leaf, ...(await proveContent(log, event, record, findings)) };
 }
@@ -46,7 +50,9 @@ export async function proveEvent(
 /** Throws NotVerified unless a content is what an event says. */
 export async function checkContent(content: Bytes, { commitment, position, type }: LogEvent): Promise<EventContent> {
   if (!equal(await sha256(content), commitment))
-    throw new NotVerified(`What the event at position ${position} is said to say is not what it commits to: it was changed.`);
+    throw new NotVerified(
+      `What the event at position ${position} is said to say is not what it commits to: it was changed.`,
+    );
   return parseContent(content, type);
 }
 
@@ -67,7 +73,9 @@ async function proveEntry(log: ProvenLog, position: number) {
   const entry = entries[index % TILE_WIDTH]!;
   const [leaf, hashes] = await Promise.all([recordHash(entry), tree.tile(0, bundle)]);
   if (!equal(leaf, hashes[index % TILE_WIDTH]!))
-    throw new NotVerified(`The event at position ${position} is not the one in the tree of the checkpoint: it was changed.`);
+    throw new NotVerified(
+      `The event at position ${position} is not the one in the tree of the checkpoint: it was changed.`,
+    );
   const event = parseEvent(entry);
   if (event.position !== position)
     throw new NotVerified(`The event at position ${position} says that its position is ${event.position}.`);
@@ -87,7 +95,9 @@ async function proveContent(
   }
   const erasure = erasedBy > event.position ? (await proveEntry(log, erasedBy)).event : undefined;
   if (erasure?.type !== 'OwnerErased')
-    throw new NotVerified(`What the event at position ${event.position} says is missing, and no event of the log erased it.`);
+    throw new NotVerified(
+      `What the event at position ${event.position} says is missing, and no event of the log erased it.`,
+    );
   findings.checked.push(`What it says was erased: the log has the event OwnerErased at position ${erasedBy}.`);
   findings.unchecked.push('That it is among the events which that one erased: only the count of them is in the log.');
   return { content: undefined, erasedBy };

@@ -92,7 +92,9 @@ export function parseEvent(canonical: Uint8Array): LogEvent {
 function timeOf(timestamp: Message): number {
   const nanos = timestamp.count(2);
   const time = Number(timestamp.signed(1)) * 1_000 + nanos / 1_000_000;
-  if (nanos >= 1_000_000_000 || !Number.isSafeInteger(time)) throw new Error('its time is not in whole milliseconds');
+  // Asked of the nanoseconds themselves: in the sum a few of them are rounded away.
+  if (nanos >= 1_000_000_000 || nanos % 1_000_000 !== 0 || !Number.isSafeInteger(time))
+    throw new Error('its time is not in whole milliseconds');
   return time;
 }
 

@@ -30,7 +30,8 @@ export async function openLog(source: LogSource, memory: Memory, findings: Findi
   findings.checked.push(`The checkpoint of ${eventsOf(size)} is signed by the key ${key.id} of the log ${origin}.`);
   const cosignatures = await checkCosignatures(checkpoint, memory.witnesses(), findings);
   const tree = new Tree(size, checkpoint.root, (tile) => source.tile(tile));
-  if (known !== undefined) await checkExtends(tree, checkpoint, await openCheckpoint(known.checkpoint, key), known, findings);
+  if (known !== undefined)
+    await checkExtends(tree, checkpoint, await openCheckpoint(known.checkpoint, key), known, findings);
   const now = Date.now();
   memory.remember({
     ...{ origin, vkey: key.vkey, trustedSince: known?.trustedSince ?? now },
@@ -63,7 +64,9 @@ function checkKey(key: VerifierKey, known: RememberedLog | undefined, memory: Me
     throw new NotVerified(
       `The key of the log ${key.name} is another than the one that this browser trusts since ${momentOf(known.trustedSince)}. If its operator says that the key was changed, forget the log here and verify again.`,
     );
-  findings.checked.push(`The key is the one that this browser trusts since ${momentOf(known.trustedSince)}, when it saw it first.`);
+  findings.checked.push(
+    `The key is the one that this browser trusts since ${momentOf(known.trustedSince)}, when it saw it first.`,
+  );
 }
 
 async function checkExtends(
@@ -83,7 +86,5 @@ async function checkExtends(
     throw new NotVerified(
       `The log was rewritten: it does not begin with the ${seen}. Both checkpoints are signed by the same key, and together they prove it.`,
     );
-  findings.checked.push(
-    size === older.size ? `The log still is the ${seen}.` : `The log begins with the ${seen}.`,
-  );
+  findings.checked.push(size === older.size ? `The log still is the ${seen}.` : `The log begins with the ${seen}.`);
 }

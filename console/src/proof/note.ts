@@ -92,11 +92,7 @@ export async function cosignedAt(
 ): Promise<number | undefined> {
   if (bytes.length !== TIMESTAMP_SIZE + SIGNATURE_SIZE) return undefined;
   const seconds = new DataView(bytes.buffer, bytes.byteOffset).getBigUint64(0);
-  const signed = await verify(
-    publicKey,
-    bytes.slice(TIMESTAMP_SIZE),
-    utf8(`cosignature/v1\ntime ${seconds}\n${text}`),
-  );
+  const signed = await verify(publicKey, bytes.slice(TIMESTAMP_SIZE), utf8(`cosignature/v1\ntime ${seconds}\n${text}`));
   return signed ? Number(seconds) * 1_000 : undefined;
 }
 
@@ -104,4 +100,3 @@ async function verify(publicKey: Bytes, signature: Bytes, message: Bytes): Promi
   const key = await crypto.subtle.importKey('raw', publicKey, 'Ed25519', false, ['verify']);
   return crypto.subtle.verify('Ed25519', key, signature, message);
 }
-

@@ -46,4 +46,6 @@ export async function outcomeOf<Value>(proof: (findings: Findings) => Promise<Va
 }
 
 const reasonOf = (error: unknown): string =>
-  error instanceof NotVerified ? error.message : `The check broke off: ${error instanceof Error ? error.message : error}.`;
+  error instanceof NotVerified
+    ? error.message
+    : `The check broke off: ${error instanceof Error ? error.message : error}.`;

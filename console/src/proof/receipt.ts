@@ -79,8 +79,16 @@ function parseReceipt(receipt: Bytes): { extra: Bytes; index: number; hashes: By
       hashes.length <= MAX_PROOF &&
       hashes.every(({ length }) => length === HASH_SIZE);
     if (!isWhole) throw new Error('it is no tlog-proof with an event');
-    return { extra: fromBase64(extra.slice('extra '.length)), index: Number(digits), hashes, note: text.slice(end + 2) };
+    return {
+      extra: fromBase64(extra.slice('extra '.length)),
+      index: Number(digits),
+      hashes,
+      note: text.slice(end + 2),
+    };
   } catch (error) {
-    throw new NotVerified('This is no receipt: a receipt is the text that GetReceipt or plantstore audit receipt gave, unchanged.', error);
+    throw new NotVerified(
+      'This is no receipt: a receipt is the text that GetReceipt or plantstore audit receipt gave, unchanged.',
+      error,
+    );
   }
 }

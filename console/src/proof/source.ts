@@ -26,7 +26,7 @@ const RETRY_AFTER = 1_000;
 
 /** The log of a service, by the prefix of its tiles, such as `/log`. The signal ends what is asked for. */
 export function httpSource(prefix: string, signal?: AbortSignal): LogSource {
-  const get = (path: string, limit: number, cache: RequestCache = 'default') =>
+  const get = (path: string, limit: number, cache: 'default' | 'no-store' = 'default') =>
     fetchBytes(`${prefix}/${path}`, path, limit, { cache, ...(signal && { signal }) });
   const getText = async (path: string) => {
     try {
@@ -52,7 +52,9 @@ async function fetchBytes(url: string, path: string, limit: number, options: Req
       if (response.ok) return await readAtMost(response, limit, path);
       await response.body?.cancel();
       if (response.status !== 503 || retries === 0)
-        throw new NotVerified(`The service withholds ${path}: it answers ${response.status}. Nothing is proved without it.`);
+        throw new NotVerified(
+          `The service withholds ${path}: it answers ${response.status}. Nothing is proved without it.`,
+        );
     } catch (error) {
       options.signal?.throwIfAborted();
       if (error instanceof NotVerified) throw error;

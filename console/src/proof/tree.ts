@@ -80,10 +80,7 @@ export class Tree {
 }
 
 /** The root of the first `size` records, from the tiles on the right edge of their tree. */
-async function rootOf(
-  size: number,
-  tile: (level: number, index: number) => Promise<readonly Bytes[]>,
-): Promise<Bytes> {
+async function rootOf(size: number, tile: (level: number, index: number) => Promise<readonly Bytes[]>): Promise<Bytes> {
   const subtrees: Bytes[] = [];
   let levels = 0;
   while (hashesAt(size, levels) > 0) levels++;

@@ -38,7 +38,10 @@ export async function proveWholeLog(
     }
   } catch (error) {
     if (!signal.aborted) throw error;
-    throw new NotVerified(`You cancelled the check after ${eventsOf(last?.position ?? 0)} of ${size.toLocaleString('en')}.`, error);
+    throw new NotVerified(
+      `You cancelled the check after ${eventsOf(last?.position ?? 0)} of ${size.toLocaleString('en')}.`,
+      error,
+    );
   }
   if (size === 0) await log.tree.edge();
   findings.checked.push(
