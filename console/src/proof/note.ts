@@ -1,5 +1,6 @@
 import { type Bytes, fromBase64, hexOf, utf8 } from './bytes.ts';
 import { sha256 } from './hash.ts';
+import { NotVerified } from './outcome.ts';
 
 /** Kinds of signatures by the byte that identifies them (c2sp.org/signed-note, "Signature types"). */
 const ED25519 = 1;
@@ -97,6 +98,8 @@ export async function cosignedAt(
 }
 
 async function verify(publicKey: Bytes, signature: Bytes, message: Bytes): Promise<boolean> {
-  const key = await crypto.subtle.importKey('raw', publicKey, 'Ed25519', false, ['verify']);
+  const key = await crypto.subtle.importKey('raw', publicKey, 'Ed25519', false, ['verify']).catch((error) => {
+    throw new NotVerified('This browser cannot check signatures of Ed25519. Newer ones can.', error);
+  });
   return crypto.subtle.verify('Ed25519', key, signature, message);
 }

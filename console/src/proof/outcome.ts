@@ -39,6 +39,10 @@ export async function outcomeOf<Value>(proof: (findings: Findings) => Promise<Va
   const findings = new Findings();
   const { checked, unchecked } = findings;
   try {
+    if (globalThis.crypto?.subtle === undefined)
+      throw new NotVerified(
+        'The browser lets a page check nothing that came over plain http. Open the console over https.',
+      );
     return { verified: true, value: await proof(findings), checked, unchecked };
   } catch (error) {
     return { verified: false, reason: reasonOf(error), checked };
@@ -49,3 +53,7 @@ const reasonOf = (error: unknown): string =>
   error instanceof NotVerified
     ? error.message
     : `The check broke off: ${error instanceof Error ? error.message : error}.`;
+
+/** The same outcome, with what is made of the value. */
+export const mapOutcome = <Value, Other>(outcome: Outcome<Value>, make: (value: Value) => Other): Outcome<Other> =>
+  outcome.verified ? { ...outcome, value: make(outcome.value) } : outcome;

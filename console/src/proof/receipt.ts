@@ -64,7 +64,18 @@ export async function proveReceipt(
   return { event, leaf, content, erasedBy: undefined, checkpoint, cosignatures };
 }
 
-function parseReceipt(receipt: Bytes): { extra: Bytes; index: number; hashes: Bytes[]; note: string } {
+/** What a receipt holds, nothing of it verified. */
+export interface Receipt {
+  /** The event's Record. */
+  readonly extra: Bytes;
+  readonly index: number;
+  readonly hashes: readonly Bytes[];
+  /** The checkpoint. */
+  readonly note: string;
+}
+
+/** The parts of a receipt. Throws NotVerified when it is none. */
+export function parseReceipt(receipt: Bytes): Receipt {
   try {
     const text = textOf(receipt);
     const end = text.indexOf('\n\n');

@@ -1,0 +1,112 @@
+import { useSignal } from '@preact/signals';
+import type { TargetedSubmitEvent } from 'preact';
+import { parseWitnessKey } from '../../proof/cosignatures.ts';
+import type { RememberedLog } from '../../proof/memory.ts';
+import { eventsOf, momentOf } from '../../proof/words.ts';
+import { memory } from './acts.ts';
+
+/** What this browser remembers of logs. `onChange` is called once something is forgotten. */
+export function RememberedLogs({ onChange }: { onChange: () => void }) {
+  const logs = memory.logs();
+  return (
+    <section aria-labelledby="remembered">
+      <h2 id="remembered">What this browser remembers</h2>
+      <p>
+        The last checkpoint that it verified of each log, and the key that it trusts: the first that it saw. Whatever
+        the log shows later has to extend that checkpoint.
+      </p>
+      {logs.length === 0 && <p>Nothing yet. Verify an event, and the checkpoint of its log is remembered.</p>}
+      <ul class="remembered">
+        {logs.map((log) => (
+          <li key={log.origin}>
+            <RememberedView log={log} />
+            <button
+              type="button"
+              aria-label={`Forget ${log.origin}`}
+              onClick={() => {
+                memory.forget(log.origin);
+                onChange();
+              }}
+            >
+              Forget
+            </button>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+function RememberedView({ log: { origin, size, seenAt, trustedSince, vkey, checkpoint } }: { log: RememberedLog }) {
+  return (
+    <>
+      <p>
+        <strong>{origin}</strong>: {eventsOf(size)}, seen at {momentOf(seenAt)}. Key trusted since{' '}
+        {momentOf(trustedSince)}: <code>{vkey}</code>
+      </p>
+      <details>
+        <summary>The checkpoint</summary>
+        <pre>{checkpoint}</pre>
+      </details>
+    </>
+  );
+}
+
+/** The witnesses that are trusted. */
+export function TrustedWitnesses({ onChange }: { onChange: () => void }) {
+  const fault = useSignal('');
+  const vkeys = memory.witnesses();
+  const trust = (all: readonly string[]): void => {
+    memory.trustWitnesses(all);
+    onChange();
+  };
+  const add = async (event: TargetedSubmitEvent<HTMLFormElement>): Promise<void> => {
+    event.preventDefault();
+    const form = event.currentTarget;
+    const vkey = String(new FormData(form).get('witness')).trim();
+    try {
+      await parseWitnessKey(vkey);
+      fault.value = '';
+      trust([...new Set([...vkeys, vkey])]);
+      form.reset();
+    } catch (error) {
+      fault.value = `${(error as Error).message}.`;
+    }
+  };
+  return (
+    <section aria-labelledby="witnesses">
+      <h2 id="witnesses">Witnesses that you trust</h2>
+      <p>
+        A witness cosigns a checkpoint when it extends the last one that the witness saw: others are shown the same log.
+      </p>
+      <ul class="remembered">
+        {vkeys.map((vkey) => (
+          <li key={vkey}>
+            <code>{vkey}</code>
+            <button
+              type="button"
+              aria-label={`Remove ${vkey}`}
+              onClick={() => trust(vkeys.filter((other) => other !== vkey))}
+            >
+              Remove
+            </button>
+          </li>
+        ))}
+      </ul>
+      <form onSubmit={add}>
+        <label>
+          Witness key
+          <input
+            name="witness"
+            required
+            autocomplete="off"
+            spellcheck={false}
+            placeholder="witness.example+0123abcd+…"
+          />
+        </label>
+        <button type="submit">Trust</button>
+        {fault.value !== '' && <p role="alert">{fault}</p>}
+      </form>
+    </section>
+  );
+}
