@@ -22,10 +22,11 @@ import { openSqlite } from './log/sqlite/store.ts';
 import { MAX_UNBUILT, Tree } from './log/tree.ts';
 import { startAdminServer } from './observe/admin.ts';
 import type { Health, Readiness } from './observe/health.ts';
+import { instanceReport } from './observe/instance-report.ts';
 import type { LogOutput } from './observe/log-output.ts';
 import type { Logger } from './observe/logger.ts';
 import { startTracing } from './observe/start-tracing.ts';
-import { createTelemetry, type Telemetry } from './observe/telemetry.ts';
+import { createTelemetry, type Sources, type Telemetry } from './observe/telemetry.ts';
 import type { Tracing } from './observe/tracing.ts';
 import { implementPlantStore } from './plants/implementation.ts';
 import { Receipts } from './plants/receipts.ts';
@@ -40,6 +41,7 @@ import { WitnessClient } from './transparency/witness-client.ts';
 import { Admission } from './transport/admission.ts';
 import { registerConnect } from './transport/connect/connect.ts';
 import { registerConsole } from './transport/console/console.ts';
+import { registerInstance } from './transport/console/instance.ts';
 import { allowOrigins } from './transport/cors.ts';
 import { stopping } from './transport/failure.ts';
 import { addressOf, identityFrom, leafOf } from './transport/forward/contact.ts';
@@ -114,7 +116,7 @@ export async function start(
   const { host, ownerClaim } = config;
   const tracing = config.tracing && (await startTracing(logger, config.tracing.serviceName));
   if (tracing) opened.defer(() => tracing.close());
-  const telemetry = createTelemetry(logger, config.logOwner, tracing, {
+  const sources: Sources = {
     log: () => parts.log?.status,
     storeReachable: () => storeReadiness(parts).ready,
     authentication: () =>
@@ -126,7 +128,8 @@ export async function start(
     publication: () => parts.publication?.stats(),
     cosigning: () => parts.cosigning?.status,
     output: parts.output,
-  });
+  };
+  const telemetry = createTelemetry(logger, config.logOwner, tracing, sources);
   const admin = await startAdminServer(health, config.adminHost, config.adminPort, telemetry.metrics);
   opened.defer(() => admin.close());
 
@@ -210,6 +213,7 @@ export async function start(
   });
   registerDocumentation(app, PlantStoreService);
   registerConsole(app, { ownerClaim, requiredScopes: config.requiredScopes, publicLog: config.publicLog });
+  registerInstance(app, { authenticate, scopes, report: () => instanceReport(health, sources, telemetry) });
   if (config.publicLog)
     registerTransparencyLog(app, {
       knownHead: () => log.status.head,

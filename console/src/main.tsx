@@ -1,9 +1,10 @@
 import { render } from 'preact';
 import { App } from './app.tsx';
 import { startRouter } from './router.ts';
-import { takeTokenFromAddress } from './session.ts';
+import { takeTokenFromAddress, watchExpiry } from './session.ts';
 
 // Before all else, so that the token is in no address that anything else sees.
 takeTokenFromAddress();
 startRouter();
+watchExpiry();
 render(<App />, document.getElementById('app')!);

@@ -1,10 +1,12 @@
-import { computed, signal } from '@preact/signals';
+import { computed, effect, signal } from '@preact/signals';
 import { type Claims, claimsOf } from './claims.ts';
 
 const KEY = 'plantstore.token';
 const IN_ADDRESS = '#token=';
+/** The longest time that a timer of a browser can wait. */
+const LONGEST_TIMER = 2 ** 31 - 1;
 
-/** Who is signed in, and since the token tells it, as whom. */
+/** Who is signed in, as the token tells it. */
 export interface Session {
   readonly token: string;
   readonly claims: Claims;
@@ -12,14 +14,17 @@ export interface Session {
 
 const token = signal(sessionStorage.getItem(KEY) ?? '');
 
-/** Why the service no longer takes the token, once it said so. */
-export const refusal = signal<string | undefined>(undefined);
-
 /** Who is signed in; undefined: nobody. */
 export const session = computed<Session | undefined>(() => {
   const claims = claimsOf(token.value);
   return claims && { token: token.value, claims };
 });
+
+/** Why the service takes the token no longer; undefined while it does. */
+export const refusal = signal<string | undefined>(undefined);
+
+/** The token that calls are made with; undefined: no call would be answered. */
+export const usable = computed(() => (refusal.value === undefined ? session.value : undefined));
 
 /** Signs in with a token. Returns false where the text is none. */
 export function signIn(text: string): boolean {
@@ -38,10 +43,31 @@ export function signOut(): void {
   token.value = '';
 }
 
+/** The service said that it takes this token no longer. */
+export function refused(of: string | undefined, why: string): void {
+  if (of !== undefined && of === token.peek()) refusal.value = why;
+}
+
 /** Takes the token of `#token=...` out of the address bar and its history, and signs in with it. */
 export function takeTokenFromAddress(): void {
   if (!location.hash.startsWith(IN_ADDRESS)) return;
   const text = location.hash.slice(IN_ADDRESS.length);
   history.replaceState(null, '', location.pathname);
   signIn(text);
+}
+
+/** Notices when the token expires, without a call. */
+export function watchExpiry(): void {
+  effect(() => {
+    const current = session.value;
+    if (current === undefined || refusal.value !== undefined) return;
+    let timer: ReturnType<typeof setTimeout>;
+    const look = (): void => {
+      const left = current.claims.expires - Date.now();
+      if (left <= 0) refusal.value = 'the token has expired';
+      else timer = setTimeout(look, Math.min(left, LONGEST_TIMER));
+    };
+    look();
+    return () => clearTimeout(timer);
+  });
 }

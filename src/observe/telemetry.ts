@@ -44,6 +44,10 @@ export interface Sources {
 /** All that the service tells of itself but for its health: metrics, the lines of requests and of decisions, and traces. */
 export interface Telemetry {
   readonly metrics: Metrics;
+  /** The version that runs. */
+  readonly version: string;
+  /** Requests of all protocols that have ended. */
+  readonly endedRequests: number;
   readonly requests: RequestObserver;
   readonly log: LogObserver;
   readonly forwarding: ForwardObserver;
@@ -67,7 +71,9 @@ export function createTelemetry(
   sources: Sources,
 ): Telemetry {
   const metrics = new Metrics();
-  const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
+  const { version }: { version: string } = JSON.parse(
+    readFileSync(new URL('../../package.json', import.meta.url), 'utf8'),
+  );
   metrics.info('plantstore_build_info', 'The version that runs.', { version, node: process.version });
   const count = requestMetrics(metrics);
   const write = requestLog(logger, owners);
@@ -80,13 +86,19 @@ export function createTelemetry(
   watchMetrics(metrics, sources.watches);
   lineMetrics(metrics, sources.output);
   const witnessed = witnessMetrics(metrics, logger, sources.cosigning);
+  let endedRequests = 0;
   return {
     metrics,
+    version,
+    get endedRequests() {
+      return endedRequests;
+    },
     shed,
     witnessed,
     requests: {
       tracing,
       ended(request) {
+        endedRequests++;
         count(request);
         write(request);
       },

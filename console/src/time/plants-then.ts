@@ -1,0 +1,56 @@
+import { audit } from '../api/connect.ts';
+
+/** A plant as it was, and whose. */
+export interface OwnedPlant {
+  readonly owner: string;
+  readonly id: bigint;
+  readonly name: string;
+  readonly tag: string | undefined;
+}
+
+/** What is in one list of plants and not in the other. A plant that was replaced is in both. */
+export interface Difference {
+  readonly removed: readonly OwnedPlant[];
+  readonly added: readonly OwnedPlant[];
+}
+
+/** Lists that are remembered: the log before a position never changes. */
+const REMEMBERED = 4;
+
+/** The plants of every owner, or of one, as they were at positions of the log. */
+export class PlantsThen {
+  readonly #lists = new Map<bigint, readonly OwnedPlant[]>();
+  readonly #owner: string;
+
+  constructor(owner: string) {
+    this.#owner = owner;
+  }
+
+  /** The plants after the event at a position, in ascending owner and id. */
+  async read(position: bigint, signal: AbortSignal): Promise<readonly OwnedPlant[]> {
+    const known = this.#lists.get(position);
+    if (known !== undefined) return known;
+    const list: OwnedPlant[] = [];
+    const request = {
+      asOf: { case: 'position', value: position },
+      ...(this.#owner && { owner: this.#owner }),
+    } as const;
+    for await (const { plants } of audit.listPlantsAsOf(request, { signal }))
+      for (const { owner, id, name, tag } of plants) list.push({ owner, id, name, tag });
+    this.#lists.set(position, list);
+    if (this.#lists.size > REMEMBERED) this.#lists.delete(this.#lists.keys().next().value!);
+    return list;
+  }
+}
+
+/** What changed from one list to another. */
+export function differenceOf(before: readonly OwnedPlant[], after: readonly OwnedPlant[]): Difference {
+  const keyOf = ({ owner, id, name, tag }: OwnedPlant): string =>
+    JSON.stringify([owner, String(id), name, tag ?? null]);
+  const then = new Set(before.map(keyOf));
+  const now = new Set(after.map(keyOf));
+  return {
+    removed: before.filter((plant) => !now.has(keyOf(plant))),
+    added: after.filter((plant) => !then.has(keyOf(plant))),
+  };
+}
