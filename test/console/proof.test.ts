@@ -90,23 +90,33 @@ describe.skipIf(CHROMIUM === undefined)('the pane Proof', () => {
   });
 
   const verify = async (position: number): Promise<string> => {
+    await forgetOutcome();
     await page.getByLabel('Position').fill(String(position));
     await page.getByRole('button', { name: 'Verify' }).click();
     return outcome(`The event at position ${position}.`);
   };
   const checkWholeLog = async (): Promise<string> => {
+    await forgetOutcome();
     await page.getByRole('button', { name: 'Check the whole log' }).click();
     return outcome('The whole log.');
   };
+  /** So that the outcome of another act is not taken for that of the next. */
+  const forgetOutcome = (): Promise<void> =>
+    page
+      .getByRole('status')
+      .locator('.outcome')
+      .evaluateAll((elements) => {
+        for (const element of elements) element.className = 'old';
+      });
   /** What the live region says in the end. */
   const outcome = async (subject: string): Promise<string> => {
-    const status = page.getByRole('status');
-    await status
+    const shown = page.getByRole('status').locator('.outcome');
+    await shown
       .locator('p')
       .filter({ hasText: /^(Not verified|Verified) / })
       .filter({ hasText: subject })
       .waitFor();
-    return (await status.textContent())!;
+    return (await shown.textContent())!;
   };
   const drop = async (name: string, text: string): Promise<string> => {
     const transfer = await page.evaluateHandle(

@@ -155,7 +155,7 @@ export function ProofPane() {
       </section>
       <div role="status" aria-live="polite" class="result">
         {busy.value !== '' && <p>{busy}</p>}
-        {shown.value && <OutcomeView {...shown.value} />}
+        {shown.value && <OutcomeView key={remembered.value} {...shown.value} />}
       </div>
       <RememberedLogs key={`logs ${remembered.value}`} onChange={() => remembered.value++} />
       <TrustedWitnesses key={`witnesses ${remembered.value}`} onChange={() => remembered.value++} />

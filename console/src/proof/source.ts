@@ -26,11 +26,12 @@ const RETRY_AFTER = 1_000;
 
 /** The log of a service, by the prefix of its tiles, such as `/log`. The signal ends what is asked for. */
 export function httpSource(prefix: string, signal?: AbortSignal): LogSource {
-  const get = (path: string, limit: number, cache: 'default' | 'no-store' = 'default') =>
-    fetchBytes(`${prefix}/${path}`, path, limit, { cache, ...(signal && { signal }) });
+  // Past the browser's cache: what is proved is what the service hands out now, and a wrong tile must not stay for a year.
+  const get = (path: string, limit: number) =>
+    fetchBytes(`${prefix}/${path}`, path, limit, { cache: 'no-store', ...(signal && { signal }) });
   const getText = async (path: string) => {
     try {
-      return textOf(await get(path, MAX_TEXT, 'no-store'));
+      return textOf(await get(path, MAX_TEXT));
     } catch (error) {
       throw error instanceof TypeError ? new NotVerified(`What the service hands out as ${path} is no text.`) : error;
     }
