@@ -104,13 +104,13 @@ describe.skipIf(CHROMIUM === undefined)('the pane Proof', () => {
   const forgetOutcome = (): Promise<void> =>
     page
       .getByRole('status')
-      .locator('.outcome')
+      .locator('.proven')
       .evaluateAll((elements) => {
         for (const element of elements) element.className = 'old';
       });
   /** What the live region says in the end. */
   const outcome = async (subject: string): Promise<string> => {
-    const shown = page.getByRole('status').locator('.outcome');
+    const shown = page.getByRole('status').locator('.proven');
     await shown
       .locator('p')
       .filter({ hasText: /^(Not verified|Verified) / })
@@ -288,7 +288,8 @@ describe.skipIf(CHROMIUM === undefined)('the pane Proof', () => {
     await input.setInputFiles(receipt);
     expect(await outcome('The receipt r.')).toMatch(/^Verified[\s\S]*the service handed it out just now/);
     const { text: vkey } = await client(fork.url)('GET', '/log/key');
-    await page.getByLabel(/^Key of its log/).fill(vkey.replace('log.example', 'log.exampl'));
+    await page.getByText('With a key of your own').click();
+    await page.getByLabel('Key', { exact: true }).fill(vkey.replace('log.example', 'log.exampl'));
     await input.setInputFiles({ ...receipt, name: 's' });
     expect(await outcome('The receipt s.')).toMatch(/^Not verified[\s\S]*The key to check it with is none/);
   });

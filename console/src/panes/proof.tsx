@@ -1,10 +1,10 @@
 import { useSignal } from '@preact/signals';
-import type { TargetedSubmitEvent } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { settings } from '../access.ts';
 import { mapOutcome } from '../proof/outcome.ts';
 import { eventsOf } from '../proof/words.ts';
 import { replaceRoute, route } from '../router.ts';
+import { Field } from '../ui/field.tsx';
 import { type EventInLog, verifyEvent, verifyReceipt, verifyWholeLog } from './proof/acts.ts';
 import { RememberedLogs, TrustedWitnesses } from './proof/memory.tsx';
 import { OutcomeView, type Proven, type Shown } from './proof/outcome.tsx';
@@ -29,6 +29,8 @@ export function ProofPane() {
   const remembered = useSignal(0);
   const running = useRef<AbortController>(undefined);
   const asked = route.value.query.get('position') ?? '';
+  const position = useSignal(asked);
+  const vkey = useSignal('');
   const hidesLog = settings.value?.publicLog === false;
 
   /** Does one proof after the other has ended: a new one ends the one that runs. */
@@ -63,19 +65,20 @@ export function ProofPane() {
       return mapOutcome(outcome, ({ log }) => log);
     });
 
-  const showReceipt = (file: File, vkey: string): Promise<void> =>
+  const showReceipt = (file: File): Promise<void> =>
     show(`The receipt ${file.name}.`, async () =>
-      mapOutcome(await verifyReceipt(file, vkey), ({ checkpoint, cosignatures, ...event }) => ({
+      mapOutcome(await verifyReceipt(file, vkey.value.trim()), ({ checkpoint, cosignatures, ...event }) => ({
         ...{ checkpoint, cosignatures, event },
       })),
     );
 
   useEffect(() => () => running.current?.abort(), []);
   useEffect(() => {
-    if (asked !== '') void showEvent(asked);
+    if (asked === '') return;
+    position.value = asked;
+    void showEvent(asked);
   }, [asked]);
 
-  const vkey = useRef<HTMLInputElement>(null);
   useEffect(() => {
     const ended = new AbortController();
     const { signal } = ended;
@@ -85,17 +88,17 @@ export function ProofPane() {
       (event) => {
         event.preventDefault();
         const file = event.dataTransfer?.files[0];
-        if (file) void showReceipt(file, vkey.current!.value.trim());
+        if (file) void showReceipt(file);
       },
       { signal },
     );
     return () => ended.abort();
   }, []);
-  const submit = (event: TargetedSubmitEvent<HTMLFormElement>): void => {
+  const submit = (event: SubmitEvent): void => {
     event.preventDefault();
-    const position = String(new FormData(event.currentTarget).get('position')).trim();
-    if (position === asked) void showEvent(position);
-    else replaceRoute('proof', { position });
+    const typed = position.value.trim();
+    if (typed === asked) void showEvent(typed);
+    else replaceRoute('proof', { position: typed });
   };
 
   return (
@@ -103,58 +106,74 @@ export function ProofPane() {
       {hidesLog && (
         <p>This service does not show its log (PUBLIC_LOG=false), so that only receipts can be verified here.</p>
       )}
-      <section aria-labelledby="of-event">
-        <h2 id="of-event">An event</h2>
-        <form onSubmit={submit}>
-          <label>
-            Position
-            <input key={asked} name="position" inputMode="numeric" required autocomplete="off" defaultValue={asked} />
-          </label>
-          <button type="submit" disabled={hidesLog}>
-            Verify
-          </button>
-        </form>
-      </section>
-      <section aria-labelledby="of-receipt">
-        <h2 id="of-receipt">A receipt</h2>
-        <p>Choose a receipt, or drop it anywhere on this page. It is checked here, and sent nowhere.</p>
-        <label>
-          Receipt
-          <input
-            type="file"
-            onChange={({ currentTarget }) => {
-              const file = currentTarget.files?.[0];
-              currentTarget.value = '';
-              if (file) void showReceipt(file, vkey.current!.value.trim());
-            }}
-          />
-        </label>
-        <label>
-          Key of its log, if this browser does not know it
-          <input ref={vkey} autocomplete="off" spellcheck={false} placeholder="log.example+0123abcd+…" />
-        </label>
-      </section>
-      <section aria-labelledby="of-log">
-        <h2 id="of-log">The whole log</h2>
-        <p>
-          Reads every entry, and builds the tree anew up to the root of the checkpoint. A million events take a minute
-          or so.
-        </p>
-        <button type="button" disabled={hidesLog || progress.value !== undefined} onClick={showWholeLog}>
-          Check the whole log
-        </button>
-        {progress.value && (
-          <p>
-            <progress aria-label="Events checked" value={progress.value.events} max={progress.value.size || 1} />{' '}
-            {progress.value.events.toLocaleString('en')} of {eventsOf(progress.value.size)}{' '}
-            <button type="button" onClick={() => running.current?.abort()}>
-              Cancel
+      <div class="acts">
+        <section class="card" aria-labelledby="of-event">
+          <h2 id="of-event">An event</h2>
+          <p>That the log has it, where it says, and that it says what you are told.</p>
+          <form onSubmit={submit}>
+            <Field
+              label="Position"
+              value={position.value}
+              onInput={(text) => {
+                position.value = text;
+              }}
+              inputMode="numeric"
+              isCode
+            />
+            <button type="submit" class="primary" disabled={hidesLog}>
+              Verify
             </button>
-          </p>
-        )}
-      </section>
-      <div role="status" aria-live="polite" class="result">
-        {busy.value !== '' && <p>{busy}</p>}
+          </form>
+        </section>
+        <section class="card" aria-labelledby="of-receipt">
+          <h2 id="of-receipt">A receipt</h2>
+          <p>Choose one, or drop it anywhere on this page. It is checked here, and sent nowhere.</p>
+          <label class="file">
+            <span class="unseen">Receipt</span>
+            <input
+              type="file"
+              onChange={({ currentTarget }) => {
+                const file = currentTarget.files?.[0];
+                if (file) void showReceipt(file);
+                currentTarget.value = '';
+              }}
+            />
+          </label>
+          <details class="fold">
+            <summary>With a key of your own</summary>
+            <Field
+              label="Key"
+              hint="The vkey of its log. Without one, the key that this browser trusts is used."
+              value={vkey.value}
+              onInput={(text) => {
+                vkey.value = text;
+              }}
+              isCode
+            />
+          </details>
+        </section>
+        <section class="card" aria-labelledby="of-log">
+          <h2 id="of-log">The whole log</h2>
+          <p>That no event was changed, left out or added, from the first to the last of the checkpoint.</p>
+          {progress.value === undefined ? (
+            <button type="button" disabled={hidesLog} onClick={showWholeLog}>
+              Check the whole log
+            </button>
+          ) : (
+            <div class="running">
+              <progress aria-label="Events checked" value={progress.value.events} max={progress.value.size || 1} />
+              <p>
+                {progress.value.events.toLocaleString('en')} of {eventsOf(progress.value.size)}
+              </p>
+              <button type="button" onClick={() => running.current?.abort()}>
+                Cancel
+              </button>
+            </div>
+          )}
+        </section>
+      </div>
+      <div role="status" aria-live="polite">
+        {busy.value !== '' && <p class="loading">{busy}</p>}
         {shown.value && <OutcomeView key={remembered.value} {...shown.value} />}
       </div>
       <RememberedLogs key={`logs ${remembered.value}`} onChange={() => remembered.value++} />

@@ -1,8 +1,8 @@
 import { useSignal } from '@preact/signals';
-import type { TargetedSubmitEvent } from 'preact';
 import { parseWitnessKey } from '../../proof/cosignatures.ts';
 import type { RememberedLog } from '../../proof/memory.ts';
 import { eventsOf, momentOf } from '../../proof/words.ts';
+import { Field } from '../../ui/field.tsx';
 import { memory } from './acts.ts';
 
 /** What this browser remembers of logs. `onChange` is called once something is forgotten. */
@@ -16,7 +16,7 @@ export function RememberedLogs({ onChange }: { onChange: () => void }) {
         the log shows later has to extend that checkpoint.
       </p>
       {logs.length === 0 && <p>Nothing yet. Verify an event, and the checkpoint of its log is remembered.</p>}
-      <ul class="remembered">
+      <ul class="kept">
         {logs.map((log) => (
           <li key={log.origin}>
             <RememberedView log={log} />
@@ -39,16 +39,17 @@ export function RememberedLogs({ onChange }: { onChange: () => void }) {
 
 function RememberedView({ log: { origin, size, seenAt, trustedSince, vkey, checkpoint } }: { log: RememberedLog }) {
   return (
-    <>
+    <div>
+      <strong>{origin}</strong>
       <p>
-        <strong>{origin}</strong>: {eventsOf(size)}, seen at {momentOf(seenAt)}. Key trusted since{' '}
-        {momentOf(trustedSince)}: <code>{vkey}</code>
+        {eventsOf(size)}, seen at {momentOf(seenAt)}. Its key, trusted since {momentOf(trustedSince)}:
       </p>
+      <code>{vkey}</code>
       <details>
         <summary>The checkpoint</summary>
-        <pre>{checkpoint}</pre>
+        <pre class="code">{checkpoint}</pre>
       </details>
-    </>
+    </div>
   );
 }
 
@@ -60,15 +61,13 @@ export function TrustedWitnesses({ onChange }: { onChange: () => void }) {
     memory.trustWitnesses(all);
     onChange();
   };
-  const add = async (event: TargetedSubmitEvent<HTMLFormElement>): Promise<void> => {
+  const typed = useSignal('');
+  const add = async (event: SubmitEvent): Promise<void> => {
     event.preventDefault();
-    const form = event.currentTarget;
-    const vkey = String(new FormData(form).get('witness')).trim();
+    const vkey = typed.value.trim();
     try {
       await parseWitnessKey(vkey);
-      fault.value = '';
       trust([...new Set([...vkeys, vkey])]);
-      form.reset();
     } catch (error) {
       fault.value = `${(error as Error).message}.`;
     }
@@ -79,7 +78,7 @@ export function TrustedWitnesses({ onChange }: { onChange: () => void }) {
       <p>
         A witness cosigns a checkpoint when it extends the last one that the witness saw: others are shown the same log.
       </p>
-      <ul class="remembered">
+      <ul class="kept">
         {vkeys.map((vkey) => (
           <li key={vkey}>
             <code>{vkey}</code>
@@ -94,19 +93,22 @@ export function TrustedWitnesses({ onChange }: { onChange: () => void }) {
         ))}
       </ul>
       <form onSubmit={add}>
-        <label>
-          Witness key
-          <input
-            name="witness"
-            required
-            autocomplete="off"
-            spellcheck={false}
-            placeholder="witness.example+0123abcd+…"
-          />
-        </label>
+        <Field
+          label="Witness key"
+          value={typed.value}
+          onInput={(text) => {
+            typed.value = text;
+          }}
+          isCode
+          isWide
+        />
         <button type="submit">Trust</button>
-        {fault.value !== '' && <p role="alert">{fault}</p>}
       </form>
+      {fault.value !== '' && (
+        <p class="problem" role="alert">
+          {fault}
+        </p>
+      )}
     </section>
   );
 }

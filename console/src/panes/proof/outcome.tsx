@@ -22,7 +22,7 @@ export interface Proven {
 /** The verdict, what was checked and what was not, in words. */
 export function OutcomeView({ subject, outcome }: Shown) {
   return (
-    <div class={outcome.verified ? 'outcome verified' : 'outcome not-verified'}>
+    <div class={outcome.verified ? 'card proven' : 'card proven refuted'}>
       <p class="verdict">
         <strong>{outcome.verified ? 'Verified' : 'Not verified'}</strong> {subject}
       </p>
@@ -65,7 +65,7 @@ function EventView({ event, content, erasedBy, leaf }: ProvenEvent) {
     ['Hash in the tree', hexOf(leaf)],
   ];
   return (
-    <dl>
+    <dl class="facts">
       {rows.map(
         ([name, value]) =>
           value !== undefined && (
@@ -84,7 +84,7 @@ function CheckpointView({ checkpoint, cosignatures }: Proven) {
   return (
     <details>
       <summary>The checkpoint, and who cosigned it</summary>
-      <dl>
+      <dl class="facts">
         <div>
           <dt>Log</dt>
           <dd>{checkpoint.origin}</dd>
