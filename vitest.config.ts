@@ -3,7 +3,7 @@ import { defineConfig } from 'vitest/config';
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
-    globalSetup: ['test/support/mongod-setup.ts'],
+    globalSetup: ['test/support/mongod-setup.ts', 'test/support/console-setup.ts'],
     setupFiles: ['test/support/setup.ts'],
     // Suites start services of their own, which need the cores too.
     pool: 'forks',

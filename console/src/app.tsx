@@ -1,5 +1,5 @@
 import { useEffect, useRef } from 'preact/hooks';
-import { may, owner } from './access.ts';
+import { may, owner, settings } from './access.ts';
 import { PANES } from './panes/panes.ts';
 import { offline } from './reach.ts';
 import { linkTo, route } from './router.ts';
@@ -63,7 +63,13 @@ export function App() {
           {pane.title}
         </h1>
         <p class="purpose">{pane.purpose}</p>
-        {isOpen ? <pane.view key={pane.path} /> : <Needs scope={pane.scope!} />}
+        {settings.value === undefined ? (
+          <p class="loading">Loading…</p>
+        ) : isOpen ? (
+          <pane.view key={pane.path} />
+        ) : (
+          <Needs scope={pane.scope!} />
+        )}
       </main>
     </>
   );

@@ -1,5 +1,7 @@
 import { render } from 'preact';
+import { loadSettings } from './access.ts';
 import { App } from './app.tsx';
+import { unreachable } from './reach.ts';
 import { startRouter } from './router.ts';
 import { takeTokenFromAddress, watchExpiry } from './session.ts';
 
@@ -7,4 +9,5 @@ import { takeTokenFromAddress, watchExpiry } from './session.ts';
 takeTokenFromAddress();
 startRouter();
 watchExpiry();
+loadSettings().catch(unreachable);
 render(<App />, document.getElementById('app')!);

@@ -1,4 +1,4 @@
-import { computed, effect, signal } from '@preact/signals';
+import { batch, computed, effect, signal } from '@preact/signals';
 import { type Claims, claimsOf } from './claims.ts';
 
 const KEY = 'plantstore.token';
@@ -31,16 +31,22 @@ export function signIn(text: string): boolean {
   const trimmed = text.trim().replace(/^Bearer\s+/i, '');
   if (claimsOf(trimmed) === undefined) return false;
   sessionStorage.setItem(KEY, trimmed);
-  refusal.value = undefined;
-  token.value = trimmed;
+  hold(trimmed);
   return true;
 }
 
 /** Forgets the token. */
 export function signOut(): void {
   sessionStorage.removeItem(KEY);
-  refusal.value = undefined;
-  token.value = '';
+  hold('');
+}
+
+/** In one step: nothing may judge the new token by the old one's end. */
+function hold(text: string): void {
+  batch(() => {
+    refusal.value = undefined;
+    token.value = text;
+  });
 }
 
 /** The service said that it takes this token no longer. */

@@ -9,12 +9,11 @@ import type { CosigningStatus } from './witness-metrics.ts';
 export interface InstanceReport {
   readonly version: string;
   readonly node: string;
-  /** Milliseconds since 1970 of this report; rates are differences between two. */
+  /** Milliseconds since the instance started; rates are differences between two reports. */
   readonly time: number;
   readonly status: 'ready' | 'not ready' | 'draining';
   readonly dependencies: readonly Dependency[];
   readonly process: {
-    readonly upSeconds: number;
     readonly memoryBytes: number;
     readonly cpuSeconds: number;
   };
@@ -41,11 +40,10 @@ export function instanceReport(
   return {
     version,
     node: process.version,
-    time: Date.now(),
+    time: performance.now(),
     status: health.draining ? 'draining' : health.ready ? 'ready' : 'not ready',
     dependencies: health.dependencies(),
     process: {
-      upSeconds: process.uptime(),
       memoryBytes: process.memoryUsage.rss(),
       cpuSeconds: (user + system) / MICROSECONDS,
     },

@@ -24,31 +24,52 @@ if (CHROMIUM === undefined) {
 export const openBrowser = (): Promise<Browser> =>
   chromium.launch({ executablePath: CHROMIUM!, args: ['--no-sandbox', '--disable-dev-shm-usage'] });
 
-/** A page, and all that it did that no page of the console may do. */
-export interface Watched {
+/** A page of the console, and all that it did that it may not do. */
+export interface Watched extends AsyncDisposable {
   readonly page: Page;
-  /** Requests to other origins, violations of the policy, errors and warnings of the browser's console. */
+  /** Requests to other origins, violations of the policy, errors and warnings in the browser's console, calls that were refused. */
   readonly offences: string[];
 }
 
-/** What the browser itself says of answers that a test asks for. */
-const EXPECTED = /^Failed to load resource: (the server responded|net::ERR_)/;
+/** What the browser itself says of an answer that is no success, or of a service that is not there. */
+const FAILED_LOAD = /^Failed to load resource: /;
 
-/** Opens a page in a context of its own, and watches it. */
-export async function openPage(browser: Browser, url: string, options: BrowserContextOptions = {}): Promise<Watched> {
+/** Where to look, and as who. */
+export interface PageOptions extends BrowserContextOptions {
+  readonly token?: string;
+  /** Such as `#/log`. */
+  readonly hash?: string;
+}
+
+/** Opens the console in a context of its own, signed in where there is a token, and watches it. */
+export async function openConsole(
+  browser: Browser,
+  url: string,
+  { token, hash = '', ...options }: PageOptions = {},
+): Promise<Watched> {
   const context = await browser.newContext({ reducedMotion: 'reduce', ...options });
   const page = await context.newPage();
   const offences: string[] = [];
   page.on('console', (message) => {
-    if (['error', 'warning'].includes(message.type()) && !EXPECTED.test(message.text()))
+    if (['error', 'warning'].includes(message.type()) && !FAILED_LOAD.test(message.text()))
       offences.push(`${message.type()}: ${message.text()}`);
   });
   page.on('pageerror', (error) => offences.push(`uncaught: ${error.message}`));
   page.on('request', (request) => {
     const { protocol, origin } = new URL(request.url());
-    if (protocol !== 'data:' && protocol !== 'blob:' && origin !== new URL(url).origin)
-      offences.push(`foreign: ${request.url()}`);
+    if (protocol !== 'data:' && protocol !== 'blob:' && origin !== url) offences.push(`foreign: ${request.url()}`);
+    if (token !== undefined && request.url().includes(token)) offences.push('the token is in a request line');
   });
-  await page.goto(url);
-  return { page, offences };
+  page.on('response', (response) => {
+    if (response.status() === 403) offences.push(`a call was made to be refused: ${response.url()}`);
+  });
+  await page.goto(`${url}/console${token === undefined ? hash : `#token=${token}`}`);
+  if (token !== undefined && hash !== '') await page.evaluate(`location.hash = ${JSON.stringify(hash)}`);
+  return {
+    page,
+    offences,
+    async [Symbol.asyncDispose]() {
+      await context.close();
+    },
+  };
 }

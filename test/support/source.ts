@@ -17,9 +17,12 @@ export function parseSource(path: string, text: string): SourceFile {
   return { path, text, parsed };
 }
 
-/** Every file of src/, and of the console's. */
-export function readSources(): SourceFile[] {
-  return ['src', 'console/src']
+/** Where the product's code is: the service's, and what runs in the browser. */
+export const ALL_FOLDERS: readonly string[] = ['src', 'console/src'];
+
+/** Every file of these folders; of the service's alone unless others are named. */
+export function readSources(folders: readonly string[] = ['src']): SourceFile[] {
+  return folders
     .flatMap((folder) => readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((name) => join(folder, name)))
     .filter((path) => /\.tsx?$/.test(path))
     .sort()

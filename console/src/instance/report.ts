@@ -2,7 +2,7 @@
 export interface Report {
   readonly version: string;
   readonly node: string;
-  /** Milliseconds since the epoch. */
+  /** Milliseconds since the instance started. */
   readonly time: number;
   readonly status: 'ready' | 'not ready' | 'draining';
   readonly dependencies: readonly {
@@ -12,7 +12,7 @@ export interface Report {
     readonly detail?: string;
     readonly since: string;
   }[];
-  readonly process: { readonly upSeconds: number; readonly memoryBytes: number; readonly cpuSeconds: number };
+  readonly process: { readonly memoryBytes: number; readonly cpuSeconds: number };
   readonly requests: {
     readonly inFlight: number;
     readonly waiting: number;
@@ -44,12 +44,18 @@ export interface Sample {
   readonly value: number;
 }
 
-/** How much a count went up each second, from each report to the next. A count that went down began anew. */
+/** The reports of a span of time up to a new one. Those of the process before it, whose time was its own, go. */
+export const upTo = (report: Report, before: readonly Report[], span: number): Report[] => [
+  ...before.filter(({ time }) => time < report.time && time > report.time - span),
+  report,
+];
+
+/** How much a count went up each second, from each report to the next. */
 export function rates(reports: readonly Report[], count: (report: Report) => number): Sample[] {
   return reports.slice(1).map((report, index) => {
     const before = reports[index]!;
     const seconds = (report.time - before.time) / 1000;
     const more = count(report) - count(before);
-    return { time: report.time, value: seconds > 0 && more > 0 ? more / seconds : 0 };
+    return { time: report.time, value: Math.max(0, more / seconds) };
   });
 }

@@ -3,7 +3,7 @@ import type { ComponentChildren } from 'preact';
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import { call } from '../api/rest.ts';
 import { Chart } from '../instance/chart.tsx';
-import { type Report, rates } from '../instance/report.ts';
+import { type Report, rates, upTo } from '../instance/report.ts';
 import { keepLive, type Liveness } from '../live.ts';
 import { usable } from '../session.ts';
 import { LiveChip } from '../ui/live-chip.tsx';
@@ -38,7 +38,7 @@ export function InstancePane() {
       while (!abort.signal.aborted) {
         if (!document.hidden) {
           const report: Report = await (await call('/console/instance', { signal: abort.signal })).json();
-          setReports((before) => [...before.filter(({ time }) => time > report.time - SPAN), report]);
+          setReports((before) => upTo(report, before, SPAN));
           isLive();
         }
         await new Promise((resolve) => setTimeout(resolve, EVERY));
@@ -136,7 +136,7 @@ export function InstancePane() {
         <Card title="Process">
           <Fact name="Version">{report.version}</Fact>
           <Fact name="Node.js">{report.node}</Fact>
-          <Fact name="Up">{uptime(process.upSeconds)}</Fact>
+          <Fact name="Up">{uptime(report.time / 1000)}</Fact>
           <Fact name="Memory">{size(process.memoryBytes)}</Fact>
         </Card>
       </div>
