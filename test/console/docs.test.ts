@@ -15,7 +15,8 @@ describe.skipIf(CHROMIUM === undefined)('the page /docs', () => {
   });
 
   test('tries out one request after the other', async () => {
-    const { page, offences } = await openPage(browser, `${service.url}/docs`);
+    await using opened = await openPage(browser, `${service.url}/docs`);
+    const { page, offences } = opened;
     page.setDefaultTimeout(20_000);
     await page.getByRole('button', { name: 'Authorize' }).click();
     const dialog = page.locator('.dialog-ux');
@@ -40,6 +41,5 @@ describe.skipIf(CHROMIUM === undefined)('the page /docs', () => {
     // The real example of a failure, and not one that is made of the schema.
     expect(await operation.locator('tr.response[data-code="413"]').textContent()).toContain('at most 64 KiB');
     expect(offences).toEqual([]);
-    await page.context().close();
   });
 });

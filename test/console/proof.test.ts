@@ -7,7 +7,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { PlantStoreService } from '../../gen/plantstore/v1/plant_store_service_pb.ts';
 import { client } from '../support/http.ts';
 import { type Service, startService } from '../support/service.ts';
-import { CHROMIUM, openBrowser, openPage, type Watched } from './browser.ts';
+import { CHROMIUM, openBrowser, openConsole, type Watched } from './browser.ts';
 import { TamperingProxy } from './tampering-proxy.ts';
 
 /** What a page has and Node has not. */
@@ -78,14 +78,16 @@ describe.skipIf(CHROMIUM === undefined)('the pane Proof', () => {
   });
   beforeEach(async () => {
     proxy = await TamperingProxy.start(service.url);
-    watched = await openPage(browser, `${proxy.url}/console#token=${await service.token('auditor', AUDITOR)}`);
+    watched = await openConsole(browser, proxy.url, {
+      token: await service.token('auditor', AUDITOR),
+      hash: '#/proof',
+    });
     page = watched.page;
     page.setDefaultTimeout(10_000);
-    await page.getByRole('navigation', { name: 'Panes' }).getByRole('link', { name: 'Proof' }).click();
   });
   afterEach(async () => {
     expect(watched.offences).toEqual([]);
-    await page.context().close();
+    await watched[Symbol.asyncDispose]();
     await proxy[Symbol.asyncDispose]();
   });
 
