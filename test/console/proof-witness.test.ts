@@ -63,7 +63,7 @@ describe.skipIf(CHROMIUM === undefined)('a log with a witness', () => {
     await using opened = await openConsole(browser, service.url, { hash: '#/proof?position=1' });
     const { page, offences } = opened;
     page.setDefaultTimeout(10_000);
-    const shown = page.getByRole('status').locator('.proven');
+    const shown = page.locator('.proven');
     await shown.getByText(`Cosignatures that say they are of ${NAME}: their keys are not known here.`).waitFor();
 
     await page.getByLabel('Witness key').fill('nonsense');

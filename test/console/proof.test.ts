@@ -104,16 +104,14 @@ describe.skipIf(CHROMIUM === undefined)('the pane Proof', () => {
   };
   /** So that the outcome of another act is not taken for that of the next. */
   const forgetOutcome = (): Promise<void> =>
-    page
-      .getByRole('status')
-      .locator('.proven')
-      .evaluateAll((elements) => {
-        for (const element of elements) element.className = 'old';
-      });
+    page.locator('.proven').evaluateAll((elements) => {
+      for (const element of elements) element.className = 'old';
+    });
   /** What the live region says in the end. */
   const outcome = async (subject: string): Promise<string> => {
-    const shown = page.getByRole('status').locator('.proven');
+    const shown = page.locator('.proven');
     await shown
+      .getByRole('status')
       .locator('p')
       .filter({ hasText: /^(Not verified|Verified) / })
       .filter({ hasText: subject })
@@ -251,6 +249,13 @@ describe.skipIf(CHROMIUM === undefined)('the pane Proof', () => {
     proxy.tamper = (path, body) =>
       path.startsWith('/log/tile/entries/001') ? replaced(body, 'PlantAdded', 'PlantAdder') : body;
     expect(await checkWholeLog()).toMatch(/^Not verified[\s\S]*The event at position 257 is not the one in the tree/);
+  });
+
+  test('does not take damage to what it remembers for nothing', async () => {
+    await page.evaluate(() => localStorage.setItem('plantstore.proof.logs', '[{"origin":'));
+    expect(await verify(1)).toMatch(/^Not verified[\s\S]*is damaged/);
+    await page.getByRole('button', { name: 'Forget everything' }).click();
+    expect(await verify(1)).toMatch(/^Verified[\s\S]*for the first time/);
   });
 
   test('stops reading the whole log when it is cancelled', async () => {

@@ -5,8 +5,8 @@ import { mapOutcome } from '../proof/outcome.ts';
 import { eventsOf } from '../proof/words.ts';
 import { replaceRoute, route } from '../router.ts';
 import { Field } from '../ui/field.tsx';
-import { type EventInLog, verifyEvent, verifyReceipt, verifyWholeLog } from './proof/acts.ts';
-import { RememberedLogs, TrustedWitnesses } from './proof/memory.tsx';
+import { type EventInLog, isMemoryDamaged, verifyEvent, verifyReceipt, verifyWholeLog } from './proof/acts.ts';
+import { DamagedMemory, RememberedLogs, TrustedWitnesses } from './proof/memory.tsx';
 import { OutcomeView, type Proven, type Shown } from './proof/outcome.tsx';
 
 /** How far the check of a whole log is. */
@@ -172,12 +172,15 @@ export function ProofPane() {
           )}
         </section>
       </div>
-      <div role="status" aria-live="polite">
-        {busy.value !== '' && <p class="loading">{busy}</p>}
-        {shown.value && <OutcomeView key={remembered.value} {...shown.value} />}
-      </div>
-      <RememberedLogs key={`logs ${remembered.value}`} onChange={() => remembered.value++} />
-      <TrustedWitnesses key={`witnesses ${remembered.value}`} onChange={() => remembered.value++} />
+      <OutcomeView busy={busy.value} shown={shown.value} />
+      {isMemoryDamaged() ? (
+        <DamagedMemory onChange={() => remembered.value++} />
+      ) : (
+        <>
+          <RememberedLogs key={`logs ${remembered.value}`} onChange={() => remembered.value++} />
+          <TrustedWitnesses key={`witnesses ${remembered.value}`} onChange={() => remembered.value++} />
+        </>
+      )}
     </div>
   );
 }

@@ -1,3 +1,5 @@
+import { NotVerified } from './outcome.ts';
+
 /** What a browser remembers of a log. */
 export interface RememberedLog {
   readonly origin: string;
@@ -18,6 +20,17 @@ export type TextStorage = Pick<Storage, 'getItem' | 'setItem'>;
 const LOGS = 'plantstore.proof.logs';
 const WITNESSES = 'plantstore.proof.witnesses';
 
+const isRememberedLog = (value: unknown): value is RememberedLog => {
+  const { origin, vkey, trustedSince, checkpoint, size, seenAt } = (value ?? {}) as Record<
+    keyof RememberedLog,
+    unknown
+  >;
+  return (
+    [origin, vkey, checkpoint].every((text) => typeof text === 'string') &&
+    [trustedSince, size, seenAt].every((number) => typeof number === 'number')
+  );
+};
+
 /** What a browser remembers of the logs that it has seen, and of the witnesses that its user trusts. */
 export class Memory {
   readonly #storage: TextStorage;
@@ -26,9 +39,9 @@ export class Memory {
     this.#storage = storage;
   }
 
-  /** Every log, the one seen last first. Throws when what is kept is damaged. */
+  /** Every log, the one seen last first. Throws when what is kept is damaged: that must not pass for nothing. */
   logs(): RememberedLog[] {
-    const logs = JSON.parse(this.#storage.getItem(LOGS) ?? '[]') as RememberedLog[];
+    const logs = this.#kept(LOGS, isRememberedLog);
     return logs.toSorted((one, other) => other.seenAt - one.seenAt);
   }
 
@@ -49,14 +62,32 @@ export class Memory {
     this.#keep(this.#others(origin));
   }
 
-  /** The vkeys of witnesses that are trusted. */
+  /** The vkeys of witnesses that are trusted. Throws when what is kept is damaged. */
   witnesses(): string[] {
-    return JSON.parse(this.#storage.getItem(WITNESSES) ?? '[]') as string[];
+    return this.#kept(WITNESSES, (vkey) => typeof vkey === 'string');
+  }
+
+  /** Forgets everything. */
+  clear(): void {
+    this.#keep([]);
+    this.trustWitnesses([]);
   }
 
   /** Trusts these witnesses, and no others. */
   trustWitnesses(vkeys: readonly string[]): void {
     this.#storage.setItem(WITNESSES, JSON.stringify(vkeys));
+  }
+
+  #kept<Value>(name: string, isOne: (value: unknown) => value is Value): Value[] {
+    try {
+      const values: unknown = JSON.parse(this.#storage.getItem(name) ?? '[]');
+      if (Array.isArray(values) && values.every(isOne)) return values;
+    } catch {
+      // No JSON: damaged, too.
+    }
+    throw new NotVerified(
+      'What this browser remembers of logs and witnesses is damaged, so that nothing can be compared with it.',
+    );
   }
 
   #others(origin: string): RememberedLog[] {

@@ -23,6 +23,17 @@ const MAX_RECEIPT = 1_000_000;
 /** What this browser remembers. */
 export const memory = new Memory(localStorage);
 
+/** Whether what is remembered cannot be read. */
+export function isMemoryDamaged(): boolean {
+  try {
+    memory.logs();
+    memory.witnesses();
+    return false;
+  } catch {
+    return true;
+  }
+}
+
 /** An event, and the log that has it. */
 export interface EventInLog extends ProvenEvent {
   readonly log: Pick<ProvenLog, 'checkpoint' | 'cosignatures'>;

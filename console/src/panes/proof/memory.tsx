@@ -53,6 +53,26 @@ function RememberedView({ log: { origin, size, seenAt, trustedSince, vkey, check
   );
 }
 
+/** What stands in the place of both where they are damaged. */
+export function DamagedMemory({ onChange }: { onChange: () => void }) {
+  return (
+    <section class="problem" role="alert">
+      <p>
+        What this browser remembers of logs and witnesses is damaged. Until it is forgotten nothing can be verified.
+      </p>
+      <button
+        type="button"
+        onClick={() => {
+          memory.clear();
+          onChange();
+        }}
+      >
+        Forget everything
+      </button>
+    </section>
+  );
+}
+
 /** The witnesses that are trusted. */
 export function TrustedWitnesses({ onChange }: { onChange: () => void }) {
   const fault = useSignal('');

@@ -19,18 +19,26 @@ export interface Proven {
   readonly cosignatures: Cosignatures;
 }
 
-/** The verdict, what was checked and what was not, in words. */
-export function OutcomeView({ subject, outcome }: Shown) {
+/** The verdict in a live region, which is there before there is one; below it what was checked and what was not, in words. */
+export function OutcomeView({ busy, shown }: { readonly busy: string; readonly shown: Shown | undefined }) {
+  const outcome = shown?.outcome;
   return (
-    <div class={outcome.verified ? 'card proven' : 'card proven refuted'}>
-      <p class="verdict">
-        <strong>{outcome.verified ? 'Verified' : 'Not verified'}</strong> {subject}
-      </p>
-      {!outcome.verified && <p class="reason">{outcome.reason}</p>}
-      {outcome.verified && outcome.value.event && <EventView {...outcome.value.event} />}
-      <Sentences title={outcome.verified ? 'Checked' : 'Checked before that'} sentences={outcome.checked} />
-      {outcome.verified && <Sentences title="Not checked" sentences={outcome.unchecked} />}
-      {outcome.verified && <CheckpointView {...outcome.value} />}
+    <div class={outcome === undefined ? 'pending' : outcome.verified ? 'card proven' : 'card proven refuted'}>
+      <div role="status">
+        {busy !== '' && <p class="loading">{busy}</p>}
+        {shown && (
+          <p class="verdict">
+            <strong>{shown.outcome.verified ? 'Verified' : 'Not verified'}</strong> {shown.subject}
+          </p>
+        )}
+        {outcome?.verified === false && <p class="reason">{outcome.reason}</p>}
+      </div>
+      {outcome?.verified && outcome.value.event && <EventView {...outcome.value.event} />}
+      {outcome && (
+        <Sentences title={outcome.verified ? 'Checked' : 'Checked before that'} sentences={outcome.checked} />
+      )}
+      {outcome?.verified && <Sentences title="Not checked" sentences={outcome.unchecked} />}
+      {outcome?.verified && <CheckpointView {...outcome.value} />}
     </div>
   );
 }
