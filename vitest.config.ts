@@ -10,6 +10,8 @@ export default defineConfig({
     maxWorkers: 2,
     testTimeout: 60_000,
     hookTimeout: 60_000,
+    // As long as a browser's own waiting.
+    expect: { poll: { timeout: 30_000 } },
     // CI reads the counts from the JSON report.
     reporters: process.env.CI ? ['default', ['json', { outputFile: 'node_modules/.vitest/report.json' }]] : ['default'],
   },

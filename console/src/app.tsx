@@ -53,8 +53,8 @@ export function App() {
         {refusal.value !== undefined && session.value !== undefined && (
           <section class="banner bad" role="alert">
             <p>
-              <strong>Your token is taken no longer:</strong> {refusal.value}. Sign in with a new one to go on where you
-              are.
+              <strong>The service no longer accepts your token:</strong> {refusal.value}. Sign in with a new one to go
+              on where you are.
             </p>
             <SignIn />
           </section>

@@ -7,14 +7,14 @@ const LONGEST_PAUSE = 10_000;
 
 /** How what is shown stands to what is there. */
 export interface Liveness {
-  readonly state: 'loading' | 'live' | 'away' | 'failed';
+  readonly state: 'loading' | 'live' | 'away' | 'failed' | 'stopped';
   /** Why it failed, in the service's words. */
   readonly message?: string;
 }
 
 /**
  * Runs a stream until the signal is aborted: when it breaks off it is run again, once the service can be reached. `run` calls `isLive`
- * when what it shows is up to date.
+ * when what it shows is up to date. Ends also when the token is not taken: who signs in again runs it anew.
  */
 export async function keepLive(
   run: (isLive: () => void) => Promise<void>,
@@ -22,6 +22,10 @@ export async function keepLive(
   signal: AbortSignal,
 ): Promise<void> {
   let pause = FIRST_PAUSE;
+  liveness.value = { state: 'loading' };
+  signal.addEventListener('abort', () => {
+    liveness.value = { state: 'stopped' };
+  });
   const isLive = (): void => {
     pause = FIRST_PAUSE;
     offline.value = false;
@@ -33,8 +37,11 @@ export async function keepLive(
       if (signal.aborted) return;
       liveness.value = { state: 'away' };
     } catch (error) {
-      // Who is signed in again gets a new stream.
-      if (signal.aborted || isUnauthenticated(error)) return;
+      if (signal.aborted) return;
+      if (isUnauthenticated(error)) {
+        liveness.value = { state: 'stopped' };
+        return;
+      }
       if (isUnreachable(error)) {
         liveness.value = { state: 'away' };
         void unreachable();

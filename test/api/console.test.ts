@@ -50,6 +50,10 @@ test('the page loads what it has itself, runs nothing that is in it, is in nobod
   expect(page.text).not.toMatch(/<script(?![^>]* src=)|<style|\sstyle=|\son\w+=/);
 });
 
+test('it is there with a slash at the end too', async () => {
+  expect((await nobody('GET', '/console/')).text).toBe((await nobody('GET', '/console')).text);
+});
+
 test('whoever has the page is spared it', async () => {
   const { headers } = await nobody('GET', '/console');
   const again = await nobody('GET', '/console', { headers: { 'if-none-match': headers.etag! } });

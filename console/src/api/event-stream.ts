@@ -10,11 +10,16 @@ export interface StreamEvent {
 export async function* readEvents(body: ReadableStream<Uint8Array>): AsyncGenerator<StreamEvent[]> {
   const decoder = new TextDecoder();
   let rest = '';
-  for await (const chunk of body) {
-    const blocks = (rest + decoder.decode(chunk, { stream: true })).split('\n\n');
-    rest = blocks.pop()!;
-    const events = blocks.map(parse).filter((event) => event !== undefined);
-    if (events.length > 0) yield events;
+  const reader = body.getReader();
+  try {
+    for (let read = await reader.read(); !read.done; read = await reader.read()) {
+      const blocks = (rest + decoder.decode(read.value, { stream: true })).split('\n\n');
+      rest = blocks.pop()!;
+      const events = blocks.map(parse).filter((event) => event !== undefined);
+      if (events.length > 0) yield events;
+    }
+  } finally {
+    await reader.cancel();
   }
 }
 

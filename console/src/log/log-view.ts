@@ -29,7 +29,7 @@ export class LogView {
   /** Positions that are being searched for older events; undefined: none. */
   readonly searching = signal<bigint | undefined>(undefined);
   readonly #filter: LogFilter;
-  readonly #abort: AbortSignal;
+  #abort = AbortSignal.abort();
   /** What is shown, oldest first. */
   #rows: Record[] = [];
   /** What waits, oldest first. */
@@ -39,9 +39,8 @@ export class LogView {
   #known: { after: bigint; to: bigint } | undefined;
   #first = 0n;
 
-  constructor(filter: LogFilter, abort: AbortSignal) {
+  constructor(filter: LogFilter) {
     this.#filter = filter;
-    this.#abort = abort;
   }
 
   get count(): number {
@@ -78,13 +77,14 @@ export class LogView {
   }
 
   /** Reads the newest events and goes on with new ones, until the signal is aborted. */
-  run(): Promise<void> {
+  run(abort: AbortSignal): Promise<void> {
+    this.#abort = abort;
     return keepLive((isLive) => this.#follow(isLive), this.liveness, this.#abort);
   }
 
   /** Reads older events, as many as fill a page. Does nothing while it does so already. */
   async more(): Promise<void> {
-    if (this.#known === undefined || this.searching.peek() !== undefined || this.isWhole) return;
+    if (this.#abort.aborted || this.#known === undefined || this.searching.peek() !== undefined || this.isWhole) return;
     const wanted = this.#rows.length + PAGE;
     try {
       for (let stretch = STRETCH; this.#rows.length < wanted && !this.isWhole; ) {
@@ -107,7 +107,7 @@ export class LogView {
 
   async #follow(isLive: () => void): Promise<void> {
     if (this.#known === undefined) await this.#open();
-    await this.more();
+    if (this.#rows.length === 0) await this.more();
     isLive();
     if (this.#filter.until !== undefined) {
       await new Promise((resolve) => this.#abort.addEventListener('abort', resolve));

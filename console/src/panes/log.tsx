@@ -13,6 +13,7 @@ import { LiveChip } from '../ui/live-chip.tsx';
 import { useNarrow } from '../ui/narrow.ts';
 import { Notice } from '../ui/notice.tsx';
 import { type RowAttributes, Rows } from '../ui/rows.tsx';
+import { Spoken } from '../ui/spoken.tsx';
 import { When } from '../ui/when.tsx';
 
 const COLUMNS = [
@@ -40,12 +41,11 @@ export function LogPane() {
   const wanted = JSON.stringify(texts);
   const chosen = query.get('event') ?? '';
   const [isPaused, setPaused] = useState(false);
-  const { view, abort } = useMemo(() => {
-    const controller = new AbortController();
-    return { view: new LogView(filterOf(texts), controller.signal), abort: controller };
-  }, [wanted, current?.token]);
+  const view = useMemo(() => new LogView(filterOf(texts)), [wanted]);
   useEffect(() => {
-    if (current !== undefined) void view.run();
+    if (current === undefined) return;
+    const abort = new AbortController();
+    void view.run(abort.signal);
     return () => abort.abort();
   }, [view, current]);
 
@@ -64,10 +64,15 @@ export function LogPane() {
   const { value: waiting } = view.waiting;
   const { value: liveness } = view.liveness;
   const { value: searching } = view.searching;
+  // What was shown stays until there is something to show instead.
+  const last = useRef(view);
+  if (liveness.state !== 'loading' || last.current.count === 0) last.current = view;
+  const shown = last.current;
+  const news = waiting === 0 ? '' : `${waiting.toLocaleString()} new ${waiting === 1 ? 'event' : 'events'}`;
   const isFiltered = Object.values(texts).some((text) => text !== '');
 
   const row = (index: number, attributes: RowAttributes) => {
-    const record = view.at(index);
+    const record = shown.at(index);
     const position = String(record.event!.position);
     const subject = subjectOf(record);
     return (
@@ -107,9 +112,8 @@ export function LogPane() {
             {isPaused ? 'Resume' : 'Pause'}
           </button>
         )}
-        <p class="waiting" role="status">
-          {waiting > 0 && `${waiting.toLocaleString()} new ${waiting === 1 ? 'event' : 'events'}`}
-        </p>
+        <p class="waiting">{news}</p>
+        <Spoken text={news} />
         {waiting > 0 && !isPaused && (
           <button type="button" class="quiet" onClick={() => scrollTo({ top: 0 })}>
             To the newest
@@ -122,16 +126,16 @@ export function LogPane() {
         )}
       </div>
       <div class="split">
-        <div class="list">
+        <div class={`list${shown === view ? '' : ' stale'}`}>
           {liveness.state === 'failed' && (
             <Notice title="The log cannot be read." isProblem>
               <p>{liveness.message}</p>
             </Notice>
           )}
-          {view.count > 0 && (
+          {shown.count > 0 && (
             <Rows
               label="Events"
-              count={view.count}
+              count={shown.count}
               heights={[41, 61]}
               columns={COLUMNS}
               row={row}
@@ -147,7 +151,7 @@ export function LogPane() {
               )}
             </Notice>
           )}
-          {!view.isWhole && liveness.state !== 'failed' && (
+          {!view.isWhole && !['failed', 'stopped'].includes(liveness.state) && (
             <p class="loading" role="status">
               {isFiltered && searching !== undefined ? `Searching before position ${searching}…` : 'Loading…'}
             </p>

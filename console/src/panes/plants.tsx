@@ -1,5 +1,5 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { may } from '../access.ts';
+import { may, owner } from '../access.ts';
 import { isUnreachable, messageOf } from '../api/trouble.ts';
 import { addPlant, type Draft, deletePlant, newKey } from '../plants/commands.ts';
 import type { Plant } from '../plants/plant-list.ts';
@@ -34,7 +34,7 @@ interface Outcome {
 /** The caller's plants, live: add, find, delete. */
 export function PlantsPane() {
   const { value: current } = usable;
-  const watch = useMemo(() => new PlantWatch(), [current?.token]);
+  const watch = useMemo(() => new PlantWatch(), [owner.value]);
   const [outcome, setOutcome] = useState<Outcome>();
   const [wanted, setWanted] = useState('');
   const list = useRef<HTMLDivElement>(null);
@@ -50,9 +50,15 @@ export function PlantsPane() {
   const found = useMemo(() => (wanted === '' ? undefined : plants.find(wanted)), [plants, version, wanted]);
   const count = found?.length ?? plants.size;
   const { state } = watch.liveness.value;
-  const mayWrite = may('plants:write') && current !== undefined;
+  const mayWrite = may('plants:write');
 
+  const isSignedOut = (): boolean => {
+    if (current === undefined)
+      setOutcome({ text: 'Sign in first: your token is no longer accepted.', isProblem: true });
+    return current === undefined;
+  };
   const add = async (draft: Draft, key: string): Promise<boolean> => {
+    if (isSignedOut()) return false;
     try {
       const position = await addPlant(draft, key);
       setOutcome({ text: `Added ${nameOf(draft)}.`, position });
@@ -68,6 +74,7 @@ export function PlantsPane() {
     }
   };
   const remove = async (plant: Plant): Promise<void> => {
+    if (isSignedOut()) return;
     // The row goes, and the focus that is in it.
     list.current?.focus({ preventScroll: true });
     try {

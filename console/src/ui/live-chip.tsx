@@ -1,6 +1,6 @@
 import type { Liveness } from '../live.ts';
 
-const WORDS = { loading: 'Loading', live: 'Live', away: 'Reconnecting', failed: 'Interrupted' };
+const WORDS = { loading: 'Loading', live: 'Live', away: 'Reconnecting', failed: 'Interrupted', stopped: 'Stopped' };
 
 /** Says whether what is shown is kept up to date. */
 export function LiveChip({

@@ -65,12 +65,14 @@ export function registerConsole(app: FastifyInstance, settings: ConsoleSettings)
     throw new PlantStoreError('ROUTE_NOT_FOUND', 'the console is not built; npm run console builds it');
   };
 
-  add('/console', async ({ headers }, reply) => {
+  const showPage = async ({ headers }: FastifyRequest, reply: FastifyReply) => {
     const { page, tag } = await built();
     reply.header('cache-control', 'no-cache').header('etag', tag);
     if (isUnmodified(headers['if-none-match'], tag)) return reply.code(304).send();
     return reply.type('text/html; charset=utf-8').send(page);
-  });
+  };
+  add('/console', showPage);
+  add('/console/', showPage);
 
   add('/console/assets/:name', async (request, reply) => {
     const asset = (await built()).assets.get((request.params as { name: string }).name);

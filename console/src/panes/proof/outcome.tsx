@@ -58,23 +58,40 @@ function Sentences({ title, sentences }: { title: string; sentences: readonly st
 }
 
 function EventView({ event, content, erasedBy, leaf }: ProvenEvent) {
-  const rows: [string, string | undefined][] = [
-    ['Type', event.type],
-    ['Time', new Date(event.time).toISOString()],
-    ['Owner', content?.owner || undefined],
-    ['Plant', content?.plant && String(content.plant.id)],
-    ['Name', content?.plant?.name],
-    ['Tag', content?.plant?.tag],
-    ['Actor', content?.actor || undefined],
-    ['Erased by', erasedBy === undefined ? undefined : `the event at position ${erasedBy}`],
-    ['Event id', event.eventId],
-    ['Salt', content && hexOf(content.salt)],
-    ['Commitment', hexOf(event.commitment)],
-    ['Hash in the tree', hexOf(leaf)],
-  ];
+  return (
+    <>
+      <Facts
+        facts={[
+          ['Type', event.type],
+          ['Time', new Date(event.time).toISOString()],
+          ['Owner', content?.owner || undefined],
+          ['Plant', content?.plant && String(content.plant.id)],
+          ['Name', content?.plant?.name],
+          ['Tag', content?.plant?.tag],
+          ['Actor', content?.actor || undefined],
+          ['Erased by', erasedBy === undefined ? undefined : `the event at position ${erasedBy}`],
+        ]}
+      />
+      <details>
+        <summary>Its id and hashes</summary>
+        <Facts
+          facts={[
+            ['Event id', event.eventId],
+            ['Salt', content && hexOf(content.salt)],
+            ['Commitment', hexOf(event.commitment)],
+            ['Hash in the tree', hexOf(leaf)],
+          ]}
+        />
+      </details>
+    </>
+  );
+}
+
+/** Names and values; what has none is left out. */
+function Facts({ facts }: { readonly facts: readonly (readonly [name: string, value: string | undefined])[] }) {
   return (
     <dl class="facts">
-      {rows.map(
+      {facts.map(
         ([name, value]) =>
           value !== undefined && (
             <div key={name}>
@@ -92,26 +109,20 @@ function CheckpointView({ checkpoint, cosignatures }: Proven) {
   return (
     <details>
       <summary>The checkpoint, and who cosigned it</summary>
-      <dl class="facts">
-        <div>
-          <dt>Log</dt>
-          <dd>{checkpoint.origin}</dd>
-        </div>
-        <div>
-          <dt>Events</dt>
-          <dd>{checkpoint.size}</dd>
-        </div>
-        <div>
-          <dt>Root</dt>
-          <dd>{base64Of(checkpoint.root)}</dd>
-        </div>
-        {all.map(({ witness, time }) => (
-          <div key={witness}>
-            <dt>Witness {witness}</dt>
-            <dd>{time === undefined ? 'not checked: its key is not known here' : `cosigned at ${momentOf(time)}`}</dd>
-          </div>
-        ))}
-      </dl>
+      <Facts
+        facts={[
+          ['Log', checkpoint.origin],
+          ['Events', String(checkpoint.size)],
+          ['Root', base64Of(checkpoint.root)],
+          ...all.map(
+            ({ witness, time }) =>
+              [
+                `Witness ${witness}`,
+                time === undefined ? 'not checked: its key is not known here' : `cosigned at ${momentOf(time)}`,
+              ] as const,
+          ),
+        ]}
+      />
       <p>
         {trusted === 0
           ? 'You trust no witness yet.'
