@@ -41,6 +41,7 @@ import { WitnessClient } from './transparency/witness-client.ts';
 import { Admission } from './transport/admission/admission.ts';
 import { registerConnect } from './transport/connect/connect.ts';
 import { registerConsole } from './transport/console/console.ts';
+import { registerFrontPage } from './transport/console/front-page.ts';
 import { registerInstance } from './transport/console/instance.ts';
 import { stopping } from './transport/failure.ts';
 import { addressOf, identityFrom, leafOf } from './transport/forward/contact.ts';
@@ -61,6 +62,8 @@ const DRAIN_LIMIT = 10_000;
 const STREAM_LIMIT = 9_000;
 /** Seconds that the token in the welcome is valid. */
 const WELCOME_TTL = 3600;
+/** What it is good for: whatever the console shows. */
+const WELCOME_SCOPE = 'plants:read plants:write plants:audit';
 
 /** How a dependency stands that is not there yet. */
 export const STARTING: Readiness = { ready: false, detail: 'starting' };
@@ -212,6 +215,7 @@ export async function start(
     authenticate,
   });
   registerDocumentation(app, PlantStoreService);
+  registerFrontPage(app);
   registerConsole(app, { ownerClaim, requiredScopes: config.requiredScopes, publicLog: config.publicLog });
   registerInstance(app, { authenticate, scopes, report: () => instanceReport(health, sources, telemetry) });
   if (config.publicLog)
@@ -309,7 +313,7 @@ async function openIssuer({ issuer: settings, dataDirectory, ownerClaim }: Confi
     return { issuer, audience, keys: new RemoteKeySet({ url, maxStale, onFetch: fetched }) };
   }
   const { keys, mintToken } = await openDevelopmentIssuer(dataDirectory);
-  const token = await mintToken({ owner: 'alice', ownerClaim, ttl: WELCOME_TTL });
+  const token = await mintToken({ owner: 'alice', ownerClaim, scope: WELCOME_SCOPE, ttl: WELCOME_TTL });
   return { issuer: DEVELOPMENT_ISSUER, audience: DEVELOPMENT_ISSUER, keys, token };
 }
 

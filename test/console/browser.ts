@@ -47,9 +47,21 @@ export async function openConsole(
   url: string,
   { token, hash = '', ...options }: PageOptions = {},
 ): Promise<Watched> {
+  const opened = await openPage(browser, `${url}/console${token === undefined ? hash : `#token=${token}`}`, options);
+  if (token !== undefined && hash !== '') await opened.page.evaluate(`location.hash = ${JSON.stringify(hash)}`);
+  return opened;
+}
+
+/** Opens a page of the service in a context of its own, and watches it. A token in its address must get into no request line. */
+export async function openPage(
+  browser: Browser,
+  address: string,
+  options: BrowserContextOptions = {},
+): Promise<Watched> {
   const context = await browser.newContext({ reducedMotion: 'reduce', ...options });
   const page = await context.newPage();
   const offences: string[] = [];
+  const [, token] = address.split('#token=');
   page.on('console', (message) => {
     if (['error', 'warning'].includes(message.type()) && !FAILED_LOAD.test(message.text()))
       offences.push(`${message.type()}: ${message.text()}`);
@@ -57,14 +69,14 @@ export async function openConsole(
   page.on('pageerror', (error) => offences.push(`uncaught: ${error.message}`));
   page.on('request', (request) => {
     const { protocol, origin } = new URL(request.url());
-    if (protocol !== 'data:' && protocol !== 'blob:' && origin !== url) offences.push(`foreign: ${request.url()}`);
+    if (protocol !== 'data:' && protocol !== 'blob:' && origin !== new URL(address).origin)
+      offences.push(`foreign: ${request.url()}`);
     if (token !== undefined && request.url().includes(token)) offences.push('the token is in a request line');
   });
   page.on('response', (response) => {
     if (response.status() === 403) offences.push(`a call was made to be refused: ${response.url()}`);
   });
-  await page.goto(`${url}/console${token === undefined ? hash : `#token=${token}`}`);
-  if (token !== undefined && hash !== '') await page.evaluate(`location.hash = ${JSON.stringify(hash)}`);
+  await page.goto(address);
   return {
     page,
     offences,
