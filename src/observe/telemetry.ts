@@ -76,6 +76,8 @@ export function createTelemetry(
   const write = requestLog(logger, owners);
   const { fault, ...log } = logMetrics(metrics, sources.log, sources.storeReachable);
   const { forwarded, taken } = forwardMetrics(metrics, sources.log);
+  // Nothing in a decision has to be looked for by path: its values are a name of ours and two claims.
+  const decisions = logger.child({}, { redact: [] });
   const authentication = authMetrics(metrics, sources.authentication);
   listCacheMetrics(metrics, sources.listCache);
   const shed = admissionMetrics(metrics, sources.admission);
@@ -122,7 +124,8 @@ export function createTelemetry(
       authentication.decided(decision);
       const { subject, ...rest } = decision;
       const level = decision.outcome === 'refused' ? 'info' : 'debug';
-      logger[level](
+      if (!decisions.isLevelEnabled(level)) return;
+      decisions[level](
         { decision: { ...rest, ...(owners && subject !== undefined && { subject: ownerHash(subject) }) } },
         'authentication',
       );
