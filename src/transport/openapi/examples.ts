@@ -40,7 +40,7 @@ const NO_SCOPE = 'the token lacks the scope that this needs:';
 const MESSAGES_OF: Readonly<Record<string, Readonly<Partial<Record<Documented, string>>>>> = {
   createPlant: { INVALID_FIELD: `plant.id ${NO_INT64}`, INSUFFICIENT_SCOPE: `${NO_SCOPE} plants:write` },
   listPlants: {
-    INVALID_FIELD: 'limit must be an integer from -2147483648 to 2147483647',
+    INVALID_FIELD: 'limit must be an integer from 0 to 2147483647',
     INSUFFICIENT_SCOPE: `${NO_SCOPE} plants:read`,
   },
   getPlant: { INVALID_FIELD: `id ${NO_INT64}`, INSUFFICIENT_SCOPE: `${NO_SCOPE} plants:read` },
