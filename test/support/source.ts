@@ -17,11 +17,11 @@ export function parseSource(path: string, text: string): SourceFile {
   return { path, text, parsed };
 }
 
-/** Every file of src/. */
-export function readSources(): SourceFile[] {
-  return readdirSync('src', { recursive: true, encoding: 'utf8' })
+/** Every file of a folder: of src/, unless told. */
+export function readSources(folder = 'src'): SourceFile[] {
+  return readdirSync(folder, { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.ts'))
-    .map((name) => join('src', name))
+    .map((name) => join(folder, name))
     .sort()
     .map((path) => parseSource(path, readFileSync(path, 'utf8')));
 }

@@ -5,7 +5,7 @@ import { CACHING } from './conditional.ts';
 import { typeOf } from './field-type.ts';
 import { type HttpRule, httpRulesOf } from './http-rule.ts';
 import { fieldSchema, messageSchema, type Schema } from './openapi-schema.ts';
-import { ANY_FAILURES, BODY_FAILURES, FAILURES, IDEMPOTENCY_KEY, METHODS } from './openapi-text.ts';
+import { ANY_FAILURES, BODY_FAILURES, FAILURES, IDEMPOTENCY_KEY, INT64_ADVICE, METHODS } from './openapi-text.ts';
 
 const JSON_BODY = 'application/json';
 
@@ -22,7 +22,7 @@ export function openApiDocument(service: DescService): object {
       version: INTERFACE_VERSION,
       description:
         'Every failure has an Error as its body, and its stable reason as `Plantstore-Reason`. A path answers other methods with 405 and `Allow`, and there is nothing ' +
-        'else: 404. Unknown query parameters and unknown members of a body are ignored. Integers are exact, all 64 bits.',
+        `else: 404. Unknown query parameters and unknown members of a body are ignored.\n\n${INT64_ADVICE}`,
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     security: [{ bearer: [] }],
