@@ -19,21 +19,21 @@ export interface Attempt {
   readonly limit: AbortSignal;
 }
 
-/** Sends requests with their token. */
+/** Sends requests with their token. Throws TypeError for a URL that is none. */
 export class Connection {
   readonly #url: string;
   readonly #token: (signal: AbortSignal | undefined) => string | Promise<string>;
   readonly #fetch: typeof fetch;
 
   constructor(url: string, token: TokenSource, fetcher: typeof fetch) {
-    this.#url = url.replace(/\/+$/, '');
+    this.#url = new URL(url).href.replace(/\/+$/, '');
     this.#token = typeof token === 'string' ? () => token : token;
     this.#fetch = fetcher;
   }
 
   /**
    * Sends a request and reads the answer, if it is a success, by `read`. Throws PlantStoreError, ConnectionError where no whole answer
-   * came, or the reason of the signal. Where the token is refused and there is another one now, sends it again with that.
+   * came, the reason of the signal, or TypeError for a token that no header can hold. Where the token is refused and there is another one now, sends it again with that.
    */
   async send<Value>(attempt: Attempt, read: (answer: Response) => Promise<Value>): Promise<Value> {
     const token = await this.#token(attempt.signal);
@@ -53,10 +53,11 @@ export class Connection {
     read: (answer: Response) => Promise<Value>,
   ): Promise<Value> {
     signal?.throwIfAborted();
+    const sent = new Headers({ ...headers, authorization: `Bearer ${token}` });
     try {
       const answer = await this.#fetch(this.#url + path, {
         method,
-        headers: { ...headers, authorization: `Bearer ${token}` },
+        headers: sent,
         body: body ?? null,
         cache: 'no-store',
         signal: signal === undefined ? limit : AbortSignal.any([signal, limit]),

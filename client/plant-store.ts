@@ -164,5 +164,8 @@ async function writtenOf(answer: Response): Promise<Written> {
 const newKey = (): string =>
   Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('');
 
-/** A string of Structured Fields (RFC 9651, section 3.3.3). */
-const quoted = (text: string): string => `"${text.replaceAll(/["\\]/g, '\\$&')}"`;
+/** A string of Structured Fields (RFC 9651, section 3.3.3). Throws RangeError for what cannot be a key. */
+function quoted(key: string): string {
+  if (!/^[ -~]{1,255}$/.test(key)) throw new RangeError('an idempotency key is 1 to 255 characters of printable ASCII');
+  return `"${key.replaceAll(/["\\]/g, '\\$&')}"`;
+}

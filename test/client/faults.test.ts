@@ -51,6 +51,7 @@ function writesMeet(...fates: ReturnType<TcpProxy['fate']>[]): void {
 
 /** How the service answers, one request after the other; the last answer is given from then on. */
 interface Answer {
+  /** 0: not at all. */
   readonly status: number;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string;
@@ -67,11 +68,12 @@ async function scripted(...answers: readonly Answer[]) {
   const server: Server = createServer(({ headers }, response) => {
     keys.push(headers['idempotency-key'] as string | undefined);
     const { status, headers: sent, body } = answers[Math.min(keys.length, answers.length) - 1]!;
-    response.writeHead(status, sent).end(body);
+    if (status !== 0) response.writeHead(status, sent).end(body);
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const url = `http://127.0.0.1:${(server.address() as { port: number }).port}`;
   return {
+    url,
     store: new PlantStore({ url, token: 'x' }),
     keys,
     [Symbol.dispose]: () => {
@@ -186,6 +188,34 @@ describe('a write', () => {
     stop.abort(new Error('enough'));
     await expect(ended).rejects.toThrow('enough');
     expect(fake.keys).toHaveLength(1);
+  });
+});
+
+describe('a service that takes requests and never answers', () => {
+  const NEVER = { status: 0 };
+
+  test('is given up on after the time-out of each attempt: a write may have been done, a read was not', async () => {
+    withoutPauses();
+    using fake = await scripted(NEVER);
+    const store = new PlantStore({ url: fake.url, token: 'x', timeout: 20 });
+    await expect(store.add(FERN)).rejects.toThrow(OutcomeUnknownError);
+    expect(new Set(fake.keys).size).toBe(1);
+    expect(fake.keys).toHaveLength(6);
+    await expect(store.get(7)).rejects.toThrow(ConnectionError);
+  });
+
+  test('is left at once when the signal aborts', async () => {
+    using fake = await scripted(NEVER);
+    const stop = new AbortController();
+    const { signal } = stop;
+    const watching = fake.store.watch({ signal });
+    expect(await watching.next()).toEqual({ done: false, value: { type: 'reset' } });
+    const calls = [fake.store.add(FERN, { signal }), fake.store.delete(7, { signal }), fake.store.get(7, { signal })];
+    const all = Promise.allSettled([...calls, fake.store.list({ signal }).next(), watching.next()]);
+    while (fake.keys.length < 5) await new Promise((resolve) => setTimeout(resolve, 5));
+    const reason = new Error('enough');
+    stop.abort(reason);
+    expect(await all).toEqual(Array(5).fill({ status: 'rejected', reason }));
   });
 });
 

@@ -65,6 +65,15 @@ describe('a client', () => {
     },
   );
 
+  test('refuses at once what no request can hold', async () => {
+    const options = { url: service.url, token: 'none', fetch: () => expect.unreachable() };
+    const store = new PlantStore(options);
+    for (const idempotencyKey of ['', 'é', 'x'.repeat(256), 'a\nb'])
+      await expect(store.add({ id: 1, name: '' }, { idempotencyKey })).rejects.toThrow(RangeError);
+    await expect(new PlantStore({ ...options, token: 'a\nb' }).get(1)).rejects.toThrow(TypeError);
+    expect(() => new PlantStore({ ...options, url: 'localhost' })).toThrow(TypeError);
+  });
+
   test('does a write once for each idempotency key', async () => {
     const store = await newStore();
     const idempotencyKey = 'a "key" \\ of mine';

@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -22,6 +22,8 @@ beforeAll(async () => {
   service = await startService();
   clone = new CleanClone();
   symlinkSync(resolve('node_modules'), clone.file('examples/node/node_modules'));
+  mkdirSync(clone.file('examples/client/node_modules'));
+  symlinkSync(clone.path, clone.file('examples/client/node_modules/plantstore'));
   const built = await run('node_modules/.bin/tsc', ['-p', clone.file('client')]);
   expect(built).toEqual({ code: 0, stdout: '', stderr: '' });
 });
@@ -49,9 +51,7 @@ const environment = (token: string, url: string) => ({
 function commands(heading: string): string[] {
   const section = readFileSync('docs/calling.md', 'utf8').split(`\n## ${heading}\n`)[1]!.split(/\n## /)[0]!;
   const [, block] = /^```sh\n(.*?)^```$/ms.exec(section)!;
-  return block!
-    .split('\n')
-    .filter((line) => line !== '' && !/^(npm|pip|go) install /.test(line) && line !== 'npm install');
+  return block!.split('\n').filter((line) => line !== '' && !/^(npm|pip|go) install\b|npm pack/.test(line));
 }
 
 const LANGUAGES = [

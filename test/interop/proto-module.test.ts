@@ -42,13 +42,16 @@ test('buf exports all of them, so that they build alone', async () => {
   }
 });
 
-test('buf generates code from them', async () => {
-  for (const [index, input] of inputs().entries()) {
-    const output = join(folder, `generated${index}`);
-    expect(await buf('generate', input, '--template', TEMPLATE, '--output', output)).toMatchObject({ code: 0 });
-    const generated = globSync('**/*_pb.js', { cwd: join(output, 'gen') }).map((name) =>
-      name.replace('_pb.js', '.proto'),
-    );
-    expect(generated.sort()).toEqual(PROTOS);
-  }
+test('buf generates code from a clone, and from its repository as calling.md shows', async () => {
+  const template = ['--template', TEMPLATE, '--output'];
+  const generated = (output: string) =>
+    globSync('**/*_pb.js', { cwd: join(output, 'gen') })
+      .map((name) => name.replace('_pb.js', '.proto'))
+      .sort();
+  const [all, some] = [join(folder, 'all'), join(folder, 'some')];
+  expect(await buf('generate', clone.path, ...template, all)).toMatchObject({ code: 0 });
+  expect(generated(all)).toEqual(PROTOS);
+  const repository = `${clone.file('.git')}#subdir=proto`;
+  expect(await buf('generate', repository, '--path', 'plantstore/v1', ...template, some)).toMatchObject({ code: 0 });
+  expect(generated(some)).toEqual(PROTOS.filter((name) => /^(plantstore\/v1|google\/api)\//.test(name)));
 });
