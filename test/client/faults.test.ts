@@ -8,6 +8,7 @@ import {
   OutcomeUnknownError,
   PlantAlreadyExistsError,
   PlantStore,
+  PlantStoreError,
   TooManyRequestsError,
   UnauthenticatedError,
   UnavailableError,
@@ -169,6 +170,7 @@ describe('a write', () => {
       PlantAlreadyExistsError,
       2,
     ],
+    ['a proxy that refuses', [{ status: 404, body: '<html>' }], PlantStoreError, 1],
     ['a fault of the service', [refusal(500, 'INTERNAL')], OutcomeUnknownError, 1],
     ['a bad token', [refusal(401, 'TOKEN_INVALID')], UnauthenticatedError, 1],
     ['a refusal', [refusal(400, 'PLANT_ALREADY_EXISTS')], PlantAlreadyExistsError, 1],
@@ -320,22 +322,29 @@ describe('a watch', () => {
     expect(pauses.some((milliseconds) => milliseconds >= 3000 && milliseconds < 10_000)).toBe(true);
   });
 
-  test('makes a new connection when the old one falls silent', async () => {
-    const { store, direct } = await newStore();
+  test('makes a new connection when the old one falls silent, and goes on where that one had come to', async () => {
     const { setTimeout } = globalThis;
     // As if 45 s had gone by.
     vi.spyOn(globalThis, 'setTimeout').mockImplementation(((run: () => void, milliseconds: number, ...rest: []) =>
       setTimeout(run, milliseconds === 45_000 ? 300 : milliseconds, ...rest)) as never);
-    const changes = store.watch();
-    const next = async () => (await changes.next()).value;
-    expect((await next()).type).toBe('reset');
-    expect((await next()).type).toBe('ready');
-    proxy.fate = () => 'lose request';
-    const told = next();
-    await new Promise((resolve) => setTimeout(resolve, 1000));
-    proxy.fate = () => 'forward';
-    const { position } = await direct.add(FERN);
-    expect(await told).toEqual({ type: 'added', plant: { id: 7n, name: 'Fern' }, position });
-    await changes.return(undefined as never);
+    withoutPauses();
+    const asked: unknown[] = [];
+    const server = createServer(({ headers }, response) => {
+      asked.push(headers['last-event-id']);
+      response.writeHead(200, { 'content-type': 'text/event-stream' });
+      if (asked.length === 1) response.write('event: ready\nid: 5\ndata: {"position":5}\n\n');
+      else response.end('event: deleted\nid: 6\ndata: {"id":7}\n\n');
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const url = `http://127.0.0.1:${(server.address() as { port: number }).port}`;
+    const seen: Change[] = [];
+    for await (const change of new PlantStore({ url, token: 'x' }).watch()) if (seen.push(change) === 3) break;
+    expect(seen.slice(1)).toEqual([
+      { type: 'ready', position: 5n },
+      { type: 'deleted', id: 7n, position: 6n },
+    ]);
+    expect(asked).toEqual([undefined, '5']);
+    server.close();
+    server.closeAllConnections();
   });
 });
