@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 )
 
 // The stable reason of a failed call; empty where the failure is not the service's.
@@ -50,7 +51,7 @@ func main() {
 		return plants.CreatePlant(keyed, &plantstorev1.CreatePlantRequest{Plant: plant})
 	}
 
-	fern := &plantstorev1.NewPlant{Id: 9007199254740993, Name: "Fern"}
+	fern := &plantstorev1.NewPlant{Id: proto.Int64(9007199254740993), Name: proto.String("Fern")}
 	added, err := add(fern)
 	must(err)
 	fmt.Println("added at position", added.Position)
