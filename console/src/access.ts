@@ -17,11 +17,15 @@ export interface Settings {
 /** Undefined until the service has answered. */
 export const settings = signal<Settings | undefined>(undefined);
 
+/** Milliseconds after which a service that does not answer cannot be reached. */
+const LONGEST_ANSWER = 8_000;
+
 /** Fetches the settings of the service. Rejects when it cannot be reached. */
 export async function loadSettings(): Promise<void> {
-  const response = await fetch('/console/settings');
+  const response = await fetch('/console/settings', { signal: AbortSignal.timeout(LONGEST_ANSWER) });
   if (!response.ok) throw new Error(`the service answered with ${response.status}`);
-  settings.value = await response.json();
+  const found = await response.json();
+  if (JSON.stringify(found) !== JSON.stringify(settings.peek())) settings.value = found;
 }
 
 /** Whether the token is good for this. */

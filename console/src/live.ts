@@ -1,4 +1,4 @@
-import type { Signal } from '@preact/signals';
+import { effect, type Signal } from '@preact/signals';
 import { isUnauthenticated, isUnreachable, messageOf } from './api/trouble.ts';
 import { offline, online, unreachable } from './reach.ts';
 
@@ -13,11 +13,11 @@ export interface Liveness {
 }
 
 /**
- * Runs a stream until the signal is aborted: when it breaks off it is run again, once the service can be reached. `run` calls `isLive`
- * when what it shows is up to date. Ends also when the token is not taken: who signs in again runs it anew.
+ * Runs a stream until the signal is aborted: when it breaks off, or the service does not answer others, it is run again once the service
+ * can be reached. `run` calls `isLive` when what it shows is up to date, and ends with the signal that it is given. Ends also when the token is not taken: who signs in again runs it anew.
  */
 export async function keepLive(
-  run: (isLive: () => void) => Promise<void>,
+  run: (isLive: () => void, signal: AbortSignal) => Promise<void>,
   liveness: Signal<Liveness>,
   signal: AbortSignal,
 ): Promise<void> {
@@ -26,14 +26,19 @@ export async function keepLive(
   signal.addEventListener('abort', () => {
     liveness.value = { state: 'stopped' };
   });
-  const isLive = (): void => {
-    pause = FIRST_PAUSE;
-    offline.value = false;
-    if (liveness.peek().state !== 'live') liveness.value = { state: 'live' };
-  };
   while (!signal.aborted) {
+    const attempt = new AbortController();
+    // A service that hangs ends no stream.
+    const end = effect(() => {
+      if (offline.value) attempt.abort();
+    });
+    const isLive = (): void => {
+      if (attempt.signal.aborted) return;
+      pause = FIRST_PAUSE;
+      if (liveness.peek().state !== 'live') liveness.value = { state: 'live' };
+    };
     try {
-      await run(isLive);
+      await run(isLive, AbortSignal.any([signal, attempt.signal]));
       if (signal.aborted) return;
       liveness.value = { state: 'away' };
     } catch (error) {
@@ -42,12 +47,13 @@ export async function keepLive(
         liveness.value = { state: 'stopped' };
         return;
       }
-      if (isUnreachable(error)) {
-        liveness.value = { state: 'away' };
-        void unreachable();
-        await online(signal);
-      } else liveness.value = { state: 'failed', message: messageOf(error) };
+      const isAway = attempt.signal.aborted || isUnreachable(error);
+      liveness.value = isAway ? { state: 'away' } : { state: 'failed', message: messageOf(error) };
+      if (isAway) void unreachable();
+    } finally {
+      end();
     }
+    await online(signal);
     await new Promise((resolve) => setTimeout(resolve, pause));
     pause = Math.min(2 * pause, LONGEST_PAUSE);
   }

@@ -1,7 +1,6 @@
 import { render } from 'preact';
-import { loadSettings } from './access.ts';
 import { App } from './app.tsx';
-import { unreachable } from './reach.ts';
+import { watchReach } from './reach.ts';
 import { startRouter } from './router.ts';
 import { takeTokenFromAddress, watchExpiry } from './session.ts';
 
@@ -9,5 +8,5 @@ import { takeTokenFromAddress, watchExpiry } from './session.ts';
 takeTokenFromAddress();
 startRouter();
 watchExpiry();
-loadSettings().catch(unreachable);
+watchReach();
 render(<App />, document.getElementById('app')!);

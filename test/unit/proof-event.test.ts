@@ -99,16 +99,16 @@ test('the events of docs/audit.md are read from their bytes, and say what they c
 });
 
 test.each([
-  ['a field that is not known', '0801' + '7001'],
-  ['fields that are not in ascending order', '120161' + '0801'],
-  ['a field twice', '0801' + '0801'],
-  ['a default value', '0800'],
-  ['a number in more bytes than it takes', '088100'],
-  ['a number beyond 64 bits', '08ffffffffffffffffff02'],
-  ['an end within a field', '0801120561'],
-  ['an end within a number', '0880'],
-  ['another type of field', '0a0101'],
-  ['nothing', ''],
-])('%s is no event', (_what, hex) => {
-  expect(() => parseEvent(Buffer.from(hex, 'hex'))).toThrow('The bytes are not those of an event');
+  ['a field that is not known', '08017001', 'a field 14 that is not known'],
+  ['fields that are not in ascending order', '1201610801', 'not in ascending order'],
+  ['a field twice', '08010801', 'not in ascending order'],
+  ['a default value', '0800', 'a default value'],
+  ['a number in more bytes than it takes', '088100', 'not in canonical form'],
+  ['a number beyond 64 bits', '08ffffffffffffffffff02', 'not in canonical form'],
+  ['an end within a field', '0801120561', 'ends within field 2'],
+  ['an end within a number', '0880', 'not in canonical form'],
+  ['another type of field', '0a0101', 'of another type'],
+  ['nothing', '', 'it has no field 1'],
+])('%s is no event', (_what, hex, reason) => {
+  expect(() => parseEvent(Buffer.from(hex, 'hex'))).toThrow(reason);
 });

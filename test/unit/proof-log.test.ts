@@ -290,6 +290,14 @@ describe('what the browser remembers', () => {
     expect(memory.log(ORIGIN)!.size).toBe(300);
   });
 
+  test('is never replaced by less, as another tab would that was slower', async () => {
+    const memory = emptyMemory();
+    expectVerified(await openOutcome(log.source(300), memory));
+    const newest = memory.log(ORIGIN)!;
+    memory.remember({ ...newest, size: 299 });
+    expect(memory.log(ORIGIN)).toEqual(newest);
+  });
+
   test('of the key does not change by itself', async () => {
     const memory = emptyMemory();
     expectVerified(await openOutcome(log.source(3), memory));

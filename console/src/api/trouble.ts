@@ -13,6 +13,7 @@ export class Refused extends Error {
 /** Whether a call failed since the service could not be reached, or left in the middle. */
 export function isUnreachable(error: unknown): boolean {
   if (error instanceof Refused) return false;
+  if (error instanceof DOMException) return error.name === 'TimeoutError';
   if (!(error instanceof ConnectError)) return error instanceof TypeError;
   if (error.cause instanceof TypeError) return true;
   // A stream that breaks off has no end.

@@ -78,8 +78,11 @@ export class LogView {
 
   /** Reads the newest events and goes on with new ones, until the signal is aborted. */
   run(abort: AbortSignal): Promise<void> {
-    this.#abort = abort;
-    return keepLive((isLive) => this.#follow(isLive), this.liveness, this.#abort);
+    const attempt = (isLive: () => void, signal: AbortSignal): Promise<void> => {
+      this.#abort = signal;
+      return this.#follow(isLive);
+    };
+    return keepLive(attempt, this.liveness, abort);
   }
 
   /** Reads older events, as many as fill a page. Does nothing while it does so already. */

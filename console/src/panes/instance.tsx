@@ -34,10 +34,10 @@ export function InstancePane() {
   useEffect(() => {
     if (current === undefined) return;
     const abort = new AbortController();
-    const poll = async (isLive: () => void): Promise<void> => {
-      while (!abort.signal.aborted) {
+    const poll = async (isLive: () => void, signal: AbortSignal): Promise<void> => {
+      while (!signal.aborted) {
         if (!document.hidden) {
-          const report: Report = await (await call('/console/instance', { signal: abort.signal })).json();
+          const report: Report = await (await call('/console/instance', { signal })).json();
           setReports((before) => upTo(report, before, SPAN));
           isLive();
         }

@@ -24,7 +24,7 @@ export class PlantWatch {
 
   /** Watches until the signal is aborted. */
   run(abort: AbortSignal): Promise<void> {
-    return keepLive((isLive) => this.#stream(abort, isLive), this.liveness, abort);
+    return keepLive((isLive, signal) => this.#stream(signal, isLive), this.liveness, abort);
   }
 
   async #stream(abort: AbortSignal, isLive: () => void): Promise<void> {
