@@ -54,7 +54,12 @@ export const VARIABLES = {
     expected: 'a host name or an IP address',
     meaning: 'where PORT and GRPC_PORT listen',
   },
-  PORT: { schema: port, fallback: '8080', expected: PORT, meaning: 'REST, Connect, gRPC-Web, /openapi.json and /docs' },
+  PORT: {
+    schema: port,
+    fallback: '8080',
+    expected: PORT,
+    meaning: 'REST, Connect, gRPC-Web, /console, /openapi.json and /docs',
+  },
   GRPC_PORT: { schema: port, fallback: '50051', expected: PORT, meaning: 'gRPC' },
   ADMIN_HOST: {
     schema: z.string(),

@@ -57,7 +57,11 @@ export class PlantStoreError extends Error {
   readonly details: ErrorDetails;
 
   constructor(reason: Reason, message: string, details: ErrorDetails = {}, options?: ErrorOptions) {
+    // Whoever gets it reads no trace, and to make one costs more than a short answer. What went wrong inside is the cause, with its own.
+    const { stackTraceLimit } = Error;
+    Error.stackTraceLimit = 0;
     super(message, options);
+    Error.stackTraceLimit = stackTraceLimit;
     this.name = 'PlantStoreError';
     this.reason = reason;
     this.details = details;

@@ -44,6 +44,10 @@ export interface Sources {
 /** All that the service tells of itself but for its health: metrics, the lines of requests and of decisions, and traces. */
 export interface Telemetry {
   readonly metrics: Metrics;
+  /** The version that runs. */
+  readonly version: string;
+  /** Requests of all protocols that have ended. */
+  readonly endedRequests: number;
   readonly requests: RequestObserver;
   readonly log: LogObserver;
   readonly forwarding: ForwardObserver;
@@ -72,6 +76,8 @@ export function createTelemetry(
   const write = requestLog(logger, owners);
   const { fault, ...log } = logMetrics(metrics, sources.log, sources.storeReachable);
   const { forwarded, taken } = forwardMetrics(metrics, sources.log);
+  // Nothing in a decision has to be looked for by path: its values are a name of ours and two claims.
+  const decisions = logger.child({}, { redact: [] });
   const authentication = authMetrics(metrics, sources.authentication);
   listCacheMetrics(metrics, sources.listCache);
   const shed = admissionMetrics(metrics, sources.admission);
@@ -79,13 +85,19 @@ export function createTelemetry(
   watchMetrics(metrics, sources.watches);
   lineMetrics(metrics, sources.output);
   const witnessed = witnessMetrics(metrics, logger, sources.cosigning);
+  let endedRequests = 0;
   return {
     metrics,
+    version: VERSION,
+    get endedRequests() {
+      return endedRequests;
+    },
     shed,
     witnessed,
     requests: {
       tracing,
       ended(request) {
+        endedRequests++;
         count(request);
         write(request);
       },
@@ -112,7 +124,8 @@ export function createTelemetry(
       authentication.decided(decision);
       const { subject, ...rest } = decision;
       const level = decision.outcome === 'refused' ? 'info' : 'debug';
-      logger[level](
+      if (!decisions.isLevelEnabled(level)) return;
+      decisions[level](
         { decision: { ...rest, ...(owners && subject !== undefined && { subject: ownerHash(subject) }) } },
         'authentication',
       );

@@ -2,7 +2,7 @@ import { dirname, join } from 'node:path';
 import { Visitor } from 'oxc-parser';
 import type { SourceFile } from './source.ts';
 
-/** What each part may import of the project, beside itself. A part is a folder of src/, or a file directly in it. */
+/** What each part may import of the project, beside itself. A part is a folder of src/, a file directly in it, or the console. */
 const MAY_IMPORT: Record<string, readonly string[]> = {
   domain: [],
   json: [],
@@ -37,6 +37,8 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     ...['domain', 'tlog', 'log', 'auth', 'observe', 'plants', 'audit', 'publisher', 'transparency', 'witness'],
     ...['config', 'config-variables', 'main', 'publication', 'version'],
   ],
+  // What runs in the browser: the API's messages, and nothing of the service.
+  console: ['gen'],
 };
 
 /** What each room of src/transport/ may import of the other rooms. All may import the files beside the rooms. */
@@ -45,6 +47,7 @@ const ROOMS_OF_TRANSPORT: Record<string, readonly string[]> = {
   http: ['admission'],
   rest: ['admission', 'http'],
   openapi: ['http', 'rest'],
+  console: ['admission', 'http'],
   connect: ['admission', 'http'],
   grpc: ['admission'],
   forward: ['grpc'],

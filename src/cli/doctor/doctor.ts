@@ -3,6 +3,7 @@ import { examineFiles } from './files.ts';
 import type { Finding } from './finding.ts';
 import { examineIssuer, examineService } from './service.ts';
 import { examineStore } from './store.ts';
+import { examineWitnesses } from './witnesses.ts';
 
 /** Examines all that the settings name, one finding after the other. Changes nothing, and works while the service runs. */
 export async function* examine(config: Config): AsyncGenerator<Finding> {
@@ -10,6 +11,7 @@ export async function* examine(config: Config): AsyncGenerator<Finding> {
   yield* findings;
   yield* await examineFiles(config);
   yield await examineIssuer(config.issuer);
+  if (config.witnesses !== undefined) yield* await examineWitnesses(config.witnesses);
   if (config.kafka !== undefined) {
     // Kafka's client is loaded only where it is wanted.
     const { examineKafka } = await import('./kafka.ts');

@@ -82,8 +82,8 @@ export const IDEMPOTENCY_KEY: Readonly<Record<string, unknown>> = {
   description:
     'Your name for this request, such as a UUID, in quotes (draft-ietf-httpapi-idempotency-key-header) or bare. For 24 hours ' +
     'the same request with the same key is answered as the first was, and not done again.',
+  // Without an example: pages that try requests out would send it, and the second request would be taken for the first.
   schema: { type: 'string', minLength: 1 },
-  examples: { uuid: { value: '"8e03978e-40d5-43dd-bc93-6894a57f9324"' } },
 };
 
 /** How every method can fail. */

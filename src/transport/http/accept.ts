@@ -17,6 +17,13 @@ export function prefersEvents(accept: string | undefined): boolean {
   return events > 0 && events >= (weights.get('application/*') ?? weights.get('*/*') ?? 0);
 }
 
+/** Whether an Accept header asks for a page: it names HTML, as browsers do, and does not like JSON as much. */
+export function prefersPage(accept: string | undefined): boolean {
+  if (accept === undefined || !accept.toLowerCase().includes('text/html')) return false;
+  const weights = new Map(accept.toLowerCase().split(',').map(weightOf));
+  return (weights.get('text/html') ?? 0) > (weights.get('application/json') ?? 0);
+}
+
 /** The range of an element and its weight; of one that is no number, 0. */
 function weightOf(element: string): [range: string, weight: number] {
   const [range, ...parameters] = element.split(';').map((part) => part.trim());
