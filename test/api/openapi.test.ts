@@ -49,6 +49,17 @@ test('has the bounds of an int64 with all their digits', () => {
   expect(text).toContain('"minimum":-9223372036854775808,"maximum":9223372036854775807');
 });
 
+test('warns at each int64, and says what keeps its digits', () => {
+  const { paths, components, info } = JSON.parse(text);
+  const ids = [
+    ...['Plant', 'NewPlant'].map((name) => components.schemas[name].properties.id),
+    ...['get', 'delete'].map((verb) => paths['/plants/{id}'][verb].parameters[0].schema),
+  ];
+  for (const { format, description } of ids)
+    expect({ format, description }).toEqual({ format: 'int64', description: expect.stringMatching(/lose digits/) });
+  expect(info.description).toMatch(/`plantstore\/client`/);
+});
+
 test('has the paths and methods of the service, and no others', async () => {
   for (const [path, operations] of Object.entries(document.paths)) {
     for (const method of METHODS.filter((name) => name !== 'CONNECT')) {

@@ -6,7 +6,7 @@ import { typeOf } from '../rest/field-type.ts';
 import { type HttpRule, httpRulesOf } from '../rest/http-rule.ts';
 import { EXAMPLES, exampleOf } from './examples.ts';
 import { fieldSchema, messageSchema, type Schema } from './schema.ts';
-import { ANY_FAILURES, BODY_FAILURES, FAILURES, IDEMPOTENCY_KEY, METHODS } from './text.ts';
+import { ANY_FAILURES, BODY_FAILURES, FAILURES, IDEMPOTENCY_KEY, INT64_ADVICE, METHODS } from './text.ts';
 
 const JSON_BODY = 'application/json';
 
@@ -23,7 +23,7 @@ export function openApiDocument(service: DescService): object {
       version: INTERFACE_VERSION,
       description:
         'Every failure has an Error as its body, and its stable reason as `Plantstore-Reason`. A path answers other methods with 405 and `Allow`, and there is nothing ' +
-        'else: 404. Unknown query parameters and unknown members of a body are ignored. Integers are exact, all 64 bits.',
+        `else: 404. Unknown query parameters and unknown members of a body are ignored.\n\n${INT64_ADVICE}`,
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     security: [{ bearer: [] }],
