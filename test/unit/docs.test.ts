@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 
-const PAGES = globSync(['*.md', 'docs/*.md']);
+const PAGES = globSync(['*.md', 'docs/**/*.md']);
 const ALERTS = 'docs/alerts.yaml';
 
 const textOf = (page: string) => readFileSync(page, 'utf8');
