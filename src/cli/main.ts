@@ -22,7 +22,7 @@ const program = new Command('plantstore')
   .addHelpText(
     'after',
     `
-Results go to stdout and all else to stderr; the exit code is 0 only when all is well.
+Results go to stdout, everything else to stderr. The exit code is 0 on success.
 Settings come from the environment: plantstore serve --help lists them.
 
 Examples:

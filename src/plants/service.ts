@@ -25,23 +25,23 @@ import type { Viewer, Watch } from './watch/watch.ts';
 import type { Watches } from './watch/watches.ts';
 
 /**
- * A list as a transport sends it: short ones as an array, long ones in batches that are read as they are taken. A short one never
- * changes, and is the same object for as long as it is the answer, so that what it is encoded to can be kept.
+ * A list for a transport to send. A short list is an array; a long one comes in batches, read on demand. A short list
+ * is immutable and the same object while the result is the same, so that its encoding can be cached.
  */
 export interface PlantList {
   readonly plants: Listing['plants'];
-  /** Cursor of the rest when a limit cut the list, else empty. */
+  /** Cursor of the remaining plants if a limit cut the list; otherwise empty. */
   readonly nextCursor: string;
-  /** Whether ids are to be shown. The plants have them in any case. */
+  /** Whether to show ids. The plants have them in any case. */
   readonly isFull: boolean;
 }
 
-/** What the service needs of the log. */
+/** The part of the log that the service uses. */
 type PlantsLog = Pick<EventLog, 'submit' | 'list' | 'get'>;
 
 /**
- * plantstore.v1.PlantStoreService on the event log. Every transport calls these methods with an authenticated call; scopes and
- * values are checked here, once for all of them. All reject with PlantStoreError.
+ * plantstore.v1.PlantStoreService on the event log. Every transport calls these methods with an authenticated call.
+ * They check scopes and values, and reject with PlantStoreError.
  */
 export class PlantsService {
   readonly #log: PlantsLog;
@@ -92,14 +92,16 @@ export class PlantsService {
     return create(GetPlantResponseSchema, { plant: full ? fullPlant({ id, ...plant }) : basicPlant(plant) });
   }
 
-  /** Opens a watch of the caller's plants; see Watches.open. It takes no place among the requests from here on. */
+  /**
+   * Opens a watch of the caller's plants; see Watches.open. The call then frees its place among the requests in flight.
+   */
   watchPlants(call: Call, viewer: Viewer): Watch {
     const watch = this.#watches.open(this.#caller(call, 'plants:read'), viewer);
     call.lasts?.();
     return watch;
   }
 
-  /** The caller's plants as of one position: all that follow the cursor, or as many as the limit allows. */
+  /** The caller's plants after the cursor, as of one position: all of them, or as many as the limit allows. */
   async openList(
     { limit, cursor, view }: Pick<ListPlantsRequest, 'limit' | 'cursor' | 'view'>,
     call: Call,
@@ -117,7 +119,10 @@ export class PlantsService {
   }
 }
 
-/** By what was read, the list in the view that was asked for last: what is encoded is bounded with the lists, so it is kept once. */
+/**
+ * The list in the view that was last requested, for each listing. Only one, because the bound on cached lists also
+ * bounds their encodings.
+ */
 const lastViews = new WeakMap<Listing, PlantList>();
 
 function inView(listing: Listing, isFull: boolean): PlantList {

@@ -8,9 +8,9 @@ import { withStore } from '../with-store.ts';
 /** `plantstore audit history` */
 export const historyCommand = (): Command =>
   new Command('history')
-    .description('Print every event of one plant, in order, as audit export does.')
-    .requiredOption('--owner <name>', 'whose plant')
-    .requiredOption('--id <id>', "the plant's id", plantId)
+    .description('Print every event of one plant in order, in the format of audit export.')
+    .requiredOption('--owner <name>', 'owner of the plant')
+    .requiredOption('--id <id>', 'id of the plant', plantId)
     .addHelpText(
       'after',
       `
@@ -25,7 +25,10 @@ Example:
             found = true;
           }),
         );
-        if (!found) throw new Error(`${owner} never had a plant ${id}, or is erased`);
+        if (!found)
+          throw new Error(
+            `there is no event of a plant ${id} of ${owner}: the plant never existed, or its owner was erased`,
+          );
       }),
     );
 

@@ -11,17 +11,17 @@ import { withStore } from '../with-store.ts';
 export const importCommand = (): Command =>
   new Command('import')
     .description(
-      'Bring an export into an empty store, with positions, times and hashes as they are. Asks what audit verify asks first.',
+      'Import an export into an empty store. Positions, times and hashes stay the same, and every event is verified first.',
     )
-    .argument('<file>', 'what audit export printed, in either format; - for stdin')
+    .argument('<file>', 'an export in either format; - for stdin')
     .addHelpText(
       'after',
       `
-A file is read twice: nothing is written unless all of it is right. What comes
-from a pipe is asked batch by batch, ahead of each write, so what lands is a
-right beginning of the log. An import that ended early, for whatever reason,
-goes on when it is run again with the same log. No service may run on the store
-meanwhile. The head at the end is the head that was exported.
+A file is read twice: nothing is written unless all of it is valid. Input from a
+pipe is verified batch by batch, before each write, so the store always holds a
+valid beginning of the log. To resume an interrupted import, run it again with
+the same export. No service may run on the store meanwhile. Prints the head of
+the store, which equals the head of the exported log.
 
 Examples:
   $ plantstore audit import log.ndjson
@@ -29,7 +29,7 @@ Examples:
     )
     .action((file: string) =>
       withStore('own', async (store) => {
-        // Whatever is no file, such as a pipe with a name, can be read but once.
+        // Anything but a regular file, such as a named pipe, can be read only once.
         const isFile = file !== '-' && (await stat(file)).isFile();
         if (isFile) await told('checked', checkImport(decodeExport(createReadStream(file))));
         await told('imported', importLog(store, decodeExport(file === '-' ? process.stdin : createReadStream(file))));
@@ -37,10 +37,10 @@ Examples:
       }),
     );
 
-/** Milliseconds between two lines of progress; how many events there are is not known. */
+/** Milliseconds between two lines of progress. The number of events is unknown. */
 const PROGRESS = 2_000;
 
-/** Runs to the end, and says on stderr how far it is. */
+/** Consumes all positions and prints progress on stderr. */
 async function told(what: string, positions: AsyncIterable<number>): Promise<void> {
   let last = performance.now();
   for await (const position of positions) {
