@@ -1,6 +1,6 @@
 // Builds the console: console/src becomes one script and one style sheet in console/dist, named by what is in them, and the page
 // that loads them. Runs after `npm ci`, on whatever Node there is, and as `npm run console`.
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
@@ -29,17 +29,28 @@ async function build({ build: bundle }) {
     tsconfig: fileURLToPath(new URL('tsconfig.json', import.meta.url)),
     write: false,
   });
-  rmSync(target, { recursive: true, force: true });
   mkdirSync(join(target, 'assets'), { recursive: true });
   let page = readFileSync(join(source, 'index.html'), 'utf8');
   for (const { path, contents } of outputFiles) {
-    writeFileSync(path, contents);
-    writeFileSync(`${path}.br`, brotliCompressSync(contents));
-    writeFileSync(`${path}.gz`, gzipSync(contents, { level: 9 }));
+    replace(path, contents);
+    replace(`${path}.br`, brotliCompressSync(contents));
+    replace(`${path}.gz`, gzipSync(contents, { level: 9 }));
     page = page.replace(path.endsWith('.css') ? '%style%' : '%script%', `/console/assets/${basename(path)}`);
   }
-  writeFileSync(join(target, 'index.html'), page);
-  writeFileSync(join(target, 'licences.txt'), licencesOf(Object.keys(metafile.inputs)));
+  replace(join(target, 'index.html'), page);
+  replace(join(target, 'licences.txt'), licencesOf(Object.keys(metafile.inputs)));
+  const built = new Set(outputFiles.flatMap(({ path }) => [path, `${path}.br`, `${path}.gz`]));
+  for (const name of readdirSync(join(target, 'assets'))) {
+    const path = join(target, 'assets', name);
+    if (!built.has(path)) rmSync(path);
+  }
+}
+
+/** Writes a file in one step, as a service may be reading it. */
+function replace(path, contents) {
+  const draft = `${path}.${process.pid}`;
+  writeFileSync(draft, contents);
+  renameSync(draft, path);
 }
 
 /** The packages that are in the script, each with its licence, which goes wherever the script goes. */

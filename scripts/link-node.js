@@ -4,10 +4,12 @@ import { existsSync, mkdirSync, rmSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-const modules = fileURLToPath(new URL('../node_modules/', import.meta.url));
-const link = join(modules, '.bin/node');
 const node = `node-${process.platform}-${process.arch}/bin/node`;
-if (existsSync(join(modules, node))) {
+// In a checkout the packages are in it; where this is a package itself, they are beside it.
+for (const place of ['../node_modules/', '../../']) {
+  const modules = fileURLToPath(new URL(place, import.meta.url));
+  if (!modules.endsWith('node_modules/') || !existsSync(join(modules, node))) continue;
+  const link = join(modules, '.bin/node');
   mkdirSync(join(modules, '.bin'), { recursive: true });
   rmSync(link, { force: true });
   symlinkSync(join('..', node), link);

@@ -1,8 +1,19 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { existsSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { once } from 'node:events';
+import {
+  existsSync,
+  globSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { run } from '../support/run.ts';
@@ -56,6 +67,28 @@ test.each([process.execPath, OLDER].filter(existsSync))('the packed client runs 
   const environment = { STORE: service.url, TOKEN: await service.token('alice') };
   const ended = await run(node, [join(folder, 'program.js')], environment);
   expect(ended).toEqual({ code: 0, stdout: PRINTED, stderr: '' });
+});
+
+test('the packed service runs from where npm installs it, its threads and its console among it', async () => {
+  for (const name of readdirSync('node_modules'))
+    if (!existsSync(join(folder, 'node_modules', name)))
+      symlinkSync(resolve('node_modules', name), join(folder, 'node_modules', name));
+  const program = join(folder, INSTALLED, 'bin/plantstore.js');
+  const settings = { DATA_DIR: join(folder, 'data'), PORT: '0', GRPC_PORT: '0', ADMIN_PORT: '0', NODE_ENV: 'test' };
+  const service = spawn(process.execPath, [program, 'serve'], { env: settings, stdio: ['ignore', 'pipe', 'inherit'] });
+  let lines = '';
+  for await (const chunk of service.stdout) {
+    lines += chunk;
+    if (lines.includes('"protocol":"grpc"')) break;
+  }
+  const [, url] = /"protocol":"rest","address":"([^"]+)"/.exec(lines)!;
+  expect((await fetch(`${url}/console`)).status).toBe(200);
+  const verified = await run(process.execPath, [program, 'audit', 'verify'], settings);
+  expect(verified.code, verified.stderr).toBe(0);
+  expect(verified.stdout).toContain('read_model');
+  const ended = once(service, 'exit');
+  service.kill();
+  expect(await ended).toEqual([0, null]);
 });
 
 test('its types tell a program that gives what may have lost digits as text', async () => {

@@ -1,0 +1,41 @@
+// Builds what an installed package runs, in dist/. Node strips no types of files under node_modules, so all is compiled.
+import { execFileSync } from 'node:child_process';
+import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+const DIST = 'dist';
+const SERVICE = join(DIST, 'service');
+
+const npx = (...args) => execFileSync('npx', args, { stdio: 'inherit' });
+
+rmSync(DIST, { recursive: true, force: true });
+npx('tsc', '-p', 'client');
+npx('tsc', '-p', 'scripts/tsconfig.pack.json');
+
+// tsc names compiled files in imports, and leaves the programs of threads as they are.
+for (const path of readdirSync(SERVICE, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.js'))) {
+  const text = readFileSync(join(SERVICE, path), 'utf8');
+  const compiled = text.replace(
+    /new URL\('(\.\/[\w-]+)\.ts', import\.meta\.url\)/g,
+    "new URL('$1.js', import.meta.url)",
+  );
+  if (compiled !== text) writeFileSync(join(SERVICE, path), compiled);
+}
+
+// npm has run `prepare` before, which builds the console.
+cpSync('console/dist', join(SERVICE, 'console/dist'), { recursive: true });
+cpSync('package.json', join(SERVICE, 'package.json'));
+
+// What is installed with it, from the lock file: a bill of materials, and the licence of each.
+const format = (name) =>
+  execFileSync('npm', ['sbom', '--omit', 'dev', '--package-lock-only', '--sbom-format', name], {
+    encoding: 'utf8',
+    maxBuffer: 64 * 1024 * 1024,
+  });
+mkdirSync(DIST, { recursive: true });
+writeFileSync(join(DIST, 'sbom.cdx.json'), format('cyclonedx'));
+const { packages } = JSON.parse(readFileSync('package-lock.json', 'utf8'));
+const licences = Object.entries(packages)
+  .filter(([path, { dev }]) => path !== '' && dev !== true)
+  .map(([path, { version, license }]) => `${path.split('node_modules/').at(-1)} ${version}: ${license}\n`);
+writeFileSync(join(DIST, 'licences.txt'), [...new Set(licences)].sort().join(''));
