@@ -7,6 +7,7 @@ import { derivedOnce } from '../../plants/derived-once.ts';
 import type { Step } from '../../plants/watch/step.ts';
 import type { Viewer, Watch } from '../../plants/watch/watch.ts';
 import { errorBody } from '../http/error-body.ts';
+import { UNBUFFERED } from '../http/unbuffered.ts';
 import { EVENT_STREAM } from './accept.ts';
 import { compileEncoder, type Fields } from './encode.ts';
 
@@ -78,8 +79,7 @@ export async function streamEvents(
 const HEADERS = {
   'content-type': EVENT_STREAM,
   'cache-control': 'no-store',
-  // What nginx and those who follow it take for: hand on every byte at once.
-  'x-accel-buffering': 'no',
+  ...UNBUFFERED,
 };
 
 /** An event stream on its way to one client. */
