@@ -93,7 +93,7 @@ const implementationOf = (methods: Service['methods']): ServiceImpl<DescService>
 
 function callOf({ values, signal }: HandlerContext): StreamingCall {
   const { principal, headers, raw } = values.get(requestKey)!;
-  const lasts = () => entrantOf(raw)?.leave();
+  const lasts = () => entrantOf(raw)?.lasts();
   return { principal: principal!, idempotencyKey: headers['idempotency-key'], signal, lasts };
 }
 
