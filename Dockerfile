@@ -10,12 +10,23 @@ COPY package.json package-lock.json .npmrc ./
 # No package's own script runs. The optional packages are a Node, which the image has.
 RUN npm ci --omit=dev --omit=optional --ignore-scripts
 
+# The console, which takes packages to build that the service does not need.
+FROM node:24-slim AS console
+WORKDIR /app
+COPY package.json package-lock.json .npmrc ./
+RUN npm ci --ignore-scripts
+COPY gen gen
+COPY tsconfig.json ./
+COPY console console
+RUN npm run console
+
 FROM node:24-slim
 LABEL org.opencontainers.image.title="Plant Store" \
       org.opencontainers.image.description="An event-sourced plant store: REST, Connect and gRPC over one tamper-evident log" \
       org.opencontainers.image.licenses="Apache-2.0"
 WORKDIR /app
 COPY --from=dependencies /app/node_modules node_modules
+COPY --from=console /app/console/dist console/dist
 COPY package.json LICENSE ./
 COPY bin bin
 COPY gen gen

@@ -3,13 +3,15 @@ import { defineConfig } from 'vitest/config';
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
-    globalSetup: ['test/support/mongod-setup.ts'],
+    globalSetup: ['test/support/mongod-setup.ts', 'test/support/console-setup.ts'],
     setupFiles: ['test/support/setup.ts'],
-    // Suites start services of their own, which need the cores too.
+    // Suites start services of their own, which need the cores too, and wait for leases and time limits meanwhile.
     pool: 'forks',
-    maxWorkers: 2,
+    maxWorkers: 3,
     testTimeout: 60_000,
     hookTimeout: 60_000,
+    // As long as a browser's own waiting.
+    expect: { poll: { timeout: 30_000 } },
     // CI reads the counts from the JSON report.
     reporters: process.env.CI ? ['default', ['json', { outputFile: 'node_modules/.vitest/report.json' }]] : ['default'],
   },

@@ -4,15 +4,17 @@ import { LIMIT_VARIABLES } from './limit-variables.ts';
 import { TRANSPARENCY_VARIABLES } from './transparency-variables.ts';
 
 interface Variable {
-  /** What a set value has to be, and what it becomes. */
+  /** Validates a set value and converts it. */
   readonly schema: z.ZodType<unknown, string>;
-  /** The value of an unset variable, in the form that the environment would have; without one, unset stays undefined. */
+  /**
+   * Value of an unset variable, as the environment would have it. Without a fallback, an unset variable is undefined.
+   */
   readonly fallback?: string;
-  /** What a right value looks like, for whoever set a wrong one. */
+  /** What a valid value looks like, for the error message. */
   readonly expected: string;
-  /** What it is for. */
+  /** What the variable does. */
   readonly meaning: string;
-  /** The value may hold a credential, so no message repeats it. */
+  /** The value may contain a credential, so no message repeats it. */
   readonly secret?: true;
 }
 
@@ -28,10 +30,10 @@ const PORT = 'a port from 0 to 65535 (0: any free one)';
 
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/;
 
-/** Hosts on which nobody but this machine is reached, as Node's `listen` takes them. */
+/** Hosts that Node's `listen` binds to loopback. */
 const LOOPBACK_HOST = /^(localhost|127(\.\d{1,3}){3}|::1)$/i;
 
-/** Whether only this machine reaches what listens on a host. A name that may be anything counts as reachable. */
+/** Whether only this machine can reach a listener on the host. An unknown name counts as reachable by others. */
 export const isLoopback = (host: string): boolean => LOOPBACK_HOST.test(host);
 
 const jwksUrl = z
@@ -46,91 +48,98 @@ const origin = z.string().refine((value) => value === '*' || (URL.canParse(value
 
 const list = (separator: RegExp) => z.string().transform((value) => value.split(separator).filter(Boolean));
 
-/** Every variable that the service reads, in the order in which its documents show them. */
+/** Every variable that the service reads, in the order of the documentation. */
 export const VARIABLES = {
   HOST: {
     schema: z.string(),
     fallback: '127.0.0.1',
     expected: 'a host name or an IP address',
-    meaning: 'where PORT and GRPC_PORT listen',
+    meaning: 'address that PORT and GRPC_PORT listen on',
   },
-  PORT: { schema: port, fallback: '8080', expected: PORT, meaning: 'REST, Connect, gRPC-Web, /openapi.json and /docs' },
+  PORT: {
+    schema: port,
+    fallback: '8080',
+    expected: PORT,
+    meaning: 'REST, Connect, gRPC-Web, /console, /openapi.json and /docs',
+  },
   GRPC_PORT: { schema: port, fallback: '50051', expected: PORT, meaning: 'gRPC' },
   ADMIN_HOST: {
     schema: z.string(),
     fallback: '127.0.0.1',
     expected: 'a host name or an IP address',
-    meaning: 'where ADMIN_PORT listens, whatever HOST is',
+    meaning: 'address that ADMIN_PORT listens on, independent of HOST',
   },
   ADMIN_PORT: { schema: port, fallback: '9464', expected: PORT, meaning: '/livez, /readyz and /metrics' },
   GRPC_TLS_CERT: {
     schema: path,
     expected: 'the path of a PEM file',
-    meaning: 'certificate of the gRPC port, with its chain; unset together with the next: plaintext',
+    meaning: 'certificate chain of the gRPC port; GRPC_TLS_CERT and GRPC_TLS_KEY both unset: plaintext',
   },
-  GRPC_TLS_KEY: { schema: path, expected: 'the path of a PEM file', meaning: 'private key of the certificate' },
+  GRPC_TLS_KEY: { schema: path, expected: 'the path of a PEM file', meaning: 'private key of GRPC_TLS_CERT' },
   GRPC_TLS_CLIENT_CA: {
     schema: path,
     expected: 'the path of a PEM file',
-    meaning: 'who signs the certificates that clients on the gRPC port must have; unset: they need none',
+    meaning:
+      'CA that must have signed the certificates of clients on the gRPC port; unset: clients need no certificate',
   },
   ADVERTISE_ADDRESS: {
     schema: z.string().regex(/^([^\s:/@[\]]+|\[[\da-fA-F:.]+\]):\d{1,5}$/),
     expected: 'HOST:PORT',
-    meaning: "where the other instances reach GRPC_PORT; unset: at HOST, or at this machine's name if HOST is 0.0.0.0",
+    meaning: "address at which other instances reach GRPC_PORT; unset: HOST, or this machine's name if HOST is 0.0.0.0",
   },
   CORS_ORIGINS: {
     schema: list(/[\s,]+/).pipe(z.array(origin)),
     fallback: '',
     expected: 'origins such as https://app.example separated by a space, or * for all',
-    meaning: 'whose scripts may call from a browser; unset: none',
+    meaning: 'origins whose scripts may call from a browser; unset: none',
   },
   MONGODB_URI: {
     schema: z.string().regex(/^mongodb(\+srv)?:\/\/[^/]/),
     expected: 'mongodb://HOST/... or mongodb+srv://HOST/...',
-    meaning: 'the event log on MongoDB, a replica set; unset: SQLite in DATA_DIR',
+    meaning: 'the MongoDB replica set that stores the event log; unset: SQLite in DATA_DIR',
     secret: true,
   },
   DATA_DIR: {
     schema: path,
     fallback: './data',
     expected: 'a folder',
-    meaning: 'the SQLite file and the keys that are made here',
+    meaning: 'folder of the SQLite file and of generated keys',
   },
   JWKS_URL: {
     schema: jwksUrl,
     expected: 'an https URL without credentials, or http on loopback',
-    meaning: 'keys of the issuer of tokens; unset together with the next two: development mode, with a key of its own',
+    meaning:
+      'key set (JWKS) of the token issuer; unset, with JWT_ISSUER and JWT_AUDIENCE: development mode with a generated key',
     secret: true,
   },
-  JWT_ISSUER: { schema: z.string(), expected: 'the issuer of tokens', meaning: 'what `iss` of a token has to be' },
+  JWT_ISSUER: { schema: z.string(), expected: 'the issuer of tokens', meaning: 'required value of the claim `iss`' },
   JWT_AUDIENCE: {
     schema: z.string(),
     expected: 'the audience of tokens',
-    meaning: 'what `aud` of a token has to hold',
+    meaning: 'value that the claim `aud` must contain',
   },
   AUTH_MODE: {
     schema: z.enum(['development']),
     expected: 'development, or nothing',
-    meaning: 'says that development mode is meant where NODE_ENV or HOST would refuse it',
+    meaning: 'allows development mode where NODE_ENV or HOST would refuse it',
   },
   JWT_OWNER_CLAIM: {
     schema: z.string(),
     fallback: 'sub',
     expected: 'the name of a claim',
-    meaning: 'the claim that says whose plants the caller sees',
+    meaning: 'claim that names the owner of the plants',
   },
   JWT_REQUIRED_SCOPES: {
     schema: list(/[\s,]+/).pipe(z.array(z.enum(['plants:read', 'plants:write']))),
     fallback: '',
     expected: 'plants:read, plants:write or both, separated by a space',
-    meaning: 'scopes that are enforced: plants:read for lists, plants:write for add and delete; unset: none',
+    meaning: 'scopes to enforce: plants:read for lists, plants:write for add and delete; unset: none',
   },
   JWKS_MAX_STALE: {
     schema: integer(0, 31_536_000),
     fallback: '86400',
     expected: 'whole seconds from 0 to 31536000',
-    meaning: 'seconds that fetched keys are used for while the issuer cannot be reached',
+    meaning: 'seconds for which fetched keys stay in use while the issuer is unreachable',
   },
   RATE_LIMIT: {
     schema: integer(1, 1_000_000),
@@ -141,48 +150,49 @@ export const VARIABLES = {
   KAFKA_BROKERS: {
     schema: list(/,/).pipe(z.array(z.string().regex(/^[^\s:/@]+:\d{1,5}$/)).min(1)),
     expected: 'HOST:PORT, or several separated by commas',
-    meaning: 'where events are published; unset: nowhere',
+    meaning: 'brokers that events are published to; unset: events are not published',
     secret: true,
   },
   KAFKA_TOPIC: {
-    // Kafka takes 249; the topic of the checkpoint has a longer name.
+    // Kafka allows 249 characters; the checkpoint's topic has a longer name.
     schema: z.string().regex(/^(?!\.{1,2}$)[\w.-]{1,238}$/),
     fallback: 'plantstore.events',
     expected: 'a topic name of at most 238 letters, digits, dots, dashes and underscores',
-    meaning: 'the topic of the events',
+    meaning: 'topic that events are published to',
   },
   KAFKA_PARTITIONS: {
     schema: integer(1, 250),
     expected: 'a whole number from 1 to 250',
-    meaning: "partitions of the topic if it has to be created; unset: the broker's default",
+    meaning: "partitions of the topic if the service creates it; unset: the broker's default",
   },
   KAFKA_REPLICATION: {
     schema: integer(1, 100),
     expected: 'a whole number from 1 to 100',
-    meaning: "replicas of each partition if the topic has to be created; unset: the broker's default",
+    meaning: "replicas of each partition if the service creates the topic; unset: the broker's default",
   },
   KAFKA_RETENTION: {
     schema: integer(0, 10_000_000_000),
     fallback: '604800',
-    expected: 'a whole number of seconds from 0 (for good)',
-    meaning: 'seconds that the topic keeps an event if it has to be created; 0: for good, which erases nobody there',
+    expected: 'a whole number of seconds; 0 keeps events forever',
+    meaning:
+      'seconds that the topic keeps an event if the service creates it; 0: forever, so erased data stays on the topic',
   },
   KAFKA_SSL: {
     schema: z.enum(['true', 'false']).transform((value) => value === 'true'),
     fallback: 'false',
     expected: 'true or false',
-    meaning: 'Kafka is reached over TLS; NODE_EXTRA_CA_CERTS names a certificate authority of your own',
+    meaning: 'whether to reach Kafka over TLS; NODE_EXTRA_CA_CERTS adds a private CA',
   },
   KAFKA_SASL_MECHANISM: {
     schema: z.enum(['plain', 'scram-sha-256', 'scram-sha-512']),
     expected: 'plain, scram-sha-256 or scram-sha-512',
-    meaning: 'how the service proves to Kafka who it is; unset together with the next two: it does not',
+    meaning: 'how the service authenticates to Kafka; all three KAFKA_SASL_* unset: it does not',
   },
-  KAFKA_SASL_USERNAME: { schema: z.string(), expected: 'a user name', meaning: 'who the service is to Kafka' },
+  KAFKA_SASL_USERNAME: { schema: z.string(), expected: 'a user name', meaning: 'user name for Kafka' },
   KAFKA_SASL_PASSWORD: {
     schema: z.string(),
     expected: 'a password',
-    meaning: 'what proves it to Kafka',
+    meaning: 'password for Kafka',
     secret: true,
   },
   ...TRANSPARENCY_VARIABLES,
@@ -190,29 +200,29 @@ export const VARIABLES = {
     schema: z.enum(['true', 'false']).transform((value) => value === 'true'),
     fallback: 'false',
     expected: 'true or false',
-    meaning: 'lists never come from a deposed MongoDB primary, for one more write each time they share',
+    meaning: 'whether lists rule out a deposed MongoDB primary; each batch of lists then costs one more write',
   },
   LIST_CACHE_BYTES: {
     schema: integer(0, 2 ** 40),
     fallback: String(64 * 1024 * 1024),
     expected: 'bytes from 0 to 1099511627776',
-    meaning: 'most memory for lists that need not be read again while nothing of their owner changes; 0: none',
+    meaning: 'most bytes of memory for caching lists until a plant of their owner changes; 0: no cache',
   },
   LOG_LEVEL: {
     schema: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']),
     fallback: 'info',
     expected: 'trace, debug, info, warn, error, fatal or silent',
-    meaning: 'the least severe log lines to write',
+    meaning: 'lowest severity of the log lines to write',
   },
   LOG_OWNER: {
     schema: z.enum(['hash', 'off']),
     fallback: 'hash',
     expected: 'hash or off',
-    meaning: 'whether the line of a request has a hash of the owner',
+    meaning: 'whether the log line of a request has a hash of its owner',
   },
   NODE_ENV: {
     schema: z.string(),
     expected: 'production or anything else',
-    meaning: 'production or prod, in capitals or not, refuses development mode',
+    meaning: 'production or prod, in any case, refuses development mode',
   },
 } as const satisfies Record<string, Variable>;

@@ -8,12 +8,12 @@ type Value<V extends { schema: z.ZodType }> = V extends { fallback: string }
   : z.output<V['schema']> | undefined;
 type Values = { [N in Name]: Value<(typeof VARIABLES)[N]> };
 
-/** Who may issue tokens, and where their keys are. */
+/** The issuer of tokens, and where its keys are. */
 export interface Issuer {
   readonly jwksUrl: URL;
   readonly issuer: string;
   readonly audience: string;
-  /** Seconds that fetched keys are used for while the issuer cannot be reached. */
+  /** Seconds for which fetched keys stay in use while the issuer is unreachable. */
   readonly maxStale: number;
 }
 
@@ -21,29 +21,29 @@ export interface Issuer {
 export interface GrpcTls {
   readonly certificate: string;
   readonly key: string;
-  /** Who signs the certificates that clients must have. */
+  /** CA that must have signed the certificates of clients. */
   readonly clientCa?: string;
 }
 
-/** What callers can make the service hold or wait for at most. */
+/** Bounds on what callers can make the service hold or wait for. */
 export interface Limits {
   /** Requests at once, over all protocols. */
   readonly maxInFlight: number;
-  /** Milliseconds that a request may wait to be one of them. */
+  /** Milliseconds that a request may wait for one of these places. */
   readonly maxWait: number;
-  /** Commands that wait for the store. */
+  /** Commands that may wait for the store. */
   readonly maxQueuedCommands: number;
-  /** Long lists that one owner may be reading. */
+  /** Long lists that one owner may read at once. */
   readonly maxLongLists: number;
-  /** Streams of changes, over all protocols. */
+  /** Watches at once, over all protocols. */
   readonly maxWatches: number;
-  /** Of these, of one owner. */
+  /** Watches at once of one owner. */
   readonly maxOwnerWatches: number;
   /** Connections to each port. */
   readonly maxConnections: number;
-  /** Seconds in which a request must have arrived. */
+  /** Seconds within which a whole request must arrive. */
   readonly requestTimeout: number;
-  /** Seconds after which a connection is closed that says nothing, or takes nothing. */
+  /** Seconds without traffic, in either direction, after which a connection is closed. */
   readonly idleTimeout: number;
 }
 
@@ -51,14 +51,14 @@ export interface Limits {
 export interface KafkaSettings {
   readonly brokers: readonly string[];
   readonly topic: string;
-  /** Of the topic, should it have to be created. Undefined: the broker's default. */
+  /** Partitions of a topic that the service creates. Undefined: the broker's default. */
   readonly partitions: number | undefined;
   readonly replication: number | undefined;
-  /** Seconds that the topic keeps an event, should it have to be created; 0: for good. */
+  /** Seconds for which a topic that the service creates keeps an event; 0: forever. */
   readonly retention: number;
-  /** TLS. */
+  /** Whether to connect over TLS. */
   readonly ssl: boolean;
-  /** Holds a password. */
+  /** Contains a password. */
   readonly sasl:
     | {
         readonly mechanism: NonNullable<Values['KAFKA_SASL_MECHANISM']>;
@@ -68,10 +68,10 @@ export interface KafkaSettings {
     | undefined;
 }
 
-/** Who cosigns checkpoints. */
+/** The witnesses that cosign checkpoints. */
 export interface WitnessSettings {
   readonly witnesses: Values['WITNESSES'];
-  /** How many of them are enough. */
+  /** Cosignatures that a checkpoint needs. */
   readonly quorum: number;
 }
 
@@ -84,11 +84,11 @@ export interface Config {
   readonly adminPort: number;
   /** Undefined: plaintext. */
   readonly grpcTls: GrpcTls | undefined;
-  /** Where the other instances reach the gRPC port, `host:port`; undefined: where it listens. */
+  /** `host:port` at which other instances reach the gRPC port. Undefined: the address it listens on. */
   readonly advertiseAddress: string | undefined;
-  /** Whose scripts may call from a browser: origins, or `*`. */
+  /** Origins whose scripts may call from a browser, or `*`. */
   readonly corsOrigins: readonly string[];
-  /** Undefined: the log is on SQLite in `dataDirectory`. May hold a password. */
+  /** Undefined: the log is on SQLite in `dataDirectory`. May contain a password. */
   readonly mongodbUri: string | undefined;
   /** An absolute path. */
   readonly dataDirectory: string;
@@ -99,29 +99,29 @@ export interface Config {
   /** Requests a second for each owner. */
   readonly rateLimit: number | undefined;
   readonly limits: Limits;
-  /** Undefined: events are published nowhere. */
+  /** Undefined: events are not published. */
   readonly kafka: KafkaSettings | undefined;
-  /** Undefined: a key in `dataDirectory`. */
+  /** Undefined: the key in `dataDirectory`. */
   readonly auditSigningKey: KeyObject | undefined;
-  /** Undefined: from the log's id. */
+  /** Undefined: derived from the log's id. */
   readonly logOrigin: string | undefined;
   /** Whether the transparency log is served. */
   readonly publicLog: boolean;
-  /** Undefined: nobody cosigns. */
+  /** Undefined: no cosignatures. */
   readonly witnesses: WitnessSettings | undefined;
-  /** Seconds for which the service is unready and still serves before it stops. */
+  /** Seconds between turning unready and stopping; the service serves meanwhile. */
   readonly drainGrace: number;
   readonly strictReads: boolean;
-  /** Most bytes of lists to remember. */
+  /** Most bytes of memory for cached lists. */
   readonly listCacheBytes: number;
   readonly logLevel: Values['LOG_LEVEL'];
-  /** Whether log lines of requests have a hash of the owner. */
+  /** Whether the log line of a request has a hash of its owner. */
   readonly logOwner: boolean;
-  /** Undefined: no traces. Their service name is undefined where OpenTelemetry's own variables say one. */
+  /** Undefined: no traces. `serviceName` is undefined when OpenTelemetry's own variables set it. */
   readonly tracing: { readonly serviceName: string | undefined } | undefined;
 }
 
-/** The environment holds wrong values. Each problem is one line: the name, what is wrong, what is expected. */
+/** The environment has invalid values. Each problem is one line: the name, what is wrong, what is expected. */
 export class ConfigError extends Error {
   readonly problems: readonly string[];
 
@@ -133,8 +133,9 @@ export class ConfigError extends Error {
 }
 
 /**
- * Reads the environment, the only place that does, but for OpenTelemetry's SDK, which reads OTEL_* itself when traces are on. An empty value counts as unset.
- * Throws ConfigError with every problem at once, and repeats no value that may hold a credential.
+ * Reads the environment. Nothing else does, except OpenTelemetry's SDK, which reads OTEL_* when traces are on. An empty
+ * value counts as unset. Throws ConfigError with all problems at once; no problem repeats a value that may contain a
+ * credential.
  */
 export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config {
   const problems: string[] = [];
@@ -190,7 +191,7 @@ function readAll(environment: NodeJS.ProcessEnv, problems: string[]): Values {
     if (value === undefined) return [name, undefined];
     const result = variable.schema.safeParse(value);
     if (!result.success) {
-      const found = 'secret' in variable ? 'wrong (its value is not shown)' : JSON.stringify(value);
+      const found = 'secret' in variable ? 'invalid (value hidden)' : JSON.stringify(value);
       problems.push(`${name} is ${found}; expected ${variable.expected}`);
     }
     return [name, result.data];
@@ -207,7 +208,7 @@ function issuerOf(environment: NodeJS.ProcessEnv, values: Values, problems: stri
     return undefined;
   }
   if (values.AUTH_MODE === 'development')
-    problems.push(`AUTH_MODE is "development"; expected no ${ISSUER.join(', ')} beside it, or no AUTH_MODE`);
+    problems.push(`AUTH_MODE is "development"; unset it, or unset ${ISSUER.join(', ')}`);
   problems.push(...unset.map((name) => incomplete(name, ISSUER)));
   const { JWKS_URL: jwksUrl, JWT_ISSUER: issuer, JWT_AUDIENCE: audience, JWKS_MAX_STALE: maxStale } = values;
   return jwksUrl && issuer && audience ? Object.freeze({ jwksUrl, issuer, audience, maxStale }) : undefined;
@@ -215,19 +216,22 @@ function issuerOf(environment: NodeJS.ProcessEnv, values: Values, problems: stri
 
 const PRODUCTION = /^prod(uction)?$/i;
 
-/** Why development mode, in which whoever reads DATA_DIR may be anybody, is not to be had here by mistake. */
+/**
+ * Why development mode cannot start without AUTH_MODE. In development mode, anyone who can read DATA_DIR can act as any
+ * owner.
+ */
 function refusedDevelopment({ AUTH_MODE: mode, NODE_ENV: environment, HOST: host }: Values): string[] {
   if (mode === 'development') return [];
   const refused = (what: string) =>
-    `${what}, which refuses development mode; set ${ISSUER.join(', ')}, or AUTH_MODE=development if it is meant`;
+    `${what}, which refuses development mode; set ${ISSUER.join(', ')}, or AUTH_MODE=development if you want development mode`;
   return [
     ...(PRODUCTION.test(environment ?? '') ? [refused(`NODE_ENV is ${JSON.stringify(environment)}`)] : []),
-    ...(isLoopback(host) ? [] : [refused(`HOST is ${JSON.stringify(host)}, which others may reach`)]),
+    ...(isLoopback(host) ? [] : [refused(`HOST is ${JSON.stringify(host)}, which other machines may reach`)]),
   ];
 }
 
 const incomplete = (name: string, together: readonly string[]): string =>
-  `${name} is unset; expected all of ${together.join(', ')}, or none of them`;
+  `${name} is unset; set all of ${together.join(', ')}, or none of them`;
 
 const SASL = ['KAFKA_SASL_MECHANISM', 'KAFKA_SASL_USERNAME', 'KAFKA_SASL_PASSWORD'] as const;
 
@@ -246,7 +250,7 @@ function witnessesOf(
   problems: string[],
 ): WitnessSettings | undefined {
   if (quorum !== undefined && quorum > (witnesses?.length ?? 0))
-    problems.push(`WITNESS_QUORUM is "${quorum}"; expected no more than the WITNESSES that there are`);
+    problems.push(`WITNESS_QUORUM is "${quorum}"; expected at most the number of WITNESSES`);
   return witnesses && witnesses.length > 0
     ? Object.freeze({ witnesses, quorum: quorum ?? witnesses.length })
     : undefined;
@@ -257,12 +261,15 @@ function grpcTlsOf(values: Values, problems: string[]): GrpcTls | undefined {
   if (certificate && key) return Object.freeze({ certificate, key, ...(clientCa && { clientCa }) });
   if (certificate || key || clientCa)
     problems.push(
-      `${certificate ? 'GRPC_TLS_KEY' : 'GRPC_TLS_CERT'} is unset; expected GRPC_TLS_CERT and GRPC_TLS_KEY, or no GRPC_TLS_*`,
+      `${certificate ? 'GRPC_TLS_KEY' : 'GRPC_TLS_CERT'} is unset; set both GRPC_TLS_CERT and GRPC_TLS_KEY, or no GRPC_TLS_*`,
     );
   return undefined;
 }
 
-/** By the meaning that OpenTelemetry gives its variables, but that unset is off: its own default is a collector on this host. */
+/**
+ * Follows OpenTelemetry's variables, with one difference: when none is set, traces are off. OpenTelemetry's default is
+ * a collector on this host.
+ */
 function tracingOf(environment: NodeJS.ProcessEnv): Config['tracing'] {
   if (environment.OTEL_SDK_DISABLED?.trim().toLowerCase() === 'true') return undefined;
   const exporters = environment.OTEL_TRACES_EXPORTER;

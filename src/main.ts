@@ -6,20 +6,23 @@ import { LogOutput, openStdout } from './observe/log-output.ts';
 import { createLogger } from './observe/logger.ts';
 import { publicationReadiness } from './publication.ts';
 import { type Parts, STARTING, start, storeReadiness } from './start.ts';
+import { explained } from './start-error.ts';
 
-/** Milliseconds for all of stopping after the grace, the commands that the log has taken among it. */
+/** Most milliseconds that shutdown may take after the grace, accepted commands included. */
 const STOP_LIMIT = 25_000;
 
 /**
- * Starts the service, which then runs until SIGTERM or SIGINT: it turns unready, leaves it to another instance to write, serves on for the grace, takes nothing new,
- * finishes what is in flight, closes the store and exits with 0; a second signal ends it at once. An uncaught error is logged
- * and ends it with 1, without the grace.
- * Rejects, with what was opened closed, when it cannot start.
+ * Starts the service, which runs until SIGTERM or SIGINT. On that signal it turns unready, hands writing to another
+ * instance, serves for the grace, stops accepting requests, completes those in flight, closes the store and exits with
+ * 0. A second signal ends it at once. An uncaught error is logged and ends it with 1, without the grace.
+ *
+ * Rejects when it cannot start, after closing everything it had opened.
  */
 export async function serve(config: Config): Promise<void> {
   const output = new LogOutput(openStdout());
   const logger = createLogger(config.logLevel, output);
-  output.onGap = (dropped) => logger.error({ dropped }, 'lines are missing here, as nobody read them in time');
+  output.onGap = (dropped) =>
+    logger.error({ dropped }, 'log lines were dropped here, because stdout was not read in time');
   process.once('exit', () => output.flushSync());
   const parts: Parts = { output };
   const health = new Health({
@@ -30,7 +33,7 @@ export async function serve(config: Config): Promise<void> {
       kafka: () => (parts.publication ? publicationReadiness(parts.publication.stats()) : STARTING),
     }),
   });
-  // Closed in reverse: first what takes requests, then the store, the probes last.
+  // Closed in reverse order: the listeners first, then the store, the probes last.
   const opened = new AsyncDisposableStack();
   const stop = () => opened.disposeAsync();
   const drainGrace = config.drainGrace * 1_000;
@@ -46,10 +49,10 @@ export async function serve(config: Config): Promise<void> {
   try {
     await start(config, logger, health, parts, opened);
   } catch (error) {
-    // A signal that came meanwhile has closed what the rest of the start builds on.
+    // A signal during the start has already closed what the rest of the start needs.
     if (health.draining) return;
     grace.uninstall();
     await stop();
-    throw error;
+    throw explained(error, config);
   }
 }

@@ -12,10 +12,10 @@ const MEANING: Readonly<Record<PublisherState, string>> = {
   starting: 'starting',
   standby: 'another instance publishes',
   publishing: 'events are published',
-  degraded: 'events wait, since they cannot be published',
+  degraded: 'events cannot be published and wait',
 };
 
-/** Publishes the log that the settings name until it is disposed of. Undefined when they name no Kafka. */
+/** Starts publishing the log that the settings name, until disposed of. Undefined when the settings name no Kafka. */
 export function startPublication(
   { kafka, mongodbUri, dataDirectory }: Config,
   logger: Logger,
@@ -27,14 +27,14 @@ export function startPublication(
   );
 }
 
-/** Publication never makes the service unready: whatever Kafka does, commands and lists go on. */
+/** Publication as a dependency that is always ready: commands and lists work without Kafka. */
 export function publicationReadiness({ state, detail, lagEvents, lagSeconds }: PublisherStatus): Readiness {
   const lag = lagEvents ? `${lagEvents} wait, the oldest for ${Math.round(lagSeconds ?? 0)} s` : undefined;
   const details = [MEANING[state], lag, detail].filter((part) => part !== undefined);
   return { ready: true, degraded: state === 'degraded', detail: details.join('; ') };
 }
 
-/** What an audit asks about the topic: nothing when the settings name no Kafka, whose client is then not loaded. */
+/** The checks of the topic for an audit. Empty when the settings name no Kafka; Kafka's client is then not loaded. */
 export async function topicChecks({ kafka }: Config): Promise<TopicQuestion[]> {
   if (kafka === undefined) return [];
   const { askTopic } = await import('./publisher/kafka/topic-check.ts');

@@ -1,4 +1,4 @@
-// The publisher's thread: puts the publisher together as main.ts does the rest. Its side of publisher/thread.ts.
+// The program of the publisher's thread: composes the publisher. publisher/thread.ts is the other side.
 import { parentPort, workerData } from 'node:worker_threads';
 import { openMongo } from './log/mongo/open.ts';
 import { openSqlite } from './log/sqlite/store.ts';
@@ -7,7 +7,7 @@ import { Publisher } from './publisher/publisher.ts';
 import type { PublisherStatus } from './publisher/status.ts';
 import { CLOSE, REPORT, type StatusMessage } from './publisher/thread-messages.ts';
 
-/** What the thread is given. */
+/** The settings of the publisher's thread. */
 export interface PublisherSettings {
   /** Undefined: the log is on SQLite in `dataDirectory`. */
   readonly mongodbUri: string | undefined;

@@ -22,9 +22,10 @@ import { LogChangedError } from './log/tail/log-changed.ts';
 import { MAX_UNBUILT, Tree } from './log/tree/tree.ts';
 import { startAdminServer } from './observe/admin.ts';
 import type { Health, Readiness } from './observe/health.ts';
+import { instanceReport } from './observe/instance-report.ts';
 import type { LogOutput } from './observe/log-output.ts';
 import type { Logger } from './observe/logger.ts';
-import { createTelemetry, type Telemetry } from './observe/telemetry.ts';
+import { createTelemetry, type Sources, type Telemetry } from './observe/telemetry.ts';
 import { startTracing } from './observe/tracing/start-tracing.ts';
 import type { Tracing } from './observe/tracing/tracing.ts';
 import { implementPlantStore } from './plants/implementation.ts';
@@ -39,6 +40,9 @@ import { logKeyOnDemand } from './transparency/log-key.ts';
 import { WitnessClient } from './transparency/witness-client.ts';
 import { Admission } from './transport/admission/admission.ts';
 import { registerConnect } from './transport/connect/connect.ts';
+import { registerConsole } from './transport/console/console.ts';
+import { registerFrontPage } from './transport/console/front-page.ts';
+import { registerInstance } from './transport/console/instance.ts';
 import { stopping } from './transport/failure.ts';
 import { addressOf, identityFrom, leafOf } from './transport/forward/contact.ts';
 import { linksOf } from './transport/forward/link.ts';
@@ -58,6 +62,8 @@ const DRAIN_LIMIT = 10_000;
 const STREAM_LIMIT = 9_000;
 /** Seconds that the token in the welcome is valid. */
 const WELCOME_TTL = 3600;
+/** What it is good for: whatever the console shows. */
+const WELCOME_SCOPE = 'plants:read plants:write plants:audit';
 
 /** How a dependency stands that is not there yet. */
 export const STARTING: Readiness = { ready: false, detail: 'starting' };
@@ -113,7 +119,7 @@ export async function start(
   const { host, ownerClaim } = config;
   const tracing = config.tracing && (await startTracing(logger, config.tracing.serviceName));
   if (tracing) opened.defer(() => tracing.close());
-  const telemetry = createTelemetry(logger, config.logOwner, tracing, {
+  const sources: Sources = {
     log: () => parts.log?.status,
     storeReachable: () => storeReadiness(parts).ready,
     authentication: () =>
@@ -125,7 +131,8 @@ export async function start(
     publication: () => parts.publication?.stats(),
     cosigning: () => parts.cosigning?.status,
     output: parts.output,
-  });
+  };
+  const telemetry = createTelemetry(logger, config.logOwner, tracing, sources);
   const admin = await startAdminServer(health, config.adminHost, config.adminPort, telemetry.metrics);
   opened.defer(() => admin.close());
 
@@ -208,6 +215,9 @@ export async function start(
     authenticate,
   });
   registerDocumentation(app, PlantStoreService);
+  registerFrontPage(app);
+  registerConsole(app, { ownerClaim, requiredScopes: config.requiredScopes, publicLog: config.publicLog });
+  registerInstance(app, { authenticate, scopes, report: () => instanceReport(health, sources, telemetry) });
   if (config.publicLog)
     registerTransparencyLog(app, {
       knownHead: () => log.status.head,
@@ -303,7 +313,7 @@ async function openIssuer({ issuer: settings, dataDirectory, ownerClaim }: Confi
     return { issuer, audience, keys: new RemoteKeySet({ url, maxStale, onFetch: fetched }) };
   }
   const { keys, mintToken } = await openDevelopmentIssuer(dataDirectory);
-  const token = await mintToken({ owner: 'alice', ownerClaim, ttl: WELCOME_TTL });
+  const token = await mintToken({ owner: 'alice', ownerClaim, scope: WELCOME_SCOPE, ttl: WELCOME_TTL });
   return { issuer: DEVELOPMENT_ISSUER, audience: DEVELOPMENT_ISSUER, keys, token };
 }
 

@@ -21,7 +21,7 @@ const witness = z.string().transform((value, context) => {
   }
 });
 
-/** The variables of the transparency log: what is shown of it to whom, and who signs and cosigns. */
+/** The variables of the transparency log: who can read it, and who signs and cosigns its checkpoints. */
 export const TRANSPARENCY_VARIABLES = {
   PUBLIC_LOG: {
     schema: z.enum(['true', 'false']).transform((value) => value === 'true'),
@@ -31,13 +31,13 @@ export const TRANSPARENCY_VARIABLES = {
   },
   LOG_ORIGIN: {
     schema: z.string().refine(isKeyName),
-    expected: 'a name such as log.example.org/plants, without spaces and plus',
-    meaning: 'what checkpoints name the log and its key by; unset: plantstore/ and the id of the log',
+    expected: 'a name such as log.example.org/plants, without spaces or plus signs',
+    meaning: 'name of the log and of its key in checkpoints; unset: plantstore/ and the id of the log',
   },
   AUDIT_SIGNING_KEY: {
     schema: ed25519Key,
     expected: 'an Ed25519 private key, as PKCS #8 in PEM',
-    meaning: 'signs checkpoints of the log; unset: a key in DATA_DIR, made on first use',
+    meaning: 'key that signs checkpoints of the log; unset: a key in DATA_DIR, generated on first use',
     secret: true,
   },
   WITNESSES: {
@@ -46,8 +46,8 @@ export const TRANSPARENCY_VARIABLES = {
       .transform((value) => value.split(/\s+/).filter(Boolean))
       .pipe(z.array(witness)),
     fallback: '',
-    expected: 'URL=VKEY, or several separated by blanks',
-    meaning: 'who cosigns checkpoints before they are served; unset: nobody',
+    expected: 'URL=VKEY, or several separated by spaces',
+    meaning: 'witnesses that cosign each checkpoint before it is served; unset: none',
   },
   WITNESS_QUORUM: {
     schema: z
@@ -55,6 +55,6 @@ export const TRANSPARENCY_VARIABLES = {
       .regex(/^[1-9]\d{0,2}$/)
       .transform(Number),
     expected: 'a whole number from 1 to the number of witnesses',
-    meaning: 'how many of the witnesses are enough; unset: all',
+    meaning: 'cosignatures that a checkpoint needs; unset: those of all witnesses',
   },
 } as const;

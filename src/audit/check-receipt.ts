@@ -14,24 +14,24 @@ import { verifierOf } from '../tlog/verifier.ts';
 import { parseVerifierKey, SIGNATURE_TYPE } from '../tlog/verifier-key.ts';
 import { fromMessage } from './formats/event-protobuf.ts';
 
-/** What a receipt proves: that the log had this event when its checkpoint was signed. */
+/** What a receipt proves: the log contained this event when its checkpoint was signed. */
 export interface Proved {
   readonly event: LoggedEvent;
-  /** Names the log. */
+  /** Name of the log. */
   readonly origin: string;
-  /** Events that the log had. */
+  /** Events in the log at that time. */
   readonly size: number;
-  /** The witnesses that cosigned, and when, in milliseconds since 1970. */
+  /** The witnesses that cosigned, and when (milliseconds since 1970). */
   readonly cosigned: readonly { readonly name: string; readonly time: number }[];
 }
 
 /**
- * Checks a receipt with the vkey of the log, and with those of witnesses, each of which has to have cosigned. Needs nothing else.
- * Throws, with the reason, unless it holds.
+ * Verifies a receipt with the vkey of the log and the vkeys of witnesses, all of which must have cosigned. Needs
+ * nothing else. Throws, with the reason, if the receipt is invalid.
  */
 export function checkReceipt(receipt: string, vkey: string, witnesses: readonly string[] = []): Proved {
   const { extra, index, hashes, checkpoint } = parseTlogProof(receipt);
-  if (extra === undefined) throw new Error('the proof is no receipt: it does not show the event');
+  if (extra === undefined) throw new Error('the proof is not a receipt: it does not contain the event');
   const [key, ...cosigners] = [vkey, ...witnesses].map(parseVerifierKey);
   const other = cosigners.find(({ type }) => type !== SIGNATURE_TYPE.cosignature);
   if (other !== undefined) throw new Error(`${other.name} is not the key of a witness`);
@@ -40,7 +40,7 @@ export function checkReceipt(receipt: string, vkey: string, witnesses: readonly 
   if (origin !== key!.name) throw new Error(`the checkpoint is of ${origin}, not of ${key!.name}`);
   const { event, record } = openDisclosed(extra);
   if (event.position !== index + 1)
-    throw new Error(`the receipt shows event ${event.position} and proves event ${index + 1}`);
+    throw new Error(`the receipt contains event ${event.position}, but proves event ${index + 1}`);
   checkRecord(hashes, size, root, index, recordHash(record));
   const cosigned = cosigners.map((cosigner) => {
     const [signature] = openNote(checkpoint, [verifierOf(cosigner)]).verified;
@@ -50,16 +50,16 @@ export function checkReceipt(receipt: string, vkey: string, witnesses: readonly 
 }
 
 /**
- * The event that a receipt shows, and the record of the tree that it makes. Throws for what is not all that there is to it, and
- * where the event does not say what is shown.
+ * The event in a receipt, and its record in the tree. Throws if the data holds anything else, or if the content does
+ * not match the event's commitment.
  */
 function openDisclosed(extra: Uint8Array): { event: LoggedEvent; record: Uint8Array } {
   const message = fromBinary(RecordSchema, extra);
-  // No receipt shows the hash of the chain, which the tree does not prove.
+  // A receipt omits the chain's hash, because the tree does not prove it.
   if (message.event?.hash.length === 0) message.event.hash = new Uint8Array(32);
   const event = fromMessage(message);
   if (Buffer.compare(provenRecordBytes(event), extra) !== 0)
-    throw new Error('the receipt shows more than the event that it proves');
+    throw new Error('the receipt contains more than the event that it proves');
   verifyContent(event);
   return { event, record: recordOf(event) };
 }

@@ -6,9 +6,9 @@ import { firstFlaw } from './checks/decisions.ts';
 import { Fold } from './fold/fold.ts';
 
 /**
- * The same batches, each once everything about it is known to be right: it follows from the batches before it, from the first event
- * of a log on, what each event says is what it commits to, and each was allowed there. Memory is bounded, whatever comes. Rejects with
- * BrokenChainError, before the batch, at the first place where it is not so; and at the end where content is missing without an erasure.
+ * Passes batches of a log on, from its first event, after verifying them: the chain, the contents, and whether each
+ * event was allowed on the state before it. Memory is bounded for any input. Rejects with BrokenChainError at the first
+ * failure, before the batch that contains it; and at the end, if content is missing without an erasure.
  */
 export async function* examined(
   batches: AsyncIterable<readonly LoggedEvent[]>,
@@ -19,7 +19,7 @@ export async function* examined(
   let head: Head = EMPTY_HEAD;
   for await (const batch of batches) {
     for (const event of batch) {
-      // The chain is asked first: of a log that was damaged somewhere, it tells where.
+      // The chain comes first, because it locates damage.
       verifyNext(head, event);
       verifyContent(event);
       head = headAt(event);
@@ -30,7 +30,7 @@ export async function* examined(
     erasures.take(batch);
     yield batch;
   }
-  // An event is erased before its erasure is seen: only the end tells whether all is there.
+  // An erased event precedes its OwnerErased event, so the counts are known only at the end.
   refuse(erasures.failure());
 }
 

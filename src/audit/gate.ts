@@ -1,6 +1,6 @@
 import { PlantStoreError } from '../domain/errors.ts';
 
-/** Lets in so many at once: the others are refused at once, and nobody waits. */
+/** Limits the number of concurrent calls. Refuses further calls immediately. */
 export class Gate {
   #free: number;
 
@@ -8,7 +8,7 @@ export class Gate {
     this.#free = places;
   }
 
-  /** Takes a place until it is disposed of. Throws OVERLOADED when there is none. */
+  /** Takes a place until disposed of. Throws OVERLOADED if there is none. */
   enter(): Disposable {
     if (this.#free === 0)
       throw new PlantStoreError('OVERLOADED', 'too many calls of this kind are running; try again later', {

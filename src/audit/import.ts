@@ -4,23 +4,24 @@ import type { Store } from '../log/store.ts';
 import { examined } from './examined.ts';
 import { project } from './rebuild/project.ts';
 
-/** Events in one append: each is a transaction that the disk or a majority has to confirm. */
+/** Events per append. Each append is a transaction that the disk or a majority must confirm. */
 const APPEND = 2_000;
 
 /**
- * Asks of a whole log, from its first event on, all that an import asks, and writes nothing. Yields the positions reached.
- * Rejects, at the event where it is found, when something about it is wrong.
+ * Verifies a whole log as an import does, without writing. Yields the positions reached. Rejects at the first invalid
+ * event.
  */
 export async function* checkImport(batches: AsyncIterable<readonly LoggedEvent[]>): AsyncGenerator<number> {
   for await (const batch of examined(batches)) yield batch.at(-1)?.position ?? 0;
 }
 
 /**
- * Brings a whole log, from its first event on, into an empty store: positions, times and hashes stay as they are, and everything
- * about an event is asked before it is written. A store that holds the beginning of the same log, from an import that was ended,
- * gets the rest. Yields the positions reached, the read model then being at them too.
- * Rejects, at the event where it is found, when something about the log is wrong or the store holds another; the store then holds
- * a whole beginning of the log, if only an empty one, which may be imported into again.
+ * Imports a whole log into an empty store, with the same positions, times and hashes. Verifies every event before
+ * writing it. A store that contains a beginning of the same log, from an interrupted import, gets the rest. Yields the
+ * positions reached, with the read model up to date.
+ *
+ * Rejects at the first invalid event, or if the store contains another log. The store then contains a valid, possibly
+ * empty, beginning of the log, and the import can be repeated.
  */
 export async function* importLog(store: Store, batches: AsyncIterable<readonly LoggedEvent[]>): AsyncGenerator<number> {
   const start = await store.head();
@@ -39,7 +40,7 @@ export async function* importLog(store: Store, batches: AsyncIterable<readonly L
   }
   if (head.position < start.position)
     throw new Error(
-      `the store holds ${start.position} events, more than the ${head.position} to import; import into an empty store`,
+      `the store has ${start.position} events, more than the ${head.position} to import; import into an empty store`,
     );
   await append(store, waiting);
   yield head.position;
@@ -48,15 +49,15 @@ export async function* importLog(store: Store, batches: AsyncIterable<readonly L
 function checkSame(store: Head, imported: Head): void {
   if (Buffer.compare(store.hash, imported.hash) !== 0)
     throw new Error(
-      `the store holds another log: its event at position ${store.position} is not the one to import; import into an empty store`,
+      `the store contains another log: its event at position ${store.position} differs from the one to import; import into an empty store`,
     );
 }
 
-/** The read model goes along, so that a service that starts on what is there so far need not hold it all in memory. */
+/** Projects each append, so that a service that starts on a partial import need not keep all events in memory. */
 async function append(store: Store, events: readonly LoggedEvent[]): Promise<void> {
   if (events.length > 0 && (await store.append(events)) < events.length)
     throw new Error(
-      'somebody else writes to the store; stop the service that runs on it, and import into an empty store',
+      'another process writes to the store; stop the service that uses it, and import into an empty store',
     );
   await project(store);
 }

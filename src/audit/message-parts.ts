@@ -1,7 +1,9 @@
-/** Most events or plants in a message: the largest that there can be stay below the 4 MiB that gRPC clients take. */
+/**
+ * Most events or plants in a message. Even the largest ones then stay below 4 MiB, the default limit of gRPC clients.
+ */
 const PER_MESSAGE = 200;
 
-/** Cuts a batch into what goes into one message each: at least one part, if only an empty one. */
+/** Splits a batch into parts of one message each. At least one part, which may be empty. */
 export function partsOf<Item>(batch: readonly Item[]): readonly (readonly Item[])[] {
   if (batch.length <= PER_MESSAGE) return [batch];
   return Array.from({ length: Math.ceil(batch.length / PER_MESSAGE) }, (_, index) =>

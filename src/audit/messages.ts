@@ -13,7 +13,7 @@ import type { OwnedRow } from '../log/store.ts';
 import type { Failure } from './checks/check.ts';
 import type { Progress, Verdict } from './verify.ts';
 
-/** A timestamp in milliseconds since 1970, with a fraction where it has one. */
+/** A timestamp in milliseconds since 1970, with its fraction. */
 export const millisecondsOf = ({ seconds, nanos }: Timestamp): number => Number(seconds) * 1_000 + nanos / 1_000_000;
 
 /** A head as a message. */
@@ -28,13 +28,13 @@ export const headMessage = ({ position, hash, time }: Head): HeadMessage =>
 export const ownedPlantMessage = ({ owner, id, name, tag }: OwnedRow): ListPlantsAsOfResponse_OwnedPlant =>
   create(ListPlantsAsOfResponse_OwnedPlantSchema, tag === undefined ? { owner, id, name } : { owner, id, name, tag });
 
-/** Where a verification stands, as a message. */
+/** The progress of a verification as a message. */
 export const progressMessage = ({ position, end }: Progress): VerifyLogResponse =>
   create(VerifyLogResponseSchema, {
     step: { case: 'progress', value: { position: BigInt(position), end: BigInt(end) } },
   });
 
-/** The outcome of a verification as a message. */
+/** The verdict of a verification as a message. */
 export const verdictMessage = ({ ok, head, checkpoint, answers }: Verdict): VerifyLogResponse =>
   create(VerifyLogResponseSchema, {
     step: {

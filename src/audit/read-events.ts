@@ -13,7 +13,7 @@ import { recordMessage } from './formats/event-protobuf.ts';
 import { partsOf } from './message-parts.ts';
 import { millisecondsOf } from './messages.ts';
 
-/** The events that a request asks for, in order, each once; with `follow` until the signal aborts. */
+/** The requested events in order, each once; with `follow`, until the signal aborts. */
 export async function* readEvents(
   log: EventLog,
   store: Store,
@@ -31,7 +31,7 @@ export async function* readEvents(
   for await (const batch of log.read(await startOf(log, store, request), { follow, signal })) {
     const parts = partsOf(batch.filter(isWanted));
     for (const part of parts) {
-      // What the filter left out at the end of the batch has been seen too.
+      // The last part covers the events that the filter dropped at the end of the batch.
       const last = part === parts.at(-1) ? batch : part;
       yield create(ReadEventsResponseSchema, {
         records: part.map(recordMessage),
@@ -41,7 +41,7 @@ export async function* readEvents(
   }
 }
 
-/** The position to read after. Rejects with INVALID_FIELD when that is no position of the log. */
+/** The position to read after. Rejects with INVALID_FIELD if the log does not reach it. */
 async function startOf(log: EventLog, store: Store, { start }: ReadEventsRequest): Promise<number> {
   if (start.case === 'fromTime') return positionAt(store, Math.ceil(millisecondsOf(start.value)) - 1);
   const after = Number(start.value ?? 0n);

@@ -16,6 +16,7 @@ import type { EventLog } from '../log/log.ts';
 import type { Store } from '../log/store.ts';
 import { unavailable } from '../log/unavailable.ts';
 import type { Call, Methods, StreamingCall } from '../plants/call.ts';
+import { required } from '../plants/validation.ts';
 import type { Checkpoint } from '../tlog/checkpoint.ts';
 import type { Checkpoints } from '../transparency/checkpoints.ts';
 import type { LogKey } from '../transparency/log-key.ts';
@@ -29,31 +30,34 @@ import { headMessage, millisecondsOf, ownedPlantMessage, progressMessage, verdic
 import { readEvents } from './read-events.ts';
 import { verifyLog } from './verify.ts';
 
-/** What the audit stands on. */
+/** Dependencies of the audit. */
 export interface AuditOptions {
   readonly log: EventLog;
   /** The store of that log. */
   readonly store: Store;
   readonly scopes: ScopePolicy;
   readonly checkpoints: Checkpoints;
-  /** The key that signs them. */
+  /** The key that signs the checkpoints. */
   readonly key: () => Promise<LogKey>;
-  /** Questions of others that a verification asks too, opened anew for each. */
+  /** Opens further checks for a verification. */
   readonly checks: () => Promise<readonly Check[]>;
 }
 
-/** Calls at once that go through the whole log; most have a thread and a temporary file for it. */
+/** Concurrent calls that read the whole log. Most use a thread and a temporary file. */
 const MAX_LONG_CALLS = 2;
 /** Milliseconds between two messages of progress. */
 const PROGRESS = 1_000;
 
-/** plantstore.v1.AuditService on the event log and its store. Every call needs the scope `plants:audit`; all reject with PlantStoreError. */
+/**
+ * plantstore.v1.AuditService on the event log and its store. Every call needs the scope `plants:audit` and rejects with
+ * PlantStoreError.
+ */
 export function implementAudit(options: AuditOptions) {
   const { log, store, scopes, checkpoints } = options;
   const longCalls = new Gate(MAX_LONG_CALLS);
   const admit = ({ principal }: Call) => scopes.require(principal, 'plants:audit');
 
-  /** The messages of a stream, for as long as the auditor's token counts. */
+  /** The messages of a stream, for as long as the auditor's token is valid. */
   async function* stream<Message>(
     call: StreamingCall,
     open: (signal: AbortSignal) => AsyncIterable<Message>,
@@ -62,7 +66,7 @@ export function implementAudit(options: AuditOptions) {
     yield* whileValid(call.principal.validity, (signal) => relayed(open(signal), signal), call.signal);
   }
 
-  /** The messages of a stream that goes through the whole log, one of few at once, until its source has ended. */
+  /** The messages of a stream that reads the whole log. Takes a place of `longCalls` until it ends. */
   async function* long<Message>(messages: AsyncIterable<Message>): AsyncGenerator<Message> {
     using _place = longCalls.enter();
     yield* messages;
@@ -80,7 +84,8 @@ export function implementAudit(options: AuditOptions) {
 
     listPlantsAsOf: (request, call) => stream(call, () => long(listPlantsAsOf(store, request))),
 
-    getHistory: ({ owner, plantId }, call) => stream(call, () => long(getHistory(store, owner, plantId))),
+    getHistory: ({ owner, plantId }, call) =>
+      stream(call, () => long(getHistory(store, owner, required('plant_id', plantId)))),
 
     verifyLog: (request, call) => stream(call, (signal) => long(verify(options, request, signal))),
   } satisfies Methods<typeof AuditService>;

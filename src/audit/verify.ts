@@ -13,47 +13,47 @@ import { StorageCheck } from './checks/storage.ts';
 import { TreeCheck } from './checks/tree.ts';
 import { Fold } from './fold/fold.ts';
 
-/** Where a verification stands. */
+/** The progress of a verification. */
 export interface Progress {
-  /** Events up to here are checked. */
+  /** Position up to which events are verified. */
   readonly position: number;
-  /** Where the check ends. */
+  /** Position at which the verification ends. */
   readonly end: number;
 }
 
-/** A question and its answer: without a failure, yes. */
+/** A question and its answer: yes if there is no failure. */
 export interface Answer {
   readonly question: Question;
   readonly failure: Failure | undefined;
 }
 
-/** The outcome of a verification. */
+/** The result of a verification. */
 export interface Verdict {
   /** Whether every answer is yes. */
   readonly ok: boolean;
-  /** The log was checked up to here: the head when the check began. */
+  /** The head at the start, up to which the log was verified. */
   readonly head: Head;
-  /** Where the read model stood when it was compared; undefined when that was not possible. */
+  /** Checkpoint of the compared read model; undefined if the comparison was impossible. */
   readonly checkpoint: number | undefined;
   readonly answers: readonly Answer[];
 }
 
-/** What to hold a log against beside itself. */
+/** Options of a verification. */
 export interface VerifyOptions {
-  /** A checkpoint that was signed earlier, its signature verified. */
+  /** An earlier checkpoint whose signature is verified. */
   readonly checkpoint?: Checkpoint | undefined;
-  /** Questions of others. They are closed at the end. */
+  /** Further checks. They are closed at the end. */
   readonly checks?: readonly Check[];
   /** Ends the verification: it rejects with the signal's reason. */
   readonly signal?: AbortSignal;
 }
 
-/** Smaller than every position that a store can hold: what stands before the first event would be found too. */
+/** Below every position that a store can contain, so that records before the first event are found too. */
 const BEFORE_ALL = Number.MIN_SAFE_INTEGER;
 
 /**
- * Puts every question to a log in one pass, as far as the head that it sees first; safe while the service runs. Yields progress,
- * and last the verdict. Memory is bounded, whatever the log holds. Rejects when the store cannot be reached: then nothing is proved.
+ * Answers all questions in one pass over the log, up to its head at the start. The service may run. Yields progress,
+ * and last the verdict. Memory is bounded for any log. Rejects if the store is unreachable; nothing is proved then.
  */
 export async function* verifyLog(store: Store, options: VerifyOptions = {}): AsyncGenerator<Progress | Verdict> {
   const underWay = (await store.erasures()).length > 0;
@@ -62,7 +62,7 @@ export async function* verifyLog(store: Store, options: VerifyOptions = {}): Asy
   const fold = new Fold({ asksDecisions: true });
   const readModel = new ReadModelCheck(store, checkpoint, fold);
   const checks: Check[] = [
-    // The read model tells of events that a log which was cut short no longer has.
+    // The checkpoint of the read model reveals a log that was cut short.
     new PositionsCheck(Math.max(head.position, checkpoint)),
     new ChainCheck(),
     new ContentsCheck(store, head.position),
@@ -77,7 +77,7 @@ export async function* verifyLog(store: Store, options: VerifyOptions = {}): Asy
     const unreadable = yield* pass(store, head.position, checks, options.signal);
     const answers: Answer[] = [];
     for (const check of checks) {
-      // What lies behind an event that cannot be read was not seen, so no question has the answer yes.
+      // The pass ends at an unreadable event, so no question can have the answer yes.
       const failure = check.failure ?? unreadable ?? (await finished(check));
       answers.push({ question: check.question, failure });
     }
@@ -92,23 +92,26 @@ export async function* verifyLog(store: Store, options: VerifyOptions = {}): Asy
   }
 }
 
-/** Why a question has no answer that could be trusted. */
+/** The failure of a question that has no reliable answer. */
 const UNSURE: Failure = {
-  message: 'cannot be told while an owner is being erased: verify again when that has ended',
+  message: 'unknown, because an owner is being erased: verify again later',
 };
 
-/** Whether an erasure in the middle of the pass may have made this failure: a plant's first event was there, and its last was not. */
+/**
+ * Whether an erasure during the pass may have caused this failure, by removing only a plant's later events from the
+ * pass.
+ */
 const isUnsure = ({ question, failure }: Answer): boolean =>
   failure !== undefined && (question === 'read_model' || question === 'decisions');
 
-/** Whether an erasure was begun after a head was read. */
+/** Whether an erasure began after a head was read. */
 async function erasedAfter(store: Store, { position }: Head): Promise<boolean> {
   if ((await store.erasures()).length > 0) return true;
   for await (const events of store.read(position)) if (events.some(({ type }) => type === 'OwnerErased')) return true;
   return false;
 }
 
-/** Shows the events up to `end` to every check. Returns the place where no event could be read, if there is one. */
+/** Passes the events up to `end` to every check. Returns the place of the first unreadable event, if there is one. */
 async function* pass(
   store: Store,
   end: number,
@@ -136,7 +139,7 @@ async function finished(check: Check): Promise<Failure | undefined> {
   }
 }
 
-/** The place of an event that cannot be read as one. Throws every other error. */
+/** The place of an unreadable event. Throws every other error. */
 function unreadableAt(error: unknown): Failure {
   if (!(error instanceof BrokenChainError)) throw error;
   return { position: error.position, message: error.why };

@@ -6,45 +6,45 @@ import { Refusal, type Subject, type Why } from './refusal.ts';
 import { TokenCache } from './token-cache.ts';
 import { createVerifier } from './verifier.ts';
 
-/** What was decided on a token that was not remembered, without the token. */
+/** The decision on a token that was not cached. It does not contain the token. */
 export interface Decision extends Subject {
   readonly outcome: 'accepted' | 'refused';
   /** Why it was refused. */
   readonly reason?: Why;
 }
 
-/** What makes a token good, and who wants to know of decisions. */
+/** What a token must satisfy, and who observes decisions. */
 export interface AuthenticatorOptions {
   readonly keys: KeySet;
-  /** What `iss` has to be. */
+  /** Required value of `iss`. */
   readonly issuer: string;
-  /** What `aud` has to be or hold. */
+  /** Value that `aud` must be or contain. */
   readonly audience: string;
-  /** Name of the claim that says whose plants the caller sees. */
+  /** Name of the claim that names the owner. */
   readonly ownerClaim: string;
-  /** Most verified tokens to remember; 10,000 unless told. */
+  /** Most verified tokens to cache; default 10,000. */
   readonly cacheSize?: number;
-  /** Called for each refusal and each first acceptance of a token. Its values are text from outside: log them as data. */
+  /** Called for each refusal and each first acceptance of a token. The values are untrusted text: log them as data. */
   readonly onDecision?: (decision: Decision) => void;
 }
 
-/** Who calls, from the Authorization header: one for all transports. */
+/** Identifies callers by the Authorization header, for all transports. */
 export interface Authenticator {
-  /** How many calls were let in by a token that had been verified before. */
+  /** Calls that the token cache admitted. */
   readonly cacheHits: number;
 
-  /** Remembers nobody any more: each token is verified again. */
+  /** Clears the token cache, so that each token is verified again. */
   forget(): void;
 
   /**
-   * The caller, at once when the token was verified before. Throws, or rejects with, a PlantStoreError: TOKEN_MISSING,
-   * AUTHORIZATION_MALFORMED, TOKEN_INVALID (each with the challenge for WWW-Authenticate) or ISSUER_UNAVAILABLE.
-   * A transport that can see several Authorization headers passes all of them.
+   * The caller, synchronously if the token is cached. Throws, or rejects with, a PlantStoreError: TOKEN_MISSING,
+   * AUTHORIZATION_MALFORMED, TOKEN_INVALID (each with the challenge for WWW-Authenticate) or ISSUER_UNAVAILABLE. A
+   * transport that sees several Authorization headers must pass all of them.
    */
   authenticate(authorization: string | readonly string[] | undefined): Principal | Promise<Principal>;
 }
 
-/** An authenticator of bearer tokens (RFC 6750) that are JWTs signed by one issuer. */
+/** An authenticator for bearer tokens (RFC 6750): JWTs of one issuer. */
 export function createAuthenticator(options: AuthenticatorOptions): Authenticator {
   const { keys, issuer, audience, ownerClaim, cacheSize = 10_000, onDecision } = options;
   const cache = new TokenCache(cacheSize);

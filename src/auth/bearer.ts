@@ -1,14 +1,14 @@
 import { Refusal } from './refusal.ts';
 
-/** The longest token that is looked at. All of its characters are ASCII, so this is bytes too. */
+/** Most characters of a token. All are ASCII, so this is also its size in bytes. */
 export const MAX_TOKEN_LENGTH = 8 * 1024;
 
 const SCHEME = /^bearer(?: +|$)/i;
 const B64TOKEN = /^[A-Za-z0-9\-._~+/]+=*$/;
 
 /**
- * The token of an Authorization header, or of all of them where a transport can tell several apart (RFC 6750, section 2.1).
- * Its characters are not checked yet: one that was verified before need not be checked again. Throws Refusal.
+ * The token of the Authorization header (RFC 6750, section 2.1). Does not check its characters, because a cached token
+ * needs no check; see checkCharacters. Throws Refusal, also for several headers.
  */
 export function bearerToken(authorization: string | readonly string[] | undefined): string {
   const header = typeof authorization === 'string' ? authorization : onlyOne(authorization);
@@ -19,13 +19,13 @@ export function bearerToken(authorization: string | readonly string[] | undefine
   return token;
 }
 
-/** Throws Refusal unless the token is a b64token: two tokens joined by a comma, for one, are not. */
+/** Throws Refusal unless the token is a b64token (RFC 6750). Two tokens joined by a comma are not. */
 export function checkCharacters(token: string): void {
   if (!B64TOKEN.test(token)) throw new Refusal('malformed_header');
 }
 
 function onlyOne(headers: readonly string[] = []): string {
-  // Which of two a proxy in front looked at is anybody's guess.
+  // A proxy may have checked either of them.
   if (headers.length > 1) throw new Refusal('malformed_header');
   return headers[0] ?? '';
 }

@@ -3,12 +3,12 @@ import type { Principal } from './principal.ts';
 import { Refusal, type Subject } from './refusal.ts';
 import type { Validity } from './validity.ts';
 
-/** Most code points of an owner's or an actor's name: both go into every event. */
+/** Most code points in the name of an owner or actor. Every event contains both names. */
 export const MAX_NAME_CODE_POINTS = 1024;
 
 /**
- * The caller that verified claims describe. `sub` is who acts; a token without a usable one acts as the owner.
- * Throws Refusal for a token without an owner, or with a name that cannot be stored.
+ * The caller that verified claims describe. The actor is `sub`, or the owner if the token has no `sub`. Throws Refusal
+ * if the owner is missing or a name is invalid.
  */
 export function principalFrom(claims: JWTPayload, issuer: string, ownerClaim: string, validity: Validity): Principal {
   const owner = claims[ownerClaim];
@@ -18,7 +18,7 @@ export function principalFrom(claims: JWTPayload, issuer: string, ownerClaim: st
   return { issuer, actor, owner, scopes: new Set([...words(claims.scope), ...words(claims.scp)]), validity };
 }
 
-/** Whom claims are about, as far as they say so in text. */
+/** Issuer and subject of claims, if they are text. */
 export const aboutOf = ({ iss, sub }: JWTPayload): Subject => ({
   ...(typeof iss === 'string' && { issuer: iss }),
   ...(typeof sub === 'string' && { subject: sub }),
@@ -28,17 +28,17 @@ export const aboutOf = ({ iss, sub }: JWTPayload): Subject => ({
 const CONTROL = /\p{Cc}/u;
 
 /**
- * Whether a value can name an owner or an actor: text that is not blank, well-formed Unicode without control characters, of
- * bounded length. Names are kept for good, and are shown in terminals and logs.
+ * Whether a value can name an owner or actor: well-formed Unicode of bounded length, not blank, without control
+ * characters. Names are stored permanently, and appear in terminals and logs.
  */
 export const isName = (value: unknown): value is string =>
   typeof value === 'string' && value.trim() !== '' && value.isWellFormed() && !CONTROL.test(value) && isShort(value);
 
-// At most two UTF-16 code units a code point: what is longer need not be counted.
+// A code point takes at most two UTF-16 code units, so a longer value need not be counted.
 const isShort = (value: string): boolean =>
   value.length <= 2 * MAX_NAME_CODE_POINTS && [...value].length <= MAX_NAME_CODE_POINTS;
 
-// `scope` is text and `scp` a list by most issuers' habit; some swap them. What is neither grants nothing.
+// Most issuers use a text for `scope` and a list for `scp`; some swap them. Any other type grants nothing.
 function words(claim: unknown): readonly string[] {
   if (typeof claim === 'string') return claim.split(' ').filter(Boolean);
   return Array.isArray(claim) ? claim.filter((word) => typeof word === 'string') : [];

@@ -8,10 +8,10 @@ import type { KeySet } from './keys/key-set.ts';
 /** Issuer and audience of the tokens of development mode. */
 export const DEVELOPMENT_ISSUER = 'plantstore-development';
 
-/** What a token of development mode says. */
+/** Contents of a token of development mode. */
 export interface DevelopmentToken {
   readonly owner: string;
-  /** The claim that the owner goes into. */
+  /** Name of the claim for the owner. */
   readonly ownerClaim: string;
   /** Scopes, separated by spaces. */
   readonly scope?: string;
@@ -22,11 +22,11 @@ export interface DevelopmentToken {
 /** The issuer of development mode: the service itself. */
 export interface DevelopmentIssuer {
   readonly keys: KeySet;
-  /** Makes a token. Rejects when the authenticator would refuse it. */
+  /** Issues a token. Rejects if the authenticator would refuse it. */
   mintToken(token: DevelopmentToken): Promise<string>;
 }
 
-/** Opens the issuer whose key lies in the data directory, and makes that key if there is none. */
+/** Opens the issuer with the key in the data directory. Generates the key if it is missing. */
 export async function openDevelopmentIssuer(dataDirectory: string): Promise<DevelopmentIssuer> {
   const privateKey = await developmentKey(dataDirectory);
   const find = createLocalJWKSet({ keys: [createPublicKey(privateKey).export({ format: 'jwk' })] });
@@ -35,10 +35,10 @@ export async function openDevelopmentIssuer(dataDirectory: string): Promise<Deve
     async mintToken({ owner, ownerClaim, scope, ttl }) {
       if (!isName(owner))
         throw new Error(
-          `the owner has to be a text of 1 to ${MAX_NAME_CODE_POINTS} characters, well-formed Unicode, not blank, without control characters`,
+          `the owner must be 1 to ${MAX_NAME_CODE_POINTS} characters of well-formed Unicode, not blank, without control characters`,
         );
       if (!Number.isSafeInteger(ttl) || ttl < 1)
-        throw new Error('the time to live has to be a whole number of seconds above 0');
+        throw new Error('the time to live must be a whole number of seconds above 0');
       const now = Math.floor(Date.now() / 1000);
       const token = await new SignJWT({ [ownerClaim]: owner, ...(scope !== undefined && { scope }) })
         .setProtectedHeader({ alg: 'EdDSA', typ: 'JWT' })
@@ -47,7 +47,8 @@ export async function openDevelopmentIssuer(dataDirectory: string): Promise<Deve
         .setIssuedAt(now)
         .setExpirationTime(now + ttl)
         .sign(privateKey);
-      if (token.length > MAX_TOKEN_LENGTH) throw new Error('owner and scope make a token of more than 8 KiB');
+      if (token.length > MAX_TOKEN_LENGTH)
+        throw new Error('the token would exceed 8 KiB; use a shorter owner or fewer scopes');
       return token;
     },
   };

@@ -4,17 +4,18 @@ import type { Authenticator } from './authenticator.ts';
 import type { Principal } from './principal.ts';
 
 /**
- * Owners that are tracked. An owner who paused for a second may be forgotten, as nothing is held against it any more: so many
- * cannot all have called within that second.
+ * Most owners to track. After a pause of a second, an owner's budget is whole and its entry is unnecessary. The service
+ * cannot serve this many owners within a second.
  */
 const OWNERS = 65_536;
 
 /**
- * Calls a second for each owner, evenly or in bursts of up to a second's worth, by the generic cell rate algorithm: one number
- * an owner, exact at any moment, with no window at whose edge twice as much gets through.
+ * Limits the calls per second of each owner, with bursts of up to one second's budget. Uses the generic cell rate
+ * algorithm: it stores one number per owner and, unlike fixed windows, never admits twice the rate at the edge of a
+ * window.
  */
 export class RateLimit {
-  /** When the budget of an owner will be whole again, in milliseconds of `performance.now()`. */
+  /** For each owner, the time at which its budget is whole again, in milliseconds of `performance.now()`. */
   readonly #whole = new LRUCache<string, number>({ max: OWNERS });
   readonly #interval: number;
   readonly #burst: number;
@@ -24,24 +25,25 @@ export class RateLimit {
     this.#burst = 1_000 - this.#interval;
   }
 
-  /** Takes one call of an owner's budget. Throws RATE_LIMITED when there is none, and takes nothing then. */
+  /** Takes one call from an owner's budget. If it is exhausted, throws RATE_LIMITED and takes nothing. */
   take(owner: string, now = performance.now()): void {
     const whole = Math.max(this.#whole.get(owner) ?? 0, now);
-    // A budget that refills exactly now counts, whatever the rounding of the sums before it.
+    // A call whose budget is due exactly now must pass, whatever the rounding errors.
     if (whole - now > this.#burst + EPSILON) throw LIMITED;
     this.#whole.set(owner, whole + this.#interval);
   }
 }
 
-/** Milliseconds: far below any interval, far above what sums of intervals are off by. */
+/** Milliseconds: far below any interval, far above the rounding error of sums of intervals. */
 const EPSILON = 1e-4;
 
-// One for all calls, as a stack trace for each costs more than the rest. At one call a second or more, one is due within a second.
-const LIMITED = new PlantStoreError('RATE_LIMITED', 'too many requests of this owner; slow down and try again', {
+// One error for all calls, because a stack trace for each costs more than the rest of the check. At any rate, the next
+// call is due within a second.
+const LIMITED = new PlantStoreError('RATE_LIMITED', 'the owner exceeds its request rate; slow down and try again', {
   retryAfter: 1,
 });
 
-/** Lets in whom `authenticate` lets in, as often as the owner's budget allows; throws or rejects with RATE_LIMITED beyond. */
+/** Adds the rate limit of owners to `authenticate`. Beyond it, throws or rejects with RATE_LIMITED. */
 export function limitRate(
   authenticate: Authenticator['authenticate'],
   perSecond: number,

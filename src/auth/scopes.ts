@@ -2,19 +2,25 @@ import type { Decision } from './authenticator.ts';
 import type { Principal } from './principal.ts';
 import { Refusal } from './refusal.ts';
 
-/** What a token can be good for. */
-export type Scope = 'plants:read' | 'plants:write' | 'plants:audit' | 'plants:erase';
+/** The scopes that a token can have. */
+export const SCOPES = ['plants:read', 'plants:write', 'plants:audit', 'plants:erase'] as const;
 
-/** Which scopes callers need. */
+/** One of them. */
+export type Scope = (typeof SCOPES)[number];
+
+/** The scopes that callers need. */
 export interface ScopePolicy {
   /**
-   * Throws INSUFFICIENT_SCOPE, with the challenge of RFC 6750 section 3.1, when the scope is enforced and the caller's token
-   * does not have it.
+   * Throws INSUFFICIENT_SCOPE, with the challenge of RFC 6750, section 3.1, if the scope is enforced and the token
+   * lacks it.
    */
   require(principal: Principal, scope: Scope): void;
 }
 
-/** The policy that enforces these scopes, and always `plants:audit` and `plants:erase`, since they concern every owner. */
+/**
+ * The policy that enforces the given scopes. It always enforces `plants:audit` and `plants:erase`, because they concern
+ * every owner.
+ */
 export function createScopePolicy(enforced: Iterable<string>, onDecision?: (decision: Decision) => void): ScopePolicy {
   const needed = new Set(['plants:audit', 'plants:erase', ...enforced]);
   return {

@@ -3,8 +3,8 @@ import { LRUCache } from 'lru-cache';
 import type { Principal } from './principal.ts';
 
 /**
- * Tokens that were verified, kept by their SHA-256: no token can be read back from it. An entry counts until its token expires
- * or a key leaves the key set, whichever is first. Holds at most `capacity` entries and forgets the least recently used.
+ * Caches verified tokens by their SHA-256, so that no token can be read back. An entry is valid until its token expires
+ * or a key leaves the key set. Keeps at most `capacity` entries, and drops the least recently used.
  */
 export class TokenCache {
   readonly #entries: LRUCache<string, Principal>;
@@ -14,17 +14,17 @@ export class TokenCache {
     this.#entries = new LRUCache({ max: capacity });
   }
 
-  /** How many calls were let in by the cache alone. */
+  /** Calls that the cache admitted. */
   get hits(): number {
     return this.#hits;
   }
 
-  /** How many tokens it remembers. */
+  /** Cached tokens. */
   get size(): number {
     return this.#entries.size;
   }
 
-  /** Whom the token was verified to be, if that still counts. */
+  /** The principal of a cached token, if it is still valid. */
   get(token: string): Principal | undefined {
     const id = digest(token);
     const principal = this.#entries.get(id);
@@ -37,12 +37,12 @@ export class TokenCache {
     return undefined;
   }
 
-  /** Forgets every token, which is then verified again. */
+  /** Removes all tokens. */
   clear(): void {
     this.#entries.clear();
   }
 
-  /** Remembers a verified token. */
+  /** Adds a verified token. */
   set(token: string, principal: Principal): void {
     this.#entries.set(digest(token), principal);
   }

@@ -3,29 +3,31 @@ import type { CryptoKey, JWSHeaderParameters } from 'jose';
 import type { KeySet } from './keys/key-set.ts';
 import { Refusal } from './refusal.ts';
 
-/** Until when a verified token counts. One for all calls with it: who only answers asks nothing, and who streams asks again. */
+/** The validity of a verified token, shared by all calls with it. Streams check it repeatedly. */
 export interface Validity {
-  /** Milliseconds since 1970, exclusive, at which it expires. */
+  /** Expiry in milliseconds since 1970, exclusive. */
   readonly until: number;
-  /** Whether it certainly counts now. While it does not, `confirm` tells. Cheap enough to be asked for each message. */
+  /** True if the token is certainly valid now. If false, call `confirm`. Cheap enough to read for each message. */
   readonly holds: boolean;
-  /** Resolves when it counts now. Rejects with the Refusal that ends it: expired, its key gone, or no keys to judge it by. */
+  /**
+   * Resolves if the token is valid now. Otherwise rejects with the Refusal: expired, key removed, or no keys available.
+   */
   confirm(): Promise<void>;
 }
 
-/** What a token was verified with. */
+/** How a token was verified. */
 export interface Verification {
   /** Milliseconds since 1970, exclusive. */
   readonly until: number;
-  /** Of the keys, from before the token was verified, so that no later loss of a key is missed. */
+  /** Revision of the keys before the verification, so that no later removal of a key is missed. */
   readonly revision: number | undefined;
   readonly header: JWSHeaderParameters;
   readonly key: CryptoKey;
 }
 
 /**
- * The validity of a token by the key set that it was verified with. It keeps nothing of the token: once the set has lost a key,
- * a token counts while its header still leads to the very key that its signature was verified with.
+ * The validity of a token according to its key set. It does not keep the token: after a key leaves the set, the token
+ * stays valid if its header still selects the key that verified its signature.
  */
 export class TokenValidity implements Validity {
   readonly until: number;

@@ -4,28 +4,34 @@ import type { KeySet } from './keys/key-set.ts';
 import { Refusal, type Why } from './refusal.ts';
 import { TokenValidity } from './validity.ts';
 
-/** Seconds that the clocks of issuer and service may be apart. */
+/** Most seconds by which the clocks of issuer and service may differ. */
 export const CLOCK_TOLERANCE = 30;
 
-// RFC 8725, section 3.1. Ed25519 is RFC 9864's name for the only curve that EdDSA has here: one algorithm, two names.
+// RFC 8725, section 3.1. EdDSA and Ed25519 (RFC 9864) name the same algorithm here.
 const ALGORITHMS = ['RS256', 'PS256', 'ES256', 'EdDSA', 'Ed25519'];
 
-// RFC 8725, section 3.11: what is typed as something else (dpop+jwt, logout+jwt, secevent+jwt) was not issued to open this door.
-// An ID token has no type of its own and is told apart by its audience.
+// RFC 8725, section 3.11: a token of another type (dpop+jwt, logout+jwt, secevent+jwt) was not issued for access. An ID
+// token has no type of its own; its audience distinguishes it.
 const TYPES = new Set(['jwt', 'at+jwt']);
 
-/** The last second of the year 9999: what is later is a mistake (milliseconds, for one) or an attempt at a token without an end. */
+/**
+ * The last second of the year 9999. A later time is a mistake, such as milliseconds, or an attempt at a token that
+ * never expires.
+ */
 const MAX_NUMERIC_DATE = 253_402_300_799;
 
 const COMPACT_JWS = /^[\w-]+\.[\w-]+\.[\w-]+$/;
 
-/** A token whose signature, issuer, audience and times hold. */
+/** A token with valid signature, issuer, audience and times. */
 export interface VerifiedToken {
   readonly claims: JWTPayload;
   readonly validity: TokenValidity;
 }
 
-/** A function that verifies one token (RFC 7519, RFC 8725) and rejects with Refusal. Key material in its header is ignored. */
+/**
+ * A function that verifies a token (RFC 7519, RFC 8725) and rejects with Refusal. It ignores key material in the
+ * token's header.
+ */
 export function createVerifier(keys: KeySet, issuer: string, audience: string) {
   const options: JWTVerifyOptions = {
     algorithms: ALGORITHMS,
@@ -46,23 +52,24 @@ export function createVerifier(keys: KeySet, issuer: string, audience: string) {
     });
     const why = wrongTime(payload);
     if (why !== undefined) throw new Refusal(why, aboutOf(payload));
-    // No extension is understood here, not even the one that jose knows (RFC 7515, section 4.1.11).
+    // The service supports no critical extension, not even the one that jose supports (RFC 7515, section 4.1.11).
     if (header.crit !== undefined) throw new Refusal('critical_header', aboutOf(payload));
     if (!isAccessToken(header.typ)) throw new Refusal('type', aboutOf(payload));
-    // Nothing here checks the proof of possession that such a token asks for (RFC 9449, section 7.2; RFC 8705, section 3).
+    // The service cannot check the proof of possession that such a token requires (RFC 9449, section 7.2; RFC 8705,
+    // section 3).
     if (payload.cnf !== undefined) throw new Refusal('sender_constrained', aboutOf(payload));
     const until = Math.ceil(payload.exp! + CLOCK_TOLERANCE) * 1000;
     return { claims: payload, validity: new TokenValidity(keys, { until, revision, header, key }) };
   };
 }
 
-/** What is wrong with the times of a token that jose has let pass: it takes any number, and looks at no `iat`. */
+/** Checks the times that jose does not: it accepts any number, and ignores `iat`. */
 function wrongTime({ exp, nbf, iat }: JWTPayload): Why | undefined {
   if (![exp, nbf, iat].every(isSensible)) return 'time';
   return iat !== undefined && iat > Date.now() / 1000 + CLOCK_TOLERANCE ? 'issued_in_future' : undefined;
 }
 
-/** Whether a time is one that an issuer can mean, as a NumericDate (RFC 7519, section 2). */
+/** Whether a time is a plausible NumericDate (RFC 7519, section 2). */
 const isSensible = (time: number | undefined): boolean => time === undefined || (time >= 0 && time <= MAX_NUMERIC_DATE);
 
 const isAccessToken = (typ: unknown): boolean =>
@@ -86,11 +93,11 @@ const BY_CLAIM: Readonly<Record<string, Why>> = {
 
 function refusalOf(thrown: unknown): Refusal {
   if (thrown instanceof Refusal) return thrown;
-  // jose looks at claims last, so these two tell of tokens that the issuer did sign.
+  // jose checks claims last, so in these two cases the issuer did sign the token.
   if (thrown instanceof errors.JWTExpired) return new Refusal('expired', aboutOf(thrown.payload));
   if (thrown instanceof errors.JWTClaimValidationFailed)
     return new Refusal(BY_CLAIM[thrown.claim] ?? 'malformed', aboutOf(thrown.payload));
   if (thrown instanceof errors.JOSEError) return new Refusal(BY_CODE[thrown.code] ?? 'malformed');
-  // What remains comes from importing or using the key: an RSA key under 2,048 bits, or a damaged one.
+  // Other errors come from the key: an RSA key under 2,048 bits, or a damaged key.
   return new Refusal('unusable_key');
 }

@@ -1,19 +1,20 @@
 import type { Validity } from './validity.ts';
 
-/** Milliseconds between two looks at the token of a stream, whether or not it has something to say. */
+/** Milliseconds between two checks of a stream's token, also while the stream is idle. */
 const LOOK = 500;
 
-/** A stream for as long as its caller's token counts. */
+/** A stream that ends with its caller's token. */
 export interface ValidStream<Item> extends AsyncIterableIterator<Item, undefined> {
-  /** Aborted, with the Refusal as its reason, soon after the token has ended; the source gets it too. */
+  /** Aborts, with the Refusal as its reason, soon after the token becomes invalid. The source gets it too. */
   readonly ended: AbortSignal;
-  /** Ends it, and the source, whether or not an item was taken. */
+  /** Ends the stream and its source, also before the first item. */
   return(): Promise<IteratorResult<Item, undefined>>;
 }
 
 /**
- * What a source says while a token counts. Once it does not, the stream rejects with the Refusal, at the next item or within half a
- * second, whether or not the source heeds its signal; it never ends as if it were whole. `given` ends the source too.
+ * The items of a source while a token is valid. Afterwards the stream rejects with the Refusal, at the next item or
+ * within half a second, even if the source ignores its signal. It never ends as if it were complete. `given` is another
+ * signal for the source.
  */
 export const whileValid = <Item>(
   validity: Validity,
@@ -43,7 +44,7 @@ class Lasting<Item> implements ValidStream<Item> {
   }
 
   async next(): Promise<IteratorResult<Item, undefined>> {
-    // From the first item on: a stream that nobody takes anything of has nothing to end.
+    // Starts with the first item: an unread stream has nothing to end.
     this.#timer ??= setInterval(() => void this.#look(), LOOK).unref();
     try {
       const step = await this.#unlessEnded(this.#source.next());
@@ -55,7 +56,7 @@ class Lasting<Item> implements ValidStream<Item> {
       clearInterval(this.#timer);
       return { done: true, value: undefined };
     } catch (thrown) {
-      // What the source is in the middle of may take its time; nobody waits for it.
+      // Not awaited, because the source may be slow to end.
       void this.return().catch(() => {});
       throw thrown;
     }
@@ -67,7 +68,7 @@ class Lasting<Item> implements ValidStream<Item> {
     return { done: true, value: undefined };
   }
 
-  /** Looks at the token, once at a time. */
+  /** Checks the token. Concurrent calls share one check. */
   async #look(): Promise<void> {
     if (this.#validity.holds) return;
     this.#looking ??= this.#validity
@@ -82,7 +83,10 @@ class Lasting<Item> implements ValidStream<Item> {
     await this.#looking;
   }
 
-  /** A step of the source, or the refusal once the token has ended, whichever is first. Nothing of it outlives the step. */
+  /**
+   * A step of the source, or a rejection once the token is invalid, whichever is first. Removes its listener after the
+   * step.
+   */
   #unlessEnded<Value>(step: Promise<Value>): Promise<Value> {
     return new Promise((resolve, reject) => {
       const { ended } = this;

@@ -5,10 +5,10 @@ import { MAX_INT64, MIN_INT64 } from '../domain/plant.ts';
 
 const DIGITS = /^\d+$/;
 const INT64 = /^-?\d{1,19}$/;
-/** RFC 3339, and a day that there is. */
+/** RFC 3339, on a day that exists. */
 const TIME = z.iso.datetime({ offset: true });
 
-/** A position in the log. */
+/** Parses a position in the log. */
 export function position(text: string): number {
   const value = Number(text);
   if (!DIGITS.test(text) || !Number.isSafeInteger(value))
@@ -16,23 +16,25 @@ export function position(text: string): number {
   return value;
 }
 
-/** A time, in milliseconds since 1970. */
+/** Parses a time to milliseconds since 1970. */
 export function time(text: string): number {
   if (!TIME.safeParse(text).success) throw new InvalidArgumentError('Expected a time such as 2026-01-02T03:04:05Z.');
   return Date.parse(text);
 }
 
-/** A position or a time. */
+/** Parses a position or a time. */
 export function moment(text: string): Moment {
   if (DIGITS.test(text)) return { position: position(text) };
   if (TIME.safeParse(text).success) return { time: time(text) };
   throw new InvalidArgumentError('Expected a position such as 42, or a time such as 2026-01-02T03:04:05Z.');
 }
 
-/** The id of a plant. */
+/** Parses the id of a plant. */
 export function plantId(text: string): bigint {
   const value = INT64.test(text) ? BigInt(text) : undefined;
   if (value === undefined || value < MIN_INT64 || value > MAX_INT64)
-    throw new InvalidArgumentError('Expected the id of a plant: an int64.');
+    throw new InvalidArgumentError(
+      'Expected the id of a plant, a whole number from -9223372036854775808 to 9223372036854775807.',
+    );
   return value;
 }

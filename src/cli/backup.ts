@@ -7,14 +7,14 @@ import { print } from './output.ts';
 /** `plantstore backup` */
 export const backupCommand = (): Command =>
   new Command('backup')
-    .description('Copy the embedded store into one file, as it is at one instant; works while the service runs.')
-    .argument('<file>', 'a file that is not there yet')
+    .description('Copy a consistent snapshot of the embedded store to one file. Works while the service runs.')
+    .argument('<file>', 'a file that does not exist yet')
     .addHelpText(
       'after',
       `
-Prints the head of the copy once all of it is on disk. Only its owner may read
-the file. To restore it, put it into an empty DATA_DIR as plantstore.sqlite.
-A store on MongoDB is backed up with mongodump.
+Prints the head of the copy once the copy is on disk. Only the file's owner can
+read it. To restore it, put it into an empty DATA_DIR as plantstore.sqlite.
+To back up a store on MongoDB, use mongodump.
 
 Example:
   $ plantstore backup monday.sqlite
@@ -24,7 +24,7 @@ Example:
       const { mongodbUri, dataDirectory } = loadConfig();
       if (mongodbUri !== undefined)
         throw new Error(
-          'plantstore backup copies the embedded store, and MONGODB_URI is set: use mongodump --oplog, or plantstore audit export',
+          'plantstore backup copies the embedded store, but MONGODB_URI is set; use mongodump --oplog or plantstore audit export',
         );
       await print([headJson(backUp(dataDirectory, file))]);
     });

@@ -8,17 +8,17 @@ import { print } from './output.ts';
 export const doctorCommand = (): Command =>
   new Command('doctor')
     .description(
-      'Look at everything that a service with these settings stands on, and say what is wrong. Changes nothing.',
+      'Check everything that a service with these settings depends on, and say how to fix what is wrong. Changes nothing.',
     )
     .addHelpText(
       'after',
       `
-One line for each: ok, warn (know of it) or fail (and what to do). The exit
-code is 1 where something is wrong. It looks at the store and its schema, the
-read model, leases, what rebuilds left, clocks, key files, certificates and who
-may read them, the disk, the issuer, Kafka, and the service on this host, which
-may run meanwhile. Run it as the service's user, with its environment. Whether
-the log is whole, plantstore audit verify tells.
+Prints one line per finding: ok, warn (good to know) or fail (with what to do).
+The exit code is 1 if there is a fail. Checks the store and its schema, the read
+model, leases, leftovers of rebuilds, clocks, key files, certificates and file
+permissions, the disk, the issuer, Kafka, and the service on this host, which
+may be running. Run it as the user of the service, with the same environment.
+To check the log itself, run plantstore audit verify.
 
 Example:
   $ plantstore doctor`,

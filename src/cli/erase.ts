@@ -12,35 +12,36 @@ import { withStore } from './with-store.ts';
 export const eraseCommand = (): Command =>
   new Command('erase')
     .description(
-      'Forget an owner: delete their plants, and remove what every event of theirs says. It cannot be undone.',
+      'Erase an owner: delete their plants and remove the contents of all their events. This cannot be undone.',
     )
-    .requiredOption('--owner <name>', 'who is to be forgotten')
-    .option('--actor <name>', 'who does it, as the log keeps it', 'plantstore erase')
+    .requiredOption('--owner <name>', 'the owner to erase')
+    .option('--actor <name>', 'who erases the owner, for the log', 'plantstore erase')
     .addHelpText(
       'after',
       `
-The events stay, with their positions and hashes, so every proof still holds;
-docs/erasure.md says what else may hold the name, such as backups. On MongoDB it
-works while the service runs, if the user of MONGODB_URI may update events; on
-the embedded store call ErasureService, or stop the service first. What was
-begun goes on with the next start of the service, or when this is run again.
-Nothing is asked: who may run it, may erase.
+The events stay, with their positions and hashes, so every proof stays valid.
+docs/erasure.md lists other places that may hold the name, such as backups. On
+MongoDB the service may run meanwhile, and the user of MONGODB_URI needs the
+right to update events. On the embedded store, call ErasureService, or stop the
+service first. An interrupted erasure resumes when the service starts, or when
+this command runs again. The command does not ask for confirmation.
 
-Prints the position of the OwnerErased event and how many events it erased;
-{"events":0} where the owner had nothing.
+Prints the position of the OwnerErased event and the number of events it erased,
+or {"events":0} if the owner had none.
 
 Example:
   $ plantstore erase --owner alice
   {"position":42,"events":17}`,
     )
     .action(async ({ owner, actor }: { owner: string; actor: string }) => {
-      if (!isName(owner)) throw new Error('the owner is no name that a token may give');
+      if (!isName(owner))
+        throw new Error('--owner must not be blank or longer than 1024 characters, or contain control characters');
       const { kafka } = loadConfig();
       const erased = await withStore('change', (store) => erase(store, { owner, actor }, kafka === undefined));
       await print([JSON.stringify(erased)]);
     });
 
-/** The log is open meanwhile, since the read model has to follow. */
+/** Opens the log, because the erasure waits for its projector. */
 async function erase(
   store: Store,
   request: { readonly owner: string; readonly actor: string },
@@ -53,5 +54,5 @@ async function erase(
     if (!('step' in step)) return step;
     if (step.total !== undefined) bar.show(step.done ?? 0, step.total);
   }
-  throw new Error('the erasure ended without an outcome');
+  throw new Error('the erasure ended without an outcome; run it again');
 }

@@ -1,5 +1,6 @@
 import { Command } from 'commander';
 import { ConfigError } from '../config.ts';
+import { VERSION } from '../version.ts';
 import { auditCommand } from './audit/audit.ts';
 import { backupCommand } from './backup.ts';
 import { doctorCommand } from './doctor.ts';
@@ -10,6 +11,7 @@ import { witnessCommand } from './witness.ts';
 
 const program = new Command('plantstore')
   .description('An event-sourced plant store: REST, Connect and gRPC over one tamper-evident log.')
+  .version(VERSION, '--version', 'print the version')
   .addCommand(serveCommand())
   .addCommand(tokenCommand())
   .addCommand(auditCommand())
@@ -20,7 +22,7 @@ const program = new Command('plantstore')
   .addHelpText(
     'after',
     `
-Results go to stdout and all else to stderr; the exit code is 0 only when all is well.
+Results go to stdout, everything else to stderr. The exit code is 0 on success.
 Settings come from the environment: plantstore serve --help lists them.
 
 Examples:

@@ -1,12 +1,12 @@
 import { pipeline } from 'node:stream/promises';
 
 /**
- * Writes texts to stdout, each with a line break, as fast as its reader takes them. A reader that has seen enough, such as
- * `head`, ends it without an error.
+ * Writes texts to stdout, each with a line break, at the pace of the reader. When the reader closes the pipe early, as
+ * `head` does, it ends without an error.
  */
 export const print = (texts: Iterable<string> | AsyncIterable<string>): Promise<void> => write(withLineBreaks(texts));
 
-/** Writes to stdout as `print` does, with nothing added. */
+/** Writes chunks to stdout as `print` does, without adding line breaks. */
 export async function write(chunks: Iterable<string | Uint8Array> | AsyncIterable<string | Uint8Array>): Promise<void> {
   try {
     await pipeline(chunks, process.stdout, { end: false });

@@ -1,15 +1,15 @@
-/** Milliseconds between two looks of the bar. */
+/** Milliseconds between two updates of the bar. */
 const INTERVAL = 200;
-/** Characters of the bar. */
+/** Width of the bar in characters. */
 const WIDTH = 24;
 
-/** A bar on stderr with rate and time left, for people: shown only where stderr is a terminal. */
+/** A progress bar on stderr, with rate and time left. Shown only if stderr is a terminal. */
 export class ProgressBar implements Disposable {
   readonly #started = performance.now();
   readonly #isShown = process.stderr.isTTY;
   #shown = 0;
 
-  /** Shows that so many of so many events are done. Cheap enough for every batch. */
+  /** Shows that `done` of `total` events are done. Cheap enough for every batch. */
   show(done: number, total: number): void {
     const now = performance.now();
     if (!this.#isShown || now < this.#shown + INTERVAL) return;
@@ -17,7 +17,7 @@ export class ProgressBar implements Disposable {
     process.stderr.write(`\r${barOf(done, total, (now - this.#started) / 1_000)}\u001b[K`);
   }
 
-  /** Takes the bar away. */
+  /** Removes the bar. */
   [Symbol.dispose](): void {
     if (this.#shown > 0) process.stderr.write('\r\u001b[K');
   }

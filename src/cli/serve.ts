@@ -5,7 +5,7 @@ import { VARIABLES } from '../config-variables.ts';
 /** `plantstore serve` */
 export const serveCommand = (): Command =>
   new Command('serve')
-    .description('Run the service until SIGTERM or SIGINT, which lets it finish what is in flight.')
+    .description('Run the service until SIGTERM or SIGINT. It then completes the requests in flight.')
     .addHelpText('after', help)
     .action(async () => {
       const { serve } = await import('../main.ts');
@@ -18,16 +18,16 @@ function help(): string {
     return `  ${name.padEnd(21)}${variable.meaning}${fallback}`;
   });
   return `
-Its log goes to stdout, one JSON object a line; "listening" names each port.
-http://ADMIN_HOST:ADMIN_PORT/readyz says whether it is ready. Unless JWKS_URL,
-JWT_ISSUER and JWT_AUDIENCE are set it runs in development mode, for which
-plantstore token makes tokens.
+Log lines go to stdout, one JSON object per line; "listening" names each port.
+http://ADMIN_HOST:ADMIN_PORT/readyz says whether the service is ready. Without
+JWKS_URL, JWT_ISSUER and JWT_AUDIENCE it runs in development mode; plantstore
+token then issues tokens.
 
 Environment:
 ${names.join('\n')}
-OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_EXPORTER_OTLP_TRACES_ENDPOINT or
-OTEL_TRACES_EXPORTER turns traces on, OTEL_SDK_DISABLED=true off; OpenTelemetry
-reads these and its other variables itself.
+To turn traces on, set OTEL_EXPORTER_OTLP_ENDPOINT,
+OTEL_EXPORTER_OTLP_TRACES_ENDPOINT or OTEL_TRACES_EXPORTER. OTEL_SDK_DISABLED=true
+turns them off. OpenTelemetry reads these and its other variables itself.
 
 Examples:
   $ plantstore serve

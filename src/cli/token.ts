@@ -1,25 +1,21 @@
 import { Command, InvalidArgumentError } from 'commander';
 import { openDevelopmentIssuer } from '../auth/development.ts';
+import { SCOPES } from '../auth/scopes.ts';
 import { loadConfig } from '../config.ts';
 import { print } from './output.ts';
 
 /** `plantstore token` */
 export const tokenCommand = (): Command =>
   new Command('token')
-    .description(
-      'Print a token for the API, and nothing else. For development mode only; works while the service runs.',
-    )
-    .requiredOption('--owner <name>', 'whose plants the token opens')
-    .option(
-      '--scope <scopes>',
-      'what it is good for, separated by spaces: plants:read, plants:write, plants:audit, plants:erase',
-    )
-    .option('--ttl <seconds>', 'how long it is valid', wholeSeconds, 3600)
+    .description('Print a token for the API. Development mode only. Works while the service runs.')
+    .requiredOption('--owner <name>', 'owner whose plants the token gives access to')
+    .option('--scope <scopes>', `scopes of the token, separated by spaces: ${SCOPES.join(', ')}`, knownScopes)
+    .option('--ttl <seconds>', 'seconds until the token expires', wholeSeconds, 3600)
     .addHelpText(
       'after',
       `
-It is signed with the key in DATA_DIR, which the service of the same DATA_DIR
-trusts in development mode.
+The key in DATA_DIR signs the token. In development mode, a service with the
+same DATA_DIR accepts it.
 
 Examples:
   $ TOKEN=$(plantstore token --owner alice)
@@ -29,10 +25,19 @@ Examples:
     .action(async ({ owner, scope, ttl }: { owner: string; scope?: string; ttl: number }) => {
       const { issuer, dataDirectory, ownerClaim } = loadConfig();
       if (issuer !== undefined)
-        throw new Error('tokens are made in development mode only; JWKS_URL is set, so ask that issuer for one');
+        throw new Error(
+          'plantstore token works in development mode only, but JWKS_URL is set; get a token from that issuer',
+        );
       const development = await openDevelopmentIssuer(dataDirectory);
       await print([await development.mintToken({ owner, ownerClaim, ttl, ...(scope !== undefined && { scope }) })]);
     });
+
+function knownScopes(text: string): string {
+  const unknown = text.split(' ').find((scope) => !SCOPES.some((known) => known === scope));
+  if (unknown !== undefined)
+    throw new InvalidArgumentError(`Expected one or more of ${SCOPES.join(', ')}, separated by spaces.`);
+  return text;
+}
 
 function wholeSeconds(text: string): number {
   if (!/^[1-9]\d{0,9}$/.test(text)) throw new InvalidArgumentError('Expected a whole number of seconds above 0.');

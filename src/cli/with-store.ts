@@ -4,8 +4,8 @@ import { openSqlite } from '../log/sqlite/store.ts';
 import type { Store } from '../log/store.ts';
 
 /**
- * What a command does with the store: `read` changes nothing; `write` does, and the service may run meanwhile; `change` does, and where
- * only one service may run, none does; `own` is the same, and makes a store that is missing.
+ * What a command does with the store. `read` changes nothing. `write` changes it, and the service may run. `change` and
+ * `own` change it, and no service may run on an embedded store. `own` creates a missing store; the others reject.
  */
 export type Access = 'read' | 'write' | 'change' | 'own';
 
@@ -16,7 +16,7 @@ export async function withStore<T>(access: Access, work: (store: Store) => Promi
     const { openMongo } = await import('../log/mongo/open.ts');
     return closing(await openMongo(mongodbUri, { readOnly: access === 'read' }), work);
   }
-  // Nothing is made where a store is expected: the path is wrong then.
+  // A missing store means a wrong path, so it is not created.
   if (access === 'write' || access === 'change') await openSqlite(dataDirectory, { readOnly: true }).close();
   const unlock = access === 'own' || access === 'change' ? lockDataDirectory(dataDirectory) : () => {};
   try {

@@ -21,23 +21,24 @@ interface Options {
 /** `plantstore witness` */
 export const witnessCommand = (): Command =>
   new Command('witness')
-    .description("Cosign the checkpoints of other people's logs, until SIGTERM or SIGINT. It needs no store.")
-    .requiredOption('--key <file>', 'the Ed25519 private key that cosigns (PKCS #8, PEM), made if it is missing')
-    .requiredOption('--name <name>', 'the name of the witness, such as witness.example.org/one', name)
-    .requiredOption('--log <vkey>', 'a log to cosign; may be given again', (text, logs: VerifierKey[] = []) => [
+    .description("Cosign the checkpoints of other operators' logs until SIGTERM or SIGINT. Needs no store.")
+    .requiredOption('--key <file>', 'the Ed25519 private key of the witness (PKCS #8, PEM); generated if missing')
+    .requiredOption('--name <name>', 'name of the witness, such as witness.example.org/one', name)
+    .requiredOption('--log <vkey>', 'vkey of a log to cosign; repeatable', (text, logs: VerifierKey[] = []) => [
       ...logs,
       vkey(text),
     ])
-    .option('--state <folder>', 'where it keeps what it cosigned; made if it is missing', './witness')
-    .option('--host <host>', 'where it listens', '127.0.0.1')
-    .option('--port <port>', 'where it listens; 0: any free port', port, 8090)
+    .option('--state <folder>', 'folder that records what the witness cosigned; created if missing', './witness')
+    .option('--host <host>', 'address to listen on', '127.0.0.1')
+    .option('--port <port>', 'port to listen on; 0: any free port', port, 8090)
     .addHelpText(
       'after',
       `
-A witness (c2sp.org/tlog-witness) cosigns a checkpoint when the log proves that
-it begins with the last one that the witness cosigned. Prints its own vkey, for
-WITNESSES of the log. It listens in plain HTTP: put TLS in front of it.
-Never run it on an older copy of its folder: it would cosign a second history.
+A witness (c2sp.org/tlog-witness) cosigns a checkpoint if the log proves that it
+extends the last checkpoint that the witness cosigned. Prints the vkey of the
+witness, for the setting WITNESSES of the log. It serves plain HTTP: put TLS in
+front of it. Never start it on an older copy of its folder: it could then cosign
+a second history.
 
 Example:
   $ plantstore witness --key witness.pem --name witness.example.org/one --log "$(plantstore audit key)"
@@ -45,7 +46,7 @@ Example:
   $ WITNESSES="http://127.0.0.1:8090=witness.example.org/one+..." plantstore serve`,
     )
     .action(async ({ key: file, name, log, state, host, port }: Options) => {
-      const key = await ed25519KeyFile(file, 'logs know the witness by the old one');
+      const key = await ed25519KeyFile(file, 'logs that trust the old key must be given the new one');
       const records = new Records(
         state,
         log.map((known) => known.name),
@@ -61,7 +62,7 @@ Example:
     });
 
 function name(text: string): string {
-  if (!isKeyName(text)) throw new InvalidArgumentError('Expected a name without spaces and plus.');
+  if (!isKeyName(text)) throw new InvalidArgumentError('Expected a name without spaces or plus signs.');
   return text;
 }
 
@@ -74,6 +75,7 @@ function vkey(text: string): VerifierKey {
 }
 
 function port(text: string): number {
-  if (!/^\d{1,5}$/.test(text) || Number(text) > 65_535) throw new InvalidArgumentError('Expected a port.');
+  if (!/^\d{1,5}$/.test(text) || Number(text) > 65_535)
+    throw new InvalidArgumentError('Expected a port from 0 to 65535.');
   return Number(text);
 }

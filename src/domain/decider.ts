@@ -2,7 +2,7 @@ import { PlantStoreError } from './errors.ts';
 import type { PlantEvent } from './events.ts';
 import type { NewPlant, Plant } from './plant.ts';
 
-/** Add a plant to the owner's. */
+/** Adds a plant of the owner. */
 export interface AddPlant {
   readonly type: 'AddPlant';
   readonly owner: string;
@@ -16,7 +16,7 @@ export interface AddPlant {
   readonly plant: NewPlant;
 }
 
-/** Delete a plant of the owner's. */
+/** Deletes a plant of the owner. */
 export interface DeletePlant {
   readonly type: 'DeletePlant';
   readonly owner: string;
@@ -30,16 +30,19 @@ export interface DeletePlant {
   readonly id: bigint;
 }
 
-/** What a caller can ask for. Every accepted command becomes one event. */
+/** A command of a caller. Every accepted command becomes one event. */
 export type Command = AddPlant | DeletePlant;
 
-/** State of one key: the plant there, or undefined. A key's last event alone decides it. */
+/** State of one key: its plant, or undefined. Only the last event of the key decides it. */
 export type PlantState = Plant | undefined;
 
-/** The id of the plant that a command is about. */
+/** The id of a command's plant. */
 export const plantIdOf = (command: Command): bigint => (command.type === 'AddPlant' ? command.plant.id : command.id);
 
-/** The one event that a command becomes, or the error that refuses it: all that counts is whether the plant is there. Pure. */
+/**
+ * The event that a command becomes, or the error that refuses it. Depends only on the command and on whether the plant
+ * exists. Pure.
+ */
 export function decide(command: Command, isThere: boolean): PlantEvent | PlantStoreError {
   const { owner, actor, issuer, idempotencyKey, traceparent } = command;
   const circumstances = { owner, actor, issuer, idempotencyKey, traceparent };
@@ -48,7 +51,7 @@ export function decide(command: Command, isThere: boolean): PlantEvent | PlantSt
     if (isThere)
       return new PlantStoreError(
         'PLANT_ALREADY_EXISTS',
-        `a plant with id ${id} exists; delete it first or use another id`,
+        `a plant with id ${id} already exists; delete it first, or use another id`,
       );
     return { type: 'PlantAdded', ...circumstances, plantId: id, name, tag };
   }

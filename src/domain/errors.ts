@@ -1,6 +1,6 @@
 /**
- * Every way in which a call can fail: the reason (stable, for machines), the google.rpc.Code number, and the HTTP status.
- * Transports map nothing by themselves.
+ * Every way in which a call can fail: the stable reason, its google.rpc.Code number and its HTTP status. All transports
+ * use this table.
  */
 export const ERRORS = {
   MALFORMED_REQUEST: { code: 3, status: 400 },
@@ -22,7 +22,7 @@ export const ERRORS = {
   OWNER_BEING_ERASED: { code: 9, status: 400 },
   OWNER_KEEPS_WRITING: { code: 9, status: 400 },
   MAY_NOT_ERASE: { code: 9, status: 400 },
-  // Whether a key is free depends on what it was used for: FAILED_PRECONDITION, not INVALID_ARGUMENT.
+  // Whether a key is free depends on earlier requests: FAILED_PRECONDITION, not INVALID_ARGUMENT.
   IDEMPOTENCY_KEY_REUSED: { code: 9, status: 422 },
   RATE_LIMITED: { code: 8, status: 429 },
   TOO_MANY_LISTS: { code: 8, status: 429 },
@@ -41,23 +41,27 @@ export const ERRORS = {
 /** Name of one kind of failure. */
 export type Reason = keyof typeof ERRORS;
 
-/** What a caller may need to know beside the message. */
+/** What an error tells a caller in addition to its message. */
 export interface ErrorDetails {
-  /** Seconds after which a retry makes sense. */
+  /** Seconds after which a retry may succeed. */
   readonly retryAfter?: number;
-  /** The field of the request that is wrong, as a proto path such as `plant.name`. */
+  /** Proto path of the invalid field, such as `plant.name`. */
   readonly field?: string;
   /** Value for WWW-Authenticate (RFC 6750, section 3). */
   readonly challenge?: string;
 }
 
-/** The one error type that callers get to see. Its message says what to do, and holds nothing internal. */
+/** The only error type that callers see. Its message says what to do and reveals nothing internal. */
 export class PlantStoreError extends Error {
   readonly reason: Reason;
   readonly details: ErrorDetails;
 
   constructor(reason: Reason, message: string, details: ErrorDetails = {}, options?: ErrorOptions) {
+    // Whoever gets it reads no trace, and to make one costs more than a short answer. What went wrong inside is the cause, with its own.
+    const { stackTraceLimit } = Error;
+    Error.stackTraceLimit = 0;
     super(message, options);
+    Error.stackTraceLimit = stackTraceLimit;
     this.name = 'PlantStoreError';
     this.reason = reason;
     this.details = details;
@@ -74,13 +78,16 @@ export class PlantStoreError extends Error {
   }
 }
 
-/** Any thrown value as the error that a caller gets: what is not ours is INTERNAL and says nothing of the inside. */
+/**
+ * Converts any thrown value to the error that the caller gets: any other type becomes INTERNAL, with the original as
+ * its cause.
+ */
 export const toPlantStoreError = (thrown: unknown): PlantStoreError =>
   thrown instanceof PlantStoreError
     ? thrown
     : new PlantStoreError(
         'INTERNAL',
-        'internal error; the log of the service has it under this request id',
+        'internal error; find it in the log of the service by this request id',
         {},
         { cause: thrown },
       );

@@ -1,14 +1,14 @@
 import type { PlantKey } from './plant.ts';
 
-/** What every event says, whatever happened. */
+/** Members that all events have. */
 interface Circumstances {
   /** Subject of the token that gave the command. */
   readonly actor: string;
-  /** Who issued that token: the actor's name means something there. */
+  /** Issuer of that token: actor names are unique for each issuer. */
   readonly issuer?: string | undefined;
   /** The caller's name for the request, if it had one; never empty. */
   readonly idempotencyKey?: string | undefined;
-  /** The span under which it was appended, if that is part of a trace; see trace-context.ts. */
+  /** The span of the append, if it is part of a trace; see trace-context.ts. */
   readonly traceparent?: string | undefined;
 }
 
@@ -28,18 +28,18 @@ export interface PlantDeleted extends Circumstances {
   readonly plantId: bigint;
 }
 
-/** What the events of an owner say was removed, or is about to be. The event does not say whose. */
+/** The contents of an owner's events were removed, or are about to be. The event does not name the owner. */
 export interface OwnerErased extends Circumstances {
   readonly type: 'OwnerErased';
-  /** Events before this one that lose their content by it. */
+  /** Number of earlier events that lose their content. */
   readonly erased: number;
 }
 
-/** What can happen to a plant. */
+/** An event of one plant. */
 export type PlantEvent = PlantAdded | PlantDeleted;
 
-/** What can happen. */
+/** Any event. */
 export type DomainEvent = PlantEvent | OwnerErased;
 
-/** The plant that an event is about. */
+/** The key of an event's plant. */
 export const keyOf = (event: PlantEvent): PlantKey => ({ owner: event.owner, id: event.plantId });

@@ -2,7 +2,9 @@ import { type Command, plantIdOf } from './decider.ts';
 import { PlantStoreError } from './errors.ts';
 import type { PlantEvent } from './events.ts';
 
-/** A caller's name for one request (draft-ietf-httpapi-idempotency-key-header), and whose it is: owners share no names. */
+/**
+ * A caller's name for one request (draft-ietf-httpapi-idempotency-key-header). Each owner has a separate set of names.
+ */
 export interface IdempotencyKey {
   readonly owner: string;
   /** Never empty. */
@@ -12,10 +14,16 @@ export interface IdempotencyKey {
 /** Most characters that a key may have. */
 export const MAX_IDEMPOTENCY_KEY = 255;
 
-/** Milliseconds, counted from the event's time, for which a key stands for the request that it came with. Later it is as new. */
+/**
+ * Milliseconds from the event's time for which a key identifies its request. An expired key can be used for another
+ * request.
+ */
 export const IDEMPOTENCY_TTL = 24 * 60 * 60 * 1000;
 
-/** One string for each key of each owner, different for different ones whatever they hold; undefined where there is no key. */
+/**
+ * A string that is unique for each pair of key and owner, whatever characters they contain. Undefined when there is no
+ * key.
+ */
 export const idempotencyString = ({
   owner,
   idempotencyKey: key,
@@ -23,8 +31,8 @@ export const idempotencyString = ({
   key === undefined ? undefined : `${key.length}:${key}${owner}`;
 
 /**
- * Why a command cannot have the answer of an earlier one of the same owner and key, whose event is given; undefined when it can:
- * both ask for the same. Who of the owner's actors asks does not matter. Pure.
+ * The error for a command that reuses the key of an earlier, different request. `earlier` is the event of that request,
+ * of the same owner and key. Undefined when both ask for the same; the actors may differ. Pure.
  */
 export function refuseReuse(command: Command, earlier: PlantEvent): PlantStoreError | undefined {
   const isSame =
@@ -35,6 +43,6 @@ export function refuseReuse(command: Command, earlier: PlantEvent): PlantStoreEr
   if (isSame) return undefined;
   return new PlantStoreError(
     'IDEMPOTENCY_KEY_REUSED',
-    'this idempotency key came with another request; use a new key for each request, and the same only to repeat one',
+    'another request used this idempotency key; use a new key for each request, and repeat a key only to retry its request',
   );
 }

@@ -5,14 +5,14 @@ export interface Plant {
   readonly tag: string | undefined;
 }
 
-/** Whose plant, and which: ids are unique for each owner, not over all of them. */
+/** Identifies a plant. Ids are unique for each owner only. */
 export interface PlantKey {
   readonly owner: string;
   /** An int64. */
   readonly id: bigint;
 }
 
-/** A plant that somebody wants to add. */
+/** A plant to add. */
 export interface NewPlant extends Plant {
   /** An int64, chosen by the caller. */
   readonly id: bigint;
@@ -27,5 +27,5 @@ export const MIN_INT64 = -(2n ** 63n);
 /** Largest id. */
 export const MAX_INT64 = 2n ** 63n - 1n;
 
-/** One string for each key, different for different keys whatever the owner's name holds: an id has no colon. */
+/** A string that is unique for each key, whatever characters the owner has: an id has no colon. */
 export const keyString = (owner: string, id: bigint): string => `${id}:${owner}`;

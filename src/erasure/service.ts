@@ -16,25 +16,33 @@ import type { EventLog } from '../log/log.ts';
 import { unavailable } from '../log/unavailable.ts';
 import type { Methods } from '../plants/call.ts';
 
-/** What the service stands on. */
+/** Dependencies of the service. */
 export interface ErasureOptions {
   readonly log: Pick<EventLog, 'erase'>;
   readonly scopes: ScopePolicy;
-  /** Whether events are published, so that an erasure is done only once the topic has it. */
+  /** Whether events are published. If so, an erasure is complete only once the topic has its event. */
   readonly publishes: boolean;
 }
 
 /** Milliseconds between two messages of progress. */
 const PROGRESS = 1_000;
 
-/** plantstore.v1.ErasureService on the event log. Every call needs the scope `plants:erase`; all reject with PlantStoreError. */
+/**
+ * plantstore.v1.ErasureService on the event log. Every call needs the scope `plants:erase` and rejects with
+ * PlantStoreError.
+ */
 export function implementErasure({ log, scopes, publishes }: ErasureOptions) {
   async function* eraseOwner(
     { owner }: EraseOwnerRequest,
     { actor, issuer }: Principal,
     signal: AbortSignal,
   ): AsyncGenerator<EraseOwnerResponse> {
-    if (!isName(owner)) throw new PlantStoreError('INVALID_FIELD', 'owner is no name', { field: 'owner' });
+    if (!isName(owner))
+      throw new PlantStoreError(
+        'INVALID_FIELD',
+        'owner must not be blank or longer than 1024 characters, or contain control characters',
+        { field: 'owner' },
+      );
     let told = 0;
     try {
       for await (const step of log.erase({ owner, actor, issuer }, !publishes)) {

@@ -5,8 +5,8 @@ const SHORT_INTEGER = /^-?\d{1,19}$/;
 const NUMBER = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/;
 
 /**
- * The integer that a JSON number (RFC 8259, section 6) stands for, however it is written: `7`, `7.0`, `70e-1`. Undefined when it
- * stands for none, or for one of more than 19 digits. `source` must be a JSON number.
+ * The integer value of a JSON number (RFC 8259, section 6) in any notation: `7`, `7.0`, `70e-1`. Undefined for a
+ * fraction, and for an integer of more than 19 digits. `source` must be a JSON number.
  */
 export function integerOf(source: string): bigint | undefined {
   if (SHORT_INTEGER.test(source)) return BigInt(source);

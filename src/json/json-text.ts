@@ -3,16 +3,19 @@ import { integerOf } from './integer.ts';
 import { type DoubtfulNumber, scan } from './scan.ts';
 
 /**
- * A JSON text (RFC 8259) whose integers are read exactly, and in which no object has two members of one name: of those, two
- * readers may take two (RFC 7493, section 2.3). It takes time and memory in proportion to the text, whatever is in it.
+ * A JSON text (RFC 8259) with exact integers. No object may name a member twice, because readers differ in which of the
+ * two they take (RFC 7493, section 2.3). Time and memory are linear in the length of any text.
  */
 export class JsonText {
-  /** What JSON.parse reads: a number may have lost its last digits. */
+  /** The result of JSON.parse: a number may have lost its last digits. */
   readonly value: unknown;
   readonly #text: string;
   readonly #doubtful: readonly DoubtfulNumber[];
 
-  /** Reads a text, or one in UTF-8 without a byte order mark. Throws SyntaxError, its message what the text is, such as `not valid JSON`. */
+  /**
+   * Reads a text, or UTF-8 without a byte order mark. Throws SyntaxError with a message that completes "the text is",
+   * such as `not valid JSON`.
+   */
   constructor(source: string | Buffer) {
     if (typeof source !== 'string' && !isUtf8(source)) throw new SyntaxError('not encoded in UTF-8');
     this.#text = source.toString();
@@ -27,8 +30,8 @@ export class JsonText {
   }
 
   /**
-   * The exact integer that a member of the outermost object is, however it is written (`7`, `7.0`, `70e-1`); undefined when it
-   * is none of 19 digits, or not there.
+   * The exact integer value of a member of the outermost object, in any notation (`7`, `7.0`, `70e-1`). Undefined when
+   * the member is missing, is not an integer or has more than 19 digits.
    */
   integer(member: string): bigint | undefined {
     const value = (this.value as Readonly<Record<string, unknown>>)[member];
@@ -38,8 +41,8 @@ export class JsonText {
   }
 
   /**
-   * The same text with each number that a double does not hold exactly as a string: the JSON form of protobuf takes a string for
-   * an int64 as well, and JSON.parse leaves it alone.
+   * The same text with each number that is not exact as a double written as a string. JSON.parse keeps strings as they
+   * are, and protobuf's JSON mapping accepts a string for an int64.
    */
   withInexactNumbersQuoted(): string {
     const inexact = this.#doubtful.filter(({ source }) => !isExact(source));
@@ -53,13 +56,16 @@ export class JsonText {
   }
 }
 
-/** Whether a double holds exactly the integer that a number is; or the number is a fraction, which no integer is taken for. */
+/** Whether a double represents the integer exactly. True for a fraction too: no int64 field accepts one. */
 function isExact(source: string): boolean {
   const value = Number(source);
   return Number.isSafeInteger(value) ? integerOf(source) === BigInt(value) : Math.abs(value) < Number.MAX_SAFE_INTEGER;
 }
 
-/** Members of all objects in what JSON.parse read, without recursion: it may be as deep as a text is long. */
+/**
+ * Counts the members of all objects in a parsed value. Without recursion, because the text's length alone bounds the
+ * depth.
+ */
 function countMembers(value: unknown): number {
   let members = 0;
   const waiting: object[] = isObject(value) ? [value] : [];

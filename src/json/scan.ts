@@ -1,18 +1,21 @@
 /** A number in a JSON text that a double may not hold exactly. */
 export interface DoubtfulNumber {
-  /** How it is written. */
+  /** The number as written. */
   readonly source: string;
-  /** Where it begins in the text. */
+  /** Offset of the number in the text. */
   readonly start: number;
-  /** The name, as it is written, of the member of the outermost object that it is; undefined for a number further inside. */
+  /** Name, as written, of the number's member in the outermost object; undefined for a deeper number. */
   readonly name: string | undefined;
 }
 
-/** What a scan of a JSON text finds. */
+/** The result of a scan. */
 export interface Scan {
-  /** Members of all its objects, each name counted as often as it is there. */
+  /** Members of all objects, duplicate names included. */
   readonly members: number;
-  /** The numbers of more than 15 characters, or with a fraction or an exponent, in order. Every other one is exact as a double. */
+  /**
+   * The numbers of more than 15 characters, or with a fraction or an exponent, in order. All others are exact as
+   * doubles.
+   */
   readonly doubtful: readonly DoubtfulNumber[];
 }
 
@@ -31,14 +34,14 @@ const CLOSING_BRACKET = 0x5d;
 const OPENING_BRACE = 0x7b;
 const CLOSING_BRACE = 0x7d;
 
-/** Every integer of so many characters is exact as a double. */
+/** Every integer of at most this many characters is exact as a double. */
 const EXACT_LENGTH = 15;
 
 /**
- * Reads a JSON text (RFC 8259) once, from front to back. The text must be valid: JSON.parse has taken it.
+ * Reads a JSON text (RFC 8259) once, front to back. The text must be valid: call JSON.parse first.
  *
- * JSON.parse tells the source of each number too, to a reviver. But of a text of 64 KiB its reviver takes up to 40 times as
- * long as JSON.parse alone, fails where values are nested deeply, and sees the last of equal names only.
+ * A reviver of JSON.parse gets the source of each number too. But for a text of 64 KiB it takes up to 40 times as long
+ * as JSON.parse without one, fails on deep nesting, and sees only the last of equal names.
  */
 export function scan(text: string): Scan {
   const doubtful: DoubtfulNumber[] = [];
@@ -73,7 +76,7 @@ export function scan(text: string): Scan {
   return { members, doubtful };
 }
 
-/** Where the string that begins at `opening` ends: its closing quote. */
+/** Offset of the closing quote of the string that begins at `opening`. */
 function closingQuote(text: string, opening: number): number {
   let at = opening + 1;
   for (let character = text.charCodeAt(at); character !== QUOTE; character = text.charCodeAt(at))
@@ -83,7 +86,7 @@ function closingQuote(text: string, opening: number): number {
 
 const isDigit = (character: number): boolean => character >= ZERO && character <= NINE;
 
-/** Whether a number goes on with this character: a digit, or what begins or is in a fraction or an exponent. */
+/** Whether the character continues a number: a digit, or part of a fraction or an exponent. */
 const isInNumber = (character: number): boolean =>
   isDigit(character) ||
   character === POINT ||

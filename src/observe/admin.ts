@@ -8,17 +8,17 @@ import type { Metrics } from './metrics/metrics.ts';
 type Page = (response: ServerResponse) => unknown;
 
 /**
- * The server for operators: `/livez` (200 while the process answers at all), `/readyz` (200 or 503, and why) and `/metrics` (in the
- * text format of Prometheus).
+ * The HTTP server for operators: `/livez` (200 while the process responds), `/readyz` (200 or 503, with reasons) and
+ * `/metrics` (text format of Prometheus).
  */
 export interface AdminServer {
-  /** Its address, such as `http://127.0.0.1:9464`. */
+  /** Its base URL, such as `http://127.0.0.1:9464`. */
   readonly url: string;
-  /** Stops listening and breaks off what is open. */
+  /** Stops listening and closes all connections. */
   close(): Promise<void>;
 }
 
-/** Starts the server for operators. Rejects when the port is taken or not allowed. */
+/** Starts the server. Rejects if the port is taken or not permitted. */
 export async function startAdminServer(
   health: Health,
   host: string,
@@ -33,7 +33,10 @@ export async function startAdminServer(
   const server = createServer((request, response) => {
     const page = pages.get((request.url ?? '').split('?', 1)[0]!);
     if (page === undefined)
-      return fail(response, new PlantStoreError('ROUTE_NOT_FOUND', `there is ${[...pages.keys()].join(', ')}`));
+      return fail(
+        response,
+        new PlantStoreError('ROUTE_NOT_FOUND', `unknown path; use one of ${[...pages.keys()].join(', ')}`),
+      );
     if (request.method !== 'GET' && request.method !== 'HEAD') {
       response.setHeader('allow', 'GET, HEAD');
       return fail(response, new PlantStoreError('METHOD_NOT_ALLOWED', 'use GET'));

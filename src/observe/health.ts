@@ -1,46 +1,47 @@
-/** Whether something that the service needs is there, and why, in a line for the operator that holds no credential. */
+/** The readiness of something that the service needs. */
 export interface Readiness {
   readonly ready: boolean;
-  /** True while the service does without it what it can, and an operator should look. */
+  /** True while the service works without it as far as possible, and an operator should act. */
   readonly degraded?: boolean;
+  /** A line for the operator. Contains no credential. */
   readonly detail?: string;
 }
 
 /** The readiness of one dependency. */
 export interface Dependency extends Readiness {
   readonly name: string;
-  /** When it was first seen in this state: ISO 8601, UTC. */
+  /** Start of its current state, as first observed: ISO 8601, UTC. */
   readonly since: string;
 }
 
-/** Whether requests should be sent here: while everything that the service needs is there, and it does not stop. */
+/** Whether load balancers should send requests: all dependencies are ready, and the service is not stopping. */
 export class Health {
   readonly #checks: ReadonlyMap<string, () => Readiness>;
   readonly #seen = new Map<string, Pick<Dependency, 'ready' | 'degraded' | 'since'>>();
   #draining = false;
 
-  /** A check for each dependency by its name; it is asked at every probe, so it answers from what is known. */
+  /** `checks` has a check for each dependency by name. Every probe calls it, so it must not wait. */
   constructor(checks: Readonly<Record<string, () => Readiness>>) {
     this.#checks = new Map(Object.entries(checks));
     this.dependencies();
   }
 
-  /** The service stops: it is not ready from now on. */
+  /** Call when the service begins to stop: it is unready from now on. */
   drain(): void {
     this.#draining = true;
   }
 
-  /** True while the service stops. */
+  /** True while the service is stopping. */
   get draining(): boolean {
     return this.#draining;
   }
 
-  /** True when every dependency is ready and the service does not stop. */
+  /** True if every dependency is ready and the service is not stopping. */
   get ready(): boolean {
     return !this.#draining && this.dependencies().every(({ ready }) => ready);
   }
 
-  /** Every dependency as it is now. */
+  /** The current state of every dependency. */
   dependencies(): Dependency[] {
     return this.#checks
       .entries()

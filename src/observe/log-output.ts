@@ -2,57 +2,61 @@ import { constants, openSync, writeSync } from 'node:fs';
 import { isatty } from 'node:tty';
 import { type DestinationStream, levels, symbols } from 'pino';
 
-/** Characters of lines that wait for their reader, some 16,000 lines of requests. A line beyond them is dropped. */
+/** Most characters of buffered lines, about 16,000 request lines. Further lines are dropped. */
 const LIMIT = 4 * 1024 * 1024;
-/** A pipe takes so many bytes at once whole or not at all (PIPE_BUF), so that processes that share one do not tear each other's lines. */
+/**
+ * PIPE_BUF: a pipe writes up to this many bytes atomically, so that processes that share it do not break each other's
+ * lines.
+ */
 const ATOMIC = 4_096;
-/** Milliseconds until what could not be written is tried again. */
+/** Milliseconds between two attempts to write. */
 const RETRY = 10;
-/** Milliseconds that a process that ends waits for the reader. */
+/** Most milliseconds that an exiting process waits for the reader. */
 const FLUSH_LIMIT = 2_000;
 
 const SLEEPER = new Int32Array(new SharedArrayBuffer(4));
 
 /**
- * Where the lines of the log leave the process, in order. A write never waits for the reader: the lines of a turn of the event loop
- * go out together after it, and what the reader does not take waits, up to a bound. Beyond it lines are dropped and counted, until all
- * that waits is out; then `onGap` hears how many are missing at this place.
+ * Writes log lines to a descriptor, in order, without ever waiting for its reader. The lines of one turn of the event
+ * loop go out together after it. What the reader does not take is buffered, up to a bound. Beyond it, lines are dropped
+ * and counted until the buffer is empty; then `onGap` gets the number of lines missing at this place.
  *
- * It writes without a thread: one that is stuck in a write to a full pipe can be neither interrupted nor left behind at exit.
+ * It uses no thread, because a thread that blocks in a write to a full pipe can be neither interrupted nor abandoned at
+ * exit.
  */
 export class LogOutput implements DestinationStream {
-  /** Makes pino leave the level of each line in `lastLevel`. */
+  /** Makes pino set `lastLevel` for each line. */
   readonly [symbols.needsMetadataGsym] = true;
   lastLevel = 0;
-  /** Hears, where lines were dropped, how many. */
+  /** Called with the number of lines dropped at this place. */
   onGap: (lines: number) => void = () => {};
   readonly #fd: number;
-  /** Texts of whole lines. */
+  /** Buffered texts, each of whole lines. */
   #waiting: string[] = [];
-  /** Bytes of the last of them. */
+  /** Bytes of the last text. */
   #lastBytes = 0;
-  /** Characters of all of them. */
+  /** Characters of all texts. */
   #size = 0;
-  /** What is left of a text that was written in part. */
+  /** The rest of a partly written text. */
   #rest: Buffer = Buffer.alloc(0);
   #dropped = 0;
-  /** Lines dropped since the last gap was told of. */
+  /** Lines dropped since the last call of `onGap`. */
   #gap = 0;
-  /** The reader is gone for good. */
+  /** The reader has closed the pipe. */
   #closed = false;
   #next: NodeJS.Immediate | NodeJS.Timeout | undefined;
 
-  /** Writes to a descriptor on which a write that would wait fails instead. */
+  /** `fd` must be non-blocking. */
   constructor(fd: number) {
     this.#fd = fd;
   }
 
-  /** Lines that nobody will read: those beyond the bound, and all since the reader has gone. */
+  /** Number of dropped lines: those beyond the bound, and all after the reader closed the pipe. */
   get dropped(): number {
     return this.#dropped;
   }
 
-  /** Takes a line, or drops it. Of a crash none is dropped: what it ends with matters most, and there is no second. */
+  /** Buffers a line, or drops it. Never drops a fatal line: it explains a crash. */
   write(line: string): void {
     const full = this.#gap > 0 || this.#size + line.length > LIMIT;
     if (this.#closed || (full && this.lastLevel !== levels.values.fatal)) {
@@ -73,7 +77,7 @@ export class LogOutput implements DestinationStream {
     this.#next ??= setImmediate(() => this.#flush());
   }
 
-  /** Returns when all is written, or the reader has taken too little for two seconds. */
+  /** Writes all buffered lines. Waits at most two seconds for the reader. */
   flushSync(): void {
     const deadline = performance.now() + FLUSH_LIMIT;
     while (!this.#writeOut() && performance.now() < deadline) Atomics.wait(SLEEPER, 0, 0, RETRY);
@@ -83,13 +87,13 @@ export class LogOutput implements DestinationStream {
     this.#next = this.#writeOut() ? undefined : setTimeout(() => this.#flush(), RETRY).unref();
   }
 
-  /** Writes what the reader takes; false when something is left. */
+  /** Writes what the reader accepts. Returns whether everything is written. */
   #writeOut(): boolean {
     try {
       while (this.#take()) this.#rest = this.#rest.subarray(writeSync(this.#fd, this.#rest));
       return true;
     } catch (error) {
-      // Whatever else it is, such as a full disk, may pass.
+      // Other errors, such as a full disk, may be temporary.
       if ((error as NodeJS.ErrnoException).code !== 'EPIPE') return false;
       this.#closed = true;
       this.#waiting = [];
@@ -98,7 +102,7 @@ export class LogOutput implements DestinationStream {
     }
   }
 
-  /** Puts what is next into `#rest`; false when there is nothing. */
+  /** Moves the next text to `#rest`. Returns false if there is nothing to write. */
   #take(): boolean {
     if (this.#rest.length > 0) return true;
     if (this.#waiting.length === 0 && this.#gap > 0) {
@@ -114,14 +118,17 @@ export class LogOutput implements DestinationStream {
   }
 }
 
-/** Standard output as a log needs it: Node makes pipes and sockets non-blocking, a terminal has to be opened anew for that. */
+/**
+ * A non-blocking descriptor for standard output. Node makes pipes and sockets non-blocking; a terminal must be
+ * reopened.
+ */
 export function openStdout(): number {
   const { fd } = process.stdout;
   if (!isatty(fd)) return fd;
   try {
     return openSync('/dev/stdout', constants.O_WRONLY | constants.O_NOCTTY | constants.O_NONBLOCK);
   } catch {
-    // Somebody else's terminal: it can be written to, not opened.
+    // A terminal of another user can be written to, but not opened.
     return fd;
   }
 }

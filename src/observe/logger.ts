@@ -2,26 +2,26 @@ import { type DestinationStream, type Logger, pino, stdSerializers, stdTimeFunct
 
 const REDACTED = '[redacted]';
 
-/** What is cut out of a line, and what stands there instead. Each is linear in the line: callers choose a part of it. */
+/** Patterns of tokens, and their replacements. Each must take linear time, because callers control parts of a line. */
 const TOKENS: readonly (readonly [RegExp, string])[] = [
-  // A JWT wherever it stands, with what it hangs on by a hyphen. It is looked for once for each run of its characters, and only
-  // where two points follow: from each "ey" of a run without them, the search would go to the end of the run again.
+  // A JWT anywhere, with any prefix joined by a hyphen. The search runs once for each run of token characters, and only
+  // if two dots follow. Otherwise it would scan a run without dots again from each "ey".
   [/(?<![\w-])(?=[\w-]+\.[\w-]+\.)(?:[\w-]*-)?ey[\w-]+\.[\w-]+\.[\w-]*/gi, REDACTED],
   // Any other bearer token in a query (RFC 6750, section 2.3) or in a header (section 2.1).
   [/(\baccess_token=)[^&\s"\\]+/gi, `$1${REDACTED}`],
-  // "Bearer" in a challenge is followed by short parameter names and stays readable.
+  // A challenge stays readable, because only short parameter names follow its "Bearer".
   [/(\bBearer +)[\w.~+/-]{16,}=*/gi, `$1${REDACTED}`],
 ];
 
-// Whatever has a token has one of these; most lines have none, and are spared the search.
+// Every line with a token matches one of these. Most lines match none and skip the search.
 const MAYBE_TOKENS = /ey|bearer|access_token/i;
 
 /** A logger of the service. Passed to Fastify as `loggerInstance`, it logs requests without their headers. */
 export type { Logger } from 'pino';
 
 /**
- * Makes the service's logger: JSON lines, one object each with `level` (a word), `time` (ISO 8601, UTC) and `msg`.
- * No line holds a token, whatever object, message or error it came in with.
+ * Creates the service's logger: one JSON object per line, with `level` (a word), `time` (ISO 8601, UTC) and `msg`. No
+ * line contains a token, whether from an object, a message or an error.
  */
 export function createLogger(level: string, destination: DestinationStream): Logger {
   const options = {

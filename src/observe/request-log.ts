@@ -3,15 +3,15 @@ import type { Principal } from '../auth/principal.ts';
 import type { Logger } from './logger.ts';
 import { type EndedRequest, failureFields } from './request.ts';
 
-/** Hexadecimal digits of an owner's hash: enough to tell owners apart. */
+/** Hexadecimal digits of an owner's hash: enough to distinguish owners. */
 const DIGITS = 16;
 
 /**
- * What writes one line for a request, at level info. With `owners`, the line has a hash of the owner, by which the requests of one
- * can be found: whoever knows an owner's name can tell its hash, and nobody reads a name from a log.
+ * A function that writes one line per request, at level info. With `owners`, the line has a hash of the owner. Someone
+ * who knows the owner's name can compute the hash and find its requests, but the log reveals no name.
  */
 export function requestLog(logger: Logger, owners: boolean): (request: EndedRequest) => void {
-  // The fields are names and numbers of ours, so nothing has to be looked for by path, which costs more than all the rest of a line.
+  // Redaction by path is off, because the fields come from the service, and it costs more than the rest of a line.
   const lines = logger.child({}, { redact: [] });
   const hashes = new WeakMap<Principal, string>();
   const hashOf = (principal: Principal): string => {
@@ -36,8 +36,8 @@ export function requestLog(logger: Logger, owners: boolean): (request: EndedRequ
   };
 }
 
-/** An answered health check, of which there is one every few seconds from each who asks. */
+/** Whether the request is a successful health check. Each prober sends one every few seconds. */
 const isProbe = ({ route, status }: EndedRequest): boolean => status === 'OK' && route.startsWith('/grpc.health.');
 
-/** An owner as the log names it: the start of the SHA-256 of the owner's UTF-8, in hexadecimal. */
+/** The hash of an owner in the log: the first 16 hexadecimal digits of the SHA-256 of the owner's UTF-8. */
 export const ownerHash = (owner: string): string => hash('sha256', owner).slice(0, DIGITS);

@@ -2,43 +2,44 @@ import type { Principal } from '../auth/principal.ts';
 import { Refusal } from '../auth/refusal.ts';
 import type { PlantStoreError } from '../domain/errors.ts';
 
-/** What a request can come in as. */
+/** The protocols of requests. */
 export const PROTOCOLS = ['rest', 'connect', 'grpc_web', 'grpc'] as const;
 
-/** What a request came in as. */
+/** The protocol of a request. */
 export type Protocol = (typeof PROTOCOLS)[number];
 
 /**
- * Why nothing can be done for a request: it has waited too long for others to end, or for the CPU; there was no place in the queue;
- * its owner, or its connection, has too many; too many are on their way; or its client left before.
+ * Why a request is shed: it waited too long for a place (`in_flight`) or for the CPU (`cpu`); the queue was full
+ * (`queue`); its owner or connection had too many requests (`owner`); too many requests were arriving (`arrival`); or
+ * its client left (`gone`).
  */
 export const SHED_REASONS = ['in_flight', 'cpu', 'queue', 'owner', 'arrival', 'gone'] as const;
 
-/** Why nothing was done for a request. */
+/** Why a request was shed. */
 export type ShedReason = (typeof SHED_REASONS)[number];
 
-/** A request that is over. None of it is text of the client's, but for a request id that is short and plain. */
+/** A request that has ended. Contains no text from the client, except a short and plain request id. */
 export interface EndedRequest {
   readonly protocol: Protocol;
-  /** The HTTP method; `_OTHER` for one that nothing here answers to. */
+  /** The HTTP method; `_OTHER` for an unsupported one. */
   readonly method: string;
   /** The template of its path, such as `/plants/{id}` or `/package.Service/Method`; `unmatched` when there is none. */
   readonly route: string;
-  /** The HTTP status, 499 when it was broken off; for a call of gRPC or Connect the name of its google.rpc.Code. */
+  /** The HTTP status, 499 if the client left; for gRPC and Connect the name of the google.rpc.Code. */
   readonly status: string;
   readonly seconds: number;
-  /** That were sent: over HTTP/1.1 with the headers, over gRPC the messages. */
+  /** Bytes sent: over HTTP/1.1 with headers, over gRPC the messages. */
   readonly bytes: number;
   readonly requestId: string;
-  /** Who was let in. */
+  /** The authenticated caller. */
   readonly principal: Principal | undefined;
-  /** What it failed of; undefined when it did not, or when whoever refused it gave no error of ours. */
+  /** The error of a failed request; undefined if it succeeded, or failed without a PlantStoreError. */
   readonly failure: PlantStoreError | undefined;
-  /** Of the trace that it belongs to, while there are traces. */
+  /** Id of its trace; undefined while traces are off. */
   readonly traceId: string | undefined;
 }
 
-/** What a line of the log says of a failure: the stable reason, as its caller got it, and why a token was refused. */
+/** The fields of a log line for a failure: the reason that the caller got, and why a token was refused. */
 export const failureFields = (failure: PlantStoreError): { reason: string; why?: string } => ({
   reason: failure.reason,
   ...(failure instanceof Refusal && { why: failure.why }),

@@ -1,7 +1,7 @@
-import { readFileSync } from 'node:fs';
 import type { Decision } from '../auth/authenticator.ts';
 import type { ForwardObserver, LogObserver, LogStatus } from '../log/observer.ts';
 import type { ListCacheStatistics } from '../log/view/list-cache.ts';
+import { VERSION } from '../version.ts';
 import type { Logger } from './logger.ts';
 import { type AuthenticationStatus, authMetrics } from './metrics/auth.ts';
 import { forwardMetrics } from './metrics/forwarding.ts';
@@ -25,7 +25,7 @@ import { ownerHash, requestLog } from './request-log.ts';
 import type { RequestObserver } from './request-observer.ts';
 import type { Tracing } from './tracing/tracing.ts';
 
-/** What can be asked of the service at any time. Undefined: it has not got so far yet. */
+/** The state of the service, for metrics. A value is undefined until its part has started. */
 export interface Sources {
   readonly log: () => LogStatus | undefined;
   readonly storeReachable: () => boolean;
@@ -33,25 +33,29 @@ export interface Sources {
   readonly listCache: () => ListCacheStatistics | undefined;
   readonly watches: () => WatchStatus | undefined;
   readonly admission: () => AdmissionStatus | undefined;
-  /** Undefined also where events are published nowhere. */
+  /** Also undefined if events are not published. */
   readonly publication: () => PublicationStatus | undefined;
-  /** Undefined where nobody cosigns checkpoints. */
+  /** Undefined without witnesses. */
   readonly cosigning: () => CosigningStatus | undefined;
-  /** Where the lines go. */
+  /** The output of log lines. */
   readonly output: LineStatistics;
 }
 
-/** All that the service tells of itself but for its health: metrics, the lines of requests and of decisions, and traces. */
+/** Everything that the service reports, except health: metrics, log lines of requests and decisions, and traces. */
 export interface Telemetry {
   readonly metrics: Metrics;
+  /** The version that runs. */
+  readonly version: string;
+  /** Requests of all protocols that have ended. */
+  readonly endedRequests: number;
   readonly requests: RequestObserver;
   readonly log: LogObserver;
   readonly forwarding: ForwardObserver;
-  /** A request was refused before anything was done for it. */
+  /** A request was shed before any work. */
   shed(protocol: Protocol, reason: ShedReason): void;
-  /** A fault of the store that was dealt with. */
+  /** A fault of the store was handled. */
   storeFault(error: unknown): void;
-  /** A decision on a token. */
+  /** A token was accepted or refused. */
   decided(decision: Decision): void;
   /** A fetch of the issuer's keys has ended. */
   fetched(failure: Error | undefined): void;
@@ -59,7 +63,7 @@ export interface Telemetry {
   readonly witnessed: ReturnType<typeof witnessMetrics>;
 }
 
-/** Puts it together. `owners`: lines have hashes of owners, else nothing of them. */
+/** Creates the telemetry. With `owners`, log lines have hashes of owners. */
 export function createTelemetry(
   logger: Logger,
   owners: boolean,
@@ -67,12 +71,13 @@ export function createTelemetry(
   sources: Sources,
 ): Telemetry {
   const metrics = new Metrics();
-  const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
-  metrics.info('plantstore_build_info', 'The version that runs.', { version, node: process.version });
+  metrics.info('plantstore_build_info', 'Version of the running program.', { version: VERSION, node: process.version });
   const count = requestMetrics(metrics);
   const write = requestLog(logger, owners);
   const { fault, ...log } = logMetrics(metrics, sources.log, sources.storeReachable);
   const { forwarded, taken } = forwardMetrics(metrics, sources.log);
+  // Nothing in a decision has to be looked for by path: its values are a name of ours and two claims.
+  const decisions = logger.child({}, { redact: [] });
   const authentication = authMetrics(metrics, sources.authentication);
   listCacheMetrics(metrics, sources.listCache);
   const shed = admissionMetrics(metrics, sources.admission);
@@ -80,13 +85,19 @@ export function createTelemetry(
   watchMetrics(metrics, sources.watches);
   lineMetrics(metrics, sources.output);
   const witnessed = witnessMetrics(metrics, logger, sources.cosigning);
+  let endedRequests = 0;
   return {
     metrics,
+    version: VERSION,
+    get endedRequests() {
+      return endedRequests;
+    },
     shed,
     witnessed,
     requests: {
       tracing,
       ended(request) {
+        endedRequests++;
         count(request);
         write(request);
       },
@@ -113,7 +124,8 @@ export function createTelemetry(
       authentication.decided(decision);
       const { subject, ...rest } = decision;
       const level = decision.outcome === 'refused' ? 'info' : 'debug';
-      logger[level](
+      if (!decisions.isLevelEnabled(level)) return;
+      decisions[level](
         { decision: { ...rest, ...(owners && subject !== undefined && { subject: ownerHash(subject) }) } },
         'authentication',
       );

@@ -1,9 +1,12 @@
 import { PlantStoreError } from '../domain/errors.ts';
 
-/** First byte of a cursor, so that its form can change. */
+/** First byte of a cursor: the version of its format. */
 const VERSION = 1;
 
-/** An opaque cursor: go on after this id. A keyset, so adds and deletes in between neither skip nor repeat a plant. */
+/**
+ * An opaque cursor that continues after this id. Because it holds the id, concurrent adds and deletes make a walk
+ * neither skip nor repeat a plant.
+ */
 export function encodeCursor(after: bigint): string {
   const bytes = Buffer.alloc(9);
   bytes.writeUInt8(VERSION);
@@ -11,12 +14,15 @@ export function encodeCursor(after: bigint): string {
   return bytes.toString('base64url');
 }
 
-/** The id that a cursor goes on after; undefined for the empty cursor. Throws INVALID_CURSOR for what encodeCursor never made. */
+/**
+ * The id after which a cursor continues; undefined for the empty cursor. Throws INVALID_CURSOR unless encodeCursor made
+ * it.
+ */
 export function decodeCursor(cursor: string): bigint | undefined {
   if (cursor === '') return undefined;
   const bytes = Buffer.from(cursor, 'base64url');
   if (bytes.length !== 9 || bytes[0] !== VERSION || bytes.toString('base64url') !== cursor)
-    throw new PlantStoreError('INVALID_CURSOR', 'cursor must be one that an earlier list returned', {
+    throw new PlantStoreError('INVALID_CURSOR', 'cursor must be the next_cursor of an earlier list', {
       field: 'cursor',
     });
   return bytes.readBigInt64BE(1);

@@ -1,4 +1,4 @@
-/** Derives something from an object that never changes, once: the result is kept for as long as the object lives. */
+/** Caches what is derived from immutable objects, for as long as each object lives. */
 export function derivedOnce<Source extends object, Derived>(
   derive: (source: Source) => Derived,
 ): (source: Source) => Derived {

@@ -2,15 +2,19 @@ import { PlantStoreError } from '../domain/errors.ts';
 import { MAX_IDEMPOTENCY_KEY } from '../domain/idempotency.ts';
 import type { Call } from './call.ts';
 
-/** A string of Structured Fields (RFC 9651, section 3.3.3): printable ASCII in quotes, with these and backslashes escaped. */
+/**
+ * A String of Structured Fields (RFC 9651, section 3.3.3): printable ASCII in quotes, with quotes and backslashes
+ * escaped.
+ */
 const STRING = /^"((?:[ !#-[\]-~]|\\["\\])*)"$/;
 
-/** Visible ASCII but for quotes, backslashes, and what separates the values of a list or its parameters. */
+/** Visible ASCII without quotes, backslashes, commas and semicolons. */
 const BARE = /^[!#-+\--:<-[\]-~]+$/;
 
 /**
- * The idempotency key of a call, if it has one (draft-ietf-httpapi-idempotency-key-header): the content of a string of Structured
- * Fields, or the same bare. Throws IDEMPOTENCY_KEY_MALFORMED for what is neither, is empty or too long, or came several times.
+ * The idempotency key of a call, if it has one (draft-ietf-httpapi-idempotency-key-header). Accepts a String of
+ * Structured Fields, or its content without quotes. Throws IDEMPOTENCY_KEY_MALFORMED for any other text, an empty or
+ * too long key, or more than one key.
  */
 export function idempotencyKeyOf({ idempotencyKey: header }: Call): string | undefined {
   if (header === undefined) return undefined;

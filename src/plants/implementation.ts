@@ -38,7 +38,7 @@ async function listPage(plants: PlantsService, request: ListPlantsRequest, call:
   return Symbol.iterator in list.plants ? shortPage(list) : pageOf(await collect(list.plants), list);
 }
 
-/** The same message for the same list, so that what it is encoded to can be kept. */
+/** Returns the same message for the same list, so that its encoding can be cached. */
 const shortPage = derivedOnce((list: PlantList) => Object.freeze(pageOf(list.plants as readonly PlantRow[], list)));
 
 function pageOf(

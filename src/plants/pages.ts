@@ -3,13 +3,16 @@ import type { PlantRow } from '../log/store.ts';
 /** Most plants that one message holds. */
 export const MAX_PAGE_PLANTS = 1_000;
 
-/** Bytes of plants at which a message ends: gRPC clients take no message above 4 MiB unless told to. */
+/** Most bytes of plants in a message. By default, gRPC clients accept no message above 4 MiB. */
 const PAGE_BYTES = 1024 * 1024;
 
 /** Most bytes of UTF-8 that one UTF-16 code unit takes. */
 const BYTES_PER_CODE_UNIT = 3;
 
-/** Splits rows into what one message each holds: at most MAX_PAGE_PLANTS, and fewer where they are large. None is empty. */
+/**
+ * Splits rows into pages of one message each: at most MAX_PAGE_PLANTS rows, fewer where they are large. No page is
+ * empty.
+ */
 export function* pages(rows: readonly PlantRow[]): Generator<readonly PlantRow[]> {
   let start = 0;
   let bytes = 0;

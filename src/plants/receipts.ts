@@ -14,7 +14,7 @@ import { type Checkpoints, checkpointWith } from '../transparency/checkpoints.ts
 import { makeReceipt } from '../transparency/receipt.ts';
 import type { Call } from './call.ts';
 
-/** What receipts are made of. */
+/** Dependencies of Receipts. */
 export interface ReceiptOptions {
   readonly store: Store;
   readonly tree: Tree;
@@ -22,7 +22,7 @@ export interface ReceiptOptions {
   readonly scopes: ScopePolicy;
 }
 
-/** Gives owners receipts for their own events. Rejects with PlantStoreError. */
+/** Makes receipts for owners. Rejects with PlantStoreError. */
 export class Receipts {
   readonly #options: ReceiptOptions;
 
@@ -30,13 +30,16 @@ export class Receipts {
     this.#options = options;
   }
 
-  /** The receipt for one of the caller's events; of no other event can be told whether there is one. */
+  /**
+   * The receipt for one of the caller's events. Rejects with EVENT_NOT_FOUND for any other position, whether or not it
+   * has an event.
+   */
   async getReceipt({ position }: GetReceiptRequest, { principal }: Call): Promise<GetReceiptResponse> {
     const { store, tree, checkpoints, scopes } = this.#options;
     scopes.require(principal, 'plants:read');
     try {
       const event = await eventAt(store, Number(position));
-      // What was erased is nobody's any more.
+      // An erased event has no owner any more.
       if (event === undefined || plantEventOf(event)?.owner !== principal.owner)
         throw new PlantStoreError('EVENT_NOT_FOUND', 'you have no event at this position');
       const checkpoint = await checkpointWith(checkpoints, event.position);

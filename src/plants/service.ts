@@ -19,29 +19,29 @@ import type { Listing } from '../log/view/listing.ts';
 import type { Call } from './call.ts';
 import { decodeCursor, encodeCursor } from './cursor.ts';
 import { idempotencyKeyOf } from './idempotency-key.ts';
-import { checkText } from './validation.ts';
+import { checkText, required } from './validation.ts';
 import { basicPlant, fullPlant, isFull } from './view.ts';
 import type { Viewer, Watch } from './watch/watch.ts';
 import type { Watches } from './watch/watches.ts';
 
 /**
- * A list as a transport sends it: short ones as an array, long ones in batches that are read as they are taken. A short one never
- * changes, and is the same object for as long as it is the answer, so that what it is encoded to can be kept.
+ * A list for a transport to send. A short list is an array; a long one comes in batches, read on demand. A short list
+ * is immutable and the same object while the result is the same, so that its encoding can be cached.
  */
 export interface PlantList {
   readonly plants: Listing['plants'];
-  /** Cursor of the rest when a limit cut the list, else empty. */
+  /** Cursor of the remaining plants if a limit cut the list; otherwise empty. */
   readonly nextCursor: string;
-  /** Whether ids are to be shown. The plants have them in any case. */
+  /** Whether to show ids. The plants have them in any case. */
   readonly isFull: boolean;
 }
 
-/** What the service needs of the log. */
+/** The part of the log that the service uses. */
 type PlantsLog = Pick<EventLog, 'submit' | 'list' | 'get'>;
 
 /**
- * plantstore.v1.PlantStoreService on the event log. Every transport calls these methods with an authenticated call; scopes and
- * values are checked here, once for all of them. All reject with PlantStoreError.
+ * plantstore.v1.PlantStoreService on the event log. Every transport calls these methods with an authenticated call.
+ * They check scopes and values, and reject with PlantStoreError.
  */
 export class PlantsService {
   readonly #log: PlantsLog;
@@ -57,8 +57,9 @@ export class PlantsService {
   /** Adds a plant; resolves when its event is durable. */
   async createPlant({ plant }: CreatePlantRequest, call: Call): Promise<CreatePlantResponse> {
     const { owner, actor, issuer } = this.#caller(call, 'plants:write');
-    if (plant === undefined) throw new PlantStoreError('INVALID_FIELD', 'plant is required', { field: 'plant' });
-    const { id, name, tag } = plant;
+    const { tag, ...set } = required('plant', plant);
+    const id = required('plant.id', set.id);
+    const name = required('plant.name', set.name);
     checkText('plant.name', name);
     if (tag !== undefined) checkText('plant.tag', tag);
     const { position, replayed } = await this.#log.submit(
@@ -71,8 +72,9 @@ export class PlantsService {
   }
 
   /** Deletes a plant; resolves when its event is durable. */
-  async deletePlant({ id }: DeletePlantRequest, call: Call): Promise<DeletePlantResponse> {
+  async deletePlant(request: DeletePlantRequest, call: Call): Promise<DeletePlantResponse> {
     const { owner, actor, issuer } = this.#caller(call, 'plants:write');
+    const id = required('id', request.id);
     const idempotencyKey = idempotencyKeyOf(call);
     const command = { type: 'DeletePlant', owner, actor, issuer, idempotencyKey, id } as const;
     const { position, replayed } = await this.#log.submit(command, call.signal);
@@ -81,29 +83,32 @@ export class PlantsService {
   }
 
   /** The caller's plant of an id. */
-  async getPlant({ id, view }: GetPlantRequest, call: Call): Promise<GetPlantResponse> {
+  async getPlant({ id: asked, view }: GetPlantRequest, call: Call): Promise<GetPlantResponse> {
     const { owner } = this.#caller(call, 'plants:read');
+    const id = required('id', asked);
     const full = isFull(view);
     const plant = await this.#log.get({ owner, id });
     if (plant === undefined) throw new PlantStoreError('PLANT_NOT_FOUND', `there is no plant with id ${id}`);
     return create(GetPlantResponseSchema, { plant: full ? fullPlant({ id, ...plant }) : basicPlant(plant) });
   }
 
-  /** Opens a watch of the caller's plants; see Watches.open. It takes no place among the requests from here on. */
+  /**
+   * Opens a watch of the caller's plants; see Watches.open. The call then frees its place among the requests in flight.
+   */
   watchPlants(call: Call, viewer: Viewer): Watch {
     const watch = this.#watches.open(this.#caller(call, 'plants:read'), viewer);
     call.lasts?.();
     return watch;
   }
 
-  /** The caller's plants as of one position: all that follow the cursor, or as many as the limit allows. */
+  /** The caller's plants after the cursor, as of one position: all of them, or as many as the limit allows. */
   async openList(
     { limit, cursor, view }: Pick<ListPlantsRequest, 'limit' | 'cursor' | 'view'>,
     call: Call,
   ): Promise<PlantList> {
     const { owner } = this.#caller(call, 'plants:read');
     if (limit !== undefined && limit < 0)
-      throw new PlantStoreError('INVALID_FIELD', 'limit must be an integer from 0 to 2147483647', { field: 'limit' });
+      throw new PlantStoreError('INVALID_FIELD', 'limit must not be negative', { field: 'limit' });
     const full = isFull(view);
     return inView(await this.#log.list({ owner, after: decodeCursor(cursor), limit }), full);
   }
@@ -114,7 +119,10 @@ export class PlantsService {
   }
 }
 
-/** By what was read, the list in the view that was asked for last: what is encoded is bounded with the lists, so it is kept once. */
+/**
+ * The list in the view that was last requested, for each listing. Only one, because the bound on cached lists also
+ * bounds their encodings.
+ */
 const lastViews = new WeakMap<Listing, PlantList>();
 
 function inView(listing: Listing, isFull: boolean): PlantList {

@@ -1,7 +1,16 @@
 import { PlantStoreError } from '../domain/errors.ts';
 import { MAX_TEXT_CODE_POINTS } from '../domain/plant.ts';
 
-/** Throws INVALID_FIELD unless the text is well-formed Unicode within the bound on code points. `field` is its proto path. */
+/** The value of a required field. Throws INVALID_FIELD if it is missing. `field` is its proto path. */
+export function required<Value>(field: string, value: Value | undefined): Value {
+  if (value === undefined) throw new PlantStoreError('INVALID_FIELD', `${field} is missing`, { field });
+  return value;
+}
+
+/**
+ * Throws INVALID_FIELD unless the text is well-formed Unicode of at most MAX_TEXT_CODE_POINTS. `field` is its proto
+ * path.
+ */
 export function checkText(field: string, text: string): void {
   if (!text.isWellFormed())
     throw new PlantStoreError('INVALID_FIELD', `${field} must be well-formed Unicode, without lone surrogates`, {

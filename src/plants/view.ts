@@ -2,18 +2,18 @@ import { View } from '../../gen/plantstore/v1/plant_pb.ts';
 import { PlantStoreError } from '../domain/errors.ts';
 import type { PlantRow } from '../log/store.ts';
 
-/** Fields of Plant, by their local names, that the basic view does not have. */
+/** Local names of the fields of Plant that the basic view lacks. */
 export const NOT_IN_BASIC: readonly string[] = ['id'];
 
-/** Whether a request's view is the full one. Throws INVALID_FIELD for one that there is not. */
+/** Whether a request's view is the full one. Throws INVALID_FIELD for an unknown view. */
 export function isFull(view: View): boolean {
   if (view === View.FULL) return true;
   if (view === View.UNSPECIFIED || view === View.BASIC) return false;
   throw new PlantStoreError('INVALID_FIELD', 'view must be BASIC or FULL', { field: 'view' });
 }
 
-/** The fields of a plant that a view shows. */
+/** The fields of a plant in the basic view. */
 export const basicPlant = ({ name, tag }: Omit<PlantRow, 'id'>) => (tag === undefined ? { name } : { name, tag });
 
-/** See basicPlant; of the full view. */
+/** The fields of a plant in the full view. */
 export const fullPlant = ({ id, name, tag }: PlantRow) => (tag === undefined ? { id, name } : { id, name, tag });

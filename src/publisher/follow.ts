@@ -2,12 +2,12 @@ import type { LoggedEvent } from '../log/event/event.ts';
 import type { Store } from '../log/store.ts';
 import { pause } from '../time/pause.ts';
 
-/** Milliseconds between two looks at the end of the log. */
+/** Milliseconds between two polls for new events. */
 const POLL = 50;
 
 /**
- * The events of the log after a position, in order, each once, whoever appends them, until the signal aborts. It holds nothing
- * but a position, so it cannot skip or repeat.
+ * The events of the log after a position, in order, each once, until the signal aborts. Its only state is a position,
+ * so it can neither skip nor repeat an event.
  */
 export async function* follow(
   store: Pick<Store, 'read'>,

@@ -1,9 +1,9 @@
 import type { DomainEvent, PlantEvent } from '../domain/events.ts';
 import type { LoggedEvent } from '../log/event/event.ts';
 
-/** An event as a Kafka message: a CloudEvent 1.0 in the binary content mode of its Kafka protocol binding. */
+/** An event as a Kafka message: a CloudEvent 1.0 in binary content mode (Kafka protocol binding). */
 export interface EventMessage {
-  /** Owner and plant id, the same for all events of a plant; of OwnerErased the owner alone. */
+  /** Owner and plant id, the same for all events of a plant. For OwnerErased, the owner only. */
   readonly key: string;
   /** The event's data as JSON. */
   readonly value: string;
@@ -15,24 +15,24 @@ export const POSITION_HEADER = 'plantstore-position';
 /** Header with the event's hash, in lower-case hexadecimal. */
 export const HASH_HEADER = 'plantstore-hash';
 
-/** Header with the idempotency key of the event's request, where it had one: it is part of what is hashed. */
+/** Header with the idempotency key of the event's request, if it had one. Needed to compute the commitment. */
 export const IDEMPOTENCY_KEY_HEADER = 'plantstore-idempotency-key';
 
-/** Header with what the event commits to, in lower-case hexadecimal. */
+/** Header with the event's commitment, in lower-case hexadecimal. */
 export const COMMITMENT_HEADER = 'plantstore-commitment';
 
-/** Header with the salt of what the event commits to, in lower-case hexadecimal. */
+/** Header with the salt of the event's content, in lower-case hexadecimal. */
 export const SALT_HEADER = 'plantstore-salt';
 
-/** Header with the issuer of the actor's token, where it is known. */
+/** Header with the issuer of the actor's token, if known. */
 export const ISSUER_HEADER = 'plantstore-issuer';
 
 /** `ce_source` of every event. */
 const SOURCE = '/plantstore';
 
 /**
- * The message of an event: the same bytes whenever and by whomever it is made; undefined for one that is erased, and for an OwnerErased event of which
- * nobody knows any more whom it erased. `erased`: the owner, of an OwnerErased event.
+ * The message of an event. Deterministic, so every instance makes the same bytes. Undefined for an erased event, and
+ * for an OwnerErased event without `erased`, the erased owner.
  */
 export function eventMessage(logged: LoggedEvent, erased?: string): EventMessage | undefined {
   const { position, eventId, time, commitment, salt, hash, event } = logged;
@@ -58,7 +58,8 @@ export function eventMessage(logged: LoggedEvent, erased?: string): EventMessage
       [HASH_HEADER]: hex(hash),
       ...(idempotencyKey !== undefined && { [IDEMPOTENCY_KEY_HEADER]: idempotencyKey }),
       ...(issuer !== undefined && { [ISSUER_HEADER]: issuer }),
-      // For whoever takes the CloudEvent on (its Distributed Tracing extension), and for OpenTelemetry's instrumentations of Kafka.
+      // The first is CloudEvents' Distributed Tracing extension; the second is for OpenTelemetry's Kafka
+      // instrumentation.
       ...(traceparent !== undefined && { ce_traceparent: traceparent, traceparent }),
     },
   };
@@ -66,7 +67,10 @@ export function eventMessage(logged: LoggedEvent, erased?: string): EventMessage
 
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
 
-/** The owner is percent-encoded, since a CloudEvents attribute has no control characters, and a slash ends it. */
+/**
+ * Percent-encodes the owner, because a CloudEvents attribute must have no control characters, and the slash is the
+ * separator.
+ */
 const subjectOf = ({ owner, plantId }: PlantEvent): string => `${encodeURIComponent(owner)}/${plantId}`;
 
 function dataOf(event: DomainEvent, owner: string): string {

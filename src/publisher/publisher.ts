@@ -10,31 +10,31 @@ import { readAhead } from './read-ahead.ts';
 import { type PublisherStatus, StatusKeeper } from './status.ts';
 import { type Published, type Session, type Topic, TopicMismatchError } from './topic.ts';
 
-/** Longest pause after a failure, in milliseconds; the first is a tenth of a second. */
+/** Longest pause after a failure, in milliseconds. The first takes a tenth of a second. */
 const MAX_PAUSE = 10_000;
-/** Milliseconds without an event after which the session is tried. */
+/** Milliseconds without an event after which to test the session. */
 const IDLE = 10_000;
 /**
- * Milliseconds from one transaction to the next, unless that many events wait: a transaction is much work for Kafka, however
- * small, and at most loads the cores are better used by those who wait for an answer.
+ * Milliseconds between the starts of two transactions, unless MANY events wait. Even a small transaction is expensive
+ * for Kafka, and leaves less CPU for callers.
  */
 const PACE = 100;
 const MANY = 1_000;
 /** Milliseconds between two measurements of the lag. */
 const MEASURE = 1_000;
 
-/** What the publisher needs. */
+/** Options of the publisher. */
 export interface PublisherOptions {
-  /** The log, and the lease that all instances share. */
+  /** The log, and the lease shared by all instances. */
   readonly store: Pick<Store, 'head' | 'read' | 'lease' | 'erasures' | 'erasurePublished'>;
   readonly topic: Topic;
-  /** Hears of each change of state, and of each new detail. */
+  /** Called for each change of state, and for each new detail. */
   readonly onChange: (status: PublisherStatus) => void;
 }
 
 /**
- * Publishes every event of the log to a topic, each once and in order, and never holds up who appends. It has nothing but a
- * position, which the topic itself keeps: after any fault it asks there where to go on. One instance at a time publishes.
+ * Publishes every event of the log to a topic, once and in order, without delaying appends. Its only state is a
+ * position, stored in the topic: after any fault, it continues from there. One instance publishes at a time.
  */
 export class Publisher {
   readonly #store: PublisherOptions['store'];
@@ -44,7 +44,7 @@ export class Publisher {
   readonly #stop = new AbortController();
   readonly #running: Promise<void>;
 
-  /** Starts at once. */
+  /** Starts immediately. */
   constructor({ store, topic, onChange }: PublisherOptions) {
     this.#store = store;
     this.#topic = topic;
@@ -58,12 +58,12 @@ export class Publisher {
     );
   }
 
-  /** How publication stands. */
+  /** The status of publication. */
   stats(): PublisherStatus {
     return this.#status.status;
   }
 
-  /** Finishes what is being published, and lets another instance go on. */
+  /** Completes the current batch, and lets another instance take over. */
   async close(): Promise<void> {
     this.#stop.abort();
     await this.#running;
@@ -80,7 +80,7 @@ export class Publisher {
         if (held.aborted) break;
         this.#status.enter('degraded', reasonOf(error));
         await pause(backoff.next(), held);
-        // Another instance may have taken over meanwhile, which a new session would throw out.
+        // Another instance may have taken over meanwhile; a new session would fence it.
         if (!(await this.#lease.renew())) break;
       }
     }
@@ -88,7 +88,7 @@ export class Publisher {
     await measuring;
   }
 
-  /** Publishes until the signal aborts or something fails. Tells of each success. */
+  /** Publishes until the signal aborts or a step fails. Calls `onSuccess` after each success. */
   async #publish(held: AbortSignal, onSuccess: () => void): Promise<void> {
     const session = await this.#topic.open();
     const reading = new AbortController();
@@ -118,7 +118,7 @@ export class Publisher {
     }
   }
 
-  /** The same events as they are now: contents may have been erased since they were read. */
+  /** Reads the same events again, because contents may have been erased meanwhile. */
   async #again(events: readonly LoggedEvent[]): Promise<readonly LoggedEvent[]> {
     const [first, last] = [events.at(0), events.at(-1)];
     if (first === undefined || last === undefined) return events;
@@ -127,29 +127,31 @@ export class Publisher {
     return again.filter(({ position }) => position <= last.position);
   }
 
-  /** Tells the store which erasures the topic has, however that was left at the last fault. */
+  /** Marks the erasures that are on the topic as published, including those left unmarked by a fault. */
   async #tellErasures(published: number): Promise<void> {
     for (const { eventId, erasedBy, isPublished } of await this.#store.erasures())
       if (!isPublished && erasedBy !== undefined && erasedBy <= published) await this.#store.erasurePublished(eventId);
   }
 
-  /** The head of the log where the topic ends. The event there has to be the log's own. */
+  /** The head of the log at the end of the topic. Rejects if the topic's last event differs from the log's. */
   async #headOf({ position, hash }: Published): Promise<Head> {
     if (position === 0) return EMPTY_HEAD;
     const event = await this.#at(position);
     if (event === undefined)
       throw new TopicMismatchError(
-        `the topic ends at position ${position}, which the log does not reach: it belongs to another log, or the log was restored from a backup`,
+        `the topic ends at position ${position}, beyond the end of the log: it belongs to another log, or the log was restored from a backup; see docs/events.md`,
       );
     if (Buffer.from(event.hash).toString('hex') !== hash)
-      throw new TopicMismatchError(`the event at position ${position} is another one on the topic than in the log`);
+      throw new TopicMismatchError(
+        `the event at position ${position} on the topic differs from that in the log; see docs/events.md`,
+      );
     return headAt(event);
   }
 
   #noticeOf({ start, notice }: Session): string | undefined {
     const before = this.#status.published ?? 0;
     if (start.position >= before) return notice;
-    const lost = `Kafka has lost the events ${start.position + 1} to ${before}, which it had acknowledged; they are published again`;
+    const lost = `Kafka has lost the acknowledged events ${start.position + 1} to ${before}; they are being published again`;
     return notice === undefined ? lost : `${lost}; ${notice}`;
   }
 
@@ -163,7 +165,7 @@ export class Publisher {
         const waiting = published !== undefined && published < position;
         this.#status.measured(position, waiting ? (await this.#at(published + 1))?.time : undefined);
       } catch {
-        // The store cannot be reached, which its own part of the service reports.
+        // The store is unreachable; the log reports that.
       }
       await pause(MEASURE, signal);
     }
@@ -175,7 +177,7 @@ export class Publisher {
   }
 }
 
-/** The head after these events. Throws BrokenChainError unless they continue the chain. */
+/** The head after the events. Throws BrokenChainError unless they continue the chain. */
 function verified(head: Head, events: readonly LoggedEvent[]): Head {
   let last = head;
   for (const event of events) {

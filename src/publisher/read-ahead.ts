@@ -1,12 +1,12 @@
 import type { LoggedEvent } from '../log/event/event.ts';
 
-/** Once so many events wait, no more are read. */
+/** Reading pauses while this many events wait. */
 const LIMIT = 4_000;
 
 /**
- * The events of `source` in batches: each is what gathered while the one before was dealt with, so batches are small at a light
- * load and large while catching up. An empty one tells that nothing came for `idle` milliseconds. Ends with the source, or
- * rejects with its error.
+ * The events of `source` in batches. Each batch has the events that arrived while the caller processed the previous
+ * one, so batches are small under light load and large while catching up. An empty batch means that nothing arrived for
+ * `idle` milliseconds. Ends with the source, or rejects with its error.
  */
 export async function* readAhead(
   source: AsyncIterable<readonly LoggedEvent[]>,
@@ -32,7 +32,7 @@ export async function* readAhead(
     reading = false;
     notify();
   });
-  // Its error is thrown below, once what came before it has been taken.
+  // The error is thrown below, after the events before it.
   done.catch(() => {});
   try {
     while (reading || gathered.length > 0) {
@@ -49,7 +49,7 @@ export async function* readAhead(
   }
 }
 
-/** Resolves with the promise, or after so many milliseconds. */
+/** Resolves with the promise, or after the given milliseconds. */
 async function within(promise: Promise<void>, milliseconds: number): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
   const time = new Promise<void>((resolve) => {

@@ -1,28 +1,28 @@
 /**
- * `starting` until it is known who publishes; `standby` while another instance does; `publishing`, however far behind;
- * `degraded` while this instance should and cannot.
+ * `starting`: unknown yet which instance publishes. `standby`: another instance publishes. `publishing`: this instance
+ * publishes, possibly with a lag. `degraded`: this instance should publish but cannot.
  */
 export type PublisherState = 'starting' | 'standby' | 'publishing' | 'degraded';
 
-/** How publication stands, as this instance knows it. */
+/** The status of publication, as known to this instance. */
 export interface PublisherStatus {
   readonly state: PublisherState;
-  /** When it came into this state: ISO 8601, UTC. */
+  /** Start of the state: ISO 8601, UTC. */
   readonly since: string;
-  /** Why it is degraded, or what an operator should know of although it publishes. */
+  /** Why publication is degraded, or what an operator should know although it works. */
   readonly detail: string | undefined;
-  /** Position of the last event that is known to be on the topic. Undefined: unknown, as on an instance that only stands by. */
+  /** Position of the last event known to be on the topic. Undefined if unknown, as on an instance on standby. */
   readonly published: number | undefined;
-  /** Events in the log that are not known to be on the topic; undefined while `published` is. */
+  /** Events in the log after `published`; undefined while that is. */
   readonly lagEvents: number | undefined;
-  /** Age of the oldest of them, in seconds; 0 when there is none. */
+  /** Age of the oldest of these events in seconds; 0 if there is none. */
   readonly lagSeconds: number | undefined;
 }
 
-/** Most details that are told while the state stays the same. */
+/** Most details to report while the state stays the same. */
 const MAX_TOLD = 20;
 
-/** Keeps the status, and tells of each change of state, and of each detail once while the state stays the same. */
+/** Keeps the status. Reports each change of state, and each new detail once while the state stays the same. */
 export class StatusKeeper {
   readonly #onChange: (status: PublisherStatus) => void;
   readonly #told = new Set<string | undefined>();
@@ -31,14 +31,14 @@ export class StatusKeeper {
   #detail: string | undefined;
   #published: number | undefined;
   #head = 0;
-  /** Milliseconds since 1970 of the oldest event that is not published, as far as is known. */
+  /** Time of the oldest unpublished event, as far as known, in milliseconds since 1970. */
   #oldest: number | undefined;
 
   constructor(onChange: (status: PublisherStatus) => void) {
     this.#onChange = onChange;
   }
 
-  /** The status as of now. */
+  /** The current status. */
   get status(): PublisherStatus {
     const published = this.#published;
     const lagEvents = published === undefined ? undefined : Math.max(this.#head - published, 0);
@@ -53,12 +53,12 @@ export class StatusKeeper {
     };
   }
 
-  /** Position of the last event that is known to be on the topic. */
+  /** Position of the last event known to be on the topic. */
   get published(): number | undefined {
     return this.#published;
   }
 
-  /** Enters a state, or stays in it for another reason. */
+  /** Enters a state, or changes the detail of the current one. */
   enter(state: PublisherState, detail?: string): void {
     if (state !== this.#state) {
       this.#since = new Date().toISOString();
@@ -67,19 +67,19 @@ export class StatusKeeper {
     this.#state = state;
     this.#detail = detail;
     if (state === 'standby') this.#published = undefined;
-    // An outage that goes on has now this reason and now that.
+    // During an outage, details may alternate.
     if (this.#told.has(detail) || this.#told.size === MAX_TOLD) return;
     this.#told.add(detail);
     this.#onChange(this.status);
   }
 
-  /** The topic ends at a position. */
+  /** The topic now ends at a position. */
   reached(position: number): void {
     this.#published = position;
     this.#head = Math.max(this.#head, position);
   }
 
-  /** The log ends at a position, and the oldest event that is not published has this time, if there is one. */
+  /** The log ends at position `head`. `oldest` is the time of the oldest unpublished event, if there is one. */
   measured(head: number, oldest: number | undefined): void {
     this.#head = Math.max(this.#head, head);
     this.#oldest = oldest;

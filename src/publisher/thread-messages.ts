@@ -1,13 +1,13 @@
 import type { PublisherStatus } from './status.ts';
 
-/** What the publisher's thread tells: its status, and whether it is news. */
+/** A message of the publisher's thread with its status. */
 export interface StatusMessage {
   readonly status: PublisherStatus;
-  /** True for news: another state, or a new detail. False for the regular report. */
+  /** True for a new state or detail; false for the regular report. */
   readonly changed: boolean;
 }
 
-/** What the publisher's thread is told. */
+/** The message that closes the publisher's thread. */
 export const CLOSE = 'close';
 
 /** Milliseconds between two regular reports. */

@@ -3,14 +3,15 @@ import { pause } from '../time/pause.ts';
 import { type PublisherStatus, StatusKeeper } from './status.ts';
 import { CLOSE, type StatusMessage } from './thread-messages.ts';
 
-/** Milliseconds after which a thread that ended by an error is started again. */
+/** Milliseconds after which a failed thread is restarted. */
 const RESTART = 1_000;
-/** Milliseconds that closing waits for what is being published. What is cut off then is undone by whoever goes on. */
+/** Most milliseconds to wait for the current batch when closing. The next publisher aborts a cut-off transaction. */
 const CLOSE_LIMIT = 5_000;
 
 /**
- * The publisher in a thread of its own. To write a message costs Kafka's client more than an append costs the log: on the thread of
- * the commands, catching up made them wait several times as long. The thread reads the store itself, so no event passes from here to there.
+ * Runs the publisher in its own thread. Writing a message takes Kafka's client more CPU than an append takes the log;
+ * on the main thread, catching up made commands several times slower. The thread reads the store itself, so no events
+ * pass between threads.
  */
 export class PublisherThread implements AsyncDisposable {
   readonly #program: URL;
@@ -21,7 +22,10 @@ export class PublisherThread implements AsyncDisposable {
   #status: PublisherStatus = new StatusKeeper(() => {}).status;
   #worker: Worker | undefined;
 
-  /** Starts the program, which gets the settings as its workerData. `onChange` hears of each change of state, and of each new detail. */
+  /**
+   * Starts the program with the settings as its workerData. Calls `onChange` for each change of state, and for each new
+   * detail.
+   */
   constructor(program: URL, settings: unknown, onChange: (status: PublisherStatus) => void) {
     this.#program = program;
     this.#settings = settings;
@@ -29,12 +33,12 @@ export class PublisherThread implements AsyncDisposable {
     this.#running = this.#run();
   }
 
-  /** How publication stood when the thread last told: a second ago at most. */
+  /** The last reported status, at most a second old. */
   stats(): PublisherStatus {
     return this.#status;
   }
 
-  /** Finishes what is being published, within limits, and lets another instance go on. */
+  /** Completes the current batch, within a time limit, and lets another instance take over. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#stop.abort();
     this.#worker?.postMessage(CLOSE);
@@ -59,7 +63,7 @@ export class PublisherThread implements AsyncDisposable {
   }
 
   #failed(error: unknown): void {
-    const detail = `the publisher ended and is started again: ${error instanceof Error ? error.message : error}`;
+    const detail = `the publisher failed and will be restarted: ${error instanceof Error ? error.message : error}`;
     if (this.#status.state === 'degraded' && this.#status.detail === detail) return;
     this.#status = { ...this.#status, state: 'degraded', since: new Date().toISOString(), detail };
     this.#onChange(this.#status);

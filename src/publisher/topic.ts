@@ -1,42 +1,45 @@
 import type { LoggedEvent } from '../log/event/event.ts';
 
-/** The last event that a topic holds. */
+/** The last event on a topic. */
 export interface Published {
-  /** Its position; 0 when the topic holds none. */
+  /** Its position; 0 if the topic is empty. */
   readonly position: number;
   /** Its hash in hexadecimal. Without meaning at position 0. */
   readonly hash: string;
 }
 
-/** Whom OwnerErased events erase, by the ids of the events: they do not say so themselves. */
+/** The erased owner of each OwnerErased event, by event id. The events do not name it. */
 export type ErasedOwners = ReadonlyMap<string, string>;
 
-/** The right to publish to a topic, until somebody else takes it. */
+/** The exclusive right to publish to a topic, until another session opens. */
 export interface Session {
-  /** Where the topic ended when the session began. */
+  /** The end of the topic when the session began. */
   readonly start: Published;
-  /** What an operator should know of, although publishing goes on. */
+  /** What an operator should know, although publication works. */
   readonly notice: string | undefined;
   /**
-   * Publishes events that follow the last one that was published, all or none. No events: shows that the session still holds.
-   * `erased` names whom OwnerErased events erase; one that it does not name, and what is erased, is passed over.
-   * Rejects when they were not published, or nobody knows; the session is then of no more use.
+   * Publishes the next events, all or none. Without events, checks that the session is still valid. `erased` gives the
+   * owners of OwnerErased events. Skips OwnerErased events that it does not list, and erased events. Rejects if the
+   * events were not published, or if that is unknown; the session is then unusable.
    */
   publish(events: readonly LoggedEvent[], erased?: ErasedOwners): Promise<void>;
-  /** Lets go of the connections; what is being published may get there or not. */
+  /** Closes the connections. Events being published may or may not reach the topic. */
   close(): void;
 }
 
-/** Where events are published. */
+/** A topic for events. */
 export interface Topic {
   /**
-   * Takes the right to publish from whoever has it, whose unfinished work is undone, and finds out where to go on. Rejects with
-   * TopicMismatchError when that cannot be known for certain.
+   * Opens a session. Ends any other session, aborts its unfinished transaction, and finds where to continue. Rejects
+   * with TopicMismatchError if that is uncertain.
    */
   open(): Promise<Session>;
 }
 
-/** The topic is not what was published to it: to go on would lose or repeat events, so a person has to decide. */
+/**
+ * The content of the topic is not what was published. Continuing would lose or repeat events, so an operator must
+ * decide.
+ */
 export class TopicMismatchError extends Error {
   constructor(why: string) {
     super(why);

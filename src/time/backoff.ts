@@ -1,6 +1,6 @@
 /**
- * How long to pause before the next attempt: each failure doubles the pause, up to a limit. A random half of it is left out, so that
- * those who failed together do not come again together.
+ * Exponential backoff with jitter. Each failure doubles the pause, up to a limit. A random part of up to half is
+ * subtracted, so that clients that failed together do not retry together.
  */
 export class Backoff {
   readonly #first: number;
@@ -20,7 +20,7 @@ export class Backoff {
     return pause * (0.5 + Math.random() / 2);
   }
 
-  /** After a success: the next failure is the first one again. */
+  /** Call after a success: the next pause is the first one again. */
   reset(): void {
     this.#failures = 0;
   }

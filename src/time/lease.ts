@@ -1,21 +1,21 @@
 import { pause } from './pause.ts';
 import { withTimeout } from './timeout.ts';
 
-/** Milliseconds that a lease lasts; another instance takes over after it. */
+/** Milliseconds that a lease lasts. Then another instance can take it. */
 const DURATION = 3_000;
 /** Milliseconds between two attempts to take or renew one. */
 export const RENEWAL = 1_000;
 
-/** Takes or renews the lease for so many milliseconds; 0 gives it back. False while another instance has it. */
+/** Takes or renews the lease for a number of milliseconds; 0 returns it. False while another instance holds it. */
 export type TakeLease = (milliseconds: number) => Promise<boolean>;
 
 /**
- * One instance at a time works, while the others wait. It spares them a fight and nothing else: two who both believe that they
- * have the lease do no harm.
+ * Lets one instance at a time work while the others wait. It only avoids contention: two instances that both believe
+ * they hold the lease do no harm.
  */
 export class Lease {
   readonly #take: TakeLease;
-  /** By `performance.now()`: a clock that is set must neither end nor prolong it. */
+  /** On the clock of `performance.now()`: setting the system clock must not change the lease. */
   #until = Number.NEGATIVE_INFINITY;
   #asking: Promise<boolean> | undefined;
 
@@ -23,17 +23,17 @@ export class Lease {
     this.#take = take;
   }
 
-  /** Whether this instance has the lease, as far as it knows. */
+  /** Whether this instance holds the lease, as far as it knows. */
   get isHeld(): boolean {
     return performance.now() < this.#until;
   }
 
-  /** Whether this instance has the lease. Asks the store only where nobody has asked for a while. */
+  /** Whether this instance holds the lease. Renews it first if less than half of its duration remains. */
   async has(): Promise<boolean> {
     return performance.now() < this.#until - DURATION / 2 || this.renew();
   }
 
-  /** Takes or renews the lease. A store that cannot be reached takes away no lease that still lasts. */
+  /** Takes or renews the lease. If the store is unreachable, a current lease lasts until it expires. */
   renew(): Promise<boolean> {
     this.#asking ??= this.#ask().finally(() => {
       this.#asking = undefined;
@@ -41,14 +41,21 @@ export class Lease {
     return this.#asking;
   }
 
-  /** Resolves when the lease is given back, or does so soon: it ends by itself where the store is away. */
+  /** Returns the lease. Resolves within a second, even if the store is unreachable; the lease then expires. */
   async giveBack(): Promise<void> {
     if (this.#until === Number.NEGATIVE_INFINITY) return;
     this.#until = Number.NEGATIVE_INFINITY;
-    await withTimeout(this.#take(0), RENEWAL, () => new Error('the lease is left to end')).catch(() => {});
+    await withTimeout(
+      this.#take(0),
+      RENEWAL,
+      () => new Error('the lease was not returned in time and will expire'),
+    ).catch(() => {});
   }
 
-  /** Does the work while this instance has the lease, again and again, until the signal aborts. The work ends at its own signal. */
+  /**
+   * Runs the work, repeatedly, while this instance holds the lease and until the signal aborts. The work must end when
+   * its own signal aborts.
+   */
   async whileHeld(signal: AbortSignal, work: (held: AbortSignal) => Promise<void>, waiting: () => void): Promise<void> {
     while (!signal.aborted) {
       if (await this.renew()) await this.#hold(signal, work);
@@ -63,7 +70,7 @@ export class Lease {
     try {
       this.#until = (await this.#take(DURATION)) ? now + DURATION : Number.NEGATIVE_INFINITY;
     } catch {
-      // What the lease is for cannot be done without the store either; whoever does it reports the fault.
+      // The work needs the store too, and reports the fault.
     }
     return this.isHeld;
   }

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** Resolves after so many milliseconds, or when the signal aborts. Never rejects. */
+/** Resolves after the given milliseconds, or when the signal aborts. Never rejects. */
 export const pause = (milliseconds: number, signal?: AbortSignal): Promise<void> =>
   sleep(Math.max(milliseconds, 0), undefined, { signal }).catch(() => {});

@@ -1,7 +1,7 @@
 import type { Backoff } from './backoff.ts';
 import { pause } from './pause.ts';
 
-/** Takes step after step until the signal aborts. A step that fails is told to `onFault`, and tried again after a pause. */
+/** Runs a step repeatedly until the signal aborts. A failed step is reported to `onFault` and retried after a pause. */
 export async function repeat(
   step: () => Promise<void>,
   signal: AbortSignal,

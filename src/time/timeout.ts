@@ -1,6 +1,4 @@
-/**
- * The outcome of the work; or a rejection with `late()` after so many milliseconds, and the work is left to itself.
- */
+/** Settles as the work does, or rejects with `late()` after the given milliseconds. The work itself is not stopped. */
 export function withTimeout<T>(work: Promise<T>, milliseconds: number, late: () => Error): Promise<T> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => reject(late()), milliseconds);

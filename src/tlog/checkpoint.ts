@@ -1,12 +1,12 @@
 import { formatHash, parseHash } from './hash.ts';
 
-/** What a log says of itself: the text of a checkpoint (c2sp.org/tlog-checkpoint, "Note text"). */
+/** A checkpoint: a log's statement of its size and root (c2sp.org/tlog-checkpoint, "Note text"). */
 export interface Checkpoint {
-  /** Names the log. */
+  /** Name of the log. */
   readonly origin: string;
-  /** How many records the tree has. */
+  /** Number of records in the tree. */
   readonly size: number;
-  /** Root of the tree of that size. */
+  /** Root hash of the tree of that size. */
   readonly root: Uint8Array;
 }
 
@@ -16,12 +16,12 @@ const SIZE = /^(0|[1-9]\d*)$/;
 export const formatCheckpoint = ({ origin, size, root }: Checkpoint): string =>
   `${origin}\n${size}\n${formatHash(root)}\n`;
 
-/** The checkpoint that a text holds; extension lines are passed over. Throws when it is none. */
+/** Parses the text of a checkpoint and ignores extension lines. Throws if it is malformed. */
 export function parseCheckpoint(text: string): Checkpoint {
   const [origin = '', size = '', root = '', ...rest] = text.split('\n');
-  // Each line ends with a line feed, so what follows the last is empty, and nothing else is.
+  // Each line ends with a line feed, so exactly the last element is empty.
   const isWhole = rest.pop() === '' && rest.every((extension) => extension !== '');
   if (!isWhole || origin === '' || !SIZE.test(size) || !Number.isSafeInteger(Number(size)))
-    throw new Error('malformed checkpoint: it begins with the origin, the size and the root, a line each');
+    throw new Error('malformed checkpoint: its first three lines must be origin, size and root');
   return { origin, size: Number(size), root: parseHash(root) };
 }

@@ -6,7 +6,7 @@ const TIMESTAMP_SIZE = 8;
 const SIGNATURE_SIZE = 64;
 const MAX_TIMESTAMP = 2n ** 63n - 1n;
 
-/** The vkey's content of an Ed25519 key with which a witness cosigns under a name. */
+/** The verifier key of a witness: its name and Ed25519 key. */
 export const cosignatureKey = (name: string, key: KeyObject): VerifierKey => ({
   name,
   type: SIGNATURE_TYPE.cosignature,
@@ -14,8 +14,8 @@ export const cosignatureKey = (name: string, key: KeyObject): VerifierKey => ({
 });
 
 /**
- * Cosigns checkpoints: states that the log showed this tree, and none inconsistent with it, as of now (c2sp.org/tlog-cosignature,
- * "Ed25519 signed message"). `clock` gives milliseconds since 1970.
+ * Cosigns checkpoints (c2sp.org/tlog-cosignature, "Ed25519 signed message"). A cosignature states that the witness has
+ * seen this tree, and none inconsistent with it, as of now. `clock` gives milliseconds since 1970.
  */
 export const cosigner = (name: string, privateKey: KeyObject, clock: () => number = Date.now): Signer => ({
   name,
@@ -28,7 +28,7 @@ export const cosigner = (name: string, privateKey: KeyObject, clock: () => numbe
   },
 });
 
-/** Verifies the cosignatures of a witness, whatever their time. */
+/** Verifies the cosignatures of a witness. Accepts any time. */
 export function cosignatureVerifier(key: VerifierKey): Verifier {
   const publicKey = publicKeyOf(key.publicKey);
   return {
@@ -41,7 +41,7 @@ export function cosignatureVerifier(key: VerifierKey): Verifier {
   };
 }
 
-/** When a verified cosignature was given, in milliseconds since 1970. */
+/** The time of a verified cosignature, in milliseconds since 1970. */
 export const cosignedAt = (signature: Uint8Array): number => Number(secondsOf(signature)) * 1_000;
 
 const secondsOf = ({ buffer, byteOffset }: Uint8Array): bigint => new DataView(buffer, byteOffset).getBigUint64(0);

@@ -2,7 +2,7 @@ import { type KeyObject, sign, verify } from 'node:crypto';
 import type { Signer, Verifier } from './note.ts';
 import { keyId, publicKeyBytes, publicKeyOf, SIGNATURE_TYPE, type VerifierKey } from './verifier-key.ts';
 
-/** The vkey's content of an Ed25519 key that signs notes under a name. */
+/** The verifier key of a signer of notes: its name and Ed25519 key. */
 export const noteKey = (name: string, key: KeyObject): VerifierKey => ({
   name,
   type: SIGNATURE_TYPE.ed25519,

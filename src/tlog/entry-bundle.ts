@@ -1,11 +1,11 @@
-/** Most bytes of an entry: its length goes before it in two bytes. */
+/** Most bytes of an entry: its length has two bytes. */
 export const MAX_ENTRY = 0xffff;
 
 const LENGTH = 2;
 
 /**
- * An entry bundle: each entry with its length before it, big-endian in two bytes (c2sp.org/tlog-tiles, "Log entries"). Throws
- * RangeError for an entry that is too long.
+ * Encodes an entry bundle: each entry after its length in two bytes, big-endian (c2sp.org/tlog-tiles, "Log entries").
+ * Throws RangeError for a too long entry.
  */
 export function encodeEntries(entries: readonly Uint8Array[]): Uint8Array {
   const bundle = Buffer.allocUnsafe(entries.reduce((sum, { length }) => sum + LENGTH + length, 0));
@@ -19,7 +19,7 @@ export function encodeEntries(entries: readonly Uint8Array[]): Uint8Array {
   return bundle;
 }
 
-/** The entries of a bundle. Throws when it ends in the middle of one. */
+/** The entries of a bundle. Throws if the bundle is truncated. */
 export function decodeEntries(bundle: Uint8Array): Uint8Array[] {
   const bytes = Buffer.from(bundle.buffer, bundle.byteOffset, bundle.byteLength);
   const entries: Uint8Array[] = [];

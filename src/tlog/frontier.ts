@@ -1,23 +1,23 @@
 import { EMPTY_ROOT, nodeHash } from './hash.ts';
 
 /**
- * A tree that grows a record at a time, of which no more is kept than its root needs: the hashes of the full subtrees that it
- * consists of, one for each 1 in the binary form of its size.
+ * A tree that grows record by record. Keeps only the hashes of its full subtrees, one for each 1 in the binary form of
+ * its size.
  */
 export class Frontier {
   #size = 0;
-  /** The largest, which is the leftmost, first. */
+  /** From the largest and leftmost. */
   readonly #subtrees: Uint8Array[] = [];
 
-  /** How many records were added. */
+  /** Number of records added. */
   get size(): number {
     return this.#size;
   }
 
-  /** Adds a record by its hash. */
+  /** Adds the hash of a record. */
   add(record: Uint8Array): void {
     let hash = record;
-    // Each 1 at the end of the size is a subtree that the new record completes to one of twice its size.
+    // Each trailing 1 of the size is a subtree that the new record completes to one of twice the size.
     for (let rest = this.#size; rest % 2 === 1; rest = (rest - 1) / 2) hash = nodeHash(this.#subtrees.pop()!, hash);
     this.#subtrees.push(hash);
     this.#size++;

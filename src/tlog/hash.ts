@@ -3,15 +3,15 @@ import { hash } from 'node:crypto';
 /** Bytes of a hash: the tree's hash function is SHA-256. */
 export const HASH_SIZE = 32;
 
-/** What stands before the data of a record when it is hashed, so that no record passes for a node (RFC 6962, section 2.1). */
+/** Prefix of a record's data in its hash, so that no record has the hash of a node (RFC 6962, section 2.1). */
 export const RECORD_PREFIX: Uint8Array = Uint8Array.of(0x00);
 
 const NODE_PREFIX = 0x01;
 
-/** The root of the tree without records: the hash of nothing (RFC 6962, section 2.1). */
+/** The root of the empty tree: the hash of the empty string (RFC 6962, section 2.1). */
 export const EMPTY_ROOT: Uint8Array = sha256(new Uint8Array());
 
-/** SHA-256. By way of a text: Node's call that answers with bytes takes more than twice as long. */
+/** SHA-256. Goes through a binary string, because Node takes more than twice as long to return a Buffer. */
 export function sha256(data: Uint8Array): Uint8Array {
   return Buffer.from(hash('sha256', data, 'binary'), 'binary');
 }
@@ -29,8 +29,8 @@ export function nodeHash(left: Uint8Array, right: Uint8Array): Uint8Array {
 }
 
 /**
- * The root of a full subtree over as many hashes, a power of two of them, as are in `row`, one after the other. Level by level and
- * in the row itself, which it overwrites: half the time that a call for each node takes.
+ * The root of a full subtree. `row` has the hashes of its leaves, a power of two of them; the computation overwrites
+ * it. Takes half the time of a call of nodeHash for each node.
  */
 export function foldInPlace(row: Buffer): Uint8Array {
   for (let count = row.length / HASH_SIZE; count > 1; count /= 2)
@@ -41,13 +41,13 @@ export function foldInPlace(row: Buffer): Uint8Array {
   return row.subarray(0, HASH_SIZE);
 }
 
-/** Whether two hashes are the same. */
+/** Whether two hashes are equal. */
 export const sameHash = (one: Uint8Array, other: Uint8Array): boolean => Buffer.compare(one, other) === 0;
 
-/** A hash as base64 (RFC 4648, section 4), the form that it has in every text. */
+/** A hash in base64 (RFC 4648, section 4), as all texts have it. */
 export const formatHash = (value: Uint8Array): string => Buffer.from(value).toString('base64');
 
-/** The hash in a base64 text. Throws unless the text is exactly what `formatHash` writes. */
+/** Parses a hash in base64. Throws unless the text is exactly what `formatHash` writes. */
 export function parseHash(text: string): Uint8Array {
   const value = Buffer.from(text, 'base64');
   if (value.length !== HASH_SIZE || value.toString('base64') !== text) throw new Error('malformed hash');

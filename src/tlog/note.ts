@@ -14,33 +14,33 @@ export interface Signer {
 export interface Verifier {
   readonly name: string;
   readonly id: number;
-  /** Whether a signature, without the key's id, is the key's own of a text. */
+  /** Whether a signature, without the key's id, is the key's signature of a text. */
   verify(text: string, signature: Uint8Array): boolean;
 }
 
-/** A signature line of a note. Whose it is said to be counts for nothing until it is verified. */
+/** A signature line of a note. Name and id are untrusted until the signature is verified. */
 export interface Signature {
   readonly name: string;
   readonly id: number;
-  /** What follows the id. */
+  /** The signature without the id. */
   readonly bytes: Uint8Array;
 }
 
-/** A signed note (c2sp.org/signed-note) of which no signature is verified. */
+/** A signed note (c2sp.org/signed-note) without verified signatures. */
 export interface UnverifiedNote {
   /** Ends with a line feed. */
   readonly text: string;
   readonly signatures: readonly Signature[];
 }
 
-/** A signed note, at least one of whose signatures is that of a key that is trusted. */
+/** A signed note with at least one verified signature of a trusted key. */
 export interface Note {
   readonly text: string;
-  /** The signatures of trusted keys, one of each. All are right. */
+  /** The verified signatures of trusted keys, one per key. */
   readonly verified: readonly Signature[];
 }
 
-/** A text is not a signed note, or is not signed by whom it has to be signed. */
+/** A text is not a signed note, or lacks a valid signature of a trusted key. */
 export class NoteError extends Error {
   constructor(message: string) {
     super(message);
@@ -48,16 +48,16 @@ export class NoteError extends Error {
   }
 }
 
-/** Signatures that a note may have; the specification wants at least 16. */
+/** Most signatures of a note. The specification requires support for at least 16. */
 const MAX_SIGNATURES = 100;
 
 const ID_SIZE = 4;
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: which ones a note may not have is what it says
+// biome-ignore lint/suspicious/noControlCharactersInRegex: it lists the control characters that a note must not have
 const CONTROL = /[\x00-\x09\x0b-\x1f]/;
 const LINE = /^— (\S+) (\S+)$/;
 
-/** The signature lines of a note, each with its line feed. */
+/** A signature line of a note, with its line feed. */
 export const formatSignature = ({ name, id, bytes }: Signature): string => {
   const encoded = Buffer.alloc(ID_SIZE + bytes.length);
   encoded.writeUInt32BE(id);
@@ -65,21 +65,23 @@ export const formatSignature = ({ name, id, bytes }: Signature): string => {
   return `— ${name} ${encoded.toString('base64')}\n`;
 };
 
-/** The signature that a key gives a text. */
+/** Signs a text. */
 export const signatureOf = (text: string, signer: Signer): Signature => ({
   name: signer.name,
   id: signer.id,
   bytes: signer.sign(text),
 });
 
-/** The signed note of a text that ends with a line feed. Throws NoteError for a text that no note may have. */
+/**
+ * The signed note of a text, which must end with a line feed. Throws NoteError for a text that a note must not have.
+ */
 export function signNote(text: string, signers: readonly Signer[]): string {
   if (!text.endsWith('\n') || CONTROL.test(text) || !text.isWellFormed())
-    throw new NoteError('the text of a note ends with a line feed and has no other control character');
+    throw new NoteError('the text of a note must end with a line feed and have no other control characters');
   return `${text}\n${signers.map((signer) => formatSignature(signatureOf(text, signer))).join('')}`;
 }
 
-/** Signature lines, as a note has them and as a witness answers. Throws NoteError for anything else. */
+/** Parses signature lines of a note, or of a witness's response. Throws NoteError for anything else. */
 export function parseSignatures(lines: string): Signature[] {
   if (!lines.endsWith('\n')) throw new NoteError('malformed note: it does not end with a signature line');
   const texts = lines.slice(0, -1).split('\n');
@@ -88,32 +90,32 @@ export function parseSignatures(lines: string): Signature[] {
     const [, name = '', encoded = ''] = LINE.exec(line) ?? [];
     const bytes = Buffer.from(encoded, 'base64');
     if (!isKeyName(name) || bytes.length <= ID_SIZE || bytes.toString('base64') !== encoded)
-      throw new NoteError('malformed note: a line after its last empty line is no signature');
+      throw new NoteError('malformed note: a line after its last empty line is not a signature');
     return { name, id: bytes.readUInt32BE(), bytes: bytes.subarray(ID_SIZE) };
   });
 }
 
-/** The parts of a signed note, none verified. Throws NoteError when it is not a well-formed one. */
+/** Parses a signed note without verifying it. Throws NoteError if it is malformed. */
 export function parseNote(note: string): UnverifiedNote {
   if (CONTROL.test(note) || !note.isWellFormed())
-    throw new NoteError('malformed note: it is not UTF-8 text without control characters');
+    throw new NoteError('malformed note: it must be UTF-8 text without control characters');
   const blank = note.lastIndexOf('\n\n');
-  if (blank < 0) throw new NoteError('malformed note: no empty line stands before its signatures');
+  if (blank < 0) throw new NoteError('malformed note: it has no empty line before its signatures');
   return { text: note.slice(0, blank + 1), signatures: parseSignatures(note.slice(blank + 2)) };
 }
 
 /**
- * Opens a signed note: what is not signed by a trusted key must not be looked at. Signatures of unknown keys are passed over.
- * Throws NoteError when the note is malformed, when a signature of a trusted key is wrong, or when there is none.
+ * Verifies a signed note; its text must not be used before. Ignores signatures of unknown keys. Throws NoteError if the
+ * note is malformed, a signature of a trusted key is invalid, or there is none.
  */
 export function openNote(note: string, trusted: readonly Verifier[]): Note {
   const { text, signatures } = parseNote(note);
   const verified = verifiedSignatures(text, signatures, trusted);
-  if (verified.length === 0) throw new NoteError('none of the trusted keys has signed the note');
+  if (verified.length === 0) throw new NoteError('no trusted key has signed the note');
   return { text, verified };
 }
 
-/** Those signatures of a text that trusted keys have given it, one of each. Throws NoteError when one of them is wrong. */
+/** The valid signatures of a text by trusted keys, one per key. Throws NoteError if one of them is invalid. */
 export function verifiedSignatures(
   text: string,
   signatures: readonly Signature[],
@@ -123,7 +125,7 @@ export function verifiedSignatures(
   for (const signature of signatures) {
     const verifier = trusted.find(({ name, id }) => name === signature.name && id === signature.id);
     if (verifier === undefined || verified.has(verifier)) continue;
-    if (!verifier.verify(text, signature.bytes)) throw new NoteError(`the signature of ${verifier.name} is wrong`);
+    if (!verifier.verify(text, signature.bytes)) throw new NoteError(`the signature of ${verifier.name} is invalid`);
     verified.set(verifier, signature);
   }
   return [...verified.values()];

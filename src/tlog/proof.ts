@@ -1,7 +1,7 @@
 import { EMPTY_ROOT, nodeHash, sameHash } from './hash.ts';
 import { type HashReader, type Range, rangeHashes, splitOf } from './tree.ts';
 
-/** A proof does not hold, or is no proof of what it is said to prove. */
+/** A proof is invalid, or does not prove the given statement. */
 export class ProofError extends Error {
   constructor(message: string) {
     super(message);
@@ -9,18 +9,21 @@ export class ProofError extends Error {
   }
 }
 
-/** Most hashes that a proof can have: a tree has at most 2^63 records. */
+/** Most hashes of a proof: a tree has at most 2^63 records. */
 export const MAX_PROOF = 63;
 
 /**
- * The proof that the tree of a size has a certain record at an index: RFC 6962, section 2.1.1, calls it the Merkle audit path,
- * from the leaf's sibling up to the root's child. Throws ProofError when the tree has no such record.
+ * The inclusion proof of the record at an index in the tree of a size: the Merkle audit path of RFC 6962, section
+ * 2.1.1, from the leaf's sibling up. Throws ProofError if the tree has no such record.
  */
 export async function proveRecord(size: number, index: number, reader: HashReader): Promise<Uint8Array[]> {
   return rangeHashes(recordRanges(size, index), reader);
 }
 
-/** Throws ProofError unless the proof shows that the tree of this size and root has a record of this hash at the index. */
+/**
+ * Verifies an inclusion proof. Throws ProofError unless it proves that the tree of this size and root has a record of
+ * this hash at the index.
+ */
 export function checkRecord(
   proof: readonly Uint8Array[],
   size: number,
@@ -38,15 +41,15 @@ export function checkRecord(
 }
 
 /**
- * The proof that the tree of a size begins with the tree of an older one: the consistency proof PROOF(m, D[n]) of RFC 6962,
- * section 2.1.2. It is empty for an older size of 0, since every tree begins with the empty one. Throws ProofError when the
- * older size is the larger.
+ * The consistency proof that the tree of a size extends the tree of an older size: PROOF(m, D[n]) of RFC 6962, section
+ * 2.1.2. Empty for an older size of 0, because every tree extends the empty one. Throws ProofError if the older size is
+ * larger.
  */
 export async function proveTree(size: number, older: number, reader: HashReader): Promise<Uint8Array[]> {
   return rangeHashes(treeRanges(size, older), reader);
 }
 
-/** Throws ProofError unless the proof shows that the tree of this size and root begins with the tree of the older ones. */
+/** Verifies a consistency proof. Throws ProofError unless it proves that the tree extends the older tree. */
 export function checkTree(
   proof: readonly Uint8Array[],
   size: number,
@@ -56,12 +59,12 @@ export function checkTree(
 ): void {
   const ranges = treeRanges(size, older);
   checkLength(proof, ranges);
-  const inconsistent = new ProofError('the tree does not begin with the older tree');
+  const inconsistent = new ProofError('the tree does not extend the older tree');
   if (older === 0) {
     if (!sameHash(olderRoot, EMPTY_ROOT) || (size === 0 && !sameHash(root, EMPTY_ROOT))) throw inconsistent;
     return;
   }
-  // The largest full subtree at the end of the older tree: the proof begins with it, unless it is the whole older tree.
+  // The proof begins with the largest full subtree at the end of the older tree, unless that is the whole older tree.
   const isGiven = ranges[0]?.[1] === older && ranges[0][0] > 0;
   let [before, after] = isGiven ? [proof[0]!, proof[0]!] : [olderRoot, olderRoot];
   for (let step = isGiven ? 1 : 0; step < ranges.length; step++) {
@@ -75,10 +78,10 @@ export function checkTree(
   if (!sameHash(before, olderRoot) || !sameHash(after, root)) throw inconsistent;
 }
 
-/** The siblings on the way from a record up to the root. */
+/** The ranges of the siblings on the path from a record to the root. */
 function recordRanges(size: number, index: number): Range[] {
   if (!(Number.isSafeInteger(size) && Number.isSafeInteger(index) && index >= 0 && index < size))
-    throw new ProofError(`a tree of ${size} records has none at index ${index}`);
+    throw new ProofError(`a tree of ${size} records has no record at index ${index}`);
   const ranges: Range[] = [];
   for (let [start, end] = [0, size]; end - start > 1; ) {
     const middle = start + splitOf(end - start);
@@ -93,10 +96,10 @@ function recordRanges(size: number, index: number): Range[] {
   return ranges.reverse();
 }
 
-/** What the older tree and what came after it are made of, from the older tree's right edge up to the root. */
+/** The ranges of a consistency proof, from the older tree's right edge up to the root. */
 function treeRanges(size: number, older: number): Range[] {
   if (!(Number.isSafeInteger(size) && Number.isSafeInteger(older) && older >= 0 && older <= size))
-    throw new ProofError(`a tree of ${size} records has no older one of ${older}`);
+    throw new ProofError(`a tree of ${size} records does not extend one of ${older}`);
   if (older === 0) return [];
   const ranges: Range[] = [];
   let [start, end] = [0, size];
@@ -116,5 +119,5 @@ function treeRanges(size: number, older: number): Range[] {
 
 function checkLength(proof: readonly Uint8Array[], ranges: readonly Range[]): void {
   if (proof.length !== ranges.length)
-    throw new ProofError(`the proof has ${proof.length} hashes where ${ranges.length} make one`);
+    throw new ProofError(`the proof has ${proof.length} hashes, but must have ${ranges.length}`);
 }

@@ -1,14 +1,14 @@
 import { foldInPlace, HASH_SIZE } from './hash.ts';
 import type { HashReader, Node } from './tree.ts';
 
-/** Hashes that a full tile has: the tile is a subtree of height 8 (c2sp.org/tlog-tiles, "Merkle Tree"). */
+/** Hashes of a full tile, a subtree of height 8 (c2sp.org/tlog-tiles, "Merkle Tree"). */
 export const TILE_WIDTH = 256;
 const TILE_HEIGHT = 8;
 
-/** Highest level that a tile's path can name. */
+/** Highest level of a tile. */
 const MAX_LEVEL = 63;
 
-/** A tile: `width` hashes, from `index` times 256 on, of those of its level. Less than 256 make a partial tile. */
+/** A tile: `width` hashes of its level, starting at `index` times 256. A width below 256 is a partial tile. */
 export interface Tile {
   readonly level: number;
   readonly index: number;
@@ -17,27 +17,27 @@ export interface Tile {
 
 /** Reads tiles. */
 export interface TileReader {
-  /** The hashes of a tile, one after the other. Rejects unless it has all of them. */
+  /** The concatenated hashes of a tile. Rejects if any is missing. */
   readTile(tile: Tile): Promise<Uint8Array>;
 }
 
-/** How many records each hash of a tile of a level stands for. */
+/** Number of records under each hash of a tile of the level. */
 export const recordsPerHash = (level: number): number => TILE_WIDTH ** level;
 
-/** How many records a tree needs to have this tile. */
+/** Size of the smallest tree that has the tile. */
 export const sizeFor = ({ level, index, width }: Tile): number => (index * TILE_WIDTH + width) * recordsPerHash(level);
 
-/** How wide the tile of this level and index is in a tree of a size; 0 where the tree has none there. */
+/** Width of the tile at a level and index in a tree of a size; 0 if the tree has no such tile. */
 export const widthAt = (size: number, level: number, index: number): number =>
   Math.max(0, Math.min(TILE_WIDTH, Math.floor(size / recordsPerHash(level)) - index * TILE_WIDTH));
 
 /** The path of a tile, without the prefix of the log: `tile/<L>/<N>[.p/<W>]`. */
 export const tilePath = ({ level, index, width }: Tile): string => `tile/${level}/${indexPath(index, width)}`;
 
-/** The path of the entry bundle of a width, without the prefix of the log: `tile/entries/<N>[.p/<W>]`. */
+/** The path of an entry bundle, without the prefix of the log: `tile/entries/<N>[.p/<W>]`. */
 export const entriesPath = (index: number, width: number): string => `tile/entries/${indexPath(index, width)}`;
 
-/** `<N>[.p/<W>]`: path elements of three digits, all but the last of which begin with an x. */
+/** `<N>[.p/<W>]`: path elements of three digits; all but the last begin with an x. */
 function indexPath(index: number, width: number): string {
   const digits = String(index);
   const groups = digits.padStart(Math.ceil(digits.length / 3) * 3, '0').match(/\d{3}/g)!;
@@ -47,7 +47,7 @@ function indexPath(index: number, width: number): string {
 
 const INDEX = /^((?:x\d{3}\/)*\d{3})(?:\.p\/([1-9]\d{0,2}))?$/;
 
-/** The index and width that `<N>[.p/<W>]` names; undefined for what is not exactly the path of some tile. */
+/** Parses `<N>[.p/<W>]` to index and width; undefined unless it is exactly the path of a tile. */
 export function parseIndexPath(path: string): Omit<Tile, 'level'> | undefined {
   const [, elements, partial] = INDEX.exec(path) ?? [];
   if (elements === undefined) return undefined;
@@ -57,22 +57,22 @@ export function parseIndexPath(path: string): Omit<Tile, 'level'> | undefined {
   return Number.isSafeInteger(index) && indexPath(index, width) === path ? { index, width } : undefined;
 }
 
-/** The level that `<L>` names; undefined for what is none. */
+/** Parses `<L>`; undefined if it is not a level. */
 export function parseLevel(text: string): number | undefined {
   const level = /^(0|[1-9]\d?)$/.test(text) ? Number(text) : Number.NaN;
   return level <= MAX_LEVEL ? level : undefined;
 }
 
-/** The hash of the full subtree over `count` hashes of a tile, a power of two of them, from the one at `at` on. */
+/** The hash of the full subtree over `count` hashes of a tile, a power of two, starting at `at`. */
 export const subtreeHash = (hashes: Uint8Array, at: number, count: number): Uint8Array =>
   foldInPlace(Buffer.from(hashes.subarray(at * HASH_SIZE, (at + count) * HASH_SIZE)));
 
-/** Reads the hashes of nodes out of the tiles that a tree of a size has. */
+/** Reads the hashes of nodes from the tiles of a tree. */
 export class TileHashReader implements HashReader {
   readonly #size: number;
   readonly #tiles: TileReader;
 
-  /** The tree's size decides how wide its last tiles are. */
+  /** The size of the tree determines the widths of its last tiles. */
   constructor(size: number, tiles: TileReader) {
     this.#size = size;
     this.#tiles = tiles;

@@ -1,13 +1,13 @@
 import { formatHash, parseHash } from './hash.ts';
 import { MAX_PROOF } from './proof.ts';
 
-/** The proof that a log has a record, for whoever has neither the log nor a network (c2sp.org/tlog-proof). */
+/** An offline proof that a log has a record (c2sp.org/tlog-proof). */
 export interface TlogProof {
-  /** What the application adds, for which nothing vouches; undefined: nothing. */
+  /** Data of the application, not covered by the proof; undefined if there is none. */
   readonly extra?: Uint8Array | undefined;
   /** Index of the record, from 0 up. */
   readonly index: number;
-  /** The proof that the checkpoint's tree has the record there. */
+  /** The inclusion proof of the record in the checkpoint's tree. */
   readonly hashes: readonly Uint8Array[];
   /** The checkpoint: a signed note. */
   readonly checkpoint: string;
@@ -17,7 +17,7 @@ const MAGIC = 'c2sp.org/tlog-proof@v1';
 const EXTRA = 'extra ';
 const INDEX = /^index (0|[1-9]\d*)$/;
 
-/** The text of a proof. */
+/** Formats a proof. */
 export const formatTlogProof = ({ extra, index, hashes, checkpoint }: TlogProof): string =>
   [
     MAGIC,
@@ -28,14 +28,14 @@ export const formatTlogProof = ({ extra, index, hashes, checkpoint }: TlogProof)
     checkpoint,
   ].join('\n');
 
-/** The proof that a text holds, nothing of it verified. Throws when it is none. */
+/** Parses a proof without verifying it. Throws if it is malformed. */
 export function parseTlogProof(text: string): TlogProof {
   const end = text.indexOf('\n\n');
   const [magic, ...lines] = text.slice(0, Math.max(end, 0)).split('\n');
   if (magic !== MAGIC) throw new Error(`malformed proof: it does not begin with ${MAGIC}`);
   const extra = lines[0]?.startsWith(EXTRA) ? parseExtra(lines.shift()!.slice(EXTRA.length)) : undefined;
   const index = Number(INDEX.exec(lines.shift() ?? '')?.[1] ?? Number.NaN);
-  if (!Number.isSafeInteger(index)) throw new Error('malformed proof: it has no line with an index');
+  if (!Number.isSafeInteger(index)) throw new Error('malformed proof: it has no index line');
   if (lines.length > MAX_PROOF) throw new Error(`malformed proof: it has more than ${MAX_PROOF} hashes`);
   return { extra, index, hashes: lines.map(parseHash), checkpoint: text.slice(end + 2) };
 }

@@ -1,28 +1,28 @@
 import { EMPTY_ROOT, nodeHash } from './hash.ts';
 
-/** A node of the tree whose subtree is full: `index` of those of its level, which have 2^level records each. */
+/** A node with a full subtree of 2^level records. `index` counts the nodes of its level. */
 export interface Node {
   readonly level: number;
   readonly index: number;
 }
 
-/** Reads hashes of nodes whose subtrees are full. */
+/** Reads hashes of nodes with full subtrees. */
 export interface HashReader {
-  /** The hashes of these nodes, in their order. Rejects unless it has all of them. */
+  /** The hashes of the nodes, in order. Rejects if any is missing. */
   readHashes(nodes: readonly Node[]): Promise<readonly Uint8Array[]>;
 }
 
-/** Records from `start` up to, and without, `end`, that make a subtree as RFC 6962 splits the tree. */
+/** The records of a subtree by RFC 6962: from `start`, up to but excluding `end`. */
 export type Range = readonly [start: number, end: number];
 
-/** The largest power of two below `size`, which is above 1: where RFC 6962, section 2.1, splits a tree. */
+/** The largest power of two below `size`, where RFC 6962, section 2.1, splits a tree. `size` must be above 1. */
 export function splitOf(size: number): number {
   let half = 1;
   while (2 * half < size) half *= 2;
   return half;
 }
 
-/** The nodes with full subtrees that a range is made of, the largest and leftmost first. */
+/** The nodes with full subtrees that make up a range, from the largest and leftmost. */
 export function nodesOf([start, end]: Range): Node[] {
   const nodes: Node[] = [];
   for (let from = start; from < end; ) {
@@ -34,7 +34,7 @@ export function nodesOf([start, end]: Range): Node[] {
   return nodes;
 }
 
-/** The hashes of ranges, in their order, by one call to the reader. */
+/** The hashes of ranges, in order, with one call of the reader. */
 export async function rangeHashes(ranges: readonly Range[], reader: HashReader): Promise<Uint8Array[]> {
   const nodes = ranges.map(nodesOf);
   const hashes = await reader.readHashes(nodes.flat());

@@ -3,6 +3,6 @@ import { noteVerifier } from './ed25519.ts';
 import type { Verifier } from './note.ts';
 import { SIGNATURE_TYPE, type VerifierKey } from './verifier-key.ts';
 
-/** What verifies the signatures of a vkey's key, be they of notes or cosignatures. */
+/** The verifier for a key's type of signatures. */
 export const verifierOf = (key: VerifierKey): Verifier =>
   key.type === SIGNATURE_TYPE.cosignature ? cosignatureVerifier(key) : noteVerifier(key);

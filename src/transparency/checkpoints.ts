@@ -10,24 +10,24 @@ import { TILE_WIDTH } from '../tlog/tile.ts';
 import type { LogKey } from './log-key.ts';
 import { type SignedCheckpoint, signCheckpoint } from './signed-checkpoint.ts';
 
-/** Milliseconds for which a checkpoint is given out before the next is made. */
+/** Milliseconds for which a checkpoint is served before a new one is made. */
 export const CHECKPOINT_INTERVAL = 250;
 
-/** Intervals that a caller waits for a checkpoint with a certain event. */
+/** Intervals that a caller waits for a checkpoint that includes an event. */
 const ATTEMPTS = 12;
 
-/** Gives out checkpoints of the log, none smaller than an earlier one. */
+/** Serves checkpoints of the log. None is smaller than an earlier one. */
 export interface Checkpoints {
   /**
-   * A checkpoint that is some seconds old at most. Rejects with PlantStoreError when none can be made, and with BrokenChainError
-   * rather than sign what is inconsistent.
+   * A checkpoint that is at most some seconds old. Rejects with PlantStoreError if there is none, and with
+   * BrokenChainError rather than sign an inconsistent one.
    */
   latest(): Promise<SignedCheckpoint>;
 }
 
-/** What checkpoints are made of. */
+/** Dependencies of LogCheckpoints. */
 export interface CheckpointOptions {
-  /** The end of the log, as a majority has it. */
+  /** The end of the log, confirmed by a majority. */
   readonly head: () => Promise<Head>;
   readonly nodes: TreeNodes;
   readonly tree: Tree;
@@ -35,8 +35,8 @@ export interface CheckpointOptions {
 }
 
 /**
- * Signs checkpoints, four a second at most, however many ask. Before it signs one it proves to itself that the log still begins
- * with what it signed before: a log must not sign what is inconsistent (c2sp.org/tlog-checkpoint, "Signatures").
+ * Signs at most four checkpoints per second, for any number of callers. Before signing, it verifies that the log
+ * extends the previous checkpoint: a log must not sign inconsistent ones (c2sp.org/tlog-checkpoint, "Signatures").
  */
 export class LogCheckpoints implements Checkpoints {
   readonly #options: CheckpointOptions;
@@ -60,7 +60,7 @@ export class LogCheckpoints implements Checkpoints {
     try {
       const { head, nodes, tree, key } = this.#options;
       const { position } = await head();
-      // As far as the tree is built, nearly: after an import it takes a while.
+      // At most a little beyond the built part of the tree. After an import, building takes a while.
       const reach = (await nodes.count(1)) * TILE_WIDTH + MAX_UNBUILT;
       const size = Math.max(Math.min(position, reach), this.#last?.size ?? 0);
       if (size !== this.#last?.size) {
@@ -81,16 +81,16 @@ async function proveConsistent(tree: Tree, next: SignedCheckpoint, last: SignedC
   try {
     checkTree(proof, next.size, next.root, last.size, last.root);
   } catch {
-    throw new BrokenChainError(last.size, 'the tree no longer begins with that of the checkpoint that was signed here');
+    throw new BrokenChainError(last.size, 'the tree no longer extends the checkpoint that was signed at this size');
   }
 }
 
-/** A checkpoint that has the event at a position, which is in the log. Rejects with OVERLOADED when there is none in time. */
+/** A checkpoint that includes the event at a position of the log. Rejects with OVERLOADED if there is none in time. */
 export async function checkpointWith(checkpoints: Checkpoints, position: number): Promise<SignedCheckpoint> {
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
     if (attempt > 0) await sleep(CHECKPOINT_INTERVAL);
     const checkpoint = await checkpoints.latest();
     if (checkpoint.size >= position) return checkpoint;
   }
-  throw new PlantStoreError('OVERLOADED', 'no checkpoint has this event yet; try again', { retryAfter: 5 });
+  throw new PlantStoreError('OVERLOADED', 'no checkpoint includes this event yet; try again', { retryAfter: 5 });
 }

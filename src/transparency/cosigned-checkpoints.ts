@@ -6,38 +6,41 @@ import type { Checkpoints } from './checkpoints.ts';
 import type { SignedCheckpoint } from './signed-checkpoint.ts';
 import { WitnessAheadError, type WitnessClient } from './witness-client.ts';
 
-/** Milliseconds between two looks for a newer checkpoint. */
+/** Milliseconds between two checks for a newer checkpoint. */
 const ROUND = 1_000;
-/** Milliseconds that the other witnesses have once enough have cosigned. */
+/** Milliseconds for the remaining witnesses once enough have cosigned. */
 const GRACE = 250;
-/** Milliseconds after which the same checkpoint is cosigned anew: cosignatures tell that nothing is newer. */
+/**
+ * Milliseconds after which an unchanged checkpoint is cosigned again, so that recent cosignatures show that it is
+ * current.
+ */
 const REFRESH = 60_000;
-/** Pauses after failures of a witness, in milliseconds, the first and the longest. */
+/** First and longest pause after failures of a witness, in milliseconds. */
 const MIN_PAUSE = 1_000;
 const MAX_PAUSE = 60_000;
 
-/** What became of asking a witness. */
+/** Outcome of a request to a witness. */
 export type WitnessOutcome = 'cosigned' | 'ahead' | 'failed';
 
-/** How the cosigning stands. */
+/** Status of the cosigning. */
 export interface CosigningStatus {
-  /** Events of the last checkpoint that enough witnesses cosigned; undefined: none was. */
+  /** Size of the last checkpoint that enough witnesses cosigned; undefined if there is none. */
   readonly size: number | undefined;
-  /** Milliseconds since 1970 when it was, or when this instance started. */
+  /** Time of that cosigning, or of this instance's start, in milliseconds since 1970. */
   readonly since: number;
 }
 
-/** What cosigning needs to know. */
+/** Options of the cosigning. */
 export interface CosigningOptions {
   readonly checkpoints: Checkpoints;
   readonly witnesses: readonly WitnessClient[];
-  /** How many of them are enough. */
+  /** Number of cosignatures that a checkpoint needs. */
   readonly quorum: number;
-  /** Hears of each answer, or why there was none. */
+  /** Called with the outcome of each request. */
   readonly onOutcome: (witness: string, outcome: WitnessOutcome, error: unknown) => void;
 }
 
-/** A witness, and when it may be asked again. */
+/** A witness, and the earliest time of its next request. */
 interface Asked {
   readonly witness: WitnessClient;
   readonly backoff: Backoff;
@@ -45,8 +48,9 @@ interface Asked {
 }
 
 /**
- * Gives out the newest checkpoint that enough witnesses have cosigned. They are asked in rounds, each about one checkpoint, behind
- * everybody's back: a witness that is away, slow or wrong holds up no write, and no round for long, as it is left alone for a while.
+ * Serves the newest checkpoint that enough witnesses have cosigned. Requests cosignatures in the background, in rounds
+ * of one checkpoint each. A witness that is down, slow or faulty delays no write. It delays a round only once, because
+ * it is then skipped for a while.
  */
 export class CosignedCheckpoints implements Checkpoints {
   readonly #options: CosigningOptions;
@@ -57,7 +61,7 @@ export class CosignedCheckpoints implements Checkpoints {
   #since = Date.now();
   #nextAt = 0;
 
-  /** Asks until `close`. */
+  /** Requests cosignatures until `close`. */
   constructor(options: CosigningOptions) {
     this.#options = options;
     this.#asked = options.witnesses.map((witness) => ({
@@ -74,7 +78,7 @@ export class CosignedCheckpoints implements Checkpoints {
 
   async latest(): Promise<SignedCheckpoint> {
     if (this.#cosigned !== undefined) return this.#cosigned;
-    throw new PlantStoreError('OVERLOADED', 'no checkpoint is cosigned by enough witnesses yet; try again', {
+    throw new PlantStoreError('OVERLOADED', 'enough witnesses have not cosigned a checkpoint yet; try again', {
       retryAfter: 5,
     });
   }
@@ -94,7 +98,7 @@ export class CosignedCheckpoints implements Checkpoints {
     }
   }
 
-  /** Asks those witnesses that are not left alone, until all have answered, or for a moment more once enough have. */
+  /** Asks all witnesses that are not paused. Ends when all have answered, or shortly after enough have. */
   async #round(checkpoint: SignedCheckpoint): Promise<void> {
     const cosignatures: Signature[] = [];
     const enough = Promise.withResolvers<void>();
@@ -113,7 +117,7 @@ export class CosignedCheckpoints implements Checkpoints {
   }
 
   #take(checkpoint: SignedCheckpoint, cosignatures: readonly Signature[]): void {
-    // One that comes late may be of an earlier round.
+    // A late cosignature may belong to an earlier round.
     if (this.#cosigned !== undefined && checkpoint.size < this.#cosigned.size) return;
     this.#cosigned = { ...checkpoint, note: checkpoint.note + cosignatures.map(formatSignature).join('') };
     this.#since = Date.now();
@@ -122,7 +126,7 @@ export class CosignedCheckpoints implements Checkpoints {
 
   async #ask(asked: Asked, checkpoint: SignedCheckpoint): Promise<Signature | undefined> {
     const { witness } = asked;
-    // In case it does not answer before the next round begins.
+    // The request may outlast this round.
     asked.notBefore = Number.POSITIVE_INFINITY;
     try {
       const cosignature = await witness.cosign(checkpoint, this.#stop.signal);

@@ -6,26 +6,26 @@ import { noteKey, noteSigner } from '../tlog/ed25519.ts';
 import type { Signer } from '../tlog/note.ts';
 import { formatVerifierKey } from '../tlog/verifier-key.ts';
 
-/** Name of the key's file in the data directory. */
+/** Name of the key file in the data directory. */
 export const AUDIT_KEY_FILE = 'audit-key.pem';
 
 /** The key that signs a log's checkpoints. Its name is the origin of the log. */
 export interface LogKey {
   readonly signer: Signer;
-  /** The public half, for whoever verifies. */
+  /** The public key, for verifiers. */
   readonly vkey: string;
 }
 
-/** What the settings say of the key. */
+/** The settings of the key. */
 export interface LogKeySettings {
-  /** The Ed25519 private key; undefined: one in the data directory, which is made on first use. */
+  /** The Ed25519 private key. Undefined: the key in the data directory, generated on first use. */
   readonly auditSigningKey: KeyObject | undefined;
   readonly dataDirectory: string;
-  /** Undefined: from the log's id. */
+  /** Undefined: derived from the log's id. */
   readonly logOrigin: string | undefined;
 }
 
-/** Opens the key. Rejects when the store cannot be reached, or the key's file is damaged. */
+/** Opens the key. Rejects if the store is unreachable or the key file is damaged. */
 export async function openLogKey(
   { auditSigningKey, dataDirectory, logOrigin }: LogKeySettings,
   store: Pick<Store, 'logId'>,
@@ -35,12 +35,12 @@ export async function openLogKey(
     auditSigningKey ??
     (await ed25519KeyFile(
       join(dataDirectory, AUDIT_KEY_FILE),
-      'checkpoints and receipts signed with the old one need its vkey',
+      'existing checkpoints and receipts still need the old vkey',
     ));
   return { signer: noteSigner(origin, privateKey), vkey: formatVerifierKey(noteKey(origin, privateKey)) };
 }
 
-/** Opens the key when it is first asked for, and keeps it; what failed is tried again. */
+/** Opens the key on first use and keeps it. Retries after a failure. */
 export function logKeyOnDemand(settings: LogKeySettings, store: Pick<Store, 'logId'>): () => Promise<LogKey> {
   let key: Promise<LogKey> | undefined;
   return () => {

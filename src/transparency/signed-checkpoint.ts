@@ -6,19 +6,19 @@ import { verifierOf } from '../tlog/verifier.ts';
 import { parseVerifierKey } from '../tlog/verifier-key.ts';
 import type { LogKey } from './log-key.ts';
 
-/** A checkpoint, and the note that signs it. */
+/** A checkpoint and its signed note. */
 export interface SignedCheckpoint extends Checkpoint {
-  /** The signed note: the checkpoint as it is handed out. */
+  /** The signed note of the checkpoint. */
   readonly note: string;
 }
 
-/** The checkpoint of the log's first `size` events. */
+/** Signs a checkpoint of the log's first `size` events. */
 export async function signCheckpoint(tree: Tree, size: number, { signer }: LogKey): Promise<SignedCheckpoint> {
   const checkpoint = { origin: signer.name, size, root: await treeHash(size, tree.at(size)) };
   return { ...checkpoint, note: signNote(formatCheckpoint(checkpoint), [signer]) };
 }
 
-/** The checkpoint that a note holds, once the key of a vkey has signed it. Throws, with the reason, when it has not. */
+/** The checkpoint in a note. Throws, with the reason, unless the key of the vkey has signed it. */
 export function openCheckpoint(note: string, vkey: string): Checkpoint {
   const key = parseVerifierKey(vkey);
   const checkpoint = parseCheckpoint(openNote(note, [verifierOf(key)]).text);

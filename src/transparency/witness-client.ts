@@ -7,35 +7,35 @@ import type { VerifierKey } from '../tlog/verifier-key.ts';
 import { formatAddCheckpoint, parseSize } from '../tlog/witness-request.ts';
 import type { SignedCheckpoint } from './signed-checkpoint.ts';
 
-/** Milliseconds that a witness may take. */
+/** Most milliseconds for a cosignature. */
 const TIME_LIMIT = 5_000;
 /** Most requests for one cosignature. */
 const ATTEMPTS = 4;
-/** Most bytes of its answer. */
+/** Most bytes of a witness's response. */
 const MAX_ANSWER = 64 * 1024;
 
-/** Where a witness is, and its key. */
+/** URL and key of a witness. */
 export interface WitnessAddress {
-  /** The submission prefix. */
+  /** The submission prefix (c2sp.org/tlog-witness). */
   readonly url: URL;
   readonly key: VerifierKey;
 }
 
-/** A witness has cosigned more of the log than there is: the log lost its end, or this instance is behind another one. */
+/** The witness has cosigned a larger checkpoint: the log has lost events, or this instance is behind another. */
 export class WitnessAheadError extends Error {
   constructor(name: string, seen: number, size: number) {
-    super(`the witness ${name} has cosigned a checkpoint of ${seen} events, and this log has ${size}`);
+    super(`the witness ${name} has cosigned a checkpoint of ${seen} events, but this log has ${size}`);
     this.name = 'WitnessAheadError';
   }
 }
 
-/** Asks one witness to cosign (c2sp.org/tlog-witness). What it answers is believed only once its signature is verified. */
+/** Client of one witness (c2sp.org/tlog-witness). Trusts a response only after verifying its signature. */
 export class WitnessClient {
   readonly name: string;
   readonly #endpoint: string;
   readonly #verifier: Verifier;
   readonly #tree: Tree;
-  /** Size of the last checkpoint that it cosigned, as far as is known. */
+  /** Size of the last checkpoint that the witness cosigned, as far as known. */
   #last = 0;
 
   constructor({ url, key }: WitnessAddress, tree: Tree) {
@@ -45,11 +45,11 @@ export class WitnessClient {
     this.#tree = tree;
   }
 
-  /** Its cosignature of a checkpoint. Rejects, with the reason, when it gives none in time. */
+  /** The witness's cosignature of a checkpoint. Rejects, with the reason, if there is none in time. */
   async cosign(checkpoint: SignedCheckpoint, signal: AbortSignal): Promise<Signature> {
     const within = AbortSignal.any([signal, AbortSignal.timeout(TIME_LIMIT)]);
     let answer = await this.#ask(checkpoint, within);
-    // Another instance may have been faster, and again.
+    // Other instances may have submitted checkpoints meanwhile.
     for (let attempt = 1; answer.status === 409 && attempt < ATTEMPTS; attempt++) {
       const size = parseSize(answer.body);
       if (size === undefined) throw new Error(`the witness ${this.name} answered 409 without a size`);
@@ -70,7 +70,7 @@ export class WitnessClient {
 
   async #ask(checkpoint: SignedCheckpoint, signal: AbortSignal): Promise<{ status: number; body: string }> {
     const { size, note } = checkpoint;
-    // What it has cosigned of another size is told by its 409.
+    // If the size is wrong, the witness answers 409 with the right one.
     const older = this.#last <= size ? this.#last : 0;
     const proof = await proveTree(size, older, this.#tree.at(size));
     const body = formatAddCheckpoint({ older, proof, checkpoint: note });
@@ -84,7 +84,7 @@ async function textOf(response: Response): Promise<string> {
   let length = 0;
   for await (const chunk of response.body ?? []) {
     length += chunk.length;
-    if (length > MAX_ANSWER) throw new Error('the witness answered more than a witness has to say');
+    if (length > MAX_ANSWER) throw new Error('the answer of the witness is too long');
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString();

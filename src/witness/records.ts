@@ -3,20 +3,20 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { EMPTY_ROOT } from '../tlog/hash.ts';
 
-/** The last checkpoint of a log that the witness cosigned: all that it has to know of the log. */
+/** The last checkpoint of a log that the witness cosigned. */
 export interface Cosigned {
-  /** 0 with an empty note: none was. */
+  /** 0, with an empty note, if there is none. */
   readonly size: number;
   readonly root: Uint8Array;
-  /** The signed note, with the signature of the log and the witness's. */
+  /** The note with the signatures of the log and of the witness. */
   readonly note: string;
 }
 
-/** What a witness has cosigned, a line for each log, on disk before anybody hears of it. */
+/** The last cosigned checkpoint of each log. A record is on disk before its cosignature is returned. */
 export class Records {
   readonly #db: DatabaseSync;
 
-  /** Opens the records of logs, by their origins, in a folder; what is missing is made. */
+  /** Opens the records in a folder, and creates what is missing. `origins` names the logs. */
   constructor(folder: string, origins: readonly string[]) {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     this.#db = new DatabaseSync(join(folder, 'witness.sqlite'), { timeout: 1_000 });
@@ -28,12 +28,12 @@ export class Records {
     for (const origin of origins) add.run(origin, EMPTY_ROOT);
   }
 
-  /** What was last cosigned of a log. */
+  /** The last cosigned checkpoint of a log. */
   last(origin: string): Cosigned {
     return this.#db.prepare('SELECT size, root, note FROM logs WHERE origin = ?').get(origin) as unknown as Cosigned;
   }
 
-  /** Takes the place of a record, in one atomic step. False, with nothing done, when that is not the last one any more. */
+  /** Replaces a record atomically. Does nothing and returns false if `last` is no longer the last record. */
   replace(origin: string, last: Cosigned, { size, root, note }: Cosigned): boolean {
     const update = this.#db.prepare('UPDATE logs SET size = ?, root = ?, note = ? WHERE origin = ? AND size = ?');
     return update.run(size, root, note, origin, last.size).changes === 1;

@@ -2,18 +2,18 @@ import { createServer, type IncomingMessage, type Server } from 'node:http';
 import { sha256 } from '../tlog/hash.ts';
 import type { Reply, Witness } from './witness.ts';
 
-/** Most bytes of a request: a proof, and a checkpoint with more signatures than a log has. */
+/** Most bytes of a request: enough for a proof, and a checkpoint with many signatures. */
 const MAX_BODY = 128 * 1024;
-/** Milliseconds in which a request must have arrived, and most connections at once. */
+/** Most milliseconds for a request to arrive, and most connections at once. */
 const TIME_LIMIT = 10_000;
 const MAX_CONNECTIONS = 100;
 
-/** A witness over HTTP: `POST /add-checkpoint`, and for monitors `GET /<SHA-256 of the origin>/checkpoint`. */
+/** The HTTP server of a witness: `POST /add-checkpoint`, and for monitors `GET /<SHA-256 of the origin>/checkpoint`. */
 export function createWitnessServer(witness: Witness): Server {
   const limits = { requestTimeout: TIME_LIMIT, headersTimeout: TIME_LIMIT, connectionsCheckingInterval: 1_000 };
   const server = createServer(limits, async (request, response) => {
     const reply = await answer(witness, request).catch(
-      () => ({ status: 500, body: 'it failed; try again\n' }) as Reply,
+      () => ({ status: 500, body: 'internal error; try again\n' }) as Reply,
     );
     const { status, body, type = 'text/plain; charset=utf-8' } = reply;
     response.writeHead(status, { 'content-type': type, 'content-length': Buffer.byteLength(body) }).end(body);
@@ -25,7 +25,7 @@ export function createWitnessServer(witness: Witness): Server {
 async function answer(witness: Witness, request: IncomingMessage): Promise<Reply> {
   const chunks: Uint8Array[] = [];
   let length = 0;
-  // What is too long is read to its end all the same, so that its sender hears of it.
+  // Reads a too long body to its end, so that the client gets the response.
   for await (const chunk of request) {
     length += chunk.length;
     if (length <= MAX_BODY) chunks.push(chunk);
@@ -34,7 +34,9 @@ async function answer(witness: Witness, request: IncomingMessage): Promise<Reply
   const call = `${request.method} ${request.url}`;
   if (call === 'POST /add-checkpoint') return witness.addCheckpoint(Buffer.concat(chunks).toString());
   const note = witness.checkpoint((origin) => call === `GET /${hashOf(origin)}/checkpoint`);
-  return note === undefined ? { status: 404, body: 'there is nothing here\n' } : { status: 200, body: note };
+  return note === undefined
+    ? { status: 404, body: 'not found; POST /add-checkpoint, or GET the checkpoint of a log\n' }
+    : { status: 200, body: note };
 }
 
 const hashOf = (origin: string): string => Buffer.from(sha256(Buffer.from(origin))).toString('hex');

@@ -6,7 +6,7 @@ import type { VerifierKey } from '../tlog/verifier-key.ts';
 import { parseAddCheckpoint, SIZE_TYPE } from '../tlog/witness-request.ts';
 import type { Records } from './records.ts';
 
-/** What the witness says to a request; in plain text unless `type` says otherwise. */
+/** The response to a request. Plain text unless `type` is set. */
 export interface Reply {
   readonly status: number;
   readonly body: string;
@@ -14,22 +14,22 @@ export interface Reply {
 }
 
 /**
- * A witness (c2sp.org/tlog-witness): cosigns a checkpoint of a log that it knows when the log proves that it begins with the last
- * one that the witness cosigned. So no log can show two histories to those who ask for the cosignature.
+ * A witness (c2sp.org/tlog-witness). Cosigns a checkpoint of a known log if the log proves that it extends the last
+ * cosigned one. So no log can show two histories to clients that require the cosignature.
  */
 export class Witness {
   readonly #signer: Signer;
   readonly #logs: ReadonlyMap<string, VerifierKey>;
   readonly #records: Records;
 
-  /** The name of a log's key is its origin, by which `records` knows it too. */
+  /** The name of each key is the log's origin, which also identifies its record. */
   constructor(signer: Signer, logs: readonly VerifierKey[], records: Records) {
     this.#signer = signer;
     this.#logs = new Map(logs.map((key) => [key.name, key]));
     this.#records = records;
   }
 
-  /** Answers the body of an `add-checkpoint`, with the checks in the order of the specification. */
+  /** Handles the body of an `add-checkpoint` request, with the checks in the order of the specification. */
   addCheckpoint(body: string): Reply {
     const request = attempt(() => {
       const { checkpoint: note, ...rest } = parseAddCheckpoint(body);
@@ -38,10 +38,11 @@ export class Witness {
     if (request instanceof Error) return refusal(400, request);
     const { older, proof, note, origin, size, root } = request;
     const key = this.#logs.get(origin);
-    if (key === undefined) return { status: 404, body: 'this witness does not know the log\n' };
+    if (key === undefined)
+      return { status: 404, body: 'this witness does not know the log; ask its operator to add the vkey of the log\n' };
     const opened = attempt(() => openNote(note, [verifierOf(key)]));
     if (opened instanceof Error) return refusal(403, opened);
-    if (older > size) return { status: 400, body: 'the old size is larger than that of the checkpoint\n' };
+    if (older > size) return { status: 400, body: 'the old size is larger than the checkpoint\n' };
     const last = this.#records.last(origin);
     if (older !== last.size) return { status: 409, type: SIZE_TYPE, body: `${last.size}\n` };
     const inconsistent = attempt(() => checkTree(proof, size, root, older, last.root));
@@ -49,18 +50,18 @@ export class Witness {
     const cosignature = formatSignature(signatureOf(opened.text, this.#signer));
     const cosigned = `${opened.text}\n${opened.verified.map(formatSignature).join('')}${cosignature}`;
     if (this.#records.replace(origin, last, { size, root, note: cosigned })) return { status: 200, body: cosignature };
-    // Another process on the same records was faster: nothing is answered that is not recorded.
+    // Another process replaced the record meanwhile: start again, because only recorded cosignatures may be returned.
     return this.addCheckpoint(body);
   }
 
-  /** The last checkpoint that was cosigned of the log whose origin a test picks, for monitors; undefined: there is none. */
+  /** The last cosigned checkpoint of the log whose origin matches, for monitors; undefined if there is none. */
   checkpoint(isWanted: (origin: string) => boolean): string | undefined {
     const origin = [...this.#logs.keys()].find(isWanted);
     return origin === undefined ? undefined : this.#records.last(origin).note || undefined;
   }
 }
 
-/** What a step gives, or why the request fails there. */
+/** The result of a step, or its error. */
 function attempt<T>(step: () => T): T | Error {
   try {
     return step();

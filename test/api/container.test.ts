@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -23,9 +23,11 @@ interface ComposeService {
   readonly healthcheck: { readonly test: readonly string[] };
   readonly [key: string]: unknown;
 }
-const compose: { services: Record<string, ComposeService> } = parse(readFileSync('docker-compose.yml', 'utf8'), {
-  merge: true,
-});
+const COMPOSE = readFileSync('docker-compose.yml', 'utf8');
+const compose: {
+  services: Record<string, ComposeService>;
+  configs: Record<string, { content?: string; file?: string }>;
+} = parse(COMPOSE, { merge: true });
 const PLANTSTORE = compose.services.plantstore!;
 
 /** A directory with what the image has, but for its production dependencies, which are those of this folder. */
@@ -118,7 +120,8 @@ test('docker compose runs the service with settings that there are, and with no 
   expect(instances).toHaveLength(3);
   const port = (name: 'PORT' | 'GRPC_PORT' | 'ADMIN_PORT') => VARIABLES[name].fallback;
   for (const [name, instance] of instances) {
-    expect(Object.keys(instance.environment).filter((variable) => !(variable in VARIABLES))).toEqual([]);
+    const others = Object.keys(instance.environment).filter((variable) => !(variable in VARIABLES));
+    expect(others).toEqual(['NODE_OPTIONS', 'OTEL_EXPORTER_OTLP_ENDPOINT']);
     expect(instance.environment.ADVERTISE_ADDRESS).toBe(`${name}:${port('GRPC_PORT')}`);
     expect(instance).toMatchObject({ read_only: true, cap_drop: ['ALL'], security_opt: ['no-new-privileges:true'] });
     expect(instance.ports).toEqual([expect.stringMatching(new RegExp(`^127\\.0\\.0\\.1:\\d+:${port('ADMIN_PORT')}$`))]);
@@ -126,4 +129,23 @@ test('docker compose runs the service with settings that there are, and with no 
   expect(compose.services.balancer!.ports).toEqual(
     ['PORT', 'GRPC_PORT'].map((name) => `127.0.0.1:${port(name as 'PORT')}:${port(name as 'PORT')}`),
   );
+});
+
+test('docker compose bounds the memory of each container, and says how much that is in all', () => {
+  const gibibytes = (services: readonly ComposeService[]) => {
+    const sizes = services.map(({ mem_limit }) => Number(/^(\d+)m$/.exec(String(mem_limit))![1]));
+    return (sizes.reduce((sum, size) => sum + size) / 1024).toFixed(1);
+  };
+  const services = Object.values(compose.services);
+  const always = services.filter(({ profiles }) => profiles === undefined);
+  const said = /It takes ([\d.]+) GiB of memory at most, and ([\d.]+) GiB/.exec(COMPOSE)!;
+  expect(said.slice(1)).toEqual([gibibytes(always), gibibytes(services)]);
+});
+
+test('docker compose has Prometheus scrape every instance under the job that the alerts expect', () => {
+  const { scrape_configs: jobs } = parse(compose.configs.prometheus!.content!);
+  const instances = Object.keys(compose.services).filter((name) => name.startsWith('plantstore'));
+  const targets = instances.map((name) => `${name}:${VARIABLES.ADMIN_PORT.fallback}`);
+  expect(jobs).toEqual([{ job_name: 'plantstore', static_configs: [{ targets }] }]);
+  for (const { file } of Object.values(compose.configs)) expect(file === undefined || existsSync(file)).toBe(true);
 });

@@ -1,3 +1,4 @@
+import { generateKeyPairSync } from 'node:crypto';
 import { once } from 'node:events';
 import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
@@ -7,6 +8,8 @@ import { MongoClient } from 'mongodb';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { headAt, seal } from '../../src/log/event/chain.ts';
 import { openSqlite } from '../../src/log/sqlite/store.ts';
+import { cosignatureKey } from '../../src/tlog/cosignature.ts';
+import { formatVerifierKey } from '../../src/tlog/verifier-key.ts';
 import { HAS_MONGODB, openMongoStore } from '../store/open-mongo.ts';
 import { openSqliteDatabase } from '../store/sqlite-database.ts';
 import { added, append, project } from '../support/events.ts';
@@ -151,6 +154,24 @@ describe('finds, alone', () => {
       expect.stringMatching(/^fail +issuer .*no token can be verified/),
       expect.stringMatching(/^fail +kafka .*ECONNREFUSED/),
       expect.stringMatching(new RegExp(`^fail +service +port ${port} is taken.*set PORT`)),
+    ]);
+    server.close();
+  });
+
+  test('witnesses that are away, one more and one fewer than there may be', async () => {
+    await fill();
+    const server = createServer().listen(0, '127.0.0.1');
+    server.on('connection', (socket) => socket.end('HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n'));
+    await once(server, 'listening');
+    const { port } = server.address() as { port: number };
+    const entry = (name: string, at: number) =>
+      `http://127.0.0.1:${at}=${formatVerifierKey(cosignatureKey(name, generateKeyPairSync('ed25519').privateKey))}`;
+    const WITNESSES = `${entry('here.example', port)} ${entry('away.example', await freePort())}`;
+    expect((await doctor({ WITNESSES, WITNESS_QUORUM: '1' })).troubles).toEqual([
+      expect.stringMatching(/^warn +witness +away\.example does not answer .*ECONNREFUSED.*1 are needed, and 1 answer/),
+    ]);
+    expect((await doctor({ WITNESSES })).troubles).toEqual([
+      expect.stringMatching(/^fail +witness +away\.example does not answer .*503 until 2 witnesses answer/),
     ]);
     server.close();
   });

@@ -6,6 +6,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { client, type Reply, type RequestParts, type Send } from '../support/http.ts';
 import { type Service, startService } from '../support/service.ts';
+import { readSources } from '../support/source.ts';
 
 type Json = Record<string, unknown>;
 interface Answer {
@@ -46,6 +47,17 @@ test('is an OpenAPI 3.1 document, without a token, the same for the page that sh
 
 test('has the bounds of an int64 with all their digits', () => {
   expect(text).toContain('"minimum":-9223372036854775808,"maximum":9223372036854775807');
+});
+
+test('warns at each int64, and says what keeps its digits', () => {
+  const { paths, components, info } = JSON.parse(text);
+  const ids = [
+    ...['Plant', 'NewPlant'].map((name) => components.schemas[name].properties.id),
+    ...['get', 'delete'].map((verb) => paths['/plants/{id}'][verb].parameters[0].schema),
+  ];
+  for (const { format, description } of ids)
+    expect({ format, description }).toEqual({ format: 'int64', description: expect.stringMatching(/lose digits/) });
+  expect(info.description).toMatch(/`plantstore\/client`/);
 });
 
 test('has the paths and methods of the service, and no others', async () => {
@@ -132,6 +144,90 @@ describe('promises every answer', () => {
       expectPromised(method, template, reply);
     }
   });
+});
+
+describe('the example of a failure', () => {
+  interface Examples {
+    readonly [name: string]: { readonly value: { readonly error: number; readonly message: string } };
+  }
+  const examples = (): Examples => (document.components as unknown as { examples: Examples }).examples;
+  const seen = new Set<string>();
+
+  /** Expects an answer to be the example that its method has for its reason. */
+  const expectExample = (reply: Reply, operationId: string): void => {
+    const reason = String(reply.headers['plantstore-reason']);
+    const name = [`${reason}.${operationId}`, reason].find((each) => each in examples())!;
+    expect({ name, body: JSON.parse(reply.text) }).toEqual({ name, body: examples()[name]!.value });
+    seen.add(name);
+  };
+
+  const BODY = '{"id":7,"name":"Fern"}';
+  const keyed = { 'idempotency-key': '"k"' };
+  const CASES: readonly [string, string, string, RequestParts][] = [
+    ['createPlant', 'POST', '/plants', { body: BODY }],
+    ['createPlant', 'POST', '/plants', { body: '{"id":"8","name":"Moss"}' }],
+    ['createPlant', 'POST', '/plants', { body: '{"id":9,"name":"Elm"}', headers: keyed }],
+    ['createPlant', 'POST', '/plants', { body: BODY, headers: { 'idempotency-key': '"' } }],
+    ['createPlant', 'POST', '/plants', { body: 'x'.repeat(2 ** 21) }],
+    ['createPlant', 'POST', '/plants', { body: BODY, headers: { 'content-type': 'text/plain' } }],
+    ['createPlant', 'POST', '/plants', { headers: { authorization: 'Basic eDp5' } }],
+    ['listPlants', 'GET', '/plants', { headers: { authorization: null as never } }],
+    ['listPlants', 'GET', '/plants?limit=x', {}],
+    ['listPlants', 'GET', '/plants?cursor=x', {}],
+    ['getPlant', 'GET', '/plants/x', {}],
+    ['deletePlant', 'DELETE', '/plants/x', {}],
+  ];
+
+  test('is what the service answers, word for word', async () => {
+    const owner = randomUUID();
+    const send = client(service.url, await service.token(owner));
+    expectExample(await send('GET', '/plants/7'), 'getPlant');
+    expectExample(await send('DELETE', '/plants/7'), 'deletePlant');
+    for (const body of [BODY, '{"id":10,"name":"Oak"}'])
+      expect((await send('POST', '/plants', { body, headers: body === BODY ? {} : keyed })).status).toBe(200);
+    for (const [operationId, method, path, parts] of CASES) expectExample(await send(method, path, parts), operationId);
+    expect([...seen]).toHaveLength(12);
+  });
+
+  test('is what the service answers to a token that lacks a scope', async () => {
+    await using strict = await startService({ JWT_REQUIRED_SCOPES: 'plants:read plants:write' });
+    const send = client(strict.url, await strict.token('alice', 'other'));
+    expectExample(await send('POST', '/plants', { body: BODY }), 'createPlant');
+    expectExample(await send('GET', '/plants'), 'listPlants');
+    expectExample(await send('GET', '/plants/7'), 'getPlant');
+    expectExample(await send('DELETE', '/plants/7'), 'deletePlant');
+  });
+
+  test('is, for what cannot be had here, what the source says', () => {
+    const sources = readSources()
+      .filter(({ path }) => path.startsWith('src/') && !path.endsWith('openapi/examples.ts'))
+      .map(({ text: source }) => source)
+      .join('\n');
+    for (const [name, { value }] of Object.entries(examples())) {
+      // Where the source puts a message together, its longest piece.
+      const pieces = value.message.split(/(?:\b16\b|; try again)/);
+      const longest = pieces.reduce((one, other) => (other.length > one.length ? other : one));
+      if (!seen.has(name)) expect(sources.includes(longest), `${name}: ${longest}`).toBe(true);
+    }
+  });
+
+  test('stands with each status of each method that has a body', () => {
+    for (const operations of Object.values(document.paths))
+      for (const [method, { responses }] of Object.entries(operations))
+        for (const [status, { content }] of Object.entries(responses) as [string, Answer][])
+          if (Number(status) >= 400 && method !== 'head') {
+            const shown = (content!['application/json'] as unknown as { examples: object }).examples;
+            for (const { $ref } of Object.values(shown) as { $ref: string }[])
+              expect(examples()[$ref.split('/').at(-1)!], $ref).toBeDefined();
+            expect(Object.keys(shown).length, `${method} ${status}`).toBeGreaterThan(0);
+          }
+  });
+});
+
+test('no parameter has an example, since a page that tries requests out would send it', () => {
+  expect(JSON.stringify((document.components as unknown as { parameters: object }).parameters)).not.toContain(
+    'example',
+  );
 });
 
 test('takes the bodies that the service takes, and refuses those that it refuses', async () => {

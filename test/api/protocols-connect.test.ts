@@ -68,9 +68,19 @@ describe('int64 in JSON', () => {
   });
 });
 
-test('unknown fields are ignored', async () => {
-  const reply = await send('POST', LIST, { body: '{"limit": 0, "fern": 12345678901234567890}' });
-  expect({ status: reply.status, text: reply.text }).toEqual({ status: 200, text: '{}' });
+test.each(
+  named([
+    [CREATE, '{"plant":{"id":7,"name":"Fern","nam":"Moss"}}', 'MALFORMED_REQUEST'],
+    [CREATE, '{"plant":{"name":"Fern"}}', 'INVALID_FIELD'],
+    [CREATE, '{"plant":{"id":7}}', 'INVALID_FIELD'],
+    [CREATE, '{}', 'INVALID_FIELD'],
+    [DELETE, '{}', 'INVALID_FIELD'],
+    [LIST, '{"limit":0,"fern":12345678901234567890}', 'MALFORMED_REQUEST'],
+  ]),
+)('what is misspelt or missing is refused, with details: %s %s', async (_, path, body, reason) => {
+  const { details } = await expectFailure(path, { body }, 400, 'invalid_argument');
+  expect(details[0].debug).toEqual({ reason, domain: 'plantstore' });
+  expect((await send('GET', '/plants?view=FULL')).text).not.toContain('"id":0');
 });
 
 test.each(

@@ -1,7 +1,7 @@
 import { on, once } from 'node:events';
-import { createFileRegistry, fromBinary } from '@bufbuild/protobuf';
+import { create, createFileRegistry, fromBinary } from '@bufbuild/protobuf';
 import { BinaryReader, BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
-import { type FileDescriptorProto, FileDescriptorProtoSchema } from '@bufbuild/protobuf/wkt';
+import { type FileDescriptorProto, FileDescriptorProtoSchema, FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
 import {
   type ClientDuplexStream,
   type ClientReadableStream,
@@ -116,11 +116,11 @@ describe.each(['v1', 'v1alpha'])('reflection %s', (version) => {
       files.set(file.name, file);
       return file;
     };
-    const [file] = fieldsOf(answer)[1].map(take);
+    fieldsOf(answer)[1].forEach(take);
     for (const { dependency } of files.values())
       for (const path of dependency.filter((path) => !files.has(path)))
         fieldsOf((await reflect(3, path)).get(4)!)[1].forEach(take);
-    const registry = createFileRegistry(file!, (path) => files.get(path));
+    const registry = createFileRegistry(create(FileDescriptorSetSchema, { file: [...files.values()].reverse() }));
     expect(registry.get(name)).toBeDefined();
     const methods = registry.getService(PLANT_STORE)?.methods.map((method) => method.name);
     if (name === PLANT_STORE) expect(methods).toEqual(PlantStoreService.methods.map((method) => method.name));

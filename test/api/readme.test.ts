@@ -1,7 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { VARIABLES } from '../../src/config-variables.ts';
 import { plantstore, run } from '../support/run.ts';
 import { startService } from '../support/service.ts';
 
@@ -51,14 +50,14 @@ test('every npm script that it names exists', () => {
   const named = README.matchAll(/\bnpm (?:run ([\w:]+)|(start|test)\b)/g)
     .map(([, script, short]) => script ?? short!)
     .toArray();
-  expect(named).toEqual(expect.arrayContaining(['start', 'test', 'generate']));
+  expect(named).toEqual(expect.arrayContaining(['start', 'test']));
   expect(named.filter((name) => !(name in SCRIPTS))).toEqual([]);
 });
 
 test('every plantstore command that it names has a help', async () => {
   const named = new Set(README.matchAll(/\bplantstore((?: [a-z]+)*)/g).map(([, words]) => words!.trim()));
   const commands = [...named].filter((command) => /^(serve|token|audit)\b/.test(command));
-  expect(commands).toEqual(expect.arrayContaining(['serve', 'token', 'audit export', 'audit head']));
+  expect(commands).toEqual(expect.arrayContaining(['serve', 'token', 'audit export', 'audit verify']));
   for (const command of commands) {
     const { code, stdout } = await plantstore([...command.split(' '), '--help']);
     expect({ command, code, stdout }).toMatchObject({
@@ -66,13 +65,4 @@ test('every plantstore command that it names has a help', async () => {
       stdout: expect.stringMatching(`^Usage: plantstore ${command}`),
     });
   }
-});
-
-test('its table names every variable with its default', () => {
-  const rows = README.matchAll(/^\| `([A-Z_]+)` +\| (.*?) +\|/gm).map(([, name, fallback]) => [name, fallback]);
-  const variables = Object.entries(VARIABLES).map(([name, variable]) => [
-    name,
-    ('fallback' in variable && variable.fallback) || 'unset',
-  ]);
-  expect([...rows]).toEqual(variables);
 });

@@ -15,11 +15,12 @@ import { readLog } from '../support/fold.ts';
 import { client, expectError } from '../support/http.ts';
 import { plantstore } from '../support/run.ts';
 import { type Service, startService } from '../support/service.ts';
+import { count } from '../support/soak.ts';
 import { type Seen, TlogClient } from '../support/tlog-client.ts';
 
 /** More than a tile of level 1 has, so that there is one of level 2. */
 const EVENTS = 66_000;
-const CHECKPOINTS = 50;
+const CHECKPOINTS = count(15, 50);
 
 const mongodbUri = inject('mongodbUri')?.replace('/?', `/plantstore-${randomUUID()}?`);
 

@@ -13,12 +13,7 @@ test.skipIf(python === undefined)(
   async () => {
     const code = mkdtempSync(join(tmpdir(), 'plantstore-python-'));
     try {
-      const options = [
-        '-Iproto',
-        '-Inode_modules/google-proto-files',
-        `--python_out=${code}`,
-        `--grpc_python_out=${code}`,
-      ];
+      const options = ['-Iproto', `--python_out=${code}`, `--grpc_python_out=${code}`];
       const protos = ['plant', 'plant_store_service'].map((name) => `proto/plantstore/v1/${name}.proto`);
       expect(await run(python!, ['-m', 'grpc_tools.protoc', ...options, ...protos])).toMatchObject({ code: 0 });
 

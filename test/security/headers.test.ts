@@ -28,6 +28,9 @@ const ANSWERS: readonly [string, string, number, RequestParts?][] = [
   ['GET', '/docs/static/swagger-ui.css', 200],
   ['GET', '/docs/nothing', 404],
   ['GET', '/log/key', 200],
+  ['GET', '/console', 200],
+  ['GET', '/console/nothing', 404],
+  ['GET', '/console/instance', 403],
   ['POST', LIST, 415, { body: '{}', headers: { 'content-type': 'text/html' } }],
 ];
 
@@ -44,7 +47,7 @@ test.each(ANSWERS)(
 );
 
 test('the pages load nothing from elsewhere, run nothing that is not theirs, and are in nobody’s frame', async () => {
-  for (const path of ['/docs', '/docs/static/index.html']) {
+  for (const path of ['/docs', '/docs/static/index.html', '/console']) {
     const policy = String((await alice('GET', path)).headers['content-security-policy']).split('; ');
     expect(policy).toEqual(
       expect.arrayContaining(["default-src 'none'", "script-src 'self'", "frame-ancestors 'none'"]),

@@ -110,7 +110,7 @@ export function logContract(name: string, open: OpenStore): void {
             await opened.cleanup();
           }
         }),
-        { numRuns: count(20, 500) },
+        { numRuns: count(12, 500) },
       );
     });
 

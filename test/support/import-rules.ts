@@ -2,15 +2,16 @@ import { dirname, join } from 'node:path';
 import { Visitor } from 'oxc-parser';
 import type { SourceFile } from './source.ts';
 
-/** What each part may import of the project, beside itself. A part is a folder of src/, or a file directly in it. */
+/** What each part may import of the project, beside itself. A part is a folder of src/, a file directly in it, or the console. */
 const MAY_IMPORT: Record<string, readonly string[]> = {
   domain: [],
   json: [],
+  version: [],
   time: [],
   tlog: [],
   witness: ['tlog'],
   auth: ['domain', 'time'],
-  observe: ['domain', 'log', 'auth'],
+  observe: ['domain', 'log', 'auth', 'version'],
   log: ['domain', 'tlog', 'time'],
   plants: ['domain', 'log', 'auth', 'transparency', 'gen'],
   audit: ['domain', 'json', 'tlog', 'log', 'auth', 'plants', 'transparency', 'gen'],
@@ -23,7 +24,8 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   'config-variables': ['limit-variables', 'transparency-variables'],
   config: ['config-variables'],
   welcome: [],
-  main: ['observe', 'config', 'publication', 'start'],
+  main: ['observe', 'config', 'publication', 'start', 'start-error'],
+  'start-error': ['config'],
   start: [
     ...['domain', 'log', 'auth', 'observe', 'plants', 'audit', 'erasure', 'publisher', 'transparency', 'transport'],
     ...['gen'],
@@ -33,8 +35,10 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   'publisher-thread': ['log', 'publisher'],
   cli: [
     ...['domain', 'tlog', 'log', 'auth', 'observe', 'plants', 'audit', 'publisher', 'transparency', 'witness'],
-    ...['config', 'config-variables', 'main', 'publication'],
+    ...['config', 'config-variables', 'main', 'publication', 'version'],
   ],
+  // What runs in the browser: the API's messages, and nothing of the service.
+  console: ['gen'],
 };
 
 /** What each room of src/transport/ may import of the other rooms. All may import the files beside the rooms. */
@@ -43,6 +47,7 @@ const ROOMS_OF_TRANSPORT: Record<string, readonly string[]> = {
   http: ['admission'],
   rest: ['admission', 'http'],
   openapi: ['http', 'rest'],
+  console: ['admission', 'http'],
   connect: ['admission', 'http'],
   grpc: ['admission'],
   forward: ['grpc'],

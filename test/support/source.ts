@@ -17,11 +17,14 @@ export function parseSource(path: string, text: string): SourceFile {
   return { path, text, parsed };
 }
 
-/** Every file of src/. */
-export function readSources(): SourceFile[] {
-  return readdirSync('src', { recursive: true, encoding: 'utf8' })
-    .filter((name) => name.endsWith('.ts'))
-    .map((name) => join('src', name))
+/** Where the product's code is: the service's, what runs in the browser, and the client's. */
+export const ALL_FOLDERS: readonly string[] = ['src', 'console/src', 'client'];
+
+/** Every file of these folders; of the service's alone unless others are named. */
+export function readSources(folders: readonly string[] = ['src']): SourceFile[] {
+  return folders
+    .flatMap((folder) => readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((name) => join(folder, name)))
+    .filter((path) => /\.tsx?$/.test(path))
     .sort()
     .map((path) => parseSource(path, readFileSync(path, 'utf8')));
 }

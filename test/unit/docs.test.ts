@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 
-const PAGES = globSync(['*.md', 'docs/*.md']);
+const PAGES = globSync(['*.md', 'docs/**/*.md']);
 const ALERTS = 'docs/alerts.yaml';
 
 const textOf = (page: string) => readFileSync(page, 'utf8');
@@ -41,4 +41,22 @@ test('operations.md says what each alert means', () => {
     .matchAll(/^\| `(Plantstore\w+)` +\|/gm)
     .map(([, alert]) => alert!);
   expect([...rows]).toEqual(rules);
+});
+
+const EXAMPLES = globSync('examples/**/*.{js,json,py,go,yaml}', {
+  exclude: ['**/{gen,node_modules}/**', 'examples/client/package.json'],
+});
+
+/** The programs and settings that calling.md shows. */
+const SHOWN = textOf('docs/calling.md')
+  .matchAll(/^```(?:js|json|ts|python|go|yaml)\n(.*?)^```$/gms)
+  .map(([, block]) => block!)
+  .toArray();
+
+test.each(EXAMPLES)('calling.md shows %s as it is', (example) => {
+  expect(SHOWN).toContain(textOf(example));
+});
+
+test('calling.md shows no program but the examples, which test/interop/examples.test.ts runs', () => {
+  expect(SHOWN.filter((block) => !EXAMPLES.map(textOf).includes(block))).toEqual([]);
 });

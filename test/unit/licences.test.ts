@@ -34,6 +34,14 @@ test('what runs in production has permissive licences', () => {
   expect(production.filter(([, { license }]) => !isPermissive(license)).map(([path]) => path)).toEqual([]);
 });
 
+test('what is in the script of the console has permissive licences, and they come with it', () => {
+  const packages = readFileSync('console/dist/licences.txt', 'utf8')
+    .matchAll(/^(@?[\w./-]+) \d+\.\d+\.\d+: (.+)$/gm)
+    .toArray();
+  expect(packages.map(([, name]) => name)).toEqual(expect.arrayContaining(['preact', '@bufbuild/protobuf']));
+  expect(packages.filter(([, , licence]) => !isPermissive(licence)).map(([, name]) => name)).toEqual([]);
+});
+
 test.each(['GPL-3.0', 'MIT AND GPL-3.0', 'SSPL-1.0', undefined])('%s is none of them', (licence) =>
   expect(isPermissive(licence)).toBe(false),
 );

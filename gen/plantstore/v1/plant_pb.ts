@@ -4,13 +4,14 @@
 
 import type { GenEnum, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
+import { file_google_api_field_behavior } from "../../google/api/field_behavior_pb.ts";
 import type { Message, UnknownEnum } from "@bufbuild/protobuf";
 
 /**
  * Describes the file plantstore/v1/plant.proto.
  */
 export const file_plantstore_v1_plant: GenFile = /*@__PURE__*/
-  fileDesc("ChlwbGFudHN0b3JlL3YxL3BsYW50LnByb3RvEg1wbGFudHN0b3JlLnYxIkcKBVBsYW50Eg8KAmlkGAMgASgDSACIAQESDAoEbmFtZRgBIAEoCRIQCgN0YWcYAiABKAlIAYgBAUIFCgNfaWRCBgoEX3RhZyI+CghOZXdQbGFudBIKCgJpZBgBIAEoAxIMCgRuYW1lGAIgASgJEhAKA3RhZxgDIAEoCUgAiAEBQgYKBF90YWcqOwoEVmlldxIUChBWSUVXX1VOU1BFQ0lGSUVEEAASDgoKVklFV19CQVNJQxABEg0KCVZJRVdfRlVMTBACYgZwcm90bzM");
+  fileDesc("ChlwbGFudHN0b3JlL3YxL3BsYW50LnByb3RvEg1wbGFudHN0b3JlLnYxIkcKBVBsYW50Eg8KAmlkGAMgASgDSACIAQESDAoEbmFtZRgBIAEoCRIQCgN0YWcYAiABKAlIAYgBAUIFCgNfaWRCBgoEX3RhZyJiCghOZXdQbGFudBIUCgJpZBgBIAEoA0ID4EECSACIAQESFgoEbmFtZRgCIAEoCUID4EECSAGIAQESEAoDdGFnGAMgASgJSAKIAQFCBQoDX2lkQgcKBV9uYW1lQgYKBF90YWcqOwoEVmlldxIUChBWSUVXX1VOU1BFQ0lGSUVEEAASDgoKVklFV19CQVNJQxABEg0KCVZJRVdfRlVMTBACYgZwcm90bzM", [file_google_api_field_behavior]);
 
 /**
  * A plant as its owner sees it. A list is in ascending order of id.
@@ -56,16 +57,16 @@ export type NewPlant = Message<"plantstore.v1.NewPlant"> & {
   /**
    * Chosen by the caller, any int64. Unique among the plants of its owner; free again once its plant is deleted.
    *
-   * @generated from field: int64 id = 1;
+   * @generated from field: optional int64 id = 1;
    */
-  id: bigint;
+  id?: bigint | undefined;
 
   /**
    * Well-formed Unicode of at most 1,024 code points; may be empty.
    *
-   * @generated from field: string name = 2;
+   * @generated from field: optional string name = 2;
    */
-  name: string;
+  name?: string | undefined;
 
   /**
    * Well-formed Unicode of at most 1,024 code points. Unset and empty are different.

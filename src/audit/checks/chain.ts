@@ -2,7 +2,10 @@ import { BrokenChainError, headAt, verifyNext } from '../../log/event/chain.ts';
 import { EMPTY_HEAD, type Head, type LoggedEvent } from '../../log/event/event.ts';
 import type { Check, Failure } from './check.ts';
 
-/** Does every event continue the chain: does its hash follow from its content and the hash before it, and time from time? */
+/**
+ * Does every event continue the chain? Its hash must follow from its content and the previous hash, and its time must
+ * not be earlier than the previous time.
+ */
 export class ChainCheck implements Check {
   readonly question = 'chain';
   failure: Failure | undefined;

@@ -1,7 +1,7 @@
 import type { PlantKey } from '../../domain/plant.ts';
 import type { LoggedEvent } from '../../log/event/event.ts';
 
-/** What is asked about a log, each with yes or no. */
+/** The questions of an audit. Each has the answer yes or no. */
 export type Question =
   | 'positions'
   | 'chain'
@@ -13,25 +13,25 @@ export type Question =
   | 'checkpoint'
   | 'topic';
 
-/** The first place where a question is answered with no. */
+/** The first place where the answer to a question is no. */
 export interface Failure {
-  /** What is wrong there, for people. */
+  /** What is wrong, for people. */
   readonly message: string;
-  /** The event that it is about. */
+  /** Position of the event, if it concerns one. */
   readonly position?: number;
-  /** The plant that it is about. */
+  /** The plant, if it concerns one. */
   readonly plant?: PlantKey;
 }
 
-/** One question that is put to every event of a log while it passes by once. */
+/** One question, answered in a single pass over the log. */
 export interface Check {
   readonly question: Question;
-  /** The first place found so far where the answer is no; after `finish`, undefined is yes. */
+  /** The first failure so far. After `finish`, undefined means yes. */
   readonly failure: Failure | undefined;
-  /** Takes the next events, in the order in which the store gives them. May hold up the pass, which bounds memory. */
+  /** Takes the next events, in the order of the store. The pass waits for it, which bounds memory. */
   take(events: readonly LoggedEvent[]): void | Promise<void>;
-  /** Looks at what can be judged only after the last event. */
+  /** Checks what can be judged only after the last event. */
   finish(): void | Promise<void>;
-  /** Lets go of what it holds. Called once, whatever came before. */
+  /** Releases its resources. Called once, also after an error. */
   close?(): Promise<void>;
 }

@@ -5,7 +5,7 @@ import { Frontier } from '../../tlog/frontier.ts';
 import { sameHash } from '../../tlog/hash.ts';
 import type { Check, Failure } from './check.ts';
 
-/** Does the log extend what was signed earlier: have its first events the root of that checkpoint? */
+/** Does the log extend an earlier checkpoint? The tree of its first events must have the root of the checkpoint. */
 export class CheckpointCheck implements Check {
   readonly question = 'checkpoint';
   failure: Failure | undefined;
@@ -28,12 +28,12 @@ export class CheckpointCheck implements Check {
     if (this.#tree.size < size)
       this.failure = {
         position: this.#tree.size + 1,
-        message: `missing, yet a checkpoint of ${size} events was signed`,
+        message: `missing, but a checkpoint of ${size} events was signed`,
       };
     else if (!sameHash(this.#tree.root, root))
       this.failure = {
         position: size,
-        message: 'the events up to here are not those of the checkpoint: the log was rewritten here or before',
+        message: 'the events up to here differ from those of the checkpoint: the log was rewritten here or before',
       };
   }
 }

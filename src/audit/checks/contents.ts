@@ -3,7 +3,7 @@ import type { LoggedEvent } from '../../log/event/event.ts';
 import type { Store } from '../../log/store.ts';
 import type { Check, Failure } from './check.ts';
 
-/** The erased events that name one erasure. */
+/** The events that one erasure erased. */
 interface Missing {
   count: number;
   /** Position of the first of them. */
@@ -11,8 +11,8 @@ interface Missing {
 }
 
 /**
- * Counts the events whose content is missing, and holds them against the erasures that took it. Memory grows with the number of
- * erasures, not of events.
+ * Counts the events without content, and compares the counts with those in the OwnerErased events. Memory grows with
+ * the number of erasures, not of events.
  */
 export class Erasures {
   readonly #missing = new Map<number, Missing>();
@@ -29,30 +29,30 @@ export class Erasures {
     }
   }
 
-  /** The first place where what is missing and what was erased differ. `isExempt`: erasures that nothing is asked about. */
+  /** The first place where missing contents and erasures differ. `isExempt` selects erasures to ignore. */
   failure(isExempt: (erasure: number) => boolean = () => false): Failure | undefined {
     const failures: Failure[] = [];
     for (const [erasure, { first }] of this.#missing)
       if (!this.#erased.has(erasure) && !isExempt(erasure))
         failures.push({
           position: first,
-          message: `its content is missing, and position ${erasure}, which it names, holds no OwnerErased`,
+          message: `its content is missing, but position ${erasure}, to which it refers, is not an OwnerErased event`,
         });
     for (const [position, erased] of this.#erased) {
       const { count = 0 } = this.#missing.get(position) ?? {};
       if (count !== erased && !isExempt(position))
-        failures.push({ position, message: `it erased ${erased} events, and ${count} name it` });
+        failures.push({ position, message: `it says that it erased ${erased} events, but ${count} refer to it` });
     }
     return failures.toSorted((a, b) => a.position! - b.position!)[0];
   }
 }
 
 /**
- * Does what each event says fit what it commits to? And was what is missing erased: does each event without content name an
- * OwnerErased event, and do as many name that as it says?
+ * Does each content match its event's commitment, and was each missing content erased? Each event without content must
+ * refer to an OwnerErased event, and each OwnerErased event must give the number of events that refer to it.
  *
- * An erasure removes contents while the log passes by. What then seems wrong is counted again once the pass has ended: in the order in
- * which an erasure is begun, does its work and is forgotten, one that is not under way has done all of its work.
+ * An erasure may remove contents during the pass, so an apparent failure is counted again after the pass. An erasure is
+ * recorded when it begins and forgotten only when complete: one that is no longer recorded has done all of its work.
  */
 export class ContentsCheck implements Check {
   readonly question = 'contents';

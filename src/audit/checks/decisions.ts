@@ -5,11 +5,11 @@ import type { Check, Failure } from './check.ts';
 import { flawOf } from './flaw.ts';
 
 /**
- * Was each event allowed on the state before it? No command adds a plant that is there or deletes one that is not, uses an
- * idempotency key again before it has expired, or has a name that the doors refuse.
+ * Was each event allowed on the state before it? No command adds a plant that exists, deletes one that does not, reuses
+ * an idempotency key before it expires, or has a value that the API refuses.
  *
- * The fold is shared with the question of the read model, which folds the pass as far as the read model stands; the rest is
- * folded here, so that check has to be finished first.
+ * Shares the fold with ReadModelCheck, which folds the events up to the read model's checkpoint. This check folds the
+ * rest, so ReadModelCheck must finish first.
  */
 export class DecisionsCheck implements Check {
   readonly question = 'decisions';
@@ -19,7 +19,7 @@ export class DecisionsCheck implements Check {
   readonly #fold: Fold;
   #flaw: Failure | undefined;
 
-  /** `fold` has to ask decisions. `end` is the position at which the pass ends. */
+  /** `fold` must have `asksDecisions`. `end` is the last position of the pass. */
   constructor(store: Store, end: number, fold: Fold) {
     this.#store = store;
     this.#end = end;
@@ -40,7 +40,7 @@ export class DecisionsCheck implements Check {
 const isBefore = (flaw: Failure | undefined, misfit: Failure): boolean =>
   flaw !== undefined && flaw.position! <= misfit.position!;
 
-/** The first of these events that no command becomes, whatever went before it. */
+/** The first of these events that no command can produce in any state. */
 export function firstFlaw(events: readonly LoggedEvent[]): Failure | undefined {
   for (const event of events) {
     const message = flawOf(event);

@@ -7,15 +7,15 @@ import { checkText } from '../../plants/validation.ts';
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-/** Why no command becomes this event, whatever went before it; undefined where one may. It asks what the doors ask of a command. */
+/** Why no command can produce this event in any state; undefined if one can. Applies the same rules as the API. */
 export function flawOf({ eventId, event }: LoggedEvent): string | undefined {
-  if (!UUID.test(eventId)) return 'its event id is no UUID';
-  // Of what is erased nothing can be told.
+  if (!UUID.test(eventId)) return 'its event id is not a UUID';
+  // An erased event has no content to check.
   if (event === undefined) return undefined;
-  if (event.type !== 'OwnerErased' && !isName(event.owner)) return 'its owner is no name that a token may give';
-  if (!isName(event.actor)) return 'its actor is no name that a token may give';
+  if (event.type !== 'OwnerErased' && !isName(event.owner)) return 'its owner is not a name that a token may contain';
+  if (!isName(event.actor)) return 'its actor is not a name that a token may contain';
   if (event.idempotencyKey !== undefined && !isIdempotencyKey(event.idempotencyKey))
-    return `its idempotency key is not of 1 to ${MAX_IDEMPOTENCY_KEY} characters`;
+    return `its idempotency key does not have 1 to ${MAX_IDEMPOTENCY_KEY} characters`;
   return event.type === 'PlantAdded' ? textFlaw(event) : undefined;
 }
 

@@ -1,7 +1,7 @@
 import type { LoggedEvent } from '../../log/event/event.ts';
 import type { Check, Failure } from './check.ts';
 
-/** Is every position from 1 to `end` there once and in order, and nothing else? */
+/** Does the log have every position from 1 to `end`, once and in order, and no other? */
 export class PositionsCheck implements Check {
   readonly question = 'positions';
   failure: Failure | undefined;
@@ -20,7 +20,7 @@ export class PositionsCheck implements Check {
         this.failure =
           position > expected
             ? { position: expected, message: `missing: ${position} follows ${this.#last}` }
-            : { position, message: `no position of a log, or there twice: it follows ${this.#last}` };
+            : { position, message: `out of order or duplicate: it follows ${this.#last}` };
         return;
       }
       this.#last = position;
@@ -31,7 +31,7 @@ export class PositionsCheck implements Check {
     if (this.#last === this.#end) return;
     this.failure ??= {
       position: this.#last + 1,
-      message: `missing: the log ends before it, and the read model has seen ${this.#end}`,
+      message: `missing: the log ends before it, but the read model has reached ${this.#end}`,
     };
   }
 }

@@ -4,24 +4,27 @@ import { firstDifference } from '../fold/difference.ts';
 import type { Fold } from '../fold/fold.ts';
 import type { Check, Failure } from './check.ts';
 
-/** Rebuilds that may end during a comparison before it is given up. */
+/** Most rebuilds that may end during a comparison before it fails. */
 const MAX_REBUILDS = 3;
 
 /**
- * Is the read model exactly the fold of the log up to its checkpoint: nothing missing, nothing extra, nothing different? The
- * pass folds as far as the checkpoint was when it began. The read model is then read at one instant, and what was projected
- * meanwhile is folded on top, so that it holds while the service runs and the instant need not last for the whole pass.
+ * Is the read model exactly the fold of the log up to its checkpoint, with nothing missing, extra or different? The
+ * pass folds the events up to the checkpoint at its start. Then a snapshot of the read model is compared, after folding
+ * what was projected in between. So the service may run, and the snapshot lasts only for the comparison.
  */
 export class ReadModelCheck implements Check {
   readonly question = 'read_model';
   failure: Failure | undefined;
-  /** Where the read model stood when it was compared; undefined before. */
+  /** Checkpoint of the compared read model; undefined before the comparison. */
   checkpoint: number | undefined;
   readonly #store: Store;
   readonly #start: number;
   readonly #fold: Fold;
 
-  /** `start` is the checkpoint before the pass. `fold` is empty; after `finish` it stands where the read model stood. */
+  /**
+   * `start` is the checkpoint before the pass. `fold` must be empty; `finish` leaves it at the checkpoint of the
+   * compared read model.
+   */
   constructor(store: Store, start: number, fold: Fold) {
     this.#store = store;
     this.#start = start;
@@ -37,7 +40,7 @@ export class ReadModelCheck implements Check {
       try {
         return await this.#compare();
       } catch (error) {
-        // A rebuild ended meanwhile: what took the place of the rows is what has to be right.
+        // A rebuild replaced the rows during the comparison, so the new rows have to be compared.
         if (!(error instanceof RowsReplacedError) || rebuilds === MAX_REBUILDS) throw error;
       }
     }

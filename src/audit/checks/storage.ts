@@ -1,7 +1,7 @@
 import type { Store } from '../../log/store.ts';
 import type { Check, Failure } from './check.ts';
 
-/** Is the database itself sound: does every index hold exactly what its table holds? Asked of stores that can tell. */
+/** Is the database sound: does every index match its table? Only for stores that can check themselves. */
 export class StorageCheck implements Check {
   readonly question = 'storage';
   failure: Failure | undefined;

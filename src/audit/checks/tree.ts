@@ -6,12 +6,12 @@ import { recordsPerHash } from '../../tlog/tile.ts';
 import { TreeNodesOf } from '../rebuild/tree-nodes-of.ts';
 import type { Check, Failure } from './check.ts';
 
-/** Nodes that are read at once. */
+/** Nodes to read at once. */
 const READ = 1_024;
 
 /**
- * Is every node that is kept of the log's tree the one that follows from the events? A node that is not kept is none that is
- * wrong: those of the last events are made later.
+ * Does every stored node of the log's tree follow from the events? A node that is not stored is no failure: those of
+ * the last events are written later.
  */
 export class TreeCheck implements Check {
   readonly question = 'tree';
@@ -33,7 +33,7 @@ export class TreeCheck implements Check {
         const position = (index + 1) * recordsPerHash(level);
         this.failure ??= {
           position,
-          message: `the node ${index} of level ${level} of the tree is not that of the events`,
+          message: `node ${index} of level ${level} of the tree does not follow from the events`,
         };
       }
   }
@@ -46,7 +46,7 @@ export class TreeCheck implements Check {
       if (count * recordsPerHash(level) > position)
         this.failure ??= {
           position: position + 1,
-          message: `missing, yet the tree has ${count} nodes of level ${level}`,
+          message: `missing, but the tree has ${count} nodes of level ${level}`,
         };
     }
   }

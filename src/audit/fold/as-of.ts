@@ -3,10 +3,10 @@ import type { LoggedEvent } from '../../log/event/event.ts';
 import type { OwnedRow, Store } from '../../log/store.ts';
 import { Fold } from './fold.ts';
 
-/** A moment in the history of a log: a position, or milliseconds since 1970. Undefined: its end. */
+/** A moment in the history of a log: a position, or milliseconds since 1970. Undefined: the end of the log. */
 export type Moment = { readonly position: number } | { readonly time: number } | undefined;
 
-/** The plants as they were at a position, to be read once. */
+/** The plants as of a position. They can be read once. */
 export interface PlantsAsOf {
   readonly position: number;
   /** In ascending owner (by the bytes of its UTF-8) and id. */
@@ -14,9 +14,9 @@ export interface PlantsAsOf {
 }
 
 /**
- * The plants of an owner, or of all, as they were at a moment. It reads the events up to there once, so its time grows with the
- * position; memory does not grow. Rejects with INVALID_FIELD for a position after the head;
- * reading the plants rejects with OWNER_BEING_ERASED while any owner is.
+ * The plants of one owner, or of all owners, as of a moment. Reads all events up to it, so its time grows with the
+ * position; memory is bounded. Rejects with INVALID_FIELD for a position after the head. Reading the plants rejects
+ * with OWNER_BEING_ERASED while any owner is being erased.
  */
 export async function plantsAsOf(store: Store, moment: Moment, owner: string | undefined): Promise<PlantsAsOf> {
   const position = await positionOfMoment(store, moment);
@@ -36,10 +36,10 @@ async function* foldUpTo(
   yield* fold.rows();
 }
 
-/** What loses its content in the middle of the reading would leave plants that never were. */
+/** An erasure during the read would produce plants that never existed. */
 async function refuseErasures(store: Store): Promise<void> {
   if ((await store.erasures()).some(({ erasedBy }) => erasedBy === undefined))
-    throw new PlantStoreError('OWNER_BEING_ERASED', 'an owner is being erased; try again when that has ended', {
+    throw new PlantStoreError('OWNER_BEING_ERASED', 'an owner is being erased; try again later', {
       retryAfter: 10,
     });
 }
@@ -56,7 +56,10 @@ async function positionOfMoment(store: Store, moment: Moment): Promise<number> {
   return position;
 }
 
-/** The last position whose event is of `time` (milliseconds since 1970) or earlier; 0 for none. Time never falls, so it is searched for by halves. */
+/**
+ * The last position whose event has `time` (milliseconds since 1970) or an earlier time; 0 if there is none. A binary
+ * search, because times never decrease.
+ */
 export async function positionAt(store: Store, time: number): Promise<number> {
   let low = 0;
   let high = (await store.head()).position;

@@ -4,8 +4,8 @@ import type { Failure } from '../checks/check.ts';
 type Batches = AsyncIterable<readonly OwnedRow[]>;
 
 /**
- * The first place where a read model is not what the fold of the log says, or undefined when they are the same. Both come in
- * ascending owner (by the bytes of its UTF-8) and id; no more than a batch of each is in memory.
+ * The first difference between the fold of the log and a read model; undefined if they are equal. Both must be in
+ * ascending order of owner (by UTF-8 bytes) and id. Only one batch of each is in memory.
  */
 export async function firstDifference(fold: Batches, model: Batches): Promise<Failure | undefined> {
   await using expected = new RowReader(fold);
@@ -25,13 +25,12 @@ function difference(expected: OwnedRow, actual: OwnedRow): Failure | undefined {
   if (expected.owner !== actual.owner || expected.id !== actual.id)
     return compareKeys(expected, actual) < 0 ? missing(expected) : extra(actual);
   if (expected.name === actual.name && expected.tag === actual.tag) return undefined;
-  return at(expected, `is ${show(actual)} in the read model, and ${show(expected)} by the log`);
+  return at(expected, `is ${show(actual)} in the read model, but ${show(expected)} in the log`);
 }
 
-const missing = (row: OwnedRow): Failure => at(row, `is missing in the read model; the log says ${show(row)}`);
+const missing = (row: OwnedRow): Failure => at(row, `is missing in the read model; in the log it is ${show(row)}`);
 
-const extra = (row: OwnedRow): Failure =>
-  at(row, `is ${show(row)} in the read model; by the log there is no such plant`);
+const extra = (row: OwnedRow): Failure => at(row, `is ${show(row)} in the read model; the log has no such plant`);
 
 const at = ({ owner, id }: OwnedRow, what: string): Failure => ({
   message: `plant ${id} of ${JSON.stringify(owner)} ${what}`,
@@ -43,7 +42,7 @@ const show = ({ name, tag }: OwnedRow): string => JSON.stringify({ name, tag });
 const compareKeys = (a: OwnedRow, b: OwnedRow): number =>
   Buffer.compare(Buffer.from(a.owner), Buffer.from(b.owner)) || (a.id < b.id ? -1 : 1);
 
-/** RowReader one after the other, out of batches. */
+/** Reads rows one by one from batches. */
 class RowReader implements AsyncDisposable {
   index = 0;
   #batch: readonly OwnedRow[] = [];
@@ -53,12 +52,12 @@ class RowReader implements AsyncDisposable {
     this.#batches = batches[Symbol.asyncIterator]();
   }
 
-  /** The next row of the batch; undefined at its end. */
+  /** The current row of the batch; undefined at its end. */
   get row(): OwnedRow | undefined {
     return this.#batch[this.index];
   }
 
-  /** Whether there is a next row; takes the next batch where one is at its end. */
+  /** Whether there is a row. Takes the next batch if the current one is at its end. */
   async more(): Promise<boolean> {
     while (this.row === undefined) {
       const next = await this.#batches.next();

@@ -8,26 +8,29 @@ import { type Cell, type FoldReply, type FoldRequest, LIST_ROWS, type Misfit, RO
 
 type Answer = Exclude<FoldReply, { error: Error }>;
 
-/** An event of a plant, in its place. */
+/** An event of a plant, with its position and time. */
 interface Folded extends Pick<LoggedEvent, 'position' | 'time'> {
   readonly event: PlantEvent;
 }
 
-/** What a fold does beside folding. */
+/** Options of a fold. */
 export interface FoldOptions {
-  /** Whether it looks at idempotency keys too, so that `misfit` tells of each event that no decider can have written there. */
+  /**
+   * Whether the fold tracks idempotency keys too, so that `misfit` finds every event that the decider would have
+   * refused.
+   */
   readonly asksDecisions?: boolean;
 }
 
 /**
- * The fold of any number of events in bounded memory: what does not fit goes to a temporary file. It has a thread of its own,
- * so that the work neither holds up the event loop nor waits for the other core. Calls are not to overlap.
+ * The fold of any number of events in bounded memory: the rest goes to a temporary file. It runs in its own thread, to
+ * keep the event loop free and to use another core. Calls must not overlap.
  */
 export class Fold {
   readonly #worker = new Worker(new URL('./thread.ts', import.meta.url));
   readonly #waiting: PromiseWithResolvers<Answer>[] = [];
   readonly #asksDecisions: boolean;
-  /** The events that are on their way: one batch, while the caller gets the next. */
+  /** Pending batch: the thread applies it while the caller gets the next. */
   #applied: Promise<unknown> = Promise.resolve();
   #position = 0;
   #misfit: Failure | undefined;
@@ -44,7 +47,7 @@ export class Fold {
     this.#worker.on('exit', () => this.#end(new Error('the fold is closed')));
   }
 
-  /** Position of the last event that was taken; 0 before the first. */
+  /** Position of the last event taken; 0 before the first. */
   get position(): number {
     return this.#position;
   }
@@ -60,17 +63,17 @@ export class Fold {
     this.#applied = this.#ask({ do: 'apply', cells: this.#cellsOf(folded) }).then(({ misfit }) => {
       if (misfit !== undefined) this.#misfit ??= failureAt(folded[misfit.index]!, misfit.why);
     });
-    // Heard of by the next call.
+    // The next call rejects with it.
     this.#applied.catch(() => {});
   }
 
-  /** The first event so far that does not fit what went before it: the fold goes on all the same. */
+  /** The first event so far that was not allowed on the state before it. The fold continues after it. */
   async misfit(): Promise<Failure | undefined> {
     await this.#applied;
     return this.#misfit;
   }
 
-  /** The plants that there are after all events, in ascending owner (by the bytes of its UTF-8) and id. */
+  /** The plants after all events, in ascending order of owner (by UTF-8 bytes) and id. */
   async *rows(): AsyncGenerator<OwnedRow[]> {
     await this.#applied;
     for (let after: PlantKey | undefined; ; ) {
@@ -81,7 +84,7 @@ export class Fold {
     }
   }
 
-  /** Ends the thread and drops all that it holds. */
+  /** Ends the thread and discards the fold. */
   async close(): Promise<void> {
     await this.#worker.terminate();
   }
@@ -114,9 +117,9 @@ export class Fold {
 function failureAt({ position, event: { owner, plantId } }: Folded, why: Misfit): Failure {
   const plant = `plant ${plantId} of ${JSON.stringify(owner)}`;
   const message = {
-    there: `${plant} is added, and was there already`,
-    missing: `${plant} is deleted, and was not there`,
-    key: `its idempotency key had an event of ${JSON.stringify(owner)} less than 24 hours before`,
+    there: `${plant} is added, but existed already`,
+    missing: `${plant} is deleted, but did not exist`,
+    key: `its idempotency key was used by another event of ${JSON.stringify(owner)} less than 24 hours earlier`,
   }[why];
   return { position, message };
 }

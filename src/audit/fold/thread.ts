@@ -1,11 +1,11 @@
-// The home of a fold: tables in a temporary SQLite database. The thread of fold.ts.
+// The thread of fold.ts: keeps the fold in a temporary SQLite database.
 import { DatabaseSync } from 'node:sqlite';
 import { parentPort } from 'node:worker_threads';
 import { IDEMPOTENCY_TTL } from '../../domain/idempotency.ts';
 import type { PlantKey } from '../../domain/plant.ts';
 import { type Cell, EVENT_CELLS, type FoldReply, type FoldRequest, LIST_ROWS, type Misfit } from './messages.ts';
 
-/** Page cache in KiB. What does not fit goes to a file that SQLite makes without a name, so that it never outlives the process. */
+/** Page cache in KiB. The rest goes to an unnamed file of SQLite, which never outlives the process. */
 const CACHE = 64 * 1024;
 
 const db = new DatabaseSync('');
@@ -28,7 +28,10 @@ for (const query of [first, next]) {
   query.setReturnArrays(true);
 }
 
-/** Applies events, whether they fit or not: a key's last event alone decides its row. Returns the first that does not fit. */
+/**
+ * Applies all events: only a key's last event decides its row. Returns the first that was not allowed on the state
+ * before it.
+ */
 function apply(cells: readonly Cell[]): { index: number; why: Misfit } | undefined {
   let misfit: { index: number; why: Misfit } | undefined;
   for (let at = 0; at < cells.length; at += EVENT_CELLS) {

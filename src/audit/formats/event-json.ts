@@ -5,20 +5,23 @@ import type { OwnedRow } from '../../log/store.ts';
 
 declare global {
   interface JSON {
-    /** A value that JSON.stringify writes as this text; the text has to be a JSON literal (ECMAScript proposal, in Node 24). */
+    /**
+     * A value that JSON.stringify writes as this text, which must be a JSON literal (ECMAScript proposal, in Node 24).
+     */
     rawJSON(text: string): object;
   }
 }
 
 /**
- * An event as the audit log shows it: one JSON object without line breaks, members in the order of FIELDS, int64 as an exact
- * number, time in ISO 8601 (UTC, milliseconds), bytes in hexadecimal. An event that says something has no `commitment`, which
- * follows from what it says; an erased one has it, and `erasedBy`.
+ * An event as JSON: one object without line breaks, members in the order of FIELDS, int64 as an exact number, time in
+ * ISO 8601 (UTC, milliseconds), bytes in hexadecimal. An event with content has no `commitment`, because it follows
+ * from the content. An erased event has `commitment` and `erasedBy`.
  */
 export function eventJson(event: LoggedEvent): string {
   const flat = flattened(event);
   const isErased = event.event === undefined;
-  // Member by member, since a whole export waits for it: JSON.stringify with JSON.rawJSON takes half as long again.
+  // Written member by member, because it dominates the time of an export: JSON.stringify with JSON.rawJSON takes half
+  // as long again.
   let members = '';
   for (const { name, kind } of FIELDS) {
     const value = flat[name];
@@ -28,7 +31,7 @@ export function eventJson(event: LoggedEvent): string {
   return `{${members.slice(1)}}`;
 }
 
-/** The event alone in the same form: what may be shown to anybody. */
+/** The event in the same form without its content. Safe to publish. */
 export function publicEventJson(event: LoggedEvent): string {
   const flat = flattened(event);
   let members = '';

@@ -13,29 +13,28 @@ import { FIELDS, type Field, type FlatEvent } from '../../log/event/fields.ts';
 import { unflattened } from '../../log/event/flat-event.ts';
 import { eventBytes, recordBytes } from '../../log/event/record-bytes.ts';
 
-/** Most bytes that one event may have in an export: more than the largest that can be written. */
+/** Most bytes of one event in an export: more than the largest that the log accepts. */
 const MAX_EVENT = 64 * 1024;
 
-/** Events as an export in protobuf has them: each a plantstore.v1.Record with its length in bytes, a varint, before it. */
+/** Events as an export in protobuf: plantstore.v1.Record messages, each after its length in bytes (a varint). */
 export function encodeEvents(events: readonly LoggedEvent[]): Uint8Array {
   const writer = new BinaryWriter();
   for (const event of events) writer.bytes(recordBytes(event));
   return writer.finish();
 }
 
-/** The events alone: each a plantstore.v1.Event with its length in bytes, a varint, before it. */
+/** Events without contents: plantstore.v1.Event messages, each after its length in bytes (a varint). */
 export function encodePublicEvents(events: readonly LoggedEvent[]): Uint8Array {
   const writer = new BinaryWriter();
   for (const event of events) writer.bytes(eventBytes(event));
   return writer.finish();
 }
 
-/** The message of an event. */
+/** An event as a message. */
 export const recordMessage = (event: LoggedEvent): EventRecord => fromBinary(RecordSchema, recordBytes(event));
 
 /**
- * The events of an export in protobuf, in batches. Rejects at what `encodeEvents` does not write, down to the byte, with its place in
- * the export.
+ * Decodes an export in protobuf, in batches. Rejects at any byte that `encodeEvents` would not write, and says where.
  */
 export async function* decodeEvents(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<LoggedEvent[]> {
   let rest: Uint8Array = new Uint8Array();
@@ -53,7 +52,7 @@ export async function* decodeEvents(chunks: AsyncIterable<Uint8Array>): AsyncGen
   if (rest.length > 0) throw new Error(`the export ends in the middle of event ${count + 1}`);
 }
 
-/** The first event's bytes and those that follow; undefined where more of them have to be read first. */
+/** The bytes of the first event, and the rest; undefined if the event is incomplete. */
 function frameOf(bytes: Uint8Array, count: number): { bytes: Uint8Array; rest: Uint8Array } | undefined {
   // A varint ends with the first byte below 128.
   if (!bytes.subarray(0, 5).some((byte) => byte < 128)) {
@@ -68,33 +67,33 @@ function frameOf(bytes: Uint8Array, count: number): { bytes: Uint8Array; rest: U
 }
 
 const notAnEvent = (number: number, cause?: unknown): Error =>
-  new Error(`event ${number} of the export is no plantstore.v1.Record`, { cause });
+  new Error(`event ${number} of the export is not a plantstore.v1.Record`, { cause });
 
 function decode(bytes: Uint8Array, number: number): LoggedEvent {
   try {
     const event = fromMessage(fromBinary(RecordSchema, bytes));
-    // Down to the byte, so that what is read is all that is there: libraries pass over unknown fields and mend broken text.
-    if (Buffer.compare(recordBytes(event), bytes) !== 0) throw new Error('it is not written as an export writes it');
+    // Compared byte by byte, because libraries skip unknown fields and repair invalid text.
+    if (Buffer.compare(recordBytes(event), bytes) !== 0) throw new Error('its encoding is not that of an export');
     return event;
   } catch (error) {
     throw notAnEvent(number, error);
   }
 }
 
-/** The messages that fields of events are in. PlantAdded has all that PlantDeleted has. */
+/** The messages that contain the fields of events. PlantAdded has all fields of PlantDeleted. */
 const SCHEMAS: Readonly<Record<string, DescMessage>> = {
   event: EventSchema,
   content: ContentSchema,
   data: PlantAddedSchema,
 };
 
-/** The fields of messages, and the names of their members. */
+/** The fields of these messages, with their local names. */
 const MEMBERS = FIELDS.flatMap((field) => {
   const member = SCHEMAS[field.part]?.fields.find(({ number }) => number === field.number);
   return member === undefined ? [] : [{ field, member: member.localName }];
 });
 
-/** The event that a message holds. Throws, with the reason, when it holds none. */
+/** The event in a message. Throws, with the reason, if the message is not one. */
 export function fromMessage({ event, content, erasedBy }: EventRecord): LoggedEvent {
   const messages: Readonly<Record<string, Message | undefined>> = { event, content, data: content?.data.value };
   const flat: Record<string, unknown> = { ...(erasedBy !== 0n && { erasedBy: Number(erasedBy) }) };
@@ -105,7 +104,7 @@ export function fromMessage({ event, content, erasedBy }: EventRecord): LoggedEv
   return unflattened(flat as FlatEvent);
 }
 
-/** Whether a value is the default of a field that the event does not have: a message cannot tell the two apart. */
+/** Whether a default value means that the event lacks the field. A message cannot distinguish the two. */
 const isLeftOut = ({ hasPresence, isOptional, of }: Field, value: unknown, type: string | undefined): boolean =>
   (value === '' || value === 0n) &&
   !hasPresence &&

@@ -7,8 +7,8 @@ import { unflattened } from '../../log/event/flat-event.ts';
 import { eventJson } from './event-json.ts';
 
 /**
- * The event that a line of an export in JSON holds, the inverse of `eventJson`. Throws for every text that `eventJson` does not
- * write, down to the byte: what is read is all that is there.
+ * Parses a line of an export in JSON, the inverse of `eventJson`. Throws for any text that `eventJson` would not write,
+ * so nothing in a line is ignored.
  */
 export function parseEvent(line: string): LoggedEvent {
   const text = new JsonText(line);
@@ -17,11 +17,11 @@ export function parseEvent(line: string): LoggedEvent {
   for (const field of FIELDS)
     if (members[field.name] !== undefined) flat[field.name] = memberValue(field, members[field.name], text);
   const event = committed(flat as FlatEvent);
-  if (eventJson(event) !== line) throw new SyntaxError('it is not written as an export writes it');
+  if (eventJson(event) !== line) throw new SyntaxError('its encoding is not that of an export');
   return event;
 }
 
-/** What an event says tells its commitment, which an export therefore leaves out. */
+/** Adds the commitment, which an export omits because it follows from the content. */
 function committed(flat: FlatEvent): LoggedEvent {
   if (flat.commitment !== undefined) return unflattened(flat);
   const event = unflattened({ ...flat, commitment: new Uint8Array(32) });

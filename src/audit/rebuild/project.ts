@@ -2,7 +2,7 @@ import type { LoggedEvent } from '../../log/event/event.ts';
 import type { Changes, Store } from '../../log/store.ts';
 import { changesOf } from '../../log/view/projector.ts';
 
-/** The changes that events make to a read model, in steps of a size that a store takes at once, with each step's last position. */
+/** The changes of a read model by events, in steps of at most the store's limit, each with its last position. */
 export function* stepsOf(store: Store, events: readonly LoggedEvent[]): Generator<{ to: number; changes: Changes }> {
   for (let from = 0; from < events.length; from += store.advanceLimit) {
     const step = events.slice(from, from + store.advanceLimit);
@@ -10,12 +10,12 @@ export function* stepsOf(store: Store, events: readonly LoggedEvent[]): Generato
   }
 }
 
-/** Advances the read model to the end of the log. Others may do the same meanwhile. */
+/** Advances the read model to the end of the log. Other projectors may run meanwhile. */
 export async function project(store: Store): Promise<void> {
   let from = await store.checkpoint();
   for await (const batch of store.read(from))
     for (const { to, changes } of stepsOf(store, batch)) {
-      // Somebody else's step: from where that ends, all of it is read again.
+      // Another projector has advanced it: start again from the new checkpoint.
       if (!(await store.advance(from, to, changes))) return project(store);
       from = to;
     }

@@ -10,26 +10,26 @@ import type { Progress } from '../verify.ts';
 import { stepsOf } from './project.ts';
 import { TreeRebuild } from './tree.ts';
 
-/** Milliseconds after its last step for which a rebuild keeps others from starting one. */
+/** Milliseconds after its last step for which a rebuild prevents another from starting. */
 const LEASE = 10_000;
 
-/** Times that a rebuild catches up with a read model that moves on before it gives up. */
+/** Most attempts to catch up with the live read model. */
 const MAX_ATTEMPTS = 100;
 
 /**
- * Builds the read model anew from the log, beside the live one, while the service runs; compares what the store then holds with
- * the fold; and puts it in the live one's place in one step. Until then the live one stays as it is, whenever this ends. Once this
- * has ended, no instance answers or decides from what it remembered of the rows before. The nodes of the log's tree are written
- * anew on the way.
- * Yields progress, last when it is in place. Rejects when the log is broken, when the new read model is not the fold,
- * or when another rebuild is running.
+ * Rebuilds the read model from the log while the service runs: builds it beside the live one, compares what the store
+ * wrote with the fold, and replaces the live one in one step. Until that step, the live one is unchanged. When this
+ * completes, no instance uses cached rows of the old one. Also rewrites the nodes of the log's tree.
+ *
+ * Yields progress, last when the new read model is live. Rejects if the log is broken, the new read model differs from
+ * the fold, or another rebuild is running.
  */
 export async function* rebuildReadModel(store: Store): AsyncGenerator<Progress> {
   await using stack = new AsyncDisposableStack();
   const lease = stack.adopt(new Lease(store), (taken) => taken.release());
   await lease.renew();
   if ((await store.erasures()).some(({ erasedBy }) => erasedBy === undefined))
-    throw new Error('an owner is being erased: try again when that has ended');
+    throw new Error('an owner is being erased; try again later');
   const rebuild = stack.adopt(await store.rebuild(), (opened) => opened.close());
   const fold = stack.adopt(new Fold(), (opened) => opened.close());
 
@@ -51,26 +51,27 @@ export async function* rebuildReadModel(store: Store): AsyncGenerator<Progress> 
     yield { position: head.position, end };
   }
   await tree.finish();
-  // In the order of their keys, rows are written side by side, several times as fast as in the order of events.
+  // Writing rows in key order is several times as fast as in event order.
   for await (const rows of lease.renewing(fold.rows()))
     for (const inserts of slices(rows, store.advanceLimit)) await applied(rebuild, { deletes: [], inserts });
   const difference = await firstDifference(lease.renewing(fold.rows()), rebuild.all());
-  if (difference !== undefined) throw new Error(`the new read model is not the fold of the log: ${difference.message}`);
+  if (difference !== undefined)
+    throw new Error(`the new read model differs from the fold of the log: ${difference.message}`);
 
   for (let attempt = 0; !(await rebuild.swap(head.position)); attempt++) {
     if (attempt === MAX_ATTEMPTS)
-      throw new Error(`the live read model stands beyond position ${head.position}, the end of the log`);
+      throw new Error(`the live read model is beyond position ${head.position}, the end of the log`);
     for await (const events of store.read(head.position)) {
       verify(events);
       for (const { changes } of stepsOf(store, events)) await applied(rebuild, changes);
     }
   }
-  // No instance answers from what it remembers of the rows before any more.
+  // After this pause, no instance uses cached rows of the old read model.
   await sleep(2 * GENERATION_LIMIT);
   yield { position: head.position, end: head.position };
 }
 
-/** Lets the service's own transactions have their turn after each step. */
+/** Pauses after each step, to let the service's transactions run. */
 async function applied(rebuild: Rebuild, changes: Changes): Promise<void> {
   await rebuild.apply(changes);
   await sleep(1);
@@ -80,7 +81,7 @@ function* slices<Item>(items: readonly Item[], size: number): Generator<Item[]> 
   for (let from = 0; from < items.length; from += size) yield items.slice(from, from + size);
 }
 
-/** Keeps others from dropping what is being built. Without it the build ends with an error, and the live read model stays. */
+/** Prevents other rebuilds from dropping this one. If it is lost, the rebuild fails and the live read model stays. */
 class Lease {
   readonly #store: Store;
   readonly #holder = randomUUID();
@@ -94,7 +95,7 @@ class Lease {
     const now = performance.now();
     if (now < this.#until - LEASE / 2) return;
     if (!(await this.#store.lease('rebuild', this.#holder, LEASE)))
-      throw new Error('another rebuild is running, or was killed in the last 10 seconds; try again later');
+      throw new Error('another rebuild is running, or was killed less than 10 seconds ago; try again later');
     this.#until = now + LEASE;
   }
 

@@ -1,17 +1,17 @@
 import { subtreeHash, TILE_WIDTH } from '../../tlog/tile.ts';
 
-/** A node as a store keeps it. */
+/** A node of the tree in a store. */
 export interface TreeNode {
   readonly level: number;
   readonly index: number;
   readonly hash: Uint8Array;
 }
 
-/** Makes the nodes that a store keeps of a tree, from all of its leaves. It holds a tile of each level. */
+/** Computes the stored nodes of a tree from all its leaves. Keeps one tile of each level in memory. */
 export class TreeNodesOf {
   readonly #tiles: { count: number; hashes: Uint8Array[] }[] = [];
 
-  /** The nodes that a leaf completes; for most, none. */
+  /** The nodes that a leaf completes; usually none. */
   add(leaf: Uint8Array): readonly TreeNode[] {
     return this.#add(0, leaf);
   }

@@ -5,28 +5,28 @@ import type { Store } from '../../log/store.ts';
 import { recordsPerHash } from '../../tlog/tile.ts';
 import { TreeNodesOf } from './tree-nodes-of.ts';
 
-/** Nodes that are written at once. */
+/** Nodes to write at once. */
 const WRITE = 256;
 
-/** Times that a write is tried while the service's own transactions are in its way, and milliseconds between them. */
+/** Attempts of a write that conflicts with the service's transactions, and milliseconds between them. */
 const ATTEMPTS = 30;
 const PAUSE = 100;
 
 /**
- * Writes the nodes of the log's tree anew, from all events. They are put in the place of those that are there, a few at a time,
- * while the service reads them: a node that was right is replaced with itself.
+ * Rewrites the nodes of the log's tree from all events, a few at a time. The service may read them meanwhile, because a
+ * correct node is replaced with itself.
  */
 export class TreeRebuild {
   readonly #store: Store;
   readonly #nodes = new TreeNodesOf();
-  /** Of each level those that are not written yet, from `start` on. */
+  /** For each level, the nodes from `start` that are not written yet. */
   readonly #waiting = new Map<number, { start: number; nodes: Uint8Array[] }>();
 
   constructor(store: Store) {
     this.#store = store;
   }
 
-  /** Takes the next events, all from the first on. */
+  /** Takes the next events. The first call must begin with the first event. */
   async take(events: readonly LoggedEvent[]): Promise<void> {
     for (const event of events)
       for (const { level, index, hash } of this.#nodes.add(leafHash(event))) {
@@ -37,7 +37,7 @@ export class TreeRebuild {
       }
   }
 
-  /** Writes the rest, and removes nodes for which the log has no events. */
+  /** Writes the remaining nodes, and removes those beyond the end of the log. */
   async finish(): Promise<void> {
     for (const level of [...this.#waiting.keys()]) await this.#write(level);
     const { tree } = this.#store;
@@ -53,7 +53,7 @@ export class TreeRebuild {
   }
 }
 
-/** Does again what may be done again. Rejects with the last fault. */
+/** Retries an idempotent step. Rejects with the last error. */
 async function persistently(step: () => Promise<void>): Promise<void> {
   for (let attempt = 1; ; attempt++)
     try {

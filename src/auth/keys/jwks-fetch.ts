@@ -1,14 +1,14 @@
 import type { FetchImplementation, JWK } from 'jose';
 
-/** Most bytes of a key set that are read. Real ones have a few thousand. */
+/** Most bytes of a key set. Real ones have a few thousand. */
 export const MAX_JWKS_BYTES = 1024 * 1024;
 
 const SIGNING_KEY_TYPES = new Set(['RSA', 'EC', 'OKP']);
 
 /**
- * How jose gets a key set from an issuer that may misbehave: nothing but a 200 counts, so a redirect leads nowhere; no more
- * than MAX_JWKS_BYTES are read; and an answer without a single signing key is taken for the fault that it is, rather than
- * for word that every token is forged. Ends early when `closing` is aborted.
+ * A fetch for jose that tolerates a faulty issuer. Accepts only status 200, so it follows no redirects. Reads at most
+ * MAX_JWKS_BYTES. A response without a signing key is an error, because otherwise every token would seem forged. Aborts
+ * when `closing` does.
  */
 export const boundedFetch =
   (closing: AbortSignal): FetchImplementation =>
@@ -19,15 +19,14 @@ export const boundedFetch =
       throw new Error(`the issuer answered ${response.status}`);
     }
     const keySet = parse(await readBounded(response));
-    if (!keySet?.keys?.some?.(isSigningKey))
-      throw new Error('the issuer answered with something that holds no signing key');
+    if (!keySet?.keys?.some?.(isSigningKey)) throw new Error('the issuer answered without a signing key');
     return Response.json(keySet);
   };
 
 async function readBounded(response: Response): Promise<string> {
   const chunks: Uint8Array[] = [];
   let size = 0;
-  // Leaving the loop early cancels the body, which ends the connection.
+  // Leaving the loop early cancels the body and closes the connection.
   for await (const chunk of response.body ?? []) {
     size += chunk.byteLength;
     if (size > MAX_JWKS_BYTES) throw new Error(`the issuer answered with more than ${MAX_JWKS_BYTES} bytes`);
@@ -40,7 +39,7 @@ function parse(text: string): { keys?: Partial<JWK>[] } | null {
   try {
     return JSON.parse(text);
   } catch {
-    throw new Error('the issuer answered with something that is not JSON');
+    throw new Error('the answer of the issuer is not JSON');
   }
 }
 

@@ -14,17 +14,18 @@ import { Refresher, type RefreshTiming } from './refresher.ts';
 
 /** Durations of a remote key set, in milliseconds. */
 export interface KeySetTiming extends RefreshTiming {
-  /** How long one fetch may take, to the last byte. */
+  /** Limit for a whole fetch. */
   readonly timeout: number;
 }
 
-// While the issuer answers, a revoked key is good for `refresh` at most, and a new one unknown for `cooldown`.
+// While the issuer answers, a revoked key stays valid for at most `refresh`, and a new key is unknown for at most
+// `cooldown`.
 const TIMING: KeySetTiming = { refresh: 300_000, cooldown: 10_000, pause: 1_000, maxPause: 30_000, timeout: 5_000 };
 
-/** Where the keys are, and how long they last. */
+/** Where the keys are, and how long they stay usable. */
 export interface RemoteKeySetOptions {
   readonly url: URL;
-  /** Seconds that keys are used for once they should have been fetched again and could not be (stale-if-error, RFC 5861). */
+  /** Seconds for which keys stay usable after a refresh fails (stale-if-error, RFC 5861). */
   readonly maxStale: number;
   /** Called after each fetch, with the error if it failed. */
   readonly onFetch?: (failure: Error | undefined) => void;
@@ -32,9 +33,9 @@ export interface RemoteKeySetOptions {
 }
 
 /**
- * The keys that an issuer publishes (RFC 7517), fetched, picked and imported by jose. When to fetch is decided here, so that
- * an issuer that is down, slow or hostile neither takes the service down nor is stormed by it: at start and then in the
- * background, and once more when a token names a key that the set lacks. Keys outlive a failing issuer by `maxStale`.
+ * The published keys of an issuer (RFC 7517). jose fetches, selects and imports them. This class decides when to fetch,
+ * so that an issuer that is down, slow or hostile neither stops the service nor is flooded: at the start, then in the
+ * background, and when a token names an unknown key. If the issuer fails, keys stay usable for `maxStale`.
  */
 export class RemoteKeySet implements KeySet {
   readonly #remote: RemoteJWKSet;
@@ -45,13 +46,13 @@ export class RemoteKeySet implements KeySet {
   #revision = 0;
   #usableUntil = 0;
 
-  /** Starts the first fetch and waits for nothing. */
+  /** Starts the first fetch without waiting for it. */
   constructor({ url, maxStale, onFetch, timing }: RemoteKeySetOptions) {
     const times = { ...TIMING, ...timing };
     this.#lifetime = times.refresh + times.timeout + maxStale * 1000;
     this.#remote = createRemoteJWKSet(url, {
       timeoutDuration: times.timeout,
-      // jose itself never fetches again.
+      // Disables refetching in jose.
       cacheMaxAge: Number.POSITIVE_INFINITY,
       cooldownDuration: Number.POSITIVE_INFINITY,
       [customFetch]: boundedFetch(this.#closing.signal),
@@ -71,7 +72,8 @@ export class RemoteKeySet implements KeySet {
         if (!(thrown instanceof errors.JWKSNoMatchingKey)) throw thrown;
       }
     }
-    // An issuer that does not answer may well have published the key by now, so only a good fetch can say that there is none.
+    // An unreachable issuer may have published the key meanwhile, so only a successful fetch can prove that it does not
+    // exist.
     const fetched = await this.#refresher.request();
     if (!fetched || !this.#usable)
       throw new Refusal('issuer_unavailable', {}, { retryAfter: this.#refresher.retryAfter });
@@ -81,8 +83,9 @@ export class RemoteKeySet implements KeySet {
   ready(): KeysReadiness {
     const { failure, retryAfter } = this.#refresher;
     const problem = failure && `${describe(failure)}; next attempt in ${retryAfter} s`;
-    if (!this.#usable) return { ready: false, detail: `no keys of the issuer: ${problem ?? 'they are being fetched'}` };
-    return { ready: true, detail: problem ? `old keys of the issuer: ${problem}` : 'keys of the issuer' };
+    if (!this.#usable)
+      return { ready: false, detail: `no keys of the issuer: ${problem ?? 'the first fetch is under way'}` };
+    return { ready: true, detail: problem ? `using old keys of the issuer: ${problem}` : 'keys of the issuer' };
   }
 
   close(): void {
@@ -103,7 +106,7 @@ export class RemoteKeySet implements KeySet {
   }
 }
 
-// What fetch throws says only that it failed; its cause says why.
+// The error of fetch says only that it failed; its cause says why.
 function describe({ message, cause }: Error): string {
   const code = (cause as NodeJS.ErrnoException | undefined)?.code;
   return code === undefined ? message : `${message} (${code})`;

@@ -3,15 +3,15 @@ import { link, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
 /**
- * The Ed25519 private key in a file (PKCS #8, PEM), made on first use and readable by its owner alone. Processes that start at
- * once get the same key, and none sees half of one. Rejects with one clear line when the file holds something else; `loss` then
- * says what deleting it would end.
+ * The Ed25519 private key in a file (PKCS #8, PEM). Generates it on first use, readable only by its owner. Concurrent
+ * processes get the same, complete key. Rejects with one line if the file contains anything else; `loss` then names the
+ * effect of deleting it.
  */
 export async function ed25519KeyFile(path: string, loss: string): Promise<KeyObject> {
   return keyIn((await readIfThere(path)) ?? (await create(path)), path, loss);
 }
 
-/** The key in such a file, or undefined when there is none yet. Writes nothing. */
+/** The key in such a file; undefined if the file does not exist. Writes nothing. */
 export async function ed25519KeyIfThere(path: string, loss: string): Promise<KeyObject | undefined> {
   const pem = await readIfThere(path);
   return pem === undefined ? undefined : keyIn(pem, path, loss);
@@ -20,7 +20,9 @@ export async function ed25519KeyIfThere(path: string, loss: string): Promise<Key
 function keyIn(pem: string, path: string, loss: string): KeyObject {
   const key = parse(pem);
   if (key === undefined)
-    throw new Error(`${path} is damaged: it is not an Ed25519 private key; delete it, and a new key is made (${loss})`);
+    throw new Error(
+      `${path} is damaged: it is not an Ed25519 private key; restore it, or delete it to generate a new key (${loss})`,
+    );
   return key;
 }
 
@@ -39,7 +41,7 @@ async function create(path: string): Promise<string> {
   const draft = `${path}.${randomUUID()}`;
   try {
     await writeFile(draft, pem, { flag: 'wx', mode: 0o600, flush: true });
-    // Unlike a rename, a link never replaces the key of a process that was faster.
+    // Unlike a rename, a link never replaces the key of a faster process.
     await link(draft, path);
     return pem;
   } catch (thrown) {

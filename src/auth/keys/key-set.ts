@@ -1,28 +1,28 @@
 import type { CryptoKey, FlattenedJWSInput, JWSHeaderParameters } from 'jose';
 
-/** Whether tokens can be judged, and a line for the operator that says why, or why not. */
+/** Whether tokens can be verified, and a line for the operator. */
 export interface KeysReadiness {
   readonly ready: boolean;
   readonly detail: string;
 }
 
-/** The public keys of whoever may issue tokens. */
+/** The public keys of the token issuer. */
 export interface KeySet {
   /**
-   * Goes up when a key has left the set: what was verified before counts no longer. Undefined while no key may be used.
-   * Cheap enough to be asked for each call.
+   * Increases when a key leaves the set, which invalidates earlier verifications. Undefined while no key is usable.
+   * Cheap enough to read in each call.
    */
   readonly revision: number | undefined;
 
   /**
-   * The key that a token's header asks for. Rejects with a JOSEError when there is no such key, and with the Refusal
-   * `issuer_unavailable` when that cannot be known.
+   * The key that a token's header names. Rejects with a JOSEError if the key does not exist, and with the Refusal
+   * `issuer_unavailable` if that is unknown.
    */
   find(header: JWSHeaderParameters, token?: FlattenedJWSInput): Promise<CryptoKey>;
 
-  /** Whether there are keys to judge tokens by. */
+  /** Whether there are keys to verify tokens with. */
   ready(): KeysReadiness;
 
-  /** Ends all work in the background. */
+  /** Ends all background work. */
   close(): void;
 }

@@ -1,21 +1,21 @@
 import { Backoff } from '../../time/backoff.ts';
 /** Durations of a refresher, in milliseconds. */
 export interface RefreshTiming {
-  /** From a good attempt to the next one. */
+  /** From a successful attempt to the next one. */
   readonly refresh: number;
-  /** After a good attempt, how long a request for another is answered with that one. */
+  /** After a successful attempt, how long a request returns its result instead of starting another. */
   readonly cooldown: number;
-  /** After a failed attempt, how long none is made. It doubles with each further failure, up to `maxPause`. */
+  /** After a failed attempt, the pause before the next. It doubles with each further failure, up to `maxPause`. */
   readonly pause: number;
   readonly maxPause: number;
 }
 
-// Most callers that wait for one attempt. More would be a queue that anybody can fill.
+// Most callers that wait for one attempt, so that no client can fill an unbounded queue.
 const MAX_WAITING = 1_000;
 
 /**
- * Repeats a task for ever in the background, and earlier on request, so that neither the callers nor a failure of the task
- * can make it run twice at once or without a pause.
+ * Repeats a task in the background, and earlier on request. Attempts never overlap, and never follow each other without
+ * a pause, whatever callers do or the task's failures are.
  */
 export class Refresher {
   readonly #task: () => Promise<void>;
@@ -29,7 +29,10 @@ export class Refresher {
   #timer: NodeJS.Timeout | undefined;
   #closed = false;
 
-  /** Starts the first attempt and waits for nothing. `onAttempt` is told of each attempt, with the error if it failed. */
+  /**
+   * Starts the first attempt without waiting for it. `onAttempt` is called after each attempt, with the error if it
+   * failed.
+   */
   constructor(task: () => Promise<void>, timing: RefreshTiming, onAttempt?: (failure: Error | undefined) => void) {
     this.#task = task;
     this.#timing = timing;
@@ -38,19 +41,19 @@ export class Refresher {
     void this.#run();
   }
 
-  /** Why the last attempt failed; undefined when it did not, or none has ended. */
+  /** The error of the last attempt; undefined if it succeeded or none has ended. */
   get failure(): Error | undefined {
     return this.#failure;
   }
 
-  /** Whole seconds until the next attempt can be made; at least 1. */
+  /** Whole seconds until the next possible attempt; at least 1. */
   get retryAfter(): number {
     return Math.max(1, Math.ceil((this.#notBefore - performance.now()) / 1000));
   }
 
   /**
-   * Asks for an attempt: joins the one under way, or starts one unless the last was too recent. Resolves to whether the last
-   * attempt was good; to false also when too many wait already.
+   * Requests an attempt: joins the running one, or starts one unless the last is too recent. Resolves to whether the
+   * last attempt succeeded, or to false if too many callers wait.
    */
   async request(): Promise<boolean> {
     if (this.#running !== undefined || performance.now() >= this.#notBefore) {
@@ -63,7 +66,7 @@ export class Refresher {
     return this.#failure === undefined;
   }
 
-  /** No further attempt is made. One under way ends by itself. */
+  /** Prevents further attempts. A running one ends by itself. */
   close(): void {
     this.#closed = true;
     clearTimeout(this.#timer);

@@ -14,7 +14,7 @@ import { verifyCommand } from './verify.ts';
 /** `plantstore audit` */
 export const auditCommand = (): Command =>
   new Command('audit')
-    .description('Read the log of events, prove it, travel in it. All but import work while the service runs.')
+    .description('Read, verify and export the event log. Every command except import works while the service runs.')
     .addCommand(verifyCommand())
     .addCommand(headCommand())
     .addCommand(checkpointCommand())

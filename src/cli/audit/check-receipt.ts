@@ -12,14 +12,15 @@ interface Options {
 /** `plantstore audit check-receipt` */
 export const checkReceiptCommand = (): Command =>
   new Command('check-receipt')
-    .description('Tell what a receipt proves. It needs no store, no network and no settings. Exit code 0: it holds.')
-    .argument('<file>', 'what audit receipt printed, or GetReceipt gave')
-    .requiredOption('--key <vkey>', 'the vkey of the log, from whom you trust')
-    .option(
-      '--witness <vkey>',
-      'a witness that has to have cosigned; may be given again',
-      (vkey, all: string[] = []) => [...all, vkey],
+    .description(
+      'Verify a receipt and print what it proves. Needs no store, network or settings. Exit code 0: the receipt is valid.',
     )
+    .argument('<file>', 'a receipt from audit receipt or GetReceipt')
+    .requiredOption('--key <vkey>', 'vkey of the log, from a source that you trust')
+    .option('--witness <vkey>', 'vkey of a witness that must have cosigned; repeatable', (vkey, all: string[] = []) => [
+      ...all,
+      vkey,
+    ])
     .addHelpText(
       'after',
       `
@@ -35,13 +36,13 @@ function sentence({ event, origin, size, cosigned }: Proved): string {
   const { position, time, eventId } = event;
   const witnesses = cosigned.map(({ name, time: at }) => `, cosigned by ${name} at ${iso(at)}`).join('');
   return (
-    `The log ${origin} has at position ${position} that ${whatOf(event.event)} at ${iso(time)} (event ${eventId}); ` +
-    `proved by its checkpoint of ${size} events${witnesses}.`
+    `In the log ${origin}, the event at position ${position} says that ${whatOf(event.event)} at ${iso(time)} (event ${eventId}); ` +
+    `proved by the log's checkpoint of ${size} events${witnesses}.`
   );
 }
 
 function whatOf(event: DomainEvent | undefined): string {
-  if (event === undefined) return 'something happened whose content is erased';
+  if (event === undefined) return 'something happened; its content is erased';
   if (event.type === 'OwnerErased')
     return `an owner with ${event.erased} events was erased by ${JSON.stringify(event.actor)}`;
   const { owner, actor, plantId } = event;

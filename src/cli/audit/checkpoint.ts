@@ -9,15 +9,14 @@ import { withStore } from '../with-store.ts';
 /** `plantstore audit checkpoint` */
 export const checkpointCommand = (): Command =>
   new Command('checkpoint')
-    .description(
-      'Print a signed checkpoint of the log. Whoever keeps it can tell later whether anything up to there was changed.',
-    )
+    .description('Print a signed checkpoint of the log. Keep it to verify later that nothing before it was changed.')
     .addHelpText(
       'after',
       `
 A signed note (c2sp.org/tlog-checkpoint): the origin of the log, its size, and
-the root of its Merkle tree. The key that signs is AUDIT_SIGNING_KEY, or one in
-DATA_DIR that is made on first use; plantstore audit key prints its public half.
+the root of its Merkle tree. AUDIT_SIGNING_KEY signs it; if that is unset, a key
+in DATA_DIR does, which is generated on first use. plantstore audit key prints
+the public key.
 
 Examples:
   $ plantstore audit checkpoint > monday.checkpoint

@@ -18,24 +18,21 @@ interface Options {
   readonly format: keyof typeof FORMATS;
 }
 
-/** Milliseconds between two looks for new events. */
+/** Milliseconds between two polls for new events. */
 const POLL = 100;
 
 /** `plantstore audit export` */
 export const exportCommand = (): Command =>
   new Command('export')
-    .description('Print the log in the order of positions, one event a line, as JSON (NDJSON).')
-    .option('--after <position>', 'only the events after this position', position, 0)
-    .addOption(new Option('--from <time>', 'only the events of this time and later').argParser(time).conflicts('after'))
-    .option('--owner <name>', "only this owner's events")
-    .option('--id <id>', 'only the events of plants with this id', plantId)
-    .option('--follow', 'go on with new events until it is stopped')
-    .option('--public', 'the events alone, without what they say: names nobody, may be shown to anybody')
+    .description('Print the events in order of position, one JSON object per line (NDJSON).')
+    .option('--after <position>', 'only events after this position', position, 0)
+    .addOption(new Option('--from <time>', 'only events at this time or later').argParser(time).conflicts('after'))
+    .option('--owner <name>', 'only events of this owner')
+    .option('--id <id>', 'only events of plants with this id', plantId)
+    .option('--follow', 'keep printing new events until stopped')
+    .option('--public', 'the events without their contents; safe to publish, because they name nobody')
     .addOption(
-      new Option(
-        '--format <format>',
-        'protobuf: plantstore.v1.Record messages (public: Event), each with its length before it',
-      )
+      new Option('--format <format>', 'protobuf: length-prefixed plantstore.v1.Record messages (with --public: Event)')
         .choices(Object.keys(FORMATS))
         .default('ndjson'),
     )
@@ -46,11 +43,12 @@ One line, broken here to be read:
   {"position":1,"eventId":"...","time":"2026-01-02T03:04:05.678Z",
    "type":"PlantAdded","owner":"alice","actor":"alice","plantId":7,
    "name":"Fern","tag":"indoor","salt":"...","hash":"..."}
-plantId may be any int64 and is exact. An unset tag is left out; PlantDeleted
-has neither name nor tag. What was erased has a commitment and erasedBy, the
-position of its OwnerErased, in place of what it said. The hash covers the event and the hash before it.
-After a break, --after with the last position goes on where it was. It fails
-where the log ends before that position, with --follow too, also later.
+plantId is an exact int64. An unset tag is left out. PlantDeleted has neither
+name nor tag. An erased event has, in place of its content, a commitment and
+erasedBy, the position of its OwnerErased event. The hash covers the event and
+the previous hash.
+To resume an interrupted export, pass its last position to --after. The command
+fails if the log ends before that position, also later with --follow.
 
 Examples:
   $ plantstore audit export > log.ndjson
@@ -60,10 +58,10 @@ Examples:
     )
     .action((options: Options) => withStore('read', (store) => write(exported(store, options))));
 
-/** Whoever resumes there has seen events that this log does not have: to print nothing, or what comes later, would hide it. */
+/** The reader has seen events that this log lacks. An empty export, or one of later events, would hide that. */
 const beyond = (seen: number, end: number): Error =>
   new Error(
-    `the log ends at position ${end}, before ${seen}: it is another log than the one that was read up to there, or was restored from a backup`,
+    `the log ends at position ${end}, before ${seen}: it is a different log from the one that you read, or was restored from an older backup`,
   );
 
 async function* exported(store: Store, options: Options): AsyncGenerator<string | Uint8Array> {

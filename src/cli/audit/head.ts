@@ -6,11 +6,11 @@ import { withStore } from '../with-store.ts';
 /** `plantstore audit head` */
 export const headCommand = (): Command =>
   new Command('head')
-    .description('Print the position, hash and time of the last event.')
+    .description('Print the head of the log: position, hash and time of the last event.')
     .addHelpText(
       'after',
       `
-An empty log has position 0. For a signed statement of the log, see
+An empty log has position 0. For a signed statement of the log, use
 plantstore audit checkpoint.
 
 Example:

@@ -1,8 +1,8 @@
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
-import { Command, Option } from 'commander';
+import { Command } from 'commander';
 import { headJson } from '../../audit/formats/event-json.ts';
-import { FORMATS } from '../../audit/formats/formats.ts';
+import { decodeExport } from '../../audit/formats/formats.ts';
 import { checkImport, importLog } from '../../audit/import.ts';
 import { print } from '../output.ts';
 import { withStore } from '../with-store.ts';
@@ -11,42 +11,36 @@ import { withStore } from '../with-store.ts';
 export const importCommand = (): Command =>
   new Command('import')
     .description(
-      'Bring an export into an empty store, with positions, times and hashes as they are. Asks what audit verify asks first.',
+      'Import an export into an empty store. Positions, times and hashes stay the same, and every event is verified first.',
     )
-    .argument('<file>', 'what audit export printed; - for stdin')
-    .addOption(
-      new Option('--format <format>', 'the format that it was exported in')
-        .choices(Object.keys(FORMATS))
-        .default('ndjson'),
-    )
+    .argument('<file>', 'an export in either format; - for stdin')
     .addHelpText(
       'after',
       `
-A file is read twice: nothing is written unless all of it is right. What comes
-from a pipe is asked batch by batch, ahead of each write, so what lands is a
-right beginning of the log. An import that ended early, for whatever reason,
-goes on when it is run again with the same log. No service may run on the store
-meanwhile. The head at the end is the head that was exported.
+A file is read twice: nothing is written unless all of it is valid. Input from a
+pipe is verified batch by batch, before each write, so the store always holds a
+valid beginning of the log. To resume an interrupted import, run it again with
+the same export. No service may run on the store meanwhile. Prints the head of
+the store, which equals the head of the exported log.
 
 Examples:
   $ plantstore audit import log.ndjson
   $ plantstore audit export | MONGODB_URI=mongodb://... plantstore audit import -`,
     )
-    .action((file: string, { format }: { format: keyof typeof FORMATS }) =>
+    .action((file: string) =>
       withStore('own', async (store) => {
-        const events = (source: AsyncIterable<Uint8Array>) => FORMATS[format].decode(source);
-        // Whatever is no file, such as a pipe with a name, can be read but once.
+        // Anything but a regular file, such as a named pipe, can be read only once.
         const isFile = file !== '-' && (await stat(file)).isFile();
-        if (isFile) await told('checked', checkImport(events(createReadStream(file))));
-        await told('imported', importLog(store, events(file === '-' ? process.stdin : createReadStream(file))));
+        if (isFile) await told('checked', checkImport(decodeExport(createReadStream(file))));
+        await told('imported', importLog(store, decodeExport(file === '-' ? process.stdin : createReadStream(file))));
         await print([headJson(await store.head())]);
       }),
     );
 
-/** Milliseconds between two lines of progress; how many events there are is not known. */
+/** Milliseconds between two lines of progress. The number of events is unknown. */
 const PROGRESS = 2_000;
 
-/** Runs to the end, and says on stderr how far it is. */
+/** Consumes all positions and prints progress on stderr. */
 async function told(what: string, positions: AsyncIterable<number>): Promise<void> {
   let last = performance.now();
   for await (const position of positions) {

@@ -7,13 +7,13 @@ import { withStore } from '../with-store.ts';
 /** `plantstore audit key` */
 export const keyCommand = (): Command =>
   new Command('key')
-    .description('Print the vkey of the log: what verifies its checkpoints and receipts, for whoever is to trust it.')
+    .description('Print the vkey of the log, the public key that verifies its checkpoints and receipts.')
     .addHelpText(
       'after',
       `
-A vkey (c2sp.org/signed-note) is the name of the log, the id of the key and the
-key itself. The service shows the same at /log/key; take it from here, by a way
-that you trust.
+A vkey (c2sp.org/signed-note) consists of the name of the log, the id of the key
+and the public key. The service publishes the same vkey at /log/key. Give
+verifiers this one, over a channel that they trust.
 
 Example:
   $ plantstore audit key > log.vkey`,

@@ -8,19 +8,19 @@ import { withStore } from '../with-store.ts';
 /** `plantstore audit list` */
 export const listCommand = (): Command =>
   new Command('list')
-    .description('Print the plants as they were at any moment: the fold of the log up to there, one plant a line.')
-    .option('--owner <name>', "only this owner's plants")
+    .description('Print the plants as of any position or time, one JSON object per line, computed from the log.')
+    .option('--owner <name>', 'only plants of this owner')
     .option(
       '--as-of <moment>',
-      'after the event at this position, or after all events of this time and earlier',
+      'after the event at this position, or after the last event at or before this time',
       moment,
     )
     .addHelpText(
       'after',
       `
-Without --as-of: as they are now. The position that the list stands at goes to
-stderr; asked for by it, the answer is the same for ever. The events up to
-there are read, so the time it takes grows with the position.
+Without --as-of: as of now. The position of the list goes to stderr; --as-of
+with that position always gives the same list. The command reads all events up
+to the position, so its time grows with the position.
 
 Examples:
   $ plantstore audit list --owner alice --as-of 42

@@ -8,13 +8,13 @@ import { withStore } from '../with-store.ts';
 export const rebuildCommand = (): Command =>
   new Command('rebuild')
     .description(
-      'Build the read model anew from the log, beside the live one; verify it, and put it in its place at once. The nodes of the Merkle tree are made anew too.',
+      'Rebuild the read model and the nodes of the Merkle tree from the log. The new read model is verified, then replaces the live one in one step.',
     )
     .addHelpText(
       'after',
       `
-The service may go on meanwhile. Killed at any moment, it leaves the old one in
-place. Prints the position at which the new one stands.
+The service may run meanwhile. If the rebuild is interrupted, the live read
+model stays in place. Prints the position of the new read model.
 
 Example:
   $ plantstore audit rebuild

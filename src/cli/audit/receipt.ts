@@ -13,14 +13,14 @@ import { withStore } from '../with-store.ts';
 /** `plantstore audit receipt` */
 export const receiptCommand = (): Command =>
   new Command('receipt')
-    .description('Print the receipt for an event: what it was, and the proof that the log has it, signed.')
-    .argument('<position>', 'the position of the event', position)
+    .description('Print the receipt for an event: the event and a signed proof that the log contains it.')
+    .argument('<position>', 'position of the event', position)
     .addHelpText(
       'after',
       `
 A tlog-proof (c2sp.org/tlog-proof) whose extra data is the event, in protobuf.
-It is checked without the log, by plantstore audit check-receipt or as
-docs/transparency.md says, and holds whatever becomes of the log.
+plantstore audit check-receipt verifies it without the log, as does any program
+that follows docs/transparency.md. It stays valid even if the log disappears.
 
 Example:
   $ plantstore audit receipt 42 > 42.tlog-proof`,

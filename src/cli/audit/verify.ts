@@ -22,25 +22,26 @@ interface Options {
 export const verifyCommand = (): Command =>
   new Command('verify')
     .description(
-      'Tell whether anything in the log was changed, lost, reordered or invented, and where. Exit code 0: nothing was.',
+      'Verify the log: find the first place where anything was changed, lost, reordered or invented. Exit code 0: the log is whole.',
     )
-    .option('--checkpoint <file>', 'a checkpoint that audit checkpoint printed earlier: the log has to extend it')
-    .option('--key <vkey>', 'the vkey that the checkpoint is signed with; without it, the key of this store')
+    .option('--checkpoint <file>', 'an earlier checkpoint that the log must extend')
+    .option('--key <vkey>', 'vkey that verifies the checkpoint; default: the key of this store')
     .option('--json', 'print the verdict as JSON')
     .addHelpText(
       'after',
       `
-Questions, each answered with yes or with the first place where it is no:
+Each question is answered with yes, or with the first place where the answer is
+no:
   positions    is every position there once and in order
   chain        does every hash continue the chain
-  contents     does each content fit its event, was each missing one erased
+  contents     does each content fit its event, and was each missing one erased
   read_model   is the read model exactly the fold of the log up to its checkpoint
   decisions    was each event allowed on the state before it
-  storage      is the database sound, its indexes among it (embedded store)
-  tree         is what is kept of the Merkle tree that of the events
+  storage      is the database sound, with its indexes (embedded store)
+  tree         do the stored nodes of the Merkle tree follow from the events
   checkpoint   does the log extend the checkpoint (with --checkpoint)
   topic        is the topic, read committed, a prefix of the log (with KAFKA_BROKERS)
-It checks up to the head that it sees first, and works while the service runs.
+Verifies the log up to its head at the start. The service may run meanwhile.
 
 Examples:
   $ plantstore audit verify
@@ -59,7 +60,7 @@ async function verified(store: Store, { checkpoint: file, key }: Options): Promi
     if ('answers' in step) return step;
     bar.show(step.position, step.end);
   }
-  throw new Error('the verification ended without a verdict');
+  throw new Error('the verification ended without a verdict; run it again');
 }
 
 async function checkpointIn(store: Store, file: string, key: string | undefined): Promise<Checkpoint> {

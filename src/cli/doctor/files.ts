@@ -7,15 +7,19 @@ import { DATABASE_FILE } from '../../log/sqlite/store.ts';
 import { AUDIT_KEY_FILE } from '../../transparency/log-key.ts';
 import { type Finding, fail, ok, reasonOf, warn } from './finding.ts';
 
-/** Bytes of room on the disk of the embedded store below which an operator should know, and below which it will soon stop. */
+/**
+ * Free bytes on the embedded store's disk: below the first is worth a warning, below the second writes will soon fail.
+ */
 const LITTLE_ROOM = 1024 ** 3;
 const NO_ROOM = 64 * 1024 ** 2;
-/** Milliseconds before its end from which on a certificate is to be renewed. */
+/** Milliseconds before a certificate expires from which to warn. */
 const RENEWAL = 14 * 24 * 60 * 60 * 1_000;
-/** The bits of a file's mode that are for others than its owner. */
+/** The mode bits for users other than the file's owner. */
 const OTHERS = 0o077;
 
-/** Examines the data directory, the key files and the certificates: that they can be read, and by whom else. */
+/**
+ * Examines the data directory, the key files and the certificates: whether they are readable, and only by their owner.
+ */
 export async function examineFiles(config: Config): Promise<Finding[]> {
   const { dataDirectory, mongodbUri, issuer, auditSigningKey, grpcTls } = config;
   const findings: Finding[] = [];
@@ -28,37 +32,42 @@ export async function examineFiles(config: Config): Promise<Finding[]> {
   findings.push(
     ...(auditSigningKey === undefined
       ? await keyFile('audit key', join(dataDirectory, AUDIT_KEY_FILE))
-      : [ok('audit key', 'AUDIT_SIGNING_KEY gives it')]),
+      : [ok('audit key', 'set by AUDIT_SIGNING_KEY')]),
   );
   if (auditSigningKey === undefined && mongodbUri !== undefined)
     findings.push(
-      warn('audit key', 'each instance signs with a key of its own: set AUDIT_SIGNING_KEY, the same on all of them'),
+      warn('audit key', 'each instance signs with a key of its own: set the same AUDIT_SIGNING_KEY on all of them'),
     );
   if (issuer === undefined) findings.push(...(await keyFile('token key', join(dataDirectory, DEVELOPMENT_KEY_FILE))));
   if (grpcTls !== undefined) findings.push(await certificate(grpcTls));
   return findings;
 }
 
-/** What is wrong with who may read a file or a directory; nothing where it is not there. */
+/** Examines who may read a file or directory. Empty if it does not exist. */
 async function rights(subject: string, path: string): Promise<Finding[]> {
   const found = await statOf(path);
   if (found === undefined) return [];
   const others = found.mode & OTHERS;
   const wanted = found.isDirectory() ? '700' : '600';
-  if (others !== 0) return [fail(subject, `${path} is open to others than its owner: chmod ${wanted} ${path}`)];
+  if (others !== 0) return [fail(subject, `${path} is accessible to other users: chmod ${wanted} ${path}`)];
   const user = process.getuid?.();
   if (user !== undefined && user !== 0 && found.uid !== user)
-    return [warn(subject, `${path} belongs to user ${found.uid}, and you are ${user}: run this as the service's user`)];
-  return [ok(subject, `${path} is its owner's alone`)];
+    return [
+      warn(
+        subject,
+        `${path} belongs to user ${found.uid}, but you are user ${user}: run this as the user of the service`,
+      ),
+    ];
+  return [ok(subject, `only its owner can access ${path}`)];
 }
 
 async function keyFile(subject: string, path: string): Promise<Finding[]> {
-  if ((await statOf(path)) === undefined) return [ok(subject, `${path} is made when it is first needed`)];
+  if ((await statOf(path)) === undefined) return [ok(subject, `${path} will be generated on first use`)];
   try {
     const { asymmetricKeyType } = createPrivateKey(await readFile(path, 'utf8'));
-    if (asymmetricKeyType !== 'ed25519') throw new Error('it is no Ed25519 key');
+    if (asymmetricKeyType !== 'ed25519') throw new Error('it is not an Ed25519 key');
   } catch (error) {
-    return [fail(subject, `${path} cannot be used: ${reasonOf(error)}; put the right key back from your backup`)];
+    return [fail(subject, `${path} cannot be used: ${reasonOf(error)}; restore the key from a backup`)];
   }
   return rights(subject, path);
 }
@@ -67,11 +76,11 @@ async function room(directory: string): Promise<Finding[]> {
   try {
     const { bavail, bsize } = await statfs(directory);
     const bytes = bavail * bsize;
-    const message = `${Math.floor(bytes / 1024 ** 2)} MiB are free on the disk of ${directory}`;
-    if (bytes < NO_ROOM) return [fail('disk', `${message}: make room, or adds and deletes will be refused`)];
-    return [bytes < LITTLE_ROOM ? warn('disk', `${message}: make room`) : ok('disk', message)];
+    const message = `${Math.floor(bytes / 1024 ** 2)} MiB free on the disk of ${directory}`;
+    if (bytes < NO_ROOM) return [fail('disk', `${message}: free disk space, or adds and deletes will be refused`)];
+    return [bytes < LITTLE_ROOM ? warn('disk', `${message}: free disk space`) : ok('disk', message)];
   } catch {
-    // The directory is not there, which the store's finding says.
+    // The directory does not exist; the store's finding says so.
     return [];
   }
 }
@@ -80,9 +89,9 @@ async function certificate({ certificate: path, key }: GrpcTls): Promise<Finding
   try {
     const leaf = new X509Certificate(await readFile(path));
     if (!leaf.checkPrivateKey(createPrivateKey(await readFile(key))))
-      return fail('gRPC TLS', `the key in ${key} is not that of the certificate in ${path}`);
+      return fail('gRPC TLS', `the key in ${key} does not belong to the certificate in ${path}`);
     const left = leaf.validToDate.getTime() - Date.now();
-    if (left <= 0) return fail('gRPC TLS', `the certificate in ${path} ended on ${leaf.validTo}: renew it`);
+    if (left <= 0) return fail('gRPC TLS', `the certificate in ${path} expired on ${leaf.validTo}: renew it`);
     const message = `the certificate in ${path} is valid until ${leaf.validTo}`;
     return left < RENEWAL ? warn('gRPC TLS', `${message}: renew it`) : ok('gRPC TLS', message);
   } catch (error) {

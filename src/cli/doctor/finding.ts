@@ -1,9 +1,9 @@
-/** What an examination found: all is well; an operator should know of it; or something is wrong, and what to do. */
+/** The result of one examination. `ok`: all is well; `warn`: an operator should know; `fail`: something is wrong. */
 export interface Finding {
   readonly level: 'ok' | 'warn' | 'fail';
   /** What was examined. */
   readonly subject: string;
-  /** One line; of what is not well it says what to do. */
+  /** One line. Unless all is well, it says what to do. */
   readonly message: string;
 }
 
@@ -16,11 +16,11 @@ export const warn = (subject: string, message: string): Finding => ({ level: 'wa
 /** A finding that something is wrong. */
 export const fail = (subject: string, message: string): Finding => ({ level: 'fail', subject, message });
 
-/** What an error says, in one line. */
+/** The first line of an error's message. */
 export const reasonOf = (error: unknown): string =>
   (error instanceof Error ? error.message || error.name : String(error)).split('\n', 1)[0]!;
 
-/** A time that lasts, for people. */
+/** A duration in milliseconds as text for people. */
 export function lasting(milliseconds: number): string {
   const seconds = Math.abs(milliseconds) / 1_000;
   if (seconds < 10) return `${seconds.toFixed(1)} s`;

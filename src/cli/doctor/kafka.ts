@@ -5,10 +5,10 @@ import { within } from '../../publisher/kafka/deadline.ts';
 import { namesFor } from '../../publisher/kafka/names.ts';
 import { type Finding, fail, ok, reasonOf, warn } from './finding.ts';
 
-/** Milliseconds that Kafka may take to tell. */
+/** Most milliseconds for all answers of Kafka. */
 const LIMIT = 30_000;
 
-/** Examines the topic and the publisher's checkpoint. `end` is where the log ends, if that is known. */
+/** Examines the topic and the publisher's checkpoint. `end` is the last position of the log, if known. */
 export async function examineKafka(settings: KafkaSettings, end: number | undefined): Promise<Finding[]> {
   const client = new KafkaClient(settings);
   try {
@@ -27,8 +27,11 @@ async function examined(client: KafkaClient, name: string, end: number | undefin
   if (!(await client.hasTopic(topic)))
     return [
       committed !== undefined && committed.offset > 0
-        ? fail('kafka', `the topic ${topic} is gone, and ${committed.offset} events had been published: docs/events.md`)
-        : ok('kafka', `there is no topic ${topic} yet: the service makes it if it may`),
+        ? fail(
+            'kafka',
+            `the topic ${topic} is gone, after ${committed.offset} events were published: see docs/events.md`,
+          )
+        : ok('kafka', `the topic ${topic} does not exist yet: the service creates it if Kafka allows`),
     ];
   const ranges = await client.ranges(topic);
   const found = ok('kafka', `the topic ${topic} has ${ranges.length} partitions`);
@@ -38,17 +41,21 @@ async function examined(client: KafkaClient, name: string, end: number | undefin
       found,
       isEmpty
         ? ok('checkpoint', 'nothing has been published yet')
-        : warn('checkpoint', 'Kafka has forgotten it: the publisher goes on after the last event on the topic'),
+        : warn('checkpoint', 'Kafka has lost it: the publisher will continue after the last event on the topic'),
     ];
   }
   const { position, ends } = fromCommitted(committed);
   const findings = [found];
   if (ends.length < ranges.length)
-    findings.push(warn('kafka', `events go to its first ${ends.length} partitions only, as at the first event`));
+    findings.push(
+      warn('kafka', `events go only to its first ${ends.length} partitions, the number it had at the first event`),
+    );
   if (end === undefined) return findings;
   const waiting = end - position;
   if (waiting < 0)
-    findings.push(fail('checkpoint', `the topic reaches position ${position}, the log ends at ${end}: docs/events.md`));
+    findings.push(
+      fail('checkpoint', `the topic reaches position ${position}, but the log ends at ${end}: see docs/events.md`),
+    );
   else if (waiting > 0)
     findings.push(warn('checkpoint', `${waiting} events wait to be published; /readyz of the service says why`));
   else findings.push(ok('checkpoint', `every event up to position ${position} is published`));

@@ -3,10 +3,10 @@ import { boundedFetch } from '../../auth/keys/jwks-fetch.ts';
 import type { Config, Issuer } from '../../config.ts';
 import { type Finding, fail, ok, reasonOf, warn } from './finding.ts';
 
-/** Milliseconds that a port or an issuer may take to answer. */
+/** Most milliseconds for an answer of a port or of the issuer. */
 const LIMIT = 3_000;
 
-/** Examines the service on this host: whether it is ready, or whether its ports are free. */
+/** Examines the service on this host: if it runs, whether it is ready; otherwise, whether its ports are free. */
 export async function examineService({ host, port, grpcPort, adminPort }: Config): Promise<Finding[]> {
   const address = reachable(host);
   const probe = await readiness(address, adminPort);
@@ -16,12 +16,15 @@ export async function examineService({ host, port, grpcPort, adminPort }: Config
   for (const [name, number] of Object.entries(ports))
     if (await isTaken(address, number))
       findings.push(
-        fail('service', `port ${number} is taken by another program: end that, or set ${name} to another port`),
+        fail(
+          'service',
+          `port ${number} is taken by another program: stop that program, or set ${name} to another port`,
+        ),
       );
-  return findings.length > 0 ? findings : [ok('service', `none runs on ${host}; its ports are free`)];
+  return findings.length > 0 ? findings : [ok('service', `not running on ${host}; its ports are free`)];
 }
 
-/** What /readyz says; undefined where nobody answers as the service does. */
+/** What /readyz reports. Undefined if nothing answers, or something other than the service. */
 async function readiness(host: string, port: number): Promise<Finding | undefined> {
   try {
     const url = `http://${host.includes(':') ? `[${host}]` : host}:${port}/readyz`;
@@ -32,8 +35,8 @@ async function readiness(host: string, port: number): Promise<Finding | undefine
     };
     const troubled = dependencies.filter(({ ready, degraded }) => !ready || degraded === true);
     const why = troubled.map(({ name, detail }) => `${name}: ${detail ?? 'not ready'}`).join('; ');
-    if (response.status !== 200) return fail('service', `it runs and is ${status}: ${why || 'see its log'}`);
-    return why === '' ? ok('service', `it is ready, says ${url}`) : warn('service', `it is ready, but ${why}`);
+    if (response.status !== 200) return fail('service', `it runs, but is ${status}: ${why || 'see its log'}`);
+    return why === '' ? ok('service', `ready, according to ${url}`) : warn('service', `ready, but ${why}`);
   } catch {
     return undefined;
   }
@@ -50,13 +53,13 @@ const isTaken = (host: string, port: number): Promise<boolean> =>
     for (const event of ['error', 'timeout']) socket.once(event, () => answer(false));
   });
 
-/** A service that listens on every address is asked on loopback. */
+/** The address to connect to: loopback if the service listens on every address. */
 function reachable(host: string): string {
   if (host === '0.0.0.0') return '127.0.0.1';
   return host === '::' ? '::1' : host;
 }
 
-/** Examines who issues tokens. */
+/** Examines the issuer of tokens. */
 export async function examineIssuer(issuer: Issuer | undefined): Promise<Finding> {
   if (issuer === undefined) return ok('issuer', 'development mode: plantstore token makes tokens');
   const url = issuer.jwksUrl.href;
@@ -71,6 +74,6 @@ export async function examineIssuer(issuer: Issuer | undefined): Promise<Finding
     const { keys } = (await response.json()) as { keys: readonly unknown[] };
     return ok('issuer', `${url} has ${keys.length} keys`);
   } catch (error) {
-    return fail('issuer', `${url}: ${reasonOf(error)}; no token can be verified that is not known already`);
+    return fail('issuer', `${url}: ${reasonOf(error)}; the service cannot verify new tokens`);
   }
 }

@@ -7,21 +7,21 @@ import type { Store } from '../../log/store.ts';
 import { withStore } from '../with-store.ts';
 import { type Finding, fail, lasting, ok, reasonOf, warn } from './finding.ts';
 
-/** Milliseconds in which a projector that has work moves on, as a rule. */
+/** Milliseconds within which a busy projector normally makes progress. */
 const WAIT = 2_000;
-/** Milliseconds that a lease lasts at most; one that lasts longer was taken by a clock that was wrong. */
+/** Most milliseconds that a lease can last. A longer one was taken with a wrong clock. */
 const LONGEST_LEASE = 60_000;
-/** Milliseconds between two clocks that a command does not notice, and those that make time in the log stand still. */
+/** Difference of two clocks in milliseconds: above the first deserves a warning, above the second is a fault. */
 const CLOCK_OFF = 1_000;
 const CLOCK_WRONG = 60_000;
 
-/** What the examination of a store tells others: the log's end, if there is a log. */
+/** The findings on a store, and the head of its log for other examinations. Undefined if the log is unreadable. */
 export interface ExaminedStore {
   readonly findings: readonly Finding[];
   readonly head: Head | undefined;
 }
 
-/** Examines the store that the settings name: reachable, suitable, its schema, the read model, leases, leftovers and clocks. */
+/** Examines the store that the settings name: access, schema, read model, leases, leftovers and clocks. */
 export async function examineStore(config: Config): Promise<ExaminedStore> {
   const where = config.mongodbUri === undefined ? `SQLite in ${config.dataDirectory}` : 'MongoDB';
   try {
@@ -29,7 +29,7 @@ export async function examineStore(config: Config): Promise<ExaminedStore> {
     return await withStore('read', async (store) => {
       const head = await store.head();
       const findings = [
-        ok('store', `${where} can be read; the log ends at position ${head.position}`),
+        ok('store', `${where} is readable; the log ends at position ${head.position}`),
         schemaFinding(inspection),
         await readModelFinding(store, head, inspection.leases),
         ...leaseFindings(inspection.leases),
@@ -48,48 +48,57 @@ async function inspect({ mongodbUri, dataDirectory }: Config): Promise<Inspectio
     const { inspectMongo } = await import('../../log/mongo/inspect.ts');
     return inspectMongo(mongodbUri);
   }
-  // Says more plainly what is missing than the database does.
+  // Its error names what is missing more clearly than the database's.
   await withStore('read', async () => {});
   return inspectSqlite(dataDirectory);
 }
 
 function schemaFinding({ schema: { found, known }, missing }: Inspection): Finding {
   if (missing.length > 0)
-    return fail('schema', `the database lacks ${missing.join(', ')}: somebody dropped it; restore from a backup`);
-  if (found < known) return warn('schema', `version ${found}; the next start makes it ${known}: back up first`);
-  return ok('schema', `version ${found}, which is this release's`);
+    return fail('schema', `the database lacks ${missing.join(', ')}, which were dropped: restore a backup`);
+  if (found < known) return warn('schema', `version ${found}; the next start upgrades it to ${known}: back up first`);
+  return ok('schema', `version ${found}, that of this release`);
 }
 
 async function readModelFinding(store: Store, head: Head, leases: readonly HeldLease[]): Promise<Finding> {
   const before = await store.checkpoint();
   const subject = 'read model';
   if (before > head.position && before > (await store.head()).position)
-    return fail(subject, `it has seen position ${before}, which the log has lost: restore the log from a backup`);
-  if (before >= head.position) return ok(subject, 'it stands at the end of the log');
+    return fail(
+      subject,
+      `it has reached position ${before}, but the log ends before that and has lost events: restore the log from a backup`,
+    );
+  if (before >= head.position) return ok(subject, 'it is at the end of the log');
   await sleep(WAIT);
   const after = await store.checkpoint();
   const behind = `${head.position - after} events behind position ${head.position}`;
   if (after >= head.position) return ok(subject, `it has reached position ${head.position}`);
-  if (after > before) return ok(subject, `${behind}, and catching up`);
+  if (after > before) return ok(subject, `${behind} and catching up`);
   if (leases.some(({ name, left }) => name === 'projector' && left > 0))
-    return fail(subject, `${behind}, and does not move: see the service's log; plantstore audit verify, audit rebuild`);
-  return warn(subject, `${behind}; no instance works on it, and the next that starts will`);
+    return fail(
+      subject,
+      `${behind}and makes no progress: see the log of the service; run plantstore audit verify, then audit rebuild`,
+    );
+  return warn(subject, `${behind}; no instance is updating it; the next instance to start will`);
 }
 
 function leaseFindings(leases: readonly HeldLease[]): Finding[] {
   const held = leases.filter(({ left }) => left > 0);
-  if (held.length === 0) return [ok('leases', 'nobody has one, so no instance is running')];
+  if (held.length === 0) return [ok('leases', 'none is held, so no instance is running')];
   return held.map(({ name, holder, left }) =>
     left > LONGEST_LEASE
-      ? warn('leases', `${name} is ${holder}'s for ${lasting(left)} more: a clock was wrong; it counts as over`)
-      : ok('leases', `${name} is ${holder}'s for ${lasting(left)} more`),
+      ? warn(
+          'leases',
+          `${name} is held by ${holder} for ${lasting(left)} more, because a clock was wrong; instances treat it as expired`,
+        )
+      : ok('leases', `${name} is held by ${holder} for ${lasting(left)} more`),
   );
 }
 
 function leftoversFinding(leftovers: readonly string[], isSqlite: boolean): Finding {
-  if (leftovers.length === 0) return ok('leftovers', 'no rebuild has left rows behind');
+  if (leftovers.length === 0) return ok('leftovers', 'no interrupted rebuild has left rows behind');
   const remedy = isSqlite ? 'plantstore audit rebuild drops them' : `in mongosh: db.${leftovers[0]}.drop()`;
-  return warn('leftovers', `a rebuild that was ended has left ${leftovers.join(', ')}, which nobody reads: ${remedy}`);
+  return warn('leftovers', `an interrupted rebuild has left ${leftovers.join(', ')}, which nothing uses: ${remedy}`);
 }
 
 function clockFinding(databaseAhead: number | undefined, head: Head): Finding {
@@ -97,7 +106,7 @@ function clockFinding(databaseAhead: number | undefined, head: Head): Finding {
   if (logAhead > CLOCK_OFF)
     return warn(
       'clock',
-      `the last event's time is ${lasting(logAhead)} ahead of this clock: time in the log stands still until then; run NTP on every host`,
+      `the last event's time is ${lasting(logAhead)} ahead of this clock: new events repeat that time until the clock reaches it; run NTP on every host`,
     );
   if (databaseAhead === undefined) return ok('clock', 'it is not behind the log');
   const off = `this clock is ${lasting(databaseAhead)} ${databaseAhead > 0 ? 'behind' : 'ahead of'} the database's`;

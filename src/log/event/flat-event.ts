@@ -25,16 +25,27 @@ export const flattened = ({
   hash,
 });
 
-/** What an event of each type says, but for the type itself and the salt; and of which members of others it has none. */
-const SAID = Object.fromEntries(
+interface Said {
+  /** One text for all events: a decoded one would be another for each. */
+  readonly type: DomainEvent['type'];
+  readonly own: readonly Field[];
+  readonly foreign: readonly Field[];
+}
+
+/**
+ * What an event of each type says, but for the type itself and the salt; and of which members of others it has none. A Map: a look-up
+ * in an object by a text that was just decoded keeps V8 from optimizing whatever has it.
+ */
+const SAID: ReadonlyMap<DomainEvent['type'], Said> = new Map(
   (Object.keys(DATA_NUMBER) as DomainEvent['type'][]).map((type) => [
     type,
     {
+      type,
       own: FIELDS.filter(({ name, of }) => name !== 'salt' && of?.includes(type)),
       foreign: FIELDS.filter(({ of }) => of !== undefined && !of.includes(type)),
     },
   ]),
-) as unknown as Record<DomainEvent['type'], { readonly own: readonly Field[]; readonly foreign: readonly Field[] }>;
+);
 
 /** What every event has, erased or not. */
 const FRAME = FIELDS.filter(({ of, part }) => of === undefined && part !== 'store');
@@ -45,9 +56,10 @@ const FRAME = FIELDS.filter(({ of, part }) => of === undefined && part !== 'stor
  */
 export function unflattened(flat: FlatEvent): LoggedEvent {
   for (const field of FRAME) check(field, flat[field.name]);
-  const { position, eventId, time, type, commitment, hash, salt, erasedBy } = flat as LoggedEvent & FlatEvent;
-  const members = SAID[type];
-  if (members === undefined) throw new RangeError(`there is no event of type ${type}`);
+  const { position, eventId, time, commitment, hash, salt, erasedBy } = flat as LoggedEvent & FlatEvent;
+  const members = SAID.get(flat.type as DomainEvent['type']);
+  if (members === undefined) throw new RangeError(`there is no event of type ${flat.type}`);
+  const { type } = members;
   for (const { name } of members.foreign)
     if (flat[name] !== undefined) throw new RangeError(`no ${type} has the member ${name}`);
   if (erasedBy !== undefined) {

@@ -9,6 +9,7 @@ import { type ListCache, queryKey } from './list-cache.ts';
 import { type Listing, type ListQuery, listBytes, openListing, type ShortList } from './listing.ts';
 import { Merge } from './merge.ts';
 import { OwnerLists } from './owner-lists.ts';
+import { RowReader } from './row-reader.ts';
 
 /** Most rows that one plain read is asked for, beside those that the tail may take away. */
 const PAGE_ROWS = 1_000;
@@ -29,6 +30,7 @@ export class Lists {
   readonly #cache: ListCache;
   readonly #generation: Generation;
   readonly #owners: OwnerLists;
+  readonly #rows: RowReader;
   /** The reads that have not merged yet, by their queries. */
   readonly #reading = new Map<string, Promise<ShortList | undefined>>();
 
@@ -40,6 +42,7 @@ export class Lists {
     this.#cache = cache;
     this.#generation = generation;
     this.#owners = new OwnerLists(long);
+    this.#rows = new RowReader(store);
     generation.onReplaced(() => cache.clear());
     tail.onExtended((news) => cache.extended(news));
   }
@@ -74,11 +77,11 @@ export class Lists {
       if (entry !== undefined) return entry.state;
       const pin = this.#tail.pin();
       try {
-        const { rows, checkpoint, generation } = await this.#store.get([key]);
+        const { row, checkpoint, generation } = await this.#rows.row(key);
         this.#generation.heard(generation);
         await this.#follower.reachCheckpoint(checkpoint);
         const later = this.#tail.get(name);
-        return later === undefined ? rows[0] : later.state;
+        return later === undefined ? row : later.state;
       } finally {
         pin.release();
       }

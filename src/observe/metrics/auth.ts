@@ -1,34 +1,33 @@
 import type { Decision } from '../../auth/authenticator.ts';
 import type { Metrics } from './metrics.ts';
 
-/** What is known of authentication; undefined before the service has got so far. */
+/** Status of authentication. */
 export interface AuthenticationStatus {
-  /** Calls that were let in by a token that had been verified before. */
+  /** Calls that the token cache admitted. */
   readonly cacheHits: number;
-  /** Whether there are keys to judge tokens by. */
+  /** Whether there are keys to verify tokens with. */
   readonly ready: boolean;
 }
 
-/** What counts for the metrics of authentication. */
+/** Updates the metrics of authentication. */
 export interface AuthenticationObserver {
   decided(decision: Decision): void;
   /** A fetch of the issuer's keys has ended. */
   fetched(failure: Error | undefined): void;
 }
 
-/** Adds the metrics of authentication, and returns what counts for them. `status` is asked at each scrape. */
+/**
+ * Adds the metrics of authentication, and returns their observer. Each scrape calls `status`; undefined before
+ * authentication starts.
+ */
 export function authMetrics(metrics: Metrics, status: () => AuthenticationStatus | undefined): AuthenticationObserver {
   let fetchedAt: number | undefined;
   const decisions = metrics.counter({
     name: 'plantstore_authentication_decisions_total',
-    help: 'Tokens that were verified or refused, and why; those of the token cache are not verified again.',
+    help: 'Tokens accepted or refused, by reason. Excludes tokens found in the token cache.',
     labelNames: ['outcome', 'reason'],
   });
-  metrics.total(
-    'plantstore_token_cache_hits_total',
-    'Calls that were let in by a token that had been verified before.',
-    () => status()?.cacheHits,
-  );
+  metrics.total('plantstore_token_cache_hits_total', 'Calls admitted by the token cache.', () => status()?.cacheHits);
   metrics.gauge('plantstore_jwks_ready', 'Whether there are keys to verify tokens with: 1 or 0.', () =>
     Number(status()?.ready ?? false),
   );
@@ -39,7 +38,7 @@ export function authMetrics(metrics: Metrics, status: () => AuthenticationStatus
   });
   metrics.gauge(
     'plantstore_jwks_fetched_timestamp_seconds',
-    "Unix time of the last fetch of the issuer's keys that went well.",
+    "Unix time of the last successful fetch of the issuer's keys.",
     () => fetchedAt,
   );
   return {

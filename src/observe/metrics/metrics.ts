@@ -9,19 +9,21 @@ import {
 } from 'prom-client';
 
 /**
- * The metrics of one service, in a registry of their own. What is known anyway is read when somebody scrapes (`gauge`, `total`);
- * what happens is counted as it happens (`counter`, `histogram`). Names and units are as Prometheus has them: seconds, bytes,
- * `_total` for what only goes up.
+ * The metrics of one service, in their own registry. `gauge` and `total` read existing state at each scrape; `counter`
+ * and `histogram` count events as they happen. Names and units follow Prometheus: seconds, bytes, `_total` for
+ * counters.
  */
 export class Metrics {
   readonly #registry = new Registry();
 
-  /** Begins with those of the process and of Node: CPU, memory, handles, garbage collection, delay of the event loop. */
+  /**
+   * Adds the default metrics of the process and of Node: CPU, memory, handles, garbage collection, event loop delay.
+   */
   constructor() {
     collectDefaultMetrics({ register: this.#registry });
   }
 
-  /** A value that goes up and down, read at each scrape. While it is undefined, there is no sample. */
+  /** Adds a gauge, read at each scrape. While it is undefined, there is no sample. */
   gauge(name: string, help: string, read: () => number | undefined): void {
     new Gauge({
       name,
@@ -31,7 +33,10 @@ export class Metrics {
     });
   }
 
-  /** A count that somebody keeps already and that never goes down, read at each scrape; its name ends in `_total`. */
+  /**
+   * Adds a counter for a count kept elsewhere, read at each scrape. The count must never decrease, and the name must
+   * end in `_total`.
+   */
   total(name: string, help: string, read: () => number | undefined): void {
     new Counter({
       name,
@@ -41,22 +46,22 @@ export class Metrics {
     });
   }
 
-  /** A count of what happens, by labels with few values each. */
+  /** Adds a counter. Each label must have few values. */
   counter<Label extends string>(options: CounterConfiguration<Label>): Counter<Label> {
     return new Counter({ ...options, registers: [this.#registry] });
   }
 
-  /** Counts of what happens by size, by labels with few values each. */
+  /** Adds a histogram. Each label must have few values. */
   histogram<Label extends string>(options: HistogramConfiguration<Label>): Histogram<Label> {
     return new Histogram({ ...options, registers: [this.#registry] });
   }
 
-  /** A 1 whose labels are the values, such as a version. */
+  /** Adds a gauge of value 1 whose labels hold information, such as a version. */
   info(name: string, help: string, labels: Readonly<Record<string, string>>): void {
     new Gauge({ name, help, labelNames: Object.keys(labels), registers: [this.#registry] }).set(labels, 1);
   }
 
-  /** All of them in the text format of Prometheus, and its content type. */
+  /** All metrics in the text format of Prometheus, and its content type. */
   async scrape(): Promise<{ readonly type: string; readonly text: string }> {
     return { type: this.#registry.contentType, text: await this.#registry.metrics() };
   }

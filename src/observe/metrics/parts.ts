@@ -2,7 +2,7 @@ import type { ListCacheStatistics } from '../../log/view/list-cache.ts';
 import { PROTOCOLS, type Protocol, SHED_REASONS, type ShedReason } from '../request.ts';
 import type { Metrics } from './metrics.ts';
 
-/** How the publication of events stands. */
+/** Status of the publication of events. */
 export interface PublicationStatus {
   readonly state: string;
   /** Undefined while this instance does not know. */
@@ -10,101 +10,97 @@ export interface PublicationStatus {
   readonly lagSeconds: number | undefined;
 }
 
-/** What was let in, and what waits to be. */
+/** Admitted and waiting requests. */
 export interface AdmissionStatus {
   readonly inFlight: number;
   readonly waiting: number;
   readonly arriving: number;
 }
 
-/** Streams of changes to owners' plants. */
+/** Statistics of watches. */
 export interface WatchStatus {
   readonly open: number;
   readonly steps: number;
   readonly cutOff: number;
 }
 
-/** What became of the lines of the service's own log. */
+/** Statistics of the service's log lines. */
 export interface LineStatistics {
   readonly dropped: number;
 }
 
-/** Adds the metrics of the lists that are remembered. `status` is asked at each scrape. */
+/** Adds the metrics of the list cache. Each scrape calls `status`. */
 export function listCacheMetrics(metrics: Metrics, status: () => ListCacheStatistics | undefined): void {
-  metrics.total('plantstore_list_cache_hits_total', 'Lists that were answered from memory.', () => status()?.hits);
-  metrics.total('plantstore_list_cache_misses_total', 'Lists that had to be read.', () => status()?.misses);
-  metrics.gauge('plantstore_list_cache_entries', 'Lists that are remembered.', () => status()?.entries);
-  metrics.gauge('plantstore_list_cache_bytes', 'Most memory that they take.', () => status()?.bytes);
+  metrics.total('plantstore_list_cache_hits_total', 'Lists served from the cache.', () => status()?.hits);
+  metrics.total('plantstore_list_cache_misses_total', 'Lists read from the store.', () => status()?.misses);
+  metrics.gauge('plantstore_list_cache_entries', 'Cached lists.', () => status()?.entries);
+  metrics.gauge('plantstore_list_cache_bytes', 'Upper bound of the memory of cached lists.', () => status()?.bytes);
 }
 
-/** Adds the metrics of admission, and returns what counts a request that was refused. `status` is asked at each scrape. */
+/** Adds the metrics of admission, and returns a function that counts a shed request. Each scrape calls `status`. */
 export function admissionMetrics(
   metrics: Metrics,
   status: () => AdmissionStatus | undefined,
 ): (protocol: Protocol, reason: ShedReason) => void {
-  metrics.gauge(
-    'plantstore_requests_in_flight',
-    'Requests of all protocols that are being served.',
-    () => status()?.inFlight,
-  );
+  metrics.gauge('plantstore_requests_in_flight', 'Requests in flight, over all protocols.', () => status()?.inFlight);
   metrics.gauge(
     'plantstore_requests_waiting',
-    'Requests of all protocols that wait to be served.',
+    'Requests that wait for admission, over all protocols.',
     () => status()?.waiting,
   );
   metrics.gauge(
     'plantstore_requests_arriving',
-    'Requests of all protocols whose callers are known and whose rest does not come. They are not in flight.',
+    'Requests of authenticated callers whose bodies are still arriving, over all protocols. They are not in flight.',
     () => status()?.arriving,
   );
   const shed = metrics.counter({
     name: 'plantstore_requests_shed_total',
-    help: 'Requests for which nothing was done, and why: they were refused, or their clients left. No other metric has those that were never let in, but for grpc.',
+    help: 'Requests that were shed before any work, by reason. Except for grpc, no other metric counts requests that were never admitted.',
     labelNames: ['protocol', 'reason'],
   });
-  // A series that begins at its first refusal would hide that one from every rate.
+  // Without an initial 0, the first refusal would be invisible to rate().
   for (const protocol of PROTOCOLS) for (const reason of SHED_REASONS) shed.inc({ protocol, reason }, 0);
   return (protocol, reason) => shed.inc({ protocol, reason });
 }
 
-/** Adds the metrics of watches. `status` is asked at each scrape. */
+/** Adds the metrics of watches. Each scrape calls `status`. */
 export function watchMetrics(metrics: Metrics, status: () => WatchStatus | undefined): void {
-  metrics.gauge('plantstore_watches', 'Streams of changes that are open, over all protocols.', () => status()?.open);
+  metrics.gauge('plantstore_watches', 'Open watches, over all protocols.', () => status()?.open);
   metrics.total(
     'plantstore_watch_steps_total',
-    'Steps that were told, to each stream for itself: plants of the state, and events.',
+    'Steps sent to watches: plants of the initial state, and events. Each watch counts separately.',
     () => status()?.steps,
   );
   metrics.total(
     'plantstore_watches_cut_off_total',
-    'Streams that were cut off because their readers fell 1 MiB behind.',
+    'Watches that were ended because their readers fell 1 MiB behind.',
     () => status()?.cutOff,
   );
 }
 
-/** Adds the metrics of publication. `status` is asked at each scrape; undefined where events are published nowhere. */
+/** Adds the metrics of publication. Each scrape calls `status`, which is undefined if events are not published. */
 export function publicationMetrics(metrics: Metrics, status: () => PublicationStatus | undefined): void {
   metrics.gauge(
     'plantstore_publisher_lag_events',
-    'Events of the log that are not on the topic yet. Known to the instance that publishes.',
+    'Events of the log that are not on the topic yet. Only the publishing instance reports it.',
     () => status()?.lagEvents,
   );
   metrics.gauge(
     'plantstore_publisher_lag_seconds',
-    'Age of the oldest event that is not on the topic yet; 0 when there is none.',
+    'Age of the oldest event that is not on the topic yet; 0 if there is none.',
     () => status()?.lagSeconds,
   );
-  metrics.gauge('plantstore_publisher_degraded', 'Whether this instance should publish and cannot: 1 or 0.', () => {
+  metrics.gauge('plantstore_publisher_degraded', 'Whether this instance should publish but cannot: 1 or 0.', () => {
     const now = status();
     return now && Number(now.state === 'degraded');
   });
 }
 
-/** Adds the metric of the lines of the service's own log. */
+/** Adds the metric of the service's log lines. */
 export function lineMetrics(metrics: Metrics, lines: LineStatistics): void {
   metrics.total(
     'plantstore_log_lines_dropped_total',
-    "Lines of the service's own log that were dropped, as nobody read them in time.",
+    "Lines of the service's log that were dropped because stdout was not read in time.",
     () => lines.dropped,
   );
 }

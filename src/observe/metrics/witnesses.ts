@@ -1,10 +1,10 @@
 import type { Logger } from '../logger.ts';
 import type { Metrics } from './metrics.ts';
 
-/** What became of asking a witness for its cosignature. */
+/** Outcome of a request to a witness. */
 type Outcome = 'cosigned' | 'ahead' | 'failed';
 
-/** How the cosigning of checkpoints stands. */
+/** Status of the cosigning of checkpoints. */
 export interface CosigningStatus {
   readonly size: number | undefined;
   /** Milliseconds since 1970. */
@@ -12,8 +12,8 @@ export interface CosigningStatus {
 }
 
 /**
- * Adds the metrics of cosigning, and returns what hears of each answer of a witness: the first failure and the first success
- * after one are logged. `status` is asked at each scrape; undefined where nobody cosigns.
+ * Adds the metrics of cosigning, and returns their observer. It logs a witness's first failure, and the first success
+ * after it. Each scrape calls `status`, which is undefined without witnesses.
  */
 export function witnessMetrics(
   metrics: Metrics,
@@ -22,12 +22,12 @@ export function witnessMetrics(
 ): (witness: string, outcome: Outcome, error: unknown) => void {
   metrics.gauge(
     'plantstore_cosigned_checkpoint_events',
-    'Events of the last checkpoint that enough witnesses cosigned.',
+    'Size of the last checkpoint that enough witnesses cosigned.',
     () => status()?.size,
   );
   metrics.gauge(
     'plantstore_cosigned_checkpoint_age_seconds',
-    'Time since enough witnesses last cosigned a checkpoint, or since the start. They are asked every minute at least.',
+    'Time since enough witnesses last cosigned a checkpoint, or since the start. Checkpoints are cosigned at least every minute.',
     () => {
       const now = status();
       return now && Math.max(0, Date.now() - now.since) / 1_000;
@@ -35,7 +35,7 @@ export function witnessMetrics(
   );
   const requests = metrics.counter({
     name: 'plantstore_witness_requests_total',
-    help: 'Requests to witnesses for a cosignature, by what came of them. ahead: the witness has cosigned more than the log has.',
+    help: 'Requests to witnesses for a cosignature, by outcome. ahead: the witness has cosigned a larger checkpoint than the log has.',
     labelNames: ['witness', 'outcome'],
   });
   const failing = new Set<string>();

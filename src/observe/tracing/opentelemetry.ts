@@ -21,10 +21,10 @@ import type { AppendedBatch } from '../../log/observer.ts';
 import type { Logger } from '../logger.ts';
 import type { Commands, RequestSpan, StartedRequest, Tracing } from './tracing.ts';
 
-/** Milliseconds in which the last spans have to be sent. */
+/** Most milliseconds to send the last spans. */
 const FAREWELL = 3_000;
 
-/** Codes of an RPC that are the server's fault, as OpenTelemetry's conventions for gRPC have it. */
+/** RPC codes that count as server errors by OpenTelemetry's conventions for gRPC. */
 const SERVER_FAULTS = new Set([
   'UNKNOWN',
   'DEADLINE_EXCEEDED',
@@ -34,7 +34,7 @@ const SERVER_FAULTS = new Set([
   'DATA_LOSS',
 ]);
 
-/** Traces by OpenTelemetry's SDK. Spans hold templates and codes, and nothing that a client wrote. */
+/** Traces with OpenTelemetry's SDK. Spans contain route templates and codes, but no text from clients. */
 export class OpenTelemetry implements Tracing {
   readonly #sdk: NodeSDK;
   readonly #tracer: Tracer;
@@ -90,7 +90,7 @@ export class OpenTelemetry implements Tracing {
 
   taken(submit: Submit): Submit {
     return (command, ...rest) => {
-      // The instance that sent it keeps no trace of it.
+      // The sending instance does not trace it.
       if (command.traceparent === undefined) return submit(command, ...rest);
       const parent = propagation.extract(ROOT_CONTEXT, { traceparent: command.traceparent });
       const span = this.#tracer.startSpan(`${command.type} forwarded`, { kind: SpanKind.SERVER }, parent);
@@ -142,14 +142,17 @@ function rpcOf(protocol: string, route: string): [string, Attributes] {
   return [method, { 'rpc.system.name': protocol === 'connect' ? 'connectrpc' : 'grpc', 'rpc.method': method }];
 }
 
-/** What makes others children of a span (W3C Trace Context, section 3.2). Undefined for one that is not kept: they would be orphans. */
+/**
+ * The `traceparent` of a span (W3C Trace Context, section 3.2). Undefined for a span that is not exported: its children
+ * would be orphans.
+ */
 function traceparentOf(span: Span): string | undefined {
   const { traceId, spanId, traceFlags } = span.spanContext();
   const isKept = span.isRecording() && (traceFlags & TraceFlags.SAMPLED) !== 0;
   return isKept ? `00-${traceId}-${spanId}-01` : undefined;
 }
 
-/** The type of an error is all that is said of it: its message may quote what a client wrote. */
+/** Records only the type of an error, because its message may quote a client. */
 function fail(span: Span, type: string): void {
   span.setAttribute('error.type', type);
   span.setStatus({ code: SpanStatusCode.ERROR });

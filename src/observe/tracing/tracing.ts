@@ -8,7 +8,7 @@ export interface StartedRequest {
   readonly protocol: Protocol;
   readonly method: string;
   readonly route: string;
-  /** By names in lower case; the caller's context is in `traceparent` and `tracestate` (W3C Trace Context). */
+  /** By lower-case name. `traceparent` and `tracestate` have the caller's context (W3C Trace Context). */
   readonly headers: Readonly<Record<string, unknown>>;
 }
 
@@ -16,30 +16,30 @@ export interface StartedRequest {
 export interface RequestSpan {
   /** 32 hexadecimal digits. */
   readonly traceId: string;
-  /** Calls a function for which, and for all that it awaits, this span is the parent. */
+  /** Calls a function with this span as the parent of its spans, including asynchronous ones. */
   run(work: () => void): void;
   end(request: Pick<EndedRequest, 'protocol' | 'status'>): void;
 }
 
-/** What of the log becomes spans. */
+/** The methods of the log that have spans. */
 export type Commands = Pick<EventLog, 'submit' | 'list' | 'get'>;
 
 /** Traces of requests and of the commands in them. */
 export interface Tracing {
-  /** Begins the span of a request: a child of the caller's, where the headers name one. */
+  /** Begins the span of a request: a child of the caller's span, if the headers name one. */
   begin(request: StartedRequest): RequestSpan;
   /**
-   * The log with a span around each command, which says at what position it is and in which batch it rode. The command's event
-   * has the span as its `traceparent`, if the trace is sampled.
+   * The log with a span around each command. The span has the position of the event and its batch. If the trace is
+   * sampled, the event has the span as its `traceparent`.
    */
   commands(log: Commands): Commands;
   /**
-   * The same for commands that other instances sent to this one, the writer: the span is a child of that of the command where it
-   * came in, which says nothing of a batch then.
+   * The same for commands that other instances forward to this one. The span is a child of the command's span on the
+   * other instance, which then has no batch.
    */
   taken(submit: Submit): Submit;
-  /** Has to hear of each append, so that the span of a command knows its batch. */
+  /** Must be called for each append, so that the span of a command can have its batch. */
   appended(batch: AppendedBatch): void;
-  /** Sends what is left, for a moment at most. */
+  /** Sends the remaining spans, for at most a few seconds. */
   close(): Promise<void>;
 }

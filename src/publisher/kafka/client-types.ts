@@ -2,9 +2,9 @@ import type { EventMessage } from '../message.ts';
 
 /** How to reach Kafka. */
 export interface KafkaConnection {
-  /** HOST:PORT of some brokers; they name the others. */
+  /** HOST:PORT of some brokers, which name the others. */
   readonly brokers: readonly string[];
-  /** TLS, verified against the certificate authorities that Node trusts. */
+  /** Whether to use TLS, with the certificate authorities that Node trusts. */
   readonly ssl: boolean;
   readonly sasl:
     | {
@@ -17,13 +17,16 @@ export interface KafkaConnection {
 
 /** Offsets of a partition. */
 export interface Range {
-  /** Of its first record. */
+  /** Offset of the first record. */
   readonly low: number;
-  /** All before this one is committed or aborted: with no transaction open, it is where the next record goes. */
+  /**
+   * All records before this offset are committed or aborted. Without an open transaction, it is the offset of the next
+   * record.
+   */
   readonly high: number;
 }
 
-/** What a consumer group has committed for a partition. */
+/** The committed offset of a consumer group for a partition. */
 export interface Committed {
   readonly offset: number;
   readonly metadata: string;
@@ -34,27 +37,29 @@ export interface TopicRecord extends EventMessage {
   readonly offset: number;
 }
 
-/** Hears of what a consumption reads. */
+/** Receives what a consumption reads. */
 export interface Consumer {
   /** The next committed records of a partition. */
   onRecords(partition: number, records: readonly TopicRecord[]): void;
-  /** A partition has been read up to and including an offset, what was aborted among it. */
+  /** A partition is read up to and including an offset, aborted records included. */
   onReached(partition: number, offset: number): void;
-  /** Nothing more will come. */
+  /** The consumption has failed; nothing more follows. */
   onFailure(error: Error): void;
 }
 
-/** A consumption that goes on until it is ended. */
+/** A running consumption. */
 export interface Consumption {
   pause(partition: number): void;
   resume(partition: number): void;
   end(): Promise<void>;
 }
 
-/** One transaction after the other, each all or nothing for consumers that read committed records. */
+/** Runs one transaction at a time. For consumers of committed records, each is all or nothing. */
 export interface TransactionalProducer {
   /** Adds records of one partition, in order. Resolves with the offset of the first. */
   send(topic: string, partition: number, messages: readonly EventMessage[]): Promise<number>;
-  /** Adds a consumer group's offset for partition 0 of a topic, and commits. After a rejection nobody knows whether it did. */
+  /**
+   * Adds a consumer group's offset for partition 0 of a topic, and commits. After a rejection the outcome is unknown.
+   */
   commit(group: string, topic: string, committed: Committed): Promise<void>;
 }

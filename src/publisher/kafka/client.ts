@@ -14,18 +14,18 @@ import { hideTimerWarnings } from './timer-warning.ts';
 hideTimerWarnings();
 
 /**
- * Attempts within the library. The first pause is short, since most transactions need one: Kafka is still marking the end of
- * the transaction before.
+ * Retries within the library. The first pause is short, because most transactions need one while Kafka completes the
+ * previous transaction.
  */
 const RETRY = { initialRetryTime: 5, multiplier: 3, maxRetryTime: 1_000, retries: 6 };
-/** How often `patiently` asks, and the milliseconds in between. */
+/** Attempts of `patiently`, and the milliseconds between them. */
 const ATTEMPTS = 50;
 const ATTEMPT_PAUSE = 100;
-/** Milliseconds to connect, and for an answer. */
+/** Most milliseconds for a connection, and for a response. */
 const CONNECTION_TIMEOUT = 3_000;
 const REQUEST_TIMEOUT = 10_000;
 
-/** All that publication wants of a Kafka client library, and the only file that knows which one it is. */
+/** The Kafka client for publication. Only this file depends on the client library. */
 export class KafkaClient {
   readonly #kafka: Kafka;
   readonly #admin: Admin;
@@ -47,12 +47,12 @@ export class KafkaClient {
     this.#admin = this.#kafka.admin();
   }
 
-  /** Rejects when no broker can be reached, or they refuse the credentials. */
+  /** Rejects if no broker is reachable, or if the brokers refuse the credentials. */
   connect(): Promise<void> {
     return this.#admin.connect();
   }
 
-  /** Drops the connections; what is under way fails. */
+  /** Closes all connections. Pending calls fail. */
   close(): void {
     this.#sockets.close();
   }
@@ -69,8 +69,8 @@ export class KafkaClient {
   }
 
   /**
-   * Asks for a topic to be created; it may take a moment to be there. Undefined: as many partitions or replicas as the broker's
-   * default says.
+   * Creates a topic, which may take a moment to appear. For undefined partitions or replicas, the broker's defaults
+   * apply.
    */
   async createTopic(
     topic: string,
@@ -83,12 +83,12 @@ export class KafkaClient {
     try {
       await this.#admin.createTopics({ topics: [creation], waitForLeaders: false });
     } catch (error) {
-      // The library gathers the errors of all topics.
+      // The library collects the errors of all topics.
       throw (error as { errors?: Error[] }).errors?.[0] ?? error;
     }
   }
 
-  /** The offsets of each partition of a topic. Rejects when the topic is not there. */
+  /** The offsets of each partition of a topic. Rejects if the topic does not exist. */
   async ranges(topic: string): Promise<Range[]> {
     const partitions = await patiently(() => this.#admin.fetchTopicOffsets(topic));
     return partitions
@@ -96,7 +96,7 @@ export class KafkaClient {
       .map(({ low, high }) => ({ low: Number(low), high: Number(high) }));
   }
 
-  /** What a consumer group has committed for partition 0 of a topic, if anything. */
+  /** The committed offset of a consumer group for partition 0 of a topic, if there is one. */
   async committed(group: string, topic: string): Promise<Committed | undefined> {
     const [found] = await patiently(() => this.#admin.fetchOffsets({ groupId: group, topics: [topic] }));
     const partition = found?.partitions.find((of) => of.partition === 0);
@@ -105,8 +105,8 @@ export class KafkaClient {
   }
 
   /**
-   * Makes a producer the only one of its id: whoever had it is fenced off, and its transaction is over, aborted or committed, once
-   * this resolves. Kafka aborts a transaction that lasts longer than `timeout` milliseconds.
+   * Creates the only producer of a transactional id. When this resolves, the previous producer is fenced, and its
+   * transaction is aborted or committed. Kafka aborts a transaction that takes longer than `timeout` milliseconds.
    */
   async producer(transactionalId: string, timeout: number): Promise<TransactionalProducer> {
     const producer = this.#kafka.producer({
@@ -116,7 +116,7 @@ export class KafkaClient {
       createPartitioner: Partitioners.DefaultPartitioner,
     });
     await producer.connect();
-    // The library initialises the producer with its first transaction, of which Kafka hears when something is sent in it.
+    // The library initialises the producer with its first transaction. In Kafka, that begins with the first record.
     let transaction: Promise<Transaction> | undefined = producer.transaction();
     await transaction;
     const current = () => {
@@ -126,7 +126,7 @@ export class KafkaClient {
     return {
       async send(topic, partition, messages) {
         const { send } = await current();
-        // One partition a request: were there several, a leader that moves could make the library send one twice.
+        // One partition per request: with several, the library could send one twice when a leader moves.
         const [sent] = await send({ topic, messages: messages.map((message) => ({ ...message, partition })) });
         return Number(sent!.baseOffset);
       },
@@ -140,7 +140,7 @@ export class KafkaClient {
     };
   }
 
-  /** Reads the committed records of a topic, each partition from an offset, in a consumer group that nobody else is in. */
+  /** Reads the committed records of a topic, each partition from an offset. No other consumer may use the group. */
   async consume(topic: string, group: string, from: readonly number[], consumer: Consumer): Promise<Consumption> {
     const retry = { ...RETRY, restartOnFailure: async () => false };
     const reading = this.#kafka.consumer({
@@ -178,7 +178,7 @@ export class KafkaClient {
   }
 }
 
-/** Asks again while Kafka says that it will pass, such as while a new topic gets its leaders, or a coordinator loads. */
+/** Retries errors that Kafka calls retriable, such as while a new topic gets its leaders or a coordinator loads. */
 async function patiently<T>(ask: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {
@@ -190,7 +190,7 @@ async function patiently<T>(ask: () => Promise<T>): Promise<T> {
   }
 }
 
-/** The partition of a key among so many: murmur2, as Kafka's Java clients choose it. */
+/** Maps keys to partitions by murmur2, as Kafka's Java clients do. */
 export function partitioner(partitions: number): (key: string) => number {
   const choose = Partitioners.DefaultPartitioner();
   const partitionMetadata = Array.from({ length: partitions }, (_, partitionId) => ({

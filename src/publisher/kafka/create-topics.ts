@@ -2,17 +2,17 @@ import { TopicMismatchError } from '../topic.ts';
 import type { KafkaClient } from './client.ts';
 import type { Names } from './names.ts';
 
-/** How to create what is missing. Undefined: as the broker does by default. */
+/** Settings of created topics. Undefined: the broker's default. */
 export interface TopicSettings {
   /** Partitions of the topic of events. */
   readonly partitions: number | undefined;
   /** Replicas of each partition. */
   readonly replication: number | undefined;
-  /** Seconds that the topic of events keeps an event; 0: for good. */
+  /** Seconds for which the topic of events keeps an event; 0: forever. */
   readonly retention: number;
 }
 
-/** Kept for so many seconds, whatever their size; 0: for good. */
+/** Topic settings for a retention in seconds, of any size; 0: forever. */
 const kept = (seconds: number) => ({
   'cleanup.policy': 'delete',
   'retention.ms': seconds === 0 ? '-1' : String(seconds * 1_000),
@@ -20,8 +20,8 @@ const kept = (seconds: number) => ({
 });
 
 /**
- * Creates the topics that are missing. Rejects when that is not allowed, and with TopicMismatchError when the topic was there and
- * events had been published to it.
+ * Creates missing topics. Rejects if that is not permitted, and with TopicMismatchError if the topic is gone after
+ * events were published to it.
  */
 export async function createTopics(client: KafkaClient, names: Names, settings: TopicSettings): Promise<void> {
   if (!(await client.hasTopic(names.checkpoint)))
@@ -30,7 +30,7 @@ export async function createTopics(client: KafkaClient, names: Names, settings: 
   const committed = await client.committed(names.group, names.checkpoint);
   if (committed !== undefined && committed.offset > 0)
     throw new TopicMismatchError(
-      `the topic ${names.topic} is gone, and ${committed.offset} events had been published to it`,
+      `the topic ${names.topic} is gone, after ${committed.offset} events were published to it; see docs/events.md`,
     );
   await create(client, names.topic, settings);
 }
@@ -42,10 +42,10 @@ async function create(
 ): Promise<void> {
   try {
     await client.createTopic(topic, partitions, replication, kept(retention));
-    // Resolves once each partition has got its leader.
+    // Waits until each partition has a leader.
     await client.ranges(topic);
   } catch (error) {
     const reason = error instanceof Error ? error.message : error;
-    throw new Error(`the topic ${topic} does not exist and could not be created: ${reason}`, { cause: error });
+    throw new Error(`the topic ${topic} does not exist, and creating it failed: ${reason}`, { cause: error });
   }
 }

@@ -1,5 +1,5 @@
 import { withTimeout } from '../../time/timeout.ts';
 
-/** The outcome of the work, or a rejection after so many milliseconds; the work is then left to itself. */
+/** Settles as the work does, or rejects after the given milliseconds. The work itself is not stopped. */
 export const within = <T>(milliseconds: number, work: Promise<T>): Promise<T> =>
-  withTimeout(work, milliseconds, () => new Error(`Kafka was not done after ${milliseconds / 1000} s`));
+  withTimeout(work, milliseconds, () => new Error(`Kafka did not respond within ${milliseconds / 1000} s`));

@@ -7,12 +7,12 @@ import { type Names, namesFor } from './names.ts';
 import { recover } from './recover.ts';
 import { KafkaSession, TRANSACTION_LIMIT } from './session.ts';
 
-/** The topic of the events, how to reach it, and how to create it. */
+/** The name of the topic of events, how to connect to it, and how to create it. */
 export interface KafkaOptions extends KafkaConnection, TopicSettings {
   readonly topic: string;
 }
 
-/** Milliseconds to connect, and to become the only publisher. */
+/** Most milliseconds to connect and become the only publisher. */
 const OPEN_LIMIT = 30_000;
 
 /** A topic on Kafka. */
@@ -25,7 +25,7 @@ export class KafkaTopic implements Topic {
     this.#names = namesFor(options.topic);
   }
 
-  /** See Topic.open. Creates the topic if there never was one. */
+  /** See Topic.open. Creates the topic if it never existed. */
   async open(): Promise<Session> {
     const client = new KafkaClient(this.#options);
     try {
@@ -37,7 +37,7 @@ export class KafkaTopic implements Topic {
     }
   }
 
-  /** From here on nobody else publishes, and no transaction is open that could still move the checkpoint. */
+  /** When this resolves, no other publisher can publish, and no open transaction can change the checkpoint. */
   async #takeOver(client: KafkaClient): Promise<TransactionalProducer> {
     await client.connect();
     await createTopics(client, this.#names, this.#options);

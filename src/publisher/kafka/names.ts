@@ -1,15 +1,15 @@
-/** The names that a topic's publisher uses in Kafka; all begin with the topic's, so one prefixed ACL covers them. */
+/** The names that the publisher uses in Kafka. All begin with the topic's name, so one prefixed ACL covers them. */
 export interface Names {
   /** The topic of the events. */
   readonly topic: string;
   /**
-   * An empty topic that the checkpoint belongs to. Kafka forgets a group's offsets with the topic they are for; the checkpoint has
-   * to outlive the events, to tell that they are gone.
+   * An empty topic for the checkpoint's offset. Kafka deletes offsets with their topic, but the checkpoint must outlive
+   * the topic of events, to reveal its loss.
    */
   readonly checkpoint: string;
-  /** The consumer group whose offset is the checkpoint. Nobody consumes in it. */
+  /** The consumer group whose offset is the checkpoint. It has no consumers. */
   readonly group: string;
-  /** The transactional id. Kafka lets one producer at a time have it. */
+  /** The transactional id. Kafka allows it one producer at a time. */
   readonly transactionalId: string;
 }
 

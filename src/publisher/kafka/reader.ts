@@ -3,25 +3,28 @@ import type { KafkaClient } from './client.ts';
 import type { Consumption, TopicRecord } from './client-types.ts';
 import { within } from './deadline.ts';
 
-/** Records of one partition that may wait; a fetch that is under way may add to them. */
+/** Records to buffer for each partition. A running fetch may add more. */
 const WAITING = 2_000;
-/** Milliseconds without anything new after which a read is given up, such as when somebody left a transaction open. */
+/** Milliseconds without progress after which a read fails, for example because a transaction is left open. */
 const WAIT_LIMIT = 30_000;
-/** Milliseconds that taking leave may last. */
+/** Most milliseconds for leaving the consumer group. */
 const LEAVE = 3_000;
 
-/** One partition's records that were read ahead. */
+/** The buffered records of one partition. */
 interface Lane {
   readonly records: TopicRecord[];
-  /** Offset of the next record to take: what the library fetches twice, or before it knows where to start, is passed over. */
+  /** Offset of the next record to accept. The library may fetch records twice, or before it has sought to the start. */
   next: number;
-  /** Offset before which all is to be read. */
+  /** Offset before which to read. */
   readonly end: number;
   done: boolean;
   paused: boolean;
 }
 
-/** Reads the committed records of a topic up to where it ended at the start: any partition's next one, as its turn comes. */
+/**
+ * Reads the committed records of a topic up to its end at the start. The caller chooses the partition of each next
+ * record.
+ */
 export class TopicReader {
   readonly #lanes: readonly Lane[];
   #consumption: Consumption | undefined;
@@ -32,7 +35,7 @@ export class TopicReader {
     this.#lanes = lanes;
   }
 
-  /** Reads each partition from an offset. `group`: the first part of the name of a consumer group, which is made for this. */
+  /** Reads each partition from an offset. `group` is the prefix of the name of a new consumer group. */
   static async open(client: KafkaClient, topic: string, group: string, from: readonly number[]): Promise<TopicReader> {
     const ranges = await client.ranges(topic);
     const starts = ranges.map(({ low, high }, partition) => Math.max(from[partition] ?? high, low));
@@ -53,7 +56,7 @@ export class TopicReader {
     return reader;
   }
 
-  /** The next record of a partition; undefined when there is none before where the partition ended, or no such partition. */
+  /** The next record of a partition; undefined at its end, or if there is no such partition. */
   async next(partition: number): Promise<TopicRecord | undefined> {
     const lane = this.#lanes[partition];
     if (lane === undefined) return undefined;
@@ -69,7 +72,7 @@ export class TopicReader {
     return record;
   }
 
-  /** Takes leave of Kafka if it answers; else the connections end with the client. */
+  /** Leaves the consumer group if Kafka responds. Otherwise closing the client ends the connections. */
   async close(): Promise<void> {
     if (this.#consumption !== undefined) await within(LEAVE, this.#consumption.end()).catch(() => {});
   }
@@ -81,7 +84,7 @@ export class TopicReader {
       lane.records.push(record);
       lane.next = record.offset + 1;
     }
-    // Records may come before it is known how to pause; the next ones will see to it.
+    // Records may arrive before `#consumption` is set; a later batch then pauses.
     if (!lane.paused && lane.records.length >= WAITING && this.#consumption !== undefined) {
       lane.paused = true;
       this.#consumption.pause(partition);

@@ -8,19 +8,19 @@ import type { Names } from './names.ts';
 import { TopicReader } from './reader.ts';
 import { Spread } from './spread.ts';
 
-/** Milliseconds that Kafka may take to tell of checkpoint and topic. */
+/** Most milliseconds for reading checkpoint and offsets. */
 const LIMIT = 30_000;
 
-/** Where publication goes on. */
+/** Where publication continues. */
 export interface Recovered {
   readonly checkpoint: Checkpoint;
-  /** What an operator should know of. */
+  /** What an operator should know. */
   readonly notice: string | undefined;
 }
 
 /**
- * Finds out where to go on: at the checkpoint, if the topic ends with the events that it speaks of; without one, after the last
- * event that the topic holds. Nobody may publish meanwhile. Rejects with TopicMismatchError when the two disagree.
+ * Finds where to continue: at the checkpoint, if the topic ends with its events; without a checkpoint, after the last
+ * event on the topic. No publisher may run meanwhile. Rejects with TopicMismatchError if topic and checkpoint disagree.
  */
 export async function recover(client: KafkaClient, names: Names): Promise<Recovered> {
   const [committed, ranges] = await within(LIMIT, asked(client, names));
@@ -34,7 +34,7 @@ export async function recover(client: KafkaClient, names: Names): Promise<Recove
 const asked = async (client: KafkaClient, { group, checkpoint, topic }: Names) =>
   [await client.committed(group, checkpoint), await client.ranges(topic)] as const;
 
-/** The topic has to hold the last events that the checkpoint speaks of, and nothing after them. */
+/** Rejects unless the topic ends with the last events of the checkpoint. */
 async function compare(
   client: KafkaClient,
   names: Names,
@@ -43,7 +43,7 @@ async function compare(
 ): Promise<void> {
   const { position, ends } = checkpoint;
   const lost = new TopicMismatchError(
-    `the topic ${names.topic} has lost events that were published, the last of them at position ${position}: it was deleted, or restored from a backup`,
+    `the topic ${names.topic} has lost published events, up to position ${position}: it was deleted, or restored from a backup; see docs/events.md`,
   );
   if (!reaches(ranges, checkpoint)) throw lost;
   let last = 0;
@@ -51,18 +51,18 @@ async function compare(
     const found = positionOf(record, names);
     if (record.offset !== ends[partition])
       throw new TopicMismatchError(
-        `the topic ${names.topic} holds position ${found}, and the checkpoint is at ${position}: it was set back, or somebody else publishes`,
+        `the topic ${names.topic} has position ${found}, but the checkpoint is at ${position}: the checkpoint was reset, or another program publishes; see docs/events.md`,
       );
     last = Math.max(last, found);
   }
-  // Where retention has removed the last event of a partition, it may have been the last of all.
+  // If retention has removed the last event of a partition, that may have been the last of all.
   const removed = ends.some((end, partition) => end >= 0 && ranges[partition]!.low > end);
   if (last !== position && !removed) throw lost;
 }
 
 /**
- * The checkpoint of a topic whose own is forgotten: its records tell where it ends, as all its events up to there came in whole
- * transactions, and over how many partitions its keys are spread. Rejects with TopicMismatchError where they do not tell.
+ * Reconstructs a lost checkpoint from the topic. Events arrive in whole transactions, so the records show where the
+ * topic ends, and over how many partitions keys are distributed. Rejects with TopicMismatchError if they do not.
  */
 export async function adopt(client: KafkaClient, names: Names, ranges: readonly Range[]): Promise<Recovered> {
   const empty = emptyCheckpoint(ranges.length);
@@ -75,19 +75,19 @@ export async function adopt(client: KafkaClient, names: Names, ranges: readonly 
     const found = positionOf(record, names);
     if (found > position) [position, hash] = [found, record.headers[HASH_HEADER] ?? ''];
   }
-  // The last event of all may have been in one of these.
+  // One of these may have had the last event of all.
   const emptied = [...ends.keys()].filter((partition) => ranges[partition]!.low > 0 && ends[partition] === -1);
   if (emptied.length > 0)
     throw new TopicMismatchError(
-      `the topic ${names.topic} held records that are gone, all those of partition ${emptied.join(', ')}, and there is no checkpoint: where to go on is unknown`,
+      `the topic ${names.topic} has lost all records of partition ${emptied.join(', ')}, and there is no checkpoint: the publisher cannot tell where to continue; see docs/events.md`,
     );
   if (position === 0) return { checkpoint: empty, notice: undefined };
   const { partitions } = spread;
   if (partitions === undefined)
     throw new TopicMismatchError(
-      `the topic ${names.topic} holds events in partitions where their keys do not belong, and there is no checkpoint: where to go on is unknown`,
+      `the topic ${names.topic} has events in partitions that do not match their keys, and there is no checkpoint: the publisher cannot tell where to continue; see docs/events.md`,
     );
-  const adopted = `there was no checkpoint; it went on after position ${position}, the topic's last`;
+  const adopted = `there was no checkpoint; publication continued after position ${position}, the last on the topic`;
   return {
     checkpoint: { position, hash, ends: ends.slice(0, partitions) },
     notice: partitions === ranges.length ? adopted : `${adopted}; ${grown(ranges.length, partitions)}`,
@@ -95,9 +95,9 @@ export async function adopt(client: KafkaClient, names: Names, ranges: readonly 
 }
 
 const grown = (has: number, used: number): string =>
-  `the topic has ${has} partitions, and events go on to its first ${used}, so that a plant's events stay in one`;
+  `the topic has ${has} partitions, but events go only to its first ${used}, so that a plant's events stay in one partition`;
 
-/** The committed records from each partition's end on, with their partitions. */
+/** The committed records of each partition from its end in `ends`. */
 async function* records(
   client: KafkaClient,
   { topic, group }: Names,
@@ -119,6 +119,6 @@ function positionOf({ headers, offset }: TopicRecord, { topic }: Names): number 
   const position = Number(headers[POSITION_HEADER]);
   if (Number.isSafeInteger(position) && position > 0) return position;
   throw new TopicMismatchError(
-    `the topic ${topic} holds a record (at offset ${offset}) that is no event of a plant store`,
+    `the topic ${topic} has a record, at offset ${offset}, that is not an event of a plant store; see docs/events.md`,
   );
 }

@@ -8,16 +8,16 @@ import { within } from './deadline.ts';
 import type { Names } from './names.ts';
 import type { Recovered } from './recover.ts';
 
-/** Milliseconds that a transaction may last: Kafka aborts it then. */
+/** Milliseconds after which Kafka aborts a transaction. */
 export const TRANSACTION_LIMIT = 30_000;
-/** Most events in one request: for each message the client library copies the list of those before it. */
+/** Most events in one request. The client library's time grows with the square of their number. */
 const REQUEST_EVENTS = 500;
-/** Rough bytes of one request, well below the 1 MiB that a topic takes by default. */
+/** Approximate limit of a request in bytes, well below the 1 MiB that a topic accepts by default. */
 const REQUEST_BYTES = 512 * 1024;
-/** Bytes that a message takes beside its key and value, roughly. */
+/** Approximate bytes of a message in addition to its key and value. */
 const OVERHEAD = 550;
 
-/** Publishes batch by batch, each in one transaction together with the checkpoint. */
+/** Publishes each batch in one transaction with the checkpoint. */
 export class KafkaSession implements Session {
   readonly start: Published;
   readonly notice: string | undefined;
@@ -37,7 +37,7 @@ export class KafkaSession implements Session {
     this.#checkpoint = checkpoint;
   }
 
-  /** Without events it commits the checkpoint again, since Kafka forgets an offset that is not committed for long. */
+  /** Without events, commits the checkpoint again, because Kafka expires old offsets. */
   publish(events: readonly LoggedEvent[], erased: ErasedOwners = new Map()): Promise<void> {
     return within(TRANSACTION_LIMIT, this.#publish(events, erased));
   }
@@ -81,10 +81,10 @@ export class KafkaSession implements Session {
     return partitions;
   }
 
-  /** A partition's offsets only grow. */
+  /** The error for offsets that are lower than before. */
   #replaced(): TopicMismatchError {
     return new TopicMismatchError(
-      `the topic ${this.#names.topic} is not the one that events were published to: it was deleted and made anew`,
+      `the topic ${this.#names.topic} is not the one that events were published to: it was deleted and created again; see docs/events.md`,
     );
   }
 }

@@ -1,24 +1,24 @@
 import { connect as connectTcp, isIP, type Socket } from 'node:net';
 import { type ConnectionOptions, connect as connectTls } from 'node:tls';
 
-/** What a connection is made of. */
+/** Arguments of a connection. */
 export interface SocketArguments {
   readonly host: string;
   readonly port: number;
-  /** Undefined: without TLS. */
+  /** Undefined: no TLS. */
   readonly ssl?: ConnectionOptions;
   readonly onConnect: () => void;
 }
 
 /**
- * All connections of one client, so that they end at once. Asked to disconnect, the library would wait for requests in vain, and
- * what it still tries would connect again.
+ * All connections of one client, to close them at once. The library's own disconnect would wait for pending requests,
+ * and its retries would connect again.
  */
 export class Sockets {
   readonly #open = new Set<Socket>();
   #closed = false;
 
-  /** Connects. Throws once they are closed. */
+  /** Connects. Throws after `close`. */
   connect({ host, port, ssl, onConnect }: SocketArguments): Socket {
     if (this.#closed) throw new Error('closed');
     const servername = isIP(host) ? {} : { servername: host };
@@ -32,7 +32,7 @@ export class Sockets {
     return socket;
   }
 
-  /** Breaks off every connection, and makes no more. */
+  /** Closes every connection, and prevents new ones. */
   close(): void {
     this.#closed = true;
     for (const socket of this.#open) socket.destroy(new Error('closed'));

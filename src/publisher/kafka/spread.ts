@@ -1,14 +1,15 @@
 import { partitioner } from './client.ts';
 
 /**
- * Over how many partitions a topic's keys are spread, as far as its records tell: a number is ruled out by any record that it would
- * have put into another partition. What is left puts every plant that has events on the topic where those events are, so that
- * none of them is overtaken. Of several the most are taken, which the topic had when they were published or has got since.
+ * Finds the number of partitions over which a topic's keys are distributed. Each record rules out the numbers that
+ * would put its key into another partition. Any remaining number keeps every known plant in its partition, so its
+ * events stay in order. The largest remaining number wins: the topic had that many partitions when the events were
+ * published, or has got them since.
  */
 export class Spread {
   #left: readonly { readonly partitions: number; readonly partitionOf: (key: string) => number }[];
 
-  /** `partitions`: what the topic has today. It never gets fewer. */
+  /** `partitions`: the topic's current number, which never decreases. */
   constructor(partitions: number) {
     this.#left = Array.from({ length: partitions }, (_, index) => {
       const count = partitions - index;
@@ -16,13 +17,13 @@ export class Spread {
     });
   }
 
-  /** Takes a record. */
+  /** Takes a record into account. */
   take(partition: number, key: string): void {
     if (this.#left.every(({ partitionOf }) => partitionOf(key) === partition)) return;
     this.#left = this.#left.filter(({ partitionOf }) => partitionOf(key) === partition);
   }
 
-  /** The number; undefined where no number puts every record where it is. */
+  /** The number; undefined if no number matches every record. */
   get partitions(): number | undefined {
     return this.#left[0]?.partitions;
   }

@@ -1,6 +1,6 @@
 /**
- * kafkajs sets timers to times that have passed, of which newer Nodes warn on stderr, to no use for whoever reads it.
- * All other warnings are printed as ever.
+ * Hides the warnings that newer versions of Node print because kafkajs sets timers in the past. Other warnings are
+ * still printed.
  */
 export function hideTimerWarnings(): void {
   for (const print of process.listeners('warning')) {

@@ -9,7 +9,7 @@ import { type Names, namesFor } from './names.ts';
 import { TopicReader } from './reader.ts';
 import { adopt } from './recover.ts';
 
-/** How often to look whether what was committed last is marked as committed, and how many milliseconds to wait in between. */
+/** Most checks for whether the last commit is visible, and milliseconds between them. */
 const LOOKS = 50;
 const LOOK_PAUSE = 100;
 
@@ -19,22 +19,22 @@ export interface TopicFailure {
   readonly position?: number;
 }
 
-/** The question of the topic, put while the log passes by. */
+/** The audit question about the topic, answered during a pass over the log. */
 export interface TopicQuestion {
   readonly question: 'topic';
-  /** The first place found so far; after `finish`, undefined is yes. */
+  /** The first failure so far. After `finish`, undefined means yes. */
   readonly failure: TopicFailure | undefined;
   /** Takes the next events of the log, in order. */
   take(events: readonly LoggedEvent[]): Promise<void>;
-  /** Looks at what the topic holds beside the events that were taken. */
+  /** Checks the topic for records beyond the events taken. */
   finish(): Promise<void>;
-  /** Lets go of the connections. */
+  /** Closes the connections. */
   close(): Promise<void>;
 }
 
 /**
- * Connects. The topic is compared as it is now, so what comes of the log has to be read after this. Where Kafka cannot be asked,
- * now or later, that is the failure: questions about the log itself are answered all the same.
+ * Connects. The topic is compared as of now, so read the log after this resolves. If Kafka is unreachable, now or
+ * later, that is the failure of this question; other questions are unaffected.
  */
 export async function askTopic(options: KafkaOptions): Promise<TopicQuestion> {
   try {
@@ -46,12 +46,12 @@ export async function askTopic(options: KafkaOptions): Promise<TopicQuestion> {
 }
 
 /**
- * Does the topic, read committed, hold the log's events up to the checkpoint, each once and in order, and nothing else? It is asked
- * while the log passes by, since every event has to be the next record of its partition. Events after the checkpoint may be
- * there already, and records that retention has removed are not asked for.
+ * Does the topic, read committed, have the log's events up to the checkpoint, each once and in order, and nothing else?
+ * Each event of the log must be the next record of its partition. Events after the checkpoint may be present, and
+ * records that retention has removed may be missing.
  *
- * Safe while a publisher runs: records are read as far as the topic reached when it was opened, and the log, which is looked at
- * after that, has every event that was published until then. So a record that no event of the pass has taken is nobody's.
+ * A publisher may run meanwhile. Records are read up to the topic's end at the start, and the log, read later, contains
+ * every event published by then. So a record that matches no event of the pass is foreign.
  */
 class TopicCheck implements TopicQuestion {
   readonly question = 'topic';
@@ -61,9 +61,9 @@ class TopicCheck implements TopicQuestion {
   readonly #checkpoint: Checkpoint;
   readonly #ranges: readonly Range[];
   readonly #partitionOf: (key: string) => number;
-  /** The next record of each partition that was looked at and not yet taken. */
+  /** For each partition, the next record, if read but not matched yet. */
   readonly #heads = new Map<number, TopicRecord>();
-  /** Partitions from which a record was taken. */
+  /** Partitions with a matched record. */
   readonly #begun = new Set<number>();
   #position = 0;
 
@@ -120,7 +120,10 @@ class TopicCheck implements TopicQuestion {
   async #compareEnd(): Promise<void> {
     const { position } = this.#checkpoint;
     if (position > this.#position)
-      this.failure = { position, message: `the topic reaches position ${position}, the log only ${this.#position}` };
+      this.failure = {
+        position,
+        message: `the topic reaches position ${position}, but the log ends at ${this.#position}`,
+      };
     for (const partition of this.#ranges.keys()) {
       const record = await this.#head(partition);
       if (record !== undefined) this.failure ??= foreign(partition, record);
@@ -142,7 +145,7 @@ class TopicCheck implements TopicQuestion {
     this.#heads.delete(partition);
     this.#begun.add(partition);
     if (positionOf(record) !== position) {
-      const found = `offset ${record.offset} of partition ${partition} should be this event, and is position ${record.headers[POSITION_HEADER]}`;
+      const found = `offset ${record.offset} of partition ${partition} should be this event, but is position ${record.headers[POSITION_HEADER]}`;
       return { position, message: found };
     }
     const same =
@@ -151,11 +154,14 @@ class TopicCheck implements TopicQuestion {
       Object.entries(expected.headers).every(
         ([name, value]) => (record.headers[name] ?? leftOut(name, value)) === value,
       );
-    const other = `offset ${record.offset} of partition ${partition} is another event than the log's`;
+    const other = `offset ${record.offset} of partition ${partition} differs from the event in the log`;
     return same ? undefined : { position, message: other };
   }
 
-  /** Passes over the record of an event whose content was erased after it was published, or that erased somebody: what it has to be is not known any more. */
+  /**
+   * Skips the record of an OwnerErased event, or of an event erased after it was published: its expected message is no
+   * longer known.
+   */
   async #passOver(position: number): Promise<undefined> {
     for (const partition of this.#ranges.keys()) {
       const record = await this.#head(partition);
@@ -173,8 +179,8 @@ class TopicCheck implements TopicQuestion {
 }
 
 /**
- * The checkpoint, or what the topic tells where that is forgotten, and ranges that reach at least there: a commit is known a moment
- * before every partition is marked with it.
+ * The checkpoint, reconstructed if lost, and ranges that reach at least as far. A commit may be known shortly before it
+ * is visible in every partition.
  */
 async function settled(client: KafkaClient, names: Names): Promise<[Checkpoint, Range[]]> {
   const committed = await client.committed(names.group, names.checkpoint);
@@ -191,15 +197,15 @@ async function settled(client: KafkaClient, names: Names): Promise<[Checkpoint, 
 }
 
 const unreadable = (error: unknown): TopicFailure => ({
-  message: `the topic could not be read: ${error instanceof Error ? error.message : error}`,
+  message: `reading the topic failed: ${error instanceof Error ? error.message : error}`,
 });
 
-/** The value of a header that earlier releases did not send. */
+/** The value to assume for a missing header that earlier releases did not send. */
 const leftOut = (name: string, value: string): string | undefined =>
   name === IDEMPOTENCY_KEY_HEADER ? value : undefined;
 
 const positionOf = ({ headers }: TopicRecord): number => Number(headers[POSITION_HEADER]);
 
 const foreign = (partition: number, { offset }: TopicRecord): TopicFailure => ({
-  message: `offset ${offset} of partition ${partition} of the topic is no event that the log has there`,
+  message: `offset ${offset} of partition ${partition} of the topic does not match any event of the log`,
 });

@@ -1,5 +1,5 @@
 import { promisify } from 'node:util';
-import type { DescService } from '@bufbuild/protobuf';
+import type { DescMessage, DescService } from '@bufbuild/protobuf';
 import { createContextKey, createContextValues, type HandlerContext, type ServiceImpl } from '@connectrpc/connect';
 import type { UniversalHandler } from '@connectrpc/connect/protocol';
 import { fastifyConnectPlugin } from '@connectrpc/connect-fastify';
@@ -15,8 +15,7 @@ import { MAX_MESSAGE } from '../message-size.ts';
 import type { Service } from '../service.ts';
 import { checkRequest } from './checks.ts';
 import { connectErrorOf } from './errors.ts';
-import { exactJson } from './exact-json.ts';
-import { parsedBinary } from './parsed-binary.ts';
+import { messageBytes } from './message-bytes.ts';
 import { relay } from './relay.ts';
 
 /** Most bytes of a response message: what gRPC clients take unless told otherwise. Pages are far below it. */
@@ -66,6 +65,7 @@ export function registerConnect(app: FastifyInstance, options: ConnectOptions): 
     scope.register(fastifyConnectPlugin, {
       grpc: false,
       acceptCompression: [],
+      jsonOptions: { ignoreUnknownFields: false },
       readMaxBytes: MAX_MESSAGE,
       writeMaxBytes: MAX_RESPONSE,
       maxTimeoutMs: MAX_TIMEOUT,
@@ -110,19 +110,21 @@ async function admit({ values }: HandlerContext, authenticate: Authenticator['au
 /** What Connect reads instead of the request itself, which it would destroy where it stops to read, and the answer with it. */
 function bodyOf(request: FastifyRequest, { method }: UniversalHandler): AsyncIterable<Uint8Array> {
   const { headers } = request.raw;
-  const body = wholeBody(request, headers['content-length']);
-  const type = headers['content-type']!.toLowerCase();
-  if (type.startsWith('application/proto')) return parsedBinary(body, MAX_MESSAGE, method.input);
-  if (!type.startsWith('application/json')) return body;
+  const body = wholeBody(request, headers['content-length'], method.input);
   // Of the body as it was sent; Connect would hold what it reads to it.
   delete headers['content-length'];
-  return exactJson(body, MAX_MESSAGE);
+  return body;
 }
 
 /** All of a body at once, in a place among those that are served. */
-async function* wholeBody(request: FastifyRequest, announced: string | undefined): AsyncGenerator<Buffer> {
+async function* wholeBody(
+  request: FastifyRequest,
+  announced: string | undefined,
+  message: DescMessage,
+): AsyncGenerator<Uint8Array> {
   try {
-    yield (await bodyRead(request.raw, announced))!;
+    const body = await bodyRead(request.raw, announced);
+    yield messageBytes(body!, request.headers['content-type']!, message);
   } catch (thrown) {
     throw connectErrorOf(thrown, request);
   }

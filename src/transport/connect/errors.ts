@@ -1,5 +1,6 @@
-import { type Code, ConnectError } from '@connectrpc/connect';
+import { Code, ConnectError } from '@connectrpc/connect';
 import type { FastifyRequest } from 'fastify';
+import { PlantStoreError } from '../../domain/errors.ts';
 import { failureOf } from '../failure.ts';
 
 /**
@@ -10,14 +11,21 @@ export function connectErrorOf(
   thrown: unknown,
   request: Pick<FastifyRequest, 'id' | 'log' | 'rpcCode' | 'failure'>,
 ): ConnectError {
-  const failure = thrown instanceof ConnectError ? thrown : failed(thrown, request);
+  const failure = isAnswered(thrown) ? thrown : failed(thrown, request);
   request.rpcCode = failure.code;
   return failure;
 }
 
+/** What Connect finds wrong with a message has no details yet. */
+const isUndecoded = (thrown: unknown): thrown is ConnectError =>
+  thrown instanceof ConnectError && thrown.code === Code.InvalidArgument && thrown.details.length === 0;
+
+const isAnswered = (thrown: unknown): thrown is ConnectError => thrown instanceof ConnectError && !isUndecoded(thrown);
+
 function failed(thrown: unknown, request: Pick<FastifyRequest, 'id' | 'log' | 'failure'>): ConnectError {
   const { id, log } = request;
-  const { error, details } = failureOf(thrown, log, id);
+  const cause = isUndecoded(thrown) ? new PlantStoreError('MALFORMED_REQUEST', thrown.rawMessage) : thrown;
+  const { error, details } = failureOf(cause, log, id);
   request.failure = error;
   const { challenge, retryAfter } = error.details;
   const headers = new Headers({ 'x-request-id': id });

@@ -8,6 +8,8 @@ import { mayFollow } from './pipelining.ts';
 
 /** Milliseconds between two looks for connections that became idle after the app began to close. */
 const IDLE_POLL = 50;
+/** Looks after which a connection that has sent nothing at all is closed: to Node, it is not idle. Browsers open such, to spare. */
+const SILENT_POLLS = 10;
 
 /**
  * Stands before all routes: a request is let in by the admission, or refused with OVERLOADED before anything is done for it, the
@@ -48,8 +50,16 @@ export class Guard {
         const answer = answerOn(socket);
         if (answer?.headersSent === false) answer.setHeader('connection', 'close');
       }
-      const poll = setInterval(() => app.server.closeIdleConnections(), IDLE_POLL);
+      let polls = 0;
+      const poll = setInterval(() => {
+        app.server.closeIdleConnections();
+        if (++polls >= SILENT_POLLS) this.#closeSilent();
+      }, IDLE_POLL);
       app.server.once('close', () => clearInterval(poll));
     });
+  }
+
+  #closeSilent(): void {
+    for (const socket of this.#connections) if (socket.bytesRead === 0) socket.destroy();
   }
 }

@@ -11,8 +11,8 @@ import type { Checkpoints } from '../../transparency/checkpoints.ts';
 import { proveEvent } from '../../transparency/event-proof.ts';
 import type { LogKey } from '../../transparency/log-key.ts';
 import { Turnstile } from '../admission/turnstile.ts';
-import { entrantOf } from './entrant.ts';
 import { refuseOtherMethods } from './methods.ts';
+import { asStranger } from './stranger.ts';
 
 const READ = ['GET', 'HEAD'];
 
@@ -112,13 +112,6 @@ export function registerTransparencyLog(app: FastifyInstance, log: TransparencyL
     reply.header('content-encoding', 'gzip');
     return compress(bundle);
   });
-}
-
-/** All strangers together are one owner to the admission, so that the others' places are not theirs. No owner has an empty name. */
-function asStranger({ raw }: FastifyRequest, next: () => void): void {
-  const entrant = entrantOf(raw);
-  if (entrant === undefined) next();
-  else entrant.belongTo('', next);
 }
 
 const notFound = (message: string): PlantStoreError => new PlantStoreError('ROUTE_NOT_FOUND', message);

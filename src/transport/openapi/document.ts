@@ -1,11 +1,12 @@
 import type { DescMessage, DescService } from '@bufbuild/protobuf';
 import { ERRORS, type Reason } from '../../domain/errors.ts';
-import { EVENT_STREAM } from '../rest/accept.ts';
-import { CACHING } from '../rest/conditional.ts';
+import { EVENT_STREAM } from '../http/accept.ts';
+import { CACHING } from '../http/conditional.ts';
 import { typeOf } from '../rest/field-type.ts';
 import { type HttpRule, httpRulesOf } from '../rest/http-rule.ts';
+import { EXAMPLES, exampleOf } from './examples.ts';
 import { fieldSchema, messageSchema, type Schema } from './schema.ts';
-import { ANY_FAILURES, BODY_FAILURES, FAILURES, IDEMPOTENCY_KEY, METHODS } from './text.ts';
+import { ANY_FAILURES, BODY_FAILURES, FAILURES, IDEMPOTENCY_KEY, INT64_ADVICE, METHODS } from './text.ts';
 
 const JSON_BODY = 'application/json';
 
@@ -22,7 +23,7 @@ export function openApiDocument(service: DescService): object {
       version: INTERFACE_VERSION,
       description:
         'Every failure has an Error as its body, and its stable reason as `Plantstore-Reason`. A path answers other methods with 405 and `Allow`, and there is nothing ' +
-        'else: 404. Unknown query parameters and unknown members of a body are ignored. Integers are exact, all 64 bits.',
+        `else: 404. Unknown query parameters and unknown members of a body are ignored.\n\n${INT64_ADVICE}`,
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     security: [{ bearer: [] }],
@@ -34,6 +35,7 @@ export function openApiDocument(service: DescService): object {
       },
       parameters: { 'Idempotency-Key': IDEMPOTENCY_KEY },
       headers: HEADERS,
+      examples: EXAMPLES,
       securitySchemes: { bearer: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' } },
     },
   };
@@ -151,7 +153,7 @@ function operation(rule: HttpRule, content: boolean): Schema {
     ...(bodyField && {
       requestBody: { required: true, content: { [JSON_BODY]: { schema: fieldSchema(bodyField) } } },
     }),
-    responses: { ...success(rule, content), ...failureResponses(all, content) },
+    responses: { ...success(rule, content), ...failureResponses(all, content, method.localName) },
   };
 }
 
@@ -177,8 +179,11 @@ function success(rule: HttpRule, content: boolean): Schema {
   };
 }
 
-function failureResponses(reasons: readonly Reason[], content: boolean): Schema {
-  const body = content && { content: { [JSON_BODY]: { schema: { $ref: '#/components/schemas/Error' } } } };
+function failureResponses(reasons: readonly Reason[], content: boolean, localName: string): Schema {
+  const bodyOf = (same: readonly Reason[]) => {
+    const examples = Object.fromEntries(same.map((reason) => [reason, exampleOf(reason, localName)]));
+    return { content: { [JSON_BODY]: { schema: { $ref: '#/components/schemas/Error' }, examples } } };
+  };
   const byStatus = Map.groupBy(reasons, (reason) => ERRORS[reason].status);
   return Object.fromEntries(
     [...byStatus].map(([status, same]) => [
@@ -188,7 +193,7 @@ function failureResponses(reasons: readonly Reason[], content: boolean): Schema 
           .map((reason) => `\`error\` ${ERRORS[reason].code}: ${FAILURES[reason as keyof typeof FAILURES]}.`)
           .join('\n\n'),
         headers: headers('Plantstore-Reason', 'X-Request-Id', ...(FAILURE_HEADERS[status] ?? [])),
-        ...body,
+        ...(content && bodyOf(same)),
       },
     ]),
   );

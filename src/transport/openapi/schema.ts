@@ -1,6 +1,6 @@
 import type { DescField, DescMessage } from '@bufbuild/protobuf';
-import { isOptional, typeOf } from '../rest/field-type.ts';
-import { FIELDS } from './text.ts';
+import { isRequired, typeOf } from '../rest/field-type.ts';
+import { FIELDS, INT64_WARNING } from './text.ts';
 
 declare global {
   interface JSON {
@@ -16,7 +16,7 @@ export type Schema = Readonly<Record<string, unknown>>;
 export function messageSchema(message: DescMessage): Schema {
   return {
     type: 'object',
-    required: message.fields.filter((field) => !isOptional(field)).map(({ jsonName }) => jsonName),
+    required: message.fields.filter(isRequired).map(({ jsonName }) => jsonName),
     properties: Object.fromEntries(message.fields.map((field) => [field.jsonName, fieldSchema(field)])),
   };
 }
@@ -29,7 +29,10 @@ export function fieldSchema(field: DescField): Schema {
     case 'string':
       return { type: 'string', ...more };
     case 'integer':
-      return { type: 'integer', format: type.format, minimum: exact(type.min), maximum: exact(type.max), ...more };
+      return {
+        ...{ type: 'integer', format: type.format, minimum: exact(type.min), maximum: exact(type.max), ...more },
+        ...(type.format === 'int64' && { description: [more?.description, INT64_WARNING].filter(Boolean).join(' ') }),
+      };
     case 'enum':
       return { type: 'string', enum: [...type.values.keys()], ...more };
     case 'message':

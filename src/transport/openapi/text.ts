@@ -5,6 +5,17 @@ const TEXT = { maxLength: MAX_TEXT_CODE_POINTS };
 const VIEW = { default: 'BASIC', description: '`FULL` shows the id of each plant too.' };
 const TAG = 'Well-formed Unicode. Absent and empty are different.';
 
+/** What each int64 says after its own description. */
+export const INT64_WARNING =
+  'A JSON number of up to 64 bits. JSON.parse, and most clients that are generated from this document, keep 53 of them: ' +
+  'beyond 2^53 they lose digits silently.';
+
+/** What to do about it. */
+export const INT64_ADVICE =
+  'Integers are exact in the service, all 64 bits. **Numbers beyond 2^53 lose digits in clients that read and write JSON numbers as doubles**, ' +
+  'as JSON.parse and most generated clients in JavaScript and TypeScript do: 9007199254740997 is stored as 9007199254740996, without an error. Keep ids ' +
+  'within 2^53, or use a client that keeps all digits: `plantstore/client` (ids are bigint), or Connect and gRPC, whose generated clients do.';
+
 /** What the descriptors do not say of a field, by its full name: JSON Schema keywords. */
 export const FIELDS: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
   'plantstore.v1.Plant.name': { ...TEXT, description: 'Well-formed Unicode; may be empty.', examples: ['Fern'] },
@@ -17,7 +28,6 @@ export const FIELDS: Readonly<Record<string, Readonly<Record<string, unknown>>>>
   'plantstore.v1.NewPlant.name': { ...TEXT, description: 'Well-formed Unicode; may be empty.', examples: ['Fern'] },
   'plantstore.v1.NewPlant.tag': { ...TEXT, description: TAG, examples: ['indoor'] },
   'plantstore.v1.ListPlantsRequest.limit': {
-    minimum: 0,
     description: 'At most this many plants; 0 gives an empty list. Absent: all of them.',
   },
   'plantstore.v1.ListPlantsRequest.cursor': {
@@ -83,8 +93,8 @@ export const IDEMPOTENCY_KEY: Readonly<Record<string, unknown>> = {
   description:
     'Your name for this request, such as a UUID, in quotes (draft-ietf-httpapi-idempotency-key-header) or bare. For 24 hours ' +
     'the same request with the same key is answered as the first was, and not done again.',
+  // Without an example: pages that try requests out would send it, and the second request would be taken for the first.
   schema: { type: 'string', minLength: 1 },
-  examples: { uuid: { value: '"8e03978e-40d5-43dd-bc93-6894a57f9324"' } },
 };
 
 /** How every method can fail. */

@@ -1,5 +1,5 @@
 import type { DescField, DescMessage, Message } from '@bufbuild/protobuf';
-import { type IntegerType, invalidField, isOptional, missingField, toInteger, typeOf } from './field-type.ts';
+import { type IntegerType, invalidField, isOptional, toInteger, typeOf } from './field-type.ts';
 import { JsonObject } from './json-object.ts';
 
 /** A field of the message as a member of the object. */
@@ -9,15 +9,14 @@ interface Member {
   /** Name in the object. */
   readonly jsonName: string;
   readonly type: IntegerType | { readonly kind: 'string' };
-  readonly isOptional: boolean;
   /** Where the field is in the request, for errors. */
   readonly path: string;
 }
 
 /**
  * Reads messages of one type from JSON bodies. Types are strict: nothing is converted, integers are exact. Text is as it was sent,
- * which may be ill-formed Unicode. A field that is not `optional` must be there, null is no value, and members that the message
- * does not have are ignored.
+ * which may be ill-formed Unicode. Null is no value, and members that the message does not have are ignored. A member that is not
+ * there leaves its field unset: whether it may be is for the service to say.
  */
 export class BodyReader {
   readonly #typeName: string;
@@ -43,17 +42,15 @@ export class BodyReader {
 
 function memberOf(field: DescField, path: string): Member {
   const type = typeOf(field);
+  if (!isOptional(field)) throw new Error(`${field} must be optional, so that it can be seen to be missing`);
   if (type.kind !== 'integer' && type.kind !== 'string') throw new Error(`REST has no form for ${field} in a body`);
   const { localName, jsonName, name } = field;
-  return { localName, jsonName, type, isOptional: isOptional(field), path: `${path}.${name}` };
+  return { localName, jsonName, type, path: `${path}.${name}` };
 }
 
-function readMember(object: JsonObject, { jsonName, type, isOptional, path }: Member): unknown {
+function readMember(object: JsonObject, { jsonName, type, path }: Member): unknown {
   const value = object.get(jsonName);
-  if (value === undefined) {
-    if (isOptional) return undefined;
-    throw missingField(path);
-  }
+  if (value === undefined) return undefined;
   if (type.kind === 'integer') return toInteger(type, object.integer(jsonName), path);
   if (typeof value !== 'string') throw invalidField(path, 'a string');
   return value;

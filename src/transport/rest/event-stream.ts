@@ -6,9 +6,9 @@ import { type PlantStoreError, toPlantStoreError } from '../../domain/errors.ts'
 import { derivedOnce } from '../../plants/derived-once.ts';
 import type { Step } from '../../plants/watch/step.ts';
 import type { Viewer, Watch } from '../../plants/watch/watch.ts';
+import { EVENT_STREAM } from '../http/accept.ts';
 import { errorBody } from '../http/error-body.ts';
 import { UNBUFFERED } from '../http/unbuffered.ts';
-import { EVENT_STREAM } from './accept.ts';
 import { compileEncoder, type Fields } from './encode.ts';
 
 /** Milliseconds after which a client that lost its stream comes again. */

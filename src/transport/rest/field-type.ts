@@ -1,5 +1,6 @@
-import { type DescEnum, type DescField, type DescMessage, ScalarType } from '@bufbuild/protobuf';
+import { type DescEnum, type DescField, type DescMessage, getOption, ScalarType } from '@bufbuild/protobuf';
 import { FeatureSet_FieldPresence } from '@bufbuild/protobuf/wkt';
+import { FieldBehavior, field_behavior } from '../../../gen/google/api/field_behavior_pb.ts';
 import { PlantStoreError } from '../../domain/errors.ts';
 
 /** A field that holds an integer: its bounds, and the form in which a message holds it. */
@@ -23,7 +24,8 @@ export type FieldType =
   | { readonly kind: 'messages'; readonly message: DescMessage };
 
 const STRING = { kind: 'string' } as const;
-const INT32: IntegerType = { ...integerOf('int32', 31n), zero: 0, toField: Number };
+/** The int32 fields that REST has are counts. */
+const COUNT: IntegerType = { ...integerOf('int32', 31n), min: 0n, zero: 0, toField: Number };
 const INT64: IntegerType = { ...integerOf('int64', 63n), zero: 0n, toField: (value) => value };
 
 function integerOf<Format extends string>(format: Format, bits: bigint) {
@@ -33,7 +35,7 @@ function integerOf<Format extends string>(format: Format, bits: bigint) {
 /** The type of a field. Throws for one that REST does not know how to read and write. */
 export function typeOf(field: DescField): FieldType {
   if (field.fieldKind === 'scalar' && field.scalar === ScalarType.STRING) return STRING;
-  if (field.fieldKind === 'scalar' && field.scalar === ScalarType.INT32) return INT32;
+  if (field.fieldKind === 'scalar' && field.scalar === ScalarType.INT32) return COUNT;
   if (field.fieldKind === 'scalar' && field.scalar === ScalarType.INT64) return INT64;
   if (field.fieldKind === 'enum') return { kind: 'enum', values: namesOf(field.enum) };
   if (field.fieldKind === 'message') return { kind: 'message', message: field.message };
@@ -47,13 +49,13 @@ const namesOf = ({ values }: DescEnum): ReadonlyMap<string, number> =>
 /** Whether a field is declared `optional` (or is a message): only then may it be unset. */
 export const isOptional = (field: DescField): boolean => field.presence === FeatureSet_FieldPresence.EXPLICIT;
 
+/** Whether a caller must set the field (AIP-203), or an answer always has it. */
+export const isRequired = (field: DescField): boolean =>
+  !isOptional(field) || getOption(field, field_behavior).includes(FieldBehavior.REQUIRED);
+
 /** The error of a field that holds something else than it must. `path` is its proto path. */
 export const invalidField = (path: string, mustBe: string): PlantStoreError =>
   new PlantStoreError('INVALID_FIELD', `${path} must be ${mustBe}`, { field: path });
-
-/** The error of a field that is not there and must be. `path` is its proto path. */
-export const missingField = (path: string): PlantStoreError =>
-  new PlantStoreError('INVALID_FIELD', `${path} is missing`, { field: path });
 
 /** An integer of a type. Throws INVALID_FIELD when it is none, or out of bounds. */
 export function toInteger(type: IntegerType, value: bigint | undefined, path: string): number | bigint {

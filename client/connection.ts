@@ -1,0 +1,73 @@
+import { ConnectionError, errorOfAnswer, PlantStoreError, UnauthenticatedError } from './errors.ts';
+
+/**
+ * A bearer token, or a function that gives one. It is called before each attempt, and again when the service refuses the token.
+ * What it throws ends the call.
+ */
+export type TokenSource = string | ((signal: AbortSignal | undefined) => string | Promise<string>);
+
+/** One attempt at a request. */
+export interface Attempt {
+  readonly method: string;
+  /** After the URL of the service, such as `/plants?limit=10`. */
+  readonly path: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string;
+  /** Ends the attempt for good. */
+  readonly signal: AbortSignal | undefined;
+  /** Ends the attempt as a lost connection does. */
+  readonly limit: AbortSignal;
+}
+
+/** Sends requests with their token. Throws TypeError for a URL that is none. */
+export class Connection {
+  readonly #url: string;
+  readonly #token: (signal: AbortSignal | undefined) => string | Promise<string>;
+  readonly #fetch: typeof fetch;
+
+  constructor(url: string, token: TokenSource, fetcher: typeof fetch) {
+    this.#url = new URL(url).href.replace(/\/+$/, '');
+    this.#token = typeof token === 'string' ? () => token : token;
+    this.#fetch = fetcher;
+  }
+
+  /**
+   * Sends a request and reads the answer, if it is a success, by `read`. Throws PlantStoreError, ConnectionError where no whole answer
+   * came, the reason of the signal, or TypeError for a token that no header can hold. Where the token is refused and there is another one now, sends it again with that.
+   */
+  async send<Value>(attempt: Attempt, read: (answer: Response) => Promise<Value>): Promise<Value> {
+    const token = await this.#token(attempt.signal);
+    try {
+      return await this.#sendWith(token, attempt, read);
+    } catch (error) {
+      if (!(error instanceof UnauthenticatedError)) throw error;
+      const other = await this.#token(attempt.signal);
+      if (other === token) throw error;
+      return await this.#sendWith(other, attempt, read);
+    }
+  }
+
+  async #sendWith<Value>(
+    token: string,
+    { method, path, headers, body, signal, limit }: Attempt,
+    read: (answer: Response) => Promise<Value>,
+  ): Promise<Value> {
+    signal?.throwIfAborted();
+    const sent = new Headers({ ...headers, authorization: `Bearer ${token}` });
+    try {
+      const answer = await this.#fetch(this.#url + path, {
+        method,
+        headers: sent,
+        body: body ?? null,
+        cache: 'no-store',
+        signal: signal === undefined ? limit : AbortSignal.any([signal, limit]),
+      });
+      if (!answer.ok) throw await errorOfAnswer(answer);
+      return await read(answer);
+    } catch (error) {
+      signal?.throwIfAborted();
+      if (error instanceof PlantStoreError) throw error;
+      throw new ConnectionError('no whole answer came', { cause: error });
+    }
+  }
+}

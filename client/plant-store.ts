@@ -1,0 +1,171 @@
+import { Connection, type TokenSource } from './connection.ts';
+import { OutcomeUnknownError } from './errors.ts';
+import { type Json, parseJson } from './json.ts';
+import { exactInteger, type NewPlant, newPlantJson, type Plant, plantOf } from './plant.ts';
+import { ATTEMPTS, isConclusive, mayBeApplied, mayRetry, pause, pauseAfter } from './retry.ts';
+import { type Change, watch } from './watch.ts';
+
+/** Which service to call, and as whom. */
+export interface PlantStoreOptions {
+  /** Such as `https://plants.example`. */
+  readonly url: string;
+  readonly token: TokenSource;
+  /** Milliseconds that one attempt may take; 30,000 unless told. A watch has no end. */
+  readonly timeout?: number;
+  /** Takes the place of the global fetch. */
+  readonly fetch?: typeof fetch;
+}
+
+/** Options of any call. */
+export interface CallOptions {
+  /** Ends the call, which then throws the signal's reason. A write may have been done all the same. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** Options of a write. */
+export interface WriteOptions extends CallOptions {
+  /** Your name for this write, 1 to 255 characters of printable ASCII, for asking again later. Made for you unless given. */
+  readonly idempotencyKey?: string | undefined;
+}
+
+/** Options of a list. */
+export interface ListOptions extends CallOptions {
+  /** Plants asked for at a time; 1,000 unless told. */
+  readonly pageSize?: number;
+}
+
+/** Options of a watch. */
+export interface WatchOptions extends CallOptions {
+  /** Goes on after this position instead of beginning with the state. */
+  readonly after?: bigint | number;
+}
+
+/** What a write did. */
+export interface Written {
+  /** Of its event in the log. */
+  readonly position: bigint;
+  /** Whether an earlier request with the same idempotency key did it. */
+  readonly replayed: boolean;
+}
+
+/**
+ * A client of one owner's plants, over REST. Ids are exact. Calls that fail for a reason that passes are tried again, at most six
+ * times in all: writes too, under one idempotency key, so that each is done once.
+ */
+export class PlantStore {
+  readonly #connection: Connection;
+  readonly #timeout: number;
+
+  constructor({ url, token, timeout = 30_000, fetch = globalThis.fetch.bind(globalThis) }: PlantStoreOptions) {
+    this.#connection = new Connection(url, token, fetch);
+    this.#timeout = timeout;
+  }
+
+  /** Adds a plant. Throws PlantAlreadyExistsError; OutcomeUnknownError where it may have been added. */
+  async add(plant: NewPlant, options: WriteOptions = {}): Promise<Written> {
+    const headers = { 'content-type': 'application/json' };
+    return await this.#write({ method: 'POST', path: '/plants', headers, body: newPlantJson(plant) }, options);
+  }
+
+  /** Deletes a plant. Throws PlantNotFoundError; OutcomeUnknownError where it may have been deleted. */
+  async delete(id: bigint | number, options: WriteOptions = {}): Promise<Written> {
+    return await this.#write({ method: 'DELETE', path: `/plants/${exactInteger(id)}` }, options);
+  }
+
+  /** The plant of an id. Throws PlantNotFoundError. */
+  async get(id: bigint | number, { signal }: CallOptions = {}): Promise<Plant> {
+    const path = `/plants/${exactInteger(id)}?view=FULL`;
+    return await this.#send({ method: 'GET', path }, async (answer) => plantOf(parseJson(await answer.text())), signal);
+  }
+
+  /** All plants in ascending id. A walk neither skips nor repeats a plant while others add and delete. */
+  async *list({ pageSize = 1_000, signal }: ListOptions = {}): AsyncGenerator<Plant, void> {
+    let next: string | undefined = `?view=FULL&limit=${pageSize}`;
+    while (next !== undefined) {
+      const request: Request = { method: 'GET', path: `/plants${next}` };
+      const page: Page = await this.#send(request, pageOf, signal);
+      yield* page.plants;
+      next = page.next;
+    }
+  }
+
+  /**
+   * The plants as they are and every change to them, until the signal aborts or the caller leaves. A lost connection is made again, and
+   * goes on where it broke: nothing is left out and nothing comes twice. Throws only what no new connection could mend.
+   */
+  watch({ after, signal }: WatchOptions = {}): AsyncGenerator<Change, never> {
+    return watch(this.#connection, after === undefined ? undefined : exactInteger(after), signal);
+  }
+
+  async #write(request: Request, { idempotencyKey = newKey(), signal }: WriteOptions): Promise<Written> {
+    const headers = { ...request.headers, 'idempotency-key': quoted(idempotencyKey) };
+    let unknown = false;
+    try {
+      return await this.#send({ ...request, headers }, writtenOf, signal, (error) => {
+        unknown ||= mayBeApplied(error);
+      });
+    } catch (error) {
+      signal?.throwIfAborted();
+      if (unknown && !isConclusive(error)) throw new OutcomeUnknownError(idempotencyKey, { cause: error });
+      throw error;
+    }
+  }
+
+  /** Sends a request until it is answered, fails for good, or has been sent often enough. */
+  async #send<Value>(
+    request: Request,
+    read: (answer: Response) => Promise<Value>,
+    signal: AbortSignal | undefined,
+    onFailure: (error: unknown) => void = () => {},
+  ): Promise<Value> {
+    for (let failures = 0; ; ) {
+      try {
+        const limit = AbortSignal.timeout(this.#timeout);
+        return await this.#connection.send({ ...request, signal, limit }, read);
+      } catch (error) {
+        signal?.throwIfAborted();
+        onFailure(error);
+        if (++failures === ATTEMPTS || !mayRetry(error)) throw error;
+        await pause(pauseAfter(failures, error), signal);
+      }
+    }
+  }
+}
+
+interface Request {
+  readonly method: string;
+  readonly path: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string;
+}
+
+interface Page {
+  readonly plants: readonly Plant[];
+  /** The query of the next page. */
+  readonly next: string | undefined;
+}
+
+async function pageOf(answer: Response): Promise<Page> {
+  const plants = (parseJson(await answer.text()) as readonly Json[]).map(plantOf);
+  const next = /<[^>?]*(\?[^>]*)>; *rel="next"/.exec(answer.headers.get('link') ?? '')?.[1];
+  return { plants, next };
+}
+
+async function writtenOf(answer: Response): Promise<Written> {
+  const { headers } = answer;
+  // A connection is used again only once the answer on it has been read.
+  await answer.text();
+  const position = headers.get('plantstore-position');
+  if (position === null) throw new TypeError('the answer has no Plantstore-Position');
+  return { position: BigInt(position), replayed: headers.get('idempotency-replayed') === 'true' };
+}
+
+/** A key that nobody else makes. crypto.randomUUID is not there on pages without TLS. */
+const newKey = (): string =>
+  Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('');
+
+/** A string of Structured Fields (RFC 9651, section 3.3.3). Throws RangeError for what cannot be a key. */
+function quoted(key: string): string {
+  if (!/^[ -~]{1,255}$/.test(key)) throw new RangeError('an idempotency key is 1 to 255 characters of printable ASCII');
+  return `"${key.replaceAll(/["\\]/g, '\\$&')}"`;
+}

@@ -1,0 +1,105 @@
+import { useEffect, useRef } from 'preact/hooks';
+import { may, owner, settings } from './access.ts';
+import { PANES } from './panes/panes.ts';
+import { offline } from './reach.ts';
+import { linkTo, route } from './router.ts';
+import { refusal, session, signOut } from './session.ts';
+import { Needs } from './ui/access.tsx';
+import { SignIn } from './ui/sign-in.tsx';
+import { localTime } from './ui/when.tsx';
+
+/** The frame around the panes: navigation, who is signed in, and what is wrong with everything. */
+export function App() {
+  const pane = PANES.find(({ path }) => path === route.value.pane) ?? PANES[0];
+  const heading = useRef<HTMLHeadingElement>(null);
+  const isFirst = useRef(true);
+  useEffect(() => {
+    document.title = `${pane.title} – Plant Store`;
+    // Whoever goes to another pane by keyboard goes on reading there.
+    if (isFirst.current) isFirst.current = false;
+    else heading.current?.focus();
+  }, [pane]);
+  const isOpen = pane.scope === undefined || may(pane.scope);
+  return (
+    <>
+      <button type="button" class="skip" onClick={() => heading.current?.focus()}>
+        Skip to the content
+      </button>
+      <header class="frame">
+        <a class="brand" href={linkTo('plants')}>
+          <Leaf />
+          Plant Store
+        </a>
+        <nav aria-label="Panes">
+          {PANES.map(({ path, title, scope }) => (
+            <a
+              key={path}
+              href={linkTo(path)}
+              class={scope !== undefined && !may(scope) ? 'locked' : undefined}
+              aria-current={path === pane.path ? 'page' : undefined}
+            >
+              {title}
+            </a>
+          ))}
+        </nav>
+        <Who />
+      </header>
+      <main>
+        <div role="status" class="banners">
+          {offline.value && (
+            <p class="banner bad">The service cannot be reached. What you see may be old; it goes on by itself.</p>
+          )}
+        </div>
+        {refusal.value !== undefined && session.value !== undefined && (
+          <section class="banner bad" role="alert">
+            <p>
+              <strong>The service no longer accepts your token:</strong> {refusal.value}. Sign in with a new one to go
+              on where you are.
+            </p>
+            <SignIn />
+          </section>
+        )}
+        <h1 ref={heading} tabIndex={-1}>
+          {pane.title}
+        </h1>
+        <p class="purpose">{pane.purpose}</p>
+        {settings.value === undefined ? (
+          <p class="loading">Loading…</p>
+        ) : isOpen ? (
+          <pane.view key={pane.path} />
+        ) : (
+          <Needs scope={pane.scope!} />
+        )}
+      </main>
+    </>
+  );
+}
+
+function Who() {
+  const { value: current } = session;
+  if (current === undefined) return <div class="who">Not signed in</div>;
+  const { expires, scopes } = current.claims;
+  return (
+    <div class="who">
+      <p class="who-name">{owner.value}</p>
+      <ul class="who-scopes" aria-label="Scopes">
+        {scopes.size === 0 && <li>no scopes</li>}
+        {[...scopes].map((scope) => (
+          <li key={scope}>{scope}</li>
+        ))}
+      </ul>
+      {Number.isFinite(expires) && <p class="who-until">until {localTime(expires).slice(11)}</p>}
+      <button type="button" class="quiet" onClick={signOut}>
+        Sign out
+      </button>
+    </div>
+  );
+}
+
+function Leaf() {
+  return (
+    <svg viewBox="0 0 32 32" width="22" height="22" aria-hidden="true">
+      <path d="M27 4C13 4 6 10 6 19c0 2 .4 3.700 1 5 2-7 7-11 13-13-5 3-9 8-10.500 15.500.900.300 2 .500 3.500.500C22 27 27 19 27 4Z" />
+    </svg>
+  );
+}

@@ -1,0 +1,130 @@
+import type { ComponentChildren } from 'preact';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import type { Record } from '../../../gen/plantstore/v1/event_pb.ts';
+import { linkTo } from '../router.ts';
+import { When } from '../ui/when.tsx';
+import { type Leaf, leafOf } from './leaf.ts';
+import { hex, sentenceOf, subjectOf } from './words.ts';
+
+/** One event: what it says, its hashes, its trace, its place in the tree. */
+export function EventDetail({ record }: { readonly record: Record }) {
+  const event = record.event!;
+  const { content } = record;
+  const subject = subjectOf(record);
+  const [leaf, setLeaf] = useState<Leaf>();
+  const heading = useRef<HTMLHeadingElement>(null);
+  useEffect(() => {
+    let isCurrent = true;
+    void leafOf(event).then((found) => isCurrent && setLeaf(found));
+    heading.current?.focus({ preventScroll: true });
+    return () => {
+      isCurrent = false;
+    };
+  }, [event]);
+  const trace = content?.traceparent === undefined ? undefined : /^00-(\w{32})-(\w{16})-/.exec(content.traceparent);
+  return (
+    <>
+      <h2 ref={heading} tabIndex={-1}>
+        Event {String(event.position)}
+      </h2>
+      <p class="sentence">{sentenceOf(record)}</p>
+      <p class="links">
+        <a href={linkTo('proof', { position: String(event.position) })}>Verify</a>
+        {subject !== undefined && (
+          <a href={linkTo('history', { owner: subject.owner, plant: String(subject.id) })}>History of the plant</a>
+        )}
+        <a href={linkTo('time', { position: String(event.position) })}>The plants then</a>
+      </p>
+      <dl>
+        <Fact name="Type">{event.type}</Fact>
+        <Fact name="Time">
+          <When time={event.time!} />
+        </Fact>
+        <Fact name="Event id" isCode>
+          {event.eventId}
+        </Fact>
+      </dl>
+      <h3>Content</h3>
+      {content === undefined ? (
+        <p>
+          Erased by <a href={linkTo('log', { event: String(record.erasedBy) })}>event {String(record.erasedBy)}</a>. The
+          event and its hashes stay.
+        </p>
+      ) : (
+        <dl>
+          {subject !== undefined && (
+            <>
+              <Fact name="Owner">{subject.owner}</Fact>
+              <Fact name="Plant" isCode>
+                {String(subject.id)}
+              </Fact>
+            </>
+          )}
+          {subject?.name !== undefined && <Fact name="Name">{subject.name}</Fact>}
+          {subject?.tag !== undefined && <Fact name="Tag">{subject.tag}</Fact>}
+          <Fact name="Actor">{content.actor}</Fact>
+          {content.issuer !== '' && <Fact name="Issuer">{content.issuer}</Fact>}
+          {content.idempotencyKey !== '' && (
+            <Fact name="Idempotency key" isCode>
+              {content.idempotencyKey}
+            </Fact>
+          )}
+          <Fact name="Salt" isCode>
+            {hex(content.salt)}
+          </Fact>
+        </dl>
+      )}
+      <h3>Hashes</h3>
+      <dl>
+        <Fact name="Commitment to the content" isCode>
+          {hex(event.commitment)}
+        </Fact>
+        <Fact name="Hash in the chain" isCode>
+          {hex(event.hash)}
+        </Fact>
+      </dl>
+      <h3>Place in the tree</h3>
+      <dl>
+        <Fact name="Leaf">{String(event.position - 1n)}</Fact>
+        {leaf !== undefined && (
+          <Fact name="Tile">
+            {String(leaf.tile)} of level 0, entry {String(leaf.place)}
+          </Fact>
+        )}
+        <Fact name="Leaf hash" isCode>
+          {leaf === undefined ? '…' : leaf.hash === undefined ? 'only over HTTPS or on this machine' : hex(leaf.hash)}
+        </Fact>
+      </dl>
+      {trace && (
+        <>
+          <h3>Trace</h3>
+          <dl>
+            <Fact name="Trace" isCode>
+              {trace[1]}
+            </Fact>
+            <Fact name="Span" isCode>
+              {trace[2]}
+            </Fact>
+          </dl>
+        </>
+      )}
+    </>
+  );
+}
+
+function Fact({
+  name,
+  children,
+  isCode,
+}: {
+  readonly name: string;
+  readonly children: ComponentChildren;
+  readonly isCode?: boolean;
+}) {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd class={isCode ? 'code' : undefined}>{children}</dd>
+    </div>
+  );
+}

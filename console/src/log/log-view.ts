@@ -1,0 +1,148 @@
+import { signal } from '@preact/signals';
+import type { Record } from '../../../gen/plantstore/v1/event_pb.ts';
+import { keepLive, type Liveness } from '../live.ts';
+import { followFrom, positionFrom, readHead, readStretch, type Selection } from './reader.ts';
+
+/** Positions that are read first, and the rows that are looked for before a reader is asked to scroll. */
+const STRETCH = 200n;
+const PAGE = 100;
+/** The longest stretch that is read at once where few events fit. */
+const LONGEST_STRETCH = 200_000n;
+/** Rows that are kept while new ones come. */
+const KEPT = 20_000;
+
+/** What to show of the log. */
+export interface LogFilter extends Selection {
+  readonly type?: string | undefined;
+  /** Milliseconds since the epoch. */
+  readonly from?: number | undefined;
+  readonly until?: number | undefined;
+}
+
+/** The log from its end backwards, as far as it was asked for, and what is appended meanwhile. */
+export class LogView {
+  readonly liveness = signal<Liveness>({ state: 'loading' });
+  /** Goes up with each change that can be seen. */
+  readonly version = signal(0);
+  /** New events that are not shown. */
+  readonly waiting = signal(0);
+  /** Positions that are being searched for older events; undefined: none. */
+  readonly searching = signal<bigint | undefined>(undefined);
+  readonly #filter: LogFilter;
+  #abort = AbortSignal.abort();
+  /** What is shown, oldest first. */
+  #rows: Record[] = [];
+  /** What waits, oldest first. */
+  #fresh: Record[] = [];
+  #isHeld = false;
+  /** Everything after this position and up to the next is known; undefined until the log was first read. */
+  #known: { after: bigint; to: bigint } | undefined;
+  #first = 0n;
+
+  constructor(filter: LogFilter) {
+    this.#filter = filter;
+  }
+
+  get count(): number {
+    return this.#rows.length;
+  }
+
+  /** Newest first, from 0. */
+  at(index: number): Record {
+    return this.#rows[this.#rows.length - 1 - index]!;
+  }
+
+  /** The event at a position, if it is shown. */
+  find(position: bigint): Record | undefined {
+    let low = 0;
+    let high = this.#rows.length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if (this.#rows[middle]!.event!.position < position) low = middle + 1;
+      else high = middle;
+    }
+    const found = this.#rows[low];
+    return found?.event?.position === position ? found : undefined;
+  }
+
+  /** Whether nothing older is left. */
+  get isWhole(): boolean {
+    return this.#known !== undefined && this.#known.after <= this.#first;
+  }
+
+  /** Whether new events wait until they are let in. */
+  set isHeld(isHeld: boolean) {
+    this.#isHeld = isHeld;
+    if (!isHeld) this.#letIn();
+  }
+
+  /** Reads the newest events and goes on with new ones, until the signal is aborted. */
+  run(abort: AbortSignal): Promise<void> {
+    const attempt = (isLive: () => void, signal: AbortSignal): Promise<void> => {
+      this.#abort = signal;
+      return this.#follow(isLive);
+    };
+    return keepLive(attempt, this.liveness, abort);
+  }
+
+  /** Reads older events, as many as fill a page. Does nothing while it does so already. */
+  async more(): Promise<void> {
+    if (this.#abort.aborted || this.#known === undefined || this.searching.peek() !== undefined || this.isWhole) return;
+    const wanted = this.#rows.length + PAGE;
+    try {
+      for (let stretch = STRETCH; this.#rows.length < wanted && !this.isWhole; ) {
+        const to: bigint = this.#known.after;
+        let after: bigint = to - stretch;
+        if (after < this.#first) after = this.#first;
+        if (stretch < LONGEST_STRETCH) stretch *= 2n;
+        this.searching.value = to;
+        const older = (await readStretch(after, to, this.#filter, this.#abort)).filter(this.#fits);
+        this.#rows = [...older, ...this.#rows];
+        this.#known = { ...this.#known, after };
+        this.version.value++;
+      }
+    } finally {
+      this.searching.value = undefined;
+    }
+  }
+
+  readonly #fits = ({ event }: Record): boolean => this.#filter.type === undefined || event!.type === this.#filter.type;
+
+  async #follow(isLive: () => void): Promise<void> {
+    if (this.#known === undefined) await this.#open();
+    if (this.#rows.length === 0) await this.more();
+    isLive();
+    if (this.#filter.until !== undefined) {
+      await new Promise((resolve) => this.#abort.addEventListener('abort', resolve));
+      return;
+    }
+    for await (const { records, position } of followFrom(this.#known!.to, this.#filter, this.#abort)) {
+      this.#known = { ...this.#known!, to: position };
+      this.#fresh.push(...records.filter(this.#fits));
+      if (!this.#isHeld) this.#letIn();
+      else if (this.#fresh.length !== this.waiting.peek()) this.waiting.value = this.#fresh.length;
+      isLive();
+    }
+  }
+
+  async #open(): Promise<void> {
+    const { from, until } = this.#filter;
+    const head = (await readHead(this.#abort)).position;
+    const first = from === undefined ? 1n : ((await positionFrom(from, this.#abort)) ?? head + 1n);
+    const next = until === undefined ? undefined : await positionFrom(until + 1000, this.#abort);
+    this.#first = first - 1n;
+    const to = next === undefined ? head : next - 1n;
+    this.#known = { after: to, to };
+  }
+
+  #letIn(): void {
+    this.waiting.value = 0;
+    if (this.#fresh.length === 0) return;
+    const rows = [...this.#rows, ...this.#fresh];
+    this.#fresh = [];
+    // What is given up can be read again.
+    this.#rows = rows.slice(-KEPT);
+    if (rows.length > KEPT) this.#known = { ...this.#known!, after: this.#rows[0]!.event!.position - 1n };
+    this.version.value++;
+  }
+}

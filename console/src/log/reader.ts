@@ -1,0 +1,58 @@
+import { timestampFromMs } from '@bufbuild/protobuf/wkt';
+import type { Head } from '../../../gen/plantstore/v1/audit_service_pb.ts';
+import type { Record } from '../../../gen/plantstore/v1/event_pb.ts';
+import { audit } from '../api/connect.ts';
+
+/** Which events. */
+export interface Selection {
+  readonly owner?: string | undefined;
+  readonly plantId?: bigint | undefined;
+}
+
+/** The end of the log now. */
+export async function readHead(signal: AbortSignal): Promise<Head> {
+  return (await audit.getHead({}, { signal })).head!;
+}
+
+/** The selected events after one position and up to another, in order. */
+export async function readStretch(
+  after: bigint,
+  to: bigint,
+  selection: Selection,
+  signal: AbortSignal,
+): Promise<Record[]> {
+  const found: Record[] = [];
+  if (to <= after) return found;
+  for await (const { records, position } of audit.readEvents(
+    { start: { case: 'afterPosition', value: after }, ...chosen(selection) },
+    { signal },
+  )) {
+    found.push(...records.filter(({ event }) => event!.position <= to));
+    if (position >= to) break;
+  }
+  return found;
+}
+
+/** The selected events after a position, and new ones until the signal is aborted. */
+export const followFrom = (after: bigint, selection: Selection, signal: AbortSignal) =>
+  audit.readEvents({ start: { case: 'afterPosition', value: after }, follow: true, ...chosen(selection) }, { signal });
+
+/** The event at a position; undefined where there is none yet. */
+export async function readEvent(position: bigint, signal: AbortSignal): Promise<Record | undefined> {
+  if (position < 1n || position > (await readHead(signal)).position) return undefined;
+  return (await readStretch(position - 1n, position, {}, signal))[0];
+}
+
+/** The position of the first event of a moment or later; undefined where there is none. */
+export async function positionFrom(milliseconds: number, signal: AbortSignal): Promise<bigint | undefined> {
+  const start = { case: 'fromTime', value: timestampFromMs(milliseconds) } as const;
+  for await (const { records } of audit.readEvents({ start }, { signal }))
+    if (records.length > 0) return records[0]!.event!.position;
+  return undefined;
+}
+
+/** A field that is not set is left out of the message. */
+const chosen = ({ owner, plantId }: Selection) => ({
+  ...(owner !== undefined && { owner }),
+  ...(plantId !== undefined && { plantId }),
+});

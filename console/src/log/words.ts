@@ -1,0 +1,36 @@
+import type { Record } from '../../../gen/plantstore/v1/event_pb.ts';
+
+/** What an event is about, for people. Undefined where its content is erased, or where it is about no plant. */
+export interface Subject {
+  readonly owner: string;
+  readonly id: bigint;
+  /** Of an event that adds a plant. */
+  readonly name?: string;
+  readonly tag?: string | undefined;
+}
+
+/** The plant that an event is about. */
+export function subjectOf({ content }: Record): Subject | undefined {
+  if (content === undefined) return undefined;
+  const { owner, data } = content;
+  if (data.case === 'plantAdded') return { owner, id: data.value.id, name: data.value.name, tag: data.value.tag };
+  return data.case === 'plantDeleted' ? { owner, id: data.value.id } : undefined;
+}
+
+/** What happened, in a sentence. */
+export function sentenceOf(record: Record): string {
+  const { event, content, erasedBy } = record;
+  if (event!.type === 'OwnerErased')
+    return `${content?.actor || 'Somebody'} had an owner erased: ${event!.erased} earlier events have lost their content.`;
+  const subject = subjectOf(record);
+  if (subject === undefined) return `What this event said was erased by event ${erasedBy}.`;
+  const { owner, id, name, tag } = subject;
+  const who = content!.actor === owner ? owner : `${content!.actor}, for ${owner},`;
+  if (name === undefined) return `${who} deleted plant ${id}.`;
+  const plant = name === '' ? 'a plant without a name' : `“${name}”`;
+  return `${who} added ${plant} with the id ${id}${tag ? ` and the tag “${tag}”` : ''}.`;
+}
+
+/** Bytes in hexadecimal. */
+export const hex = (bytes: Uint8Array): string =>
+  Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');

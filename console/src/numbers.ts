@@ -1,0 +1,10 @@
+/** The id of a text, any int64; undefined where it is none. */
+export function idOf(text: string): bigint | undefined {
+  if (!/^-?\d{1,19}$/.test(text.trim())) return undefined;
+  const id = BigInt(text.trim());
+  return BigInt.asIntN(64, id) === id ? id : undefined;
+}
+
+/** The position of a text, from 1 up; undefined where it is none. */
+export const positionOf = (text: string): bigint | undefined =>
+  /^[1-9]\d{0,17}$/.test(text.trim()) ? BigInt(text.trim()) : undefined;

@@ -1,0 +1,143 @@
+import { useEffect, useState } from 'preact/hooks';
+import type { Record } from '../../../gen/plantstore/v1/event_pb.ts';
+import { owner as ownOwner } from '../access.ts';
+import { audit } from '../api/connect.ts';
+import { messageOf } from '../api/trouble.ts';
+import { sentenceOf } from '../log/words.ts';
+import { idOf } from '../numbers.ts';
+import { linkTo, route } from '../router.ts';
+import { usable } from '../session.ts';
+import { Field } from '../ui/field.tsx';
+import { Notice } from '../ui/notice.tsx';
+import { localTime, millisecondsOf, When } from '../ui/when.tsx';
+
+/** All events of one plant. */
+export function HistoryPane() {
+  const { query } = route.value;
+  const owner = query.get('owner') ?? '';
+  const plant = query.get('plant') ?? '';
+  const [typed, setTyped] = useState({ owner: owner || ownOwner.value, plant });
+  const [problem, setProblem] = useState('');
+  useEffect(() => {
+    if (plant !== '') setTyped({ owner, plant });
+  }, [owner, plant]);
+  const show = (): void => {
+    if (idOf(typed.plant) === undefined) setProblem('The plant is given by its id, a whole number.');
+    else if (typed.owner === '') setProblem('An owner is needed: ids are each owner’s own.');
+    else {
+      setProblem('');
+      location.hash = linkTo('history', { owner: typed.owner, plant: typed.plant.trim() });
+    }
+  };
+  return (
+    <>
+      <form
+        class="filters"
+        onSubmit={(event) => {
+          event.preventDefault();
+          show();
+        }}
+      >
+        <Field label="Owner" value={typed.owner} onInput={(text) => setTyped({ ...typed, owner: text })} />
+        <Field
+          label="Plant"
+          value={typed.plant}
+          onInput={(text) => setTyped({ ...typed, plant: text })}
+          inputMode="numeric"
+          isCode
+        />
+        <button type="submit" class="primary">
+          Show
+        </button>
+      </form>
+      <p class="outcome problem" role="alert">
+        {problem}
+      </p>
+      {owner !== '' && idOf(plant) !== undefined ? (
+        <Story key={`${owner}\n${plant}`} owner={owner} plantId={idOf(plant)!} />
+      ) : (
+        <Notice title="Which plant?">
+          <p>
+            Name its owner and its id, or come from an event of the <a href={linkTo('log')}>Log</a>.
+          </p>
+        </Notice>
+      )}
+    </>
+  );
+}
+
+/** What happened to a plant, the oldest first. */
+function Story({ owner, plantId }: { readonly owner: string; readonly plantId: bigint }) {
+  const { value: current } = usable;
+  const [records, setRecords] = useState<readonly Record[]>([]);
+  const [state, setState] = useState<'loading' | 'whole' | 'failed'>('loading');
+  const [problem, setProblem] = useState('');
+  const [attempt, setAttempt] = useState(0);
+  useEffect(() => {
+    if (current === undefined) return;
+    const abort = new AbortController();
+    const read = async (): Promise<void> => {
+      setState('loading');
+      const found: Record[] = [];
+      try {
+        for await (const message of audit.getHistory({ owner, plantId }, { signal: abort.signal })) {
+          found.push(...message.records);
+          setRecords([...found]);
+        }
+        setState('whole');
+      } catch (error) {
+        if (abort.signal.aborted) return;
+        setProblem(messageOf(error));
+        setState('failed');
+      }
+    };
+    void read();
+    return () => abort.abort();
+  }, [attempt, current]);
+
+  if (state === 'failed')
+    return (
+      <Notice title="The history cannot be read." isProblem>
+        <p>{problem}</p>
+        <button type="button" onClick={() => setAttempt(attempt + 1)}>
+          Try again
+        </button>
+      </Notice>
+    );
+  if (state === 'whole' && records.length === 0)
+    return (
+      <Notice title={`${owner} never had a plant with the id ${plantId}.`}>
+        <p>Or what the log said of it has been erased.</p>
+      </Notice>
+    );
+  const last = records.at(-1);
+  return (
+    <>
+      <p class="summary" role="status">
+        {state === 'loading' ? 'Loading…' : summaryOf(records, last!)}
+      </p>
+      <ol class="story">
+        {records.map((record) => {
+          const position = String(record.event!.position);
+          return (
+            <li key={position} class={record.event!.type}>
+              <p class="story-time">
+                <When time={record.event!.time!} />
+                <a href={linkTo('log', { event: position })}>Event {position}</a>
+              </p>
+              <p>{sentenceOf(record)}</p>
+            </li>
+          );
+        })}
+      </ol>
+    </>
+  );
+}
+
+function summaryOf(records: readonly Record[], last: Record): string {
+  const since = localTime(millisecondsOf(last.event!.time!));
+  const events = `${records.length.toLocaleString()} ${records.length === 1 ? 'event' : 'events'}`;
+  return last.event!.type === 'PlantAdded'
+    ? `${events}. It is there since ${since}.`
+    : `${events}. It is gone since ${since}.`;
+}

@@ -1,0 +1,52 @@
+import type { Pane } from '../pane.ts';
+import { HistoryPane } from './history.tsx';
+import { InstancePane } from './instance.tsx';
+import { LogPane } from './log.tsx';
+import { PlantsPane } from './plants.tsx';
+import { ProofPane } from './proof.tsx';
+import { TimePane } from './time.tsx';
+
+/** All panes, in the order of the navigation. The first is shown where the address names none. */
+export const PANES: readonly [Pane, ...Pane[]] = [
+  {
+    path: 'plants',
+    title: 'Plants',
+    purpose: 'Your plants, as they are now.',
+    scope: 'plants:read',
+    view: PlantsPane,
+  },
+  {
+    path: 'log',
+    title: 'Log',
+    purpose: 'Every event of every owner, newest first.',
+    scope: 'plants:audit',
+    view: LogPane,
+  },
+  {
+    path: 'history',
+    title: 'History',
+    purpose: 'All that ever happened to one plant.',
+    scope: 'plants:audit',
+    view: HistoryPane,
+  },
+  {
+    path: 'time',
+    title: 'Time',
+    purpose: 'The plants as they were, and what changed between two moments.',
+    scope: 'plants:audit',
+    view: TimePane,
+  },
+  {
+    path: 'proof',
+    title: 'Proof',
+    purpose: 'Checked in this browser, not by the service.',
+    view: ProofPane,
+  },
+  {
+    path: 'instance',
+    title: 'Instance',
+    purpose: 'How the instance that answers stands.',
+    scope: 'plants:audit',
+    view: InstancePane,
+  },
+];

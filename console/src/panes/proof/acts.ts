@@ -1,0 +1,134 @@
+import { toBinary } from '@bufbuild/protobuf';
+import { Code, ConnectError } from '@connectrpc/connect';
+import { RecordSchema } from '../../../../gen/plantstore/v1/event_pb.ts';
+import { may } from '../../access.ts';
+import { audit, plants } from '../../api/connect.ts';
+import { type Bytes, utf8 } from '../../proof/bytes.ts';
+import { type EventRecord, parseRecord } from '../../proof/event.ts';
+import { type ProvenEvent, proveEvent } from '../../proof/event-proof.ts';
+import { openLog, type ProvenLog } from '../../proof/log.ts';
+import { Memory } from '../../proof/memory.ts';
+import { parseVerifierKey } from '../../proof/note.ts';
+import { type Findings, NotVerified, type Outcome, outcomeOf } from '../../proof/outcome.ts';
+import { type ProvenReceipt, parseReceipt, proveReceipt, type TrustedKey } from '../../proof/receipt.ts';
+import { httpSource } from '../../proof/source.ts';
+import { proveWholeLog } from '../../proof/whole-log.ts';
+import { momentOf } from '../../proof/words.ts';
+
+/** Where the service has its log. */
+const LOG = '/log';
+/** More bytes than a receipt has. */
+const MAX_RECEIPT = 1_000_000;
+
+/** What this browser remembers. */
+export const memory = new Memory(localStorage);
+
+/** Whether what is remembered cannot be read. */
+export function isMemoryDamaged(): boolean {
+  try {
+    memory.logs();
+    memory.witnesses();
+    return false;
+  } catch {
+    return true;
+  }
+}
+
+/** An event, and the log that has it. */
+export interface EventInLog extends ProvenEvent {
+  readonly log: Pick<ProvenLog, 'checkpoint' | 'cosignatures'>;
+}
+
+/** Verifies the event at a position, and what it says where the token may see that. */
+export const verifyEvent = (position: number, signal: AbortSignal): Promise<Outcome<EventInLog>> =>
+  outcomeOf(async (findings) => {
+    const log = await openLog(httpSource(LOG, signal), memory, findings);
+    const record = position >= 1 && position <= log.tree.size ? await recordAt(position, signal, findings) : undefined;
+    return { ...(await proveEvent(log, position, record, findings)), log };
+  });
+
+/** Verifies all events of the log. */
+export const verifyWholeLog = (
+  signal: AbortSignal,
+  onProgress: (events: number, size: number) => void,
+): Promise<Outcome<{ readonly log: Pick<ProvenLog, 'checkpoint' | 'cosignatures'>; readonly events: number }>> =>
+  outcomeOf(async (findings) => {
+    const log = await openLog(httpSource(LOG, signal), memory, findings);
+    const options = { signal, onProgress: (events: number) => onProgress(events, log.tree.size) };
+    onProgress(0, log.tree.size);
+    return { log, events: await proveWholeLog(log, options, findings) };
+  });
+
+/** Verifies a receipt: with a vkey that the user gave, or the one that is remembered of its log; the service is asked where there is neither. */
+export const verifyReceipt = (receipt: Blob, vkey: string): Promise<Outcome<ProvenReceipt>> =>
+  outcomeOf(async (findings) => {
+    if (receipt.size > MAX_RECEIPT) throw new NotVerified('This is no receipt: it is too large for one.');
+    const bytes = new Uint8Array(await receipt.arrayBuffer());
+    const keyOf = async (origin: string) => given(vkey) ?? remembered(origin) ?? (await handedOut(origin));
+    return proveReceipt(bytes, keyOf, memory.witnesses(), findings);
+  });
+
+const given = (vkey: string): TrustedKey | undefined =>
+  vkey === '' ? undefined : { vkey, trust: "That the key is the log's own: you gave it." };
+
+function remembered(origin: string): TrustedKey | undefined {
+  const log = memory.log(origin);
+  if (log === undefined) return undefined;
+  const since = momentOf(log.trustedSince);
+  return {
+    vkey: log.vkey,
+    trust: `That the key is the log's own: this browser trusts it since ${since}, when it saw it first.`,
+  };
+}
+
+async function handedOut(origin: string): Promise<TrustedKey> {
+  const vkey = await httpSource(LOG)
+    .key()
+    .catch(() => '');
+  const key = await parseVerifierKey(vkey).catch(() => undefined);
+  if (key?.name !== origin)
+    throw new NotVerified(
+      `The receipt is of the log ${origin}, whose key this browser does not know. Give its vkey as Key.`,
+    );
+  return {
+    vkey,
+    trust: `That ${vkey} is the log's own key: the service handed it out just now, and nobody vouches for it.`,
+  };
+}
+
+/** The record at a position as far as the token may see it; says what it would need. */
+async function recordAt(position: number, signal: AbortSignal, findings: Findings): Promise<EventRecord | undefined> {
+  try {
+    if (may('plants:audit')) return await auditedRecord(position, signal);
+    if (may('plants:read')) return await ownRecord(position, signal);
+    findings.unchecked.push('What the event says: that needs a token, of its owner or with the scope plants:audit.');
+  } catch (error) {
+    if (error instanceof NotVerified) throw error;
+    signal.throwIfAborted();
+    const { code, rawMessage } = ConnectError.from(error);
+    findings.unchecked.push(
+      code === Code.NotFound
+        ? 'What the event says: it is not one of yours. That needs a token with the scope plants:audit.'
+        : `What the event says: the service does not tell (${rawMessage}).`,
+    );
+  }
+  return undefined;
+}
+
+async function auditedRecord(position: number, signal: AbortSignal): Promise<EventRecord> {
+  const start = { case: 'afterPosition', value: BigInt(position - 1) } as const;
+  const enough = new AbortController();
+  const reading = AbortSignal.any([signal, enough.signal]);
+  try {
+    for await (const { records } of audit.readEvents({ start }, { signal: reading }))
+      if (records[0] !== undefined) return parseRecord(toBinary(RecordSchema, records[0]));
+  } finally {
+    enough.abort();
+  }
+  throw new NotVerified(`The service tells of no event at position ${position}, which its log has.`);
+}
+
+async function ownRecord(position: number, signal: AbortSignal): Promise<EventRecord> {
+  const { receipt } = await plants.getReceipt({ position: BigInt(position) }, { signal });
+  return parseRecord(parseReceipt(utf8(receipt) as Bytes).extra);
+}

@@ -1,0 +1,134 @@
+import { useSignal } from '@preact/signals';
+import { parseWitnessKey } from '../../proof/cosignatures.ts';
+import type { RememberedLog } from '../../proof/memory.ts';
+import { eventsOf, momentOf } from '../../proof/words.ts';
+import { Field } from '../../ui/field.tsx';
+import { memory } from './acts.ts';
+
+/** What this browser remembers of logs. `onChange` is called once something is forgotten. */
+export function RememberedLogs({ onChange }: { onChange: () => void }) {
+  const logs = memory.logs();
+  return (
+    <section aria-labelledby="remembered">
+      <h2 id="remembered">What this browser remembers</h2>
+      <p>
+        The last checkpoint that it verified of each log, and the key that it trusts: the first that it saw. Whatever
+        the log shows later has to extend that checkpoint.
+      </p>
+      {logs.length === 0 && <p>Nothing yet. Verify an event, and the checkpoint of its log is remembered.</p>}
+      <ul class="kept">
+        {logs.map((log) => (
+          <li key={log.origin}>
+            <RememberedView log={log} />
+            <button
+              type="button"
+              aria-label={`Forget ${log.origin}`}
+              onClick={() => {
+                memory.forget(log.origin);
+                onChange();
+              }}
+            >
+              Forget
+            </button>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+function RememberedView({ log: { origin, size, seenAt, trustedSince, vkey, checkpoint } }: { log: RememberedLog }) {
+  return (
+    <div>
+      <strong>{origin}</strong>
+      <p>
+        {eventsOf(size)}, seen at {momentOf(seenAt)}. Its key, trusted since {momentOf(trustedSince)}:
+      </p>
+      <code>{vkey}</code>
+      <details>
+        <summary>The checkpoint</summary>
+        <pre class="code">{checkpoint}</pre>
+      </details>
+    </div>
+  );
+}
+
+/** What stands in the place of both where they are damaged. */
+export function DamagedMemory({ onChange }: { onChange: () => void }) {
+  return (
+    <section class="problem" role="alert">
+      <p>
+        What this browser remembers of logs and witnesses is damaged. Until it is forgotten nothing can be verified.
+      </p>
+      <button
+        type="button"
+        onClick={() => {
+          memory.clear();
+          onChange();
+        }}
+      >
+        Forget everything
+      </button>
+    </section>
+  );
+}
+
+/** The witnesses that are trusted. */
+export function TrustedWitnesses({ onChange }: { onChange: () => void }) {
+  const fault = useSignal('');
+  const vkeys = memory.witnesses();
+  const trust = (all: readonly string[]): void => {
+    memory.trustWitnesses(all);
+    onChange();
+  };
+  const typed = useSignal('');
+  const add = async (event: SubmitEvent): Promise<void> => {
+    event.preventDefault();
+    const vkey = typed.value.trim();
+    try {
+      await parseWitnessKey(vkey);
+      trust([...new Set([...vkeys, vkey])]);
+    } catch (error) {
+      fault.value = `${(error as Error).message}.`;
+    }
+  };
+  return (
+    <section aria-labelledby="witnesses">
+      <h2 id="witnesses">Witnesses that you trust</h2>
+      <p>
+        A witness cosigns a checkpoint when it extends the last one that the witness saw: others are shown the same log.
+      </p>
+      <ul class="kept">
+        {vkeys.map((vkey) => (
+          <li key={vkey}>
+            <code>{vkey}</code>
+            <button
+              type="button"
+              aria-label={`Remove ${vkey}`}
+              onClick={() => trust(vkeys.filter((other) => other !== vkey))}
+            >
+              Remove
+            </button>
+          </li>
+        ))}
+      </ul>
+      <form onSubmit={add}>
+        <Field
+          label="Witness key"
+          value={typed.value}
+          onInput={(text) => {
+            typed.value = text;
+          }}
+          isCode
+          isWide
+        />
+        <button type="submit">Trust</button>
+      </form>
+      {fault.value !== '' && (
+        <p class="problem" role="alert">
+          {fault}
+        </p>
+      )}
+    </section>
+  );
+}

@@ -1,0 +1,134 @@
+import { base64Of, hexOf } from '../../proof/bytes.ts';
+import type { Checkpoint } from '../../proof/checkpoint.ts';
+import type { Cosignatures } from '../../proof/cosignatures.ts';
+import type { ProvenEvent } from '../../proof/event-proof.ts';
+import type { Outcome } from '../../proof/outcome.ts';
+import { momentOf } from '../../proof/words.ts';
+
+/** What became of a proof, and of what. */
+export interface Shown {
+  /** Such as "The event at position 17." */
+  readonly subject: string;
+  readonly outcome: Outcome<Proven>;
+}
+
+/** What there is to show of what is proved. */
+export interface Proven {
+  readonly event?: ProvenEvent;
+  readonly checkpoint: Checkpoint;
+  readonly cosignatures: Cosignatures;
+}
+
+/** The verdict in a live region, which is there before there is one; below it what was checked and what was not, in words. */
+export function OutcomeView({ busy, shown }: { readonly busy: string; readonly shown: Shown | undefined }) {
+  const outcome = shown?.outcome;
+  return (
+    <div class={outcome === undefined ? 'pending' : outcome.verified ? 'card proven' : 'card proven refuted'}>
+      <div role="status">
+        {busy !== '' && <p class="loading">{busy}</p>}
+        {shown && (
+          <p class="verdict">
+            <strong>{shown.outcome.verified ? 'Verified' : 'Not verified'}</strong> {shown.subject}
+          </p>
+        )}
+        {outcome?.verified === false && <p class="reason">{outcome.reason}</p>}
+      </div>
+      {outcome?.verified && outcome.value.event && <EventView {...outcome.value.event} />}
+      {outcome && (
+        <Sentences title={outcome.verified ? 'Checked' : 'Checked before that'} sentences={outcome.checked} />
+      )}
+      {outcome?.verified && <Sentences title="Not checked" sentences={outcome.unchecked} />}
+      {outcome?.verified && <CheckpointView {...outcome.value} />}
+    </div>
+  );
+}
+
+function Sentences({ title, sentences }: { title: string; sentences: readonly string[] }) {
+  if (sentences.length === 0) return null;
+  return (
+    <>
+      <h3>{title}</h3>
+      <ul>
+        {sentences.map((sentence) => (
+          <li key={sentence}>{sentence}</li>
+        ))}
+      </ul>
+    </>
+  );
+}
+
+function EventView({ event, content, erasedBy, leaf }: ProvenEvent) {
+  return (
+    <>
+      <Facts
+        facts={[
+          ['Type', event.type],
+          ['Time', new Date(event.time).toISOString()],
+          ['Owner', content?.owner || undefined],
+          ['Plant', content?.plant && String(content.plant.id)],
+          ['Name', content?.plant?.name],
+          ['Tag', content?.plant?.tag],
+          ['Actor', content?.actor || undefined],
+          ['Erased by', erasedBy === undefined ? undefined : `the event at position ${erasedBy}`],
+        ]}
+      />
+      <details>
+        <summary>Its id and hashes</summary>
+        <Facts
+          facts={[
+            ['Event id', event.eventId],
+            ['Salt', content && hexOf(content.salt)],
+            ['Commitment', hexOf(event.commitment)],
+            ['Hash in the tree', hexOf(leaf)],
+          ]}
+        />
+      </details>
+    </>
+  );
+}
+
+/** Names and values; what has none is left out. */
+function Facts({ facts }: { readonly facts: readonly (readonly [name: string, value: string | undefined])[] }) {
+  return (
+    <dl class="facts">
+      {facts.map(
+        ([name, value]) =>
+          value !== undefined && (
+            <div key={name}>
+              <dt>{name}</dt>
+              <dd>{value}</dd>
+            </div>
+          ),
+      )}
+    </dl>
+  );
+}
+
+function CheckpointView({ checkpoint, cosignatures }: Proven) {
+  const { all, trusted, cosigned } = cosignatures;
+  return (
+    <details>
+      <summary>The checkpoint, and who cosigned it</summary>
+      <Facts
+        facts={[
+          ['Log', checkpoint.origin],
+          ['Events', String(checkpoint.size)],
+          ['Root', base64Of(checkpoint.root)],
+          ...all.map(
+            ({ witness, time }) =>
+              [
+                `Witness ${witness}`,
+                time === undefined ? 'not checked: its key is not known here' : `cosigned at ${momentOf(time)}`,
+              ] as const,
+          ),
+        ]}
+      />
+      <p>
+        {trusted === 0
+          ? 'You trust no witness yet.'
+          : `${cosigned} of the ${trusted} witnesses that you trust cosigned it.`}{' '}
+        How many the operator asks for is not told to anybody.
+      </p>
+    </details>
+  );
+}

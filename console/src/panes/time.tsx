@@ -1,0 +1,211 @@
+import { useEffect, useMemo, useState } from 'preact/hooks';
+import { messageOf } from '../api/trouble.ts';
+import { readHead } from '../log/reader.ts';
+import { linkTo, replaceRoute, route } from '../router.ts';
+import { usable } from '../session.ts';
+import { differenceOf, type OwnedPlant } from '../time/difference.ts';
+import { Moment } from '../time/moment.tsx';
+import { PlantsThen } from '../time/plants-then.ts';
+import { Field } from '../ui/field.tsx';
+import { Notice } from '../ui/notice.tsx';
+import { type RowAttributes, Rows } from '../ui/rows.tsx';
+
+const COLUMNS = [
+  { name: 'owner', title: 'Owner' },
+  { name: 'id', title: 'Id' },
+  { name: 'name', title: 'Name' },
+  { name: 'tag', title: 'Tag' },
+];
+
+/** Milliseconds that a moment has to stand before its plants are asked for. */
+const PAUSE = 250;
+
+/** The plants as they were, and what changed between two moments. */
+export function TimePane() {
+  const { value: current } = usable;
+  const [head, setHead] = useState<number>();
+  const [problem, setProblem] = useState('');
+  const [attempt, setAttempt] = useState(0);
+  useEffect(() => {
+    if (current === undefined) return;
+    const abort = new AbortController();
+    setProblem('');
+    readHead(abort.signal).then(
+      ({ position }) => setHead(Number(position)),
+      (error) => abort.signal.aborted || setProblem(messageOf(error)),
+    );
+    return () => abort.abort();
+  }, [current, attempt]);
+  if (problem !== '')
+    return (
+      <Notice title="The log cannot be read." isProblem>
+        <p>{problem}</p>
+        <button type="button" onClick={() => setAttempt(attempt + 1)}>
+          Try again
+        </button>
+      </Notice>
+    );
+  if (head === undefined) return <p class="loading">Loading…</p>;
+  if (head === 0)
+    return (
+      <Notice title="The log is empty.">
+        <p>
+          There is no past yet. <a href={linkTo('plants')}>Add a plant</a> to begin one.
+        </p>
+      </Notice>
+    );
+  return <Travel head={head} toNow={() => setAttempt(attempt + 1)} />;
+}
+
+function Travel({ head, toNow }: { readonly head: number; readonly toNow: () => void }) {
+  const { query } = route.value;
+  const at = within(query.get('position'), head) ?? head;
+  const other = within(query.get('with'), head);
+  const owner = query.get('owner') ?? '';
+  const go = (changed: { at?: number; other?: number | undefined; owner?: string }): void => {
+    const next = { at, other, owner, ...changed };
+    replaceRoute('time', {
+      position: String(next.at),
+      with: next.other === undefined ? undefined : String(next.other),
+      owner: next.owner,
+    });
+  };
+  const lists = useMemo(() => new PlantsThen(owner), [owner]);
+  const [low, high] = other === undefined || other > at ? [at, other] : [other, at];
+  const { then, later, problem, isLoading, retry } = useLists(lists, owner, low, high);
+  const difference = useMemo(() => then && later && differenceOf(then, later), [then, later]);
+  return (
+    <>
+      <div class="moments">
+        <Moment label="Moment" position={at} head={head} onChange={(to) => go({ at: to })} />
+        {other !== undefined && (
+          <Moment label="Compared with" position={other} head={head} onChange={(to) => go({ other: to })} />
+        )}
+      </div>
+      <div class="bar">
+        {other === undefined ? (
+          <button type="button" onClick={() => go({ other: at === head ? 0 : head })}>
+            Compare
+          </button>
+        ) : (
+          <button type="button" onClick={() => go({ other: undefined })}>
+            Stop comparing
+          </button>
+        )}
+        <button
+          type="button"
+          onClick={() => {
+            replaceRoute('time', { with: query.get('with') ?? '', owner });
+            toNow();
+          }}
+        >
+          Now
+        </button>
+        <Field label="Owner" value={owner} onInput={(text) => go({ owner: text })} />
+      </div>
+      <p class="summary" role="status">
+        {problem === '' && isLoading && 'Loading…'}
+        {problem === '' && !isLoading && difference === undefined && then !== undefined && (
+          <>
+            <strong>{plants(then.length)}</strong> after event {low}
+          </>
+        )}
+        {problem === '' && !isLoading && difference !== undefined && (
+          <>
+            From {low} to {high}: <strong>{difference.removed.length.toLocaleString()} removed</strong>,{' '}
+            <strong>{difference.added.length.toLocaleString()} added</strong>
+          </>
+        )}
+      </p>
+      {problem !== '' && (
+        <Notice title="The plants of that moment cannot be read." isProblem>
+          <p>{problem}</p>
+          <button type="button" onClick={retry}>
+            Try again
+          </button>
+        </Notice>
+      )}
+      <div class={isLoading ? 'stale' : undefined}>
+        {difference === undefined ? (
+          then !== undefined && <List label="Plants then" plants={then} nothing="There were no plants." />
+        ) : (
+          <div class="beside">
+            <section class="removed">
+              <h2>Removed</h2>
+              <List label="Removed" plants={difference.removed} nothing="Nothing was removed." />
+            </section>
+            <section class="added">
+              <h2>Added</h2>
+              <List label="Added" plants={difference.added} nothing="Nothing was added." />
+            </section>
+          </div>
+        )}
+      </div>
+    </>
+  );
+}
+
+const plants = (count: number): string => `${count.toLocaleString()} ${count === 1 ? 'plant' : 'plants'}`;
+
+function List({
+  label,
+  plants,
+  nothing,
+}: {
+  readonly label: string;
+  readonly plants: readonly OwnedPlant[];
+  readonly nothing: string;
+}) {
+  if (plants.length === 0) return <p class="nothing">{nothing}</p>;
+  const row = (index: number, attributes: RowAttributes) => {
+    const { owner, id, name, tag } = plants[index]!;
+    return (
+      <tr {...attributes} key={`${owner}\n${id}`}>
+        <td class="owner">{owner}</td>
+        <td class="id code">
+          <a href={linkTo('history', { owner, plant: String(id) })}>{String(id)}</a>
+        </td>
+        <td class="name">{name === '' ? <span class="none">no name</span> : name}</td>
+        <td class="tag">{tag !== undefined && <span class="tag-chip">{tag || '(empty)'}</span>}</td>
+      </tr>
+    );
+  };
+  return <Rows label={label} count={plants.length} heights={[41, 61]} columns={COLUMNS} row={row} />;
+}
+
+/** A position of the log; undefined where the text is none. */
+function within(text: string | null, head: number): number | undefined {
+  return text !== null && /^\d{1,15}$/.test(text) ? Math.min(Number(text), head) : undefined;
+}
+
+/** The plants of one moment and of another. What was there before stays until the new is. */
+function useLists(lists: PlantsThen, owner: string, low: number, high: number | undefined) {
+  const { value: current } = usable;
+  const [found, setFound] = useState<{
+    key: string;
+    then?: readonly OwnedPlant[];
+    later?: readonly OwnedPlant[] | undefined;
+  }>({ key: '' });
+  const [problem, setProblem] = useState('');
+  const [attempt, setAttempt] = useState(0);
+  const key = JSON.stringify([owner, low, high]);
+  useEffect(() => {
+    if (current === undefined) return;
+    const abort = new AbortController();
+    const read = async (): Promise<void> => {
+      const then = await lists.read(BigInt(low), abort.signal);
+      const later = high === undefined ? undefined : await lists.read(BigInt(high), abort.signal);
+      setProblem('');
+      setFound({ key, then, later });
+    };
+    const timer = setTimeout(
+      () => void read().catch((error) => abort.signal.aborted || setProblem(messageOf(error))),
+      found.key === '' ? 0 : PAUSE,
+    );
+    return () => {
+      clearTimeout(timer);
+      abort.abort();
+    };
+  }, [lists, key, current, attempt]);
+  return { ...found, problem, isLoading: found.key !== key, retry: () => setAttempt(attempt + 1) };
+}

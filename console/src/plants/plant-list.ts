@@ -1,0 +1,65 @@
+import type { StreamEvent } from '../api/event-stream.ts';
+
+/** A plant of the caller. */
+export interface Plant {
+  readonly id: bigint;
+  readonly name: string;
+  /** Unset and empty are different. */
+  readonly tag: string | undefined;
+}
+
+/** The caller's plants in ascending id, as a stream of events tells of them. */
+export class PlantList {
+  readonly #plants = new Map<bigint, Plant>();
+  readonly #ids: bigint[] = [];
+
+  get size(): number {
+    return this.#ids.length;
+  }
+
+  /** The plant at a place of the list, from 0. */
+  at(index: number): Plant {
+    return this.#plants.get(this.#ids[index]!)!;
+  }
+
+  /** The plants whose id begins with the text, or whose name or tag has it in it. */
+  find(text: string): Plant[] {
+    const wanted = text.toLowerCase();
+    return this.#ids
+      .values()
+      .map((id) => this.#plants.get(id)!)
+      .filter(
+        ({ id, name, tag }) => String(id).startsWith(wanted) || `${name}\n${tag ?? ''}`.toLowerCase().includes(wanted),
+      )
+      .toArray();
+  }
+
+  /** Takes in an event `added` or `deleted`. */
+  take({ type, data }: StreamEvent): void {
+    // Numbers of 64 bits are exact as text alone.
+    const id = BigInt(/"id":(-?\d+)/.exec(data)![1]!);
+    if (type === 'deleted') {
+      if (this.#plants.delete(id)) this.#ids.splice(this.#placeOf(id), 1);
+      return;
+    }
+    const { name, tag } = JSON.parse(data) as { name: string; tag?: string };
+    if (!this.#plants.has(id)) {
+      const last = this.#ids.at(-1);
+      if (last === undefined || last < id) this.#ids.push(id);
+      else this.#ids.splice(this.#placeOf(id), 0, id);
+    }
+    this.#plants.set(id, { id, name, tag });
+  }
+
+  /** Where an id is, or would be. */
+  #placeOf(id: bigint): number {
+    let low = 0;
+    let high = this.#ids.length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if (this.#ids[middle]! < id) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+}

@@ -1,0 +1,68 @@
+import { signal } from '@preact/signals';
+import { readEvents } from '../api/event-stream.ts';
+import { call } from '../api/rest.ts';
+import { Refused } from '../api/trouble.ts';
+import { keepLive, type Liveness } from '../live.ts';
+import { refused, session } from '../session.ts';
+import { PlantList } from './plant-list.ts';
+
+/** The caller's plants, kept up to date. */
+export class PlantWatch {
+  readonly liveness = signal<Liveness>({ state: 'loading' });
+  /** Goes up with each change that can be seen, at most once a frame. */
+  readonly version = signal(0);
+  #shown = new PlantList();
+  /** What the state makes, until it is whole. */
+  #next = new PlantList();
+  #lastId = '';
+  #isDue = false;
+
+  /** The plants. Until the first state is whole, those of it that have come. */
+  get plants(): PlantList {
+    return this.#shown;
+  }
+
+  /** Watches until the signal is aborted. */
+  run(abort: AbortSignal): Promise<void> {
+    return keepLive((isLive, signal) => this.#stream(signal, isLive), this.liveness, abort);
+  }
+
+  async #stream(abort: AbortSignal, isLive: () => void): Promise<void> {
+    const headers: Record<string, string> = { accept: 'text/event-stream' };
+    if (this.#lastId === '') this.#begin();
+    else headers['last-event-id'] = this.#lastId;
+    const token = session.peek()?.token;
+    const response = await call('/plants', { headers, signal: abort });
+    // Where the stream goes on, nothing comes until something happens.
+    if (this.#lastId !== '') isLive();
+    for await (const events of readEvents(response.body!)) {
+      for (const event of events) {
+        if (event.id !== undefined) this.#lastId = event.id;
+        if (event.type === 'reset') this.#begin();
+        else if (event.type === 'ready') {
+          this.#shown = this.#next;
+          isLive();
+        } else if (event.type === 'end') {
+          const { message } = JSON.parse(event.data);
+          refused(token, message);
+          throw new Refused(401, message);
+        } else this.#next.take(event);
+      }
+      this.#changed();
+    }
+  }
+
+  #begin(): void {
+    this.#next = new PlantList();
+    if (this.#shown.size === 0) this.#shown = this.#next;
+  }
+
+  #changed(): void {
+    if (this.#isDue) return;
+    this.#isDue = true;
+    requestAnimationFrame(() => {
+      this.#isDue = false;
+      this.version.value++;
+    });
+  }
+}

@@ -1,0 +1,44 @@
+import { type Bytes, fromBase64 } from './bytes.ts';
+import { HASH_SIZE } from './hash.ts';
+import { isSigned, type Note, parseNote, signatureOf, type VerifierKey } from './note.ts';
+import { NotVerified } from './outcome.ts';
+
+/** What a log has signed of itself (c2sp.org/tlog-checkpoint). */
+export interface Checkpoint {
+  /** Names the log. */
+  readonly origin: string;
+  /** Events that the log had. */
+  readonly size: number;
+  /** Root of the tree of so many. */
+  readonly root: Bytes;
+  readonly note: Note;
+}
+
+/** The checkpoint that a signed note holds, nothing of it verified. Throws NotVerified when it holds none. */
+export function parseCheckpoint(text: string): Checkpoint {
+  try {
+    const note = parseNote(text);
+    const [origin = '', size = '', root = '', ...rest] = note.text.split('\n');
+    const isWhole = rest.pop() === '' && rest.every((extension) => extension !== '');
+    if (!isWhole || origin === '' || !/^(0|[1-9]\d*)$/.test(size) || !Number.isSafeInteger(Number(size)))
+      throw new Error('it does not begin with an origin, a size and a root');
+    const hash = fromBase64(root);
+    if (hash.length !== HASH_SIZE) throw new Error('its root is no hash');
+    return { origin, size: Number(size), root: hash, note };
+  } catch (error) {
+    throw new NotVerified(`The checkpoint is malformed: ${(error as Error).message}.`, error);
+  }
+}
+
+/** The checkpoint that a signed note holds, once the key of its log has signed it. Rejects with NotVerified when it has not. */
+export async function openCheckpoint(text: string, key: VerifierKey): Promise<Checkpoint> {
+  const checkpoint = parseCheckpoint(text);
+  const { origin, note } = checkpoint;
+  if (key.of !== 'log') throw new NotVerified(`The key ${key.name} is that of a witness, not that of a log.`);
+  if (origin !== key.name) throw new NotVerified(`The checkpoint is of the log ${origin}, not of ${key.name}.`);
+  const signature = signatureOf(note, key);
+  if (signature === undefined) throw new NotVerified(`The key ${key.id} of ${key.name} has not signed the checkpoint.`);
+  if (!(await isSigned(note.text, signature, key)))
+    throw new NotVerified(`The signature of ${key.name} on the checkpoint is wrong: the checkpoint was changed.`);
+  return checkpoint;
+}

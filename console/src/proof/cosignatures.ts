@@ -1,0 +1,56 @@
+import type { Checkpoint } from './checkpoint.ts';
+import { cosignedAt, parseVerifierKey, signatureOf, type VerifierKey } from './note.ts';
+import { type Findings, NotVerified } from './outcome.ts';
+import { momentOf } from './words.ts';
+
+/** A signature on a checkpoint that is not its log's. */
+export interface Cosignature {
+  readonly witness: string;
+  /** When it was given, in milliseconds since 1970; undefined: the key of the witness is not known here, so it is not checked. */
+  readonly time: number | undefined;
+}
+
+/** What witnesses say of a checkpoint. */
+export interface Cosignatures {
+  readonly all: readonly Cosignature[];
+  /** How many witnesses are trusted here, and how many of them cosigned. How many the operator asks for cannot be known here. */
+  readonly trusted: number;
+  readonly cosigned: number;
+}
+
+/** The key of a witness in its vkey. Throws, with the reason, when it is none. */
+export async function parseWitnessKey(vkey: string): Promise<VerifierKey> {
+  const key = await parseVerifierKey(vkey);
+  if (key.of !== 'witness') throw new Error(`${key.name} is the key of a log, not that of a witness`);
+  return key;
+}
+
+/** Checks the cosignatures on a checkpoint, with the vkeys of witnesses that are trusted. Rejects with NotVerified when one of theirs is wrong. */
+export async function checkCosignatures(
+  { note, origin }: Checkpoint,
+  witnesses: readonly string[],
+  findings: Findings,
+): Promise<Cosignatures> {
+  const keys = await Promise.all(witnesses.map(parseWitnessKey));
+  const verified = new Map<string, number>();
+  for (const key of keys) {
+    const signature = signatureOf(note, key);
+    const time = signature && (await cosignedAt(note.text, signature, key));
+    if (signature !== undefined && time === undefined)
+      throw new NotVerified(`The cosignature of the witness ${key.name} on the checkpoint is wrong.`);
+    if (time === undefined) findings.unchecked.push(`The witness ${key.name}, which you trust, has not cosigned it.`);
+    else {
+      verified.set(`${key.name}+${key.id}`, time);
+      findings.checked.push(`The witness ${key.name} cosigned the checkpoint at ${momentOf(time)}.`);
+    }
+  }
+  const all = note.signatures
+    .filter(({ name }) => name !== origin)
+    .map(({ name, id }) => ({ witness: name, time: verified.get(`${name}+${id}`) }));
+  const unknown = all.filter(({ time }) => time === undefined).map(({ witness }) => witness);
+  if (unknown.length > 0)
+    findings.unchecked.push(`Cosignatures that say they are of ${unknown.join(', ')}: their keys are not known here.`);
+  if (verified.size === 0)
+    findings.unchecked.push('That others are shown the same log: no witness that you trust vouches for it.');
+  return { all, trusted: keys.length, cosigned: verified.size };
+}

@@ -1,0 +1,101 @@
+import { type Bytes, equal } from './bytes.ts';
+import { parseEntries } from './entries.ts';
+import { type EventContent, type EventRecord, type LogEvent, parseContent, parseEvent } from './event.ts';
+import { recordHash, sha256 } from './hash.ts';
+import type { ProvenLog } from './log.ts';
+import { type Findings, NotVerified } from './outcome.ts';
+import { entriesPath, TILE_WIDTH, widthAt } from './tile.ts';
+import { eventsOf } from './words.ts';
+
+/** An event that is proved to be in a log. */
+export interface ProvenEvent {
+  readonly event: LogEvent;
+  /** The hash that the tree has of it. */
+  readonly leaf: Bytes;
+  /** What it says, where that is shown and not erased. */
+  readonly content: EventContent | undefined;
+  /** Position of the event that erased it, where it is erased. */
+  readonly erasedBy: number | undefined;
+}
+
+/**
+ * Proves that a log has an event at a position, and, given the record that the service tells of it, that it is this event and says
+ * this. Rejects with NotVerified.
+ */
+export async function proveEvent(
+  log: ProvenLog,
+  position: number,
+  record: EventRecord | undefined,
+  findings: Findings,
+): Promise<ProvenEvent> {
+  const { entry, event, leaf } = await proveEntry(log, position);
+  findings.checked.push(
+    `The event at position ${position} is entry ${position - 1} of the tree: its hash leads up to the root of the checkpoint.`,
+  );
+  findings.unchecked.push(
+    'Its hash in the chain of events: that needs all events before it, which the audit command reads.',
+  );
+  if (record === undefined) return { event, leaf, content: undefined, erasedBy: undefined };
+  if (!equal(record.event, entry))
+    throw new NotVerified(
+      `The event that the service tells at position ${position} is not the one in its log: it was changed.`,
+    );
+  findings.checked.push('The event that the service tells there has the same bytes.');
+  return { event, leaf, ...(await proveContent(log, event, record, findings)) };
+}
+
+/** Throws NotVerified unless a content is what an event says. */
+export async function checkContent(content: Bytes, { commitment, position, type }: LogEvent): Promise<EventContent> {
+  if (!equal(await sha256(content), commitment))
+    throw new NotVerified(
+      `What the event at position ${position} is said to say is not what it commits to: it was changed.`,
+    );
+  return parseContent(content, type);
+}
+
+/** What is checked once `checkContent` is done. */
+export const CONTENT_CHECKED = 'What it says, with its salt, hashes to the commitment in the event.';
+
+async function proveEntry(log: ProvenLog, position: number) {
+  const { source, tree } = log;
+  const index = position - 1;
+  if (!Number.isSafeInteger(position) || position < 1) throw new NotVerified('A position is a whole number from 1 up.');
+  if (position > tree.size)
+    throw new NotVerified(
+      `The checkpoint has ${eventsOf(tree.size)}, so none at position ${position}. A new event is in it after some seconds.`,
+    );
+  const bundle = Math.floor(index / TILE_WIDTH);
+  const width = widthAt(tree.size, 0, bundle);
+  const entries = parseEntries(await source.entries(bundle, width), width, entriesPath(bundle, width));
+  const entry = entries[index % TILE_WIDTH]!;
+  const [leaf, hashes] = await Promise.all([recordHash(entry), tree.tile(0, bundle)]);
+  if (!equal(leaf, hashes[index % TILE_WIDTH]!))
+    throw new NotVerified(
+      `The event at position ${position} is not the one in the tree of the checkpoint: it was changed.`,
+    );
+  const event = parseEvent(entry);
+  if (event.position !== position)
+    throw new NotVerified(`The event at position ${position} says that its position is ${event.position}.`);
+  return { entry, event, leaf };
+}
+
+async function proveContent(
+  log: ProvenLog,
+  event: LogEvent,
+  { content, erasedBy }: EventRecord,
+  findings: Findings,
+): Promise<Pick<ProvenEvent, 'content' | 'erasedBy'>> {
+  if (content !== undefined) {
+    const said = await checkContent(content, event);
+    findings.checked.push(CONTENT_CHECKED);
+    return { content: said, erasedBy: undefined };
+  }
+  const erasure = erasedBy > event.position ? (await proveEntry(log, erasedBy)).event : undefined;
+  if (erasure?.type !== 'OwnerErased')
+    throw new NotVerified(
+      `What the event at position ${event.position} says is missing, and no event of the log erased it.`,
+    );
+  findings.checked.push(`What it says was erased: the log has the event OwnerErased at position ${erasedBy}.`);
+  findings.unchecked.push('That it is among the events which that one erased: only the count of them is in the log.');
+  return { content: undefined, erasedBy };
+}

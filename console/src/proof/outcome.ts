@@ -1,0 +1,59 @@
+/** What became of a proof. Everything that it says is for people. */
+export type Outcome<Value> = Verified<Value> | NotVerifiedOutcome;
+
+/** It holds. */
+export interface Verified<Value> {
+  readonly verified: true;
+  /** What is proved. */
+  readonly value: Value;
+  /** What was checked, a sentence each. */
+  readonly checked: readonly string[];
+  /** What was not, and what would have to be trusted or done for it, a sentence each. */
+  readonly unchecked: readonly string[];
+}
+
+/** It does not hold, or could not be made. */
+export interface NotVerifiedOutcome {
+  readonly verified: false;
+  readonly reason: string;
+  /** What was checked before. */
+  readonly checked: readonly string[];
+}
+
+/** Why a proof does not hold. */
+export class NotVerified extends Error {
+  constructor(reason: string, cause?: unknown) {
+    super(reason, { cause });
+    this.name = 'NotVerified';
+  }
+}
+
+/** What a proof has found so far. */
+export class Findings {
+  readonly checked: string[] = [];
+  readonly unchecked: string[] = [];
+}
+
+/** The outcome of a proof. Whatever is thrown means that nothing is verified. */
+export async function outcomeOf<Value>(proof: (findings: Findings) => Promise<Value>): Promise<Outcome<Value>> {
+  const findings = new Findings();
+  const { checked, unchecked } = findings;
+  try {
+    if (globalThis.crypto?.subtle === undefined)
+      throw new NotVerified(
+        'The browser lets a page check nothing that came over plain http. Open the console over https.',
+      );
+    return { verified: true, value: await proof(findings), checked, unchecked };
+  } catch (error) {
+    return { verified: false, reason: reasonOf(error), checked };
+  }
+}
+
+const reasonOf = (error: unknown): string =>
+  error instanceof NotVerified
+    ? error.message
+    : `The check broke off: ${error instanceof Error ? error.message : error}.`;
+
+/** The same outcome, with what is made of the value. */
+export const mapOutcome = <Value, Other>(outcome: Outcome<Value>, make: (value: Value) => Other): Outcome<Other> =>
+  outcome.verified ? { ...outcome, value: make(outcome.value) } : outcome;

@@ -1,0 +1,39 @@
+import { signal } from '@preact/signals';
+import { takeTokenFromAddress } from './session.ts';
+
+/** Where in the console one is: `#/<pane>?<name>=<value>&...`. */
+export interface Route {
+  readonly pane: string;
+  readonly query: URLSearchParams;
+}
+
+/** Where one is now. */
+export const route = signal<Route>(parse(location.hash));
+
+/** The address of a pane. Values that are undefined or empty are left out. */
+export function linkTo(pane: string, values: Readonly<Record<string, string | undefined>> = {}): string {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(values)) if (value) query.set(name, value);
+  const text = query.toString();
+  return text === '' ? `#/${pane}` : `#/${pane}?${text}`;
+}
+
+/** Goes there without a step in the history: for what changes while one types. */
+export function replaceRoute(pane: string, values: Readonly<Record<string, string | undefined>>): void {
+  history.replaceState(null, '', linkTo(pane, values));
+  route.value = parse(location.hash);
+}
+
+/** Follows the address bar from now on. */
+export function startRouter(): void {
+  addEventListener('hashchange', () => {
+    takeTokenFromAddress();
+    route.value = parse(location.hash);
+  });
+  route.value = parse(location.hash);
+}
+
+function parse(hash: string): Route {
+  const [pane = '', query] = hash.replace(/^#\/?/, '').split('?', 2);
+  return { pane, query: new URLSearchParams(query) };
+}

@@ -1,0 +1,78 @@
+import type { Timestamp } from '@bufbuild/protobuf/wkt';
+import { useEffect, useId, useState } from 'preact/hooks';
+import { readEvent } from '../log/reader.ts';
+import { When } from '../ui/when.tsx';
+
+/** A position to choose: a slider, a field beside it, and the time there. */
+export function Moment({
+  label,
+  position,
+  head,
+  onChange,
+}: {
+  readonly label: string;
+  readonly position: number;
+  readonly head: number;
+  readonly onChange: (position: number) => void;
+}) {
+  const id = useId();
+  const time = useTimeAt(position);
+  const words = position === 0 ? 'before the first event' : position === head ? 'the newest event' : '';
+  return (
+    <fieldset class="moment">
+      <legend>{label}</legend>
+      <label for={`${id}-slider`} class="unseen">
+        {label}: slider over positions
+      </label>
+      <input
+        id={`${id}-slider`}
+        type="range"
+        min={0}
+        max={head}
+        value={position}
+        aria-valuetext={`position ${position} of ${head}`}
+        onInput={({ currentTarget }) => onChange(currentTarget.valueAsNumber)}
+      />
+      <div class="field">
+        <label for={`${id}-field`}>Position</label>
+        <input
+          id={`${id}-field`}
+          class="code"
+          type="number"
+          min={0}
+          max={head}
+          value={position}
+          onInput={({ currentTarget: { valueAsNumber: value } }) => {
+            if (Number.isSafeInteger(value)) onChange(Math.min(Math.max(0, value), head));
+          }}
+        />
+      </div>
+      <p class="moment-time">
+        <output for={`${id}-slider ${id}-field`}>
+          {time !== undefined && <When time={time} />} <span class="none">{words}</span>
+        </output>
+      </p>
+    </fieldset>
+  );
+}
+
+/** Milliseconds that a position has to stand before its time is asked for. */
+const PAUSE = 120;
+
+/** The time of the event at a position; undefined before the first, and until it is known. */
+function useTimeAt(position: number): Timestamp | undefined {
+  const [found, setFound] = useState<{ position: number; time: Timestamp | undefined }>();
+  useEffect(() => {
+    const abort = new AbortController();
+    const ask = async (): Promise<void> => {
+      const time = position === 0 ? undefined : (await readEvent(BigInt(position), abort.signal))?.event?.time;
+      setFound({ position, time });
+    };
+    const timer = setTimeout(() => void ask().catch(() => {}), PAUSE);
+    return () => {
+      clearTimeout(timer);
+      abort.abort();
+    };
+  }, [position]);
+  return found?.position === position ? found.time : undefined;
+}

@@ -1,0 +1,103 @@
+import type { ComponentChildren } from 'preact';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { useNarrow } from './narrow.ts';
+
+/** The tallest that a list is made; browsers end at some 33 million pixels. Longer lists scroll faster than they are read. */
+const TALLEST = 10_000_000;
+/** Rows above and below what can be seen. */
+const MARGIN = 8;
+
+/** A table of which only the rows that can be seen are on the page. */
+export interface RowsProps {
+  readonly label: string;
+  readonly count: number;
+  /** Pixels of one row; on a narrow page the second. */
+  readonly heights: readonly [number, number];
+  readonly columns: readonly { readonly name: string; readonly title: string; readonly isHidden?: boolean }[];
+  /** One `tr` with these attributes and a key that stays with what it shows. */
+  readonly row: (index: number, attributes: RowAttributes) => ComponentChildren;
+  /** The last row can be seen. */
+  readonly onEnd?: () => void;
+}
+
+/** What each `tr` carries. */
+export interface RowAttributes {
+  readonly 'aria-rowindex': number;
+}
+
+interface Range {
+  readonly first: number;
+  readonly last: number;
+  /** Pixels above the first. */
+  readonly above: number;
+}
+
+/** Shows a table of any length. The page scrolls, not the table. */
+export function Rows({ label, count, heights, columns, row, onEnd }: RowsProps) {
+  const body = useRef<HTMLTableSectionElement>(null);
+  const [range, setRange] = useState<Range>({ first: 0, last: 40, above: 0 });
+  const isNarrow = useNarrow();
+  const height = heights[isNarrow ? 1 : 0];
+  const full = count * height;
+  const total = Math.min(full, TALLEST);
+
+  const look = useRef(() => {});
+  look.current = () => {
+    if (body.current === null) return;
+    const { innerHeight } = window;
+    const scrolled = Math.min(Math.max(0, -body.current.getBoundingClientRect().top), Math.max(0, total - innerHeight));
+    // Where a list is taller than it may be, one pixel of scrolling is more than one of rows.
+    const offset = total < full ? (scrolled * (full - innerHeight)) / (total - innerHeight) : scrolled;
+    const first = Math.max(0, Math.floor(offset / height) - MARGIN);
+    const last = Math.min(count, Math.ceil((offset + innerHeight) / height) + MARGIN);
+    const above = Math.max(0, scrolled + first * height - offset);
+    setRange((before) =>
+      before.first === first && before.last === last && before.above === above ? before : { first, last, above },
+    );
+    if (last >= count) onEnd?.();
+  };
+  useEffect(() => {
+    const onScroll = (): void => look.current();
+    addEventListener('scroll', onScroll, { passive: true });
+    addEventListener('resize', onScroll);
+    return () => {
+      removeEventListener('scroll', onScroll);
+      removeEventListener('resize', onScroll);
+    };
+  }, []);
+  useLayoutEffect(() => look.current(), [count, height]);
+
+  const first = Math.min(range.first, count);
+  const last = Math.min(Math.max(range.last, first), count);
+  const below = Math.max(0, total - range.above - (last - first) * height);
+  return (
+    <table class="rows" aria-label={label} aria-rowcount={count + 1}>
+      <thead>
+        <tr aria-rowindex={1}>
+          {columns.map(({ name, title, isHidden }) => (
+            <th key={name} scope="col" class={name}>
+              {isHidden ? <span class="unseen">{title}</span> : title}
+            </th>
+          ))}
+        </tr>
+      </thead>
+      <tbody ref={body}>
+        {range.above > 0 && <Space key="above" height={range.above} />}
+        {Array.from({ length: last - first }, (_, at) => {
+          const index = first + at;
+          return row(index, { 'aria-rowindex': index + 2 });
+        })}
+        {below > 0 && <Space key="below" height={below} />}
+      </tbody>
+    </table>
+  );
+}
+
+function Space({ height }: { readonly height: number }) {
+  return (
+    // biome-ignore lint/a11y/noAriaHiddenOnFocusable: a row without controls has no focus
+    <tr aria-hidden="true" class="space">
+      <td style={{ height: `${height}px` }} />
+    </tr>
+  );
+}

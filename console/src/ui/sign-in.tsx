@@ -1,0 +1,40 @@
+import { useState } from 'preact/hooks';
+import { signIn } from '../session.ts';
+import { Field } from './field.tsx';
+
+/** Takes a token. */
+export function SignIn() {
+  const [text, setText] = useState('');
+  const [problem, setProblem] = useState('');
+  return (
+    <form
+      class="sign-in"
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (signIn(text)) setText('');
+        else setProblem('This is no token. A token has three parts with dots between them.');
+      }}
+    >
+      <Field
+        label="Token"
+        type="password"
+        value={text}
+        onInput={setText}
+        isCode
+        isWide
+        hint={
+          <>
+            In development mode,{' '}
+            <code>npx plantstore token --owner alice --scope "plants:read plants:write plants:audit"</code> prints one.
+          </>
+        }
+      />
+      <button type="submit" class="primary">
+        Sign in
+      </button>
+      <p class="problem" role="alert">
+        {problem}
+      </p>
+    </form>
+  );
+}

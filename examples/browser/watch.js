@@ -1,0 +1,27 @@
+// on(type, data, lastEventId) is told each event. Rejects when the token is no longer good.
+export async function watchPlants(url, token, on) {
+  for (let lastEventId = ''; ; await new Promise((resolve) => setTimeout(resolve, 1000))) {
+    const headers = { accept: 'text/event-stream', authorization: `Bearer ${token}` };
+    if (lastEventId !== '') headers['last-event-id'] = lastEventId;
+    const response = await fetch(`${url}/plants`, { headers, cache: 'no-store' }).catch(() => undefined);
+    if (response === undefined || [429, 503].includes(response.status)) continue;
+    if (!response.ok) throw new Error(await response.text());
+    if (lastEventId === '') on('reset', {}, '');
+    const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+    try {
+      for (let text = ''; ; ) {
+        const { done, value } = await reader.read();
+        if (done) break;
+        const blocks = (text + value).split('\n\n');
+        text = blocks.pop();
+        for (const block of blocks) {
+          const { id, event, data } = Object.fromEntries(block.split('\n').map((line) => line.split(/: ?(.*)/s)));
+          if (id !== undefined) lastEventId = id;
+          if (event !== undefined) on(event, JSON.parse(data), lastEventId);
+        }
+      }
+    } catch {
+      // Cut: go on after the last event.
+    }
+  }
+}

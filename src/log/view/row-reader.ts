@@ -1,0 +1,40 @@
+import { setImmediate as turn } from 'node:timers/promises';
+import type { Plant, PlantKey } from '../../domain/plant.ts';
+import type { Rows, Store } from '../store.ts';
+
+/** Most keys of one read: as many as a batch of commands is decided on. */
+const MOST = 512;
+
+/** A row of the read model, and as of when it was read. */
+interface ReadRow extends Omit<Rows<never>, 'rows'> {
+  /** Undefined: there is none. */
+  readonly row: Plant | undefined;
+}
+
+/** Reads rows of the read model by their keys. Those that are asked for in one turn of the event loop share a read. */
+export class RowReader {
+  readonly #store: Pick<Store, 'get'>;
+  #keys: PlantKey[] = [];
+  #read: Promise<Rows<Plant | undefined>> | undefined;
+
+  constructor(store: Pick<Store, 'get'>) {
+    this.#store = store;
+  }
+
+  /** The row of a key, as of a moment after the call. */
+  async row(key: PlantKey): Promise<ReadRow> {
+    if (this.#keys.length === MOST) this.#read = undefined;
+    this.#read ??= this.#readSoon();
+    const index = this.#keys.push(key) - 1;
+    const { rows, ...standing } = await this.#read;
+    return { row: rows[index], ...standing };
+  }
+
+  async #readSoon(): Promise<Rows<Plant | undefined>> {
+    const keys: PlantKey[] = [];
+    this.#keys = keys;
+    await turn();
+    if (this.#keys === keys) this.#read = undefined;
+    return this.#store.get(keys);
+  }
+}

@@ -1,0 +1,101 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { PlantStoreError } from '../../domain/errors.ts';
+import { isUnmodified } from '../http/conditional.ts';
+import { JSON_TYPE } from '../http/error-body.ts';
+import { refuseOtherMethods } from '../http/methods.ts';
+import { asStranger } from '../http/stranger.ts';
+import { type ConsoleFiles, readConsole } from './files.ts';
+
+const READ = ['GET', 'HEAD'];
+
+/** The page runs its own script, and nothing else; nothing turns text into markup; it calls this service, and nobody else. */
+const CONTENT_SECURITY_POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "connect-src 'self'",
+  "img-src 'self' data:",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+  "require-trusted-types-for 'script'",
+  "trusted-types 'none'",
+].join('; ');
+
+const HEADERS = {
+  'content-security-policy': CONTENT_SECURITY_POLICY,
+  'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-resource-policy': 'same-origin',
+  'referrer-policy': 'no-referrer',
+};
+
+/** For what has a name of its own for each content. */
+const IMMUTABLE = 'public, max-age=31536000, immutable';
+
+/** What the console has to know before anybody is signed in. */
+export interface ConsoleSettings {
+  /** The claim of a token that names the owner. */
+  readonly ownerClaim: string;
+  /** Scopes that are enforced beside those that always are. */
+  readonly requiredScopes: readonly string[];
+  /** Whether /log is served. */
+  readonly publicLog: boolean;
+}
+
+/** Adds `/console`, the page with which people look at the service. It needs no token itself; what it shows does. */
+export function registerConsole(app: FastifyInstance, settings: ConsoleSettings): void {
+  let files: Promise<ConsoleFiles | undefined> | undefined;
+  const add = (url: string, answer: (request: FastifyRequest, reply: FastifyReply) => unknown): void => {
+    app.route({
+      method: [...READ],
+      url,
+      onRequest: (request, _reply, next) => asStranger(request, next),
+      handler: async (request, reply) => {
+        reply.headers(HEADERS);
+        return answer(request, reply);
+      },
+    });
+    refuseOtherMethods(app, url, READ);
+  };
+  /** Read for the first who asks. */
+  const built = async (): Promise<ConsoleFiles> => {
+    files ??= readConsole();
+    const found = await files;
+    if (found !== undefined) return found;
+    throw new PlantStoreError('ROUTE_NOT_FOUND', 'the console is not built; npm run console builds it');
+  };
+
+  const showPage = async ({ headers }: FastifyRequest, reply: FastifyReply) => {
+    const { page, tag } = await built();
+    reply.header('cache-control', 'no-cache').header('etag', tag);
+    if (isUnmodified(headers['if-none-match'], tag)) return reply.code(304).send();
+    return reply.type('text/html; charset=utf-8').send(page);
+  };
+  add('/console', showPage);
+  add('/console/', showPage);
+
+  add('/console/assets/:name', async (request, reply) => {
+    const asset = (await built()).assets.get((request.params as { name: string }).name);
+    if (asset === undefined)
+      throw new PlantStoreError('ROUTE_NOT_FOUND', 'the console has no such file; load it again');
+    const { type, body, compressed } = asset;
+    reply.type(type).header('cache-control', IMMUTABLE).header('vary', 'accept-encoding');
+    const coding = [...compressed.keys()].find((name) => accepts(request, name));
+    if (coding === undefined) return reply.send(body);
+    return reply.header('content-encoding', coding).send(compressed.get(coding));
+  });
+
+  add('/console/settings', (_request, reply) =>
+    reply.type(JSON_TYPE).header('cache-control', 'no-cache').send(JSON.stringify(settings)),
+  );
+}
+
+/** Whether a request takes a content coding by its name (RFC 9110, section 12.5.3). */
+const accepts = ({ headers }: FastifyRequest, coding: string): boolean =>
+  (headers['accept-encoding'] ?? '')
+    .toLowerCase()
+    .split(',')
+    .some((element) => {
+      const [name, weight] = element.split(';').map((part) => part.trim());
+      return name === coding && !/^q=0(\.0*)?$/.test(weight ?? '');
+    });

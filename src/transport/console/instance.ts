@@ -1,0 +1,30 @@
+import type { FastifyInstance } from 'fastify';
+import type { ScopePolicy } from '../../auth/scopes.ts';
+import type { InstanceReport } from '../../observe/instance-report.ts';
+import { type Authenticate, authentication } from '../http/authentication.ts';
+import { JSON_TYPE } from '../http/error-body.ts';
+import { refuseOtherMethods } from '../http/methods.ts';
+
+const READ = ['GET', 'HEAD'];
+const PATH = '/console/instance';
+
+/** Who may see how the instance stands, and how it does. */
+export interface InstanceOptions {
+  readonly authenticate: Authenticate;
+  readonly scopes: ScopePolicy;
+  readonly report: () => InstanceReport;
+}
+
+/** Adds `/console/instance`: how the instance that answers stands. It needs a token with `plants:audit`, and reads nothing of the store. */
+export function registerInstance(app: FastifyInstance, { authenticate, scopes, report }: InstanceOptions): void {
+  app.route({
+    method: [...READ],
+    url: PATH,
+    onRequest: authentication(authenticate),
+    handler: (request, reply) => {
+      scopes.require(request.principal!, 'plants:audit');
+      reply.type(JSON_TYPE).header('cache-control', 'no-store').send(JSON.stringify(report()));
+    },
+  });
+  refuseOtherMethods(app, PATH, READ);
+}

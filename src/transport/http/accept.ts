@@ -1,0 +1,32 @@
+/** The media type of event streams (WHATWG HTML, section 9.2). */
+export const EVENT_STREAM = 'text/event-stream';
+
+/**
+ * Whether an Accept header (RFC 9110, section 12.5.1) asks for an event stream: it names that type, and prefers nothing that JSON is.
+ * Who names neither, or would take anything, gets JSON, as who sends no header does.
+ */
+export function prefersEvents(accept: string | undefined): boolean {
+  if (accept === EVENT_STREAM) return true;
+  // Nearly all headers are done with here.
+  if (accept === undefined || !accept.toLowerCase().includes(EVENT_STREAM)) return false;
+  const weights = new Map(accept.toLowerCase().split(',').map(weightOf));
+  const events = weights.get(EVENT_STREAM) ?? 0;
+  const json = weights.get('application/json');
+  if (json !== undefined) return events > json;
+  // A wildcard is less specific than the type itself.
+  return events > 0 && events >= (weights.get('application/*') ?? weights.get('*/*') ?? 0);
+}
+
+/** Whether an Accept header asks for a page: it names HTML, as browsers do, and does not like JSON as much. */
+export function prefersPage(accept: string | undefined): boolean {
+  if (accept === undefined || !accept.toLowerCase().includes('text/html')) return false;
+  const weights = new Map(accept.toLowerCase().split(',').map(weightOf));
+  return (weights.get('text/html') ?? 0) > (weights.get('application/json') ?? 0);
+}
+
+/** The range of an element and its weight; of one that is no number, 0. */
+function weightOf(element: string): [range: string, weight: number] {
+  const [range, ...parameters] = element.split(';').map((part) => part.trim());
+  const weight = parameters.find((parameter) => parameter.startsWith('q='));
+  return [range!, weight === undefined ? 1 : Number(weight.slice(2)) || 0];
+}

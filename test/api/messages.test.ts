@@ -1,0 +1,71 @@
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { type AddressInfo, createServer, type Server } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { plantstore } from '../support/run.ts';
+
+// What somebody reads who set something wrong: it names what to change.
+
+let taken: Server;
+let port: string;
+const directory = mkdtempSync(join(tmpdir(), 'plantstore-messages-'));
+const DATA = { DATA_DIR: directory };
+const FREE = { PORT: '0', GRPC_PORT: '0', ADMIN_PORT: '0', LOG_LEVEL: 'fatal' };
+beforeAll(async () => {
+  taken = createServer().listen(0, '127.0.0.1');
+  await once(taken, 'listening');
+  port = String((taken.address() as AddressInfo).port);
+});
+afterAll(() => {
+  taken.close();
+  rmSync(directory, { recursive: true });
+});
+
+const failureOf = async (args: readonly string[], environment: Readonly<Record<string, string>> = {}) => {
+  const { code, stdout, stderr } = await plantstore(args, { ...DATA, ...environment });
+  expect({ code, stderr: stderr.split('\n').length }, stderr).toEqual({ code: 1, stderr: 2 });
+  return { stdout, message: stderr.trimEnd() };
+};
+
+test.each(['PORT', 'GRPC_PORT', 'ADMIN_PORT'])('%s that is taken', async (name) => {
+  const { message } = await failureOf(['serve'], { ...FREE, [name]: port });
+  expect(message).toBe(`plantstore: ${name} ${port} is taken; set ${name} to a free port`);
+});
+
+test.each([
+  ['HOST', { HOST: '192.0.2.1', AUTH_MODE: 'development' }],
+  ['ADMIN_HOST', { ADMIN_HOST: '192.0.2.1' }],
+])('%s that is no address of this machine', async (name, environment) => {
+  const { message } = await failureOf(['serve'], { ...FREE, ...environment });
+  expect(message).toContain(`set ${name} to an address of this machine`);
+});
+
+test.each(['GRPC_TLS_CERT', 'GRPC_TLS_KEY'])('%s that cannot be read', async (name) => {
+  const files = { GRPC_TLS_CERT: 'package.json', GRPC_TLS_KEY: 'package.json', [name]: '/nowhere/file.pem' };
+  const { message } = await failureOf(['serve'], { ...FREE, ...files });
+  expect(message).toMatch(new RegExp(`^plantstore: ${name} cannot be read: .*/nowhere/file.pem`));
+});
+
+test('a MongoDB that is not there', async () => {
+  const { message } = await failureOf(['audit', 'head'], { MONGODB_URI: `mongodb://127.0.0.1:9/plants` });
+  expect(message).toMatch(/^plantstore: no primary of MONGODB_URI can be reached: 127\.0\.0\.1:9 does not answer \(/);
+});
+
+test('a scope that there is none of', async () => {
+  const { stdout, stderr, code } = await plantstore(['token', '--owner', 'alice', '--scope', 'plants:reed'], DATA);
+  expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+  expect(stderr).toContain('plants:read, plants:write, plants:audit, plants:erase');
+});
+
+test('the history of a plant that never was', async () => {
+  await plantstore(['audit', 'import', '/dev/null'], DATA);
+  const { message } = await failureOf(['audit', 'history', '--owner', 'alice', '--id', '7']);
+  expect(message).toBe('plantstore: alice never had a plant 7, or is erased');
+});
+
+test('--version', async () => {
+  const { code, stdout } = await plantstore(['--version']);
+  expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringMatching(/^\d+\.\d+\.\d+\n$/) });
+});

@@ -1,0 +1,350 @@
+import { randomUUID } from 'node:crypto';
+import { createServer, type Server } from 'node:http';
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
+import {
+  type Change,
+  ConnectionError,
+  InternalError,
+  OutcomeUnknownError,
+  PlantAlreadyExistsError,
+  PlantStore,
+  PlantStoreError,
+  TooManyRequestsError,
+  UnauthenticatedError,
+  UnavailableError,
+} from '../../client/index.ts';
+import { pause } from '../../client/retry.ts';
+import { type Service, startService } from '../support/service.ts';
+import { TcpProxy } from '../support/tcp-proxy.ts';
+
+let service: Service;
+let proxy: TcpProxy;
+beforeAll(async () => {
+  service = await startService();
+  proxy = await TcpProxy.start(Number(new URL(service.url).port));
+});
+afterEach(() => {
+  proxy.fate = () => 'forward';
+  vi.restoreAllMocks();
+  vi.mocked(pause).mockImplementation(realPause);
+});
+afterAll(async () => {
+  await proxy.close();
+  await service.stop();
+});
+
+/** A new owner's store, through the proxy. */
+async function newStore() {
+  const token = await service.token(randomUUID());
+  const direct = new PlantStore({ url: service.url, token });
+  const names = async () => {
+    const found: string[] = [];
+    for await (const { name } of direct.list()) found.push(name);
+    return found;
+  };
+  return { store: new PlantStore({ url: `http://127.0.0.1:${proxy.port}`, token }), direct, names };
+}
+
+/** What becomes of the first writes. */
+function writesMeet(...fates: ReturnType<TcpProxy['fate']>[]): void {
+  proxy.fate = (chunk) => (/^(POST|DELETE) /.test(chunk.toString('latin1')) ? (fates.shift() ?? 'forward') : 'forward');
+}
+
+/** How the service answers, one request after the other; the last answer is given from then on. */
+interface Answer {
+  /** 0: not at all. */
+  readonly status: number;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string;
+}
+const refusal = (status: number, reason: string, headers: Record<string, string> = {}): Answer => ({
+  status,
+  headers: { 'plantstore-reason': reason, ...headers },
+  body: '{"error":14,"message":"no"}',
+});
+
+/** A client of a server that answers so, and the idempotency keys that reached it. */
+async function scripted(...answers: readonly Answer[]) {
+  const keys: (string | undefined)[] = [];
+  const server: Server = createServer(({ headers }, response) => {
+    keys.push(headers['idempotency-key'] as string | undefined);
+    const { status, headers: sent, body } = answers[Math.min(keys.length, answers.length) - 1]!;
+    if (status !== 0) response.writeHead(status, sent).end(body);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const url = `http://127.0.0.1:${(server.address() as { port: number }).port}`;
+  return {
+    url,
+    store: new PlantStore({ url, token: 'x' }),
+    keys,
+    [Symbol.dispose]: () => {
+      server.close();
+      server.closeAllConnections();
+    },
+  };
+}
+
+vi.mock(import('../../client/retry.ts'), async (original) => {
+  const actual = await original();
+  return { ...actual, pause: vi.fn(actual.pause) };
+});
+const realPause = vi.mocked(pause).getMockImplementation()!;
+
+/** Has every pause end at once, and tells how long each would have been. */
+function withoutPauses(): number[] {
+  const pauses: number[] = [];
+  vi.mocked(pause).mockImplementation(async (milliseconds) => {
+    pauses.push(milliseconds);
+  });
+  return pauses;
+}
+
+const WRITTEN: Answer = { status: 200, headers: { 'plantstore-position': '3' }, body: '{"name":"Fern"}' };
+const FERN = { id: 7, name: 'Fern' };
+
+describe('a write', () => {
+  test('whose answers are lost is done once, and answered as if none had been lost', async () => {
+    const { store, names } = await newStore();
+    writesMeet('lose reply', 'lose reply', 'lose request');
+    const added = await store.add(FERN);
+    expect(added.replayed).toBe(true);
+    expect(await names()).toEqual(['Fern']);
+    writesMeet('lose reply');
+    const deleted = await store.delete(7);
+    expect(deleted).toEqual({ position: expect.any(BigInt), replayed: true });
+    expect(deleted.position).toBeGreaterThan(added.position);
+    expect(await names()).toEqual([]);
+  });
+
+  test('whose request was lost is done once', async () => {
+    const { store, names } = await newStore();
+    writesMeet('lose request', 'lose request');
+    expect(await store.add(FERN)).toMatchObject({ replayed: false });
+    expect(await names()).toEqual(['Fern']);
+  });
+
+  test('that never gets an answer has an unknown outcome, which its key finds out later', async () => {
+    const { store, direct, names } = await newStore();
+    withoutPauses();
+    proxy.fate = () => 'lose reply';
+    const error: OutcomeUnknownError = await store.add(FERN).catch((thrown) => thrown);
+    expect(error).toBeInstanceOf(OutcomeUnknownError);
+    expect(error.cause).toBeInstanceOf(ConnectionError);
+    expect(await names()).toEqual(['Fern']);
+    const { idempotencyKey } = error;
+    expect(await direct.add(FERN, { idempotencyKey })).toMatchObject({ replayed: true });
+  });
+
+  test('that meets 503 is sent again under the same key, and no key serves two writes', async () => {
+    withoutPauses();
+    const busy = refusal(503, 'OVERLOADED', { 'retry-after': '1' });
+    using fake = await scripted(busy, busy, refusal(503, 'OUTCOME_UNKNOWN'), WRITTEN);
+    expect(await fake.store.add(FERN)).toEqual({ position: 3n, replayed: false });
+    await fake.store.add(FERN);
+    const [first, ...rest] = fake.keys;
+    expect(first).toMatch(/^"[0-9a-f]{32}"$/);
+    expect(rest.slice(0, 3)).toEqual([first, first, first]);
+    expect(rest).toHaveLength(4);
+    expect(rest[3]).not.toBe(first);
+  });
+
+  test.each([
+    ['an outage', [refusal(503, 'STORE_UNAVAILABLE')], UnavailableError, 6],
+    ['a limit', [refusal(429, 'RATE_LIMITED')], TooManyRequestsError, 6],
+    ['a proxy without a service', [{ status: 502, body: '<html>' }], OutcomeUnknownError, 6],
+    [
+      'an unknown outcome and then an outage',
+      [refusal(503, 'OUTCOME_UNKNOWN'), refusal(503, 'OVERLOADED')],
+      OutcomeUnknownError,
+      6,
+    ],
+    [
+      'an unknown outcome and then a bad token',
+      [refusal(503, 'OUTCOME_UNKNOWN'), refusal(401, 'TOKEN_INVALID')],
+      OutcomeUnknownError,
+      2,
+    ],
+    [
+      'an unknown outcome and then a refusal',
+      [refusal(503, 'OUTCOME_UNKNOWN'), refusal(400, 'PLANT_ALREADY_EXISTS')],
+      PlantAlreadyExistsError,
+      2,
+    ],
+    ['a proxy that refuses', [{ status: 404, body: '<html>' }], PlantStoreError, 1],
+    ['a fault of the service', [refusal(500, 'INTERNAL')], OutcomeUnknownError, 1],
+    ['a bad token', [refusal(401, 'TOKEN_INVALID')], UnauthenticatedError, 1],
+    ['a refusal', [refusal(400, 'PLANT_ALREADY_EXISTS')], PlantAlreadyExistsError, 1],
+    ['a pause that is too long', [refusal(503, 'OVERLOADED', { 'retry-after': '61' })], UnavailableError, 1],
+  ])('ends on %s with what it means, after as many attempts as make sense', async (_, answers, error, attempts) => {
+    withoutPauses();
+    using fake = await scripted(...answers);
+    await expect(fake.store.add(FERN)).rejects.toThrow(error);
+    expect(fake.keys).toHaveLength(attempts);
+  });
+
+  test('ends at once when its signal aborts in a pause', async () => {
+    using fake = await scripted(refusal(503, 'OVERLOADED', { 'retry-after': '60' }));
+    const stop = new AbortController();
+    const ended = fake.store.add(FERN, { signal: stop.signal });
+    while (fake.keys.length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+    stop.abort(new Error('enough'));
+    await expect(ended).rejects.toThrow('enough');
+    expect(fake.keys).toHaveLength(1);
+  });
+});
+
+describe('a service that takes requests and never answers', () => {
+  const NEVER = { status: 0 };
+
+  test('is given up on after the time-out of each attempt: a write may have been done, a read was not', async () => {
+    withoutPauses();
+    using fake = await scripted(NEVER);
+    const store = new PlantStore({ url: fake.url, token: 'x', timeout: 300 });
+    await expect(store.add(FERN)).rejects.toThrow(OutcomeUnknownError);
+    expect(new Set(fake.keys).size).toBe(1);
+    expect(fake.keys).toHaveLength(6);
+    await expect(store.get(7)).rejects.toThrow(ConnectionError);
+  });
+
+  test('is left at once when the signal aborts', async () => {
+    using fake = await scripted(NEVER);
+    const stop = new AbortController();
+    const { signal } = stop;
+    const watching = fake.store.watch({ signal });
+    expect(await watching.next()).toEqual({ done: false, value: { type: 'reset' } });
+    const calls = [fake.store.add(FERN, { signal }), fake.store.delete(7, { signal }), fake.store.get(7, { signal })];
+    const all = Promise.allSettled([...calls, fake.store.list({ signal }).next(), watching.next()]);
+    while (fake.keys.length < 5) await new Promise((resolve) => setTimeout(resolve, 5));
+    const reason = new Error('enough');
+    stop.abort(reason);
+    expect(await all).toEqual(Array(5).fill({ status: 'rejected', reason }));
+  });
+});
+
+describe('a read', () => {
+  test('whose connection is cut is asked again', async () => {
+    const { store, direct } = await newStore();
+    await direct.add(FERN);
+    const fates: ReturnType<TcpProxy['fate']>[] = ['lose reply', 'lose request'];
+    proxy.fate = () => fates.shift() ?? 'forward';
+    expect(await store.get(7)).toEqual({ id: 7n, name: 'Fern' });
+  });
+
+  test('waits as long as the service asks for, and longer from one failure to the next', async () => {
+    const pauses = withoutPauses();
+    vi.spyOn(Math, 'random').mockReturnValue(0.5);
+    const plain = refusal(503, 'OVERLOADED');
+    using fake = await scripted(plain, plain, plain, refusal(503, 'OVERLOADED', { 'retry-after': '7' }), {
+      status: 200,
+      body: '{"id":7,"name":"Fern"}',
+    });
+    expect(await fake.store.get(7)).toEqual({ id: 7n, name: 'Fern' });
+    expect(pauses).toEqual([50, 100, 200, 7400]);
+  });
+
+  test.each([
+    ['an answer that is cut off', { status: 200, body: '{"id":7,"na' }, ConnectionError, 6],
+    ['an answer that is none', { status: 200, body: '{"id":7}' }, ConnectionError, 6],
+    ['a fault of the service', refusal(500, 'INTERNAL'), InternalError, 1],
+  ])('ends on %s', async (_, answer, error, attempts) => {
+    withoutPauses();
+    using fake = await scripted(answer);
+    await expect(fake.store.get(7)).rejects.toThrow(error);
+    expect(fake.keys).toHaveLength(attempts);
+  });
+});
+
+describe('a watch', () => {
+  test('goes on where its connection was cut, with nothing left out and nothing twice', async () => {
+    const { store, direct } = await newStore();
+    const stop = new AbortController();
+    const seen: string[] = [];
+    const textOf = (change: Change) =>
+      change.type === 'added'
+        ? `added ${change.plant.id}`
+        : change.type === 'deleted'
+          ? `deleted ${change.id}`
+          : change.type;
+    await direct.add({ id: 1, name: '' });
+    for await (const change of store.watch({ signal: stop.signal })) {
+      seen.push(textOf(change));
+      if (seen.length === 3) {
+        await direct.add({ id: 2, name: '' });
+      } else if (seen.length === 4) {
+        proxy.cut();
+        await direct.add({ id: 3, name: '' });
+        await direct.delete(1);
+      } else if (seen.length === 6) {
+        proxy.cut();
+        await direct.add({ id: 4, name: '' });
+      } else if (seen.length === 7) break;
+    }
+    expect(seen).toEqual(['reset', 'added 1', 'ready', 'added 2', 'added 3', 'deleted 1', 'added 4']);
+  });
+
+  test('begins anew when it was cut before it was ready', async () => {
+    const { store, direct } = await newStore();
+    await direct.add({ id: 1, name: '' });
+    const seen: string[] = [];
+    for await (const { type } of store.watch()) {
+      seen.push(type);
+      if (seen.length === 2) proxy.cut();
+      if (type === 'ready') break;
+    }
+    // The rest of what had come is told before the cut is noticed, or is not.
+    expect(seen.join(' ')).toMatch(/^reset added (ready|reset added ready)$/);
+  });
+
+  test('comes back after refusals and outages, and ends on a token that is not renewed', async () => {
+    const pauses = withoutPauses();
+    const stream = (body: string): Answer => ({ status: 200, headers: { 'content-type': 'text/event-stream' }, body });
+    using fake = await scripted(
+      refusal(429, 'TOO_MANY_WATCHES'),
+      refusal(503, 'OVERLOADED', { 'retry-after': '3' }),
+      stream('retry: 20\n\nevent: added\ndata: {"id":9007199254740993,"name":"Oak"}\n\nevent: rea'),
+      stream('event: ready\nid: 5\ndata: {"position":5}\n\nevent: of tomorrow\nid: 6\ndata: {}\n\n'),
+      stream(
+        'event: deleted\nid: 7\ndata: {"id":9007199254740993}\n\nevent: end\ndata: {"error":16,"message":"no"}\n\n',
+      ),
+      refusal(401, 'TOKEN_INVALID'),
+    );
+    const seen: Change[] = [];
+    const watching = async () => {
+      for await (const change of fake.store.watch()) seen.push(change);
+    };
+    await expect(watching()).rejects.toThrow(UnauthenticatedError);
+    const reset = { type: 'reset' };
+    expect(seen).toEqual([
+      ...[reset, reset, reset, { type: 'added', plant: { id: 9007199254740993n, name: 'Oak' } }],
+      ...[reset, { type: 'ready', position: 5n }],
+      { type: 'deleted', id: 9007199254740993n, position: 7n },
+    ]);
+    expect(pauses.some((milliseconds) => milliseconds >= 3000 && milliseconds < 10_000)).toBe(true);
+  });
+
+  test('makes a new connection when the old one falls silent, and goes on where that one had come to', async () => {
+    const { setTimeout } = globalThis;
+    // As if 45 s had gone by.
+    vi.spyOn(globalThis, 'setTimeout').mockImplementation(((run: () => void, milliseconds: number, ...rest: []) =>
+      setTimeout(run, milliseconds === 45_000 ? 300 : milliseconds, ...rest)) as never);
+    withoutPauses();
+    const asked: unknown[] = [];
+    const server = createServer(({ headers }, response) => {
+      asked.push(headers['last-event-id']);
+      response.writeHead(200, { 'content-type': 'text/event-stream' });
+      if (asked.length === 1) response.write('event: ready\nid: 5\ndata: {"position":5}\n\n');
+      else response.end('event: deleted\nid: 6\ndata: {"id":7}\n\n');
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const url = `http://127.0.0.1:${(server.address() as { port: number }).port}`;
+    const seen: Change[] = [];
+    for await (const change of new PlantStore({ url, token: 'x' }).watch()) if (seen.push(change) === 3) break;
+    expect(seen.slice(1)).toEqual([
+      { type: 'ready', position: 5n },
+      { type: 'deleted', id: 7n, position: 6n },
+    ]);
+    expect(asked).toEqual([undefined, '5']);
+    server.close();
+    server.closeAllConnections();
+  });
+});

@@ -1,0 +1,156 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import {
+  type Change,
+  IdempotencyKeyReusedError,
+  InvalidRequestError,
+  PlantAlreadyExistsError,
+  PlantNotFoundError,
+  PlantStore,
+  UnauthenticatedError,
+} from '../../client/index.ts';
+import { type Service, startService } from '../support/service.ts';
+
+let service: Service;
+beforeAll(async () => {
+  service = await startService();
+});
+afterAll(() => service.stop());
+
+const newStore = async (owner: string = randomUUID()) =>
+  new PlantStore({ url: `${service.url}/`, token: await service.token(owner) });
+
+async function all<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
+  const found: Item[] = [];
+  for await (const item of items) found.push(item);
+  return found;
+}
+
+const IDS = [-(2n ** 63n), -1n, 0n, 9007199254740993n, 2n ** 63n - 1n];
+
+describe('a client', () => {
+  test('adds, gets, lists and deletes plants of any id, exactly', async () => {
+    const store = await newStore();
+    const plants = IDS.map((id) => ({ id, name: `Plant "${id}" \u{1F33F}`, tag: '' }));
+    const added = [];
+    for (const plant of plants) added.push(await store.add(plant));
+    expect(added.every(({ replayed }) => !replayed)).toBe(true);
+    const positions = added.map(({ position }) => position);
+    expect(positions).toEqual([...positions].sort((a, b) => Number(a - b)));
+    expect(await store.get(IDS[3]!)).toEqual(plants[3]);
+    expect(await all(store.list())).toEqual(plants);
+    expect(await all(store.list({ pageSize: 2 }))).toEqual(plants);
+    const { position } = await store.delete(IDS[3]!);
+    expect(position).toBeGreaterThan(positions.at(-1)!);
+    expect(await all(store.list())).toEqual(plants.toSpliced(3, 1));
+  });
+
+  test('keeps a tag that is absent apart from one that is empty', async () => {
+    const store = await newStore();
+    await store.add({ id: 1, name: '' });
+    await store.add({ id: 2, name: '', tag: '' });
+    expect(await all(store.list())).toEqual([
+      { id: 1n, name: '' },
+      { id: 2n, name: '', tag: '' },
+    ]);
+  });
+
+  test.each([2 ** 53, 1.5, Number.NaN])(
+    'refuses the number %s, which may have lost digits, and sends nothing',
+    async (id) => {
+      const store = new PlantStore({ url: service.url, token: 'none', fetch: () => expect.unreachable() });
+      await expect(store.add({ id, name: 'Fern' })).rejects.toThrow(RangeError);
+      await expect(store.delete(id)).rejects.toThrow(RangeError);
+      await expect(store.get(id)).rejects.toThrow(RangeError);
+    },
+  );
+
+  test('refuses at once what no request can hold', async () => {
+    const options = { url: service.url, token: 'none', fetch: () => expect.unreachable() };
+    const store = new PlantStore(options);
+    for (const idempotencyKey of ['', 'é', 'x'.repeat(256), 'a\nb'])
+      await expect(store.add({ id: 1, name: '' }, { idempotencyKey })).rejects.toThrow(RangeError);
+    await expect(new PlantStore({ ...options, token: 'a\nb' }).get(1)).rejects.toThrow(TypeError);
+    expect(() => new PlantStore({ ...options, url: 'localhost' })).toThrow(TypeError);
+  });
+
+  test('does a write once for each idempotency key', async () => {
+    const store = await newStore();
+    const idempotencyKey = 'a "key" \\ of mine';
+    const first = await store.add({ id: 7, name: 'Fern' }, { idempotencyKey });
+    expect(await store.add({ id: 7, name: 'Fern' }, { idempotencyKey })).toEqual({ ...first, replayed: true });
+    await expect(store.add({ id: 8, name: 'Oak' }, { idempotencyKey })).rejects.toThrow(IdempotencyKeyReusedError);
+  });
+
+  test('throws an error of its own class for each reason', async () => {
+    const store = await newStore();
+    await store.add({ id: 7, name: 'Fern' });
+    await expect(store.add({ id: 7, name: 'Fern' })).rejects.toThrow(PlantAlreadyExistsError);
+    await expect(store.delete(8)).rejects.toThrow(PlantNotFoundError);
+    await expect(store.get(8)).rejects.toMatchObject({
+      name: 'PlantNotFoundError',
+      reason: 'PLANT_NOT_FOUND',
+      status: 404,
+      message: 'there is no plant with id 8',
+      requestId: expect.stringMatching(/./),
+    });
+    await expect(store.add({ id: 2n ** 63n, name: 'Fern' })).rejects.toThrow(InvalidRequestError);
+    const stranger = new PlantStore({ url: service.url, token: 'none' });
+    await expect(stranger.get(7)).rejects.toThrow(UnauthenticatedError);
+    await expect(all(stranger.watch())).rejects.toThrow(UnauthenticatedError);
+  });
+
+  test('asks for another token when one is refused, and gives up when it gets the same', async () => {
+    const tokens = ['old', await service.token('renewed')];
+    let asked = 0;
+    const renewing = new PlantStore({ url: service.url, token: async () => tokens[Math.min(asked++, 1)]! });
+    expect(await all(renewing.list())).toEqual([]);
+    expect(asked).toBe(2);
+    const stuck = new PlantStore({ url: service.url, token: () => 'old' });
+    await expect(stuck.get(1)).rejects.toThrow(UnauthenticatedError);
+  });
+
+  test('ends with the reason of its signal', async () => {
+    const store = await newStore();
+    const reason = new Error('enough');
+    const signal = AbortSignal.abort(reason);
+    await expect(store.add({ id: 1, name: 'Fern' }, { signal })).rejects.toBe(reason);
+    await expect(store.delete(1, { signal })).rejects.toBe(reason);
+    await expect(store.get(1, { signal })).rejects.toBe(reason);
+    await expect(all(store.list({ signal }))).rejects.toBe(reason);
+    await expect(all(store.watch({ signal }))).rejects.toBe(reason);
+    expect(await all(store.list())).toEqual([]);
+  });
+});
+
+describe('a watch', () => {
+  test('tells the state and every change, until the signal aborts', async () => {
+    const store = await newStore();
+    await store.add({ id: IDS[3]!, name: 'Oak', tag: 'old' });
+    const stop = new AbortController();
+    const changes = store.watch({ signal: stop.signal });
+    const next = async () => (await changes.next()).value;
+    expect(await next()).toEqual({ type: 'reset' });
+    expect(await next()).toEqual({ type: 'added', plant: { id: IDS[3], name: 'Oak', tag: 'old' } });
+    expect(await next()).toMatchObject({ type: 'ready' });
+    const added = await store.add({ id: 1, name: 'Fern' });
+    expect(await next()).toEqual({ type: 'added', plant: { id: 1n, name: 'Fern' }, position: added.position });
+    const deleted = await store.delete(IDS[3]!);
+    expect(await next()).toEqual({ type: 'deleted', id: IDS[3], position: deleted.position });
+    const end = changes.next();
+    stop.abort(new Error('enough'));
+    await expect(end).rejects.toThrow('enough');
+  });
+
+  test('goes on after a position', async () => {
+    const store = await newStore();
+    const { position: after } = await store.add({ id: 1, name: 'Fern' });
+    const { position } = await store.add({ id: 2, name: 'Oak' });
+    const told: Change[] = [];
+    for await (const change of store.watch({ after })) {
+      told.push(change);
+      break;
+    }
+    expect(told).toEqual([{ type: 'added', plant: { id: 2n, name: 'Oak' }, position }]);
+  });
+});

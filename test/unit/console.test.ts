@@ -1,0 +1,108 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { readEvents } from '../../console/src/api/event-stream.ts';
+import { claimsOf } from '../../console/src/claims.ts';
+import { rates, upTo } from '../../console/src/instance/report.ts';
+import { idOf, positionOf } from '../../console/src/numbers.ts';
+import { PlantList } from '../../console/src/plants/plant-list.ts';
+import { differenceOf } from '../../console/src/time/difference.ts';
+
+const added = (id: bigint, name: string) => ({
+  type: 'added',
+  id: undefined,
+  data: `{"id":${id},"name":${JSON.stringify(name)}}`,
+});
+const namesOf = (list: PlantList) => Array.from({ length: list.size }, (_, index) => list.at(index).name);
+
+test('a stream of events is read the same wherever it is cut', async () => {
+  const text =
+    'retry: 1000\n\nevent: added\ndata: {"id":1,"name":"Fougère: 🌿"}\n\n:\n\nevent: ready\nid: 7\ndata: {"position":7}\n\nevent: reset\nid:\ndata: {}\n\n';
+  const bytes = new TextEncoder().encode(text);
+  const whole = [
+    { type: 'added', id: undefined, data: '{"id":1,"name":"Fougère: 🌿"}' },
+    { type: 'ready', id: '7', data: '{"position":7}' },
+    { type: 'reset', id: '', data: '{}' },
+  ];
+  await fc.assert(
+    fc.asyncProperty(fc.array(fc.nat(bytes.length), { maxLength: 6 }), async (cuts) => {
+      const places = [0, ...cuts.toSorted((one, other) => one - other), bytes.length];
+      const parts = places.slice(1).map((end, index) => bytes.slice(places[index], end));
+      const read: unknown[] = [];
+      for await (const events of readEvents(ReadableStream.from(parts) as ReadableStream<Uint8Array>))
+        read.push(...events);
+      expect(read).toEqual(whole);
+    }),
+  );
+});
+
+test('a list of plants is the fold of its events, in ascending id, each id exact', () => {
+  const ids = fc.bigInt({ min: 9_007_199_254_740_990n, max: 9_007_199_254_741_000n });
+  fc.assert(
+    fc.property(fc.array(fc.tuple(fc.boolean(), ids, fc.string())), (steps) => {
+      const list = new PlantList();
+      const model = new Map<bigint, string>();
+      for (const [isAdded, id, name] of steps) {
+        list.take(isAdded ? added(id, name) : { type: 'deleted', id: '1', data: `{"id":${id}}` });
+        if (isAdded) model.set(id, name);
+        else model.delete(id);
+      }
+      const sorted = [...model].toSorted(([one], [other]) => (one < other ? -1 : 1));
+      expect(namesOf(list)).toEqual(sorted.map(([, name]) => name));
+    }),
+  );
+});
+
+test('a plant is found by the beginning of its id, and by what is in its name or tag', () => {
+  const list = new PlantList();
+  for (const [id, name] of [
+    [7n, 'Fern'],
+    [70n, 'Oak'],
+    [17n, 'Maidenhair FERN'],
+  ] as const)
+    list.take(added(id, name));
+  expect(list.find('7').map(({ id }) => id)).toEqual([7n, 70n]);
+  expect(list.find('fern').map(({ id }) => id)).toEqual([7n, 17n]);
+});
+
+test.each([
+  ['7', 7n],
+  [' -9223372036854775808 ', -9223372036854775808n],
+  ['9223372036854775808', undefined],
+  ['7.5', undefined],
+  ['', undefined],
+])('the id of %j is %s', (text, id) => expect(idOf(text)).toBe(id));
+
+test.each([
+  ['1', 1n],
+  ['0', undefined],
+  ['-1', undefined],
+  ['x', undefined],
+])('the position of %j is %s', (text, position) => expect(positionOf(text)).toBe(position));
+
+test('claims are read from a token in any letters, and from nothing else', () => {
+  const tokenOf = (payload: object) => `e30.${Buffer.from(JSON.stringify(payload)).toString('base64url')}.c2lnbmF0dXJl`;
+  expect(claimsOf(tokenOf({ sub: 'Zoë', scope: 'plants:read  plants:write', exp: 5 }))).toMatchObject({
+    subject: 'Zoë',
+    scopes: new Set(['plants:read', 'plants:write']),
+    expires: 5_000,
+  });
+  expect(claimsOf(tokenOf({ scp: ['plants:audit', 7] }))?.scopes).toEqual(new Set(['plants:audit']));
+  for (const none of ['', 'a.b', 'a.b.c', 'a.!.c']) expect(claimsOf(none)).toBeUndefined();
+});
+
+test('what was replaced between two moments is removed and added', () => {
+  const plant = (id: bigint, name: string) => ({ owner: 'alice', id, name, tag: undefined });
+  const [fern, oak, moss, ivy] = [plant(1n, 'Fern'), plant(2n, 'Oak'), plant(2n, 'Moss'), plant(3n, 'Ivy')] as const;
+  expect(differenceOf([fern, oak], [fern, moss, ivy])).toEqual({ removed: [oak], added: [moss, ivy] });
+});
+
+test('rates are of one process: those of the one before are forgotten', () => {
+  const report = (time: number, ended: number) =>
+    ({ time, requests: { ended } }) as unknown as Parameters<typeof upTo>[0];
+  const reports = [report(2_000, 10), report(4_000, 30)].reduce<ReturnType<typeof upTo>>(
+    (before, next) => upTo(next, before, 60_000),
+    [],
+  );
+  expect(rates(reports, ({ requests }) => requests.ended)).toEqual([{ time: 4_000, value: 10 }]);
+  expect(upTo(report(100, 0), reports, 60_000)).toHaveLength(1);
+});
