@@ -16,11 +16,12 @@ import { overload } from './suites/overload.ts';
 import { rest } from './suites/rest.ts';
 import { tokens } from './suites/tokens.ts';
 import { versions } from './suites/versions.ts';
+import { watch } from './suites/watch.ts';
 
 /** Beside what a user would pick instead: run unless others are named. */
 const COMPARISONS = { rest, grpc, commits };
 /** Run when named, and all of them with --soak. */
-const OTHERS = { audit, embedded, follow, growth, instances, kafka, 'long-lists': longLists, overload, tokens };
+const OTHERS = { audit, embedded, follow, growth, instances, kafka, 'long-lists': longLists, overload, tokens, watch };
 /** Run when named only: it wants --beside. */
 const NAMED = { versions };
 const SUITES: Readonly<Record<string, (bench: Bench, effort: Effort) => Promise<Results>>> = {

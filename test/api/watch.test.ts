@@ -323,6 +323,46 @@ test('a reader that stops is cut off once it is 1 MiB behind, and nobody else no
   await reading;
 });
 
+describe('requests behind a stream on its connection hold no place', () => {
+  const BODY = '\0\0\0\0\x02{}';
+  const head = (authorization: string) => `HTTP/1.1\r\nHost: x\r\nAuthorization: ${authorization}\r\n`;
+  const streams = {
+    'event stream': (authorization: string) => `GET /plants ${head(authorization)}Accept: text/event-stream\r\n\r\n`,
+    WatchPlants: (authorization: string) =>
+      `POST /plantstore.v1.PlantStoreService/WatchPlants ${head(authorization)}Content-Type: application/connect+json\r\n` +
+      `Connect-Protocol-Version: 1\r\nContent-Length: ${BODY.length}\r\n\r\n${BODY}`,
+  };
+  const open = () => {
+    const { hostname, port } = new URL(service.url);
+    const socket = connect(Number(port), hostname);
+    socket.on('error', () => {});
+    return socket;
+  };
+
+  test.each(Object.entries(streams))('%s', async (_, streamOf) => {
+    const alice = await newOwner();
+    const stream = streamOf(alice.headers.authorization);
+    const list = `GET /plants ${head(alice.headers.authorization)}\r\n`;
+    const lists = list.repeat(300);
+    for (const [first, then] of [
+      [stream, lists],
+      [stream + lists, ''],
+      [list + stream + lists, ''],
+    ] as const) {
+      const socket = open().resume();
+      const closed = new Promise((resolve) => socket.on('close', resolve));
+      socket.write(first);
+      if (then !== '') {
+        while ((await metric('plantstore_watches')) === 0) await sleep(10);
+        socket.write(then);
+      }
+      await closed;
+      while ((await metric('plantstore_watches')) + (await metric('plantstore_requests_in_flight')) > 0)
+        await sleep(10);
+    }
+  });
+});
+
 test('requests without an Accept header get the list, as ever', async () => {
   const alice = await newOwner();
   await alice.add(1, 'one');

@@ -10,6 +10,7 @@ import { stopping } from '../failure.ts';
 import { identify } from '../http/authentication.ts';
 import { readBody } from '../http/body.ts';
 import { entrantOf } from '../http/entrant.ts';
+import { UNBUFFERED } from '../http/unbuffered.ts';
 import { MAX_MESSAGE } from '../message-size.ts';
 import type { Service } from '../service.ts';
 import { checkRequest } from './checks.ts';
@@ -52,6 +53,9 @@ export function registerConnect(app: FastifyInstance, options: ConnectOptions): 
     scope.addHook('onRequest', async (request, reply) =>
       checkRequest(handlers.get(request.routeOptions.url!)!, request, reply),
     );
+    scope.addHook('onRequest', async (request, reply) => {
+      if (handlers.get(request.routeOptions.url!)!.method.methodKind !== 'unary') reply.headers(UNBUFFERED);
+    });
     scope.addHook('preHandler', async (request) => {
       request.body = bodyOf(request, handlers.get(request.routeOptions.url!)!);
     });
@@ -89,7 +93,7 @@ const implementationOf = (methods: Service['methods']): ServiceImpl<DescService>
 
 function callOf({ values, signal }: HandlerContext): StreamingCall {
   const { principal, headers, raw } = values.get(requestKey)!;
-  const lasts = () => entrantOf(raw)?.leave();
+  const lasts = () => entrantOf(raw)?.lasts();
   return { principal: principal!, idempotencyKey: headers['idempotency-key'], signal, lasts };
 }
 

@@ -4,6 +4,7 @@ import type { Protocol } from '../../observe/request.ts';
 import type { Entrant, Place } from '../admission/place.ts';
 import { answerOn } from './answer-on.ts';
 import { endUnlessComplete, LINGER } from './linger.ts';
+import { lastAlone } from './pipelining.ts';
 import { claimedProtocolOf, refuse } from './refusal.ts';
 
 const ENTRANT = Symbol('entrant');
@@ -87,6 +88,12 @@ export class HttpEntrant implements Entrant {
   /** It is answered: what is still to come of it is of no use, and holds no place. */
   leave(): void {
     this.#place![Symbol.dispose]();
+  }
+
+  /** Its answer lasts as long as its client likes, and is counted elsewhere: it gives its place back. */
+  lasts(): void {
+    this.leave();
+    lastAlone(this.#response, this.#request.socket);
   }
 
   proceed(): void {

@@ -4,6 +4,7 @@ import type { FastifyInstance } from 'fastify';
 import type { Admission } from '../admission/admission.ts';
 import { answerOn } from './answer-on.ts';
 import { HttpEntrant } from './entrant.ts';
+import { mayFollow } from './pipelining.ts';
 
 /** Milliseconds between two looks for connections that became idle after the app began to close. */
 const IDLE_POLL = 50;
@@ -32,7 +33,10 @@ export class Guard {
 
   /** What serves the requests that are let in, guarded. */
   around(serve: RequestListener): RequestListener {
-    return (request, response) => this.#admission.enter(new HttpEntrant(request, response, serve, this.#isDraining));
+    return (request, response) => {
+      if (mayFollow(response, request.socket))
+        this.#admission.enter(new HttpEntrant(request, response, serve, this.#isDraining));
+    };
   }
 
   /** Ends the connections of an app when it closes. */

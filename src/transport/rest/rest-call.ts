@@ -21,7 +21,7 @@ export class RestCall implements Call {
   }
 
   lasts(): void {
-    entrantOf(this.#raw)?.leave();
+    entrantOf(this.#raw)?.lasts();
   }
 }
 
