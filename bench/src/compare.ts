@@ -5,6 +5,8 @@ export interface Effort {
   readonly rounds: number;
   /** Seconds of each window. */
   readonly seconds: number;
+  /** Seconds of the windows of a first round that is not counted, so that code is compiled by then; 0: none. */
+  readonly warmUp: number;
   /** Events in the longest log. */
   readonly events: number;
   /** Folders of other checkouts of the service, for `versions`. */
@@ -34,23 +36,19 @@ export interface Side {
 /** The windows of each side in each work, by name; those of one index were measured in one round. */
 export type Comparison = Readonly<Record<string, Readonly<Record<string, readonly Measured[]>>>>;
 
-/** Least seconds in which a side warms up: its code is compiled by then. */
-const WARM_UP = 0.5;
-
 /** The middle one of some numbers. */
 export const median = (numbers: readonly number[]): number =>
   numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)] ?? Number.NaN;
 
 /**
- * Lets the sides do each work in turns, so that what else the machine does meets all of them, round after round. A first, short
- * round warms them up and is not counted.
+ * Lets the sides do each work in turns, so that what else the machine does meets all of them, round after round.
  */
 export async function compare(works: readonly string[], sides: readonly Side[], effort: Effort): Promise<Comparison> {
   const comparison: Record<string, Record<string, Measured[]>> = {};
-  for (let round = -1; round < effort.rounds; round++)
+  for (let round = effort.warmUp > 0 ? -1 : 0; round < effort.rounds; round++)
     for (const work of works)
       for (const side of sides) {
-        const measured = await side.run(work, round < 0 ? Math.max(effort.seconds / 2, WARM_UP) : effort.seconds);
+        const measured = await side.run(work, round < 0 ? effort.warmUp : effort.seconds);
         if (measured === undefined || round < 0) continue;
         comparison[work] ??= {};
         comparison[work][side.name] ??= [];

@@ -44,10 +44,10 @@ const unknown = names.find((name) => !(name in SUITES));
 if (unknown !== undefined) throw new Error(`there is no suite ${unknown}; there are ${Object.keys(SUITES).join(', ')}`);
 // Machines change their speed within seconds: what is compared with others takes many short turns.
 const turns = names.every((name) => name in COMPARISONS || name in NAMED)
-  ? { rounds: 7, seconds: 1 }
-  : { rounds: 3, seconds: 2 };
+  ? { rounds: 7, seconds: 1, warmUp: 0.5 }
+  : { rounds: 3, seconds: 2, warmUp: 1 };
 const size = values.quick
-  ? { rounds: 1, seconds: 0.5, events: 100_000 }
+  ? { rounds: 1, seconds: 0.25, warmUp: 0, events: 100_000 }
   : { ...turns, events: values.soak ? 10_000_000 : 1_000_000 };
 const effort: Effort = { ...size, beside: values.beside };
 

@@ -32,4 +32,18 @@ describe.runIf(HAS_MONGODB)('reads of MongoDB', () => {
       await cleanup();
     },
   );
+
+  test('a read goes on where a reply of 16 MiB ends', async () => {
+    const { store, cleanup } = await openMongoStore();
+    const name = 'x'.repeat(20 * 1024);
+    // More than one reply holds, and less than one page.
+    for (let first = 0n; first < 900n; first += 100n)
+      await append(store, ...Array.from({ length: 100 }, (_, at) => added('alice', first + BigInt(at), name)));
+    for (const selection of [{}, { owner: 'alice' }]) {
+      const positions: number[] = [];
+      for await (const batch of store.read(0, selection)) positions.push(...batch.map(({ position }) => position));
+      expect(positions).toEqual(Array.from({ length: 900 }, (_, at) => at + 1));
+    }
+    await cleanup();
+  });
 });

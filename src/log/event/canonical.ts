@@ -17,6 +17,7 @@ const byNumber = (part: Field['part']) =>
 const EVENT = byNumber('event');
 const CONTENT = byNumber('content');
 const DATA = byNumber('data');
+const TEXTS = [...CONTENT, ...DATA].filter(({ kind }) => kind === 'text');
 
 /**
  * The canonical bytes of an event: plantstore.v1.Event (proto/plantstore/v1/event.proto) in protobuf binary form with `hash`
@@ -42,8 +43,8 @@ const erasedBy = (event: DomainEvent | undefined): number => (event?.type === 'O
  */
 export function canonicalContent(event: DomainEvent, salt: Uint8Array): Uint8Array {
   let room = OVERHEAD;
-  for (const { kind, name } of [...CONTENT, ...DATA])
-    if (kind === 'text') room += WireWriter.roomFor((event[name as keyof DomainEvent] as string | undefined) ?? '');
+  for (const { name } of TEXTS)
+    room += WireWriter.roomFor((event[name as keyof DomainEvent] as string | undefined) ?? '');
   writer.begin(NOTHING, room);
   for (const field of CONTENT) write(field, field.name === 'salt' ? salt : event[field.name as keyof DomainEvent]);
   writeData(event);
