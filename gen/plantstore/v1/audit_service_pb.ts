@@ -291,7 +291,7 @@ export const ListPlantsAsOfResponse_OwnedPlantSchema: GenMessage<ListPlantsAsOfR
  */
 export type GetHistoryRequest = Message<"plantstore.v1.GetHistoryRequest"> & {
   /**
-   * Whose plant.
+   * Owner of the plant.
    *
    * @generated from field: string owner = 1;
    */

@@ -40,7 +40,7 @@ export type EraseOwnerResponse = Message<"plantstore.v1.EraseOwnerResponse"> & {
    */
   step: {
     /**
-     * How far the erasure is.
+     * The progress of the erasure.
      *
      * @generated from field: plantstore.v1.EraseOwnerResponse.Progress progress = 1;
      */
@@ -65,7 +65,7 @@ export const EraseOwnerResponseSchema: GenMessage<EraseOwnerResponse> = /*@__PUR
   messageDesc(file_plantstore_v1_erasure_service, 1);
 
 /**
- * How far the erasure is.
+ * The progress of the erasure.
  *
  * @generated from message plantstore.v1.EraseOwnerResponse.Progress
  */
@@ -101,7 +101,7 @@ export const EraseOwnerResponse_ProgressSchema: GenMessage<EraseOwnerResponse_Pr
   messageDesc(file_plantstore_v1_erasure_service, 1, 0);
 
 /**
- * What was done.
+ * The result of the erasure.
  *
  * @generated from message plantstore.v1.EraseOwnerResponse.Outcome
  */

@@ -90,7 +90,7 @@ export const NewPlantSchema: GenMessage<NewPlant> = /*@__PURE__*/
  */
 export const View = {
   /**
-   * The basic view.
+   * Same as VIEW_BASIC.
    *
    * @generated from enum value: VIEW_UNSPECIFIED = 0;
    */

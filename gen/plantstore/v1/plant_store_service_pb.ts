@@ -119,14 +119,14 @@ export type ListPlantsRequest = Message<"plantstore.v1.ListPlantsRequest"> & {
   limit?: number | undefined;
 
   /**
-   * next_cursor of an earlier list or stream: go on after it. Empty: from the smallest id.
+   * next_cursor of an earlier list or stream; the list continues after it. Empty: starts at the smallest id.
    *
    * @generated from field: string cursor = 2;
    */
   cursor: string;
 
   /**
-   * What to show of each plant.
+   * Which fields of each plant to show.
    *
    * @generated from field: plantstore.v1.View view = 3;
    */
@@ -172,14 +172,14 @@ export const ListPlantsResponseSchema: GenMessage<ListPlantsResponse> = /*@__PUR
  */
 export type StreamPlantsRequest = Message<"plantstore.v1.StreamPlantsRequest"> & {
   /**
-   * next_cursor of an earlier list or stream: go on after it. Empty: from the smallest id.
+   * next_cursor of an earlier list or stream; the list continues after it. Empty: starts at the smallest id.
    *
    * @generated from field: string cursor = 1;
    */
   cursor: string;
 
   /**
-   * What to show of each plant.
+   * Which fields of each plant to show.
    *
    * @generated from field: plantstore.v1.View view = 2;
    */
@@ -258,7 +258,7 @@ export type WatchPlantsResponse = Message<"plantstore.v1.WatchPlantsResponse"> &
     case: "added";
   } | {
     /**
-     * Always with a position.
+     * A deleted plant. Always with a position.
      *
      * @generated from field: plantstore.v1.WatchPlantsResponse.Deleted deleted = 2;
      */
@@ -274,7 +274,7 @@ export type WatchPlantsResponse = Message<"plantstore.v1.WatchPlantsResponse"> &
     case: "ready";
   } | {
     /**
-     * Never with a position.
+     * A restart of the state. Never with a position.
      *
      * @generated from field: plantstore.v1.WatchPlantsResponse.Reset reset = 4;
      */
