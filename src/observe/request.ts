@@ -23,7 +23,7 @@ export interface EndedRequest {
   readonly protocol: Protocol;
   /** The HTTP method; `_OTHER` for an unsupported one. */
   readonly method: string;
-  /** The template of its path, such as `/plants/{id}` or `/package.Service/Method`; `unmatched` when there is none. */
+  /** The template of its path, such as `/plants/{id}` or `/package.Service/Method`; `unmatched` if there is none. */
   readonly route: string;
   /** The HTTP status, 499 if the client left; for gRPC and Connect the name of the google.rpc.Code. */
   readonly status: string;

@@ -55,7 +55,7 @@ test('beside a service that is well, every line is ok, and nothing is changed', 
   const before = contents();
   const { lines, troubles } = await doctor(ports);
   expect(troubles).toEqual([]);
-  expect(lines.join('\n')).toMatch(/^ok +service +it is ready/m);
+  expect(lines.join('\n')).toMatch(/^ok +service +ready, according/m);
   expect(contents()).toEqual(before);
 });
 
@@ -63,7 +63,7 @@ test('without a service its ports are free, and nobody has a lease', async () =>
   await fill();
   const { lines, troubles } = await doctor();
   expect(troubles).toEqual([]);
-  expect(lines.join('\n')).toMatch(/^ok +leases +nobody has one[\s\S]*^ok +service +none runs on 127.0.0.1/m);
+  expect(lines.join('\n')).toMatch(/^ok +leases +none is held[\s\S]*^ok +service +not running on 127.0.0.1/m);
 });
 
 test('where there is no store it says so, makes none, and examines the rest', async () => {
@@ -130,7 +130,9 @@ describe('finds, alone', () => {
       expect.stringMatching(/^warn +read model +2 events behind .*no instance/),
     ]);
     sql(`INSERT INTO leases VALUES ('projector', 'x', ${Date.now() + 50_000})`)();
-    expect((await doctor()).troubles).toEqual([expect.stringMatching(/^fail +read model +2 events .*does not move/)]);
+    expect((await doctor()).troubles).toEqual([
+      expect.stringMatching(/^fail +read model +2 events .*makes no progress/),
+    ]);
   });
 
   test('a last event that is ahead of the clock', async () => {
@@ -151,7 +153,7 @@ describe('finds, alone', () => {
     const issuer = { JWKS_URL: `http://${away}/jwks`, JWT_ISSUER: 'https://id.example.org/', JWT_AUDIENCE: 'plants' };
     const { troubles } = await doctor({ PORT: String(port), ...issuer, KAFKA_BROKERS: away });
     expect(troubles).toEqual([
-      expect.stringMatching(/^fail +issuer .*no token can be verified/),
+      expect.stringMatching(/^fail +issuer .*the service cannot verify new tokens/),
       expect.stringMatching(/^fail +kafka .*ECONNREFUSED/),
       expect.stringMatching(new RegExp(`^fail +service +port ${port} is taken.*set PORT`)),
     ]);
@@ -190,7 +192,7 @@ describe.runIf(HAS_MONGODB)('MongoDB', () => {
       const well = await doctor(environment);
       expect(well.troubles).toEqual([audit]);
       expect(well.lines.join('\n')).toMatch(
-        /^ok +leases +projector is somebody's for \d+ s more[\s\S]*^ok +clock .*database/m,
+        /^ok +leases +projector is held by somebody for \d+ s more[\s\S]*^ok +clock .*database/m,
       );
       await client.db().createCollection('plants_7');
       await client.db().collection('events').dropIndex('events_by_idempotency_key');

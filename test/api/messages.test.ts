@@ -62,7 +62,9 @@ test('a scope that there is none of', async () => {
 test('the history of a plant that never was', async () => {
   await plantstore(['audit', 'import', '/dev/null'], DATA);
   const { message } = await failureOf(['audit', 'history', '--owner', 'alice', '--id', '7']);
-  expect(message).toBe('plantstore: alice never had a plant 7, or is erased');
+  expect(message).toBe(
+    'plantstore: there is no event of a plant 7 of alice: the plant never existed, or its owner was erased',
+  );
 });
 
 test('--version', async () => {

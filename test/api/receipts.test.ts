@@ -75,9 +75,9 @@ test('a receipt tells what it proves, without a store, and of nothing that was c
   const checked = await audit(['check-receipt', file, '--key', vkey], nowhere);
   expect(checked).toMatchObject({ code: 0, stderr: '' });
   expect(checked.stdout).toMatch(
-    /^The log plantstore\/\w+ has at position 7 that plant 1 of "alice" was deleted at 20/,
+    /^In the log plantstore\/\w+, the event at position 7 says that plant 1 of "alice" was deleted at 20/,
   );
-  expect(checked.stdout).toMatch(/proved by its checkpoint of \d+ events\.\n$/);
+  expect(checked.stdout).toMatch(/proved by the log's checkpoint of \d+ events\.\n$/);
 
   fc.assert(
     fc.property(fc.nat(receipt.length - 1), fc.constantFrom('A', 'z', '0', '=', '\n', ' '), (at, character) => {
@@ -89,9 +89,11 @@ test('a receipt tells what it proves, without a store, and of nothing that was c
   const proof = parseTlogProof(receipt);
   const another = parseTlogProof((await audit(['receipt', '6'])).stdout);
   expect(() => checkReceipt(formatTlogProof({ ...proof, extra: another.extra }), vkey)).toThrow('proves event 7');
-  expect(() => checkReceipt(formatTlogProof({ ...proof, extra: undefined }), vkey)).toThrow('does not show the event');
+  expect(() => checkReceipt(formatTlogProof({ ...proof, extra: undefined }), vkey)).toThrow(
+    'does not contain the event',
+  );
   const unknownField = Buffer.concat([proof.extra!, Buffer.from([0xf8, 0x07, 0x01])]);
-  expect(() => checkReceipt(formatTlogProof({ ...proof, extra: unknownField }), vkey)).toThrow('shows more');
+  expect(() => checkReceipt(formatTlogProof({ ...proof, extra: unknownField }), vkey)).toThrow('contains more');
   const wrong = await audit(['check-receipt', file, '--key', vkey.replace('plantstore/', 'plantstore/0')], nowhere);
   expect(wrong).toMatchObject({ code: 1, stdout: '' });
   const absent = await audit(['receipt', '9999']);
@@ -118,7 +120,7 @@ test('a receipt holds after the key was rotated, and after the log was moved to 
   const verified = await audit(['verify', '--checkpoint', join(root, 'old.checkpoint'), '--key', vkey], moved);
   expect(verified).toMatchObject({ code: 0 });
   const { stdout: again } = await audit(['receipt', '2'], moved);
-  expect(() => checkReceipt(again, vkey)).toThrow('none of the trusted keys');
+  expect(() => checkReceipt(again, vkey)).toThrow('no trusted key');
   expect(checkReceipt(again, (await audit(['key'], moved)).stdout.trim()).event).toEqual(
     checkReceipt(receipt, vkey).event,
   );

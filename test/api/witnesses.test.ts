@@ -218,7 +218,7 @@ describe('a service with witnesses', () => {
     const again = client(second.url, await second.token('mallory'));
     await add(again, 0, 5);
     const ahead = await second.logged(({ msg }) => msg === 'the witness did not cosign');
-    expect(JSON.stringify(ahead)).toContain('has cosigned a checkpoint of 10 events, and this log has');
+    expect(JSON.stringify(ahead)).toContain('has cosigned a checkpoint of 10 events, but this log has');
     await add(again, 5, 10);
     const failed = /^plantstore_witness_requests_total\{witness="one\.example",outcome="failed"\} (\d+)$/m;
     while ((await metric(second.adminUrl, failed)) === undefined) await sleep(100);

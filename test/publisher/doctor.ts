@@ -17,7 +17,7 @@ export function doctor(bench: KafkaBench): void {
         const { code, stdout } = await plantstore(['doctor'], environment);
         return { code, kafka: stdout.match(/^\S+ +(kafka|checkpoint) .*$/gm)! };
       };
-      expect((await examine()).kafka.join()).toMatch(/^ok +kafka .*(no topic|3 partitions)/);
+      expect((await examine()).kafka.join()).toMatch(/^ok +kafka .*(does not exist|3 partitions)/);
       await instance.append(...plants(0, 20));
       await instance.caughtUp();
       await instance[Symbol.asyncDispose]();
@@ -32,7 +32,7 @@ export function doctor(bench: KafkaBench): void {
       await admin.createPartitions({ topicPartitions: [{ topic, count: 4 }] });
       expect((await examine()).kafka[1]).toMatch(/^warn +kafka .* first 3 partitions only/);
       await admin.deleteGroups([group]);
-      expect((await examine()).kafka[1]).toMatch(/^warn +checkpoint +Kafka has forgotten it/);
+      expect((await examine()).kafka[1]).toMatch(/^warn +checkpoint +Kafka has lost it/);
     }));
 
   test('fails where the topic is gone that events were published to', () =>
@@ -49,6 +49,6 @@ export function doctor(bench: KafkaBench): void {
       };
       const { code, stdout } = await plantstore(['doctor'], environment);
       expect(code).toBe(1);
-      expect(stdout).toMatch(/^fail +kafka .* is gone, and 20 events had been published/m);
+      expect(stdout).toMatch(/^fail +kafka .* is gone, after 20 events were published/m);
     }));
 }

@@ -60,7 +60,7 @@ export function mismatches(bench: KafkaBench): void {
       await instance.caughtUp();
       await makeAnew(topic);
       await instance.append(...plants(10, 10));
-      await degraded(instance, /has lost events that were published, the last of them at position 10/);
+      await degraded(instance, /has lost published events, up to position 10/);
       expect(await readTopic(kafka, topic)).toEqual([]);
     }));
 
@@ -74,9 +74,9 @@ export function mismatches(bench: KafkaBench): void {
     const session = await new KafkaTopic(settings).open();
     await session.publish(events.slice(0, 300));
     await makeAnew(topic);
-    await expect(session.publish(events.slice(300))).rejects.toThrow(/deleted and made anew/);
+    await expect(session.publish(events.slice(300))).rejects.toThrow(/deleted and created again/);
     session.close();
-    await expect(new KafkaTopic(settings).open()).rejects.toThrow(/has lost events/);
+    await expect(new KafkaTopic(settings).open()).rejects.toThrow(/has lost published events/);
     expect(await readTopic(kafka, topic)).toEqual([]);
   });
 
@@ -98,10 +98,10 @@ export function mismatches(bench: KafkaBench): void {
 
       await using later = await Instance.start(directory, settings);
       await later.append(...plants(60, 30));
-      await degraded(later, /holds position \d+, and the checkpoint is at 30/);
+      await degraded(later, /has position \d+, but the checkpoint is at 30/);
       await forgetCheckpoint(topic);
       await later.caughtUp();
-      expect(later.publisher.stats().detail).toMatch(/no checkpoint; it went on after position 60/);
+      expect(later.publisher.stats().detail).toMatch(/no checkpoint; publication continued after position 60/);
       expect(sorted(positionsOf(await readTopic(kafka, topic)))).toEqual(upTo(90));
     }));
 
@@ -140,9 +140,9 @@ export function mismatches(bench: KafkaBench): void {
       await instance[Symbol.asyncDispose]();
       using directory = dataDirectory();
       await using other = await Instance.start(directory.path, settings);
-      await degraded(other, /ends at position 10, which the log does not reach/);
+      await degraded(other, /ends at position 10, beyond the end of the log/);
       await other.append(...plants(0, 20));
-      await degraded(other, /the event at position 10 is another one on the topic than in the log/);
+      await degraded(other, /the event at position 10 on the topic differs from that in the log/);
       expect(sorted(positionsOf(await readTopic(kafka, settings.topic)))).toEqual(upTo(10));
     }));
 
@@ -157,7 +157,7 @@ export function mismatches(bench: KafkaBench): void {
       await using later = await Instance.start(directory, settings);
       await later.append(...plants(30, 30));
       await later.caughtUp();
-      expect(later.publisher.stats().detail).toMatch(/has 5 partitions, and events go on to its first 3/);
+      expect(later.publisher.stats().detail).toMatch(/has 5 partitions, but events go only to its first 3/);
       const records = await readTopic(kafka, topic);
       expect(sorted(positionsOf(records))).toEqual(upTo(60));
       expect(new Set(records.map(({ partition }) => partition))).toEqual(new Set([0, 1, 2]));
@@ -176,7 +176,7 @@ export function mismatches(bench: KafkaBench): void {
       await using later = await Instance.start(directory, settings);
       await later.append(...Array.from({ length: 30 }, (_, id) => deleted('alice', BigInt(id))));
       await later.caughtUp();
-      expect(later.publisher.stats().detail).toMatch(/after position 30, .* has 5 partitions, and .* its first 3/);
+      expect(later.publisher.stats().detail).toMatch(/after position 30, .* has 5 partitions, but .* its first 3/);
       const records = await readTopic(kafka, topic);
       expect(sorted(positionsOf(records))).toEqual(upTo(60));
       const places = new Set(records.map(({ key, partition }) => `${key} in ${partition}`));
@@ -207,7 +207,7 @@ export function mismatches(bench: KafkaBench): void {
     using directory = dataDirectory();
     const settings = { ...bench.newTopic(), replication: 3 };
     await using instance = await Instance.start(directory.path, settings);
-    await degraded(instance, /does not exist and could not be created: Replication-factor is invalid/);
+    await degraded(instance, /does not exist, and creating it failed: Replication-factor is invalid/);
   });
 
   test('what retention has removed is not missed', () =>

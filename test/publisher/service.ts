@@ -75,13 +75,13 @@ export function service(bench: KafkaBench): void {
       ready: true,
       detail: expect.stringMatching(/cannot be published.*ECONNREFUSED/),
     });
-    expect(logged(service)).toEqual([['warn', 'events wait, since they cannot be published']]);
+    expect(logged(service)).toEqual([['warn', 'events cannot be published and wait']]);
     const { topic, ...others } = await verdictOf(service);
-    expect(topic).toMatch(/could not be read: .*ECONNREFUSED/);
+    expect(topic).toMatch(/reading the topic failed: .*ECONNREFUSED/);
     expect(others).toEqual({ positions: undefined, chain: undefined, read_model: undefined });
     expect(await plantstore(['audit', 'verify'], { ...environment, DATA_DIR: service.dataDirectory })).toMatchObject({
       code: 1,
-      stdout: expect.stringMatching(/^chain +yes$[\s\S]*^topic +NO +the topic could not be read/m),
+      stdout: expect.stringMatching(/^chain +yes$[\s\S]*^topic +NO +reading the topic failed/m),
     });
     expect(await service.stop()).toBe(0);
   });

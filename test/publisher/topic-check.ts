@@ -92,7 +92,7 @@ export function topicCheck(bench: KafkaBench): void {
     [
       'a forged record whose position is beyond the head',
       (all) => void all[1].push({ ...all[1].at(-1)!, headers: { ...all[1].at(-1)!.headers, [POSITION_HEADER]: '91' } }),
-      /is no event that the log has/,
+      /does not match any event of the log/,
     ],
     [
       'a forged record whose position is beyond every head',
@@ -101,9 +101,13 @@ export function topicCheck(bench: KafkaBench): void {
           ...all[2].at(-1)!,
           headers: { ...all[2].at(-1)!.headers, [POSITION_HEADER]: `${2 ** 53}` },
         }),
-      /is no event that the log has/,
+      /does not match any event of the log/,
     ],
-    ['a record of somebody else', (all) => void all[1].push({ key: '', value: 'hello', headers: {} }), /is no event/],
+    [
+      'a record of somebody else',
+      (all) => void all[1].push({ key: '', value: 'hello', headers: {} }),
+      /does not match any event/,
+    ],
   ];
   test.each(cases)('finds %s', async (_, spoil, why) => {
     using directory = dataDirectory();
@@ -165,10 +169,10 @@ export function topicCheck(bench: KafkaBench): void {
       })();
       try {
         expect((await answerOf(directory, settings))?.message).toMatch(
-          /partition 0 of the topic is no event that the log has/,
+          /partition 0 of the topic does not match any event of the log/,
         );
         expect((await answerOf(directory, settings))?.message).toMatch(
-          /partition 0 of the topic is no event that the log has/,
+          /partition 0 of the topic does not match any event of the log/,
         );
       } finally {
         running = false;
@@ -183,7 +187,7 @@ export function topicCheck(bench: KafkaBench): void {
     const [first] = await append(store, ...plants(0, 1));
     await store.close();
     await write(settings, spread([first!, ...chain({ ...EMPTY_HEAD, position: 1 }, plants(1, 9))]), 10);
-    expect((await answerOf(directory.path, settings))?.message).toMatch(/reaches position 10, the log only 1/);
+    expect((await answerOf(directory.path, settings))?.message).toMatch(/reaches position 10, but the log ends at 1/);
   });
 
   test('asks for nothing that retention has removed', () =>
@@ -207,8 +211,8 @@ export function topicCheck(bench: KafkaBench): void {
     const store = openSqlite(directory.path);
     await append(store, ...plants(0, 3));
     await store.close();
-    expect((await answerOf(directory.path, settings))?.message).toMatch(/could not be read: Kafka has no topic/);
+    expect((await answerOf(directory.path, settings))?.message).toMatch(/reading the topic failed: Kafka has no topic/);
     const nobody = { ...settings, brokers: ['127.0.0.1:1'] };
-    expect((await answerOf(directory.path, nobody))?.message).toMatch(/could not be read: .*ECONNREFUSED/);
+    expect((await answerOf(directory.path, nobody))?.message).toMatch(/reading the topic failed: .*ECONNREFUSED/);
   });
 }

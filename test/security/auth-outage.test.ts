@@ -20,7 +20,7 @@ test('the service starts without its issuer, judges nobody meanwhile, and later 
   expect(judged.status, judged.text).toBe(503);
   expect(JSON.parse(judged.text)).toEqual({
     error: 14,
-    message: expect.stringMatching(/issuer cannot be had; try again/),
+    message: expect.stringMatching(/issuer are unavailable; try again/),
   });
   expect(Number(judged.headers['retry-after'])).toBeGreaterThan(0);
   expect(judged.headers['www-authenticate']).toBeUndefined();

@@ -22,19 +22,19 @@ const RIGHT: readonly PlantEvent[] = [
 
 /** What no decider writes after RIGHT, and what is said of it. */
 const WRONG: readonly (readonly [string, PlantEvent, RegExp])[] = [
-  ['a plant that is there is added', added('alice', 2n), /plant 2 of "alice" is added, and was there already/],
-  ['a plant that never was is deleted', deleted('alice', 9n), /plant 9 of "alice" is deleted, and was not there/],
+  ['a plant that is there is added', added('alice', 2n), /plant 2 of "alice" is added, but existed already/],
+  ['a plant that never was is deleted', deleted('alice', 9n), /plant 9 of "alice" is deleted, but did not exist/],
   ['a plant of another owner is deleted', deleted('carol', 1n), /plant 1 of "carol" is deleted/],
-  ['an idempotency key is used again', { ...added('alice', 9n), idempotencyKey: 'k' }, /less than 24 hours before/],
-  ['an idempotency key is empty', { ...added('alice', 9n), idempotencyKey: '' }, /idempotency key is not/],
-  ['an idempotency key is too long', { ...added('alice', 9n), idempotencyKey: 'k'.repeat(256) }, /key is not/],
-  ['an owner is empty', added('', 9n), /its owner is no name/],
-  ['an owner is too long', added('o'.repeat(1_025), 9n), /its owner is no name/],
-  ['an actor is empty', { ...added('alice', 9n), actor: '' }, /its actor is no name/],
+  ['an idempotency key is used again', { ...added('alice', 9n), idempotencyKey: 'k' }, /less than 24 hours earlier/],
+  ['an idempotency key is empty', { ...added('alice', 9n), idempotencyKey: '' }, /idempotency key does not have/],
+  ['an idempotency key is too long', { ...added('alice', 9n), idempotencyKey: 'k'.repeat(256) }, /key does not have/],
+  ['an owner is empty', added('', 9n), /its owner is not a name/],
+  ['an owner is too long', added('o'.repeat(1_025), 9n), /its owner is not a name/],
+  ['an actor is empty', { ...added('alice', 9n), actor: '' }, /its actor is not a name/],
   ['a name is too long', added('alice', 9n, 'x'.repeat(20_000)), /its name must have at most 1024/],
   ['a name is one code point too long', added('alice', 9n, '🌱'.repeat(1_025)), /its name must have at most 1024/],
   ['a tag is too long', added('alice', 9n, 'Ivy', 'x'.repeat(1_025)), /its tag must have at most 1024/],
-  ['an owner is no Unicode', added('alice\ud800', 9n), /its owner is no name/],
+  ['an owner is no Unicode', added('alice\ud800', 9n), /its owner is not a name/],
   ['a name is no Unicode', added('alice', 9n, 'Fern \udc00'), /its name must be well-formed/],
   ['a tag is no Unicode', added('alice', 9n, 'Fern', '\ud800'), /its tag must be well-formed/],
 ];

@@ -145,7 +145,7 @@ export function treeContract(open: OpenStore): void {
         await store.tree.write(1, 1, hashes(1));
         await new Promise((resolve) => setTimeout(resolve, CHECKPOINT_INTERVAL + 50));
         await expect(checkpoints.latest()).rejects.toThrow(
-          'the log is broken at position 600: the tree no longer begins',
+          'the log is broken at position 600: the tree no longer extends',
         );
         await drain(rebuildReadModel(store));
         expect((await checkpoints.latest()).size).toBe(610);

@@ -6,7 +6,7 @@ import { commitmentOf } from '../../src/log/event/chain.ts';
 import type { LoggedEvent } from '../../src/log/event/event.ts';
 import { SALT } from '../../src/log/event/fields.ts';
 
-/** Any int64, with the edges more often than chance would have them. */
+/** Any int64, with the limits more often than at random. */
 export const int64Arbitrary: fc.Arbitrary<bigint> = fc.oneof(
   fc.constantFrom(MIN_INT64, MAX_INT64, 0n, -1n, 1n, 2n ** 53n + 1n, -(2n ** 53n) - 1n),
   fc.bigInt({ min: MIN_INT64, max: MAX_INT64 }),
@@ -78,7 +78,7 @@ const ownerErasedArbitrary: fc.Arbitrary<OwnerErased> = fc.record({
 /** Any 16 bytes. */
 export const saltArbitrary: fc.Arbitrary<Uint8Array> = fc.uint8Array({ minLength: SALT, maxLength: SALT });
 
-/** Any event in any place, erased or not, that commits to what it says. Its hash is of nothing. */
+/** Any event at any position, erased or not, with a valid commitment. Its hash is arbitrary. */
 export const loggedArbitrary: fc.Arbitrary<LoggedEvent> = fc
   .record({
     position: fc.oneof(fc.integer({ min: 1, max: 300 }), fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER })),
@@ -103,7 +103,7 @@ export const loggedArbitrary: fc.Arbitrary<LoggedEvent> = fc
       : { ...frame, event: undefined, salt: undefined, erasedBy };
   });
 
-/** Commands on few keys, so that they meet. */
+/** Commands on few keys, so that they conflict. */
 export const commandArbitrary: fc.Arbitrary<Command> = fc
   .record({
     owner: fc.constantFrom('alice', 'bob', 'a', 'a\u0000'),

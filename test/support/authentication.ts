@@ -3,10 +3,10 @@ import { type KeySetTiming, RemoteKeySet } from '../../src/auth/keys/jwks.ts';
 import { Refusal } from '../../src/auth/refusal.ts';
 import type { Issuer } from './issuer.ts';
 
-/** A pause that no test lives to see the end of. */
+/** A pause longer than any test. */
 export const FOR_EVER = 1_000_000_000;
 
-/** No fetch but the first, whatever happens. */
+/** Timing with no fetch but the first. */
 export const ONCE: KeySetTiming = {
   refresh: FOR_EVER,
   cooldown: FOR_EVER,
@@ -15,7 +15,7 @@ export const ONCE: KeySetTiming = {
   timeout: FOR_EVER,
 };
 
-/** What a test chooses. */
+/** Options of the authenticator. */
 export interface AuthenticationOptions {
   readonly timing?: Partial<KeySetTiming>;
   /** Seconds. */
@@ -24,7 +24,9 @@ export interface AuthenticationOptions {
   readonly cacheSize?: number;
 }
 
-/** An authenticator that trusts the issuer, and all that can be seen of it. Durations that are not given are for ever. */
+/**
+ * An authenticator that trusts the issuer, with everything that can be observed of it. Durations default to forever.
+ */
 export function trust(issuer: Issuer, options: AuthenticationOptions = {}) {
   const { timing, maxStale = FOR_EVER, ownerClaim = 'sub', cacheSize = 1_000 } = options;
   const decisions: Decision[] = [];
@@ -50,7 +52,7 @@ export function trust(issuer: Issuer, options: AuthenticationOptions = {}) {
     decisions,
     /** The failure, or undefined, of every fetch that has ended. */
     fetches,
-    /** The refusal that a token meets, or undefined when it is let in. */
+    /** The refusal of a token, or undefined if it is accepted. */
     async judge(token: string): Promise<Refusal | undefined> {
       try {
         await authenticator.authenticate(`Bearer ${token}`);

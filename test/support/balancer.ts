@@ -8,7 +8,7 @@ import type { Service } from './service.ts';
 /** Milliseconds between two probes of an instance. */
 const PROBE = 100;
 
-/** One instance as the balancer sees it. */
+/** The balancer's view of one instance. */
 class Backend {
   readonly service: Service;
   readonly agent = new Agent({ keepAlive: true });
@@ -21,7 +21,7 @@ class Backend {
     void this.#probe();
   }
 
-  /** The connection for gRPC: one as long as it may be used. */
+  /** The connection for gRPC, replaced when it becomes unusable. */
   get session(): ClientHttp2Session {
     if (this.#session === undefined || this.#session.closed || this.#session.destroyed) {
       const session = http2.connect(`http://${this.service.grpcUrl}`);
@@ -52,8 +52,8 @@ class Backend {
 }
 
 /**
- * A balancer in front of instances of the service, for REST and gRPC: it asks each every 100 ms whether it is ready, keeps
- * connections to those that are, and sends each request to one of them in turn. It never tries again: a request that meets an
+ * A load balancer in front of instances of the service, for REST and gRPC. It probes the readiness of each every 100
+ * ms, keeps connections to the ready ones, and sends requests to them in turn. It never retries: a request to an
  * instance that is gone fails.
  */
 export class Balancer implements AsyncDisposable {
@@ -69,24 +69,24 @@ export class Balancer implements AsyncDisposable {
     return balancer;
   }
 
-  /** Where REST is. */
+  /** URL of REST. */
   get url(): string {
     return `http://${addressOf(this.#rest)}`;
   }
 
-  /** Where gRPC is. */
+  /** Address of gRPC. */
   get grpcUrl(): string {
     return addressOf(this.#grpc as unknown as Server);
   }
 
-  /** Sends requests to this instance too. Resolves when it was seen to be ready. */
+  /** Adds an instance. Resolves when the balancer has seen it ready. */
   async add(service: Service): Promise<void> {
     const backend = new Backend(service);
     this.#backends.push(backend);
     while (!backend.ready) await sleep(PROBE / 10);
   }
 
-  /** Forgets an instance that has ended. */
+  /** Removes an instance that has ended. */
   remove(service: Service): void {
     for (const backend of this.#backends) if (backend.service === service) backend.stop();
     this.#backends = this.#backends.filter((backend) => backend.service !== service);

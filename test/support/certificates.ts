@@ -7,7 +7,7 @@ export interface Certificate {
   readonly key: string;
 }
 
-/** A certificate authority of a test, whose files are in a directory of the test's. Needs openssl. */
+/** A certificate authority for a test, with its files in the test's directory. Needs openssl. */
 export class CertificateAuthority implements Certificate {
   readonly certificate: string;
   readonly key: string;

@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
 
-// Loaded into a service before its own code (NODE_OPTIONS=--import): its clock of the time of day then jumps by the milliseconds
-// in the file CLOCK_FILE on each SIGWINCH, as when an operator or NTP sets it. Timers and performance.now() go on, as they do then.
+// Loaded into a service before its own code (NODE_OPTIONS=--import). On each SIGWINCH the wall clock jumps by the
+// milliseconds in the file CLOCK_FILE, as when an operator or NTP sets it. Timers and performance.now() are unaffected,
+// as in reality.
 
 const Original = Date;
 let offset = 0;

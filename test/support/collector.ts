@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { json } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** A span as OTLP's JSON has it. */
+/** A span in OTLP's JSON. */
 export interface ExportedSpan {
   readonly traceId: string;
   readonly spanId: string;
@@ -24,14 +24,14 @@ interface Export {
   }[];
 }
 
-/** The caller of a request, in a trace of its own. */
+/** The caller of a request, with its own trace. */
 export const caller = () => ({ traceId: randomBytes(16).toString('hex'), spanId: randomBytes(8).toString('hex') });
 
-/** What the caller sends (W3C Trace Context), sampled unless told otherwise. */
+/** The `traceparent` of the caller (W3C Trace Context); sampled by default. */
 export const traceparent = ({ traceId, spanId }: ReturnType<typeof caller>, flags = '01') =>
   `00-${traceId}-${spanId}-${flags}`;
 
-/** A collector of OTLP over HTTP, in JSON: keeps what it is sent. */
+/** A collector for OTLP over HTTP, in JSON. Keeps all spans it receives. */
 export class Collector implements AsyncDisposable {
   readonly exports: Export[] = [];
   readonly #server: Server;
@@ -43,7 +43,7 @@ export class Collector implements AsyncDisposable {
     });
   }
 
-  /** Starts it on a free port of the loopback. */
+  /** Starts it on a free loopback port. */
   static async start(): Promise<Collector> {
     const collector = new Collector();
     collector.#server.listen(0, '127.0.0.1');
@@ -51,7 +51,7 @@ export class Collector implements AsyncDisposable {
     return collector;
   }
 
-  /** What makes a service send its traces here, as soon as it can. */
+  /** Environment that makes a service send its traces here without delay. */
   get environment(): Record<string, string> {
     return {
       OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`,
@@ -67,7 +67,7 @@ export class Collector implements AsyncDisposable {
     );
   }
 
-  /** Resolves when so many spans of a trace have come. */
+  /** Resolves when the given number of spans of a trace have arrived. */
   async trace(traceId: string, count: number): Promise<ExportedSpan[]> {
     for (;;) {
       const found = this.spans.filter((span) => span.traceId === traceId);

@@ -8,7 +8,7 @@ import { createHttpServer } from '../../src/transport/http/server.ts';
 import type { Service } from '../../src/transport/service.ts';
 import { ALICE } from './principal.ts';
 
-/** Connect on a free port with methods that a test writes, and callers that need no token. */
+/** Connect on a free port, with the test's methods and callers without tokens. */
 export class ConnectApp implements AsyncDisposable {
   readonly url: string;
   /** The lines that were logged. */
@@ -21,7 +21,7 @@ export class ConnectApp implements AsyncDisposable {
     this.logs = logs;
   }
 
-  /** Starts it; a method that is not given fails. */
+  /** Starts it. Methods that are not given fail. */
   static async start(methods: Service['methods'], drainLimit = 0): Promise<ConnectApp> {
     const logs: Record<string, unknown>[] = [];
     const destination = new Writable({
@@ -39,7 +39,7 @@ export class ConnectApp implements AsyncDisposable {
     return new ConnectApp(app, await app.listen({ host: '127.0.0.1', port: 0 }), logs);
   }
 
-  /** Closes it as the service does: what is in flight may end. */
+  /** Closes it as the service does: calls in flight may complete. */
   close(): Promise<void> {
     return this.#app.close();
   }

@@ -1,27 +1,28 @@
 import { readdirSync, readFileSync } from 'node:fs';
 
-/** Nanoseconds of CPU that a process has used so far, in all its threads that live. */
+/** Nanoseconds of CPU that the live threads of a process have used so far. */
 export function cpuOf(pid: number): number {
   return readdirSync(`/proc/${pid}/task`)
     .map((thread) => Number(readFileSync(`/proc/${pid}/task/${thread}/schedstat`, 'utf8').split(' ')[0]))
     .reduce((sum, nanoseconds) => sum + nanoseconds, 0);
 }
 
-/** Work whose cost may depend on a size, and the CPU that has been used so far by whoever does it. */
+/** Work whose cost may depend on a size, and a reading of the CPU used so far by the process that does it. */
 export interface Work {
   run(size: number): Promise<unknown> | unknown;
   cpu(): number;
 }
 
-/** Repetitions of each size in a measurement, and in those that follow one above the limit. */
+/** Repetitions of each size in the first measurement, and in repeated ones. */
 const REPETITIONS = [3, 9, 31];
 
-/** Milliseconds after which nothing is measured again: noise does not make work that long. */
+/** Milliseconds above which a measurement is not repeated: noise does not cause so much work. */
 const LONG_ENOUGH = 10_000;
 
 /**
- * How many times the CPU of one size work of twice the size takes: 2 where it is linear, 4 where it is quadratic. Medians, the
- * sizes in turn, so that what else runs on the machine meets both. A result above `limit` is measured again, more often each time.
+ * Ratio of the CPU of work of twice the size to that of one size: 2 if linear, 4 if quadratic. Takes medians and
+ * alternates the sizes, so that other load affects both. A result above `limit` is measured again, with more
+ * repetitions each time.
  */
 export async function growthOf({ run, cpu }: Work, size: number, limit: number): Promise<number> {
   let growth = 0;

@@ -1,20 +1,20 @@
 import { type ClientRequest, type IncomingMessage, request } from 'node:http';
 
-/** An event as a client of an event stream gets it (WHATWG HTML, section 9.2.6). */
+/** An event of an event stream, as a client receives it (WHATWG HTML, section 9.2.6). */
 export interface ServerEvent {
   readonly type: string;
   readonly data: string;
-  /** The last id that came up to and with it. */
+  /** The last event id, up to and including this event. */
   readonly lastEventId: string;
 }
 
-/** Reads the bytes of an event stream as the standard says. */
+/** Parses the bytes of an event stream according to the standard. */
 export class EventParser {
-  /** What a client sends when it comes again. */
+  /** The id that a client sends when it reconnects. */
   lastEventId: string;
   /** Comments so far. */
   comments = 0;
-  /** Milliseconds, as the stream said. */
+  /** Reconnection time of the stream in milliseconds. */
   retry: number | undefined;
   readonly #decoder = new TextDecoder();
   #text = '';
@@ -55,15 +55,15 @@ export class EventParser {
   }
 }
 
-/** How to open an event stream. */
+/** Options of an event stream. */
 export interface StreamOptions {
   readonly lastEventId?: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Bytes of the body after which the connection is cut. */
+  /** Bytes of the body after which the test cuts the connection. */
   readonly cutAfter?: number;
 }
 
-/** An open event stream: its events as they come. */
+/** An open event stream. */
 export class EventStreamReader {
   readonly parser: EventParser;
   readonly response: IncomingMessage;
@@ -77,7 +77,7 @@ export class EventStreamReader {
     this.#cutAfter = cutAfter ?? Number.POSITIVE_INFINITY;
   }
 
-  /** Asks for the stream, and resolves with whatever the answer is. */
+  /** Requests the stream. Resolves with any response. */
   static open(url: string, options: StreamOptions = {}): Promise<EventStreamReader> {
     const { lastEventId, headers } = options;
     return new Promise((resolve, reject) => {
@@ -91,7 +91,7 @@ export class EventStreamReader {
     });
   }
 
-  /** Each event, until the stream ends, however it does, or is cut. */
+  /** Each event, until the stream ends or is cut. */
   async *events(): AsyncGenerator<ServerEvent> {
     let left = this.#cutAfter;
     try {
@@ -101,13 +101,13 @@ export class EventStreamReader {
         if (left <= 0) return;
       }
     } catch {
-      // Cut from the other side.
+      // The server has cut the connection.
     } finally {
       this.close();
     }
   }
 
-  /** So many events. */
+  /** The next `count` events. */
   async take(count: number): Promise<ServerEvent[]> {
     const events: ServerEvent[] = [];
     this.#rest ??= this.events();

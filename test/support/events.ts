@@ -4,7 +4,7 @@ import { type Head, type LoggedEvent, plantEventOf } from '../../src/log/event/e
 import type { Store } from '../../src/log/store.ts';
 import { changesOf } from '../../src/log/view/projector.ts';
 
-/** A trace context, as an event has it whose command was traced. */
+/** A trace context of an event. */
 export const TRACEPARENT = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
 
 /** An owner's new plant. */
@@ -17,7 +17,7 @@ export const added = (owner: string, plantId: bigint, name = 'Fern', tag?: strin
   tag,
 });
 
-/** The end of an owner's plant. */
+/** The deletion of an owner's plant. */
 export const deleted = (owner: string, plantId: bigint): PlantEvent => ({
   type: 'PlantDeleted',
   owner,
@@ -28,14 +28,14 @@ export const deleted = (owner: string, plantId: bigint): PlantEvent => ({
 /** An event of a plant that is not erased. */
 export type LoggedPlantEvent = LoggedEvent & { readonly event: PlantEvent; readonly salt: Uint8Array };
 
-/** Events in their places, of which each is of a plant, and none is erased: throws otherwise. */
+/** The events as events of plants. Throws if any is erased or of another type. */
 export function ofPlants(events: readonly LoggedEvent[]): LoggedPlantEvent[] {
   for (const event of events)
     if (plantEventOf(event) === undefined) throw new Error(`position ${event.position} says nothing of a plant`);
   return events as LoggedPlantEvent[];
 }
 
-/** Events as they follow a head: in their places and chained. */
+/** The events after a head, with positions and chained hashes. */
 export function chain(head: Head, events: readonly PlantEvent[]): LoggedPlantEvent[] {
   let last = head;
   return ofPlants(
@@ -47,7 +47,7 @@ export function chain(head: Head, events: readonly PlantEvent[]): LoggedPlantEve
   );
 }
 
-/** Appends events at the end of a log that nobody else appends to. */
+/** Appends events to a log without other writers. */
 export async function append(store: Store, ...events: PlantEvent[]): Promise<LoggedPlantEvent[]> {
   const head = await store.head();
   const sealed = chain(head, events);
@@ -56,7 +56,7 @@ export async function append(store: Store, ...events: PlantEvent[]): Promise<Log
   return sealed;
 }
 
-/** Advances the read model by so many events, or to the end of the log. Returns the checkpoint. */
+/** Advances the read model by a number of events, or to the end of the log. Returns the checkpoint. */
 export async function project(store: Store, events = Number.POSITIVE_INFINITY): Promise<number> {
   const start = await store.checkpoint();
   const log: LoggedEvent[] = [];

@@ -2,12 +2,12 @@ import { Visitor } from 'oxc-parser';
 import { checkSync } from 'recheck';
 import type { SourceFile } from './source.ts';
 
-/** Milliseconds for one expression on a busy machine. */
+/** Most milliseconds for one expression on a busy machine. */
 const TIMEOUT = 100_000;
 
 /**
- * The regular expressions of a file that take more than linear time for some text, one line each with such a text; those made of
- * strings, which nothing can be said of; and those that could not be judged.
+ * The problems with a file's regular expressions, one line each: those that take more than linear time, with an example
+ * text; those built from strings, which cannot be analysed; and those without a result.
  */
 export function superLinear({ path, parsed }: SourceFile): string[] {
   const found: string[] = [];

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { LoggedEvent } from '../../src/log/event/event.ts';
 import type { PlantRow, Store } from '../../src/log/store.ts';
 
-/** What happens to one append. A late copy lands, if it still can, after the caller was told of a fault. */
+/** What happens to one append. A late copy is appended, if still possible, after the caller got an error. */
 export type Fault =
   | { readonly kind: 'none' }
   | { readonly kind: 'request lost' }
@@ -10,7 +10,7 @@ export type Fault =
   | { readonly kind: 'prefix landed'; readonly events: number }
   | { readonly kind: 'late copy'; readonly milliseconds: number };
 
-/** A real store whose appends meet the faults that `next` names, one a call. */
+/** A real store whose appends have the faults that `next` returns, one per call. */
 export function withFaults(store: Store, next: () => Fault): Store {
   const append = async (events: readonly LoggedEvent[]): Promise<number> => {
     const fault = next();
@@ -27,10 +27,10 @@ export function withFaults(store: Store, next: () => Fault): Store {
   return override(store, { append });
 }
 
-/** A real store that never gives the projector its lease, so that the read model stands still unless a test moves it. */
+/** A real store that never grants the projector its lease, so that only the test advances the read model. */
 export const withoutProjector = (store: Store): Store => override(store, { lease: async () => false });
 
-/** A real store whose snapshots give the first rows of a list, and the rest once `open` resolves. */
+/** A real store whose snapshots return the first rows of a list, and the rest once `open` resolves. */
 export const gated = (store: Store, open: Promise<void>): Store =>
   override(store, {
     snapshot: async () => {
@@ -45,7 +45,7 @@ export const gated = (store: Store, open: Promise<void>): Store =>
     },
   });
 
-/** A real store with some methods of one's own. */
+/** A real store with some methods replaced. */
 export const override = (store: Store, methods: Partial<Store>): Store =>
   new Proxy(store, {
     get(target, name) {

@@ -5,17 +5,19 @@ import type { PlantRow, Store } from '../../src/log/store.ts';
 import type { Listing } from '../../src/log/view/listing.ts';
 import { type LoggedPlantEvent, ofPlants } from './events.ts';
 
-/** The whole log, of which nothing is erased. */
+/** The whole log, without erased events. */
 export const readLog = async (store: Store): Promise<LoggedPlantEvent[]> => ofPlants(await readAnyLog(store));
 
-/** The whole log, whatever is in it. */
+/** The whole log, including erased events. */
 export async function readAnyLog(store: Store): Promise<LoggedEvent[]> {
   const events: LoggedEvent[] = [];
   for await (const batch of store.read(0)) events.push(...batch);
   return events;
 }
 
-/** Throws unless positions are 1, 2, 3, ..., times ascend the chain holds, and each event says what it commits to. */
+/**
+ * Throws unless positions are 1, 2, 3, ..., times ascend, the chain is valid, and each content matches its commitment.
+ */
 export function verifyLog(events: readonly LoggedEvent[]): void {
   let head: Head = EMPTY_HEAD;
   for (const event of events) {
@@ -25,7 +27,7 @@ export function verifyLog(events: readonly LoggedEvent[]): void {
   }
 }
 
-/** Each owner's plants after these events, in ascending id, told in the plainest way. */
+/** Each owner's plants after the events, in ascending order of id. A deliberately simple implementation. */
 export function fold(events: readonly LoggedEvent[]): Map<string, PlantRow[]> {
   const plants = new Map<string, PlantRow & { owner: string }>();
   for (const logged of events) {
@@ -53,7 +55,7 @@ export async function collect(list: Listing): Promise<PlantRow[]> {
   return plants;
 }
 
-/** The read model's rows of an owner, and the checkpoint they stand at. */
+/** The read model's rows of an owner, and their checkpoint. */
 export async function readModel(store: Store, owner: string): Promise<{ rows: PlantRow[]; position: number }> {
   const snapshot = await store.snapshot();
   const rows: PlantRow[] = [];

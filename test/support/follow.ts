@@ -3,12 +3,12 @@ import { Code, ConnectError, createClient, type Transport } from '@connectrpc/co
 import { expect } from 'vitest';
 import { AuditService } from '../../gen/plantstore/v1/audit_service_pb.ts';
 
-/** Milliseconds before the next attempt at what a service does not do now. */
+/** Milliseconds between two attempts. */
 const PAUSE = 20;
 
 /**
- * Follows the log until so many events are seen, and after every break goes on from the last position, on the service that is
- * there then. Adds the positions to `seen` as they come.
+ * Follows the log until it has seen a number of events. After every break, continues from the last position, on the
+ * current service. Adds each position to `seen`.
  */
 export async function followLog(
   transport: () => Transport,
@@ -34,7 +34,10 @@ async function follow(transport: Transport, token: string, events: number, seen:
   }
 }
 
-/** Adds plants with so many clients at once, each again where no service did so: the log then holds it or it does not. */
+/**
+ * Adds plants with a number of concurrent clients. Retries a plant if no service responded; the log may then have it or
+ * not.
+ */
 export async function addPlants(url: () => string, token: string, plants: number, clients: number): Promise<void> {
   const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
   const ids = Array.from({ length: plants }, (_, id) => id).values();

@@ -1,36 +1,36 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { EventStreamReader, type ServerEvent } from './event-stream.ts';
 
-/** A plant as a stream tells it: its JSON. Ids are text, so that none loses a digit. */
+/** A plant of a stream as JSON. Ids are text, so that none loses a digit. */
 export type Followed = ReadonlyMap<string, string>;
 
-/** What a follower knew at a position. */
+/** The follower's state at a position. */
 export interface Observation {
   readonly position: number;
   readonly isReady: boolean;
   readonly plants: Followed;
 }
 
-/** What a client keeps so that it can go on later: the state, and the id behind which it is. */
+/** What a client stores to resume later: the state and the last event id. */
 export interface Bookmark {
   readonly lastEventId: string;
   readonly plants: Followed;
 }
 
-/** A client that keeps an owner's plants by event streams, and comes again whenever one ends, as the docs tell clients to. */
+/** A client that tracks an owner's plants with event streams, and reconnects when one ends, as the docs recommend. */
 export class Follower {
-  /** All that it knew, each time it knew where it was. */
+  /** Its state at each known position. */
   readonly observations: Observation[] = [];
-  /** Runs of positions, each of events that came one after the other. */
+  /** Runs of positions of consecutive events. */
   readonly runs: { readonly from: number; readonly positions: number[] }[] = [];
-  /** How often it was told to begin anew. */
+  /** Number of resets. */
   resets = 0;
   streams = 0;
   #plants = new Map<string, string>();
   #lastEventId = '';
   #isReady = false;
 
-  /** What it would keep now; undefined in the middle of a state. */
+  /** What it would store now; undefined while a state is incomplete. */
   get bookmark(): Bookmark | undefined {
     return this.#isReady ? { lastEventId: this.#lastEventId, plants: new Map(this.#plants) } : undefined;
   }
@@ -39,7 +39,7 @@ export class Follower {
     return this.#isReady ? Number(this.#lastEventId) : -1;
   }
 
-  /** Goes back to what it kept. */
+  /** Restores what it stored. */
   restore({ lastEventId, plants }: Bookmark): void {
     this.#lastEventId = lastEventId;
     this.#plants = new Map(plants);
@@ -47,7 +47,7 @@ export class Follower {
     this.runs.push({ from: Number(lastEventId), positions: [] });
   }
 
-  /** Reads one stream to its end, or so many bytes of it, or for so long. */
+  /** Reads one stream to its end, for a number of bytes, or for a time. */
   async follow(url: string, cutAfter?: number, milliseconds?: number): Promise<void> {
     if (!this.#isReady) this.#plants.clear();
     const options = { lastEventId: this.#lastEventId, ...(cutAfter !== undefined && { cutAfter }) };

@@ -9,8 +9,8 @@ const CACHE = join(process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'pla
 const SOURCES = ['main.go', 'go.mod', 'go.sum'];
 
 /**
- * The path of a Go program, built from the module in a folder and kept in the user's cache. Without Go, or the modules that it
- * needs, says so on stderr and returns undefined; where CI is set it rejects.
+ * The path of a Go program, built from the module in a folder and stored in the user's cache. Without Go or the modules
+ * that it needs, says so on stderr and returns undefined; with CI set, rejects.
  */
 export async function buildGo(folder: string): Promise<string | undefined> {
   const source = createHash('sha256');
@@ -22,7 +22,7 @@ export async function buildGo(folder: string): Promise<string | undefined> {
     const draft = `${program}.${randomUUID()}`;
     const { code, stderr } = await run('go', ['build', '-C', folder, '-o', draft, '.'], environment());
     if (code !== 0) throw new Error(stderr);
-    // Others may build it too: each in a file of its own.
+    // Other processes may build it too, each in its own file.
     await rename(draft, program);
     return program;
   } catch (error) {

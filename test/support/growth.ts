@@ -4,16 +4,16 @@ import { fileURLToPath } from 'node:url';
 import { parseMetrics } from './prometheus.ts';
 import type { Service } from './service.ts';
 
-/** NODE_OPTIONS of a service of which `measure` is asked. */
+/** NODE_OPTIONS of a service for `measure`. */
 export const MEASURABLE = `--expose-gc --import=${fileURLToPath(new URL('live-memory.ts', import.meta.url))}`;
 
 const MEGABYTE = 1024 * 1024;
 
-/** What a service has at one time: megabytes and counts, by name. */
+/** The resources of a service at one time: megabytes and counts, by name. */
 export type Measurement = Readonly<Record<keyof typeof UNITS, number>>;
 
 const UNITS = {
-  /** Alive after a collection of garbage, on the heap and beside it. */
+  /** Live memory after a garbage collection, on and off the heap. */
   live: 'MB alive',
   /** The same in the publisher's thread. */
   liveInPublisher: "MB alive in the publisher's thread",
@@ -23,7 +23,10 @@ const UNITS = {
   handles: 'active handles',
 } as const;
 
-/** Measures a service, started with MEASURABLE, that publishes. The heap is as it was before garbage was collected. */
+/**
+ * Measures a publishing service that was started with MEASURABLE. Reads the size of the heap before the garbage
+ * collection.
+ */
 export async function measure(service: Service): Promise<Measurement> {
   const metrics = parseMetrics(await (await fetch(`${service.adminUrl}/metrics`)).text());
   const metric = (name: string) => metrics.get(name)!.samples[0]!.value;
@@ -47,7 +50,7 @@ export async function measure(service: Service): Promise<Measurement> {
   };
 }
 
-/** Growth a minute by least squares. */
+/** Growth per minute by least squares. */
 export function slope(points: readonly { readonly minutes: number; readonly value: number }[]): number {
   const mean = (of: (point: { minutes: number; value: number }) => number) =>
     points.reduce((sum, point) => sum + of(point), 0) / points.length;
@@ -56,7 +59,7 @@ export function slope(points: readonly { readonly minutes: number; readonly valu
   return covariance / mean((point) => (point.minutes - minutes) ** 2);
 }
 
-/** A line for each that is measured: how it was at the beginning, how at the end, and its growth a minute. */
+/** A line for each resource: its value at the beginning and the end, and its growth per minute. */
 export function growthText(samples: readonly { readonly minutes: number; readonly measured: Measurement }[]): string {
   const names = Object.keys(UNITS) as (keyof typeof UNITS)[];
   return names

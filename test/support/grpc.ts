@@ -20,7 +20,7 @@ import { ALICE } from './principal.ts';
 
 const unexpected = () => Promise.reject(new Error('this method is not part of the test'));
 
-/** The gRPC server on a free port with methods that a test writes, and callers that need no token. */
+/** The gRPC server on a free port, with the test's methods and callers without tokens. */
 export class GrpcApp implements AsyncDisposable {
   readonly server: GrpcServer;
   readonly address: string;
@@ -33,7 +33,7 @@ export class GrpcApp implements AsyncDisposable {
     this.logs = logs;
   }
 
-  /** Starts it; a method that is not given fails. */
+  /** Starts it. Methods that are not given fail. */
   static async start(
     methods: Service['methods'],
     options: Partial<GrpcServerOptions> = {},
@@ -78,7 +78,7 @@ export class GrpcApp implements AsyncDisposable {
 /** A client of grpc-js. */
 export type GrpcClient = InstanceType<ReturnType<typeof makeClientConstructor>>;
 
-/** A client, whose methods go by their local names and take the fields of a request, on a connection of its own. */
+/** A client with its own connection. Its methods have local names and take the fields of a request. */
 export function grpcClient(
   address: string,
   {

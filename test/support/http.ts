@@ -4,26 +4,26 @@ import { buffer } from 'node:stream/consumers';
 import { expect } from 'vitest';
 import { ERRORS, type Reason } from '../../src/domain/errors.ts';
 
-/** A whole HTTP answer. */
+/** A complete HTTP response. */
 export interface Reply {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   readonly text: string;
 }
 
-/** What a request has beside its method and path. */
+/** Options of a request. */
 export interface RequestParts {
   readonly headers?: OutgoingHttpHeaders;
-  /** Sent as it is; with a Content-Type of application/json unless `headers` has another, or null for none. */
+  /** Sent unchanged, with Content-Type application/json unless `headers` has another, or null for none. */
   readonly body?: string | Buffer;
   /** Sends the body chunked instead of with Content-Length. */
   readonly chunked?: boolean;
 }
 
-/** Sends one request and reads the whole answer. Rejects when the connection breaks before its end. */
+/** Sends one request and reads the complete response. Rejects if the connection breaks before. */
 export type Send = (method: string, path: string, parts?: RequestParts) => Promise<Reply>;
 
-/** A client of a service, with a token unless it is to have none. It sends the path as it is, and keeps no connection. */
+/** A client of a service, with a token by default. Sends the path unchanged, and keeps no connection. */
 export function client(url: string, token?: string): Send {
   return async (method, path, { headers = {}, body, chunked = false } = {}) => {
     const { promise, resolve, reject } = Promise.withResolvers<Reply>();
@@ -48,7 +48,7 @@ export function client(url: string, token?: string): Send {
   };
 }
 
-/** Sends bytes as they are on a connection of their own, and returns all that comes back until it is closed. */
+/** Sends bytes on a new connection, and returns everything received until it closes. */
 export async function exchange(url: string, bytes: string | Buffer): Promise<string> {
   const { hostname, port } = new URL(url);
   const socket = connect(Number(port), hostname);
@@ -56,7 +56,10 @@ export async function exchange(url: string, bytes: string | Buffer): Promise<str
   return (await buffer(socket)).toString();
 }
 
-/** Expects an Error of the REST contract: the status, the code, a reason that has both, and a body of exactly two members. Returns its message. */
+/**
+ * Expects an Error of the REST contract: status, code, a matching reason, and a body of exactly two members. Returns
+ * the message.
+ */
 export function expectError(reply: Reply, status: number, code: number): string {
   expect({ status: reply.status, type: reply.headers['content-type'] }, reply.text).toEqual({
     status,

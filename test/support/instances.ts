@@ -19,7 +19,7 @@ export async function metricOf(
     ?.value;
 }
 
-/** Several services on one log, each of which the others reach through a proxy of its own. */
+/** Several services on one log. Each reaches the others through proxies. */
 export class Instances implements AsyncDisposable {
   readonly services: Service[] = [];
   readonly proxies: TcpProxy[] = [];
@@ -30,7 +30,7 @@ export class Instances implements AsyncDisposable {
     this.#environment = environment;
   }
 
-  /** Starts so many, with the same settings and keys. */
+  /** Starts a number of services with the same settings and keys. */
   static async start(
     instances: number,
     environment: Readonly<Record<string, string>> & { readonly MONGODB_URI: string },
@@ -46,7 +46,7 @@ export class Instances implements AsyncDisposable {
     return all;
   }
 
-  /** Starts one in the place of one that has ended. */
+  /** Restarts an instance that has ended. */
   async restart(index: number): Promise<Service> {
     const service = await startService({
       ...this.#environment,
@@ -57,12 +57,15 @@ export class Instances implements AsyncDisposable {
     return service;
   }
 
-  /** A token of an owner, which all of them take. */
+  /** A token of an owner that all instances accept. */
   token(owner: string): Promise<string> {
     return this.services[0]!.token(owner);
   }
 
-  /** Adds a plant of an owner at each of them until one is the writer and the others forward to it. Resolves with its index. */
+  /**
+   * Adds plants of an owner on each instance until one is the writer and the others forward to it. Resolves with the
+   * writer's index.
+   */
   async settled(owner: string): Promise<number> {
     const token = await this.token(owner);
     for (let id = 1_000_000; ; id++) {

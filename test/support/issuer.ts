@@ -3,7 +3,7 @@ import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { compact, type SigningKey, signAs, signingKey } from './jws.ts';
 
-/** How the issuer answers who asks for its keys. */
+/** How the issuer responds to requests for its keys. */
 export type Behaviour = keyof typeof BEHAVIOURS;
 
 const HUGE = 10 * 1024 * 1024;
@@ -32,8 +32,8 @@ const BEHAVIOURS = {
 };
 
 /**
- * An issuer of tokens with a real key set server, in the test's own process. Its behaviour and its keys can be changed at any
- * time; it counts who asks.
+ * An issuer of tokens with a real key set server, in the test's process. Behaviour and keys can be changed at any time.
+ * Counts requests.
  */
 export class Issuer implements AsyncDisposable {
   readonly issuer = 'https://issuer.test/';
@@ -41,7 +41,7 @@ export class Issuer implements AsyncDisposable {
   readonly rsa = signingKey('rsa');
   readonly ec = signingKey('ec');
   readonly ed25519 = signingKey('ed25519');
-  /** The keys that are published. */
+  /** The published keys. */
   keySet: SigningKey['jwk'][] = [this.rsa.jwk, this.ec.jwk, this.ed25519.jwk];
   behaviour: Behaviour = 'good';
   /** Requests so far for the key set, and for anything else. */
@@ -61,7 +61,7 @@ export class Issuer implements AsyncDisposable {
     return issuer;
   }
 
-  /** Where the keys are; the same after a stop. */
+  /** URL of the keys. It stays the same after a stop. */
   get jwksUrl(): URL {
     return new URL(`http://127.0.0.1:${this.#port}/jwks.json`);
   }
@@ -89,13 +89,13 @@ export class Issuer implements AsyncDisposable {
     return key;
   }
 
-  /** Good claims. What is given is added or replaces them; undefined leaves a claim out. */
+  /** Valid claims. Given claims are added or replace them; undefined removes a claim. */
   claims(changes: Readonly<Record<string, unknown>> = {}): Record<string, unknown> {
     const now = Math.floor(Date.now() / 1000);
     return { iss: this.issuer, aud: this.audience, sub: 'alice', iat: now, exp: now + 3600, ...changes };
   }
 
-  /** A token. Good unless what is given makes it bad. */
+  /** A token. Valid unless the options make it invalid. */
   token({ alg = 'EdDSA', key = this.keyFor(alg), claims = {}, header = {} }: TokenParts = {}): string {
     const head = { alg, kid: key.kid, typ: 'at+jwt', ...header };
     return compact(head, typeof claims === 'string' ? claims : this.claims(claims), signAs(alg, key.privateKey));
@@ -120,7 +120,7 @@ export class Issuer implements AsyncDisposable {
   }
 }
 
-/** What a token is made of. Claims as text become the payload as they are. */
+/** The parts of a token. Claims given as text become the payload unchanged. */
 export interface TokenParts {
   readonly alg?: string;
   readonly key?: SigningKey;

@@ -1,14 +1,14 @@
 import { constants, createHmac, generateKeyPairSync, type KeyObject, randomUUID, sign } from 'node:crypto';
 
-/** A key that signs, as the test's issuer or an attacker holds it. */
+/** A signing key of the test's issuer or of an attacker. */
 export interface SigningKey {
   readonly kid: string;
   readonly privateKey: KeyObject;
-  /** What a key set publishes of it. */
+  /** The public key in a key set. */
   readonly jwk: Readonly<Record<string, unknown>>;
 }
 
-/** Makes a key. `published` adds members to what a key set says of it, or changes them. */
+/** Generates a key. `published` adds or changes members of its entry in a key set. */
 export function signingKey(kind: 'rsa' | 'weak-rsa' | 'ec' | 'ed25519', published: object = {}): SigningKey {
   const kid = `${kind}-${randomUUID()}`;
   const { privateKey, publicKey } = generate(kind);
@@ -31,13 +31,15 @@ function generate(kind: Parameters<typeof signingKey>[0]) {
 const base64url = (data: string | Uint8Array): string => Buffer.from(data).toString('base64url');
 const segment = (part: unknown): string => base64url(typeof part === 'string' ? part : JSON.stringify(part));
 
-/** A compact JWS of any header and payload (text is taken as it is), with any signature. Checks nothing, which is its point. */
+/**
+ * A compact JWS of any header and payload (text is used unchanged), with any signature. Deliberately checks nothing.
+ */
 export function compact(header: unknown, payload: unknown, signer: (input: string) => Uint8Array): string {
   const input = `${segment(header)}.${segment(payload)}`;
   return `${input}.${base64url(signer(input))}`;
 }
 
-/** Signs as the algorithm says. */
+/** Signs with the given algorithm. */
 export function signAs(alg: string, key: KeyObject): (input: string) => Uint8Array {
   const bits = alg.slice(2);
   return (input) => {

@@ -3,7 +3,7 @@ import type { KafkaOptions } from '../../src/publisher/kafka/kafka-topic.ts';
 import { Kafka, type KafkaExtras } from './kafka.ts';
 import { dataDirectory, Instance, kafkaOptions } from './publication.ts';
 
-/** What a test of publication stands on: a broker, an operator's means, and topics that share nothing. */
+/** The environment for tests of publication: a broker, an operator's tools, and independent topics. */
 export class KafkaBench implements AsyncDisposable {
   readonly kafka: Kafka;
   #topics = 0;
@@ -12,24 +12,24 @@ export class KafkaBench implements AsyncDisposable {
     this.kafka = kafka;
   }
 
-  /** On the broker that KAFKA_TEST_BROKERS names, or else on one of its own that has these extras. */
+  /** Uses the broker of KAFKA_TEST_BROKERS, or starts one with these extras. */
   static async open(classPath: string, extras?: KafkaExtras): Promise<KafkaBench> {
     return new KafkaBench(await Kafka.given(classPath, extras));
   }
 
-  /** An operator's means, for one test: it remembers topics, and fails over those that are gone. */
+  /** An admin client for one test: it caches topics, and fails for those that are gone. */
   async admin(): Promise<Admin & AsyncDisposable> {
     const admin = new KafkaJs({ brokers: [...this.kafka.brokers], logLevel: logLevel.NOTHING }).admin();
     await admin.connect();
     return { ...admin, [Symbol.asyncDispose]: () => admin.disconnect() };
   }
 
-  /** Settings with a topic that nobody has used. */
+  /** Settings with a new topic. */
   newTopic(): KafkaOptions {
     return kafkaOptions(this.kafka.brokers, `topic-${process.pid}-${Date.now()}-${this.#topics++}`);
   }
 
-  /** Runs on an empty log with one instance that publishes to a new topic. */
+  /** Runs a test on an empty log, with one instance that publishes to a new topic. */
   async withInstance(
     run: (instance: Instance, settings: KafkaOptions, directory: string) => Promise<void>,
   ): Promise<void> {

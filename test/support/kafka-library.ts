@@ -20,8 +20,8 @@ const POM = `<project xmlns="http://maven.apache.org/POM/4.0.0">
 const CACHE = join(process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'plantstore-test');
 
 /**
- * Class path of Kafka's broker and of its command line tools, from the Maven registry, kept in the user's cache. Without Maven, Java
- * or the registry says so on stderr and returns undefined; where CI is set it rejects.
+ * Class path of Kafka's broker and command line tools, from the Maven registry, stored in the user's cache. Without
+ * Maven, Java or the registry, says so on stderr and returns undefined; with CI set, rejects.
  */
 export async function findKafka(): Promise<string | undefined> {
   try {
@@ -42,7 +42,7 @@ const exists = (directory: string): Promise<boolean> =>
     () => false,
   );
 
-/** Several processes may do so at once: each has a directory of its own, and the first one that is whole stays. */
+/** Safe for concurrent processes: each uses its own directory, and the first complete one stays. */
 async function download(to: string): Promise<void> {
   await mkdir(CACHE, { recursive: true });
   const directory = await mkdtemp(join(CACHE, 'download-'));

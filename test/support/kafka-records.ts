@@ -3,7 +3,7 @@ import type { PlantAdded, PlantEvent } from '../../src/domain/events.ts';
 import type { LoggedEvent } from '../../src/log/event/event.ts';
 import type { Kafka } from './kafka.ts';
 
-/** A record as a consumer sees it. */
+/** A record, as a consumer receives it. */
 export interface KafkaRecord {
   readonly partition: number;
   readonly offset: number;
@@ -15,14 +15,14 @@ export interface KafkaRecord {
 const READ_UNCOMMITTED = 0;
 const READ_COMMITTED = 1;
 
-/** All committed records of a topic, up to where it ends now; a partition's are in order. */
+/** All committed records of a topic up to its current end, in order for each partition. */
 export async function readTopic(kafka: Kafka, topic: string): Promise<KafkaRecord[]> {
   const records: KafkaRecord[] = [];
   await eachRecord(kafka, topic, (record) => records.push(record));
   return records;
 }
 
-/** Hands over the same one by one. Read with another client library than they were published with. */
+/** Passes on the same records one by one. Uses another client library than the publisher. */
 export async function eachRecord(
   { brokers }: Kafka,
   topic: string,
@@ -57,12 +57,12 @@ export async function eachRecord(
   }
 }
 
-/** Milliseconds without a record after which the console consumer takes it that there are no more. */
+/** Milliseconds without a record after which the console consumer stops. */
 const QUIET = 5_000;
 const FIELD = '\u001f';
 const HEADER = '\u001e';
 
-/** The same, as the console consumer of Kafka itself reads it, which takes longer. */
+/** The same, read by Kafka's own console consumer, which is slower. */
 export async function readTopicOnConsole(kafka: Kafka, topic: string): Promise<KafkaRecord[]> {
   const format = ['key', 'headers', 'partition', 'offset'].map((what) => `print.${what}=true`);
   const output = await kafka.run(
@@ -90,11 +90,11 @@ function parse(line: string): KafkaRecord {
   };
 }
 
-/** Positions of the records, in the order in which they are in the topic. */
+/** Positions of the records, in the order of the topic. */
 export const positionsOf = (records: readonly KafkaRecord[]): number[] =>
   records.map(({ headers }) => Number(headers['plantstore-position']));
 
-/** The event that a record tells of, made of what a consumer has: the record alone. */
+/** The event of a record, from the record alone. */
 export function eventOf({ headers, value }: KafkaRecord): LoggedEvent {
   const { owner, actor, plantId, name, tag } = parseExactly(value) as PlantAdded;
   const idempotencyKey = headers['plantstore-idempotency-key'];

@@ -6,18 +6,18 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { freePort } from './free-port.ts';
 
-/** A small heap, and no time spent on optimising: a broker lives for seconds here. */
+/** A small heap and no optimisation, because a test broker lives for seconds. */
 const JVM = ['-Xmx512m', '-XX:+UseSerialGC', '-XX:TieredStopAtLevel=1'];
 const LOG_LEVELS = ['defaultLogLevel=error', 'log.kafka.server.KafkaRaftServer=info'].map(
   (level) => `-Dorg.slf4j.simpleLogger.${level}`,
 );
-/** What a broker logs when it takes clients. */
+/** Log line of a broker that accepts clients. */
 const STARTED = 'Kafka Server started';
 
-/** Kafka's cluster id; any would do, as long as it stays. */
+/** Kafka's cluster id. Any constant works. */
 const CLUSTER = 'cGxhbnRzdG9yZS10ZXN0cw';
 
-/** What a broker has beside what it has anyway. */
+/** Additional settings of a broker. */
 export interface KafkaExtras {
   /** Addresses by the name of the listener. */
   readonly listeners?: Readonly<Record<string, string>>;
@@ -27,9 +27,9 @@ export interface KafkaExtras {
   readonly format?: readonly string[];
 }
 
-/** A Kafka of one node: a process of its own on ports and a directory of its own, which outlive a restart. */
+/** A Kafka of one node in its own process. Ports and directory stay the same after a restart. */
 export class Kafka implements AsyncDisposable {
-  /** What clients connect to. */
+  /** Addresses for clients. */
   readonly brokers: readonly string[];
   readonly #classPath: string;
   readonly #directory = mkdtempSync(join(tmpdir(), 'plantstore-kafka-'));
@@ -40,13 +40,13 @@ export class Kafka implements AsyncDisposable {
     this.brokers = brokers;
   }
 
-  /** The Kafka that KAFKA_TEST_BROKERS names, whose process is left alone, or one of its own. */
+  /** The Kafka of KAFKA_TEST_BROKERS, whose process is not managed, or a new one. */
   static async given(classPath: string, extras?: KafkaExtras): Promise<Kafka> {
     const brokers = process.env.KAFKA_TEST_BROKERS;
     return brokers === undefined ? Kafka.start(classPath, extras) : new Kafka(classPath, brokers.split(','));
   }
 
-  /** Starts a broker of its own on free ports. */
+  /** Starts a new broker on free ports. */
   static async start(
     classPath: string,
     { listeners = {}, settings = {}, format = [] }: KafkaExtras = {},
@@ -65,7 +65,7 @@ export class Kafka implements AsyncDisposable {
     return join(this.#directory, 'server.properties');
   }
 
-  /** Starts it again after `stop` or `kill`, with the same data. Resolves when it takes clients. */
+  /** Restarts it after `stop` or `kill`, with the same data. Resolves when it accepts clients. */
   async restart(): Promise<void> {
     const child = this.spawn('kafka.Kafka', this.#config);
     this.#process = child;
@@ -77,12 +77,12 @@ export class Kafka implements AsyncDisposable {
     this.#process!.kill(signal);
   }
 
-  /** Asks it to stop, and waits until it has. */
+  /** Stops it gracefully, and waits for its end. */
   async stop(): Promise<void> {
     await this.#end('SIGTERM');
   }
 
-  /** Ends it at once. */
+  /** Kills it. */
   async kill(): Promise<void> {
     await this.#end('SIGKILL');
   }
@@ -92,13 +92,13 @@ export class Kafka implements AsyncDisposable {
     rmSync(this.#directory, { recursive: true, force: true });
   }
 
-  /** Runs one of Kafka's own tools to its end. Resolves with its stdout; rejects when it fails. */
+  /** Runs one of Kafka's tools. Resolves with its stdout; rejects if it fails. */
   async run(mainClass: string, ...args: string[]): Promise<string> {
     const options = [...JVM, ...LOG_LEVELS, '-cp', this.#classPath, mainClass, ...args];
     return (await promisify(execFile)('java', options, { maxBuffer: 1 << 28 })).stdout;
   }
 
-  /** Starts one of Kafka's programs, which ends with this process at the latest. */
+  /** Starts one of Kafka's programs. It ends at the latest with this process. */
   spawn(mainClass: string, ...args: string[]): ChildProcess {
     const options = [...JVM, ...LOG_LEVELS, '-cp', this.#classPath, mainClass, ...args];
     const child = spawn('java', options, { stdio: ['pipe', 'pipe', 'pipe'] });
@@ -134,7 +134,7 @@ const defaults = (listeners: Record<'CONTROLLER', string>, directory: string): R
   'transaction.state.log.num.partitions': '1',
   'group.initial.rebalance.delay.ms': '0',
   'log.cleaner.dedupe.buffer.size': '2000000',
-  // After a kill the controller waits so long before it lets the same broker in again.
+  // After a kill, the controller waits this long before it admits the same broker again.
   'broker.session.timeout.ms': '2000',
   'broker.heartbeat.interval.ms': '500',
   'num.partitions': '3',
@@ -146,7 +146,7 @@ process.once('exit', () => {
   for (const child of running) child.kill('SIGKILL');
 });
 
-/** Resolves when a broker says that it has started. Rejects, with what it said, when it ends before. */
+/** Resolves when a broker has started. Rejects with its output if it ends before. */
 function started(child: ChildProcess): Promise<void> {
   return new Promise((resolve, reject) => {
     let output = '';

@@ -1,4 +1,4 @@
-/** One operation of a recorded history. Times are of one clock. */
+/** One operation of a recorded history. All times are from one clock. */
 export interface Operation<Input, Output> {
   readonly input: Input;
   /** Undefined: the outcome is unknown; it may have taken effect at any time after the call, or never. */
@@ -7,10 +7,10 @@ export interface Operation<Input, Output> {
   readonly returned: number;
 }
 
-/** What the operations mean when they are done one at a time. States are compared by their string. */
+/** The sequential semantics of the operations. States are compared as strings. */
 export interface Model<Input, Output> {
   readonly initial: string;
-  /** The state after the operation, or undefined when it cannot have this output in this state. */
+  /** The state after the operation; undefined if the output is impossible in this state. */
   step(state: string, input: Input, output: Output | undefined): string | undefined;
 }
 
@@ -23,8 +23,8 @@ interface Entry {
 }
 
 /**
- * Whether a history is linearizable: whether its operations can be put in one order that the model allows and in which none
- * comes before one that had returned when it was called. The search of Wing and Gong with Lowe's memory of what has been tried
+ * Whether a history is linearizable: whether its operations have an order that the model allows, and that respects the
+ * order of non-overlapping operations. The search of Wing and Gong, with Lowe's cache of visited configurations
  * (Testing for Linearizability, 2017).
  */
 export function isLinearizable<Input, Output>(
@@ -59,7 +59,7 @@ export function isLinearizable<Input, Output>(
       entry = entry.next;
       continue;
     }
-    // An operation has returned that could not be put before its return: take the last choice back.
+    // An operation returned without a possible place before its return: backtrack.
     const last = path.pop();
     if (last === undefined) return false;
     state = last.state;
@@ -71,7 +71,7 @@ export function isLinearizable<Input, Output>(
   return true;
 }
 
-/** Calls and returns in the order of time, as a linked list behind a first entry that stands for nothing. */
+/** Calls and returns in order of time, as a linked list with a sentinel at its head. */
 function entriesOf(history: readonly Operation<unknown, unknown>[]): Entry {
   const timed: { time: number; entry: Entry }[] = [];
   history.forEach(({ called, returned, output }, operation) => {
@@ -82,7 +82,7 @@ function entriesOf(history: readonly Operation<unknown, unknown>[]): Entry {
     call.match = end;
     timed.push({ time: returned, entry: end });
   });
-  // At the same instant calls come first: such operations overlap.
+  // At equal times calls come first, because such operations overlap.
   timed.sort((a, b) => a.time - b.time || Number(b.entry.isCall) - Number(a.entry.isCall));
   const start: Entry = { operation: -1, isCall: true, next: undefined, previous: undefined, match: undefined };
   let last = start;

@@ -1,6 +1,6 @@
-// Loaded into a service before its own code (NODE_OPTIONS=--expose-gc --import), and into its threads: on each SIGWINCH every one of
-// them collects garbage and says how many bytes are left, on the heap and beside it. What the process has of the system's memory
-// tells less: it grows until the heap was once full.
+// Loaded into a service before its own code (NODE_OPTIONS=--expose-gc --import), and into its threads. On each
+// SIGWINCH, every thread collects garbage and reports the remaining bytes, on and off the heap. The resident set size
+// is less useful: it grows until the heap has once been full.
 import { isMainThread } from 'node:worker_threads';
 
 const CHANNEL = new BroadcastChannel('live memory');

@@ -1,5 +1,5 @@
-// Verifies the token that comes on stdin, forgets it, and looks for its signature in a snapshot of the heap. The signature is kept
-// reversed meanwhile. A text that is kept on purpose shows that the search finds what is there. Prints what it found as JSON.
+// Verifies the token from stdin, drops it, and searches a heap snapshot for its signature, which it keeps reversed
+// meanwhile. A text kept on purpose shows that the search works. Prints the findings as JSON.
 import { setImmediate } from 'node:timers/promises';
 import { getHeapSnapshot } from 'node:v8';
 import { createAuthenticator } from '../../src/auth/authenticator.ts';
@@ -18,7 +18,7 @@ async function readToken(): Promise<string> {
   return Buffer.concat(chunks).toString();
 }
 
-/** Verifies the token twice, and returns its signature backwards. */
+/** Verifies the token twice, and returns its reversed signature. */
 async function use(): Promise<string> {
   const token = await readToken();
   await authenticator.authenticate(`Bearer ${token}`);
@@ -28,7 +28,7 @@ async function use(): Promise<string> {
 
 const backwards = await use();
 const kept = { canary: reverse('yranac-eht-si-siht-setybrehto') };
-// The engine keeps the text that a regular expression saw last.
+// The engine keeps the last text matched by a regular expression.
 /a/.test('a');
 for (let turn = 0; turn < 5; turn++) {
   await setImmediate();

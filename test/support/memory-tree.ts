@@ -2,7 +2,7 @@ import { Frontier } from '../../src/tlog/frontier.ts';
 import { HASH_SIZE, recordHash } from '../../src/tlog/hash.ts';
 import { subtreeHash, TILE_WIDTH, type Tile, TileHashReader, type TileReader } from '../../src/tlog/tile.ts';
 
-/** A tree of records in memory, as the tiles of it. */
+/** A tree of records in memory, readable as tiles. */
 export class MemoryTree implements TileReader {
   readonly #levels: Uint8Array[][] = [[]];
   readonly #frontier = new Frontier();

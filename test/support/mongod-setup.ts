@@ -3,12 +3,12 @@ import { ReplicaSet } from './replica-set.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** URI of a replica set for all suites of the run, without a database; undefined: there is none. */
+    /** URI of the replica set for all suites of the run, without a database; undefined if there is none. */
     mongodbUri: string | undefined;
   }
 }
 
-/** Brings up one replica set for the whole run. Without a mongod, says so once, and fails where CI is set. */
+/** Starts one replica set for the whole run. Without a mongod, says so once; with CI set, fails. */
 export default async function setup(project: TestProject): Promise<(() => Promise<void>) | undefined> {
   const given = process.env.MONGODB_TEST_URI;
   if (given !== undefined) {

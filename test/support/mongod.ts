@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { MongoClient } from 'mongodb';
 import { freePort } from './free-port.ts';
 
-/** One mongod: a process of its own on a port and a directory of its own, which outlive a restart. */
+/** One mongod in its own process. Port and directory stay the same after a restart. */
 export class Mongod {
   readonly port: number;
   readonly #binary: string;
@@ -31,12 +31,12 @@ export class Mongod {
     return `127.0.0.1:${this.port}`;
   }
 
-  /** URI that reaches this member alone, whatever its state. */
+  /** URI that connects to this member only, in any state. */
   get uri(): string {
     return `mongodb://${this.address}/?directConnection=true`;
   }
 
-  /** Starts it, unless it runs. Resolves when it listens. */
+  /** Starts it if it is not running. Resolves when it listens. */
   async start(): Promise<void> {
     if (this.#process !== undefined && running.has(this.#process)) return;
     const options = ['--dbpath', this.#directory, '--port', `${this.port}`, '--bind_ip', '127.0.0.1', '--nounixsocket'];
@@ -55,7 +55,7 @@ export class Mongod {
     this.#process!.kill(signal);
   }
 
-  /** Ends it at once, as a power cut would. */
+  /** Kills it, like a power failure. */
   async kill(): Promise<void> {
     const child = this.#process!;
     if (child.exitCode !== null || child.signalCode !== null) return;
@@ -63,7 +63,7 @@ export class Mongod {
     await once(child, 'exit');
   }
 
-  /** Ends it and removes its data. */
+  /** Stops it and removes its data. */
   async remove(): Promise<void> {
     await this.kill();
     rmSync(this.#directory, { recursive: true, force: true });
@@ -75,7 +75,7 @@ export class Mongod {
   }
 }
 
-/** Runs a command on the admin database of whatever a URI reaches. */
+/** Runs a command on the admin database at a URI. */
 export async function adminCommand(uri: string, command: Record<string, unknown>): Promise<Record<string, unknown>> {
   const client = new MongoClient(uri, { serverSelectionTimeoutMS: 5_000 });
   try {
@@ -91,7 +91,7 @@ process.once('exit', () => {
   for (const child of running) child.kill('SIGKILL');
 });
 
-/** Resolves when a mongod takes connections. */
+/** Resolves when a mongod accepts connections. */
 function listening({ stdout }: ChildProcess): Promise<void> {
   return new Promise((resolve, reject) => {
     let log = '';

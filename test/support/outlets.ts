@@ -4,7 +4,7 @@ import { constants, mkdtempSync, openSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** Both ends of a pipe as descriptors: it holds 64 KiB, and what it holds can be had without waiting. */
+/** The descriptors of both ends of a pipe with a buffer of 64 KiB. Reads do not block. */
 export function openPipe(): { readonly reader: number; readonly writer: number } {
   const directory = mkdtempSync(join(tmpdir(), 'plantstore-pipe-'));
   const path = join(directory, 'pipe');
@@ -17,7 +17,7 @@ export function openPipe(): { readonly reader: number; readonly writer: number }
 
 const HOLD = 'import os, sys; master, slave = os.openpty(); print(os.ttyname(slave), flush=True); sys.stdin.read()';
 
-/** A terminal that shows nothing of what is written to it, as one that Ctrl-S has stopped. */
+/** A terminal that accepts no output, as after Ctrl-S. */
 export async function openStoppedTerminal(): Promise<{ readonly writer: number } & AsyncDisposable> {
   const holder = spawn('python3', ['-c', HOLD], { stdio: ['pipe', 'pipe', 'inherit'] });
   const [path] = await once(holder.stdout, 'data');

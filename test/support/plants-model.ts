@@ -6,13 +6,13 @@ export type PlantInput =
   | { readonly do: 'delete'; readonly id: number }
   | { readonly do: 'list' };
 
-/** Whether a command was accepted, or the names of a list in ascending id. */
+/** Whether a command was accepted, or the names of a list in ascending order of id. */
 export type PlantOutput = boolean | readonly string[];
 
 /** An operation on the plants of one owner. */
 export type PlantOperation = Operation<PlantInput, PlantOutput>;
 
-/** The plants of one owner, done one at a time. A state is the JSON of [id, name] pairs in ascending id. */
+/** The sequential model of one owner's plants. A state is the JSON of [id, name] pairs in ascending order of id. */
 export const plantsModel: Model<PlantInput, PlantOutput> = {
   initial: '[]',
   step(state, input, output) {

@@ -1,10 +1,10 @@
 import type { Principal } from '../../src/auth/principal.ts';
 import type { Validity } from '../../src/auth/validity.ts';
 
-/** Of a token that never ends. */
+/** The validity of a token that never expires. */
 export const LASTING: Validity = { until: Number.POSITIVE_INFINITY, holds: true, confirm: async () => {} };
 
-/** A caller without scopes whose token never ends. */
+/** A caller without scopes whose token never expires. */
 export const ALICE: Principal = {
   issuer: 'test',
   actor: 'alice',

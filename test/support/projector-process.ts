@@ -3,8 +3,8 @@ import { changesOf } from '../../src/log/view/projector.ts';
 import { readLog } from './fold.ts';
 
 /**
- * An instance in a process of its own, to be killed or frozen: leases the projector's work for `milliseconds`, says "leased",
- * takes one step to the end of the log, and says how that went.
+ * An instance in its own process, to be killed or frozen. Takes the projector's lease for `milliseconds`, prints
+ * "leased", projects to the end of the log in one step, and prints the result.
  */
 const [uri, milliseconds] = process.argv.slice(2) as [string, string];
 const store = await openMongo(uri);

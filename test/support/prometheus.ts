@@ -18,8 +18,8 @@ const LABEL = /([a-zA-Z_]\w*)="((?:[^"\\\n]|\\[\\"n])*)"(?:,|$)/gy;
 const TYPES = ['counter', 'gauge', 'histogram', 'summary'];
 
 /**
- * Reads the text format of Prometheus, by name of metric. Throws at what a strict reader would not take: a line of another form,
- * a sample without HELP and TYPE before it, a series that is there twice, a histogram whose buckets do not add up.
+ * Parses the text format of Prometheus, by name of metric. As strict as the standard: throws for a malformed line, a
+ * sample without HELP and TYPE before it, a duplicate series, or a histogram with inconsistent buckets.
  */
 export function parseMetrics(text: string): Map<string, Family> {
   if (!text.endsWith('\n')) throw new Error('the last line has no end');

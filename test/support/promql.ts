@@ -1,12 +1,12 @@
 import { parser } from '@prometheus-io/lezer-promql';
 
-/** A series that an expression selects, and the labels that it asks for. */
+/** A series that an expression selects, and the labels that it uses. */
 export interface Selector {
   readonly metric: string;
   readonly labels: readonly string[];
 }
 
-/** The series that an expression of PromQL selects. Throws when it is no expression. */
+/** The series that a PromQL expression selects. Throws if it does not parse. */
 export function selectorsOf(expression: string): Selector[] {
   const found: { metric: string; labels: string[] }[] = [];
   parser.parse(expression).iterate({

@@ -6,7 +6,7 @@ import { PlantStoreService } from '../../gen/plantstore/v1/plant_store_service_p
 import { client as httpClient, type Reply } from './http.ts';
 import type { Service } from './service.ts';
 
-/** A plant as a list shows it. */
+/** A plant in a list. */
 export interface ListedPlant {
   readonly name: string;
   readonly tag?: string;
@@ -16,9 +16,9 @@ export interface ListedPlant {
 export class CallError extends Error {
   /** google.rpc.Code number. */
   readonly code: number;
-  /** Reason of the ErrorInfo; over REST of the header. */
+  /** Reason from the ErrorInfo; over REST from the header. */
   readonly reason: string | undefined;
-  /** The field that is wrong; REST tells it in the message only. */
+  /** The invalid field; over REST only the message has it. */
   readonly field: string | undefined;
 
   constructor(message: string, code: number, reason?: string, field?: string) {
@@ -29,10 +29,10 @@ export class CallError extends Error {
   }
 }
 
-/** The plant store as one owner calls it, over whichever protocol. Calls reject with CallError. */
+/** A client of one owner, for any protocol. Calls reject with CallError. */
 export interface PlantsClient {
   create(id: bigint, name: string, tag?: string): Promise<{ plant: ListedPlant; position: bigint }>;
-  /** `next` is empty when the list is whole. */
+  /** `next` is empty if the list is complete. */
   list(limit?: number, cursor?: string): Promise<{ plants: ListedPlant[]; next: string }>;
   delete(id: bigint): Promise<{ position: bigint | undefined }>;
 }
@@ -40,14 +40,14 @@ export interface PlantsClient {
 /** Headers, or metadata. */
 export type Headers = Readonly<Record<string, string>>;
 
-/** One way in. */
+/** One protocol. */
 export interface Protocol {
   readonly name: 'REST' | 'Connect JSON' | 'Connect binary' | 'gRPC-Web' | 'gRPC';
-  /** A client with this Authorization header, or with none, and with other headers. */
+  /** A client with an optional Authorization header, and further headers. */
   client(service: Service, authorization?: string, headers?: Headers): PlantsClient;
 }
 
-/** The ways in that have a client of @connectrpc/connect-node, of which the service's own gRPC has nothing. */
+/** The protocols with a client of @connectrpc/connect-node, which the service's gRPC server does not use. */
 export const TRANSPORTS: readonly { name: Exclude<Protocol['name'], 'REST'>; open(service: Service): Transport }[] = [
   {
     name: 'Connect JSON',
@@ -61,7 +61,7 @@ export const TRANSPORTS: readonly { name: Exclude<Protocol['name'], 'REST'>; ope
   { name: 'gRPC', open: ({ grpcUrl }) => createGrpcTransport({ baseUrl: `http://${grpcUrl}` }) },
 ];
 
-/** Every way in. */
+/** Every protocol. */
 export const PROTOCOLS: readonly Protocol[] = [
   {
     name: 'REST',
@@ -98,7 +98,7 @@ function rpcClient(transport: Transport, headers: Headers): PlantsClient {
 
 const listed = ({ name, tag }: Plant): ListedPlant => (tag === undefined ? { name } : { name, tag });
 
-/** An error of a client of Connect's, with its details. */
+/** An error of a Connect client, with its details. */
 export function callErrorOf(thrown: unknown): CallError {
   const error = ConnectError.from(thrown);
   const [info] = error.findDetails(ErrorInfoSchema);

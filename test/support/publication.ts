@@ -11,10 +11,10 @@ import { Publisher } from '../../src/publisher/publisher.ts';
 import type { PublisherStatus } from '../../src/publisher/status.ts';
 import { append } from './events.ts';
 
-/** Milliseconds in which a publisher has to come to what a test waits for, on however busy a machine. */
+/** Most milliseconds that a test waits for a publisher, also on a busy machine. */
 const PATIENCE = 45_000;
 
-/** What publication wants to know of Kafka, for a broker of the tests. */
+/** Kafka settings for a test broker. */
 export const kafkaOptions = (brokers: readonly string[], topic: string): KafkaOptions => ({
   brokers,
   topic,
@@ -25,10 +25,10 @@ export const kafkaOptions = (brokers: readonly string[], topic: string): KafkaOp
   retention: 0,
 });
 
-/** One instance that publishes: the log in a data directory, and its publisher. */
+/** A publishing instance: the log in a data directory, and its publisher. */
 export class Instance implements AsyncDisposable {
   readonly publisher: Publisher;
-  /** Every change of its status, the first one first. */
+  /** Every change of its status, in order. */
   readonly changes: PublisherStatus[] = [];
   readonly #store: Store;
   #closed = false;
@@ -58,7 +58,7 @@ export class Instance implements AsyncDisposable {
     return append(this.#store, ...events);
   }
 
-  /** Resolves when its status is as wanted. Rejects, with what it went through, when it does not come to that. */
+  /** Resolves when its status matches. Rejects with all its changes if that takes too long. */
   async until(wanted: (status: PublisherStatus) => boolean): Promise<PublisherStatus> {
     const deadline = Date.now() + PATIENCE;
     for (;;) {
@@ -72,7 +72,7 @@ export class Instance implements AsyncDisposable {
     }
   }
 
-  /** Resolves when all of the log is on the topic. */
+  /** Resolves when the whole log is on the topic. */
   async caughtUp(): Promise<void> {
     const { position } = await this.#store.head();
     await this.until(({ state, published }) => state === 'publishing' && published === position);

@@ -7,9 +7,9 @@ import type { PublisherStatus } from '../../src/publisher/status.ts';
 
 const PROGRAM = join(import.meta.dirname, 'publisher-program.ts');
 
-/** An instance that publishes, in a process of its own. */
+/** A publishing instance in its own process. */
 export class PublisherProcess implements AsyncDisposable {
-  /** Every change of its status, the first one first. */
+  /** Every change of its status, in order. */
   readonly changes: PublisherStatus[] = [];
   readonly #process: ChildProcess;
   readonly #ended: Promise<unknown>;
@@ -28,7 +28,7 @@ export class PublisherProcess implements AsyncDisposable {
     });
   }
 
-  /** Resolves once one of its changes, from the given one on, is as wanted. */
+  /** Resolves when a change, from the given index on, matches. */
   async until(wanted: (change: PublisherStatus) => boolean, from = 0): Promise<PublisherStatus> {
     for (;;) {
       const found = this.changes.slice(from).find(wanted);
@@ -43,13 +43,13 @@ export class PublisherProcess implements AsyncDisposable {
     this.#process.kill(signal);
   }
 
-  /** Ends it as a power cut would. */
+  /** Kills it, like a power failure. */
   async kill(): Promise<void> {
     this.#process.kill('SIGKILL');
     await this.#ended;
   }
 
-  /** Asks it to stop, and waits until it has. */
+  /** Stops it gracefully, and waits for its end. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#process.kill('SIGTERM');
     await this.#ended;

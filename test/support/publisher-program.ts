@@ -1,4 +1,5 @@
-// One instance that publishes, as a process of its own that can be killed or frozen: its status changes go to stdout, a JSON line each.
+// A publishing instance in its own process, which can be killed or frozen. Prints each change of its status as a JSON
+// line on stdout.
 import type { KafkaOptions } from '../../src/publisher/kafka/kafka-topic.ts';
 import { Instance } from './publication.ts';
 

@@ -6,8 +6,8 @@ import { run } from './run.ts';
 const CACHE = join(process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'plantstore-test');
 
 /**
- * A Python with these packages (`name==version`), in an environment of its own that is kept in the user's cache. Without
- * python3, its venv or the registry says so on stderr and returns undefined; where CI is set it rejects.
+ * A Python with these packages (`name==version`), in its own environment, stored in the user's cache. Without python3,
+ * its venv or the registry, says so on stderr and returns undefined; with CI set, rejects.
  */
 export async function findPython(packages: readonly string[]): Promise<string | undefined> {
   const environment = join(CACHE, `python-${packages.join('-').replaceAll('==', '-')}`);
@@ -28,7 +28,7 @@ const exists = (path: string): Promise<boolean> =>
     () => false,
   );
 
-/** Several processes may do so at once: each has a directory of its own, and the first one that is whole stays. */
+/** Safe for concurrent processes: each uses its own directory, and the first complete one stays. */
 async function install(packages: readonly string[], to: string): Promise<void> {
   await mkdir(CACHE, { recursive: true });
   const directory = await mkdtemp(join(CACHE, 'python-'));

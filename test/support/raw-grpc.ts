@@ -1,18 +1,18 @@
 import http2, { type ClientHttp2Session, type OutgoingHttpHeaders } from 'node:http2';
 
-/** How a call that was written by hand ended. */
+/** The outcome of a handwritten call. */
 export interface RawEnd {
-  /** HTTP status, when there was an answer. */
+  /** HTTP status, if there was a response. */
   readonly http?: number;
-  /** google.rpc.Code number, when there was one. */
+  /** google.rpc.Code number, if there was one. */
   readonly status?: number;
-  /** The google.rpc.Status of a failed call, when it had one. */
+  /** The google.rpc.Status of a failed call, if it had one. */
   readonly details?: Buffer;
-  /** HTTP/2 error code of a stream that was broken off. */
+  /** HTTP/2 error code of a reset stream. */
   readonly reset?: number;
 }
 
-/** A length-prefixed message of gRPC, with a length and a flag that may be wrong. */
+/** A length-prefixed message of gRPC, optionally with a wrong length or flag. */
 export function frame(message: Uint8Array, { length = message.length, compressed = 0 } = {}): Buffer {
   const head = Buffer.alloc(5);
   head.writeUInt8(compressed);
@@ -20,7 +20,7 @@ export function frame(message: Uint8Array, { length = message.length, compressed
   return Buffer.concat([head, message]);
 }
 
-/** Sends one call with these headers and bytes on a connection, and waits for its end. Never rejects. */
+/** Sends one call with the given headers and bytes, and waits for its end. Never rejects. */
 export function rawCall(session: ClientHttp2Session, headers: OutgoingHttpHeaders, body: Uint8Array): Promise<RawEnd> {
   return new Promise((resolve) => {
     let end: RawEnd = {};
@@ -47,7 +47,7 @@ export function rawCall(session: ClientHttp2Session, headers: OutgoingHttpHeader
   });
 }
 
-/** A connection to a gRPC server on which calls are written by hand. */
+/** A connection to a gRPC server for handwritten calls. */
 export function rawSession(address: string): ClientHttp2Session {
   const session = http2.connect(`http://${address}`);
   session.on('error', () => {});

@@ -2,12 +2,12 @@ import { once } from 'node:events';
 import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
 import { type ClientDuplexStream, credentials, makeClientConstructor } from '@grpc/grpc-js';
 
-/** Field of a ServerReflectionRequest that asks for all services. */
+/** Field of a ServerReflectionRequest for all services. */
 const LIST_SERVICES = 7;
 
 const identity = (bytes: Buffer) => bytes;
 
-/** What gRPC's reflection at an address answers when it is asked for all services: a message that holds their names as they are. */
+/** The response of gRPC reflection to a request for all services: a message that contains their names. */
 export async function reflectedServices(address: string): Promise<string> {
   const method = {
     path: '/grpc.reflection.v1.ServerReflection/ServerReflectionInfo',

@@ -4,7 +4,10 @@ import { findMongod } from './mongod-binary.ts';
 
 const NAME = 'plantstore-test';
 
-/** Failovers are quick (milliseconds), and all secondaries fetch from the primary, so that a test can say who has what. */
+/**
+ * Fast failovers (milliseconds), and all secondaries replicate from the primary, so that a test controls which member
+ * has which data.
+ */
 const SETTINGS = { electionTimeoutMillis: 1_500, heartbeatIntervalMillis: 300, chainingAllowed: false };
 
 /** A replica set of real servers on this machine. */
@@ -15,7 +18,7 @@ export class ReplicaSet {
     this.members = members;
   }
 
-  /** Starts a replica set with so many members. Resolves when it has a primary and all the others have copied its data. */
+  /** Starts a replica set. Resolves when it has a primary, and all other members have copied its data. */
   static async start(members: number, ...args: string[]): Promise<ReplicaSet> {
     const binary = await findMongod();
     const start = () => Mongod.start(binary, '--replSet', NAME, ...args);
@@ -41,7 +44,10 @@ export class ReplicaSet {
     return `mongodb://${this.members.map(({ address }) => address).join(',')}/${database}?replicaSet=${NAME}`;
   }
 
-  /** The member that takes writes, among those given: the one elected last, as one deposed may not know it yet. Waits for one. */
+  /**
+   * The primary among the given members. Waits for one. The last elected wins, because a deposed one may not know it
+   * yet.
+   */
   async primary(among: readonly Mongod[] = this.members): Promise<Mongod> {
     for (let attempt = 0; attempt < 600; attempt++) {
       let [election, primary]: [string, Mongod | undefined] = ['', undefined];
@@ -66,7 +72,7 @@ export class ReplicaSet {
     return adminCommand(this.uri('admin'), command);
   }
 
-  /** Ends all members and removes their data. */
+  /** Stops all members and removes their data. */
   async remove(): Promise<void> {
     await Promise.all(this.members.map((member) => member.remove()));
   }

@@ -10,7 +10,7 @@ import { ALICE } from './principal.ts';
 
 const unexpected = () => Promise.reject(new Error('this method is not part of the test'));
 
-/** REST on a free port with methods that a test writes, and callers that need no token. */
+/** REST on a free port, with the test's methods and callers without tokens. */
 export class RestApp implements AsyncDisposable {
   readonly url: string;
   /** The lines that were logged. */
@@ -23,7 +23,7 @@ export class RestApp implements AsyncDisposable {
     this.logs = logs;
   }
 
-  /** Starts it; a method that is not given fails. */
+  /** Starts it. Methods that are not given fail. */
   static async start(methods: Partial<RestMethods>): Promise<RestApp> {
     const logs: Record<string, unknown>[] = [];
     const destination = new Writable({
@@ -48,7 +48,7 @@ export class RestApp implements AsyncDisposable {
     return new RestApp(app, url, logs);
   }
 
-  /** Resolves when something was logged of a level. */
+  /** Resolves when a line of a level has been logged. */
   async logged(level: string): Promise<Record<string, unknown>> {
     for (;;) {
       const line = this.logs.find((candidate) => candidate.level === level);

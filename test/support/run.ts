@@ -2,14 +2,14 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 
-/** How a program ended, and what it wrote. */
+/** Exit code and output of a program. */
 export interface Ended {
   readonly code: number | null;
   readonly stdout: string;
   readonly stderr: string;
 }
 
-/** Runs a program to its end, in the project's root, with nothing in its environment but what is given and PATH. */
+/** Runs a program in the project's root. Its environment has only the given variables and PATH. */
 export async function run(
   program: string,
   args: readonly string[],
@@ -23,6 +23,6 @@ export async function run(
   return { code, stdout, stderr };
 }
 
-/** Runs `plantstore` to its end. */
+/** Runs `plantstore`. */
 export const plantstore = (args: readonly string[], environment: Readonly<Record<string, string>> = {}) =>
   run(process.execPath, ['bin/plantstore.js', ...args], environment);

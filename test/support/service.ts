@@ -8,19 +8,19 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { openDevelopmentIssuer } from '../../src/auth/development.ts';
 
 const PROGRAM = join(import.meta.dirname, '../../bin/plantstore.js');
-/** Milliseconds in which the service must be ready, on however busy a machine. */
+/** Most milliseconds until the service is ready, also on a busy machine. */
 const READY_LIMIT = 30_000;
 const READY_POLL = 20;
 
-/** One line that the service logged. */
+/** One log line of the service. */
 export type LogLine = Readonly<Record<string, unknown>>;
 
-/** The service as its own process, as `npm start` runs it, on free ports. */
+/** The service in its own process on free ports, as `npm start` runs it. */
 export class Service implements AsyncDisposable {
   readonly dataDirectory: string;
   /** The JSON lines of its stdout so far. */
   readonly logs: LogLine[] = [];
-  /** All else that it wrote, to stdout or stderr, for a failure's message. */
+  /** All other output, for messages of failures. */
   output = '';
   readonly #process: ChildProcess;
   readonly #exited: Promise<unknown>;
@@ -42,17 +42,17 @@ export class Service implements AsyncDisposable {
       createInterface({ input: stream }).on('line', (line) => this.#take(line));
   }
 
-  /** Where REST and Connect are, such as `http://127.0.0.1:8080`. */
+  /** URL of REST and Connect, such as `http://127.0.0.1:8080`. */
   get url(): string {
     return this.#address('rest');
   }
 
-  /** Where gRPC is. */
+  /** Address of gRPC. */
   get grpcUrl(): string {
     return this.#address('grpc');
   }
 
-  /** Where `/readyz` is. */
+  /** URL of `/readyz`. */
   get adminUrl(): string {
     return this.#address('admin');
   }
@@ -61,12 +61,12 @@ export class Service implements AsyncDisposable {
     return this.#process.pid!;
   }
 
-  /** Exit code, or null while it runs and when a signal ended it. */
+  /** Exit code; null while it runs, or if a signal ended it. */
   get exitCode(): number | null {
     return this.#process.exitCode;
   }
 
-  /** Resolves with the first line of its log that fits. */
+  /** Resolves with the first matching log line. */
   async logged(fits: (line: LogLine) => boolean): Promise<LogLine> {
     for (;;) {
       const line = this.logs.find(fits);
@@ -81,7 +81,7 @@ export class Service implements AsyncDisposable {
     return issuer.mintToken({ owner, ownerClaim: 'sub', ttl: 3600, ...(scope !== undefined && { scope }) });
   }
 
-  /** Resolves when `/readyz` says 200. Rejects, with what the service wrote, when it ends first or takes too long. */
+  /** Resolves when `/readyz` returns 200. Rejects with the service's output if it ends before or takes too long. */
   async ready(): Promise<void> {
     const deadline = Date.now() + READY_LIMIT;
     while (!(await this.#isReady())) {
@@ -95,13 +95,13 @@ export class Service implements AsyncDisposable {
     }
   }
 
-  /** Asks it to stop, waits until it has, and returns its exit code. */
+  /** Stops it gracefully, and returns its exit code. */
   async stop(signal: 'SIGTERM' | 'SIGINT' = 'SIGTERM'): Promise<number | null> {
     this.#process.kill(signal);
     return this.#end();
   }
 
-  /** Kills it as a power cut would. */
+  /** Kills it, like a power failure. */
   async kill(): Promise<void> {
     this.#process.kill('SIGKILL');
     await this.#end();
@@ -118,7 +118,7 @@ export class Service implements AsyncDisposable {
   }
 
   async #isReady(): Promise<boolean> {
-    // A line may arrive after the answer of `/readyz` that it was written before.
+    // A line may arrive after the response of `/readyz`, although it was written before.
     if (['admin', 'rest', 'grpc'].some((protocol) => this.#listening(protocol) === undefined)) return false;
     const response = await fetch(`${this.adminUrl}/readyz`).catch(() => undefined);
     await response?.body?.cancel();

@@ -6,38 +6,38 @@ import type { OwnedRow } from '../../src/log/store.ts';
 import { type LoggedPlantEvent, TRACEPARENT } from './events.ts';
 import { fold } from './fold.ts';
 
-/** A store's database as somebody has it who may write to it, past the store. */
+/** Direct write access to a store's database. */
 export interface Database {
-  /** Puts an event where its position says, in the place of what is there. */
+  /** Replaces the event at its position. */
   putEvent(event: LoggedEvent): Promise<void>;
   removeEvent(position: number): Promise<void>;
-  /** Puts a row of the read model in the place of what is there. */
+  /** Replaces a row of the read model. */
   putPlant(row: OwnedRow): Promise<void>;
   removePlant(owner: string, id: bigint): Promise<void>;
   setCheckpoint(position: number): Promise<void>;
   close(): Promise<void>;
 }
 
-/** An event's id that no other has. */
+/** A new event id. */
 const ANOTHER = '00000000-0000-4000-8000-00000000000a';
 
-/** Where the answers to the questions are no: the position, or the plant. */
+/** The places where the answers to questions are no: positions or plants. */
 export type Places = Readonly<Record<string, number | string>>;
 
-/** One way to tamper with a log, and what gives it away. */
+/** One way to tamper with a log, and where verification must find it. */
 export interface Tampering {
   readonly name: string;
   readonly tamper: (database: Database, events: readonly LoggedPlantEvent[]) => Promise<void>;
-  /** A position: what is there is no event, so that no question has the answer yes. */
+  /** A position with an unreadable event, so that no question has the answer yes. */
   readonly found: Places | number;
 }
 
 type Change = (event: PlantEvent & { name?: string; tag?: string | undefined }) => Partial<PlantEvent & Plant>;
 
-/** The size of the checkpoint that was signed, in the tests. */
+/** Size of the signed checkpoint in the tests. */
 export const SIGNED = 9;
 
-/** Changes one event, or what it says, and leaves commitment and hash as they were. */
+/** Changes one event or its content, but not its commitment and hash. */
 const changed = (
   name: string,
   position: number,
@@ -53,12 +53,12 @@ const changed = (
   found: {
     [typeof change === 'function' ? 'contents' : 'chain']: position,
     ...also,
-    // A record of the tree is an event without its hash, and without what it says.
+    // A record of the tree is an event without its hash and content.
     ...(position <= SIGNED && typeof change === 'object' && !('hash' in change) && { checkpoint: SIGNED }),
   },
 });
 
-/** An event as an erasure leaves it. */
+/** An event after its erasure. */
 export const withoutContent = (event: LoggedEvent, erasedBy: number): LoggedEvent => ({
   ...event,
   event: undefined,
@@ -66,7 +66,7 @@ export const withoutContent = (event: LoggedEvent, erasedBy: number): LoggedEven
   erasedBy,
 });
 
-/** Events from a position on, given other content, positions and hashes, as if they had been written so. */
+/** The events from a position on with other contents, positions and hashes, rewritten consistently. */
 function rewritten(events: readonly LoggedEvent[], from: number, rest: readonly PlantEvent[]): LoggedEvent[] {
   let head = from === 1 ? EMPTY_HEAD : headAt(events[from - 2]!);
   return rest.map((event, index) => {
@@ -80,7 +80,7 @@ async function putAll(database: Database, events: readonly LoggedEvent[]): Promi
   for (const event of events) await database.putEvent(event);
 }
 
-/** Makes the read model, too, what the events say. */
+/** Makes the read model consistent with the events. */
 async function refold(
   database: Database,
   before: readonly LoggedPlantEvent[],
@@ -92,8 +92,8 @@ async function refold(
 }
 
 /**
- * Ways to tamper with the log of `fillForTampering`: 12 events, the read model at their end, a checkpoint signed of SIGNED events. Each has
- * to be found at these places and at no others.
+ * Ways to tamper with the log of `fillForTampering`: 12 events, a complete read model, and a signed checkpoint of
+ * SIGNED events. Verification must find each at exactly the given places.
  */
 export const TAMPERINGS: readonly Tampering[] = [
   changed('a name changed', 3, () => ({ name: 'Weed' }), { read_model: 'alice/1' }),

@@ -2,14 +2,14 @@ import { once } from 'node:events';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 
 /**
- * What becomes of a chunk that a client sends, and of its connection. `hold`: this chunk waits for `release`, those after it do not.
- * `stall`: it waits, and all that follows it, even when its sender is gone.
+ * What happens to a chunk from a client, and to its connection. `hold`: this chunk waits for `release`, later ones do
+ * not. `stall`: this chunk and all later ones wait, even after the client has left.
  */
 export type Fate = 'forward' | 'lose request' | 'lose reply' | 'hold' | 'stall';
 
-/** A TCP proxy in front of a local port, which loses what a test wants lost. */
+/** A TCP proxy in front of a local port, for injecting faults. */
 export class TcpProxy {
-  /** Says what becomes of each chunk from a client; all are forwarded unless a test says otherwise. */
+  /** Decides what happens to each chunk from a client. Forwards all by default. */
   fate: (chunk: Buffer) => Fate = () => 'forward';
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
@@ -21,7 +21,7 @@ export class TcpProxy {
     this.#server = createServer((client) => this.#serve(client, this.#track(connect(target, '127.0.0.1'))));
   }
 
-  /** A proxy that listens. */
+  /** Starts a proxy. */
   static async start(target: number): Promise<TcpProxy> {
     const proxy = new TcpProxy(target);
     proxy.#server.listen(0, '127.0.0.1');
@@ -41,7 +41,7 @@ export class TcpProxy {
     });
   }
 
-  /** Forwards what is held, be its sender still there or not. */
+  /** Forwards held chunks, even if their clients have left. */
   release(): void {
     for (const { to, chunk } of this.#held.splice(0)) to.write(chunk);
     for (const goOn of this.#stalled.splice(0)) goOn();
@@ -108,7 +108,7 @@ export class TcpProxy {
   #track(socket: Socket): Socket {
     this.#sockets.add(socket);
     socket.on('close', () => this.#sockets.delete(socket));
-    // A cut connection is what the test wants; 'close' follows.
+    // The test cuts connections on purpose; 'close' follows.
     socket.on('error', () => {});
     return socket;
   }

@@ -5,7 +5,7 @@ import type { EventLog } from '../../src/log/log.ts';
 import type { Contact, Leaseholder, Store } from '../../src/log/store.ts';
 import { override } from './faulty-store.ts';
 
-/** Things done one after the other, each after a delay, and none while it is held. */
+/** Runs actions in order, each after a delay. Runs none while held. */
 class Channel {
   held = false;
   readonly #delay: () => number;
@@ -40,32 +40,32 @@ interface OpenedLink {
 }
 
 /**
- * The hop between the logs of one test. As with TCP, what was sent may arrive long after its sender has given the link up; to
- * what arrives when, the test may say something.
+ * The hop between the logs of one test. As with TCP, a message may arrive long after its sender has closed the link.
+ * The test controls when messages arrive.
  */
 export class TestHop {
-  /** Milliseconds that each message takes. */
+  /** Delay of each message in milliseconds. */
   delay: () => number = () => 0;
   readonly #takers = new Map<string, Taker>();
   #links: OpenedLink[] = [];
 
-  /** Lets a log take part under a name, which is its address. */
+  /** Adds a log under a name, which is its address. */
   join(name: string, log: EventLog): void {
     const options = { onReachable: () => {}, onFault: () => {} };
     this.#takers.set(name, log.join({ contact: () => ({ address: name }), openLink: this.#open(name), ...options }));
   }
 
-  /** Lets no requests, or no replies, through on the links of an instance that are open now. */
+  /** Holds requests, or replies, on the open links of an instance. */
   hold(from: string, what: 'requests' | 'replies'): void {
     for (const link of this.#linksOf(from)) link[what].held = true;
   }
 
-  /** Ends the links of an instance, as far as it can see. What is on its way arrives all the same. */
+  /** Closes the links of an instance from its own view. Messages in transit still arrive. */
   cut(from: string): void {
     for (const link of this.#linksOf(from)) link.cut();
   }
 
-  /** Lets through what was held. Resolves when it has arrived. */
+  /** Releases held messages. Resolves when they have arrived. */
   async release(): Promise<void> {
     for (const { requests, replies } of this.#links) {
       requests.held = false;
@@ -123,18 +123,18 @@ export class TestHop {
     };
 }
 
-/** Who is the writer, as a test says. */
+/** Lets a test choose the writer. */
 export class TestLeases {
-  /** The only one that gets the lease; undefined: whoever asks first. */
+  /** The only instance that gets the lease; undefined: the first to ask. */
   writer: string | undefined;
   #holder: Leaseholder | undefined;
 
-  /** Nobody is the writer. */
+  /** Ends the writer's lease, so that there is no writer. */
   revoke(): void {
     this.#holder = undefined;
   }
 
-  /** A store whose lease of the writer is one of these; `name` is the address of its instance. */
+  /** A store with this writer lease. `name` is the address of its instance. */
   on(store: Store, name: string): Store {
     const lease = async (lease: string, holder: string, milliseconds: number, contact?: Contact) => {
       if (lease !== 'writer' || contact === undefined) return store.lease(lease, holder, milliseconds);

@@ -26,8 +26,8 @@ export interface Seen {
 }
 
 /**
- * A client of a tiled log (c2sp.org/tlog-tiles) that believes nothing: each answer has to be exactly what the specification says,
- * headers included, and each hash has to follow from what is below it. What never changes it asks for once.
+ * A client of a tiled log (c2sp.org/tlog-tiles) that trusts nothing. Every response must follow the specification
+ * exactly, including headers, and every hash must follow from those below it. Requests immutable resources only once.
  */
 export class TlogClient implements TileReader {
   readonly #prefix: string;
@@ -40,7 +40,7 @@ export class TlogClient implements TileReader {
     this.#vkey = vkey;
   }
 
-  /** The checkpoint of now. */
+  /** The current checkpoint. */
   async checkpoint(): Promise<Seen> {
     const { body, headers } = await this.#get('checkpoint');
     expect(headers.get('content-type')).toBe('text/plain; charset=utf-8');
@@ -65,7 +65,9 @@ export class TlogClient implements TileReader {
     return entries;
   }
 
-  /** Reads the whole tree of a checkpoint, entries and all tiles, and expects that each follows from those below. */
+  /**
+   * Reads the whole tree of a checkpoint, with entries and all tiles, and expects each tile to follow from those below.
+   */
   async verify({ size, root }: Seen): Promise<Uint8Array[]> {
     const all: Uint8Array[] = [];
     for (let index = 0; index * TILE_WIDTH < size; index++)
@@ -86,13 +88,13 @@ export class TlogClient implements TileReader {
     return all;
   }
 
-  /** Expects that the tiles prove the tree of one checkpoint to begin with that of an older one. */
+  /** Expects the tiles to prove that the tree of a checkpoint extends that of an older one. */
   async expectConsistent(newer: Seen, older: Seen): Promise<void> {
     const proof = await proveTree(newer.size, older.size, new TileHashReader(newer.size, this));
     checkTree(proof, newer.size, newer.root, older.size, older.root);
   }
 
-  /** Expects that the log proves to have an entry at a position. */
+  /** Expects the log to prove that it has an entry at a position. */
   async expectProof(position: number, entry: Uint8Array): Promise<void> {
     const { body } = await this.#get(`proof/${position}`);
     const { index, hashes, checkpoint } = parseTlogProof(body.toString());

@@ -6,7 +6,7 @@ import type { Service } from './service.ts';
 
 const CONNECT = '/plantstore.v1.PlantStoreService';
 
-/** Adds, refuses, lists and deletes a plant over every protocol, and asks for what is not there. Each answer is awaited. */
+/** Over every protocol: adds, lists and deletes a plant, and makes calls that fail. Awaits each response. */
 export async function sendTraffic(
   service: Service,
   token: string,

@@ -10,7 +10,7 @@ export function rootOf(events: readonly LoggedEvent[]): Uint8Array {
   return tree.root;
 }
 
-/** The checkpoint of a log that consists of these events. */
+/** The checkpoint of a log with these events. */
 export const checkpointOf = (events: readonly LoggedEvent[]): Checkpoint => ({
   origin: 'log.example',
   size: events.length,

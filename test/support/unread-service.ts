@@ -10,15 +10,15 @@ import { freePort } from './free-port.ts';
 import { parseMetrics } from './prometheus.ts';
 
 const PROGRAM = join(import.meta.dirname, '../../bin/plantstore.js');
-/** Milliseconds after which a request has failed: the service hangs. */
+/** Milliseconds after which a request fails, because the service hangs. */
 const REQUEST_LIMIT = 10_000;
-/** Requests that are on their way at once. */
+/** Concurrent requests. */
 const AT_ONCE = 32;
 
-/** The service with a stdout that nobody reads unless the test does. */
+/** The service with a stdout that only the test reads. */
 export class UnreadService implements AsyncDisposable {
   readonly process: ChildProcess;
-  /** The ids of the requests that it has answered. */
+  /** Ids of the completed requests. */
   readonly answered: number[] = [];
   readonly #directory: string;
   readonly #exited: Promise<[number | null]>;
@@ -35,7 +35,9 @@ export class UnreadService implements AsyncDisposable {
     this.#token = token;
   }
 
-  /** Starts it, in development mode, and waits until it is ready. `stdout` is a descriptor, which is closed here, or `pipe`. */
+  /**
+   * Starts it in development mode, and waits until it is ready. `stdout` is `pipe`, or a descriptor, which this closes.
+   */
   static async start(
     stdout: number | 'pipe',
     environment: Readonly<Record<string, string>> = {},
@@ -58,7 +60,9 @@ export class UnreadService implements AsyncDisposable {
     return service;
   }
 
-  /** Sends so many requests, with the request ids `from`, `from` + 1, ..., and throws unless each is answered with 200. */
+  /**
+   * Sends a number of requests with the request ids `from`, `from` + 1, ..., and throws unless each succeeds with 200.
+   */
   async serve(from: number, count: number): Promise<void> {
     let next = from;
     const client = async () => {
@@ -74,13 +78,13 @@ export class UnreadService implements AsyncDisposable {
     await Promise.all(Array.from({ length: AT_ONCE }, client));
   }
 
-  /** Lines that it says it dropped. */
+  /** Number of dropped lines that it reports. */
   async dropped(): Promise<number> {
     const response = await fetch(`${this.#adminUrl}/metrics`);
     return parseMetrics(await response.text()).get('plantstore_log_lines_dropped_total')!.samples[0]!.value;
   }
 
-  /** Its exit code, once it has ended. */
+  /** Its exit code. Resolves when it has ended. */
   async ended(): Promise<number | null> {
     const [code] = await this.#exited;
     return code;

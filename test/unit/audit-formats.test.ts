@@ -158,7 +158,7 @@ test.each([
   ['a commitment cut short', '"commitment":"00', '"commitment":"'],
 ])('a line of an erased event with %s is refused', async (_, from, to) => {
   expect(ERASED_LINE.replace(from, to)).not.toBe(ERASED_LINE);
-  await expect(decoded('ndjson', Buffer.from(`${ERASED_LINE.replace(from, to)}\n`))).rejects.toThrow('is no event');
+  await expect(decoded('ndjson', Buffer.from(`${ERASED_LINE.replace(from, to)}\n`))).rejects.toThrow('is not an event');
 });
 
 test.each([
@@ -198,7 +198,7 @@ test.each([
 ])('what an export does not write is refused, with its line: %s', async (_, change) => {
   expect(change(LINE)).not.toBe(LINE);
   await expect(decoded('ndjson', Buffer.from(`${LINE}\n${change(LINE)}\n`))).rejects.toThrow(
-    'line 2 of the export is no event',
+    'line 2 of the export is not an event',
   );
 });
 

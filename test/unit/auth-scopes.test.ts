@@ -17,7 +17,7 @@ test('a scope that is enforced has to be in the token', () => {
     expect.objectContaining({
       reason: 'INSUFFICIENT_SCOPE',
       status: 403,
-      message: 'the token lacks the scope that this needs: plants:write',
+      message: 'the token lacks the scope that this call needs: plants:write',
       details: { challenge: 'Bearer realm="plantstore", error="insufficient_scope", scope="plants:write"' },
     }),
   );

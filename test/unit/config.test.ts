@@ -230,7 +230,7 @@ test.each([
 ])('a wrong value that may hold a credential is named and not repeated: %s', (name, value) => {
   const problems = problemsOf({ ...JWT, [name]: value });
   expect(problems).toHaveLength(1);
-  expect(problems[0]).toMatch(new RegExp(`^${name} is wrong .*; expected .+$`));
+  expect(problems[0]).toMatch(new RegExp(`^${name} is invalid .*; expected .+$`));
   expect(problems[0]).not.toContain('hunter2');
 });
 

@@ -63,7 +63,7 @@ export type ReadEventsRequest = Message<"plantstore.v1.ReadEventsRequest"> & {
    */
   start: {
     /**
-     * Only events after this position, from 0 up.
+     * Only events after this position; 0 is before the first.
      *
      * @generated from field: int64 after_position = 1;
      */
@@ -71,7 +71,7 @@ export type ReadEventsRequest = Message<"plantstore.v1.ReadEventsRequest"> & {
     case: "afterPosition";
   } | {
     /**
-     * Only events of this moment and later.
+     * Only events at this time or later.
      *
      * @generated from field: google.protobuf.Timestamp from_time = 2;
      */
@@ -94,7 +94,7 @@ export type ReadEventsRequest = Message<"plantstore.v1.ReadEventsRequest"> & {
   plantId?: bigint | undefined;
 
   /**
-   * Go on with new events.
+   * Continue with new events.
    *
    * @generated from field: bool follow = 5;
    */
@@ -113,14 +113,14 @@ export const ReadEventsRequestSchema: GenMessage<ReadEventsRequest> = /*@__PURE_
  */
 export type ReadEventsResponse = Message<"plantstore.v1.ReadEventsResponse"> & {
   /**
-   * The next events that were asked for, with what they say. Empty where a filter left out all of a stretch of the log.
+   * The next matching events, with their contents. Empty if none of a stretch of the log matched.
    *
    * @generated from field: repeated plantstore.v1.Record records = 1;
    */
   records: Record[];
 
   /**
-   * Everything up to this position has been sent or left out by a filter: a later call goes on after it.
+   * All events up to this position are sent or filtered out. To continue, start a call after it.
    *
    * @generated from field: int64 position = 2;
    */
@@ -159,8 +159,9 @@ export type GetHeadResponse = Message<"plantstore.v1.GetHeadResponse"> & {
   head?: Head | undefined;
 
   /**
-   * The newest checkpoint of the log, some seconds old at most: a signed note (c2sp.org/tlog-checkpoint) of its size and
-   * the root of its Merkle tree. Its key is at /log/key; cosignatures of witnesses are on that of /log/checkpoint.
+   * The newest checkpoint of the log, at most some seconds old: a signed note (c2sp.org/tlog-checkpoint) of the size
+   * and root of its Merkle tree. /log/key has its public key. /log/checkpoint serves a checkpoint with cosignatures of
+   * witnesses.
    *
    * @generated from field: string checkpoint = 2;
    */
@@ -179,14 +180,14 @@ export const GetHeadResponseSchema: GenMessage<GetHeadResponse> = /*@__PURE__*/
  */
 export type ListPlantsAsOfRequest = Message<"plantstore.v1.ListPlantsAsOfRequest"> & {
   /**
-   * Whose plants. Unset: every owner's.
+   * Owner of the plants. Unset: all owners.
    *
    * @generated from field: optional string owner = 1;
    */
   owner?: string | undefined;
 
   /**
-   * When. Unset: at the head.
+   * The position or time of the list. Unset: the head.
    *
    * @generated from oneof plantstore.v1.ListPlantsAsOfRequest.as_of
    */
@@ -200,7 +201,7 @@ export type ListPlantsAsOfRequest = Message<"plantstore.v1.ListPlantsAsOfRequest
     case: "position";
   } | {
     /**
-     * After the last event of this moment or earlier.
+     * After the last event at this time or earlier.
      *
      * @generated from field: google.protobuf.Timestamp time = 3;
      */
@@ -221,14 +222,15 @@ export const ListPlantsAsOfRequestSchema: GenMessage<ListPlantsAsOfRequest> = /*
  */
 export type ListPlantsAsOfResponse = Message<"plantstore.v1.ListPlantsAsOfResponse"> & {
   /**
-   * The next plants. Empty in the one message of an empty list.
+   * The next plants. An empty list has one message without plants.
    *
    * @generated from field: repeated plantstore.v1.ListPlantsAsOfResponse.OwnedPlant plants = 1;
    */
   plants: ListPlantsAsOfResponse_OwnedPlant[];
 
   /**
-   * The list is as of this position, the same in every message: asked for by it, the answer is the same for ever.
+   * Position of the list, the same in every message. A request for this position always gives the same list, unless an
+   * owner is erased.
    *
    * @generated from field: int64 position = 2;
    */
@@ -243,13 +245,13 @@ export const ListPlantsAsOfResponseSchema: GenMessage<ListPlantsAsOfResponse> = 
   messageDesc(file_plantstore_v1_audit_service, 6);
 
 /**
- * A plant and whose it was.
+ * A plant with its owner.
  *
  * @generated from message plantstore.v1.ListPlantsAsOfResponse.OwnedPlant
  */
 export type ListPlantsAsOfResponse_OwnedPlant = Message<"plantstore.v1.ListPlantsAsOfResponse.OwnedPlant"> & {
   /**
-   * Whose plant it was.
+   * Owner of the plant.
    *
    * @generated from field: string owner = 1;
    */
@@ -289,7 +291,7 @@ export const ListPlantsAsOfResponse_OwnedPlantSchema: GenMessage<ListPlantsAsOfR
  */
 export type GetHistoryRequest = Message<"plantstore.v1.GetHistoryRequest"> & {
   /**
-   * Whose plant.
+   * Owner of the plant.
    *
    * @generated from field: string owner = 1;
    */
@@ -315,7 +317,7 @@ export const GetHistoryRequestSchema: GenMessage<GetHistoryRequest> = /*@__PURE_
  */
 export type GetHistoryResponse = Message<"plantstore.v1.GetHistoryResponse"> & {
   /**
-   * The plant's next events, with what they say.
+   * The next events of the plant, with their contents.
    *
    * @generated from field: repeated plantstore.v1.Record records = 1;
    */
@@ -334,7 +336,7 @@ export const GetHistoryResponseSchema: GenMessage<GetHistoryResponse> = /*@__PUR
  */
 export type VerifyLogRequest = Message<"plantstore.v1.VerifyLogRequest"> & {
   /**
-   * A checkpoint that was signed earlier, as GetHead gave it: today's log has to extend it. Unset: nothing to compare with.
+   * An earlier checkpoint, from GetHead, that the log must extend. Unset: no checkpoint is compared.
    *
    * @generated from field: optional string checkpoint = 1;
    */
@@ -357,7 +359,7 @@ export type VerifyLogResponse = Message<"plantstore.v1.VerifyLogResponse"> & {
    */
   step: {
     /**
-     * More of the log is checked.
+     * Progress.
      *
      * @generated from field: plantstore.v1.VerifyLogResponse.Progress progress = 1;
      */
@@ -382,20 +384,20 @@ export const VerifyLogResponseSchema: GenMessage<VerifyLogResponse> = /*@__PURE_
   messageDesc(file_plantstore_v1_audit_service, 10);
 
 /**
- * Where the check stands.
+ * The progress of the verification.
  *
  * @generated from message plantstore.v1.VerifyLogResponse.Progress
  */
 export type VerifyLogResponse_Progress = Message<"plantstore.v1.VerifyLogResponse.Progress"> & {
   /**
-   * Events up to this position are checked.
+   * Position up to which events are verified.
    *
    * @generated from field: int64 position = 1;
    */
   position: bigint;
 
   /**
-   * Position at which the check ends.
+   * Position at which the verification ends.
    *
    * @generated from field: int64 end = 2;
    */
@@ -410,7 +412,7 @@ export const VerifyLogResponse_ProgressSchema: GenMessage<VerifyLogResponse_Prog
   messageDesc(file_plantstore_v1_audit_service, 10, 0);
 
 /**
- * One question about the log, and the answer.
+ * The answer to one question about the log.
  *
  * @generated from message plantstore.v1.VerifyLogResponse.Answer
  */
@@ -419,15 +421,16 @@ export type VerifyLogResponse_Answer = Message<"plantstore.v1.VerifyLogResponse.
    * The question: `positions` (is every position there once and in order), `chain` (does every hash continue the
    * chain), `contents` (does each content fit its event, and was each missing one erased), `read_model` (is the read
    * model exactly the fold of the log up to its checkpoint), `decisions` (was each event allowed on the state before
-   * it), `storage` (is the database itself sound; where the store can tell), `tree` (is what is kept of the Merkle tree
-   * that of the events), `checkpoint` (does the log extend the checkpoint), `topic` (is the topic a prefix of the log).
+   * it), `storage` (is the database sound; only if the store can check itself), `tree` (do the stored nodes of the
+   * Merkle tree follow from the events), `checkpoint` (does the log extend the checkpoint), `topic` (is the topic a
+   * prefix of the log).
    *
    * @generated from field: string question = 1;
    */
   question: string;
 
   /**
-   * The first place where the answer is no. Unset: the answer is yes.
+   * The first place where the answer is no. Unset if the answer is yes.
    *
    * @generated from field: optional plantstore.v1.VerifyLogResponse.Failure failure = 2;
    */
@@ -442,34 +445,34 @@ export const VerifyLogResponse_AnswerSchema: GenMessage<VerifyLogResponse_Answer
   messageDesc(file_plantstore_v1_audit_service, 10, 1);
 
 /**
- * The first place where a question is answered with no.
+ * The first place where the answer to a question is no.
  *
  * @generated from message plantstore.v1.VerifyLogResponse.Failure
  */
 export type VerifyLogResponse_Failure = Message<"plantstore.v1.VerifyLogResponse.Failure"> & {
   /**
-   * What is wrong there, for people.
+   * What is wrong, for people.
    *
    * @generated from field: string message = 1;
    */
   message: string;
 
   /**
-   * The event that it is about.
+   * Position of the event, if it concerns one.
    *
    * @generated from field: optional int64 position = 2;
    */
   position?: bigint | undefined;
 
   /**
-   * The plant that it is about: its owner.
+   * Owner of the plant, if it concerns one.
    *
    * @generated from field: optional string owner = 3;
    */
   owner?: string | undefined;
 
   /**
-   * The plant that it is about: its id.
+   * Id of the plant, if it concerns one.
    *
    * @generated from field: optional int64 plant_id = 4;
    */
@@ -484,27 +487,27 @@ export const VerifyLogResponse_FailureSchema: GenMessage<VerifyLogResponse_Failu
   messageDesc(file_plantstore_v1_audit_service, 10, 2);
 
 /**
- * The outcome of the whole check.
+ * The result of the verification.
  *
  * @generated from message plantstore.v1.VerifyLogResponse.Verdict
  */
 export type VerifyLogResponse_Verdict = Message<"plantstore.v1.VerifyLogResponse.Verdict"> & {
   /**
-   * True only when every answer is yes.
+   * True if every answer is yes.
    *
    * @generated from field: bool ok = 1;
    */
   ok: boolean;
 
   /**
-   * The log was checked up to here.
+   * The head up to which the log was verified.
    *
    * @generated from field: plantstore.v1.Head head = 2;
    */
   head?: Head | undefined;
 
   /**
-   * The read model was compared at this position. Unset: that was not possible.
+   * Checkpoint of the compared read model. Unset if the comparison was impossible.
    *
    * @generated from field: optional int64 checkpoint = 3;
    */
@@ -526,18 +529,18 @@ export const VerifyLogResponse_VerdictSchema: GenMessage<VerifyLogResponse_Verdi
   messageDesc(file_plantstore_v1_audit_service, 10, 3);
 
 /**
- * The log for auditors: every event of every owner, the plants as they were at any moment, and proof that nothing was
+ * The log for auditors: every event of every owner, the plants as of any position or time, and proof that no event was
  * changed, lost, reordered or invented. Every call needs a token with the scope `plants:audit`.
  *
- * Failed calls carry the same details as those of PlantStoreService.
+ * Failed calls have the same details as those of PlantStoreService.
  *
  * @generated from service plantstore.v1.AuditService
  */
 export const AuditService: GenService<{
   /**
-   * Reads events in the order of their positions, each once. Without `follow` it ends at a head no older than anything
-   * acknowledged before the call; with it, it goes on with new events until the caller ends it. After any broken stream
-   * the last `position` goes on where it broke. INVALID_ARGUMENT when the start lies after the head.
+   * Reads events in order of position, each once. Without `follow`, ends at the current head, which includes every
+   * write acknowledged before the call. With `follow`, continues with new events until the caller cancels. After a
+   * broken stream, the last `position` continues where it broke. INVALID_ARGUMENT if the start is after the head.
    *
    * @generated from rpc plantstore.v1.AuditService.ReadEvents
    */
@@ -547,7 +550,7 @@ export const AuditService: GenService<{
     output: typeof ReadEventsResponseSchema;
   },
   /**
-   * The end of the log, no older than anything acknowledged before the call, and its newest checkpoint.
+   * Gets the head of the log, which includes every write acknowledged before the call, and the newest checkpoint.
    *
    * @generated from rpc plantstore.v1.AuditService.GetHead
    */
@@ -557,9 +560,9 @@ export const AuditService: GenService<{
     output: typeof GetHeadResponseSchema;
   },
   /**
-   * The plants as they were: the fold of the log up to a position or a moment, in ascending owner (by its bytes in UTF-8)
-   * and id. Reads every event up to there. INVALID_ARGUMENT when the position lies after the head; UNAVAILABLE when too
-   * many such calls are running.
+   * Lists the plants as of a position or time: the fold of the log up to there, in ascending order of owner (by UTF-8
+   * bytes) and id. Reads every event up to there. INVALID_ARGUMENT if the position is after the head; UNAVAILABLE if
+   * too many such calls are running.
    *
    * @generated from rpc plantstore.v1.AuditService.ListPlantsAsOf
    */
@@ -569,7 +572,8 @@ export const AuditService: GenService<{
     output: typeof ListPlantsAsOfResponseSchema;
   },
   /**
-   * Every event of one plant, in order. None: there never was such a plant. Reads the whole log.
+   * Reads every event of one plant, in order. Empty if the plant never existed or its owner was erased. Reads the whole
+   * log.
    *
    * @generated from rpc plantstore.v1.AuditService.GetHistory
    */
@@ -579,8 +583,9 @@ export const AuditService: GenService<{
     output: typeof GetHistoryResponseSchema;
   },
   /**
-   * Checks the log up to the head at the start, and the read model against it: progress about once a second, and last the
-   * verdict. A stream that ends without a verdict has proved nothing. UNAVAILABLE when too many such calls are running.
+   * Verifies the log up to its head at the start, and compares the read model with it. Sends progress about once a
+   * second, and last the verdict. A stream without a verdict proves nothing. UNAVAILABLE if too many such calls are
+   * running.
    *
    * @generated from rpc plantstore.v1.AuditService.VerifyLog
    */

@@ -17,7 +17,7 @@ export const file_plantstore_v1_erasure_service: GenFile = /*@__PURE__*/
  */
 export type EraseOwnerRequest = Message<"plantstore.v1.EraseOwnerRequest"> & {
   /**
-   * Who is to be forgotten.
+   * The owner to erase.
    *
    * @generated from field: string owner = 1;
    */
@@ -40,7 +40,7 @@ export type EraseOwnerResponse = Message<"plantstore.v1.EraseOwnerResponse"> & {
    */
   step: {
     /**
-     * How far the erasure is.
+     * The progress of the erasure.
      *
      * @generated from field: plantstore.v1.EraseOwnerResponse.Progress progress = 1;
      */
@@ -48,7 +48,7 @@ export type EraseOwnerResponse = Message<"plantstore.v1.EraseOwnerResponse"> & {
     case: "progress";
   } | {
     /**
-     * What was done: the last message.
+     * The outcome: the last message.
      *
      * @generated from field: plantstore.v1.EraseOwnerResponse.Outcome outcome = 2;
      */
@@ -65,28 +65,28 @@ export const EraseOwnerResponseSchema: GenMessage<EraseOwnerResponse> = /*@__PUR
   messageDesc(file_plantstore_v1_erasure_service, 1);
 
 /**
- * How far the erasure is.
+ * The progress of the erasure.
  *
  * @generated from message plantstore.v1.EraseOwnerResponse.Progress
  */
 export type EraseOwnerResponse_Progress = Message<"plantstore.v1.EraseOwnerResponse.Progress"> & {
   /**
-   * `plants` (plants are deleted), `event` (OwnerErased is appended), `read_model` (the read model has to get there), `contents` (contents are
-   * removed), `clear` (what was removed is cleared out of unused space).
+   * The current step: `plants` (deletes plants), `event` (appends OwnerErased), `read_model` (waits for the read
+   * model), `contents` (removes contents), `clear` (clears removed data from unused space).
    *
    * @generated from field: string step = 1;
    */
   step: string;
 
   /**
-   * Of the owner's plants or events, where the step counts them.
+   * Plants or events done, if the step counts them.
    *
    * @generated from field: int64 done = 2;
    */
   done: bigint;
 
   /**
-   * How many there are, where the step counts them.
+   * Total of plants or events, if the step counts them.
    *
    * @generated from field: int64 total = 3;
    */
@@ -101,13 +101,13 @@ export const EraseOwnerResponse_ProgressSchema: GenMessage<EraseOwnerResponse_Pr
   messageDesc(file_plantstore_v1_erasure_service, 1, 0);
 
 /**
- * What was done.
+ * The result of the erasure.
  *
  * @generated from message plantstore.v1.EraseOwnerResponse.Outcome
  */
 export type EraseOwnerResponse_Outcome = Message<"plantstore.v1.EraseOwnerResponse.Outcome"> & {
   /**
-   * Position of the OwnerErased event; 0: the owner had nothing to erase.
+   * Position of the OwnerErased event; 0 if the owner had no data.
    *
    * @generated from field: int64 position = 1;
    */
@@ -129,17 +129,17 @@ export const EraseOwnerResponse_OutcomeSchema: GenMessage<EraseOwnerResponse_Out
   messageDesc(file_plantstore_v1_erasure_service, 1, 1);
 
 /**
- * Lets people be forgotten. Every call needs a token with the scope `plants:erase`.
+ * Erases owners. Every call needs a token with the scope `plants:erase`.
  *
  * @generated from service plantstore.v1.ErasureService
  */
 export const ErasureService: GenService<{
   /**
-   * Erases an owner: deletes each of the plants, appends OwnerErased, and removes what all events of the owner before that said. The
-   * events themselves, with their hashes, stay. Sends progress, and last what was done. The erasure goes on when the call ends early;
-   * to call again waits for its end, or does nothing where the owner has nothing.
-   * FAILED_PRECONDITION: the owner goes on writing (OWNER_KEEPS_WRITING), is being erased (OWNER_BEING_ERASED), or the service may not change events
-   * (MAY_NOT_ERASE).
+   * Erases an owner: deletes all plants, appends OwnerErased, and removes the contents of all earlier events of the
+   * owner. The events and their hashes stay. Sends progress, and last the outcome. If the call ends early, the erasure
+   * continues; another call waits for its end, or does nothing if the owner has no data. FAILED_PRECONDITION if the
+   * owner keeps writing (OWNER_KEEPS_WRITING) or is being erased (OWNER_BEING_ERASED), or if the service may not change
+   * events (MAY_NOT_ERASE).
    *
    * @generated from rpc plantstore.v1.ErasureService.EraseOwner
    */

@@ -15,12 +15,13 @@ export const file_plantstore_v1_event: GenFile = /*@__PURE__*/
   fileDesc("ChlwbGFudHN0b3JlL3YxL2V2ZW50LnByb3RvEg1wbGFudHN0b3JlLnYxIpUBCgVFdmVudBIQCghwb3NpdGlvbhgBIAEoAxIQCghldmVudF9pZBgCIAEoCRIoCgR0aW1lGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIMCgR0eXBlGAQgASgJEhIKCmNvbW1pdG1lbnQYBSABKAwSDgoGZXJhc2VkGAYgASgDEgwKBGhhc2gYDyABKAwi4wEKB0NvbnRlbnQSDAoEc2FsdBgBIAEoDBINCgVvd25lchgCIAEoCRINCgVhY3RvchgDIAEoCRIOCgZpc3N1ZXIYBCABKAkSFwoPaWRlbXBvdGVuY3lfa2V5GAUgASgJEhMKC3RyYWNlcGFyZW50GAYgASgJEjAKC3BsYW50X2FkZGVkGAcgASgLMhkucGxhbnRzdG9yZS52MS5QbGFudEFkZGVkSAASNAoNcGxhbnRfZGVsZXRlZBgIIAEoCzIbLnBsYW50c3RvcmUudjEuUGxhbnREZWxldGVkSABCBgoEZGF0YSJpCgZSZWNvcmQSIwoFZXZlbnQYASABKAsyFC5wbGFudHN0b3JlLnYxLkV2ZW50EicKB2NvbnRlbnQYAiABKAsyFi5wbGFudHN0b3JlLnYxLkNvbnRlbnQSEQoJZXJhc2VkX2J5GAMgASgDIkAKClBsYW50QWRkZWQSCgoCaWQYASABKAMSDAoEbmFtZRgCIAEoCRIQCgN0YWcYAyABKAlIAIgBAUIGCgRfdGFnIhoKDFBsYW50RGVsZXRlZBIKCgJpZBgBIAEoA2IGcHJvdG8z", [file_google_protobuf_timestamp]);
 
 /**
- * One event of the log: that something happened, and when. What happened to whom, and by whom, is in its Content, to which the
- * event commits. An event alone names nobody and links no two events, so it may be shown to anybody, and it stays when the content
- * is erased.
+ * One event of the log: its type and time. Its Content says what happened, to whom and by whom; the event commits to
+ * it. An event without its content names nobody and cannot be linked to other events. So events can be published, and
+ * they stay when contents are erased.
  *
- * Its canonical bytes are this message in protobuf binary form with `hash` unset, fields in ascending number order and
- * defaults left out; hash(n) = SHA-256(hash(n-1) || canonical bytes of event n), and hash(0) is 32 zero bytes.
+ * Its canonical bytes are this message in protobuf binary format, with `hash` unset, fields in ascending order of
+ * number, and default values omitted; hash(n) = SHA-256(hash(n-1) || canonical bytes of event n), and hash(0) is 32
+ * zero bytes.
  *
  * @generated from message plantstore.v1.Event
  */
@@ -40,7 +41,7 @@ export type Event = Message<"plantstore.v1.Event"> & {
   eventId: string;
 
   /**
-   * When it was appended, in whole milliseconds; never earlier than the event before it.
+   * Time of the append, in whole milliseconds. Never earlier than that of the previous event.
    *
    * @generated from field: google.protobuf.Timestamp time = 3;
    */
@@ -61,14 +62,14 @@ export type Event = Message<"plantstore.v1.Event"> & {
   commitment: Uint8Array;
 
   /**
-   * OwnerErased only: how many events before this one lose their content by it.
+   * OwnerErased only: number of earlier events that lose their content.
    *
    * @generated from field: int64 erased = 6;
    */
   erased: bigint;
 
   /**
-   * 32 bytes of SHA-256 that chain this event to the one before it.
+   * SHA-256 that chains this event to the previous one: 32 bytes.
    *
    * @generated from field: bytes hash = 15;
    */
@@ -83,20 +84,21 @@ export const EventSchema: GenMessage<Event> = /*@__PURE__*/
   messageDesc(file_plantstore_v1_event, 0);
 
 /**
- * What an event says. The numbers of `data` are the highest, since some libraries write the fields of a oneof after all others.
+ * The content of an event. The numbers of `data` are the highest, because some libraries write the fields of a oneof
+ * last.
  *
  * @generated from message plantstore.v1.Content
  */
 export type Content = Message<"plantstore.v1.Content"> & {
   /**
-   * 16 random bytes, new for each event: without them nobody can find the content by trying what it may be.
+   * 16 random bytes, different for each event. They prevent guessing the content from its commitment.
    *
    * @generated from field: bytes salt = 1;
    */
   salt: Uint8Array;
 
   /**
-   * Whose plant it is. Empty for OwnerErased, which does not say whose events it erases.
+   * Owner of the plant. Empty for OwnerErased, which does not name the owner.
    *
    * @generated from field: string owner = 2;
    */
@@ -110,24 +112,24 @@ export type Content = Message<"plantstore.v1.Content"> & {
   actor: string;
 
   /**
-   * Issuer of the token that gave the command: the subject means something there. Empty: not known.
+   * Issuer of the token that gave the command. Subjects are unique for each issuer. Empty if unknown.
    *
    * @generated from field: string issuer = 4;
    */
   issuer: string;
 
   /**
-   * The caller's name for the request that gave the command (`Idempotency-Key`): 1 to 255 characters of printable ASCII,
-   * the same for repetitions, which give no further event. Empty: it had none.
+   * Idempotency key of the request (`Idempotency-Key`): 1 to 255 characters of printable ASCII. A repeated request has
+   * the same key and appends no event. Empty if the request had none.
    *
    * @generated from field: string idempotency_key = 5;
    */
   idempotencyKey: string;
 
   /**
-   * The span under which the event was appended, if that was traced and sampled: a `traceparent` of W3C Trace Context, version 00,
-   * in 55 characters, of whose trace whatever comes of the event is a part. Empty: nobody traced it. `tracestate` is not kept,
-   * since an event would hold for good whatever its caller puts there.
+   * Span of the append, if it was traced and sampled: a `traceparent` of W3C Trace Context, version 00, with 55
+   * characters. Consumers of the event can continue its trace. Empty if it was not traced. `tracestate` is not stored,
+   * because callers can put arbitrary data there and events are permanent.
    *
    * @generated from field: string traceparent = 6;
    */
@@ -165,7 +167,7 @@ export const ContentSchema: GenMessage<Content> = /*@__PURE__*/
   messageDesc(file_plantstore_v1_event, 1);
 
 /**
- * An event and what it says.
+ * An event with its content.
  *
  * @generated from message plantstore.v1.Record
  */
@@ -178,14 +180,14 @@ export type Record = Message<"plantstore.v1.Record"> & {
   event?: Event | undefined;
 
   /**
-   * What it says. Unset: erased.
+   * The content. Unset if erased.
    *
    * @generated from field: plantstore.v1.Content content = 2;
    */
   content?: Content | undefined;
 
   /**
-   * Position of the OwnerErased event for which the content was removed; 0 while it is there.
+   * Position of the OwnerErased event that erased the content; 0 if it is not erased.
    *
    * @generated from field: int64 erased_by = 3;
    */

@@ -14,7 +14,7 @@ export const file_plantstore_v1_plant: GenFile = /*@__PURE__*/
   fileDesc("ChlwbGFudHN0b3JlL3YxL3BsYW50LnByb3RvEg1wbGFudHN0b3JlLnYxIkcKBVBsYW50Eg8KAmlkGAMgASgDSACIAQESDAoEbmFtZRgBIAEoCRIQCgN0YWcYAiABKAlIAYgBAUIFCgNfaWRCBgoEX3RhZyJiCghOZXdQbGFudBIUCgJpZBgBIAEoA0ID4EECSACIAQESFgoEbmFtZRgCIAEoCUID4EECSAGIAQESEAoDdGFnGAMgASgJSAKIAQFCBQoDX2lkQgcKBV9uYW1lQgYKBF90YWcqOwoEVmlldxIUChBWSUVXX1VOU1BFQ0lGSUVEEAASDgoKVklFV19CQVNJQxABEg0KCVZJRVdfRlVMTBACYgZwcm90bzM", [file_google_api_field_behavior]);
 
 /**
- * A plant as its owner sees it. A list is in ascending order of id.
+ * A plant of an owner.
  *
  * @generated from message plantstore.v1.Plant
  */
@@ -55,7 +55,7 @@ export const PlantSchema: GenMessage<Plant> = /*@__PURE__*/
  */
 export type NewPlant = Message<"plantstore.v1.NewPlant"> & {
   /**
-   * Chosen by the caller, any int64. Unique among the plants of its owner; free again once its plant is deleted.
+   * Any int64, chosen by the caller. Unique among the plants of its owner. After a delete, the id can be used again.
    *
    * @generated from field: optional int64 id = 1;
    */
@@ -84,13 +84,13 @@ export const NewPlantSchema: GenMessage<NewPlant> = /*@__PURE__*/
   messageDesc(file_plantstore_v1_plant, 1);
 
 /**
- * How much of a plant is shown (AIP-157).
+ * Which fields of a plant to show (AIP-157).
  *
  * @generated from enum plantstore.v1.View
  */
 export const View = {
   /**
-   * The basic view.
+   * Same as VIEW_BASIC.
    *
    * @generated from enum value: VIEW_UNSPECIFIED = 0;
    */
@@ -104,7 +104,7 @@ export const View = {
   BASIC: 1,
 
   /**
-   * The id too.
+   * Name, tag and id.
    *
    * @generated from enum value: VIEW_FULL = 2;
    */
@@ -112,7 +112,7 @@ export const View = {
 } as const;
 
 /**
- * How much of a plant is shown (AIP-157).
+ * Which fields of a plant to show (AIP-157).
  *
  * @generated from enum plantstore.v1.View
  */

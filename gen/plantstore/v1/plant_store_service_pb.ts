@@ -40,15 +40,15 @@ export const CreatePlantRequestSchema: GenMessage<CreatePlantRequest> = /*@__PUR
  */
 export type CreatePlantResponse = Message<"plantstore.v1.CreatePlantResponse"> & {
   /**
-   * The plant as it was added.
+   * The added plant.
    *
    * @generated from field: plantstore.v1.Plant plant = 1;
    */
   plant?: Plant | undefined;
 
   /**
-   * Position of the PlantAdded event in the log, from 1 up. Every later list on any instance stands at this position or
-   * after it.
+   * Position of the PlantAdded event in the log, starting at 1. Every later list, on any instance, is as of this
+   * position or a later one.
    *
    * @generated from field: int64 position = 2;
    */
@@ -74,7 +74,7 @@ export type GetPlantRequest = Message<"plantstore.v1.GetPlantRequest"> & {
   id?: bigint | undefined;
 
   /**
-   * What to show of it.
+   * Which fields to show.
    *
    * @generated from field: plantstore.v1.View view = 2;
    */
@@ -93,7 +93,7 @@ export const GetPlantRequestSchema: GenMessage<GetPlantRequest> = /*@__PURE__*/
  */
 export type GetPlantResponse = Message<"plantstore.v1.GetPlantResponse"> & {
   /**
-   * The plant as of no earlier than everything that was acknowledged before the call.
+   * The plant. Reflects every write acknowledged before the call.
    *
    * @generated from field: plantstore.v1.Plant plant = 1;
    */
@@ -112,21 +112,21 @@ export const GetPlantResponseSchema: GenMessage<GetPlantResponse> = /*@__PURE__*
  */
 export type ListPlantsRequest = Message<"plantstore.v1.ListPlantsRequest"> & {
   /**
-   * At most this many plants; not negative. 0 gives an empty list. A response may hold fewer although more follow.
+   * Most plants to return; not negative. 0 gives an empty list. A response may have fewer plants even if more follow.
    *
    * @generated from field: optional int32 limit = 1;
    */
   limit?: number | undefined;
 
   /**
-   * next_cursor of an earlier list or stream: go on after it. Empty: from the smallest id.
+   * next_cursor of an earlier list or stream; the list continues after it. Empty: starts at the smallest id.
    *
    * @generated from field: string cursor = 2;
    */
   cursor: string;
 
   /**
-   * What to show of each plant.
+   * Which fields of each plant to show.
    *
    * @generated from field: plantstore.v1.View view = 3;
    */
@@ -145,14 +145,15 @@ export const ListPlantsRequestSchema: GenMessage<ListPlantsRequest> = /*@__PURE_
  */
 export type ListPlantsResponse = Message<"plantstore.v1.ListPlantsResponse"> & {
   /**
-   * Plants in ascending id, as of one position of the log.
+   * Plants in ascending order of id, as of one position of the log.
    *
    * @generated from field: repeated plantstore.v1.Plant plants = 1;
    */
   plants: Plant[];
 
   /**
-   * Set when more plants follow. Opaque; a walk neither skips nor repeats a plant while others add and delete.
+   * Not empty if more plants follow. Opaque. A walk neither skips nor repeats a plant during concurrent adds and
+   * deletes.
    *
    * @generated from field: string next_cursor = 2;
    */
@@ -171,14 +172,14 @@ export const ListPlantsResponseSchema: GenMessage<ListPlantsResponse> = /*@__PUR
  */
 export type StreamPlantsRequest = Message<"plantstore.v1.StreamPlantsRequest"> & {
   /**
-   * next_cursor of an earlier list or stream: go on after it. Empty: from the smallest id.
+   * next_cursor of an earlier list or stream; the list continues after it. Empty: starts at the smallest id.
    *
    * @generated from field: string cursor = 1;
    */
   cursor: string;
 
   /**
-   * What to show of each plant.
+   * Which fields of each plant to show.
    *
    * @generated from field: plantstore.v1.View view = 2;
    */
@@ -197,14 +198,14 @@ export const StreamPlantsRequestSchema: GenMessage<StreamPlantsRequest> = /*@__P
  */
 export type StreamPlantsResponse = Message<"plantstore.v1.StreamPlantsResponse"> & {
   /**
-   * The next plants in ascending id: at least one, at most 1,000, and fewer where they are large.
+   * The next plants in ascending order of id: from 1 to 1,000, fewer if they are large.
    *
    * @generated from field: repeated plantstore.v1.Plant plants = 1;
    */
   plants: Plant[];
 
   /**
-   * Never empty: goes on after the last of these plants, on this or any other instance. Opaque.
+   * Continues after the last of these plants, on any instance. Never empty. Opaque.
    *
    * @generated from field: string next_cursor = 2;
    */
@@ -223,8 +224,8 @@ export const StreamPlantsResponseSchema: GenMessage<StreamPlantsResponse> = /*@_
  */
 export type WatchPlantsRequest = Message<"plantstore.v1.WatchPlantsRequest"> & {
   /**
-   * The last position that an earlier watch gave: go on after it, without the state, or with `reset` where too much has happened
-   * since. 0 is before all events. Unset: from the state. Never negative.
+   * Last position of an earlier watch. Continues after it without sending the state, or with `reset` if too many events
+   * have followed. 0 is before all events. Unset: begins with the state. Must not be negative.
    *
    * @generated from field: optional int64 after_position = 1;
    */
@@ -243,13 +244,13 @@ export const WatchPlantsRequestSchema: GenMessage<WatchPlantsRequest> = /*@__PUR
  */
 export type WatchPlantsResponse = Message<"plantstore.v1.WatchPlantsResponse"> & {
   /**
-   * What happened.
+   * The step.
    *
    * @generated from oneof plantstore.v1.WatchPlantsResponse.step
    */
   step: {
     /**
-     * A plant, in the full view: one of the state, or, with a position, one that was added since.
+     * A plant in the full view. Without a position, it belongs to the state; with a position, it was added there.
      *
      * @generated from field: plantstore.v1.Plant added = 1;
      */
@@ -257,7 +258,7 @@ export type WatchPlantsResponse = Message<"plantstore.v1.WatchPlantsResponse"> &
     case: "added";
   } | {
     /**
-     * Always with a position.
+     * A deleted plant. Always with a position.
      *
      * @generated from field: plantstore.v1.WatchPlantsResponse.Deleted deleted = 2;
      */
@@ -265,7 +266,7 @@ export type WatchPlantsResponse = Message<"plantstore.v1.WatchPlantsResponse"> &
     case: "deleted";
   } | {
     /**
-     * The plants added so far, less those deleted, are all there were at this position.
+     * The plants added so far, except those deleted, are the complete state at this position.
      *
      * @generated from field: plantstore.v1.WatchPlantsResponse.Ready ready = 3;
      */
@@ -273,7 +274,7 @@ export type WatchPlantsResponse = Message<"plantstore.v1.WatchPlantsResponse"> &
     case: "ready";
   } | {
     /**
-     * Never with a position.
+     * A restart of the state. Never with a position.
      *
      * @generated from field: plantstore.v1.WatchPlantsResponse.Reset reset = 4;
      */
@@ -282,7 +283,8 @@ export type WatchPlantsResponse = Message<"plantstore.v1.WatchPlantsResponse"> &
   } | { case: undefined; value?: undefined };
 
   /**
-   * Where in the log this happened, from 1 up; of `ready`, where the state was exact, from 0 up. Unset in the state.
+   * Position of the event, starting at 1. For `ready`, the position of the state, starting at 0. Unset for plants of
+   * the state.
    *
    * @generated from field: optional int64 position = 5;
    */
@@ -297,7 +299,7 @@ export const WatchPlantsResponseSchema: GenMessage<WatchPlantsResponse> = /*@__P
   messageDesc(file_plantstore_v1_plant_store_service, 9);
 
 /**
- * A plant that is not there any more.
+ * A deleted plant.
  *
  * @generated from message plantstore.v1.WatchPlantsResponse.Deleted
  */
@@ -318,7 +320,7 @@ export const WatchPlantsResponse_DeletedSchema: GenMessage<WatchPlantsResponse_D
   messageDesc(file_plantstore_v1_plant_store_service, 9, 0);
 
 /**
- * The state is whole.
+ * The state is complete.
  *
  * @generated from message plantstore.v1.WatchPlantsResponse.Ready
  */
@@ -333,7 +335,7 @@ export const WatchPlantsResponse_ReadySchema: GenMessage<WatchPlantsResponse_Rea
   messageDesc(file_plantstore_v1_plant_store_service, 9, 1);
 
 /**
- * What came before is void: the state follows.
+ * Discard everything received before: the state follows.
  *
  * @generated from message plantstore.v1.WatchPlantsResponse.Reset
  */
@@ -371,8 +373,8 @@ export const DeletePlantRequestSchema: GenMessage<DeletePlantRequest> = /*@__PUR
  */
 export type DeletePlantResponse = Message<"plantstore.v1.DeletePlantResponse"> & {
   /**
-   * Position of the PlantDeleted event in the log, from 1 up. Every later list on any instance stands at this position
-   * or after it.
+   * Position of the PlantDeleted event in the log, starting at 1. Every later list, on any instance, is as of this
+   * position or a later one.
    *
    * @generated from field: int64 position = 1;
    */
@@ -391,7 +393,7 @@ export const DeletePlantResponseSchema: GenMessage<DeletePlantResponse> = /*@__P
  */
 export type GetReceiptRequest = Message<"plantstore.v1.GetReceiptRequest"> & {
   /**
-   * Position of the event, as CreatePlant or DeletePlant gave it.
+   * Position of the event, from the response of CreatePlant or DeletePlant.
    *
    * @generated from field: int64 position = 1;
    */
@@ -410,8 +412,8 @@ export const GetReceiptRequestSchema: GenMessage<GetReceiptRequest> = /*@__PURE_
  */
 export type GetReceiptResponse = Message<"plantstore.v1.GetReceiptResponse"> & {
   /**
-   * A text that is to be kept as it is: a tlog-proof (c2sp.org/tlog-proof) whose extra data is the event. `plantstore audit
-   * check-receipt` checks it, as does anything that follows docs/transparency.md.
+   * A tlog-proof (c2sp.org/tlog-proof) whose extra data is the event. Store it unchanged. `plantstore audit
+   * check-receipt` verifies it, as does any program that follows docs/transparency.md.
    *
    * @generated from field: string receipt = 1;
    */
@@ -426,24 +428,26 @@ export const GetReceiptResponseSchema: GenMessage<GetReceiptResponse> = /*@__PUR
   messageDesc(file_plantstore_v1_plant_store_service, 13);
 
 /**
- * The plants of the caller. A plant belongs to the owner that the caller's token names, and no call sees another owner's.
- * Every call needs the metadata or header `authorization: Bearer <token>`.
+ * The plants of the caller. A plant belongs to the owner named in the caller's token. No call sees plants of another
+ * owner. Every call needs the metadata or header `authorization: Bearer <token>`.
  *
- * Lists are linearizable: a list shows at least everything that any instance acknowledged before the list was asked,
- * so there is no minimum position to send with it.
+ * Lists are linearizable: a list reflects every write that any instance acknowledged before the call. So a request
+ * needs no minimum position.
  *
- * CreatePlant and DeletePlant take an idempotency key, as metadata or header `idempotency-key`: for 24 hours the same request
- * with the same key is done once, and every call gets the first one's answer. With another request: FAILED_PRECONDITION.
+ * CreatePlant and DeletePlant accept an idempotency key, as metadata or header `idempotency-key`. For 24 hours, a
+ * repeated request with the same key has no further effect and returns the first response. Another request with the
+ * same key fails with FAILED_PRECONDITION.
  *
- * A failed call carries google.rpc.Status details: always ErrorInfo (`reason` is stable, `domain` is "plantstore"),
- * BadRequest where a field is wrong, RetryInfo where a retry makes sense.
+ * A failed call has google.rpc.Status details: always ErrorInfo (`reason` is stable, `domain` is "plantstore"),
+ * BadRequest if a field is invalid, RetryInfo if a retry may succeed.
  *
  * @generated from service plantstore.v1.PlantStoreService
  */
 export const PlantStoreService: GenService<{
   /**
-   * Adds one plant; answers once it is durable. ALREADY_EXISTS when the owner has a plant of that id, INVALID_ARGUMENT
-   * when a field breaks its bounds. UNAVAILABLE means: maybe applied, and the log decides; retry to find out.
+   * Adds one plant, and responds once it is durable. ALREADY_EXISTS if the owner has a plant with that id;
+   * INVALID_ARGUMENT if a field is missing or invalid. After UNAVAILABLE the plant may or may not have been added:
+   * retry to find out.
    *
    * @generated from rpc plantstore.v1.PlantStoreService.CreatePlant
    */
@@ -453,7 +457,7 @@ export const PlantStoreService: GenService<{
     output: typeof CreatePlantResponseSchema;
   },
   /**
-   * The owner's plant of an id. NOT_FOUND when there is none.
+   * Gets one plant by id. NOT_FOUND if the owner has no plant with that id.
    *
    * @generated from rpc plantstore.v1.PlantStoreService.GetPlant
    */
@@ -463,9 +467,9 @@ export const PlantStoreService: GenService<{
     output: typeof GetPlantResponseSchema;
   },
   /**
-   * Lists the owner's plants in ascending id. Over REST an absent limit lists all of them as one streamed array; over
-   * Connect and gRPC one response holds at most 1,000 plants, and fewer where they are large, whatever the limit;
-   * next_cursor goes on from there. INVALID_ARGUMENT when the limit is negative or the cursor is none.
+   * Lists the owner's plants in ascending order of id. Over REST, a request without a limit returns all of them as one
+   * streamed array. Over Connect and gRPC, a response has at most 1,000 plants, fewer if they are large, whatever the
+   * limit; next_cursor continues from there. INVALID_ARGUMENT if the limit is negative or the cursor is invalid.
    *
    * @generated from rpc plantstore.v1.PlantStoreService.ListPlants
    */
@@ -475,10 +479,10 @@ export const PlantStoreService: GenService<{
     output: typeof ListPlantsResponseSchema;
   },
   /**
-   * Lists all of the owner's plants in ascending id, as of one position of the log, in as many messages as it takes. The
-   * list is whole when the status is OK. After any other status, the last next_cursor goes on where the stream broke.
-   * INVALID_ARGUMENT when the cursor is none; UNAVAILABLE when the stream was read for more than four minutes, or when
-   * too many are open. No google.api.http rule: over REST, ListPlants without a limit is streamed.
+   * Lists all plants of the owner in ascending order of id, as of one position of the log, in as many messages as
+   * necessary. The list is complete if the status is OK. After any other status, the last next_cursor continues where
+   * the stream broke. INVALID_ARGUMENT if the cursor is invalid; UNAVAILABLE if reading takes more than four minutes,
+   * or if too many streams are open. No google.api.http rule: over REST, ListPlants without a limit is streamed.
    *
    * @generated from rpc plantstore.v1.PlantStoreService.StreamPlants
    */
@@ -488,11 +492,12 @@ export const PlantStoreService: GenService<{
     output: typeof StreamPlantsResponseSchema;
   },
   /**
-   * Watches the owner's plants until the caller leaves. First the state: each plant in ascending id as `added`, then `ready`
-   * with the position at which that was exact. From then on each event of the owner, once and in order, with its position.
-   * Whatever ends the stream, the last position that came goes on with nothing left out and nothing twice, on this instance or
-   * another. UNAVAILABLE when the instance stops, or when the reader fell too far behind; RESOURCE_EXHAUSTED for more streams
-   * than an owner may have; UNAUTHENTICATED at the end of the token. Over REST: GET /plants as text/event-stream.
+   * Watches the owner's plants until the caller cancels. First sends the state: each plant in ascending order of id as
+   * `added`, then `ready` with the position of that state. Then sends each event of the owner, once and in order, with
+   * its position. After any end of the stream, a new watch from the last received position, on any instance, neither
+   * skips nor repeats an event. UNAVAILABLE if the instance stops, or if the reader falls too far behind;
+   * RESOURCE_EXHAUSTED if the owner has too many streams; UNAUTHENTICATED when the token expires. Over REST: GET
+   * /plants as text/event-stream.
    *
    * @generated from rpc plantstore.v1.PlantStoreService.WatchPlants
    */
@@ -502,8 +507,8 @@ export const PlantStoreService: GenService<{
     output: typeof WatchPlantsResponseSchema;
   },
   /**
-   * Deletes one plant; answers once that is durable. NOT_FOUND when the owner has no plant of that id. UNAVAILABLE as
-   * for CreatePlant.
+   * Deletes one plant, and responds once that is durable. NOT_FOUND if the owner has no plant with that id. UNAVAILABLE
+   * as for CreatePlant.
    *
    * @generated from rpc plantstore.v1.PlantStoreService.DeletePlant
    */
@@ -513,8 +518,9 @@ export const PlantStoreService: GenService<{
     output: typeof DeletePlantResponseSchema;
   },
   /**
-   * The receipt for one of the owner's own events: proof, for ever and without the service, that the log has it. NOT_FOUND
-   * for any other position. UNAVAILABLE when no checkpoint reaches the event yet; retry. No google.api.http rule.
+   * Gets the receipt for one of the owner's events: lasting proof that the log contains it, verifiable without the
+   * service. NOT_FOUND for any other position. UNAVAILABLE if no checkpoint includes the event yet: retry. No
+   * google.api.http rule.
    *
    * @generated from rpc plantstore.v1.PlantStoreService.GetReceipt
    */

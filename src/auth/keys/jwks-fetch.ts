@@ -19,7 +19,7 @@ export const boundedFetch =
       throw new Error(`the issuer answered ${response.status}`);
     }
     const keySet = parse(await readBounded(response));
-    if (!keySet?.keys?.some?.(isSigningKey)) throw new Error('the issuer answered without a signing key');
+    if (!keySet?.keys?.some?.(isSigningKey)) throw new Error('the answer of the issuer has no signing key');
     return Response.json(keySet);
   };
 

@@ -18,9 +18,9 @@ export const listCommand = (): Command =>
     .addHelpText(
       'after',
       `
-Without --as-of: as of now. The position of the list goes to stderr; --as-of
-with that position always gives the same list. The command reads all events up
-to the position, so its time grows with the position.
+Without --as-of: as of now. The position of the list goes to stderr. --as-of with
+that position gives the same list again, unless an owner was erased. The command
+reads all events up to the position, so its time grows with the position.
 
 Examples:
   $ plantstore audit list --owner alice --as-of 42

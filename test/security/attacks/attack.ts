@@ -39,7 +39,7 @@ export const refused = (why: Why, description: string): Expectation => ({
 
 /** The one answer to whatever the issuer did not sign. */
 export const forged = (why: Why): Expectation =>
-  refused(why, 'the token is not one that an issuer trusted here has signed; get a token for this service');
+  refused(why, 'the token is not signed by an issuer that this service trusts; get a token for this service');
 
 /** No token came. */
 export const WITHOUT: Expectation = { status: 401, wwwAuthenticate: REALM, why: 'no_token' };

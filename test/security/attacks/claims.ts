@@ -1,24 +1,27 @@
 import { type Attack, type Expectation, forged, refused, token } from './attack.ts';
 
 const EXPIRED = refused('expired', 'the token has expired; get a new one');
-const EARLY = refused('not_yet_valid', 'the token is not valid yet; its claim nbf has to be a time that has come');
-const ETERNAL = refused('no_expiry', 'the token never expires; its claim exp has to be a number');
-const ISSUER = refused('issuer', 'the claim iss of the token names an issuer that is not trusted here');
+const EARLY = refused('not_yet_valid', 'the token is not valid yet; its claim nbf must not be in the future');
+const ETERNAL = refused('no_expiry', 'the token never expires; its claim exp must be a number');
+const ISSUER = refused('issuer', 'the claim iss of the token names an issuer that this service does not trust');
 const AUDIENCE = refused('audience', 'the token is for another service; its claim aud does not name this one');
-const TYPE = refused('type', 'the token is not an access token; its header typ says so');
-const BOUND = refused('sender_constrained', 'the token is bound to a key by its claim cnf, and is no bearer token');
+const TYPE = refused('type', 'the token is not an access token, according to its header typ');
+const BOUND = refused(
+  'sender_constrained',
+  'the token is bound to a key by its claim cnf, so it is not a bearer token',
+);
 const OWNER = refused(
   'owner',
-  'the token names no owner: the owner claim has to be a text of 1 to 1024 characters, not blank, without control characters',
+  'the token names no owner; the owner claim must be 1 to 1024 characters, not blank, without control characters',
 );
 
 const TIMES = refused(
   'time',
-  'the token holds no sensible times; its claims exp, nbf and iat have to be seconds since 1970, before the year 10000',
+  'the token has invalid times; its claims exp, nbf and iat must be seconds since 1970, before the year 10000',
 );
 const FUTURE = refused(
   'issued_in_future',
-  'the token was issued in the future; its claim iat has to be a time that has come',
+  'the token was issued in the future; its claim iat must not be in the future',
 );
 
 const claims = (name: string, expect: Expectation, changes: Record<string, unknown> | string): Attack =>

@@ -13,14 +13,14 @@ export const file_plantstore_internal_v1_forwarding_service: GenFile = /*@__PURE
   fileDesc("Ci9wbGFudHN0b3JlL2ludGVybmFsL3YxL2ZvcndhcmRpbmdfc2VydmljZS5wcm90bxIWcGxhbnRzdG9yZS5pbnRlcm5hbC52MSJkCg5Gb3J3YXJkUmVxdWVzdBIWCg5hZnRlcl9wb3NpdGlvbhgBIAEoAxI6Cghjb21tYW5kcxgCIAMoCzIoLnBsYW50c3RvcmUuaW50ZXJuYWwudjEuRm9yd2FyZGVkQ29tbWFuZCLgAgoQRm9yd2FyZGVkQ29tbWFuZBIOCgZudW1iZXIYASABKA0SEAoIZXZlbnRfaWQYAiABKAkSDQoFb3duZXIYAyABKAkSDQoFYWN0b3IYBCABKAkSHAoPaWRlbXBvdGVuY3lfa2V5GAUgASgJSAGIAQESGAoLdHJhY2VwYXJlbnQYBiABKAlIAogBARIRCgl0aW1lX2xlZnQYByABKA0SNQoJYWRkX3BsYW50GAggASgLMiAucGxhbnRzdG9yZS5pbnRlcm5hbC52MS5BZGRQbGFudEgAEjsKDGRlbGV0ZV9wbGFudBgJIAEoCzIjLnBsYW50c3RvcmUuaW50ZXJuYWwudjEuRGVsZXRlUGxhbnRIABITCgZpc3N1ZXIYCiABKAlIA4gBAUIJCgdjb21tYW5kQhIKEF9pZGVtcG90ZW5jeV9rZXlCDgoMX3RyYWNlcGFyZW50QgkKB19pc3N1ZXIiPgoIQWRkUGxhbnQSCgoCaWQYASABKAMSDAoEbmFtZRgCIAEoCRIQCgN0YWcYAyABKAlIAIgBAUIGCgRfdGFnIhkKC0RlbGV0ZVBsYW50EgoKAmlkGAEgASgDImcKD0ZvcndhcmRSZXNwb25zZRIQCghwb3NpdGlvbhgBIAEoAxIxCghvdXRjb21lcxgCIAMoCzIfLnBsYW50c3RvcmUuaW50ZXJuYWwudjEuT3V0Y29tZRIPCgdsZWF2aW5nGAMgASgIIsIBCgdPdXRjb21lEg4KBm51bWJlchgBIAEoDRIyCgdhcHBsaWVkGAIgASgLMh8ucGxhbnRzdG9yZS5pbnRlcm5hbC52MS5BcHBsaWVkSAASMgoHcmVmdXNlZBgDIAEoCzIfLnBsYW50c3RvcmUuaW50ZXJuYWwudjEuUmVmdXNlZEgAEjQKCHJldHVybmVkGAQgASgLMiAucGxhbnRzdG9yZS5pbnRlcm5hbC52MS5SZXR1cm5lZEgAQgkKB291dGNvbWUiLQoHQXBwbGllZBIQCghwb3NpdGlvbhgBIAEoAxIQCghldmVudF9pZBgCIAEoCSJUCgdSZWZ1c2VkEg4KBnJlYXNvbhgBIAEoCRIPCgdtZXNzYWdlGAIgASgJEhgKC3JldHJ5X2FmdGVyGAMgASgNSACIAQFCDgoMX3JldHJ5X2FmdGVyIgoKCFJldHVybmVkMnMKEUZvcndhcmRpbmdTZXJ2aWNlEl4KB0ZvcndhcmQSJi5wbGFudHN0b3JlLmludGVybmFsLnYxLkZvcndhcmRSZXF1ZXN0GicucGxhbnRzdG9yZS5pbnRlcm5hbC52MS5Gb3J3YXJkUmVzcG9uc2UoATABYgZwcm90bzM");
 
 /**
- * Commands whose callers are authenticated and whose values are checked.
+ * Commands of authenticated callers, with validated values.
  *
  * @generated from message plantstore.internal.v1.ForwardRequest
  */
 export type ForwardRequest = Message<"plantstore.internal.v1.ForwardRequest"> & {
   /**
-   * They are decided only while no instance but the writer has appended an event after this position, which is one that the
-   * writer told.
+   * A position from an earlier response. The writer decides the commands only if no other instance has appended an
+   * event after it.
    *
    * @generated from field: int64 after_position = 1;
    */
@@ -51,7 +51,7 @@ export type ForwardedCommand = Message<"plantstore.internal.v1.ForwardedCommand"
   number: number;
 
   /**
-   * Of the event that the command becomes.
+   * Id of the event that the command becomes.
    *
    * @generated from field: string event_id = 2;
    */
@@ -82,7 +82,7 @@ export type ForwardedCommand = Message<"plantstore.internal.v1.ForwardedCommand"
   traceparent?: string | undefined;
 
   /**
-   * Milliseconds after which it is given up.
+   * Milliseconds until the command times out.
    *
    * @generated from field: uint32 time_left = 7;
    */
@@ -106,7 +106,7 @@ export type ForwardedCommand = Message<"plantstore.internal.v1.ForwardedCommand"
   } | { case: undefined; value?: undefined };
 
   /**
-   * Who issued that token.
+   * Issuer of that token.
    *
    * @generated from field: optional string issuer = 10;
    */
@@ -169,7 +169,7 @@ export const DeletePlantSchema: GenMessage<DeletePlant> = /*@__PURE__*/
  */
 export type ForwardResponse = Message<"plantstore.internal.v1.ForwardResponse"> & {
   /**
-   * Where the log ends, as far as the writer knows.
+   * Last position of the log, as far as the writer knows.
    *
    * @generated from field: int64 position = 1;
    */
@@ -181,7 +181,7 @@ export type ForwardResponse = Message<"plantstore.internal.v1.ForwardResponse"> 
   outcomes: Outcome[];
 
   /**
-   * The writer takes nothing more, and ends the stream when it has answered what it took.
+   * The writer accepts no more commands, and ends the stream once it has responded to the accepted ones.
    *
    * @generated from field: bool leaving = 3;
    */
@@ -247,7 +247,7 @@ export type Applied = Message<"plantstore.internal.v1.Applied"> & {
   position: bigint;
 
   /**
-   * Where it is not the one that came with the command: the event of an earlier command with its idempotency key.
+   * Set if it differs from the command's: the event of an earlier command with the same idempotency key.
    *
    * @generated from field: string event_id = 2;
    */
@@ -262,7 +262,7 @@ export const AppliedSchema: GenMessage<Applied> = /*@__PURE__*/
   messageDesc(file_plantstore_internal_v1_forwarding_service, 6);
 
 /**
- * The caller is to be told so.
+ * The command was refused; return this error to the caller.
  *
  * @generated from message plantstore.internal.v1.Refused
  */
@@ -295,7 +295,7 @@ export const RefusedSchema: GenMessage<Refused> = /*@__PURE__*/
   messageDesc(file_plantstore_internal_v1_forwarding_service, 7);
 
 /**
- * It was not applied and will not be, since another instance has appended: it may be sent again.
+ * The command was not and will not be applied, because another instance has appended. It can be sent again.
  *
  * @generated from message plantstore.internal.v1.Returned
  */
@@ -310,17 +310,17 @@ export const ReturnedSchema: GenMessage<Returned> = /*@__PURE__*/
   messageDesc(file_plantstore_internal_v1_forwarding_service, 8);
 
 /**
- * What the instances of one log say to each other, and nobody else to them: one of them writes, and the others forward their
- * commands to it. Who calls has to show the secret of the writer's lease, which is in the database, in the metadata
- * `plantstore-secret`. No token of a user opens it. Instances of neighbouring releases work together while one replaces the
- * other, so a field is never changed, as in the public packages.
+ * Internal service between the instances of one log: one instance writes, and the others forward their commands to it.
+ * The metadata `plantstore-secret` must have the secret of the writer's lease, which is in the database. User tokens
+ * give no access. Instances of neighbouring releases work together during an upgrade, so fields must never change, as
+ * in the public packages.
  *
  * @generated from service plantstore.internal.v1.ForwardingService
  */
 export const ForwardingService: GenService<{
   /**
-   * One stream for each instance that forwards, for as long as the other is the writer. Answers come in any order, and at least
-   * every 250 ms, the first one before any command.
+   * One stream from each forwarding instance, for as long as the called instance is the writer. Responses come in any
+   * order and at least every 250 ms, the first one before any command.
    *
    * @generated from rpc plantstore.internal.v1.ForwardingService.Forward
    */
