@@ -1,17 +1,17 @@
 /**
- * What a newcomer can do first: a link that opens the console, and a curl to paste, with a token of development mode. In the link the
- * token is in the fragment, which no browser sends.
+ * The first steps for a newcomer, with a token of development mode: a link to the console, and a curl command. The link
+ * has the token in its fragment, which browsers do not send.
  */
 export const welcome = (url: string, token: string): string => `
 The plant store runs in development mode. This opens the console, signed in as alice:
 
 ${url}/console#token=${token}
 
-Or paste this to add a plant to alice's:
+Or run this to add a plant of alice:
 
 curl ${url}/plants -H 'Authorization: Bearer ${token}' -H 'Content-Type: application/json' -d '{"id":7,"name":"Fern","tag":"indoor"}'
 
-The same without -d and the Content-Type lists them. Try all of it at ${url}/docs
-The token lasts an hour; npx plantstore token --owner alice makes another. What follows is the service's log.
+Without -d and the Content-Type, the same command lists her plants. Try the whole API at ${url}/docs
+The token expires in an hour; npx plantstore token --owner alice issues a new one. The log of the service follows.
 
 `;

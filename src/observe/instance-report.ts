@@ -5,11 +5,14 @@ import type { AdmissionStatus, PublicationStatus, WatchStatus } from './metrics/
 import type { CosigningStatus } from './metrics/witnesses.ts';
 import type { Sources, Telemetry } from './telemetry.ts';
 
-/** How an instance stands, for people: what is known anyway, without a look at the store. What is missing is not there, or not yet. */
+/**
+ * The state of an instance, for people, without access to the store. A member is missing if its part is off or has not
+ * started.
+ */
 export interface InstanceReport {
   readonly version: string;
   readonly node: string;
-  /** Milliseconds since the instance started; rates are differences between two reports. */
+  /** Milliseconds since the instance started. Compute rates from the difference of two reports. */
   readonly time: number;
   readonly status: 'ready' | 'not ready' | 'draining';
   readonly dependencies: readonly Dependency[];
@@ -27,7 +30,7 @@ export interface InstanceReport {
 
 const MICROSECONDS = 1_000_000;
 
-/** Puts it together. */
+/** Creates the report. */
 export function instanceReport(
   health: Health,
   sources: Sources,

@@ -44,9 +44,9 @@ export interface Sources {
 /** Everything that the service reports, except health: metrics, log lines of requests and decisions, and traces. */
 export interface Telemetry {
   readonly metrics: Metrics;
-  /** The version that runs. */
+  /** Version of the running program. */
   readonly version: string;
-  /** Requests of all protocols that have ended. */
+  /** Ended requests, over all protocols. */
   readonly endedRequests: number;
   readonly requests: RequestObserver;
   readonly log: LogObserver;
@@ -76,7 +76,7 @@ export function createTelemetry(
   const write = requestLog(logger, owners);
   const { fault, ...log } = logMetrics(metrics, sources.log, sources.storeReachable);
   const { forwarded, taken } = forwardMetrics(metrics, sources.log);
-  // Nothing in a decision has to be looked for by path: its values are a name of ours and two claims.
+  // Redaction by path is off, because a decision contains only names of the service and two claims.
   const decisions = logger.child({}, { redact: [] });
   const authentication = authMetrics(metrics, sources.authentication);
   listCacheMetrics(metrics, sources.listCache);

@@ -46,7 +46,7 @@ export function mismatches(bench: KafkaBench): void {
         (records) => records === undefined,
       );
       await instance.append(...plants(10, 10));
-      await degraded(instance, /is gone, and 10 events had been published/);
+      await degraded(instance, /is gone, after 10 events were published/);
       expect(await admin.listTopics()).not.toContain(topic);
 
       await forgetCheckpoint(topic);
@@ -130,7 +130,7 @@ export function mismatches(bench: KafkaBench): void {
       producer.stdin!.end('hello\n');
       await new Promise((resolve) => producer.once('close', resolve));
       await using later = await Instance.start(directory, settings);
-      await degraded(later, /holds a record \(at offset \d+\) that is no event of a plant store/);
+      await degraded(later, /has a record, at offset \d+, that is not an event of a plant store/);
     }));
 
   test('the topic of another log is left alone', () =>
@@ -198,7 +198,7 @@ export function mismatches(bench: KafkaBench): void {
       await admin.deleteTopicRecords({ topic, partitions: [{ partition, offset: high }] });
       await admin.deleteGroups([namesFor(topic).group]);
       await using later = await Instance.start(directory, settings);
-      await degraded(later, new RegExp(`all those of partition ${partition}, and there is no checkpoint`));
+      await degraded(later, new RegExp(`has lost all records of partition ${partition}, and there is no checkpoint`));
       const left = records.filter((record) => record.partition !== partition);
       expect(sorted(positionsOf(await readTopic(kafka, topic)))).toEqual(sorted(positionsOf(left)));
     }));
