@@ -89,7 +89,7 @@ export function registerTransparencyLog(app: FastifyInstance, log: TransparencyL
   add('proof/:position', SECONDS, TEXT, async (request) => {
     const position = positionOf(param(request, 'position'));
     const checkpoint = await log.checkpoints.latest();
-    if (position > checkpoint.size) throw notFound('no checkpoint has this event yet');
+    if (position > checkpoint.size) throw notFound('no checkpoint includes this event yet');
     return formatTlogProof(await proveEvent(log.tree, checkpoint, position));
   });
 
