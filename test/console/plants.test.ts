@@ -67,7 +67,9 @@ describe.skipIf(CHROMIUM === undefined)('the pane Plants', () => {
 
     await page.keyboard.type('9007199254740993');
     await page.keyboard.press('Enter');
-    await page.getByText('a plant with id 9007199254740993 already exists; delete it first, or use another id').waitFor();
+    await page
+      .getByText('a plant with id 9007199254740993 already exists; delete it first, or use another id')
+      .waitFor();
     await page.getByLabel('Id').fill('seven');
     await page.keyboard.press('Enter');
     await page.getByText(/plant\.id must be an integer/).waitFor();

@@ -8,33 +8,33 @@ const MESSAGES: Readonly<
   Record<Exclude<Documented, 'INVALID_FIELD' | 'INSUFFICIENT_SCOPE' | 'WATCH_TOO_SLOW' | 'TOO_MANY_LISTS'>, string>
 > = {
   MALFORMED_REQUEST: 'the request is not valid HTTP/1.1',
-  INVALID_CURSOR: 'cursor must be one that an earlier list returned',
-  PLANT_ALREADY_EXISTS: 'a plant with id 7 exists; delete it first or use another id',
+  INVALID_CURSOR: 'cursor must be the next_cursor of an earlier list',
+  PLANT_ALREADY_EXISTS: 'a plant with id 7 already exists; delete it first, or use another id',
   OWNER_BEING_ERASED: 'the owner is being erased; try again when that has ended',
   IDEMPOTENCY_KEY_MALFORMED:
     'Idempotency-Key must be one string of 1 to 255 characters of printable ASCII in quotes, such as "8e03978e-40d5-43dd-bc93-6894a57f9324"',
   AUTHORIZATION_MALFORMED: 'send one Authorization header: Bearer, a space, and the token as it was issued',
-  TOKEN_MISSING: 'this needs a token: send it as Authorization: Bearer TOKEN',
+  TOKEN_MISSING: 'this call needs a token; send it as Authorization: Bearer TOKEN',
   TOKEN_INVALID: 'the token has expired; get a new one',
   PLANT_NOT_FOUND: 'there is no plant with id 7',
   REQUEST_TIMEOUT: 'the request took too long to arrive',
   BODY_TOO_LARGE: 'the body must have at most 64 KiB',
   UNSUPPORTED_MEDIA_TYPE: 'send the body as application/json',
   IDEMPOTENCY_KEY_REUSED:
-    'this idempotency key came with another request; use a new key for each request, and the same only to repeat one',
-  RATE_LIMITED: 'too many requests of this owner; slow down and try again',
+    'another request used this idempotency key; use a new key for each request, and repeat a key only to retry its request',
+  RATE_LIMITED: 'the owner exceeds its request rate; slow down and try again',
   TOO_MANY_REQUESTS: 'too many requests of this owner are being served; wait for their answers',
   TOO_MANY_WATCHES: 'this owner has 16 streams open, which is all there may be; share one, or end one',
   HEADERS_TOO_LARGE: 'the headers are too large',
-  INTERNAL: 'internal error; the log of the service has it under this request id',
+  INTERNAL: 'internal error; find it in the log of the service by this request id',
   OVERLOADED: 'too many commands are waiting; try again',
   STORE_UNAVAILABLE: 'the store cannot be reached now; try again',
   OUTCOME_UNKNOWN: 'maybe applied; try again, with the same Idempotency-Key if you sent one',
-  ISSUER_UNAVAILABLE: 'tokens cannot be checked now, because the keys of their issuer cannot be had; try again',
+  ISSUER_UNAVAILABLE: 'tokens cannot be verified now, because the keys of the issuer are unavailable; try again',
 };
 
 const NO_INT64 = 'must be an integer from -9223372036854775808 to 9223372036854775807';
-const NO_SCOPE = 'the token lacks the scope that this needs:';
+const NO_SCOPE = 'the token lacks the scope that this call needs:';
 
 /** The same for what depends on the method, by its local name. */
 const MESSAGES_OF: Readonly<Record<string, Readonly<Partial<Record<Documented, string>>>>> = {
