@@ -6,13 +6,13 @@ import type { Store } from '../store.ts';
 import type { Follower } from '../tail/follower.ts';
 import type { Tail } from '../tail/tail.ts';
 
-/** What is known for certain after an append. */
+/** What is certain after an append. */
 export interface Appended {
-  /** So many of the events, from the first on, are in the log. */
+  /** The number of events, from the first on, that are in the log. */
   readonly landed: number;
   /**
-   * True: something else holds the next position, the rest of the events will never be in the log. False: nobody knows of the
-   * rest, they may still get there. Without meaning when all landed.
+   * True: something else holds the next position, so the rest of the events will never be in the log. False: the rest
+   * may still reach the log. Meaningless when all events landed.
    */
   readonly certain: boolean;
 }
@@ -20,27 +20,31 @@ export interface Appended {
 /** Longest pause between two attempts, in milliseconds. */
 const MAX_PAUSE = 250;
 
-/** Milliseconds for which a look at the end of the log is good enough to append there. */
+/** Milliseconds for which a check of the log's end is fresh enough to append there. */
 const FRESH = 4;
 
-/** Milliseconds after an append within which the next one follows on it: what was seen when that began is then good enough. */
+/**
+ * An append that begins within so many milliseconds after the previous one continues a run: a check made when the
+ * previous append began is then fresh enough.
+ */
 const RUN = 2;
 
 /**
- * Appends events and does not guess. When an append fails in any way, the log decides: what stands there as the very events that
- * were sent has landed; a position that something else holds is lost; and while the position is free the same events are sent again,
- * since a position holds one event, whichever copy lands first.
+ * Appends events without guessing the outcome. When an append fails in any way, the log decides:
+ * - An event that stands in the log exactly as it was sent has landed.
+ * - An event whose position something else holds is lost.
+ * - While the position is free, the same events are sent again. A position holds one event, whichever copy lands first.
  *
- * Before it appends it has just seen that the log still ends with what the events build on, so that an older log that was restored
- * meanwhile gets no event behind a hole. Where appends follow on each other, the look is taken beside the append before, and costs
- * no time.
+ * Each append needs a recent check that the log still ends with the event to build on. Otherwise an older log, restored
+ * meanwhile, could get events behind a gap. In a run of appends the check runs in parallel with the previous append and
+ * costs no time.
  */
 export class Appender {
   readonly #store: Store;
   readonly #tail: Tail;
   readonly #follower: Follower;
   readonly #onFault: (error: unknown) => void;
-  /** Of performance.now(): when the last append began and ended. */
+  /** When the last append began and ended, by performance.now(). */
   #begun = Number.NEGATIVE_INFINITY;
   #ended = Number.NEGATIVE_INFINITY;
 
@@ -52,8 +56,9 @@ export class Appender {
   }
 
   /**
-   * Appends events that follow the tail's head. Gives up at `deadline`, of performance.now(). Rejects, with none of them sent, with
-   * STORE_UNAVAILABLE when the end of the log could not be seen till then, and with LogChangedError when it is another.
+   * Appends events that follow the tail's head. Gives up at `deadline` (performance.now()). If the log's end cannot be
+   * checked by then, rejects with STORE_UNAVAILABLE and sends nothing. If the log has changed, rejects with
+   * LogChangedError and sends nothing.
    */
   async append(events: readonly LoggedEvent[], deadline: number): Promise<Appended> {
     let landed = 0;
@@ -70,7 +75,7 @@ export class Appender {
         }
       } catch (error) {
         if (!this.#follower.changed.aborted) this.#onFault(error);
-        // What was sent may be there: the look also tells whether the log still is the one that it was sent to.
+        // Events that were sent may have landed. The sync also checks that the log is still the same one.
         await this.#follower.sync().catch(this.#onFault);
       }
       while (landed < events.length && this.#holds(events[landed]!)) landed++;
@@ -88,7 +93,10 @@ export class Appender {
     }
   }
 
-  /** Resolves when the log was just seen to end with the tail's head, or the tail has been brought to where it ends. */
+  /**
+   * Resolves when a recent check showed that the log ends with the tail's head, or when the tail has caught up with its
+   * end.
+   */
   async #confirm(): Promise<void> {
     const now = performance.now();
     const wanted = (now - this.#ended <= RUN ? this.#begun : now) - FRESH;
@@ -96,11 +104,11 @@ export class Appender {
     this.#follower.changed.throwIfAborted();
   }
 
-  /** Sends events, and takes what the store appended of them into the tail. Returns how many that were. */
+  /** Sends events and adds those that the store appended to the tail. Returns their number. */
   async #send(events: readonly LoggedEvent[]): Promise<number> {
     this.#begun = performance.now();
     this.#ended = Number.NEGATIVE_INFINITY;
-    // For the append after this one. Whoever watches the log hears of its faults.
+    // Refreshes the check for the next append. The follower's own watch reports faults.
     if (this.#follower.lookedAt < this.#begun - FRESH / 2) this.#follower.sync().catch(() => {});
     try {
       const taken = await this.#store.append(events);
@@ -114,7 +122,9 @@ export class Appender {
     }
   }
 
-  /** The hash tells: another instance may append the same command, under the same id, but not as the same event. */
+  /**
+   * Compares hashes: another instance may append the same command under the same event id, but never the same event.
+   */
   #holds({ position, hash }: LoggedEvent): boolean {
     const held = this.#tail.at(position);
     return held !== undefined && Buffer.compare(held.hash, hash) === 0;

@@ -15,54 +15,59 @@ import type { Appender } from './appender.ts';
 import { type Keyed, type Known, type Plan, plan } from './plan.ts';
 import { combined, type StateReader, type States } from './states.ts';
 
-/** Longest pause after the first conflict with another instance, in milliseconds; about as long as a few appends take. */
+/** Longest pause after the first conflict with another instance, in milliseconds. About the time of a few appends. */
 const PAUSE = 16;
-/** Longest pause after any conflict. */
+/** Longest pause after any conflict, in milliseconds. */
 const MAX_PAUSE = 64;
 
 /** Bounds of the committer. */
 export interface CommitterLimits {
-  /** Most commands that may wait; more are refused at once. */
+  /** Most waiting commands. Any more are refused at once. */
   readonly queue: number;
   /** Most commands that one append decides. */
   readonly batch: number;
-  /** Most bytes that the tail may take; while it has more, commands are refused. */
+  /** Most bytes of the tail. While it is larger, commands are refused. */
   readonly tailBytes: number;
-  /** Milliseconds after which a command is given up. */
+  /** Milliseconds until a command is given up. */
   readonly commitLimit: number;
 }
 
-/** Tells whether whoever sent a command has given it up. An AbortSignal does. */
+/** Tells whether the sender of a command has given it up. An AbortSignal fits. */
 export type Cancellation = Pick<AbortSignal, 'aborted'>;
 
-/** A command that was sent to the writer, and of which nobody knows what became there. */
+/** A command that was sent to the writer and whose outcome there is unknown. */
 export interface Doubt {
-  /** See `Terms.onlyAfter`: the writer was told this position, or one before it. */
+  /** The position that was sent to the writer as `Terms.onlyAfter`, or a later one. */
   readonly after: number;
-  /** The command's event, if it was seen in the log. */
+  /** The command's event, if the log has shown it. */
   landed(): LoggedEvent | undefined;
 }
 
-/** What is settled of a command before it is submitted, where another instance has to do with it. */
+/** Terms of a command that came from another instance or comes back from one. */
 export interface Terms {
-  /** Of its event; a new one unless told. */
+  /** Id of the command's event. */
   readonly eventId: string;
-  /** When the command is given up, of performance.now(), as all durations are: the clock of the machine may jump. */
+  /** When the command is given up, by performance.now(): the wall clock may jump. */
   readonly deadline: number;
   /**
-   * Of a command that another instance sent: it is decided only while nobody else has appended anything after this position,
-   * and otherwise given back (RETURNED). So whoever sent it and lost sight of it takes it back for certain by an append of its
-   * own: what was decided before meets a taken position then, and nothing is decided after.
+   * Set for a command that another instance sent. It is decided only while no other instance has appended after this
+   * position. Otherwise it is given back (RETURNED).
+   *
+   * This lets a sender that lost its link take the command back safely, by an append of its own: an earlier decision
+   * then meets a taken position, and no later decision is made.
    */
   readonly onlyAfter?: number | undefined;
-  /** Of a command that this instance had sent to another, and takes back. */
+  /** Set for a command that this instance sent to another and takes back. */
   readonly doubt?: Doubt | undefined;
 }
 
 /** See Committer.submit. */
 export type Submit = (command: Command, cancellation?: Cancellation, terms?: Terms) => Promise<Committed>;
 
-/** The end of a command that was certainly not applied here, and that its sender may send again. One for all: a stack trace takes time. */
+/**
+ * Rejection of a command that was certainly not applied here. Its sender may send it again. One shared error: a stack
+ * trace takes time.
+ */
 export const RETURNED = new Error('the command is given back to the instance that sent it');
 
 const outcomeUnknown = () =>
@@ -76,15 +81,16 @@ interface Waiting extends Keyed, Terms {
   readonly reject: (error: Error) => void;
 }
 
-/** Commands whose keys have been read. */
+/** Commands with the states that were read for them. */
 interface Loaded {
   readonly commands: Waiting[];
   readonly states: States;
 }
 
 /**
- * Group commit. Commands queue; while one append is in flight the next batch gathers and its keys are read. A batch is decided
- * in order against the state at the tail's head and appended onto that head only, so each command is decided once, at one position.
+ * Group commit. Commands queue. While one append is in flight, the next batch gathers and its keys are read. A batch is
+ * decided in order on the state at the tail's head and appended at that head only. So each command is decided once, at
+ * one position.
  */
 export class Committer {
   readonly #tail: Tail;
@@ -95,14 +101,17 @@ export class Committer {
   readonly #observer: LogObserver | undefined;
   readonly #waiting: Waiting[] = [];
   #loaded: Loaded[] = [];
-  /** In doubt and to be refused, which needs certainty that nobody applies them: they wait for the next append that lands. */
+  /**
+   * Commands in doubt with a refusal as their verdict. A refusal needs certainty that no other instance applies the
+   * command, so they wait for the next append that lands.
+   */
   readonly #parked: Waiting[] = [];
   #parking: NodeJS.Timeout | undefined;
   #pending = 0;
   #doubts = 0;
-  /** Where the tail ended after the last append: what is beyond it is another's. */
+  /** The tail's end after the last append here. Events beyond it came from other instances. */
   #ownHead = -1;
-  /** No event after this position is another's. */
+  /** Every event after this position is from this instance. */
   #foreignUpTo = -1;
   /** Position of the last event that was appended here. */
   #landedUpTo = -1;
@@ -127,23 +136,30 @@ export class Committer {
     this.#observer = observer;
   }
 
-  /** Commands taken and not yet answered. */
+  /** Commands that were accepted and not answered yet. */
   get pending(): number {
     return this.#pending;
   }
 
-  /** Commands in doubt that are not answered yet. What is appended here, be it of other commands, ends the doubt. */
+  /**
+   * Commands in doubt that are not answered yet. Any append of this instance, even of other commands, ends the doubt.
+   */
   get doubts(): number {
     return this.#doubts;
   }
 
   /**
-   * Resolves with the command's event once it is durable. Rejects with the decider's error; with OVERLOADED when too much
-   * waits already; with STORE_UNAVAILABLE when it was not applied; with OUTCOME_UNKNOWN when it may have been; with RETURNED as
-   * its terms say. A command that was given up before it is decided is not applied.
+   * Resolves with the command's event once it is durable. Rejects with:
+   * - the decider's error;
+   * - OVERLOADED when too much waits already;
+   * - STORE_UNAVAILABLE when the command was not applied;
+   * - OUTCOME_UNKNOWN when it may have been applied;
+   * - RETURNED as `Terms.onlyAfter` says.
+   *
+   * A command that its sender gives up before the decision is not applied.
    */
   submit(command: Command, cancellation?: Cancellation, terms?: Terms): Promise<Committed> {
-    // What has terms of its own without `onlyAfter` was taken before, and counted.
+    // Terms without `onlyAfter` mark a command that this instance accepted and counted before.
     const refusal = terms === undefined || terms.onlyAfter !== undefined ? this.refusal() : undefined;
     if (refusal !== undefined) {
       if (terms === undefined) this.#observer?.refused(refusal.reason);
@@ -168,7 +184,10 @@ export class Committer {
     });
   }
 
-  /** Why no command is taken now, be it decided here or elsewhere; undefined: it is. `elsewhere`: commands that wait there. */
+  /**
+   * Why no command is accepted now, to be decided here or by another instance. Undefined: commands are accepted.
+   * `elsewhere`: the number of commands that wait at other instances.
+   */
   refusal(elsewhere = 0): PlantStoreError | undefined {
     const overloaded = (why: string) => new PlantStoreError('OVERLOADED', `${why}; try again`, { retryAfter: 1 });
     if (this.#closed) return overloaded('this instance is shutting down');
@@ -177,7 +196,7 @@ export class Committer {
     return undefined;
   }
 
-  /** Refuses new commands and resolves when all that were taken are answered. */
+  /** Refuses new commands. Resolves when all accepted commands are answered. */
   async close(): Promise<void> {
     this.#closed = true;
     clearTimeout(this.#parking);
@@ -188,10 +207,10 @@ export class Committer {
     });
   }
 
-  /** Reads the keys of what waits, a batch at a time, ahead of the commit. */
+  /** Reads the keys of the waiting commands, one batch at a time, ahead of the commit. */
   async #load(): Promise<void> {
     this.#loading = true;
-    // One turn of the event loop, so that commands that arrived together are committed together.
+    // One turn of the event loop, so that commands that arrive together are committed together.
     await turn();
     while (this.#waiting.length > 0) {
       const commands = this.#waiting.splice(0, this.#limits.batch).filter((waiting) => !this.#withdrawn(waiting));
@@ -216,12 +235,15 @@ export class Committer {
     return true;
   }
 
-  /** Whether the command may yet be applied by the instance that it was sent to: what was appended here since keeps it from that. */
+  /** Whether the instance that got the command may still apply it. An append here since then prevents that. */
   #isInDoubt({ doubt }: Waiting): boolean {
     return doubt !== undefined && doubt.after >= this.#landedUpTo;
   }
 
-  /** Answers what is not to be decided: commands whose event is in the log, and those of others that may have taken them back. */
+  /**
+   * Answers commands that must not be decided: those whose event is in the log, and those of other instances that may
+   * have taken them back.
+   */
   #sift(commands: Waiting[]): void {
     const { position } = this.#tail.head;
     if (position !== this.#ownHead) this.#foreignUpTo = position;
@@ -233,7 +255,7 @@ export class Committer {
     });
   }
 
-  /** Puts aside a command that was decided at the head, and would be refused, while it is in doubt. */
+  /** Parks a command in doubt that would be refused at the head. */
   #park(waiting: Waiting): void {
     if (this.#closed) {
       this.#answer(waiting, outcomeUnknown());
@@ -255,7 +277,7 @@ export class Committer {
     this.#committing = true;
     while (this.#loaded.length > 0) {
       const batch = this.#nextBatch();
-      // They may have waited for the append before theirs.
+      // Commands may have expired during the previous append.
       const commands = batch.flatMap((loaded) => loaded.commands).filter((waiting) => !this.#withdrawn(waiting));
       try {
         await this.#commit(commands, combined(batch.map(({ states }) => states)));
@@ -268,7 +290,7 @@ export class Committer {
     this.#committing = false;
   }
 
-  /** All that is loaded, up to the size of a batch, but at least one load. */
+  /** All loads up to the size of a batch, and at least one. */
   #nextBatch(): Loaded[] {
     let size = 0;
     const end = this.#loaded.findIndex(({ commands }, index) => {
@@ -278,7 +300,7 @@ export class Committer {
     return this.#loaded.splice(0, end === -1 ? this.#loaded.length : end);
   }
 
-  /** Commits a batch. Removes the commands from it as they are answered; rejects with what the rest have to be told. */
+  /** Commits a batch. Removes each command from the batch as it is answered. Rejects with the error for the rest. */
   async #commit(commands: Waiting[], known: Known): Promise<void> {
     const deadline = performance.now() + this.#limits.commitLimit;
     let synced = false;
@@ -288,7 +310,7 @@ export class Committer {
       if (commands.length === 0) return;
       const decided = plan(this.#tail.head, commands, known, Date.now());
       if (decided.events.length === 0) {
-        // Nothing is appended that could show that the tail is not behind the log: ask before refusing anybody.
+        // No append will show whether the tail is behind the log. Sync before any refusal.
         this.#answerLanded(commands, decided, synced ? Number.POSITIVE_INFINITY : 0);
         if (commands.length > 0) await this.#follower.sync();
         synced = true;
@@ -315,13 +337,13 @@ export class Committer {
     }
   }
 
-  /** Lets the others go first for a while, longer after each conflict, and then learns where the log ends now. */
+  /** Pauses for other instances, longer after each conflict, and then syncs with the log's end. */
   async #giveWay(backoff: Backoff): Promise<void> {
     await pause(backoff.next());
     await this.#follower.sync();
   }
 
-  /** Answers the commands whose verdicts stand when so many of the plan's events have landed, and keeps the rest. */
+  /** Answers the commands whose verdicts stand once `landed` of the plan's events are in the log. Keeps the rest. */
   #answerLanded(commands: Waiting[], { verdicts }: Plan, landed: number): void {
     this.#keep(commands, (waiting, index) => {
       const { outcome, needs } = verdicts[index]!;
@@ -344,7 +366,7 @@ export class Committer {
 
   #answer({ resolve, reject, onlyAfter, doubt }: Waiting, outcome: Committed | Error): void {
     if (outcome instanceof Error) {
-      // Of a command of another instance, the one that answers its caller tells.
+      // For a command of another instance, that instance reports the refusal.
       if (onlyAfter === undefined) this.#observer?.refused(toPlantStoreError(outcome).reason);
       reject(outcome);
     } else resolve(outcome);

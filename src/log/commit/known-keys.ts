@@ -5,24 +5,24 @@ import type { Follower } from '../tail/follower.ts';
 import type { Tail } from '../tail/tail.ts';
 import type { Generation } from '../view/generation.ts';
 
-/** Most owners whose ids are known, and most that are remembered as candidates. */
+/** Most owners whose ids are known, and most remembered candidates. */
 const OWNERS = 10_000;
-/** Most ids known of all owners together: some 30 MB. */
+/** Most known ids of all owners together: about 30 MB. */
 const IDS = 1_000_000;
-/** An owner with more plants than this is not worth reading them all. */
+/** Most plants of a learned owner. A larger owner is not worth the reads. */
 const LEARNED_ROWS = 10_000;
-/** An owner with a longer name is not remembered, so that names take some MB at most. */
+/** Longest name of a remembered owner, which limits the memory for names to a few MB. */
 const LONGEST_NAME = 512;
 /** Rows of one read. */
 const PAGE = 1_000;
 
-/** An id as a number where that is exact, which takes a fraction of the memory. */
+/** An id as a number where that is exact. A number takes a fraction of a bigint's memory. */
 type CompactId = number | bigint;
 
 /**
- * Knows which plants of busy owners are there, so that their commands are decided without a read. It holds the ids of all plants of
- * an owner, who is learned in the background when plants are looked up for the second time, and kept at the tail's head from then
- * on.
+ * Knows which plants of busy owners exist, so that their commands are decided without a read. It holds all plant ids of
+ * an owner. It learns an owner in the background at the second lookup, and then keeps the ids current with the tail's
+ * head.
  */
 export class KnownKeys {
   readonly #store: Store;
@@ -50,12 +50,12 @@ export class KnownKeys {
     tail.onExtended((news) => this.#take(news));
   }
 
-  /** Whether there is such a plant at the tail's head; undefined: not known. The caller has asked Generation.look. */
+  /** Whether the plant exists at the tail's head. Undefined: not known. The caller has awaited Generation.look. */
   isThere(owner: string, id: bigint): boolean | undefined {
     return this.#known.get(owner)?.has(compact(id));
   }
 
-  /** Hears that plants of these owners have to be looked up. */
+  /** Records that plants of these owners had to be looked up. */
   lookedUp(owners: Iterable<string>): void {
     for (const owner of owners) {
       if (this.#known.has(owner) || owner.length > LONGEST_NAME) continue;
@@ -65,7 +65,7 @@ export class KnownKeys {
     }
   }
 
-  /** Resolves when it no longer reads from the store. */
+  /** Resolves when it reads no more from the store. */
   async close(): Promise<void> {
     this.#closed = true;
     await this.#learning;
@@ -78,7 +78,7 @@ export class KnownKeys {
       this.#candidates.set(owner, read !== undefined);
       if (read === undefined || !this.#generation.isCurrent(read.generation)) return;
       const { ids } = read;
-      // From here on without a pause: the ids are those at the head, and every event after it will be told.
+      // No await from here on: the ids are those at the head, and #take sees every later event.
       for (const { id, state } of this.#tail.ownedBy(owner, undefined))
         if (state === undefined) ids.delete(compact(id));
         else ids.add(compact(id));
@@ -86,14 +86,17 @@ export class KnownKeys {
       this.#known.set(owner, ids);
       this.#shrink();
     } catch {
-      // Whoever needs the store hears of its faults; here nothing is known, as before.
+      // The owner stays unknown. Callers that need the store get its faults themselves.
     } finally {
       pin.release();
       this.#learning = undefined;
     }
   }
 
-  /** The ids of an owner's rows, each as of some moment since the tail was pinned, and the oldest generation of them; undefined: too many. */
+  /**
+   * The ids of an owner's rows, each as of some moment since the tail was pinned, with the oldest generation of those
+   * rows. Undefined: too many rows.
+   */
   async #idsOf(owner: string): Promise<{ ids: Set<CompactId>; generation: number } | undefined> {
     const ids = new Set<CompactId>();
     let oldest = Number.POSITIVE_INFINITY;

@@ -4,29 +4,35 @@ import { IDEMPOTENCY_TTL, refuseReuse } from '../../domain/idempotency.ts';
 import { headAt, seal } from '../event/chain.ts';
 import { type Committed, type Head, type LoggedEvent, plantEventOf } from '../event/event.ts';
 
-/** What was decided of one command. */
+/** The decision on one command. */
 export interface Verdict {
-  /** The command's event, which is one of the plan's or what an earlier command of the same idempotency key gave; or its refusal. */
+  /**
+   * The command's event or its refusal. The event is one of the plan's, or an earlier command with the same idempotency
+   * key produced it.
+   */
   readonly outcome: (LoggedEvent & Committed) | PlantStoreError;
   /**
-   * The verdict stands once so many of the plan's events are in the log. A refusal stands on the events before it, and on one at
-   * least, since only an append that succeeded shows that the plan's head was still the head of the log.
+   * The verdict stands once this many of the plan's events are in the log. A refusal needs the events before it, and at
+   * least one: only a successful append proves that the plan's head was still the head of the log.
    */
   readonly needs: number;
 }
 
 /** A batch of commands decided in order on one head. */
 export interface Plan {
-  /** What is to follow the head. */
+  /** The events to append after the head. */
   readonly events: readonly LoggedEvent[];
   /** One for each command, in their order. */
   readonly verdicts: readonly Verdict[];
 }
 
-/** A command and what it is looked up by. */
+/** A command and its lookup keys. */
 export interface Keyed {
   readonly command: Command;
-  /** Of the event that it becomes: made by the instance that took the command, so that it finds that event again after any fault. */
+  /**
+   * Id of the command's event. The instance that accepted the command makes it, and so finds the event again after any
+   * fault.
+   */
   readonly eventId: string;
   /** keyString of its plant. */
   readonly key: string;
@@ -34,15 +40,15 @@ export interface Keyed {
   readonly idempotency: string | undefined;
 }
 
-/** What is known at the head of what the commands are looked up by. */
+/** The state at the head, as far as the commands' lookup keys ask for it. */
 export interface Known {
-  /** Whether there is a plant with this key. */
+  /** Whether a plant with this key exists. */
   isThere(key: string): boolean;
   /** The last event with an idempotency key, if there is one. */
   eventOf(idempotency: string): LoggedEvent | undefined;
 }
 
-/** Decides commands one after the other, each on what those before it leave. */
+/** Decides commands in order, each on the state that the commands before it leave. */
 export function plan(head: Head, commands: readonly Keyed[], known: Known, clock: number): Plan {
   const touched = new Map<string, boolean>();
   const named = new Map<string, LoggedEvent>();
@@ -53,7 +59,7 @@ export function plan(head: Head, commands: readonly Keyed[], known: Known, clock
     const earlier = named.get(idempotency) ?? known.eventOf(idempotency);
     if (earlier === undefined || Math.max(clock, last.time) - earlier.time >= IDEMPOTENCY_TTL) return undefined;
     const refusal = refuseReuse(command, plantEventOf(earlier)!);
-    // What is not after the head is in the log, whatever becomes of the plan.
+    // An earlier event at or before the head is in the log, whatever becomes of the plan.
     return refusal
       ? refused(refusal)
       : { outcome: { ...earlier, replayed: true }, needs: earlier.position - head.position };

@@ -9,16 +9,17 @@ import type { Generation } from '../view/generation.ts';
 import { KnownKeys } from './known-keys.ts';
 import type { Keyed, Known } from './plan.ts';
 
-/** What some commands are decided on, at the head whenever it is asked. Holds on to the tail until it is released. */
+/** The state that some commands are decided on, always at the tail's current head. Pins the tail until released. */
 export interface States extends Known {
-  /** Whether the key is of a plant of one of the commands. */
+  /** Whether the key is that of a plant of one of the commands. */
   has(key: string): boolean;
   release(): void;
 }
 
 /**
- * Loads what commands are decided on. Rows are read while the projector moves, and hold all the same: the tail is pinned before
- * the read, so what an event touches from then on is in the tail, and any other row is the same whenever it was read.
+ * Loads the state that commands are decided on. Rows stay valid although the projector moves during the read. The tail
+ * is pinned before the read: every key that an event touches from then on is in the tail, and any other row is the same
+ * at all times.
  */
 export class StateReader {
   readonly #store: Store;
@@ -35,7 +36,10 @@ export class StateReader {
     this.#known = new KnownKeys(store, tail, follower, generation);
   }
 
-  /** Reads what memory does not tell of these commands. Rejects with STORE_UNAVAILABLE when the store cannot be reached. */
+  /**
+   * Reads what memory does not hold for these commands. Rejects with STORE_UNAVAILABLE when the store cannot be
+   * reached.
+   */
   async load(commands: readonly Keyed[]): Promise<States> {
     const pin = this.#tail.pin();
     try {
@@ -53,12 +57,12 @@ export class StateReader {
     }
   }
 
-  /** Resolves when nothing is read from the store any more. */
+  /** Resolves when nothing reads from the store any more. */
   close(): Promise<void> {
     return this.#known.close();
   }
 
-  /** Whether the read model has the plant of each key, for those that the tail does not tell of. */
+  /** Whether the read model has the plant of each key. Keys in the tail are not read. */
   async #rowsOf(commands: readonly Keyed[]): Promise<Map<string, boolean>> {
     const rows = new Map<string, boolean>();
     const missing: Keyed[] = [];
@@ -81,7 +85,10 @@ export class StateReader {
     return rows;
   }
 
-  /** What of the idempotency keys is not in the tail was in the log when the tail was pinned: a read after that shows it. */
+  /**
+   * Events of idempotency keys that are not in the tail. These events were in the log when the tail was pinned, so a
+   * later read finds them.
+   */
   async #eventsOf(commands: readonly Keyed[]): Promise<Map<string, LoggedEvent>> {
     const events = new Map<string, LoggedEvent>();
     const missing = commands.flatMap(({ command: { owner, idempotencyKey }, idempotency }) =>
@@ -96,7 +103,10 @@ export class StateReader {
   }
 }
 
-/** What is known by several loads: each plant by the first that was asked for it, each idempotency key by whichever has its event. */
+/**
+ * Combines several loads. The first load with a plant's key answers for the plant. The first load with the event of an
+ * idempotency key answers for that key.
+ */
 export const combined = (loads: readonly States[]): Known => ({
   isThere: (key) => loads.find((states) => states.has(key))!.isThere(key),
   eventOf(idempotency) {
