@@ -8,18 +8,18 @@ import type { Contact } from '../store.ts';
 import type { Tail } from '../tail/tail.ts';
 import { type Answers, type ForwardedCommand, HEARTBEAT, type Link, type OpenLink, type Outcome } from './hop.ts';
 
-/** Heartbeats in a row that may be missing before the writer is taken for frozen or unreachable: 1.5 s. */
+/** Missed heartbeats in a row after which the writer counts as frozen or unreachable: 1.5 s. */
 const MISSING = 6;
-/** Most commands on a link that are not answered; more wait here. */
+/** Most unanswered commands on a link. More wait here. */
 const WINDOW = 4_096;
-/** Most commands in one message, and most characters of their texts: a message has 1 MiB at most. */
+/** Most commands in one message, and most characters of their texts. A message has at most 1 MiB. */
 const BATCH = 512;
 const BATCH_TEXT = 64 * 1024;
 
 interface Forwarded {
   readonly command: Command;
   readonly eventId: string;
-  /** Of performance.now(). */
+  /** By performance.now(). */
   readonly begun: number;
   readonly deadline: number;
   readonly cancellation: Cancellation | undefined;
@@ -29,28 +29,28 @@ interface Forwarded {
   landed: LoggedEvent | undefined;
 }
 
-/** What a forwarder stands on. */
+/** The parts that a forwarder uses. */
 export interface ForwarderOptions {
   readonly tail: Tail;
   readonly committer: Committer;
-  /** Milliseconds after which a command is given up. */
+  /** Milliseconds until a command is given up. */
   readonly commitLimit: number;
   readonly observer: ForwardObserver | undefined;
 }
 
 /**
- * Sends the commands of this instance to the writer, over one link, from its opening to its end.
+ * Sends the commands of this instance to the writer over one link, from its opening to its end.
  *
- * When the link ends, nobody knows what became of the commands that are not answered. The log decides: what is found there under
- * its event's id was applied, whether the tail shows it now or later; all else this instance commits itself, with the same id of
- * the event, and under the doubt whether the writer does so too; see Doubt.
+ * When the link ends, the outcome of its unanswered commands is unknown. The log decides: a command whose event id is
+ * in the log was applied, whether the tail shows the event now or later. This instance commits all other commands
+ * itself, with the same event id. While the writer may still apply them, they are in doubt; see Doubt.
  */
 export class Forwarder {
   readonly #options: ForwarderOptions;
   readonly #link: Link;
   readonly #unsent: Forwarded[] = [];
   readonly #sent = new Map<number, Forwarded>();
-  /** All that are not answered, those that were taken back among them, by their events' ids. */
+  /** All unanswered commands by event id, including those that were taken back. */
   readonly #byEvent = new Map<string, Forwarded>();
   readonly #forget: () => void;
   readonly #watch: NodeJS.Timeout;
@@ -81,27 +81,27 @@ export class Forwarder {
     });
   }
 
-  /** Resolves when the writer has answered, and rejects when it is clear that it does not. */
+  /** Resolves when the writer has answered. Rejects when it clearly does not answer. */
   get opened(): Promise<void> {
     return this.#opening.promise;
   }
 
-  /** Resolves when it takes no more commands: the link ended, or the writer leaves. */
+  /** Resolves when it accepts no more commands: the link ended, or the writer leaves. */
   get ended(): Promise<void> {
     return this.#ending.promise;
   }
 
-  /** Resolves when the link has ended, and all is answered or taken back. */
+  /** Resolves when the link has ended and every command is answered or taken back. */
   get closed(): Promise<void> {
     return this.#closing.promise;
   }
 
-  /** Commands that are not answered, but for those that were taken back. */
+  /** Unanswered commands, except those that were taken back. */
   get pending(): number {
     return this.#unsent.length + this.#sent.size;
   }
 
-  /** As Committer.submit. */
+  /** Like Committer.submit. */
   submit(command: Command, cancellation: Cancellation | undefined): Promise<Committed> {
     return new Promise((resolve, reject) => {
       const begun = performance.now();
@@ -120,7 +120,7 @@ export class Forwarder {
     });
   }
 
-  /** Takes no more commands. The link ends once those that were taken are answered. */
+  /** Accepts no more commands. The link ends once the accepted commands are answered. */
   finish(): void {
     this.#leave();
     this.#link.finish();
@@ -135,7 +135,7 @@ export class Forwarder {
     this.#flushSoon();
   }
 
-  /** One message a turn of the event loop holds all that came in it. */
+  /** Sends all commands of one turn of the event loop in one message. */
   #flushSoon(): void {
     if (this.#flushing) return;
     this.#flushing = true;
@@ -199,7 +199,7 @@ export class Forwarder {
       this.#options.observer?.forwarded('applied', performance.now() - forwarded.begun);
       this.#byEvent.delete(forwarded.eventId);
       const { position, eventId } = outcome;
-      // An earlier command with its idempotency key gave another event.
+      // A different event id: an earlier command with the same idempotency key produced the event.
       forwarded.resolve({ position, eventId, ...(eventId !== forwarded.eventId && { replayed: true }) });
     }
   }
@@ -210,7 +210,7 @@ export class Forwarder {
     forwarded.reject(error);
   }
 
-  /** What was not sent is committed here. */
+  /** Commits unsent commands here. */
   #leave(): void {
     this.#left = true;
     this.#open = false;
@@ -232,7 +232,7 @@ export class Forwarder {
     if (this.#byEvent.size === 0) this.#forget();
   }
 
-  /** Commits here what was to be forwarded; `after`: what was sent, and told this position at most. */
+  /** Commits a command here. `after`: set if the command was sent; the highest position that was sent with it. */
   #commit(forwarded: Forwarded, after?: number): void {
     const { command, eventId, deadline, cancellation, resolve, reject } = forwarded;
     if (after !== undefined) this.#options.observer?.forwarded('lost', 0);
@@ -247,7 +247,7 @@ export class Forwarder {
       .finally(answered);
   }
 
-  /** What the tail shows has been applied, whatever becomes of its answer. */
+  /** Resolves commands whose events the tail shows. They are applied, whatever becomes of the writer's answer. */
   #sight(news: readonly LoggedEvent[]): void {
     if (this.#byEvent.size === 0) return;
     for (const event of news) {
@@ -260,7 +260,7 @@ export class Forwarder {
 
   #listen(): void {
     if (++this.#missing <= MISSING) return;
-    // Breaking it off is told to nobody but the link.
+    // After close(), the link does not call `ended`.
     this.#link.close();
     this.#end(new Error('the writer does not answer'));
   }

@@ -12,39 +12,42 @@ import type { OpenLink } from './hop.ts';
 import { Taker } from './taker.ts';
 import { Writership } from './writership.ts';
 
-/** Milliseconds after which a link is replaced: before the writer's server would break off a connection of that age. */
+/** Milliseconds after which a link is replaced, before the writer's server would end a connection of that age. */
 const LINK_AGE = 50 * 60_000;
 
-/** How this instance and the others reach each other. */
+/** How instances reach each other. */
 export interface ForwardingOptions {
-  /** How the others reach this one. */
+  /** How other instances reach this one. */
   readonly contact: () => Omit<Contact, 'secret'>;
   readonly openLink: OpenLink;
   readonly observer?: ForwardObserver;
-  /** Follows the commands of other instances on their way to the committer, such as with traces. */
+  /** Wraps the submission of other instances' commands, for example in traces. */
   readonly traced?: ((submit: Submit) => Submit) | undefined;
-  /** Hears when the writer at an address cannot be reached (with the fault), and when it can again (without). */
+  /**
+   * Called when the writer at an address becomes unreachable (with the fault) and when it is reachable again (without).
+   */
   readonly onReachable: (writer: string, fault: unknown) => void;
-  /** Hears of every fault with which a command of another instance failed and that its caller is told nothing of. */
+  /** Called with every internal fault of another instance's command. The caller does not get its details. */
   readonly onFault: (error: unknown) => void;
 }
 
-/** What of the log it stands on. */
+/** The parts of the log that forwarding uses. */
 export interface ForwardingParts {
   readonly store: Store;
   readonly tail: Tail;
   readonly follower: Follower;
   readonly committer: Committer;
-  /** Milliseconds after which a command is given up. */
+  /** Milliseconds until a command is given up. */
   readonly commitLimit: number;
 }
 
 /**
- * One instance of a log is its writer, and the others forward their commands to it, so that they do not fight for positions. A
- * command is committed here whenever there is no link to a writer, which is always safe: an append is onto the head or fails.
+ * One instance of a log is its writer. The others forward their commands to it, so that instances do not compete for
+ * positions. Without a link to a writer, an instance commits its commands itself. This is always safe: an append
+ * continues the head or fails.
  */
 export class Forwarding {
-  /** Takes the commands of other instances. */
+  /** Accepts the commands of other instances. */
   readonly taker: Taker;
   readonly #parts: ForwardingParts;
   readonly #options: ForwardingOptions;
@@ -76,24 +79,24 @@ export class Forwarding {
     this.#writership.start();
   }
 
-  /** What this instance is to the others, as far as it knows. `alone`: neither the writer nor linked to it. */
+  /** The role of this instance, as far as it knows. `alone`: neither the writer nor linked to it. */
   get role(): 'writer' | 'forwards' | 'alone' {
     if (this.#writership.isWriter) return 'writer';
     return this.#current === undefined ? 'alone' : 'forwards';
   }
 
-  /** Commands that were sent, or are about to be, and are not answered. */
+  /** Unanswered commands that were sent or are about to be. */
   get pending(): number {
     let pending = 0;
     for (const forwarder of this.#forwarders) pending += forwarder.pending;
     return pending;
   }
 
-  /** As Committer.submit: here, or by way of the writer. */
+  /** Like Committer.submit. Commits here or through the writer. */
   submit(command: Command, cancellation?: Cancellation): Promise<Committed> {
     this.#writership.used();
     const { committer } = this.#parts;
-    // An append of its own ends the doubts of this instance.
+    // An append of this instance ends its doubts.
     if (this.#current === undefined || committer.doubts > 0) return committer.submit(command, cancellation);
     const refusal = committer.refusal(this.pending);
     if (refusal === undefined) return this.#current.submit(command, cancellation);
@@ -101,12 +104,12 @@ export class Forwarding {
     return Promise.reject(refusal);
   }
 
-  /** Is the writer no longer, and does not become it again. Resolves when what was taken from others is answered. */
+  /** Gives up being the writer for good. Resolves when the commands of other instances are answered. */
   handOn(): Promise<void> {
     return this.#writership.handOn();
   }
 
-  /** Forwards no more, and takes nothing. Resolves when no link is open. */
+  /** Stops forwarding and accepts nothing more. Resolves when no link is open. */
   async close(): Promise<void> {
     await this.#writership.close();
     await Promise.all([...this.#forwarders].map(({ closed }) => closed));

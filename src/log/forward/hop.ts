@@ -2,60 +2,62 @@ import type { Command } from '../../domain/decider.ts';
 import type { PlantStoreError } from '../../domain/errors.ts';
 import type { Contact } from '../store.ts';
 
-/** A command on its way to the writer. Whoever took it has authenticated its caller and checked its values. */
+/** A command on its way to the writer. The sending instance has authenticated its caller and validated its values. */
 export interface ForwardedCommand {
-  /** Names it on its link: 1, 2, 3, ... */
+  /** Identifies the command on its link: 1, 2, 3, ... */
   readonly number: number;
   readonly command: Command;
-  /** Of the event that it becomes. */
+  /** Id of the command's event. */
   readonly eventId: string;
-  /** Milliseconds after which it is given up. */
+  /** Milliseconds until the command is given up. */
   readonly timeLeft: number;
 }
 
-/** Commands that are sent at once. */
+/** Commands that are sent together. */
 export interface ForwardedBatch {
-  /** The writer decides them only while nobody else has appended anything after this position; see Terms.onlyAfter. */
+  /**
+   * The writer decides the commands only while no other instance has appended after this position; see Terms.onlyAfter.
+   */
   readonly after: number;
   readonly commands: readonly ForwardedCommand[];
 }
 
-/** What became of a command. */
+/** The outcome of a command. */
 export type Outcome =
   | { readonly kind: 'applied'; readonly number: number; readonly position: number; readonly eventId: string }
   | { readonly kind: 'refused'; readonly number: number; readonly error: PlantStoreError }
-  /** It was not applied and will not be. Its sender may send it again, if the writer does not leave. */
+  /** The command was not applied and will not be. The sender may send it again, unless the writer leaves. */
   | { readonly kind: 'returned'; readonly number: number };
 
-/** What the writer says: at first, at least four times a second, and whenever there are outcomes. */
+/** The writer's messages: one at the start, at least four a second, and one whenever there are outcomes. */
 export interface Answers {
-  /** Where the log ended when it was said, as far as the writer knew. */
+  /** The log's end when the message was made, as far as the writer knew. */
   readonly position: number;
   readonly outcomes: readonly Outcome[];
-  /** The writer is about to be the writer no longer: it answers what it has, and wants nothing more. */
+  /** The writer is about to give up its role. It answers what it has and wants no more commands. */
   readonly leaving: boolean;
 }
 
 /** A link to the writer, over which one instance sends commands. */
 export interface Link {
-  /** Sends commands. False: it is full, and nothing should be sent until `drained`. */
+  /** Sends commands. Returns false when the link is full: send nothing more until `drained`. */
   send(batch: ForwardedBatch): boolean;
-  /** Sends nothing more; it ends once the writer has answered what it has. */
+  /** Sends nothing more. The link ends once the writer has answered every command. */
   finish(): void;
-  /** Breaks it off. */
+  /** Ends the link at once. */
   close(): void;
 }
 
-/** What a link tells whoever opened it. Nothing after `ended`. */
+/** Receives the events of a link. Nothing follows `ended`. */
 export interface LinkListener {
   answered(answers: Answers): void;
   drained(): void;
-  /** Once, with the fault if there was one. */
+  /** Called once, with the fault if there was one. */
   ended(fault: unknown): void;
 }
 
-/** Opens a link to an instance. Whether it can be reached is told by its first answers, or by its end. */
+/** Opens a link to an instance. The link's first answers, or its end, show whether the instance can be reached. */
 export type OpenLink = (to: Contact, listener: LinkListener) => Link;
 
-/** Milliseconds between two things that the writer says, if only that it is there. */
+/** Milliseconds between two messages of the writer, with or without outcomes. */
 export const HEARTBEAT = 250;

@@ -6,22 +6,22 @@ import type { Follower } from '../tail/follower.ts';
 import type { Tail } from '../tail/tail.ts';
 import { type Answers, type ForwardedBatch, type ForwardedCommand, HEARTBEAT, type Outcome } from './hop.ts';
 
-/** Milliseconds that what was taken has to be answered when this instance is the writer no longer. */
+/** Milliseconds to answer accepted commands after this instance stops being the writer. */
 const FAREWELL = 1_000;
 
-/** What the taker stands on. */
+/** The parts that the taker uses. */
 export interface TakerOptions {
   readonly tail: Tail;
   readonly follower: Follower;
   readonly submit: Submit;
   readonly observer: ForwardObserver | undefined;
-  /** Hears of what is no caller's business. */
+  /** Called with internal faults. */
   readonly onFault: (error: unknown) => void;
-  /** Hears that commands came. */
+  /** Called when commands arrive. */
   readonly onUse: () => void;
 }
 
-/** Takes commands from other instances while this one is the writer, and commits them with its own. */
+/** Accepts commands from other instances while this one is the writer, and commits them with its own. */
 export class Taker {
   readonly #options: TakerOptions;
   readonly #takings = new Set<Taking>();
@@ -31,26 +31,26 @@ export class Taker {
     this.#options = options;
   }
 
-  /** This instance is the writer: who shows this secret is let in. */
+  /** This instance is the writer. Admits instances that show this secret. */
   open(secret: string): void {
     this.#secret = digest(secret);
   }
 
-  /** It is the writer no longer: nobody is let in, what was taken is answered, nothing more is taken. */
+  /** This instance is no longer the writer. Admits no instance, answers accepted commands and accepts no more. */
   async close(): Promise<void> {
     this.#secret = undefined;
     await Promise.all([...this.#takings].map((taking) => taking.leave()));
   }
 
-  /** Whether a secret is that of this instance's lease. Takes as long whatever is wrong with it. */
+  /** Whether the secret is that of this instance's lease. Takes constant time. */
   admits(secret: string): boolean {
     const shown = digest(secret);
     return this.#secret !== undefined && timingSafeEqual(shown, this.#secret);
   }
 
   /**
-   * Begins to take commands from an instance that was let in. `say` is given what it is to be told, `end` is called when there is
-   * nothing more to tell.
+   * Begins to accept commands from an admitted instance. `say` gets every message for that instance. `end` is called
+   * when no message will follow.
    */
   begin(say: (answers: Answers) => void, end: () => void): Taking {
     const taking = new Taking(this.#options, say, () => {
@@ -62,7 +62,7 @@ export class Taker {
   }
 }
 
-/** What is taken from one instance, over one link. */
+/** The commands of one instance, over one link. */
 export class Taking {
   readonly #options: TakerOptions;
   readonly #say: (answers: Answers) => void;
@@ -74,21 +74,22 @@ export class Taking {
   #flushing = false;
   #leaving = false;
   #finished = false;
-  /** As Cancellation: nobody waits for the outcomes any more, so what is not decided is not applied. */
+  /** For Cancellation. True: nobody waits for the outcomes, so undecided commands are not applied. */
   aborted = false;
 
   constructor(options: TakerOptions, say: (answers: Answers) => void, end: () => void) {
     this.#options = options;
     this.#say = say;
     this.#end = end;
-    // The sender counts on the position: nothing that is in the log already is to give its commands back.
+    // The sender relies on the first position: an event that is in the log already must not cause its commands to be
+    // returned.
     options.follower.sync().then(
       () => this.#speak(),
       () => this.#close(),
     );
   }
 
-  /** Takes commands; their outcomes are told. */
+  /** Accepts commands. Their outcomes follow in messages. */
   take({ after, commands }: ForwardedBatch): void {
     this.#options.onUse();
     this.#options.observer?.taken(commands.length);
@@ -99,18 +100,21 @@ export class Taking {
     }
   }
 
-  /** Nothing more comes: it ends when all is answered. */
+  /** No more commands will come. The link ends when all are answered. */
   finish(): void {
     this.#finished = true;
     this.#endIfAnswered();
   }
 
-  /** The link is gone: nobody hears of anything. */
+  /** The link is gone. No outcome is sent any more. */
   abandon(): void {
     this.#close();
   }
 
-  /** Says that nothing more is taken. Resolves when it has ended, which is once all is answered, or a second later. */
+  /**
+   * Announces that no more commands are accepted. Resolves when the link has ended: once all commands are answered, or
+   * after a second.
+   */
   async leave(): Promise<void> {
     this.#leaving = true;
     this.#flush();
@@ -144,7 +148,7 @@ export class Taking {
     this.#outcomes.push(outcome);
     if (this.#flushing) return;
     this.#flushing = true;
-    // What one append answers goes into one message.
+    // The answers of one append go into one message.
     setImmediate(() => {
       this.#flushing = false;
       this.#flush();

@@ -6,7 +6,7 @@ import type { Contact, Leaseholder, Store } from '../store.ts';
 
 /** The lease's name. */
 const WRITER = 'writer';
-/** Renewals without a command between them after which the lease is given back. */
+/** Renewals in a row without a command after which the lease is given back. */
 const IDLE_RENEWALS = 60;
 /** First and longest pause after the writer could not be reached, in milliseconds. */
 const PAUSE = 125;
@@ -14,26 +14,26 @@ const MAX_PAUSE = 2_000;
 /** Bytes of a secret. */
 const SECRET_BYTES = 32;
 
-/** What the instance does as one that is the writer, or not. */
+/** How an instance acts as the writer, and how it follows another writer. */
 export interface WritershipOptions {
   readonly store: Pick<Store, 'lease' | 'leaseholder'>;
-  /** Names this instance. */
+  /** Identifies this instance. */
   readonly holder: string;
-  /** How the others reach this instance, as it is now: a certificate may be replaced. */
+  /** How other instances reach this one now: a certificate may be replaced. */
   readonly contact: () => Omit<Contact, 'secret'>;
-  /** It is the writer from now on, and lets in who shows the secret. */
+  /** This instance is now the writer. It admits instances that show the secret. */
   readonly onWriter: (secret: string) => void;
-  /** It is the writer no longer. Resolves when what was taken from others is answered. */
+  /** This instance is no longer the writer. Resolves when the commands of other instances are answered. */
   readonly onNoWriter: () => Promise<void>;
   /** Forwards to the writer until it cannot or the signal aborts. Rejects when the writer cannot be reached. */
   readonly follow: (writer: Leaseholder, signal: AbortSignal) => Promise<void>;
-  /** Hears when the writer cannot be reached, or not any more, and why. */
+  /** Called with the fault when the writer cannot be reached. */
   readonly onUnreachable: (writer: string, fault: unknown) => void;
 }
 
 /**
- * Finds out which instance is the writer, and is it where nobody else is: by a lease, which is taken by who has commands, renewed
- * while there are any, and given back. Nothing rests on it but speed.
+ * Finds the writer, and becomes the writer when no other instance is. It does so by a lease: an instance with commands
+ * takes the lease, renews it while commands come, and then gives it back. Only speed depends on it, never correctness.
  */
 export class Writership {
   readonly #options: WritershipOptions;
@@ -53,24 +53,24 @@ export class Writership {
     return this.#reign !== undefined;
   }
 
-  /** Hears that there are commands. */
+  /** Records that there are commands. */
   used(): void {
     this.#isUsed = true;
     this.#wake?.();
   }
 
-  /** Begins to look for the writer, whenever there are commands. */
+  /** Begins to look for the writer whenever there are commands. */
   start(): void {
     this.#running = this.#run();
   }
 
-  /** Gives the lease back, and does not take it again. Resolves when what was taken from others is answered. */
+  /** Gives the lease back for good. Resolves when the commands of other instances are answered. */
   async handOn(): Promise<void> {
     this.#handOn.abort();
     await this.#reign;
   }
 
-  /** Hands on, and forwards no more. */
+  /** Gives the lease back for good and stops forwarding. */
   async close(): Promise<void> {
     await this.handOn();
     this.#stop.abort();
@@ -88,16 +88,16 @@ export class Writership {
       try {
         await this.#stand();
         backoff.reset();
-        // A link that ends as soon as it is there is not asked for without a pause either.
+        // A link that ends at once must not be opened again without a pause.
         if (performance.now() - begun < PAUSE) await pause(PAUSE, signal);
       } catch {
-        // Without the store nothing can be committed either; whoever does that reports the fault.
+        // Without the store no commit succeeds either, and the commit reports the fault.
         await pause(backoff.next(), signal);
       }
     }
   }
 
-  /** Is the writer, or forwards to it, for as long as that goes. */
+  /** Is the writer or forwards to it, for as long as that is possible. */
   async #stand(): Promise<void> {
     const { store, holder, contact, follow, onUnreachable } = this.#options;
     if (!this.#handOn.signal.aborted) {
@@ -120,7 +120,7 @@ export class Writership {
     }
   }
 
-  /** Is the writer until the lease is lost, given back as nobody uses it, or handed on. Never rejects. */
+  /** Is the writer until the lease is lost, handed on, or given back for lack of commands. Never rejects. */
   async #write(lease: Lease, secret: string): Promise<void> {
     const { onWriter, onNoWriter } = this.#options;
     onWriter(secret);
