@@ -7,17 +7,18 @@ import { LogChangedError } from './log-changed.ts';
 import { shareCalls } from './share-calls.ts';
 import type { Tail } from './tail.ts';
 
-/** Reads on in vain after which a log that ends before its head is taken for a fault of the store. */
+/** Reads without progress after which a missing event counts as a fault of the store. */
 const MAX_EMPTY_READS = 3;
 
-/** Milliseconds between two looks at the log for what other instances appended. */
+/** Milliseconds between two polls for the events of other instances. */
 const POLL = 100;
-/** Longest time between two looks while the store cannot be reached, in milliseconds. */
+/** Longest pause between two polls while the store cannot be reached, in milliseconds. */
 const MAX_POLL = 2_000;
 
 /**
- * Keeps the tail up with the log, whoever appends to it. Every event is checked to continue the chain before it is built on, and
- * every look at the head that the log still is the one that was seen before. Once it is not, nothing goes on: see `changed`.
+ * Keeps the tail up to date with the log, including the events of other instances. It verifies that every event
+ * continues the chain before anything builds on it. Every sync verifies that the log is still the same one. Once it is
+ * not, every operation stops; see `changed`.
  */
 export class Follower {
   readonly #store: Store;
@@ -31,24 +32,27 @@ export class Follower {
     this.#tail = tail;
   }
 
-  /** Milliseconds since 1970 of the last `sync` that succeeded. */
+  /** When the last `sync` succeeded, in milliseconds since 1970. */
   get syncedAt(): number | undefined {
     return this.#syncedAt;
   }
 
-  /** Of performance.now(): when the last look at the head began that found the log as it was known. */
+  /** When the last successful check of the head began, by performance.now(). */
   get lookedAt(): number {
     return this.#lookedAt;
   }
 
-  /** Aborts, with LogChangedError, once the log is found to be another than it was. Every method rejects with it from then on. */
+  /**
+   * Aborts with LogChangedError once the log is found to be a different one. From then on every method rejects with
+   * that error.
+   */
   get changed(): AbortSignal {
     return this.#changed.signal;
   }
 
   /**
-   * Resolves when the tail holds everything that any instance acknowledged before the call. Concurrent callers share one read of
-   * the head. Rejects when the store cannot be reached, or with LogChangedError.
+   * Resolves when the tail holds everything that any instance acknowledged before the call. Concurrent callers share
+   * one read of the head. Rejects when the store cannot be reached, and with LogChangedError.
    */
   readonly sync: () => Promise<void> = shareCalls(() =>
     this.#trusting(async () => {
@@ -62,14 +66,14 @@ export class Follower {
     }),
   );
 
-  /** Reads all there is after the tail's head. Concurrent callers share one read that starts after they asked. */
+  /** Reads all events after the tail's head. Concurrent callers share one read that starts after their calls. */
   readonly readOn: () => Promise<void> = shareCalls(() =>
     this.#trusting(async () => {
       for await (const batch of this.#store.read(this.#tail.head.position)) this.#take(batch);
     }),
   );
 
-  /** Takes what a read or an append found out about the log: an error that says that it is another ends everything. */
+  /** Takes the error of a read or an append. An error that shows a changed log aborts `changed`. */
   distrust(error: unknown): void {
     if (error instanceof BrokenChainError) this.#changed.abort(new LogChangedError(error.message, { cause: error }));
     else if (error instanceof LogChangedError) this.#changed.abort(error);
@@ -96,16 +100,16 @@ export class Follower {
     }
   }
 
-  /** Resolves when the tail reaches a checkpoint of the read model: rows that stand there want such a tail on top. */
+  /** Resolves when the tail reaches a checkpoint of the read model. Rows of that checkpoint need such a tail on top. */
   async reachCheckpoint(checkpoint: number): Promise<void> {
     await this.reach(checkpoint);
     this.#tail.projected(checkpoint);
   }
 
   /**
-   * Looks for news until the signal aborts, so that an instance that nobody asks hears of them too. Tells `onChange` when the
-   * store cannot be reached (with the fault) and when it can again (without), the first look included. Ends once the log is
-   * another, with that for the last fault.
+   * Polls until the signal aborts, so that an idle instance also gets new events. Calls `onChange` when the store
+   * becomes unreachable (with the fault) and when it becomes reachable (without), also for the first poll. Ends once
+   * the log has changed; the last fault then says so.
    */
   async watch(signal: AbortSignal, onChange: (fault: unknown) => void): Promise<void> {
     const backoff = new Backoff(2 * POLL, MAX_POLL);
@@ -126,7 +130,7 @@ export class Follower {
     }
   }
 
-  /** Own appends may have reached the tail while the batch was read: what it holds already is passed over. */
+  /** Skips events that the tail already holds: own appends may have reached it during the read. */
   #take(batch: readonly LoggedEvent[]): void {
     let head: Head = this.#tail.head;
     const news: LoggedEvent[] = [];

@@ -3,21 +3,21 @@ import type { Store } from '../store.ts';
 import type { Follower } from './follower.ts';
 import type { Tail } from './tail.ts';
 
-/** Events that one batch from the tail may have. */
+/** Most events in one batch from the tail. */
 const BATCH = 1_000;
 
 /** How to read the log. */
 export interface ReadOptions {
-  /** Go on with new events for ever, whoever appends them. */
+  /** Continues with new events for ever, whichever instance appends them. */
   readonly follow?: boolean;
   /** Ends the read, without an error. */
   readonly signal?: AbortSignal;
 }
 
 /**
- * The events after a position in order, each once: from the store as far as the tail does not reach back, then from the tail.
- * Without `follow` it ends at a head no older than anything acknowledged before the first batch was asked for. It holds nothing
- * but a position, so it cannot skip or repeat, however long its reader takes.
+ * The events after a position, in order, each once: from the store where the tail does not reach back, then from the
+ * tail. Without `follow` it ends at a head that includes everything acknowledged before the first batch was requested.
+ * Its only state is a position, so it never skips or repeats an event, however slow its reader is.
  */
 export async function* readLog(
   store: Store,

@@ -1,16 +1,18 @@
 import { setImmediate as turn } from 'node:timers/promises';
 
-/** From here to the same place in the next turn of the event loop: all that can be read by then was read. */
+/** Waits until the same point of the next turn of the event loop. Everything that could be read by then was read. */
 const wholeTurn = async (): Promise<void> => {
   await turn();
   await turn();
 };
 
 /**
- * Shares one call among all who ask while it is not yet running: as in Raft's ReadIndex, the call that answers a caller always
- * starts after that caller asked, and at most one runs while one waits. It starts at the end of the turn of the event loop, so
- * that all who ask in the same turn share it; and a whole turn after a call has ended, so that those who were answered, and ask
- * again at once, share it too. A busy loop has long turns, in which many ask; an idle one has turns of some microseconds.
+ * Shares one call among all callers that ask before it starts. As in Raft's ReadIndex, the call that answers a caller
+ * always starts after that caller asked. At most one call runs and one waits.
+ *
+ * A call starts at the end of a turn of the event loop, so that all callers of that turn share it. After a call has
+ * ended, the next one starts a whole turn later, so that callers that ask again at once share it too. A busy loop has
+ * long turns with many callers; an idle loop has turns of a few microseconds.
  */
 export function shareCalls<T>(call: () => Promise<T>): () => Promise<T> {
   let running: Promise<unknown> | undefined;

@@ -5,7 +5,7 @@ import { keyString } from '../../domain/plant.ts';
 import { headAt } from '../event/chain.ts';
 import { type Head, type LoggedEvent, plantEventOf } from '../event/event.ts';
 
-/** What the tail knows of one key: its state after its last event. */
+/** The state of one key after its last event in the tail. */
 export interface TailEntry {
   readonly owner: string;
   readonly id: bigint;
@@ -21,13 +21,13 @@ export interface Pin {
   release(): void;
 }
 
-/** Rough bytes that an event takes in memory beside its texts, for the tail's bound. */
+/** Approximate bytes of an event in memory without its texts, for the tail's bound. */
 const EVENT_OVERHEAD = 1_150;
 
-/** Most bytes that a code unit of text takes. */
+/** Most bytes of a UTF-16 code unit. */
 const CODE_UNIT = 2;
 
-/** Most bytes that an event takes in memory: every text of it, and the owner once more in each index that names them. */
+/** Most bytes of an event in memory: all its texts, and the owner once more for each index that contains it. */
 export function sizeOf(logged: LoggedEvent): number {
   const event = plantEventOf(logged);
   if (event === undefined) return EVENT_OVERHEAD;
@@ -39,9 +39,9 @@ export function sizeOf(logged: LoggedEvent): number {
 }
 
 /**
- * The events after the read model's checkpoint, in memory: a memtable over the sorted run that the read model is. It holds the
- * events of positions base + 1 to head, the state of each key that they touch, each owner's touched keys in id order, and the last
- * event of each idempotency key.
+ * The events after the read model's checkpoint, in memory: a memtable over the read model as its sorted run. It holds
+ * the events of positions base + 1 to head, the state of each key that they touch, each owner's touched keys in id
+ * order, and the last event of each idempotency key.
  */
 export class Tail {
   #base: number;
@@ -55,14 +55,14 @@ export class Tail {
   readonly #pins = new Map<number, number>();
   readonly #listeners = new Set<(news: readonly LoggedEvent[]) => void>();
 
-  /** An empty tail of a log that ends at `head`, all of it in the read model. */
+  /** An empty tail of a log that ends at `head`. The read model holds all of that log. */
   constructor(head: Head) {
     this.#base = head.position;
     this.#checkpoint = head.position;
     this.#head = head;
   }
 
-  /** The end of the log as far as this instance knows. Only what is majority-committed gets here. */
+  /** The log's end as far as this instance knows. Only majority-committed events get here. */
   get head(): Head {
     return this.#head;
   }
@@ -72,12 +72,12 @@ export class Tail {
     return this.#base;
   }
 
-  /** The highest checkpoint of the read model that this instance has heard of. */
+  /** The highest checkpoint of the read model that this instance has seen. */
   get checkpoint(): number {
     return this.#checkpoint;
   }
 
-  /** Rough size in memory, in bytes. */
+  /** Approximate size in memory, in bytes. */
   get bytes(): number {
     return this.#bytes;
   }
@@ -92,19 +92,19 @@ export class Tail {
     return this.#events[position - this.#base - 1];
   }
 
-  /** At most `limit` events after a position that is not before the base. */
+  /** At most `limit` events after a position. The position must not be before the base. */
   after(position: number, limit: number): LoggedEvent[] {
     const start = position - this.#base;
     if (start < 0) throw new RangeError(`position ${position} is before the tail's base ${this.#base}`);
     return this.#events.slice(start, start + limit);
   }
 
-  /** The state of a key after its last event, or undefined when no event of the tail touches it. */
+  /** The state of a key after its last event. Undefined when no event of the tail touches the key. */
   get(key: string): TailEntry | undefined {
     return this.#entries.get(key);
   }
 
-  /** The last event with an idempotency key, by its idempotencyString, if the tail holds one. */
+  /** The last event of an idempotency key, given as its idempotencyString. Undefined when the tail holds none. */
   findByIdempotencyKey(idempotency: string): LoggedEvent | undefined {
     return this.#named.get(idempotency);
   }
@@ -116,7 +116,7 @@ export class Tail {
     return entries.slice(after === undefined ? 0 : indexAfter(entries, after)).map((entry) => ({ ...entry }));
   }
 
-  /** Adds events that follow the head; those it has already are passed over. */
+  /** Adds events that follow the head. Skips events that it already holds. */
   extend(events: readonly LoggedEvent[]): void {
     const news: LoggedEvent[] = [];
     for (const event of events) {
@@ -155,7 +155,7 @@ export class Tail {
     else owned.splice(indexAfter(owned, id), 0, added);
   }
 
-  /** Holds on to all events after the present base, for a read of rows that may be as old as that. */
+  /** Keeps all events after the current base, for a read of rows that may be as old as that base. */
   pin(): Pin {
     const base = this.#base;
     this.#pins.set(base, (this.#pins.get(base) ?? 0) + 1);
@@ -171,7 +171,7 @@ export class Tail {
     return { base, release };
   }
 
-  /** Tells that the read model stands at a checkpoint: what it holds need not be held here as well. */
+  /** Records that the read model has reached a checkpoint. The tail may drop the events up to it. */
   projected(checkpoint: number): void {
     if (checkpoint <= this.#checkpoint) return;
     this.#checkpoint = checkpoint;
@@ -205,8 +205,8 @@ export class Tail {
   }
 
   /**
-   * Calls back with the events that the head has moved over, whoever appended them, before anybody else can see that it has.
-   * Returns how to stop that.
+   * Calls back with each new run of events, whichever instance appended them, before any other code can see the new
+   * head. Returns a function that stops the calls.
    */
   onExtended(listener: (news: readonly LoggedEvent[]) => void): () => void {
     this.#listeners.add(listener);
