@@ -2,14 +2,15 @@ import type { Store } from '../store.ts';
 import { shareCalls } from '../tail/share-calls.ts';
 
 /**
- * Milliseconds after a rebuild took the place of the read model's rows in which an instance may still answer from what it made of the
- * rows before. A rebuild waits that long before it says that it is done.
+ * Milliseconds for which an instance may still answer from memory of the previous rows after a rebuild has replaced the
+ * read model's rows. A rebuild waits this long before it reports that it is done.
  */
 export const GENERATION_LIMIT = 250;
 
 /**
- * Knows which rows the read model has, so that what is remembered of rows ends with them: a rebuild may have mended them. Whoever
- * uses such a memory asks `look` first; whoever makes one tells what its rows were of, and keeps it only if that still `isCurrent`.
+ * Knows the generation of the read model's rows. Memory of rows ends with its generation, since a rebuild may have
+ * repaired the rows. A caller that uses such memory awaits `look` first. A caller that fills it calls `heard` with the
+ * generation of its rows, and keeps them only if that generation still `isCurrent`.
  */
 export class Generation {
   readonly #store: Store;
@@ -21,7 +22,7 @@ export class Generation {
     this.#store = store;
   }
 
-  /** The newest generation that this instance has heard of. */
+  /** The newest generation that this instance has seen. */
   get current(): number {
     return this.#current;
   }
@@ -31,12 +32,12 @@ export class Generation {
     return generation === this.#current;
   }
 
-  /** Calls back when the rows of all generations so far are no longer those of the read model. */
+  /** Calls back when newer rows have replaced those of all earlier generations. */
   onReplaced(listener: () => void): void {
     this.#listeners.add(listener);
   }
 
-  /** Hears of the generation of rows that were read. */
+  /** Records the generation of rows that were read. */
   heard(generation: number): void {
     if (generation <= this.#current) return;
     this.#current = generation;
@@ -44,8 +45,9 @@ export class Generation {
   }
 
   /**
-   * What to wait for before a memory is used: undefined, nearly always, when the store was asked in the last GENERATION_LIMIT
-   * milliseconds. It is asked in advance while anybody asks here. Rejects when the store cannot be reached.
+   * Resolves when memory of rows may be used. Returns undefined, nearly always, when the store was asked within the
+   * last GENERATION_LIMIT milliseconds. While callers keep asking, the store is asked ahead of time. Rejects when the
+   * store cannot be reached.
    */
   look(): Promise<void> | undefined {
     const age = performance.now() - this.#lookedAt;

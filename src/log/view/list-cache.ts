@@ -3,19 +3,19 @@ import type { PlantEvent } from '../../domain/events.ts';
 import { type LoggedEvent, plantEventOf } from '../event/event.ts';
 import { type ListQuery, listBytes, type ShortList } from './listing.ts';
 
-/** What a list cache did and holds. */
+/** Counters and size of a list cache. */
 export interface ListCacheStatistics {
   /** Lists that were answered from memory alone. */
   readonly hits: number;
-  /** Lists that had to be read. */
+  /** Lists that needed a read. */
   readonly misses: number;
-  /** Lists held. */
+  /** Lists in the cache. */
   readonly entries: number;
-  /** Most memory that they take, in bytes, with what transports encode them to. */
+  /** Upper bound of their memory in bytes, including their encoded forms. */
   readonly bytes: number;
 }
 
-/** A list that was exact at the tail's head from when it was read up to a position. */
+/** A list that was exact at the tail's head from its read up to a position. */
 export interface EarlierList {
   readonly list: ShortList;
   readonly position: number;
@@ -24,21 +24,28 @@ export interface EarlierList {
 interface Entry {
   readonly query: ListQuery;
   readonly list: ShortList;
-  /** The last position at which the list is known to be exact; infinite while no event of its owner has come. */
+  /** The last position at which the list is known to be exact. Infinite while no later event of its owner has come. */
   exactTo: number;
 }
 
-/** Most bytes that a list takes beside its plants: itself, its place in the cache, and the objects around its encoded forms. */
+/**
+ * Most bytes of a list without its plants: the list, its place in the cache, and the objects around its encoded forms.
+ */
 const LIST_OVERHEAD = 2_048;
-/** Lists of its owner that an event is compared with; where there are more, it takes it away from all that they are exact. */
+/**
+ * Most lists of an owner that one event is compared with. If the owner has more, the event makes all of them inexact.
+ */
 const COMPARED = 64;
 
-/** The part of the cache that one list may take, so that a walk through long pages does not push out everybody's lists. */
+/**
+ * The cache divided by this is the most that one list may take, so that a walk through long pages does not evict all
+ * other lists.
+ */
 const LARGEST_PART = 8;
 
 /**
- * Short lists, each exact at the tail's head: what the tail hears of, by whoever it was appended, takes away that the owner's
- * lists are exact. Bounded in bytes; the list that was not asked for the longest goes first. A bound of 0 keeps nothing.
+ * Short lists, each exact at the tail's head. A new event, from any instance, makes the owner's lists inexact. The
+ * cache is bounded in bytes and evicts the least recently used list. A bound of 0 keeps nothing.
  */
 export class ListCache {
   readonly #lists: LRUCache<string, Entry> | undefined;
@@ -58,7 +65,7 @@ export class ListCache {
     return { hits: this.#hits, misses: this.#misses, entries: size, bytes: calculatedSize };
   }
 
-  /** The list, the same object each time, if it is exact at the tail's head. */
+  /** The list if it is exact at the tail's head; the same object each time. */
   get(query: ListQuery): ShortList | undefined {
     const entry = this.#lists?.get(queryKey(query));
     if (entry?.exactTo !== Number.POSITIVE_INFINITY) return undefined;
@@ -66,7 +73,7 @@ export class ListCache {
     return entry.list;
   }
 
-  /** The list as it was before events of the owner came, if it is held. */
+  /** The list as it was before later events of its owner, if the cache holds it. */
   earlier(query: ListQuery): EarlierList | undefined {
     const entry = this.#lists?.peek(queryKey(query));
     return entry && { list: entry.list, position: entry.exactTo };
@@ -77,9 +84,12 @@ export class ListCache {
     this.#misses++;
   }
 
-  /** Keeps a list that is exact at the tail's head now, in the place of the one before; neither, where it is too large. */
+  /**
+   * Stores a list that is exact at the tail's head now, and replaces the previous one. A list that is too large is not
+   * stored, and the previous one is removed.
+   */
   set(query: ListQuery, list: ShortList): void {
-    // The owner's name is in the query, in the key of the list, and in that of the owner's lists.
+    // The owner's name is in the query, in the list's key, and in the key of the owner's lists.
     const size = LIST_OVERHEAD + 6 * query.owner.length + listBytes(list.plants);
     if (this.#lists === undefined) return;
     if (size > this.#largest) {
@@ -94,7 +104,7 @@ export class ListCache {
     else exact.add(entry);
   }
 
-  /** Takes note of events that follow the tail's head, in the same step in which the head moves. */
+  /** Takes events that follow the tail's head, in the same step in which the head moves. */
   extended(events: readonly LoggedEvent[]): void {
     for (const logged of events) {
       const { position } = logged;
@@ -112,7 +122,7 @@ export class ListCache {
     }
   }
 
-  /** Forgets every list: the rows that they were made from are no longer those of the read model, or are to be in no memory. */
+  /** Forgets every list, because their rows were replaced or must not stay in memory. */
   clear(): void {
     this.#lists?.clear();
   }
@@ -124,11 +134,11 @@ export class ListCache {
 }
 
 /**
- * Whether an event of its owner leaves a list as it is: a plant before the first that was asked for, or one added behind the limit
- * that cut the list. One deleted there may have been the only one.
+ * Whether an event of the list's owner leaves the list as it is: it concerns a plant before the first requested one, or
+ * adds a plant behind the limit that cut the list. A plant deleted behind the limit may have been the only one there.
  */
 const isUnaffectedBy = ({ type, plantId }: PlantEvent, { query: { after }, list: { next } }: Entry): boolean =>
   (after !== undefined && plantId <= after) || (type === 'PlantAdded' && next !== undefined && plantId > next);
 
-/** Names a query: no two have the same. */
+/** Identifies a query. No two queries have the same key. */
 export const queryKey = ({ owner, after, limit }: ListQuery): string => `${after ?? ''},${limit ?? ''},${owner}`;

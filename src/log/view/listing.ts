@@ -9,50 +9,53 @@ export interface ListQuery {
   readonly owner: string;
   /** Only ids above this one. */
   readonly after: bigint | undefined;
-  /** At most so many plants; undefined: all. */
+  /** Most plants. Undefined: all. */
   readonly limit: number | undefined;
 }
 
-/** A list as of one position, in memory. It never changes, and may be answered more than once. */
+/** A list as of one position, in memory. It never changes and may be answered more than once. */
 export interface ShortList {
   readonly plants: readonly PlantRow[];
-  /** The last id listed, when a limit cut the list; undefined: the list is whole. */
+  /** The last listed id when a limit cut the list. Undefined: the list is complete. */
   readonly next: bigint | undefined;
-  /** A position at which it is exact. It may be exact at later ones too. */
+  /** A position at which the list is exact. It may be exact at later ones too. */
   readonly position: number;
 }
 
-/** A list as of one position: short ones as an array, long ones in batches that are read as they are taken. */
+/** A list as of one position. A short one is an array. A long one comes in batches that are read on demand. */
 export type Listing = ShortList | LongList;
 
-/** A list that is too long for the memory, for one reader. */
+/** A list that is too long for memory, for one reader. */
 export interface LongList extends Omit<ShortList, 'plants'> {
   readonly plants: AsyncIterableIterator<readonly PlantRow[]>;
 }
 
-/** Most bytes that a plant takes beside its text: its row, its message, and what JSON and protobuf put around its fields. */
+/** Most bytes of a plant without its text: its row, its message, and the JSON and protobuf around its fields. */
 const PLANT_OVERHEAD = 320;
 /**
- * Most bytes that a UTF-16 code unit takes in a string, in JSON and in protobuf together: 1 + 6 + 1 of a control character, which
- * JSON escapes, or 2 + 3 + 3 of any beyond Latin-1.
+ * Most bytes of a UTF-16 code unit in a string, in JSON and in protobuf together: 1 + 6 + 1 for a control character,
+ * which JSON escapes, or 2 + 3 + 3 for any character beyond Latin-1.
  */
 const BYTES_PER_CODE_UNIT = 8;
 
-/** Most bytes that plants take in memory, with what transports encode them to. */
+/** Most bytes of plants in memory, including their encoded forms. */
 export function listBytes(plants: readonly PlantRow[]): number {
   let codeUnits = 0;
   for (const { name, tag } of plants) codeUnits += name.length + (tag?.length ?? 0);
   return PLANT_OVERHEAD * plants.length + BYTES_PER_CODE_UNIT * codeUnits;
 }
 
-/** Milliseconds for which one list may hold a snapshot. The oldest moment that MongoDB keeps by default is 300 s ago. */
+/** Milliseconds for which one list may hold a snapshot. By default MongoDB keeps snapshots for 300 s. */
 const SNAPSHOT_LIMIT = 240_000;
 
 /**
- * A list of any length from a snapshot and the tail's entries of the owner. Memory is bounded by a batch and those entries. It
- * owns the snapshot from here on: closes it at the end, when the reader stops, when it rejects, and at the latest when its time is
- * up, which runs from now; the reader then gets an error, never a list that ends early as if it were whole.
- * `position`: of the last event that the entries know of.
+ * A list of any length from a snapshot and the owner's entries in the tail. Its memory is bounded by one batch and
+ * those entries.
+ *
+ * It owns the snapshot from now on. It closes the snapshot at the end, when the reader stops, when it rejects, and at
+ * the latest SNAPSHOT_LIMIT from now. The reader then gets an error, never a shortened list that looks complete.
+ *
+ * `position`: that of the last event in the entries.
  */
 export async function openListing(
   snapshot: Snapshot,
@@ -76,7 +79,7 @@ async function* merged(batches: AsyncIterable<PlantRow[]>, merge: Merge): AsyncG
   yield merge.rest();
 }
 
-/** The id at which a limit cuts the list, or undefined when it does not. */
+/** The id at which a limit cuts the list. Undefined when the limit does not cut it. */
 async function lastOf(batches: AsyncIterable<readonly PlantRow[]>, limit: number): Promise<bigint | undefined> {
   let seen = 0;
   let last: bigint | undefined;
@@ -99,7 +102,7 @@ async function* upTo(batches: AsyncIterable<readonly PlantRow[]>, last: bigint):
   }
 }
 
-/** A snapshot that is closed when its time is up. */
+/** A snapshot that closes itself when its time is up. */
 class HeldSnapshot {
   readonly #snapshot: Snapshot;
   readonly #timer: NodeJS.Timeout;
@@ -114,7 +117,7 @@ class HeldSnapshot {
     this.#timer.unref();
   }
 
-  /** True once the time was up. */
+  /** True once the time is up. */
   get late(): boolean {
     return this.#late;
   }
@@ -124,7 +127,7 @@ class HeldSnapshot {
     return this.#snapshot.close();
   }
 
-  /** Closes it, and gives the error that the reader gets for one that a read met. */
+  /** Closes the snapshot. Returns the error for the reader after a failed read. */
   async failed(error: unknown): Promise<Error> {
     await this.close();
     return this.#late
@@ -135,7 +138,7 @@ class HeldSnapshot {
   }
 }
 
-/** The batches of a list, and the snapshot they are read from, which is closed at the end and on return. */
+/** The batches of a list with their snapshot, which is closed at the end and on return. */
 class Held implements AsyncIterableIterator<readonly PlantRow[]> {
   readonly #snapshot: HeldSnapshot;
   readonly #batches: AsyncIterator<readonly PlantRow[]>;

@@ -11,17 +11,19 @@ import { Merge } from './merge.ts';
 import { OwnerLists } from './owner-lists.ts';
 import { RowReader } from './row-reader.ts';
 
-/** Most rows that one plain read is asked for, beside those that the tail may take away. */
+/** Most rows of one plain read, not counting those that the tail may remove. */
 const PAGE_ROWS = 1_000;
-/** Bytes beyond which a list is not held in memory, but streamed from a snapshot: some 2,500 plants of usual names. */
+/**
+ * Bytes above which a list is streamed from a snapshot instead of held in memory: about 2,500 plants with usual names.
+ */
 const SHORT_LIST = 1024 * 1024;
 
 /**
- * The lists of plants at the head of the log: from the cache, or from rows of the read model with the tail on top.
+ * The lists of plants at the log's head: from the cache, or from rows of the read model with the tail on top.
  *
- * Rows may be read while the projector moves. They merge exactly all the same: the tail is pinned at a checkpoint known before
- * the read and reaches at least the checkpoint after it, so a key with an event in between has it in the tail, and any other
- * key's row is the same whenever it was read. So it holds for several reads too, each going on after the last.
+ * The merge is exact although the projector moves during the read. The tail is pinned at a checkpoint known before the
+ * read, and it reaches at least the checkpoint after the read. So a key with an event in between has that event in the
+ * tail, and the row of any other key is the same at all times. This also holds for several consecutive reads.
  */
 export class Lists {
   readonly #store: Store;
@@ -31,10 +33,10 @@ export class Lists {
   readonly #generation: Generation;
   readonly #owners: OwnerLists;
   readonly #rows: RowReader;
-  /** The reads that have not merged yet, by their queries. */
+  /** Reads that have not merged yet, by query. */
   readonly #reading = new Map<string, Promise<ShortList | undefined>>();
 
-  /** `long`: most long lists that one owner may be reading. */
+  /** `long`: most long lists that one owner may read at a time. */
   constructor(store: Store, tail: Tail, follower: Follower, generation: Generation, cache: ListCache, long: number) {
     this.#store = store;
     this.#tail = tail;
@@ -48,8 +50,9 @@ export class Lists {
   }
 
   /**
-   * The plants of an owner as of one position that is no older than anything acknowledged before the call. Rejects with
-   * STORE_UNAVAILABLE, or with OVERLOADED or, for this owner, TOO_MANY_LISTS when too many long lists are being streamed.
+   * The plants of an owner as of one position that includes everything acknowledged before the call. Rejects with
+   * STORE_UNAVAILABLE. When too many long lists are being streamed, rejects with OVERLOADED, or with TOO_MANY_LISTS if
+   * they are this owner's.
    */
   async list(query: ListQuery): Promise<Listing> {
     try {
@@ -66,8 +69,8 @@ export class Lists {
   }
 
   /**
-   * The plant of a key, as of one position that is no older than anything acknowledged before the call; undefined: there is none.
-   * Rejects with STORE_UNAVAILABLE.
+   * The plant of a key as of one position that includes everything acknowledged before the call. Undefined: no such
+   * plant. Rejects with STORE_UNAVAILABLE.
    */
   async get(key: PlantKey): Promise<PlantState> {
     const name = keyString(key.owner, key.id);
@@ -90,7 +93,7 @@ export class Lists {
     }
   }
 
-  /** A list of the cache brought to the head, if the tail still has all that came after it. */
+  /** A cached list brought up to the head. Undefined unless the tail still holds every later event. */
   #refreshed(query: ListQuery): ShortList | undefined {
     const earlier = this.#cache.earlier(query);
     if (earlier === undefined || earlier.position < this.#tail.base) return undefined;
@@ -100,11 +103,11 @@ export class Lists {
   }
 
   /**
-   * A list that plain reads answer, or undefined when it is too long. Whoever asks for the same one meanwhile shares the reads: it
-   * is as of their end.
+   * A list from plain reads. Undefined when the list is too long. Concurrent calls for the same list share the reads.
+   * The list is as of their end.
    */
   #short(query: ListQuery): Promise<ShortList | undefined> {
-    // Whoever asks after a rebuild is not answered with the rows before it.
+    // The generation keeps calls after a rebuild from sharing reads of the previous rows.
     const key = `${this.#generation.current},${queryKey(query)}`;
     const reading = this.#reading.get(key);
     if (reading !== undefined) return reading;
@@ -117,7 +120,7 @@ export class Lists {
     const { owner, after, limit } = query;
     const pin = this.#tail.pin();
     try {
-      // Each entry of the tail may take one row away; one more row tells whether the limit cuts.
+      // Each entry of the tail may remove one row. One more row shows whether the limit cuts the list.
       const wanted =
         Math.min(limit ?? PAGE_ROWS, PAGE_ROWS) + 1 + Math.min(this.#tail.ownedBy(owner, after).length, PAGE_ROWS);
       const known: PlantRow[] = [];
@@ -133,13 +136,16 @@ export class Lists {
       } while (listBytes(known) <= SHORT_LIST);
       return undefined;
     } finally {
-      // In the same step as the merge: whoever asks from here on may know of a later event.
+      // In the same step as the merge: a caller from here on may know of a later event.
       this.#reading.delete(key);
       pin.release();
     }
   }
 
-  /** The list at the tail's head, from all rows, or from the first if that is enough; `generation` is the oldest of them. */
+  /**
+   * The list at the tail's head, from all rows, or from the first ones if they suffice. `generation`: the oldest
+   * generation of the rows.
+   */
   #atHead(query: ListQuery, rows: readonly PlantRow[], whole: boolean, generation: number): ShortList | undefined {
     const { owner, after, limit } = query;
     if (!whole && rows.length <= (limit ?? Number.POSITIVE_INFINITY)) return undefined;
@@ -154,13 +160,13 @@ export class Lists {
     return list;
   }
 
-  /** A list of any length, as of one position: a snapshot, and what the tail holds of the owner now. */
+  /** A list of any length as of one position: a snapshot, and the owner's current entries in the tail. */
   async #long(query: ListQuery): Promise<Listing> {
     const { snapshot, entries, position } = await this.#opened(query);
     return openListing(snapshot, entries, position, query);
   }
 
-  /** A snapshot and the owner's entries of the tail, which is held on to no longer than it takes to copy them. */
+  /** A snapshot and the owner's entries in the tail. The tail is pinned only until the entries are copied. */
   async #opened({ owner, after }: ListQuery): Promise<{ snapshot: Snapshot; entries: TailEntry[]; position: number }> {
     const pin = this.#tail.pin();
     try {
@@ -178,7 +184,7 @@ export class Lists {
   }
 }
 
-/** The first `limit` of more plants, and where the rest goes on. */
+/** The first `limit` plants of a longer array, and the id after which the rest continues. */
 function cut(plants: readonly PlantRow[], limit: number): Omit<ShortList, 'position'> {
   return { plants: plants.slice(0, limit), next: plants[limit - 1]!.id };
 }

@@ -2,8 +2,8 @@ import type { PlantRow } from '../store.ts';
 import type { TailEntry } from '../tail/tail.ts';
 
 /**
- * Merges rows of the read model with the tail's entries of the same owner, both in ascending id. A key with an entry takes it;
- * any other key's row is right. Feed it the rows batch by batch.
+ * Merges rows of the read model with the tail's entries of the same owner, both in ascending id. For a key with an
+ * entry, the entry counts; for any other key, the row counts. Takes the rows batch by batch.
  */
 export class Merge {
   readonly #entries: readonly TailEntry[];

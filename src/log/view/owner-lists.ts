@@ -1,18 +1,18 @@
 import { PlantStoreError } from '../../domain/errors.ts';
 import type { Snapshot } from '../store.ts';
 
-/** Counts the long lists that each owner is reading, so that none takes all of what the store can hold open. */
+/** Bounds the long lists that each owner reads at a time, so that one owner cannot use up all open snapshots. */
 export class OwnerLists {
   readonly #limit: number;
-  /** Owners who read one at the moment, and how many. */
+  /** The number of long lists that each owner is reading. */
   readonly #reading = new Map<string, number>();
 
-  /** At most so many at once for each owner. */
+  /** `limit`: most lists of one owner at a time. */
   constructor(limit: number) {
     this.#limit = limit;
   }
 
-  /** Opens a snapshot for a list of an owner, who has one less until it is closed. Rejects with TOO_MANY_LISTS. */
+  /** Opens a snapshot for an owner's list. The snapshot counts until it is closed. Rejects with TOO_MANY_LISTS. */
   async open(owner: string, snapshot: () => Promise<Snapshot>): Promise<Snapshot> {
     const reading = this.#reading.get(owner) ?? 0;
     if (reading >= this.#limit)

@@ -8,15 +8,15 @@ import { type LoggedEvent, plantEventOf } from '../event/event.ts';
 import type { Changes, PlantRow, Store } from '../store.ts';
 import type { Tail } from '../tail/tail.ts';
 
-/** Milliseconds after the first event of a step in which more may gather. */
+/** Milliseconds after the first event of a step in which more events may gather. */
 const LINGER = 25;
 /** First and longest pause after a failed step, in milliseconds. */
 const PAUSE = 200;
 const MAX_PAUSE = 2_000;
 
 /**
- * Folds events into one step of the read model. A key's last event alone decides its row, and its first tells whether it had a
- * row before: what was added was absent, what was deleted was there.
+ * Folds events into one step of the read model. A key's last event alone decides its row. A key's first event shows
+ * whether it had a row before: an added plant had none, a deleted plant had one.
  */
 export function changesOf(events: readonly LoggedEvent[]): Changes {
   const last = new Map<string, PlantKey & { row: PlantRow | undefined }>();
@@ -35,8 +35,8 @@ export function changesOf(events: readonly LoggedEvent[]): Changes {
 }
 
 /**
- * Advances the read model behind the log. One instance at a time does so, by lease; if two do, the checkpoint is compared and
- * one is refused. Nobody waits for it: decisions and lists stand on the tail.
+ * Advances the read model behind the log. One instance at a time does so, by lease. If two do, the checkpoint
+ * comparison refuses one of them. Decisions and lists use the tail and never wait for the projector.
  */
 export class Projector {
   readonly #store: Store;
@@ -53,14 +53,14 @@ export class Projector {
     this.#onFault = onFault;
   }
 
-  /** Projects until `stop`. Resolves when it has stopped; faults are reported and tried again after a pause. */
+  /** Projects until `stop`. Resolves when it has stopped. Reports faults and tries again after a pause. */
   async run(): Promise<void> {
     const forget = this.#tail.onExtended(() => this.#wake?.());
     await repeat(() => this.#step(), this.#stop.signal, new Backoff(PAUSE, MAX_PAUSE), this.#onFault);
     forget();
   }
 
-  /** Ends `run` after the step in hand. */
+  /** Ends `run` after the current step. */
   stop(): void {
     this.#stop.abort();
     this.#wake?.();
@@ -81,7 +81,7 @@ export class Projector {
     else this.#tail.projected(await this.#store.checkpoint());
   }
 
-  /** Whether this instance is the one that derives what is derived from the log; takes the lease if nobody has it. */
+  /** Whether this instance holds the lease to derive data from the log. Takes the lease if it is free. */
   leads(): Promise<boolean> {
     return this.#lease.has();
   }

@@ -2,16 +2,16 @@ import { setImmediate as turn } from 'node:timers/promises';
 import type { Plant, PlantKey } from '../../domain/plant.ts';
 import type { Rows, Store } from '../store.ts';
 
-/** Most keys of one read: as many as a batch of commands is decided on. */
+/** Most keys of one read: the size of a batch of commands. */
 const MOST = 512;
 
-/** A row of the read model, and as of when it was read. */
+/** A row of the read model, with the state of the read model at the read. */
 interface ReadRow extends Omit<Rows<never>, 'rows'> {
-  /** Undefined: there is none. */
+  /** Undefined: no such row. */
   readonly row: Plant | undefined;
 }
 
-/** Reads rows of the read model by their keys. Those that are asked for in one turn of the event loop share a read. */
+/** Reads rows of the read model by key. Calls in the same turn of the event loop share a read. */
 export class RowReader {
   readonly #store: Pick<Store, 'get'>;
   #keys: PlantKey[] = [];
