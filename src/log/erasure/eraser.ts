@@ -10,23 +10,23 @@ import type { Tail } from '../tail/tail.ts';
 import { unavailable } from '../unavailable.ts';
 import type { Erasure } from './erasure.ts';
 
-/** Who asks for an erasure. */
+/** Whom to erase, and at whose request. */
 export interface EraseRequest {
   readonly owner: string;
   readonly actor: string;
   readonly issuer?: string | undefined;
 }
 
-/** How far an erasure is. */
+/** The progress of an erasure. */
 export interface EraseProgress {
-  /** Deleting plants, appending the event, waiting for the read model, removing contents, clearing what was removed. */
+  /** Deleting plants, appending the event, waiting for the read model, removing contents, clearing removed data. */
   readonly step: 'plants' | 'event' | 'read_model' | 'contents' | 'clear';
-  /** Of the owner's plants or events, where the step counts them. */
+  /** Number of the owner's plants or events that are done, where the step counts them. */
   readonly done?: number;
   readonly total?: number;
 }
 
-/** What became of an erasure. Undefined position: the owner had nothing, so nothing was done. */
+/** The result of an erasure. Without a position, the owner had no events and nothing was done. */
 export interface Erased {
   /** Position of the OwnerErased event. */
   readonly position: number | undefined;
@@ -34,31 +34,31 @@ export interface Erased {
   readonly events: number;
 }
 
-/** What the eraser stands on. */
+/** The parts that the eraser uses. */
 export interface EraserParts {
   readonly store: Store;
   readonly tail: Tail;
   readonly follower: Follower;
-  /** Submits a command, whoever is being erased. */
+  /** Submits a command, even for an owner who is being erased. */
   readonly submit: (command: Command) => Promise<Committed>;
 }
 
-/** Milliseconds that the right to work on erasures, and to keep rebuilds away, lasts. */
+/** Milliseconds of the leases to work on erasures and to keep rebuilds away. */
 const LEASE = 10_000;
-/** Milliseconds between two looks at what somebody else does. */
+/** Milliseconds between two polls for the work of another instance. */
 const LOOK = 50;
-/** Attempts to append the OwnerErased event at the end of a log that others write to. */
+/** Most attempts to append the OwnerErased event while others write to the log. */
 const ATTEMPTS = 2_000;
 /** Longest pause after an attempt, in milliseconds. */
 const PAUSE = 10;
-/** Times that plants which the owner added meanwhile are deleted. */
+/** Most rounds of deleting plants that the owner added meanwhile. */
 const ROUNDS = 20;
-/** Deletions at once. */
+/** Concurrent deletions. */
 const DELETIONS = 200;
-/** Milliseconds in which the read model has to reach the OwnerErased event. */
+/** Milliseconds for the read model to reach the OwnerErased event. */
 const PROJECTED = 60_000;
 
-/** The owner's events up to a position: how many say something, and which plants they leave. */
+/** The owner's events up to a position: how many have content, and which plants remain. */
 interface Counted {
   position: number;
   events: number;
@@ -68,15 +68,15 @@ interface Counted {
 }
 
 /**
- * Erases owners: deletes their plants by ordinary events, appends OwnerErased, and takes the content of all their events before it.
- * What is to be done is noted in the store first, and done by whoever has the lease; each step may be done again, so that it does
- * not matter who dies where.
+ * Erases owners: deletes their plants by ordinary events, appends OwnerErased, and removes the content of all their
+ * earlier events. The work is first recorded in the store. The holder of a lease then does it. Each step is idempotent,
+ * so another instance can continue after a crash at any point.
  */
 export class Eraser {
   readonly #parts: EraserParts;
   readonly #holder = randomUUID();
   readonly #erasing = new Set<string>();
-  /** Ids of the events of the erasures that this instance works on. */
+  /** Event ids of the erasures that this instance works on. */
   readonly #working = new Set<string>();
   #leasedUntil = 0;
   #pending: { readonly count: number; readonly since: number | undefined } = { count: 0, since: undefined };
@@ -85,12 +85,12 @@ export class Eraser {
     this.#parts = parts;
   }
 
-  /** The erasures that were not done at the last look of `finish`, and when the oldest was begun. */
+  /** The erasures that the last `finish` found unfinished, and when the oldest began. */
   get pending(): { readonly count: number; readonly since: number | undefined } {
     return this.#pending;
   }
 
-  /** Why this command is refused while its owner is being erased by this instance; undefined: it is not. */
+  /** Why this command is refused while this instance erases its owner. Undefined: it is not refused. */
   refusal({ owner }: Command): PlantStoreError | undefined {
     return this.#erasing.has(owner)
       ? new PlantStoreError('OWNER_BEING_ERASED', 'the owner is being erased; try again when that has ended', {
@@ -100,9 +100,11 @@ export class Eraser {
   }
 
   /**
-   * Erases an owner. Yields progress, last what was done. To ask again goes on, or does nothing. Rejects with OWNER_KEEPS_WRITING where the
-   * owner writes on, with MayNotEraseError, and when the store cannot be reached: what was begun then goes on later.
-   * `isPublished`: the events are published nowhere.
+   * Erases an owner. Yields progress, and the result last. A repeated call continues the erasure or does nothing.
+   * Rejects with OWNER_KEEPS_WRITING when the owner keeps writing, with MayNotEraseError, and when the store cannot be
+   * reached. An erasure that has begun then continues later.
+   *
+   * `isPublished`: true when the events are published nowhere.
    */
   async *erase({ owner, actor, issuer }: EraseRequest, isPublished: boolean): AsyncGenerator<EraseProgress | Erased> {
     const { store, follower, tail } = this.#parts;
@@ -127,7 +129,7 @@ export class Eraser {
     yield* this.#untilErased(begun);
   }
 
-  /** Does what is left to do of all erasures. Yields progress. */
+  /** Completes all unfinished erasures. Yields progress. */
   async *finish(): AsyncGenerator<EraseProgress> {
     const erasures = await this.#parts.store.erasures();
     this.#pending = { count: erasures.length, since: erasures[0]?.since };
@@ -136,7 +138,7 @@ export class Eraser {
         for await (const step of this.#run(erasure)) if ('step' in step) yield step;
   }
 
-  /** Gives back what keeps other instances from this work. */
+  /** Gives back the leases. */
   async close(): Promise<void> {
     if (this.#leasedUntil === 0) return;
     this.#leasedUntil = 0;
@@ -149,7 +151,7 @@ export class Eraser {
       await sleep(LOOK);
       const now = (await this.#parts.store.erasures()).find(({ eventId }) => eventId === erasure.eventId);
       if (now !== undefined && now.erasedBy === undefined) continue;
-      // Somebody else has done it, or given it up.
+      // Another instance has completed or abandoned the erasure.
       const { event, events } = await this.#count(erasure);
       if (event === undefined && events > 0) throw keepsWriting();
       yield erasedBy(event);
@@ -175,7 +177,10 @@ export class Eraser {
     }
   }
 
-  /** Deletes the owner's plants and appends the event, unless that was done. Undefined: there was nothing to erase. */
+  /**
+   * Deletes the owner's plants and appends the event, unless that is done. Returns undefined when there is nothing to
+   * erase.
+   */
   async *#appended(erasure: Erasure): AsyncGenerator<EraseProgress, LoggedEvent | undefined> {
     const { store } = this.#parts;
     const counted = await this.#count(erasure);
@@ -190,7 +195,7 @@ export class Eraser {
         yield { step: 'event' };
         await this.#leased();
         await this.#tryAppend(erasure, counted);
-        // Whether it landed, the log tells.
+        // The log shows whether the event landed.
         if (attempt > 0) await sleep(Math.random() * PAUSE);
       }
       await this.#countOn(counted, erasure, (await store.head()).position);
@@ -202,7 +207,7 @@ export class Eraser {
     const head = await store.head();
     if (head.position !== position) return;
     const event = seal(head, { type: 'OwnerErased', actor, issuer, erased: events }, eventId, Date.now());
-    // The tail has seen this very head, so the log is the one that this instance knows.
+    // The tail has verified this head, so the log is still the one that this instance knows.
     await follower.sync();
     if (tail.head.position !== position) return;
     await store.append([event]);
@@ -229,7 +234,7 @@ export class Eraser {
     }
   }
 
-  /** Takes the contents of the events before the OwnerErased event, once the read model needs none of them any more. */
+  /** Removes the contents of the events before the OwnerErased event, once the read model no longer needs them. */
   async *#removed(erasure: Erasure, { position, event }: LoggedEvent): AsyncGenerator<EraseProgress> {
     const { store } = this.#parts;
     const { owner, eventId } = erasure;
@@ -242,7 +247,7 @@ export class Eraser {
         await this.#leased();
         await sleep(LOOK);
       }
-      // A rebuild that reads events while they lose their content would build something else.
+      // A rebuild during the removal would read events without content and build wrong rows.
       while (!(await store.lease('rebuild', this.#holder, LEASE))) {
         yield { step: 'read_model' };
         await sleep(LOOK);
@@ -276,7 +281,7 @@ export class Eraser {
     return counted;
   }
 
-  /** What the owner has at the end of the log now, and whether the OwnerErased event is there. */
+  /** The owner's events and plants at the log's end now, and the OwnerErased event if it is there. */
   async #count(erasure: Erasure): Promise<Counted> {
     const counted = await this.#countedByOwner(erasure.owner, erasure.after);
     await this.#countOn(counted, erasure, (await this.#parts.store.head()).position);
@@ -294,7 +299,7 @@ export class Eraser {
     counted.position = to;
   }
 
-  /** Takes or renews the right to work on erasures. */
+  /** Takes or renews the lease to work on erasures. */
   async #leased(): Promise<boolean> {
     const now = performance.now();
     if (now < this.#leasedUntil - LEASE / 2) return true;
@@ -323,5 +328,5 @@ const erasedBy = (logged: LoggedEvent | undefined): Erased => ({
   events: logged?.event?.type === 'OwnerErased' ? logged.event.erased : 0,
 });
 
-/** Somebody else has deleted the plant. */
+/** Whether the command failed because the plant is already deleted. */
 const isGone = (error: unknown): boolean => error instanceof PlantStoreError && error.reason === 'PLANT_NOT_FOUND';

@@ -1,24 +1,24 @@
-/** An erasure that is not done yet: what is left to do is in the store before any of it is done. */
+/** An unfinished erasure. It is stored before any of its work begins. */
 export interface Erasure {
-  /** Whose events lose their content. */
+  /** The owner whose events lose their content. */
   readonly owner: string;
-  /** Of the OwnerErased event, made in advance: it tells whether that event is in the log. */
+  /** Id of the OwnerErased event, made in advance. It shows whether that event is in the log. */
   readonly eventId: string;
-  /** Who asked for it. */
+  /** Who requested the erasure. */
   readonly actor: string;
-  /** Who issued the token of the actor; undefined: it was asked for without one. */
+  /** Issuer of the actor's token. Undefined: requested without a token. */
   readonly issuer?: string | undefined;
-  /** When it was begun, in milliseconds since 1970. */
+  /** When the erasure began, in milliseconds since 1970. */
   readonly since: number;
-  /** Where the log ended then: the OwnerErased event is after this position, if it is there. */
+  /** The log's end at that time. The OwnerErased event, if any, is after this position. */
   readonly after: number;
   /** Position of the OwnerErased event, once every content is removed for good. */
   readonly erasedBy?: number | undefined;
-  /** Whether the topic has the OwnerErased event, or is to have no events at all. */
+  /** Whether the topic has the OwnerErased event or never gets events. */
   readonly isPublished: boolean;
 }
 
-/** Whoever uses the store may not change events, so nobody can be erased with it. Its message says what to do. */
+/** The store's user may not change events, so no owner can be erased. The message says what to do. */
 export class MayNotEraseError extends Error {
   constructor(options?: ErrorOptions) {
     super(
