@@ -4,40 +4,42 @@ import { Arrivals } from './arrivals.ts';
 import { Pace } from './pace.ts';
 import { type Entrant, type OwnerShare, Place, type Steward } from './place.ts';
 
-/** When requests wait or are refused for the sake of those that are served. */
+/** Bounds that make requests wait or be refused. */
 export interface AdmissionLimits {
   /** Most requests that are served at once. */
   readonly maxInFlight: number;
-  /** Milliseconds that a request may wait to be let in. */
+  /** Milliseconds that a request may wait for admission. */
   readonly maxWait: number;
-  /** Seconds in which a request must have arrived whole. */
+  /** Seconds in which a request must have arrived completely. */
   readonly requestTimeout: number;
 }
 
-/** What is refused is told. One for all requests: to make an error for each would make a refusal dear. */
+/** The error of every refused request. One shared error: a new one for each would make a refusal expensive. */
 export const OVERLOADED = new PlantStoreError('OVERLOADED', 'too many requests are being served; try again', {
   retryAfter: 1,
 });
 
-/** What an owner's request is told that waited in vain for those of the same owner before it. */
+/** The error of a request that waited too long for earlier requests of the same owner. */
 const OWNER_BUSY = new PlantStoreError(
   'TOO_MANY_REQUESTS',
   'too many requests of this owner are being served; wait for their answers',
   { retryAfter: 1 },
 );
 
-/** Milliseconds between two looks at the event loop and at what waits. */
+/** Milliseconds between two checks of the event loop and the queues. */
 const TICK = 10;
-/** Most requests that wait. A client that sends on without an answer to its last request must not fill the memory. */
+/** Most waiting requests. A client that sends more requests without awaiting answers must not fill the memory. */
 const MAX_WAITING = 10_000;
-/** Milliseconds between two looks for owners of whom nothing is left. */
+/** Milliseconds between two sweeps for owners without requests. */
 const FORGET = 1_000;
 
 /**
- * Of all places, one in so many is what an owner may hold, and what requests may whose tokens have to be verified. Beside the places,
- * so many requests may be on their way: in all, of an owner, on a connection; more keep their places while no more than a part of all
- * is held. With the default of 1,024 places a connection may
- * have as many on their way as gRPC lets it open: calls with large messages share its flow-control window, and none is slow by itself.
+ * Bounds as fractions of all places, each 1/n: the places of one owner, and the places of requests whose tokens are
+ * being verified. Apart from the places: arriving requests in all, of one owner, and on one connection. Further
+ * arriving requests keep their places while no more than `kept` of all places are held.
+ *
+ * With the default of 1,024 places, a connection may have as many arriving requests as gRPC lets it open: calls with
+ * large messages share its flow-control window, and none of them is slow on its own.
  */
 const PARTS = { owner: 4, verifying: 2, arriving: 2, arrivingOfOwner: 8, arrivingOfConnection: 8, kept: 2 } as const;
 
@@ -47,17 +49,18 @@ interface Waiting {
 }
 
 /**
- * Sheds load before it costs anything: lets in requests of all protocols while there is room and the event loop keeps up. All
- * others wait, the first to come the first to be let in, and those that have waited too long are refused.
+ * Sheds load before it costs anything. Admits requests of all protocols while there is room and the event loop keeps
+ * up. The others wait in order of arrival. A request that has waited too long is refused.
  *
- * A refusal costs a good part of what a small request does, and who is refused at once comes again at once: an instance could be
- * busy with nothing else. To wait costs nothing, and a client that waits for its answer sends nothing. So bursts are worked off, and
- * under lasting overload such a client is refused no more often than once in that time. Who sends on without an answer is refused
- * at once.
+ * A refusal costs a large part of what a small request costs, and a refused client retries at once: an instance could
+ * spend all its time on refusals. Waiting costs nothing, and a client that awaits its answer sends nothing meanwhile.
+ * So the instance works off bursts, and under lasting overload refuses such a client at most once per waiting time. A
+ * client that does not await its answers is refused at once.
  *
- * Nobody takes the places from the others. An owner has a part of them; the owner's requests beyond it wait for those before them. A
- * request whose rest does not follow its headers at once gives its place back, and asks for one again when it is whole, before those
- * that were not let in yet. Places for tokens that have to be verified are a part of all, too.
+ * No client can take all places. An owner has a fraction of them; further requests of the owner wait for the earlier
+ * ones. A request whose rest does not follow its headers at once gives its place back. It asks for a place again when
+ * it is complete, and goes ahead of requests that are not admitted yet. Requests whose tokens must be verified also
+ * have only a fraction of the places.
  */
 export class Admission implements Steward {
   readonly #limits: AdmissionLimits;
@@ -66,23 +69,23 @@ export class Admission implements Steward {
   readonly #pace = new Pace();
   readonly #most: { readonly [part in keyof typeof PARTS]: number };
   readonly #arrivals: Arrivals;
-  /** Not let in yet. */
+  /** Requests that are not admitted yet. */
   readonly #waiting: Waiting[] = [];
-  /** Let in, without a place, and served as soon as there is one. */
+  /** Admitted requests without a place. Each continues as soon as a place is free. */
   readonly #returning: Place[] = [];
-  /** Of whom requests wait: no more than there are parts. */
+  /** Owners with waiting requests: at most as many as there are parts. */
   readonly #crowded = new Set<OwnerShare>();
   readonly #owners = new Map<string, OwnerShare>();
-  /** Whose rest was awaited since the last tick, and since the one before. */
+  /** Places that await the rest of their request: since the last tick, and since the tick before. */
   #fresh: Place[] = [];
   #stale: Place[] = [];
   #inFlight = 0;
   #verifying = 0;
   #forgotten = performance.now();
-  /** Lets in those that wait, once a turn: it has to be no deeper in a call than who leaves. */
+  /** Admits waiting requests, once a turn: never deeper in the call stack of a request that leaves. */
   #wake: NodeJS.Immediate | undefined;
 
-  /** `shed` hears of each request that is not served. */
+  /** `shed` is called for each request that is not served. */
   constructor(limits: AdmissionLimits, shed: (protocol: Protocol, reason: ShedReason) => void) {
     this.#limits = limits;
     this.#shed = shed;
@@ -93,12 +96,14 @@ export class Admission implements Steward {
     this.#timer = setInterval(() => this.#look(performance.now()), TICK).unref();
   }
 
-  /** Another with so many places of its own, whose requests neither take any of these nor wait for them. It has to be closed, too. */
+  /**
+   * Another admission with places of its own. Its requests neither take places here nor wait for them. Close it too.
+   */
   beside(maxInFlight: number): Admission {
     return new Admission({ ...this.#limits, maxInFlight }, this.#shed);
   }
 
-  /** Requests that were let in and hold a place. */
+  /** Admitted requests that hold a place. */
   get inFlight(): number {
     return this.#inFlight;
   }
@@ -110,12 +115,12 @@ export class Admission implements Steward {
     return waiting;
   }
 
-  /** Requests whose rest does not come, and that hold no place. */
+  /** Incomplete requests that hold no place. */
   get arriving(): number {
     return this.#arrivals.size;
   }
 
-  /** Admits a request, at once or later, or refuses it, or forgets it once its client has left. */
+  /** Admits a request, now or later, or refuses it. Drops it once its client has left. */
   enter(entrant: Entrant): void {
     if (this.#waiting.length === 0 && this.#returning.length === 0 && this.#hasRoom()) this.#admit(entrant);
     else if (entrant.mayWait && this.#waiting.length < MAX_WAITING)
@@ -178,7 +183,7 @@ export class Admission implements Steward {
     if (state === 'held') this.#vacate();
   }
 
-  /** Ends its timer, and refuses what waits. */
+  /** Stops the timer and refuses the waiting requests. */
   close(): void {
     clearInterval(this.#timer);
     for (const { entrant } of this.#waiting.splice(0)) this.#refuse(entrant, this.#reason(), OVERLOADED);
@@ -205,13 +210,13 @@ export class Admission implements Steward {
     place.isVerifying = false;
   }
 
-  /** A place is free. */
+  /** Frees a place. */
   #vacate(): void {
     this.#inFlight--;
     if (this.#waiting.length > 0 || this.#returning.length > 0) this.#letInSoon();
   }
 
-  /** An owner has a place less. */
+  /** Returns a place to its owner's share. */
   #release(owner: OwnerShare | undefined): void {
     if (owner === undefined) return;
     owner.held--;
@@ -229,7 +234,7 @@ export class Admission implements Steward {
     this.#crowded.add(owner);
   }
 
-  /** Its owner has a place for it; so it goes on as soon as there is one. */
+  /** Takes a place of the owner's share. The request continues as soon as any place is free. */
   #return(place: Place): void {
     if (place.owner !== undefined) place.owner.held++;
     if (this.#inFlight < this.#limits.maxInFlight) this.#hold(place);
@@ -294,9 +299,9 @@ export class Admission implements Steward {
   }
 
   /**
-   * Takes the places of those whose rest is awaited since the tick before the last: the event loop has read from every socket
-   * since, so that the rest of a request that was sent in one piece is there. Those that are too many to be on their way keep their
-   * places while there are enough, and are refused once others need them.
+   * Takes the places of requests whose rest has been awaited since before the previous tick. The event loop has read
+   * every socket since then, so the rest of a request sent in one piece would be here. Requests above the bounds on
+   * arrivals keep their places while there are enough. They are refused once others need the places.
    */
   #suspend(now: number): void {
     const kept: Place[] = [];
@@ -316,7 +321,10 @@ export class Admission implements Steward {
     this.#fresh = kept;
   }
 
-  /** To forget an owner at the end of each request would make a map of many of them garbage all the time. */
+  /**
+   * Forgets owners in batches. Removing an owner at the end of each request would constantly make garbage of a large
+   * map.
+   */
   #forget(now: number): void {
     if (now - this.#forgotten < FORGET) return;
     this.#forgotten = now;
@@ -324,10 +332,10 @@ export class Admission implements Steward {
       if (held + arriving + waiting.length === 0) this.#owners.delete(name);
   }
 
-  /** What those that wait are waiting for. */
+  /** What the waiting requests wait for. */
   #reason = (): ShedReason => (this.#inFlight >= this.#limits.maxInFlight ? 'in_flight' : 'cpu');
 
-  /** Refuses what was let in. */
+  /** Refuses an admitted request. */
   #turnAway(place: Place, reason: ShedReason, error: PlantStoreError): void {
     this.leave(place);
     this.#refuse(place.entrant, reason, error);

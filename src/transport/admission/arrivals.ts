@@ -2,20 +2,20 @@ import { PlantStoreError } from '../../domain/errors.ts';
 import type { ShedReason } from '../../observe/request.ts';
 import type { Place } from './place.ts';
 
-/** How many requests may be unfinished on their way in, each of at most MAX_MESSAGE bytes. */
+/** Most incomplete requests. Each has at most MAX_MESSAGE bytes. */
 export interface ArrivalLimits {
   readonly all: number;
   readonly ofOwner: number;
   readonly ofConnection: number;
 }
 
-/** Why a request may not stay on its way: what its metric and its caller are told. */
+/** Why a request may not stay incomplete, for its metric and its caller. */
 export interface Denial {
   readonly reason: ShedReason;
   readonly error: PlantStoreError;
 }
 
-// One for all requests: an error of its own would cost each a stack trace.
+// One shared error: a new one for each request would cost a stack trace.
 const SLOW = { retryAfter: 1 };
 const OF_ALL: Denial = {
   reason: 'arrival',
@@ -39,12 +39,12 @@ const OF_CONNECTION: Denial = {
 };
 
 /**
- * The requests whose callers are known and which do not come to their end: they hold no place, some memory each, and are bounded in
- * number for each owner, for each connection and in all, and in time.
+ * Authenticated requests that are not complete. They hold no place but some memory each. Their number is bounded for
+ * each owner, for each connection and in all, and so is their time.
  */
 export class Arrivals {
   readonly #limits: ArrivalLimits;
-  /** In the order in which they came here. */
+  /** In order of arrival here. */
   readonly #places = new Set<Place>();
   readonly #connections = new Map<string, number>();
 
@@ -56,7 +56,7 @@ export class Arrivals {
     return this.#places.size;
   }
 
-  /** Takes a request in. Returns why not, where it may not be. */
+  /** Adds a request. Returns the reason if it may not be added. */
   add(place: Place): Denial | undefined {
     const { owner, entrant } = place;
     const ofConnection = this.#connections.get(entrant.peer) ?? 0;
@@ -70,7 +70,7 @@ export class Arrivals {
     return undefined;
   }
 
-  /** Lets go of a request that was taken in: it is whole, or over. */
+  /** Removes a request that is complete or over. */
   delete(place: Place): void {
     this.#places.delete(place);
     if (place.owner !== undefined) place.owner.arriving--;
@@ -79,7 +79,7 @@ export class Arrivals {
     else this.#connections.set(place.connection!, left);
   }
 
-  /** Those that came here before that time. */
+  /** The requests that were added before a time. */
   *olderThan(time: number): Generator<Place> {
     for (const place of this.#places) {
       if (place.since >= time) return;

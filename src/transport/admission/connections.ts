@@ -3,20 +3,22 @@ import type { Logger } from '../../observe/logger.ts';
 
 /** Bounds on the connections to a port. */
 export interface ConnectionLimits {
-  /** Most at once; more are closed at once. */
+  /** Most open connections. Any more are closed at once. */
   readonly maxConnections: number;
-  /** Seconds in which a request must have arrived whole. */
+  /** Seconds in which a request must have arrived completely. */
   readonly requestTimeout: number;
-  /** Seconds after which a connection is closed on which no request comes, or whose client takes nothing of its answer. */
+  /**
+   * Seconds after which a connection is closed when no request comes on it or its client reads nothing of its answer.
+   */
   readonly idleTimeout: number;
 }
 
-/** Milliseconds between two lines of the log about connections that were refused. */
+/** Milliseconds between two log lines about refused connections. */
 const REPORT = 10_000;
 
 /**
- * Lets so many connections be open at once; what comes beyond is closed before a byte of it is read, so that nobody can be told
- * why but the operator: the log says how many there were.
+ * Bounds the open connections. Closes any further connection before it reads a byte, so it cannot tell the client why.
+ * The log tells the operator how many there were.
  */
 export function limitConnections(server: Server, maximum: number, logger: Pick<Logger, 'warn'>): void {
   server.maxConnections = maximum;

@@ -1,32 +1,33 @@
 /** Microseconds of CPU that a turn of the event loop may take. */
 const TARGET = 50_000;
-/** Most requests of one turn, and least: however dear they are, some go on. */
+/** Most and fewest requests in one turn: however expensive they are, some continue. */
 const MOST = 1_024;
 const LEAST = 64;
-/** How much faster it may get from one turn to the next. */
+/** Most growth of the number of requests from one turn to the next, as a factor. */
 const GROWTH = 1.25;
 
 /**
- * How many requests are let in in one turn of the event loop: as many as keep turns short, so that whatever else the process does
- * (probes, the store's answers, connections) goes on under load, and requests do not wait unseen in the sockets. What counts is
- * the CPU that a turn takes, not the time: where others take the CPU away, to let in less would only leave them more of it.
+ * Bounds the requests admitted in one turn of the event loop so that turns stay short. Then the rest of the process
+ * (probes, the store's answers, connections) continues under load, and requests do not wait unseen in the sockets. It
+ * measures the CPU time of a turn, not its duration: when other processes take the CPU, admitting less would only leave
+ * them more of it.
  */
 export class Pace {
   #cpu = process.threadCpuUsage();
   #allowed = MOST;
   #spent = 0;
 
-  /** Whether another request may be let in in this turn. */
+  /** Whether another request may be admitted in this turn. */
   get allows(): boolean {
     return this.#spent < this.#allowed;
   }
 
-  /** One was let in. */
+  /** Counts an admitted request. */
   spend(): void {
     this.#spent++;
   }
 
-  /** A turn has ended. To be called by a timer. */
+  /** Ends a turn. A timer calls it. */
   turned(): void {
     const { user, system } = process.threadCpuUsage(this.#cpu);
     const factor = Math.min(TARGET / (user + system), GROWTH);

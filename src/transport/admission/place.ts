@@ -1,42 +1,46 @@
 import type { PlantStoreError } from '../../domain/errors.ts';
 import type { Protocol } from '../../observe/request.ts';
 
-/** A request that asks to be let in. Nothing must have been done for it before. */
+/** A request that asks for admission. Nothing may be done for it before. */
 export interface Entrant {
   readonly protocol: Protocol;
   /** Whether it may wait when there is no room. */
   readonly mayWait: boolean;
   /** Whether its client has left. */
   readonly isGone: boolean;
-  /** Names its connection. */
+  /** Identifies its connection. */
   readonly peer: string;
-  /** It is let in, for its token to be looked at. Its client is still there. */
+  /** Admits the request, so that its token can be checked. Its client is still there. */
   admit(place: Place): void;
-  /** What it asked of its place is so: it goes on, and holds the place. Called at once, or later. */
+  /** Grants what the request asked of its place: it continues and holds the place. Called at once or later. */
   proceed(): void;
-  /** It is to be answered with this error, and is over. Its client may have left. */
+  /** Ends the request with this error. Its client may have left. */
   refuse(error: PlantStoreError): void;
-  /** Its request has been on its way for too long. */
+  /** The request has not arrived completely in time. */
   late(): void;
 }
 
-/** What an owner has of the instance. */
+/** An owner's share of the instance. */
 export interface OwnerShare {
   /** Places that the owner's requests hold. */
   held: number;
-  /** The owner's requests that are on their way in. */
+  /** The owner's incomplete requests. */
   arriving: number;
-  /** Those that wait for one of the owner's places, the first to come first. */
+  /** Requests that wait for one of the owner's places, in order of arrival. */
   readonly waiting: Place[];
 }
 
 /**
- * How a request stands: it holds a place; its owner has none left for it; there is none at all for it; the rest of it is on its way
- * and it holds none; it is over.
+ * The state of a request's place.
+ * - held: the request holds a place.
+ * - owner: it waits, because its owner has no place left.
+ * - returning: it waits, because no place is free at all.
+ * - arriving: the rest of the request is awaited, and it holds no place.
+ * - left: the request is over.
  */
 export type PlaceState = 'held' | 'owner' | 'returning' | 'arriving' | 'left';
 
-/** Who gives places, and takes them back: Admission. Each method is what the place's of the same name asks for. */
+/** Gives places and takes them back: Admission. Each method does the work of the corresponding method of Place. */
 export interface Steward {
   verifying(place: Place): boolean;
   belong(place: Place, owner: string): void;
@@ -46,22 +50,23 @@ export interface Steward {
 }
 
 /**
- * A request's place among those that are served. It is held for an owner once the token is known, given back while the request does
- * not come to its end, and asked for again then. Disposed of once the request is over; again is fine.
+ * A request's place among the served requests. It counts for an owner once the token is known. It is given back while
+ * the request is incomplete, and requested again then. Dispose of it once the request is over; repeated disposal has no
+ * effect.
  */
 export class Place implements Disposable {
   readonly entrant: Entrant;
   readonly #steward: Steward;
-  // What follows is the steward's.
+  // The steward's fields.
   state: PlaceState = 'held';
   owner: OwnerShare | undefined;
-  /** Its token is being verified, which may take its time. */
+  /** Its token is being verified, which may take long. */
   isVerifying = false;
   /** The rest of the request is awaited. */
   isAwaited = false;
-  /** Since when it waits, in milliseconds of `performance.now()`; 0 while it does not. */
+  /** When it began to wait, by performance.now(), in milliseconds. 0: it does not wait. */
   since = 0;
-  /** Where it is counted, while it is on its way. */
+  /** The connection that it is counted for while it arrives. */
   connection: string | undefined;
 
   constructor(steward: Steward, entrant: Entrant) {
@@ -69,22 +74,25 @@ export class Place implements Disposable {
     this.entrant = entrant;
   }
 
-  /** Its token is not known and has to be verified. Returns false when it is refused, as that is being done for too many. */
+  /**
+   * Its token is unknown and must be verified. Returns false when too many tokens are being verified; the request is
+   * then refused.
+   */
   verifying(): boolean {
     return this.#steward.verifying(this);
   }
 
-  /** Its caller is known: it goes on in one of this owner's places. */
+  /** Its caller is known. It continues in one of this owner's places. */
   belongTo(owner: string): void {
     this.#steward.belong(this, owner);
   }
 
-  /** From here on the rest of the request is waited for, and the place is given back where that takes long. */
+  /** The rest of the request is awaited from here on. The place is given back if that takes long. */
   awaitRest(): void {
     this.#steward.awaitRest(this);
   }
 
-  /** The request is whole: it goes on in a place. */
+  /** The request is complete. It continues in a place. */
   whole(): void {
     this.#steward.whole(this);
   }

@@ -1,19 +1,19 @@
 import { OVERLOADED } from './admission.ts';
 
-/** Lets in so many at once, the first to come the first to be let in; those beyond the bound on who waits are refused. */
+/** Bounds concurrent work. Further callers wait in order of arrival; callers above the bound on waiting are refused. */
 export class Turnstile {
   #free: number;
   readonly #maxWaiting: number;
   readonly #waiting: (() => void)[] = [];
   readonly #place: Disposable = { [Symbol.dispose]: () => this.#leave() };
 
-  /** So many places, and so many that may wait for one. */
+  /** `places`: most callers at once. `maxWaiting`: most callers that wait. */
   constructor(places: number, maxWaiting: number) {
     this.#free = places;
     this.#maxWaiting = maxWaiting;
   }
 
-  /** Resolves with a place, which is held until it is disposed of. Rejects with OVERLOADED when too many wait. */
+  /** Resolves with a place; dispose of it to give it back. Rejects with OVERLOADED when too many wait. */
   async enter(): Promise<Disposable> {
     if (this.#free > 0) this.#free--;
     else if (this.#waiting.length >= this.#maxWaiting) throw OVERLOADED;
@@ -21,7 +21,7 @@ export class Turnstile {
     return this.#place;
   }
 
-  /** The place goes to who has waited longest. */
+  /** Gives the place to the caller that has waited longest. */
   #leave(): void {
     const next = this.#waiting.shift();
     if (next === undefined) this.#free++;
