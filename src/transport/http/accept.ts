@@ -2,12 +2,12 @@
 export const EVENT_STREAM = 'text/event-stream';
 
 /**
- * Whether an Accept header (RFC 9110, section 12.5.1) asks for an event stream: it names that type, and prefers nothing that JSON is.
- * Who names neither, or would take anything, gets JSON, as who sends no header does.
+ * Whether an Accept header (RFC 9110, section 12.5.1) asks for an event stream: it names that type, and prefers nothing
+ * that matches JSON. A client that names neither, accepts anything, or sends no header gets JSON.
  */
 export function prefersEvents(accept: string | undefined): boolean {
   if (accept === EVENT_STREAM) return true;
-  // Nearly all headers are done with here.
+  // Nearly all headers end here.
   if (accept === undefined || !accept.toLowerCase().includes(EVENT_STREAM)) return false;
   const weights = new Map(accept.toLowerCase().split(',').map(weightOf));
   const events = weights.get(EVENT_STREAM) ?? 0;
@@ -17,14 +17,14 @@ export function prefersEvents(accept: string | undefined): boolean {
   return events > 0 && events >= (weights.get('application/*') ?? weights.get('*/*') ?? 0);
 }
 
-/** Whether an Accept header asks for a page: it names HTML, as browsers do, and does not like JSON as much. */
+/** Whether an Accept header asks for a page: it names HTML, as browsers do, and gives JSON a lower weight. */
 export function prefersPage(accept: string | undefined): boolean {
   if (accept === undefined || !accept.toLowerCase().includes('text/html')) return false;
   const weights = new Map(accept.toLowerCase().split(',').map(weightOf));
   return (weights.get('text/html') ?? 0) > (weights.get('application/json') ?? 0);
 }
 
-/** The range of an element and its weight; of one that is no number, 0. */
+/** The range of an element and its weight. A weight that is not a number is 0. */
 function weightOf(element: string): [range: string, weight: number] {
   const [range, ...parameters] = element.split(';').map((part) => part.trim());
   const weight = parameters.find((parameter) => parameter.startsWith('q='));

@@ -4,21 +4,24 @@ import { entrantOf } from './entrant.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Who calls; null where no token is asked for. */
+    /** The caller. Null where no token is required. */
     principal: Principal | null;
   }
 }
 
-/** The caller whom a request's Authorization headers name. Throws or rejects with what to answer. */
+/** Authenticates the caller by a request's Authorization headers. Throws or rejects with the error to answer. */
 export type Authenticate = (authorization: string | readonly string[] | undefined) => Principal | Promise<Principal>;
 
-/** Makes the hook that lets in whom `authenticate` knows, as `request.principal`. It runs before a body is read. */
+/**
+ * Makes the hook that admits callers known to `authenticate` and sets `request.principal`. It runs before a body is
+ * read.
+ */
 export const authentication =
   (authenticate: Authenticate): onRequestHookHandler =>
   (request, _reply, next: HookHandlerDoneFunction) =>
     identify(request, authenticate, next);
 
-/** Finds out who calls, as `request.principal`, and goes on in one of this owner's places. */
+/** Authenticates the caller, sets `request.principal`, and continues in one of this owner's places. */
 export function identify(
   request: Pick<FastifyRequest, 'raw' | 'principal'>,
   authenticate: Authenticate,
@@ -36,7 +39,10 @@ export function identify(
   else principal.catch(() => {});
 }
 
-/** Every Authorization header among names and values in turn. Node's own `headers` keeps the first of several. */
+/**
+ * Every Authorization header in a list of alternating names and values. Node's own `headers` keeps the first of
+ * several.
+ */
 export function authorizationOf(rawHeaders: readonly string[]): string | readonly string[] | undefined {
   let found: string | string[] | undefined;
   for (let index = 0; index < rawHeaders.length; index += 2) {

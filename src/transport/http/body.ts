@@ -3,15 +3,19 @@ import { PlantStoreError } from '../../domain/errors.ts';
 import { MAX_MESSAGE } from '../message-size.ts';
 import { entrantOf } from './entrant.ts';
 
-/** Called once, with all of a body, or with what to answer instead. Not called once the client has left a request that was whole. */
+/**
+ * Called once, with the complete body or with the error to answer. Not called once the client has left a complete
+ * request.
+ */
 type Done = (error: Error | null, body?: Buffer) => void;
 
-// One for all: an error of its own would cost each a stack trace.
+// One shared error: a new one for each request would cost a stack trace.
 const TOO_LARGE = new PlantStoreError('BODY_TOO_LARGE', 'the body must have at most 64 KiB');
 
 /**
- * Reads the body of a request whose caller is known, and comes back with it in a place among those that are served. No byte beyond
- * MAX_MESSAGE is kept: that fails with BODY_TOO_LARGE, before the first byte where `announced`, its Content-Length, says so.
+ * Reads the body of an authenticated request, and continues in a place once it is complete. Keeps no byte beyond
+ * MAX_MESSAGE: a larger body fails with BODY_TOO_LARGE, before its first byte if `announced` (its Content-Length) says
+ * so.
  */
 export function readBody(request: IncomingMessage, announced: string | undefined, done: Done): void {
   if (Number(announced) > MAX_MESSAGE) {

@@ -2,7 +2,7 @@ import { cors } from '@connectrpc/connect';
 import fastifyCors from '@fastify/cors';
 import type { FastifyInstance } from 'fastify';
 
-/** Headers that a script may send, beside those of the protocols. */
+/** Request headers that a script may send, in addition to those of the protocols. */
 const ALLOWED = [
   'Authorization',
   'Idempotency-Key',
@@ -13,15 +13,16 @@ const ALLOWED = [
   'X-Request-Id',
 ];
 
-/** Headers of ours that a script may read. */
+/** Response headers of the service that a script may read. */
 const EXPOSED = [
   ...['ETag', 'Idempotency-Replayed', 'Link', 'Plantstore-Position', 'Plantstore-Reason'],
   ...['Retry-After', 'WWW-Authenticate', 'X-Request-Id'],
 ];
 
 /**
- * Lets scripts of these origins (such as `https://app.example`, or `*` for all) call REST, Connect and gRPC-Web from a browser.
- * Cookies are never asked for: a caller is who its token says. Without a call of this, no foreign script reads anything.
+ * Lets scripts of these origins (such as `https://app.example`, or `*` for all) call REST, Connect and gRPC-Web from a
+ * browser. It never allows cookies: the token alone authenticates a caller. Without this call, no script of another
+ * origin can read anything.
  */
 export function allowOrigins(app: FastifyInstance, origins: readonly string[]): void {
   app.register(fastifyCors, {
@@ -30,7 +31,7 @@ export function allowOrigins(app: FastifyInstance, origins: readonly string[]): 
     allowedHeaders: [...ALLOWED, ...cors.allowedHeaders],
     exposedHeaders: [...EXPOSED, ...cors.exposedHeaders],
     maxAge: 7200,
-    // Its own refusal of an OPTIONS that is no preflight would have another form than the Error body.
+    // The plugin's own refusal of an OPTIONS request that is no preflight lacks the Error body.
     strictPreflight: false,
   });
 }

@@ -9,21 +9,21 @@ import { claimedProtocolOf, refuse } from './refusal.ts';
 
 const ENTRANT = Symbol('entrant');
 
-/** Called once: with nothing when the request goes on, or with what to answer. */
+/** Called once: without an error when the request continues, or with the error to answer. */
 export type Continue = (error?: PlantStoreError) => void;
 
-/** The request as the admission knows it; undefined where nothing guards the routes. */
+/** The request's entrant. Undefined where no guard stands before the routes. */
 export const entrantOf = (request: IncomingMessage): HttpEntrant | undefined =>
   (request as { [ENTRANT]?: HttpEntrant })[ENTRANT];
 
-/** A request over HTTP/1.1 on its way in. It holds its place until it is answered, or its client has left. */
+/** An HTTP/1.1 request during admission. It holds its place until it is answered or its client has left. */
 export class HttpEntrant implements Entrant {
   readonly #request: IncomingMessage;
   readonly #response: ServerResponse;
   readonly #serve: RequestListener;
   readonly #isDraining: () => boolean;
   #place: Place | undefined;
-  /** What waits for the place. */
+  /** The continuation that waits for the place. */
   #continue: Continue | undefined;
 
   constructor(request: IncomingMessage, response: ServerResponse, serve: RequestListener, isDraining: () => boolean) {
@@ -37,7 +37,10 @@ export class HttpEntrant implements Entrant {
     return claimedProtocolOf(this.#request);
   }
 
-  /** A request behind another of its connection may not: pipelined, one client could fill the queue of all. */
+  /**
+   * A request behind another one on its connection may not wait: a single client that pipelines could fill the whole
+   * queue.
+   */
   get mayWait(): boolean {
     return answerOn(this.#request.socket) === this.#response;
   }
@@ -59,38 +62,40 @@ export class HttpEntrant implements Entrant {
     this.#serve(this.#request, this.#response);
   }
 
-  /** Its token has to be verified. Returns false when there are too many of those; `refused` has been called then. */
+  /**
+   * Its token must be verified. Returns false when too many tokens are being verified; `refused` has then been called.
+   */
   verifying(refused: Continue): boolean {
     this.#continue = refused;
     return this.#place!.verifying();
   }
 
-  /** Its caller is known, and it goes on in one of this owner's places. */
+  /** Its caller is known. It continues in one of this owner's places. */
   belongTo(owner: string, next: Continue): void {
     this.#continue = next;
     this.#place!.belongTo(owner);
   }
 
-  /** Its body is waited for. `refused` is called when that may not take as long as it does. */
+  /** Its body is awaited. `refused` is called when the body may not take longer. */
   awaitBody(refused: Continue): void {
     this.#continue = refused;
     this.#place!.awaitRest();
-    // Who asked to be told is told only now that somebody reads it (RFC 9110, section 10.1.1).
+    // 100 Continue goes out only now, when the body will be read (RFC 9110, section 10.1.1).
     if (this.#request.headers.expect !== undefined) this.#response.writeContinue();
   }
 
-  /** Its body is there, and it goes on in a place. */
+  /** Its body is complete. It continues in a place. */
   whole(next: Continue): void {
     this.#continue = next;
     this.#place!.whole();
   }
 
-  /** It is answered: what is still to come of it is of no use, and holds no place. */
+  /** It is answered. The rest of the request is useless and holds no place. */
   leave(): void {
     this.#place![Symbol.dispose]();
   }
 
-  /** Its answer lasts as long as its client likes, and is counted elsewhere: it gives its place back. */
+  /** Its answer lasts as long as its client likes and is counted elsewhere. Gives the place back. */
   lasts(): void {
     this.leave();
     lastAlone(this.#response, this.#request.socket);
@@ -112,7 +117,9 @@ export class HttpEntrant implements Entrant {
   /** Node's own limit on the time of a request answers it. */
   late(): void {}
 
-  /** It is answered, or its client has left. The rest of an answered request may come for a while, and is thrown away. */
+  /**
+   * The request is answered, or its client has left. The rest of an answered request may still come; it is discarded.
+   */
   #over(): void {
     this.leave();
     const { complete, socket } = this.#request;

@@ -1,11 +1,11 @@
 import type { PlantStoreError } from '../../domain/errors.ts';
 
-/** Content type of every JSON answer. */
+/** Content type of every JSON response. */
 export const JSON_TYPE = 'application/json; charset=utf-8';
 
-/** The Error of the REST contract. */
+/** The Error of the REST contract, as JSON. */
 export const errorBody = (error: PlantStoreError): string =>
   JSON.stringify({ error: error.code, message: error.message });
 
-/** The header of every failure that has the reason of gRPC's ErrorInfo, which is stable. */
+/** Response header of every failure: the stable reason of gRPC's ErrorInfo. */
 export const REASON_HEADER = 'plantstore-reason';

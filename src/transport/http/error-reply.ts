@@ -4,17 +4,17 @@ import { entrantOf } from './entrant.ts';
 import { errorBody, JSON_TYPE, REASON_HEADER } from './error-body.ts';
 import { answerWhileReading, isUnread } from './linger.ts';
 
-/** Seconds after which a client may try again what was refused with 503, unless the error knows better. */
+/** Seconds for Retry-After of a 503 whose error does not name its own. */
 const RETRY_AFTER = 1;
 
-/** Failures that Fastify or one of its plugins finds, by their `code`. */
+/** Failures of Fastify and its plugins, by their `code`. */
 const FOREIGN: Readonly<Record<string, readonly [Reason, string]>> = {
   FST_ERR_BAD_URL: ['MALFORMED_REQUEST', 'the path must be percent-encoded UTF-8'],
   FST_ERR_CTP_INVALID_MEDIA_TYPE: ['UNSUPPORTED_MEDIA_TYPE', 'send the body as application/json'],
   FST_STATIC_FORBIDDEN_PATH: ['ROUTE_NOT_FOUND', 'there is nothing at this path'],
 };
 
-/** Answers with the error that was thrown, whoever threw it. What went wrong inside is logged, and never sent. */
+/** Answers with a thrown error of any origin. Logs internal errors and never sends them. */
 export function sendError(thrown: unknown, request: FastifyRequest, reply: FastifyReply): void {
   const error = toPlantStoreError(foreignError(thrown, request) ?? thrown);
   request.failure = error;
@@ -23,7 +23,7 @@ export function sendError(thrown: unknown, request: FastifyRequest, reply: Fasti
   else if (error.status >= 500 && error.cause !== undefined)
     request.log.warn({ err: error.cause, requestId: request.id }, error.message);
   const { retryAfter, challenge } = error.details;
-  // A list may name its next page and then fail before its first byte.
+  // A list may set the link to its next page and then fail before its first byte.
   reply.removeHeader('link');
   if (challenge !== undefined) reply.header('www-authenticate', challenge);
   if (error.status === 503 || retryAfter !== undefined) reply.header('retry-after', retryAfter ?? RETRY_AFTER);
@@ -31,7 +31,7 @@ export function sendError(thrown: unknown, request: FastifyRequest, reply: Fasti
   reply
     .header(REASON_HEADER, error.reason)
     .header('x-request-id', request.id)
-    // A 404 could be kept by a cache (RFC 9110, section 15.1) for longer than it is true.
+    // A cache may keep a 404 (RFC 9110, section 15.1) for longer than it is true.
     .header('cache-control', 'no-store')
     .header('x-content-type-options', 'nosniff')
     .header('content-length', Buffer.byteLength(body))

@@ -6,23 +6,27 @@ import { answerOn } from './answer-on.ts';
 import { HttpEntrant } from './entrant.ts';
 import { mayFollow } from './pipelining.ts';
 
-/** Milliseconds between two looks for connections that became idle after the app began to close. */
+/** Milliseconds between two checks for idle connections once the app is closing. */
 const IDLE_POLL = 50;
-/** Looks after which a connection that has sent nothing at all is closed: to Node, it is not idle. Browsers open such, to spare. */
+/**
+ * Checks after which a connection that has sent nothing is closed. Node does not count it as idle. Browsers open such
+ * spare connections.
+ */
 const SILENT_POLLS = 10;
 
 /**
- * Stands before all routes: a request is let in by the admission, or refused with OVERLOADED before anything is done for it, the
- * framework's own work included, which costs more than half of a small request.
- * While the service drains, and once the app closes, answers say that their connection ends (RFC 9112, section 9.6), so that no
- * client sends another request on it; connections on which nothing is going on are closed.
+ * Stands before all routes. Admission lets a request in, or refuses it with OVERLOADED before any work for it. The
+ * framework's own work would cost more than half of a small request.
+ *
+ * While the service drains, and once the app closes, responses announce the end of their connection (RFC 9112, section
+ * 9.6), so that no client sends another request on it. Idle connections are closed.
  */
 export class Guard {
   readonly #admission: Admission;
   readonly #isDraining: () => boolean;
   /**
-   * Of connections and not of requests: V8 keeps the tables that a set outgrows, with all that was in them, until it collects the old
-   * generation. With one for each request, a quarter of all memory that requests took lived as long.
+   * A set of connections, not of requests. V8 keeps the tables that a set outgrows, with their contents, until it
+   * collects the old generation. With an entry for each request, a quarter of all request memory lived that long.
    */
   readonly #connections = new Set<Socket>();
 
@@ -31,7 +35,7 @@ export class Guard {
     this.#isDraining = isDraining;
   }
 
-  /** What serves the requests that are let in, guarded. */
+  /** Guards the listener that serves admitted requests. */
   around(serve: RequestListener): RequestListener {
     return (request, response) => {
       if (mayFollow(response, request.socket))

@@ -1,16 +1,16 @@
 import type { IncomingMessage } from 'node:http';
 import { finished, Readable } from 'node:stream';
 
-/** Whether bytes of a request's body may still be on their way. */
+/** Whether bytes of a request's body may still arrive. */
 export const isUnread = ({ headers, complete }: IncomingMessage): boolean =>
   !complete && (headers['transfer-encoding'] !== undefined || Number(headers['content-length']) > 0);
 
-/** Milliseconds for which the rest of a request that is answered may be on its way. The connection is closed then. */
+/** Milliseconds for the rest of an answered request to arrive. The connection is then closed. */
 export const LINGER = 5_000;
 
 /**
- * An answer that goes out at once, and ends when the request has been read to its end and thrown away. Ended before, the
- * connection could be closed and so reset under a client that still sends, which then never reads its answer.
+ * A response body that is sent at once and ends when the request is completely read and discarded. If it ended earlier,
+ * the connection could be closed and reset while the client still sends, and the client would lose the answer.
  */
 export function answerWhileReading(request: IncomingMessage, text: string): Readable {
   const answer = new Readable({ read() {} });
@@ -24,7 +24,7 @@ export function answerWhileReading(request: IncomingMessage, text: string): Read
   return answer;
 }
 
-/** Closes the connection of a request that is answered and did not come to its end. */
+/** Closes the connection of an answered request that is incomplete. */
 export function endUnlessComplete({ complete, socket }: IncomingMessage): void {
   if (!complete) socket.destroy();
 }

@@ -2,12 +2,14 @@ import { METHODS } from 'node:http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { PlantStoreError } from '../../domain/errors.ts';
 
-/** Lets an app route every method that Node's parser knows, so that none falls through to 404 on a known path. */
+/** Makes an app route every method that Node's parser knows, so that no method of a known path gets 404. */
 export function routeAllMethods(app: FastifyInstance): void {
   for (const method of METHODS) if (!app.supportedMethods.includes(method)) app.addHttpMethod(method);
 }
 
-/** Refuses every other method on a path with 405 and `Allow` (RFC 9110, section 15.5.6), before authentication and body. */
+/**
+ * Refuses all other methods of a path with 405 and `Allow` (RFC 9110, section 15.5.6), before authentication and body.
+ */
 export function refuseOtherMethods(app: FastifyInstance, url: string, allowed: readonly string[]): void {
   const allow = allowed.join(', ');
   const refuse = (_request: FastifyRequest, reply: FastifyReply) => {

@@ -12,32 +12,32 @@ declare module 'fastify' {
     rpc?: true;
   }
   interface FastifyRequest {
-    /** The google.rpc.Code that a call of Connect or gRPC-Web came to; null before there is a call, and for all else. */
+    /** The google.rpc.Code of a Connect or gRPC-Web call. Null before there is a call, and for other requests. */
     rpcCode: number | null;
-    /** What it failed of; null while it has not. */
+    /** The error of the failed request. Null if it has not failed. */
     failure: PlantStoreError | null;
-    /** Its span, while there are traces. */
+    /** Its span, when tracing is on. */
     span: RequestSpan | null;
   }
 }
 
-/** Methods that the service knows. Any other is counted as one, so that nobody can make up metrics. */
+/** Methods that the service knows. All others share one label, so that clients cannot create metrics. */
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
 
 /** Numbers of google.rpc.Code. */
 const OK = 0;
 const CANCELLED = 1;
 
-/** What nginx calls a request whose client went away. */
+/** nginx's status for a request whose client closed the connection. */
 const BROKEN_OFF = '499';
 
 /**
- * In the place of the two lines that Fastify would log: tells of each request once, when its answer is out or broken off. That
- * holds for whatever Fastify answers, bad URLs and unknown paths among it.
+ * Replaces the two lines that Fastify would log. Reports each request once, when its response is sent or broken off,
+ * for everything that Fastify answers, including bad URLs and unknown paths.
  */
 export class ObservedRequests extends LogController {
   readonly #observer: RequestObserver | undefined;
-  /** By the URLs of routes, of which there are few. */
+  /** Keyed by route URLs, of which there are few. */
   readonly #templates = new Map<string, string>();
 
   constructor(observer: RequestObserver | undefined) {
@@ -86,7 +86,7 @@ export class ObservedRequests extends LogController {
   }
 }
 
-/** Lets handlers run as part of the span of their request, while there are traces. */
+/** Runs handlers inside the span of their request, when tracing is on. */
 export function activateSpans(app: FastifyInstance, observer: RequestObserver | undefined): void {
   app.decorateRequest('rpcCode', null).decorateRequest('span', null).decorateRequest('failure', null);
   if (observer?.tracing === undefined) return;
@@ -101,9 +101,9 @@ function protocolOf({ routeOptions: { config }, headers }: FastifyRequest): Prot
   return headers['content-type']?.startsWith('application/grpc-web') ? 'grpc_web' : 'connect';
 }
 
-/** What a call came to; where Connect answered without one, or there was none, the HTTP status. */
+/** The code of the call. The HTTP status if Connect answered without a code or there was no call. */
 function statusLabel({ rpcCode }: FastifyRequest, raw: ServerResponse): string {
-  // A request that has no route has no such property.
+  // A request without a route lacks the property.
   if (typeof rpcCode !== 'number') return raw.writableFinished ? String(raw.statusCode) : BROKEN_OFF;
   return codeName(rpcCode === OK && !raw.writableFinished ? CANCELLED : rpcCode);
 }

@@ -2,14 +2,14 @@ import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { answerOn } from './answer-on.ts';
 
-/** The last answer of each connection on which requests came before those in front of them were answered. */
+/** The last response of each connection that had pipelined requests. */
 const last = new WeakMap<Socket, ServerResponse>();
-/** Connections of an answer that lasts as long as its client likes. */
+/** Connections with a response that lasts as long as its client likes. */
 const lasting = new WeakSet<Socket>();
 
 /**
- * To be called for each request before it is served. Returns false when it came behind an answer that lasts, and ends the connection:
- * its own answer would wait as long, and hold a place.
+ * Call it for each request before it is served. A request behind a lasting response would wait as long and hold a
+ * place: then it returns false and ends the connection.
  */
 export function mayFollow(response: ServerResponse, socket: Socket): boolean {
   if (answerOn(socket) === response) return true;
@@ -21,7 +21,10 @@ export function mayFollow(response: ServerResponse, socket: Socket): boolean {
   return true;
 }
 
-/** An answer lasts as long as its client likes: from now on its connection is for nothing else, and ends if others wait behind it. */
+/**
+ * Marks a response that lasts as long as its client likes. Its connection serves nothing else, and ends if other
+ * requests already wait behind it.
+ */
 export function lastAlone(response: ServerResponse, socket: Socket): void {
   const behind = last.get(socket);
   if (behind !== undefined && behind !== response && !behind.closed) socket.destroy();

@@ -10,7 +10,7 @@ import { errorBody, JSON_TYPE, REASON_HEADER } from './error-body.ts';
 /** The path of a method of Connect or gRPC-Web: `/package.Service/Method`. */
 const RPC_PATH = /^\/\w+(\.\w+)+\/\w/;
 
-/** Rendered once: a refusal has to be cheap. */
+/** Rendered once, so that a refusal is cheap. */
 interface RenderedRefusal {
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
@@ -27,7 +27,7 @@ const rendered = (type: string, body: string, headers = {}): RenderedRefusal => 
   body,
 });
 
-/** The body of a Connect error, in JSON, for a request that Connect does not see. */
+/** The body of a Connect error, in JSON, for a request that does not reach Connect. */
 const connectErrorBody = (error: PlantStoreError): string =>
   Buffer.from(
     errorToJsonBytes(new ConnectError(error.message, error.code as Code, undefined, [...detailsOf(error)]), undefined),
@@ -40,15 +40,15 @@ const OF_GRPC_WEB = rendered('application/grpc-web+proto', '', {
   'grpc-message': encodeURIComponent(OVERLOADED.message),
 });
 
-/** What a request came in as, as far as can be told before it is routed. */
+/** The protocol of a request, as far as it can be told before routing. */
 export function claimedProtocolOf({ url, headers }: IncomingMessage): Protocol {
   if (!RPC_PATH.test(url!)) return 'rest';
   return headers['content-type']?.startsWith('application/grpc-web') ? 'grpc_web' : 'connect';
 }
 
 /**
- * Answers OVERLOADED with 503, in the form of the protocol. Clients of Connect's streams and of gRPC-Web take the status for
- * UNAVAILABLE, so that proxies see what it is and no message has to be framed.
+ * Answers OVERLOADED with 503, in the form of the protocol. Clients of Connect streams and gRPC-Web map the status to
+ * UNAVAILABLE. So proxies see a failure, and no message needs framing.
  */
 export function refuse(response: ServerResponse, protocol: Protocol): void {
   const { headers, body } = refusalOf(protocol);

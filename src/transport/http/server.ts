@@ -13,23 +13,26 @@ import { routeAllMethods } from './methods.ts';
 import { activateSpans, ObservedRequests } from './observe.ts';
 import { answerSocketError, refuseConnect } from './socket-error.ts';
 
-/** Most bytes of a request line with its headers: less than one read of a socket, so that an overflow shows where it began. */
+/**
+ * Most bytes of a request line and its headers. Less than one read of a socket, so that an overflow shows where it
+ * began.
+ */
 const MAX_HEADERS = 32 * 1024;
-/** Longest time in milliseconds for the headers of a request, or for a new connection to say something. */
+/** Milliseconds for the headers of a request, and for the first bytes of a new connection. */
 const HEADERS_TIMEOUT = 20_000;
-/** Milliseconds between two looks for requests that take too long. */
+/** Milliseconds between two checks for requests that take too long. */
 const TIMEOUT_CHECK = 1_000;
 
-/** Who stands before the routes, and who hears of requests. */
+/** The guard before the routes and the observer of requests. */
 export interface HttpServerOptions {
   readonly guard?: Guard;
   readonly observer?: RequestObserver;
 }
 
 /**
- * The HTTP/1.1 server that REST, Connect and the documentation share, without routes yet and not listening. Every failure that
- * is not a route's own has the body of the REST contract: unknown paths, bad URLs, bytes that are no HTTP. Without a guard every
- * request is let in.
+ * The HTTP/1.1 server that REST, Connect and the documentation share, without routes and not listening yet. Every
+ * failure outside a route has the Error body of the REST contract: unknown paths, bad URLs, bytes that are not HTTP.
+ * Without a guard, every request is admitted.
  */
 export function createHttpServer(
   logger: FastifyBaseLogger,
@@ -43,10 +46,10 @@ export function createHttpServer(
     serverFactory: (serve) => listener(guard?.around(serve) ?? serve, limits),
     routerOptions: { maxParamLength: MAX_HEADERS },
     exposeHeadRoutes: false,
-    // What arrives on an open connection while the server drains is still answered; the connection then closes.
+    // A request on an open connection is still answered while the server drains. The connection then closes.
     return503OnClosing: false,
     genReqId: requestId,
-    // A logger for each request would be made for nothing: the few lines that need it name the request themselves.
+    // No logger for each request: the few lines that need the request name it themselves.
     childLoggerFactory: (parent) => parent,
     frameworkErrors: sendError,
     clientErrorHandler: answerSocketError,
@@ -58,9 +61,10 @@ export function createHttpServer(
   app.addHook('onRequest', refuseEarly);
   limitConnections(app.server, limits.maxConnections, logger);
   app.server.setTimeout(limits.idleTimeout * 1_000, endWhenIdle);
-  // An expectation other than 100-continue may be ignored (RFC 9110, section 10.1.1); Node would answer with an empty body.
+  // An expectation other than 100-continue may be ignored (RFC 9110, section 10.1.1). Node would answer with an empty
+  // body.
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));
-  // Node would ask for the body before anybody has looked at the token.
+  // Node would request the body before the token is checked.
   if (guard !== undefined)
     app.server.on('checkContinue', (request, response) => app.server.emit('request', request, response));
   app.server.on('connect', refuseConnect);
@@ -82,8 +86,8 @@ function listener(serve: RequestListener, { requestTimeout, idleTimeout }: Conne
 }
 
 /**
- * Breaks off a connection on which nothing went in or out for the idle time-out. An answer that is waited for may take its time,
- * and a first request that does not come is answered with 408 by the limit on headers.
+ * Closes a connection without traffic for the idle time-out, unless a response is awaited. The limit on headers answers
+ * 408 when the first request does not come.
  */
 function endWhenIdle(socket: Socket): void {
   const isUnused = socket.bytesWritten === 0;
@@ -91,10 +95,10 @@ function endWhenIdle(socket: Socket): void {
   if (socket.writableLength > 0 || isIdle) socket.destroy();
 }
 
-/** Refuses what no route may see, before a body is read: 404 wins over 415. */
+/** Refuses requests that no route may get, before a body is read: 404 comes before 415. */
 function refuseEarly(request: FastifyRequest, reply: FastifyReply, next: () => void): void {
   const { httpVersion, rawHeaders } = request.raw;
-  // No browser takes an answer for anything but what its type says, whatever plant names are in it.
+  // Browsers must not guess another type, whatever plant names a response contains.
   reply.header('x-content-type-options', 'nosniff');
   const hosts = hostsAmong(rawHeaders);
   if (hosts > 1 || (hosts === 0 && httpVersion === '1.1'))
@@ -103,7 +107,10 @@ function refuseEarly(request: FastifyRequest, reply: FastifyReply, next: () => v
   next();
 }
 
-/** Host headers among names and values in turn (RFC 9112, section 3.2). Node's own `headers` keeps the first of several. */
+/**
+ * Counts the Host headers in a list of alternating names and values (RFC 9112, section 3.2). Node's own `headers` keeps
+ * the first of several.
+ */
 function hostsAmong(rawHeaders: readonly string[]): number {
   let hosts = 0;
   for (let index = 0; index < rawHeaders.length; index += 2) {

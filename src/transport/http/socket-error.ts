@@ -5,18 +5,24 @@ import { PlantStoreError } from '../../domain/errors.ts';
 import { answerOn } from './answer-on.ts';
 import { errorBody, JSON_TYPE, REASON_HEADER } from './error-body.ts';
 
-/** Milliseconds for which a client that still sends may read its answer; a connection closed at once would be reset, and the answer lost. */
+/**
+ * Milliseconds for a client that still sends to read its answer. Closing at once would reset the connection and lose
+ * the answer.
+ */
 const LINGER = 1_000;
 
-/** What Node says of bytes that are no request. */
+/** Node's error for bytes that are not a request. */
 interface ClientError extends Error {
   readonly code?: string;
-  /** The last bytes read from the socket, a Buffer, and how many of them were understood. */
+  /** The last bytes read from the socket, a Buffer, and how many of them were parsed. */
   readonly rawPacket?: unknown;
   readonly bytesParsed?: number;
 }
 
-/** Answers, where an answer can be read, what Node's HTTP parser refused, and closes the connection. For the `clientError` event. */
+/**
+ * Answers bytes that Node's HTTP parser refused, if an answer can be read, and closes the connection. For the
+ * `clientError` event.
+ */
 export function answerSocketError(error: ClientError, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable || answerBegun(socket)) {
     if (!socket.writableEnded) socket.destroy(error);
@@ -25,7 +31,7 @@ export function answerSocketError(error: ClientError, socket: Socket): void {
   endWith(socket, toPlantStoreError(error));
 }
 
-/** Answers CONNECT, whose target is no path of ours, and closes the connection. For the `connect` event. */
+/** Answers CONNECT, whose target is never a path of the service, and closes the connection. For the `connect` event. */
 export const refuseConnect = (_request: unknown, socket: Duplex): void =>
   endWith(socket, new PlantStoreError('MALFORMED_REQUEST', 'CONNECT is for proxies, and this is none'));
 
@@ -39,7 +45,7 @@ function endWith(socket: Duplex, error: PlantStoreError): void {
   setTimeout(() => socket.destroy(), LINGER).unref();
 }
 
-/** Whether bytes of an answer are on their way, after which an error would be taken for a part of it. */
+/** Whether part of a response has been sent. A client would take an error for a part of that response. */
 const answerBegun = (socket: Socket): boolean => answerOn(socket)?.headersSent === true;
 
 function toPlantStoreError(error: ClientError): PlantStoreError {
@@ -55,6 +61,6 @@ function toPlantStoreError(error: ClientError): PlantStoreError {
   }
 }
 
-/** Whether the bytes up to the overflow show that the URL had ended before. A long line may have begun in bytes that are gone. */
+/** Whether the bytes before the overflow show that the URL had ended. A long line may have begun in earlier bytes. */
 const requestLineEnded = ({ rawPacket, bytesParsed }: ClientError): boolean =>
   Buffer.isBuffer(rawPacket) && rawPacket.subarray(0, bytesParsed).includes('\n');

@@ -16,30 +16,34 @@ import { asStranger } from './stranger.ts';
 
 const READ = ['GET', 'HEAD'];
 
-/** What a checkpoint is served as (c2sp.org/tlog-tiles, "Checkpoints"). */
+/** Content type of a checkpoint (c2sp.org/tlog-tiles, "Checkpoints"). */
 const TEXT = 'text/plain; charset=utf-8';
 const BYTES = 'application/octet-stream';
 
-/** For what never changes, and for checkpoints: what was acknowledged 15 s ago is in the one that a cache gives. */
+/**
+ * For immutable resources, and for checkpoints: a cached checkpoint includes everything acknowledged more than 15 s
+ * ago.
+ */
 const IMMUTABLE = 'public, max-age=31536000, immutable';
 const SECONDS = 'public, max-age=5';
-/** For what may change when a key is rotated. */
+/** For resources that may change when a key is rotated. */
 const HOUR = 'public, max-age=3600';
 
 /**
- * Requests that read the store at once, and those that may wait to. Two, of some milliseconds each, leave every turn of the event
- * loop to the others: to read the public log is free, and must not be what callers with a token wait for.
+ * Most requests that read the store at once, and most that may wait for it. Two, of a few milliseconds each, leave
+ * every turn of the event loop to other requests: reads of the public log are free and must not delay callers with a
+ * token.
  */
 const READERS = 2;
 const WAITING = 64;
 
 const compress = promisify(gzip);
 
-/** What is served of the log. */
+/** The parts of the log that are served. */
 export interface TransparencyLog {
-  /** The end of the log as this instance knows it. */
+  /** The log's end as this instance knows it. */
   readonly knownHead: () => number;
-  /** The end of the log now. */
+  /** The log's end now. */
   readonly head: () => Promise<Head>;
   readonly tree: Tree;
   readonly checkpoints: Checkpoints;
@@ -47,8 +51,8 @@ export interface TransparencyLog {
 }
 
 /**
- * Adds the log as c2sp.org/tlog-tiles has it, with `/log` as its prefix, and beside it `/log/proof/<position>` and `/log/key`.
- * None needs a token.
+ * Adds the log as c2sp.org/tlog-tiles specifies, under the prefix `/log`, and also `/log/proof/<position>` and
+ * `/log/key`. None needs a token.
  */
 export function registerTransparencyLog(app: FastifyInstance, log: TransparencyLog): void {
   const readers = new Turnstile(READERS, WAITING);
@@ -77,7 +81,9 @@ export function registerTransparencyLog(app: FastifyInstance, log: TransparencyL
     refuseOtherMethods(app, url, READ);
   };
 
-  /** Throws ROUTE_NOT_FOUND unless the log has so many events. Another instance may have told of more than this one knows. */
+  /**
+   * Throws ROUTE_NOT_FOUND unless the log has this many events. A client may know a larger log from another instance.
+   */
   const require = async (size: number): Promise<void> => {
     if (size > log.knownHead() && size > (await log.head()).position) throw notFound('the log has not as many events');
   };

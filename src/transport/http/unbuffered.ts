@@ -1,2 +1,2 @@
-/** Headers of an answer that is told bit by bit. nginx, and those who follow it, then hand on every byte at once. */
+/** Headers of an incremental response. nginx, and proxies with the same convention, then pass on every byte at once. */
 export const UNBUFFERED = { 'x-accel-buffering': 'no' };
