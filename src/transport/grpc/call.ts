@@ -3,10 +3,10 @@ import type { Principal } from '../../auth/principal.ts';
 import type { StreamingCall } from '../../plants/call.ts';
 import { type ServedCall, servedCallOf } from './served-call.ts';
 
-/** A call as grpc-js hands it to a handler. */
+/** A call as grpc-js passes it to a handler. */
 export type ServerCall = ServerUnaryCall<object, object> | ServerWritableStream<object, object>;
 
-/** A call of the service that came over gRPC. */
+/** A call of the service over gRPC. */
 export class GrpcCall implements StreamingCall {
   readonly principal: Principal;
   readonly idempotencyKey: readonly string[] | undefined;

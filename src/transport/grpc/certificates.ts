@@ -9,30 +9,33 @@ export interface TlsFiles {
   readonly certificate: string;
   /** The private key of the certificate. */
   readonly key: string;
-  /** Who signs the certificates of clients. With it, a client without such a certificate cannot connect (mutual TLS). */
+  /**
+   * The authority that signs client certificates. With it, a client without such a certificate cannot connect (mutual
+   * TLS).
+   */
   readonly clientCa?: string;
 }
 
-/** Milliseconds between two looks at the files. */
+/** Milliseconds between two checks of the files. */
 const LOOK = 1_000;
 
-/** What the files hold, as TLS takes it. Throws when one cannot be read, or when they are not what they should be. */
+/** The contents of the files, as TLS options. Throws when a file cannot be read or is invalid. */
 export function readCertificates({ certificate, key, clientCa }: TlsFiles): SecureContextOptions {
   const options = {
     cert: readFileSync(certificate),
     key: readFileSync(key),
     ...(clientCa !== undefined && { ca: readFileSync(clientCa) }),
   };
-  // TLS would take a file without a certificate for an authority that nobody is signed by.
+  // TLS would accept a file without a certificate as an authority that has signed no client.
   if (options.ca !== undefined) new X509Certificate(options.ca);
   createSecureContext(options);
   return options;
 }
 
 /**
- * Lets a server use the files anew when they have changed, for connections from then on: those that are open stay as they are.
- * Files that change one after the other are waited for until a look finds no further change. What cannot be used is logged as an
- * error, once, and the server goes on with what it has.
+ * Makes a server reload the files when they have changed. The new files apply to later connections; open connections
+ * keep theirs. When files change one after another, it waits until a check finds no further change. It logs invalid
+ * files once, as an error, and the server keeps the previous ones.
  */
 export function followCertificates(server: Server, files: TlsFiles, logger: Pick<Logger, 'info' | 'error'>): void {
   let used = stateOf(files);
@@ -54,7 +57,7 @@ export function followCertificates(server: Server, files: TlsFiles, logger: Pick
   server.once('close', () => clearInterval(timer));
 }
 
-/** Changes when one of the files does, be it written, replaced, or reached by another link. */
+/** Changes whenever one of the files is written, replaced, or reached by another link. */
 const stateOf = ({ certificate, key, clientCa }: TlsFiles): string =>
   [certificate, key, ...(clientCa === undefined ? [] : [clientCa])]
     .map((path) => {

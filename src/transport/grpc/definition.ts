@@ -2,11 +2,14 @@ import { type DescMessage, type DescMethod, type DescService, fromBinary, toBina
 import type { MethodDefinition, ServiceDefinition } from '@grpc/grpc-js';
 import { derivedOnce } from '../../plants/derived-once.ts';
 
-/** The definition of a service for grpc-js, server or client, made from its descriptor. Methods go by their local names. */
+/**
+ * The definition of a service for grpc-js servers and clients, made from its descriptor. Methods have their local
+ * names.
+ */
 export const definitionOf = (service: DescService): ServiceDefinition =>
   Object.fromEntries(service.methods.map((method) => [method.localName, methodDefinition(method)]));
 
-/** The definition for a server whose handlers answer with messages that they have encoded. */
+/** The definition for a server whose handlers answer with encoded messages. */
 export const serverDefinitionOf = (service: DescService): ServiceDefinition =>
   Object.fromEntries(
     service.methods.map((method) => [method.localName, { ...methodDefinition(method), responseSerialize: asIs }]),
@@ -26,7 +29,7 @@ function methodDefinition({ parent, name, methodKind, input, output }: DescMetho
   };
 }
 
-/** An encoder of messages. Those that are frozen are the answer more than once: their bytes are made once. */
+/** An encoder of messages. A frozen message is sent more than once, so its bytes are kept. */
 export function serializer(desc: DescMessage): (message: object) => Buffer {
   const serialize = (message: object) => {
     const { buffer, byteOffset, byteLength } = toBinary(desc, message as never);

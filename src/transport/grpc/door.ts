@@ -1,13 +1,15 @@
 import type { Authenticator } from '../../auth/authenticator.ts';
 import type { Admission } from '../admission/admission.ts';
 
-/** How the calls of a service come in. */
+/** How calls of a service enter. */
 export interface Door {
   readonly admission: Pick<Admission, 'enter'>;
-  /** Who a caller is, by the metadata alone. Without it anybody may call, and a connection stands for an owner. */
+  /**
+   * Authenticates a caller by the metadata alone. Without it anyone may call, and each connection counts as an owner.
+   */
   readonly authenticate?: Authenticator['authenticate'];
-  /** Most bytes of a message, packed and unpacked, where it is not the server's own limit. */
+  /** Most bytes of a message, compressed and decompressed, if different from the server's limit. */
   readonly maxMessage?: number;
-  /** Whether the request has to come to its end soon; not so where it is a stream that lasts. */
+  /** Whether the request must be complete soon. False for a stream of requests that lasts. */
   readonly awaitsRest: boolean;
 }

@@ -5,21 +5,21 @@ import type { Service } from '../service.ts';
 import { GrpcCall, type ServerCall } from './call.ts';
 import { serializer } from './definition.ts';
 
-/** What the handlers of all methods share. */
+/** Options that the handlers of all methods share. */
 export interface HandlerOptions {
-  /** The status for anything thrown in a call. */
+  /** The status for any value thrown in a call. */
   readonly statusOf: (thrown: unknown, call: ServerCall) => StatusObject;
-  /** Aborted when streams may go on no longer, because the server stops. */
+  /** Aborts when streams must end because the server stops. */
   readonly stop: AbortSignal;
-  /** Seconds in which a client must have taken a message of a stream. */
+  /** Seconds for a client to read a message of a stream. */
   readonly idleTimeout: number;
-  /** Ends the connection of a peer that does not. */
+  /** Ends the connection of a peer that does not read. */
   readonly breakOff: (peer: string) => void;
 }
 
 type Handler = handleUnaryCall<object, object> | handleServerStreamingCall<object, object>;
 
-/** The handlers of a service by local name, for grpc-js. Throws when a method is missing, or of a kind that is not served. */
+/** The handlers of a service by local name, for grpc-js. Throws when a method is missing or of an unsupported kind. */
 export const handlersOf = ({ desc, methods }: Service, options: HandlerOptions): Record<string, Handler> =>
   Object.fromEntries(
     desc.methods.map((method) => [method.localName, handlerOf(method, methods[method.localName], options)]),
@@ -73,7 +73,10 @@ function serverStreaming(
   };
 }
 
-/** Resolves when the message is on its way, so that one at a time is held for a slow reader, or when the call is over. */
+/**
+ * Resolves when the message is on its way or the call is over. So a slow reader makes the server hold one message at a
+ * time.
+ */
 function write(
   call: ServerWritableStream<object, object>,
   message: object,

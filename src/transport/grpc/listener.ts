@@ -3,13 +3,13 @@ import { createServer as createTlsServer } from 'node:tls';
 import type { Logger } from '../../observe/logger.ts';
 import { followCertificates, readCertificates, type TlsFiles } from './certificates.ts';
 
-/** Longest time in milliseconds for a client to agree on TLS. */
+/** Longest TLS handshake, in milliseconds. */
 const HANDSHAKE_TIMEOUT = 20_000;
 
 /**
- * A server that accepts connections, with TLS by files or in plaintext without, and hands them on. It is ours and not grpc-js's,
- * which has no bound on connections and lets a handshake take two minutes; here it has `requestTimeout`, in seconds. Files that
- * change are read again. Throws when a file cannot be read or is not what it should be.
+ * A server that accepts connections and passes them on: over TLS if there are files, otherwise in plaintext. It
+ * replaces that of grpc-js, which does not bound connections and allows two minutes for a handshake; here it is
+ * `requestTimeout`, in seconds. Changed files are reloaded. Throws when a file cannot be read or is invalid.
  */
 export function createListener(
   tls: TlsFiles | undefined,
@@ -25,7 +25,7 @@ export function createListener(
     handshakeTimeout: Math.min(HANDSHAKE_TIMEOUT, requestTimeout * 1_000),
   };
   const server = createTlsServer(options, onConnection);
-  // A handshake that fails or takes too long leaves its connection open.
+  // A failed or slow handshake leaves its connection open.
   server.on('tlsClientError', (_error, socket) => socket.destroy());
   followCertificates(server, tls, logger);
   return server;

@@ -7,7 +7,7 @@ import type { RequestObserver } from '../../observe/request-observer.ts';
 import type { RequestSpan } from '../../observe/tracing/tracing.ts';
 import { requestIdOf } from '../request-id.ts';
 
-/** What is known of a call while it is served, to be told once it is over. */
+/** Collects what is known of a call while it is served, and reports it once the call is over. */
 export class ObservedCall {
   readonly #observer: RequestObserver | undefined;
   readonly #route: string;
@@ -15,13 +15,13 @@ export class ObservedCall {
   #metadata: Metadata | undefined;
   #requestId: string | undefined;
   #span: RequestSpan | undefined;
-  /** Who was let in. */
+  /** The authenticated caller. */
   principal: Principal | undefined;
-  /** Of the messages that were sent. */
+  /** Bytes of the sent messages. */
   bytes = 0;
-  /** What it failed of, as far as that was told here. */
+  /** The error of a failed call, as far as it was reported here. */
   failure: PlantStoreError | undefined;
-  /** The google.rpc.Code of the answer; undefined while there is none. */
+  /** The google.rpc.Code of the answer. Undefined while there is none. */
   code: number | undefined;
 
   constructor(observer: RequestObserver | undefined, route: string) {
@@ -29,13 +29,13 @@ export class ObservedCall {
     this.#route = route;
   }
 
-  /** The client's `x-request-id` when it is short and plain, else a new one. Made when it is asked for. */
+  /** The client's `x-request-id` if it is short and plain, otherwise a new one. Made on first use. */
   get requestId(): string {
     this.#requestId ??= requestIdOf(this.#metadata?.get('x-request-id')[0]);
     return this.#requestId;
   }
 
-  /** Its metadata is there. */
+  /** Takes the metadata of the call. */
   received(metadata: Metadata): void {
     this.#metadata = metadata;
     this.#span = this.#observer?.tracing?.begin({
@@ -46,15 +46,15 @@ export class ObservedCall {
     });
   }
 
-  /** Calls the handler, as part of the span of the call while there are traces. */
+  /** Calls the handler, inside the call's span when tracing is on. */
   run(handle: () => void): void {
     if (this.#span === undefined) handle();
     else this.#span.run(handle);
   }
 
   /**
-   * Tells of it. `deadline`: of its client, in milliseconds since 1970. A call without a code was given up by its client, or
-   * refused by grpc-js before there was a whole message, and counts as CANCELLED or DEADLINE_EXCEEDED.
+   * Reports the call. `deadline`: the client's, in milliseconds since 1970. A call has no code when its client gave it
+   * up, or when grpc-js refused it before its message was complete. It counts as CANCELLED or DEADLINE_EXCEEDED.
    */
   ended(deadline: number): void {
     if (this.#observer === undefined) return;

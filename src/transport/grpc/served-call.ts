@@ -8,29 +8,29 @@ import { type BaseCall, endStream, limitMessages } from './base-call.ts';
 import type { Door } from './door.ts';
 import { ObservedCall } from './observe.ts';
 
-/** Who is let in, how long a call may keep the server waiting, and who hears of it. */
+/** How calls are admitted, timed, ended and observed. */
 export interface ServingOptions {
-  /** How the calls of a method come in, by its path. */
+  /** The door of a method, by its path. */
   readonly doorOf: (path: string) => Door;
-  /** Told of each call once, when it is over. */
+  /** Gets each call once, when it is over. */
   readonly observer: RequestObserver | undefined;
-  /** Seconds in which its client must have taken the end of the answer. */
+  /** Seconds for the client to read the end of the answer. */
   readonly idleTimeout: number;
-  /** The status for anything thrown, in a call of this request id. */
+  /** The status for any thrown value, in a call with this request id. */
   readonly statusOf: (thrown: unknown, requestId?: string) => StatusObject;
-  /** Ends the connection of a peer: grpc-js cannot make a single stream let go of what it holds. */
+  /** Ends the connection of a peer: grpc-js cannot make a single stream release its buffers. */
   readonly breakOff: (peer: string) => void;
 }
 
-/** What the instances say to each other: it has bounds and authentication of its own, and is no request of a client's. */
+/** The instances' calls to each other. They have their own bounds and authentication and are not client requests. */
 const INTERNAL = '/plantstore.internal.';
 
 const SERVED = 'plantstore.call';
 
-// One for all calls: an error of its own would cost each a stack trace.
+// One shared error: a new one for each call would cost a stack trace.
 const OVER = new PlantStoreError('CANCELLED', 'the call is over');
 
-/** The interceptor that makes every call a ServedCall, but those between instances. */
+/** The interceptor that makes every call a ServedCall, except calls between instances. */
 export function serveCalls(options: ServingOptions): ServerInterceptor {
   const serving = { ...options, overloaded: options.statusOf(OVERLOADED) };
   return ({ path, responseStream }, call) =>
@@ -38,37 +38,37 @@ export function serveCalls(options: ServingOptions): ServerInterceptor {
 }
 
 interface Serving extends ServingOptions {
-  /** The status of what is refused for all: made once, as a refusal has to be cheap. */
+  /** The status of refusals by admission. Made once, so that a refusal is cheap. */
   readonly overloaded: StatusObject;
 }
 
-/** The call that this metadata came with. */
+/** The call of this metadata. */
 export const servedCallOf = (metadata: Metadata): ServedCall => metadata.getOpaque(SERVED) as ServedCall;
 
 type Listener = Parameters<ServerInterceptingCall['start']>[0];
 
 /**
- * A call from its metadata to its end. It is let in and its caller is known before its message is read, or it is refused. It has a
- * place while it is served, and none while its request does not come to its end. A client that does not take the end of its answer
- * loses its connection.
+ * A call from its metadata to its end. It is admitted and authenticated before its message is read, or refused. It has
+ * a place while it is served, but none while its request is incomplete for long. A client that does not read the end of
+ * its answer loses its connection.
  *
- * It stands between the library's part of the call and the handler, and is both sides of it in one object: as functions given to
- * the library's builders, the same takes a dozen objects a call. At the end it lets go of the handler's side, since Node holds
- * HTTP/2 streams, and all that they lead to, until the next full garbage collection.
+ * It stands between the library's side of the call and the handler, and serves both sides as one object. The library's
+ * builders would take a dozen objects a call for the same. At the end it drops the handler's side: Node holds HTTP/2
+ * streams, and everything that they refer to, until the next full garbage collection.
  */
 export class ServedCall extends ServerInterceptingCall implements Listener, Entrant {
   readonly protocol = 'grpc';
   /** HTTP/2 bounds the calls of a connection. */
   readonly mayWait = true;
-  /** What is told of it at its end. */
+  /** The report of the call, sent at its end. */
   readonly observed: ObservedCall;
   readonly #next: BaseCall;
   readonly #streams: boolean;
   readonly #options: Serving;
   readonly #door: Door;
-  /** The handler's side, until the call is over. */
+  /** The handler's side. Undefined once the call is over. */
   #listener: Listener | undefined;
-  /** While it waits to be let in. */
+  /** Set until the handler gets the metadata. */
   #metadata: Metadata | undefined;
   #place: Place | undefined;
   #isWhole = false;
@@ -86,8 +86,8 @@ export class ServedCall extends ServerInterceptingCall implements Listener, Entr
   }
 
   /**
-   * Aborted when the caller cancels, goes away or lets its deadline pass before there is an answer, and when a stream is over.
-   * Made when it is asked for.
+   * Aborts when the caller cancels, leaves or passes its deadline before there is an answer, and when a stream is over.
+   * Made on first use.
    */
   get signal(): AbortSignal {
     if (this.#controller === undefined) {
@@ -117,7 +117,7 @@ export class ServedCall extends ServerInterceptingCall implements Listener, Entr
     return this.#next.getPeer();
   }
 
-  /** Its caller is found out before anything of its message is read. */
+  /** Authenticates the caller before anything of its message is read. */
   admit(place: Place): void {
     this.#place = place;
     const { authenticate } = this.#door;
@@ -139,7 +139,7 @@ export class ServedCall extends ServerInterceptingCall implements Listener, Entr
     }
   }
 
-  /** What it asked of its place is so: its request is read, or, once that is whole, its handler is called. */
+  /** Reads the request. Once the request is complete, calls its handler. */
   proceed(): void {
     const listener = this.#listener;
     if (listener === undefined) return;
@@ -170,12 +170,12 @@ export class ServedCall extends ServerInterceptingCall implements Listener, Entr
     this.#place!.whole();
   }
 
-  /** `message` is encoded. Nothing is sent any more once the call is over, and nobody waits for it. */
+  /** `message` is encoded. Once the call is over, nothing is sent and `sent` is never called. */
   override sendMessage(message: Partial<Uint8Array>, sent: () => void): void {
     if (this.#listener === undefined) return;
-    // Of a stream, each message is waited for by who sends it.
+    // In a stream, the sender itself waits for each message.
     if (!this.#streams) this.#awaitEnd();
-    // Of gRPC's own services, messages are encoded later; they are not counted.
+    // Messages of gRPC's own services are encoded later, so they are not counted.
     this.observed.bytes += message.byteLength ?? 0;
     this.#next.sendMessage(message, sent);
   }
@@ -187,12 +187,12 @@ export class ServedCall extends ServerInterceptingCall implements Listener, Entr
     this.#next.sendStatus(status);
   }
 
-  /** At the end of every call, however it ends. */
+  /** Runs at the end of every call, however it ends. */
   onCancel(): void {
     clearTimeout(this.#farewell);
     this.#place?.[Symbol.dispose]();
     this.observed.ended(Number(this.#next.getDeadline()));
-    // Nobody waits any more for what a method that has answered would do.
+    // A method that has answered may finish its work: no reader is affected by it.
     if (this.#streams || this.observed.code === undefined) this.#controller?.abort(OVER);
     this.#listener?.onCancel();
     this.#listener = undefined;
@@ -209,7 +209,7 @@ export class ServedCall extends ServerInterceptingCall implements Listener, Entr
     this.#place!.belongTo(principal.owner);
   }
 
-  /** Ends the call before its handler has heard of it, and its stream, whatever of the request is still to come. */
+  /** Ends the call before its handler gets it, and ends its stream even if the request is incomplete. */
   #fail(thrown: unknown): void {
     if (this.#listener === undefined || this.observed.code !== undefined) return;
     const { overloaded, statusOf } = this.#options;
@@ -220,12 +220,12 @@ export class ServedCall extends ServerInterceptingCall implements Listener, Entr
     endStream(this.#next);
   }
 
-  /** Its answer lasts, and is counted elsewhere: it gives its place back. */
+  /** Its answer lasts and is counted elsewhere. Gives the place back. */
   lasts(): void {
     this.#place?.[Symbol.dispose]();
   }
 
-  /** Breaks off its connection: a client that takes no answer cannot be told. */
+  /** Ends the connection: a client that reads no answer cannot get a status. */
   breakOff(): void {
     this.#options.breakOff(this.#next.getPeer());
   }

@@ -22,47 +22,50 @@ import { GrpcHealth } from './standard/health.ts';
 import { addReflection } from './standard/reflection.ts';
 import { statusOf } from './status.ts';
 
-/** What to serve over gRPC, and how. */
+/** Options of the gRPC server. */
 export interface GrpcServerOptions {
   readonly services: readonly Service[];
   readonly authenticate: Authenticator['authenticate'];
-  /** Lets in a call before it is read. Health checks and reflection have places of their own. */
+  /** Admits a call before it is read. Health checks and reflection have their own places. */
   readonly admission: Pick<Admission, 'enter' | 'beside'>;
   readonly limits: ConnectionLimits;
   readonly logger: Logger;
   readonly observer?: RequestObserver;
-  /** Asked by every health check, and ten times a second while somebody watches: whether calls should be sent here. */
+  /** Whether clients should send calls here. Asked at every health check, and ten times a second for watches. */
   readonly isReady: () => boolean;
-  /** Adds what is served beside the services, and authenticates its calls itself. It is neither let in by admission nor shown by reflection. */
+  /**
+   * Adds a service for other instances, which authenticates its calls itself. Admission does not apply to it, and
+   * reflection does not show it.
+   */
   readonly addInternal?: (server: Server) => void;
-  /** Without it the server speaks plaintext. */
+  /** Without it the server uses plaintext. */
   readonly tls?: TlsFiles;
 }
 
 /** A gRPC server with health checks and reflection. */
 export interface GrpcServer {
-  /** Starts to listen, on any free port when it is 0, and resolves with the address, `host:port`. Rejects when it cannot. */
+  /** Listens and resolves with the address, `host:port`. Port 0 takes any free port. Rejects when it cannot listen. */
   listen(host: string, port: number): Promise<string>;
 
   /**
-   * Stops: health says NOT_SERVING, nothing more is accepted, clients are told to go elsewhere (GOAWAY), and calls end. Streams
-   * that are still open after so many milliseconds end with UNAVAILABLE; a moment later all connections are closed. Resolves
-   * when they are.
+   * Stops the server. Health reports NOT_SERVING, no connection is accepted, clients get GOAWAY, and calls end. Streams
+   * that are still open after `milliseconds` end with UNAVAILABLE. A moment later all connections are closed, and it
+   * resolves.
    */
   drain(milliseconds: number): Promise<void>;
 }
 
-/** Milliseconds that a last status has to reach its caller. */
+/** Milliseconds for a last status to reach its caller. */
 const FAREWELL = 200;
 
 /**
- * Places for gRPC's own services: health, which has to answer whatever the load, and reflection. So many calls of them at once, and
- * messages of so many bytes.
+ * Concurrent calls and most message bytes of gRPC's own services: health, which must answer under any load, and
+ * reflection.
  */
 const STANDARD_PLACES = 256;
 const STANDARD_MESSAGE = 4 * 1024;
 
-/** Makes a server of these services, not listening yet. Throws when the files for TLS cannot be used. */
+/** Makes a server of these services that does not listen yet. Throws when the TLS files are invalid. */
 export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
   const { services, authenticate, admission, limits, logger, observer, isReady, tls } = options;
   const stop = new AbortController();
@@ -113,7 +116,7 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
         health.close();
         standard.admission.close();
         const close = () => {
-          // Finds connections by what grpc-js keeps for channelz, which therefore stays on.
+          // It finds connections through channelz, so channelz must stay on.
           server.forceShutdown();
           resolve();
         };
@@ -122,7 +125,8 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
           timer = setTimeout(close, FAREWELL);
         }, milliseconds);
         server.tryShutdown(() => {});
-        // Once the last connection is closed; the callback above does not wait for those of a listener that is not its own.
+        // The callback of tryShutdown does not wait for the connections of a separate listener. This one runs once the
+        // last connection is closed.
         listener.close(() => {
           clearTimeout(timer);
           resolve();
@@ -131,7 +135,7 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
   };
 }
 
-/** The doors of a service's methods, by their paths. */
+/** The doors of a service's methods, by path. */
 const doorsOf = (
   { desc, authenticate: own }: Service,
   admission: Door['admission'],

@@ -4,7 +4,9 @@ import { Metadata, type StatusObject } from '@grpc/grpc-js';
 import { StatusSchema } from '../../../gen/google/rpc/status_pb.ts';
 import type { Failure } from '../failure.ts';
 
-/** The status that ends a failed call: code and message, and both again with the details as a google.rpc.Status (AIP-193). */
+/**
+ * The status of a failed call: its code and message, and both again with the details as a google.rpc.Status (AIP-193).
+ */
 export function statusOf({ error: { code, message }, details }: Failure): StatusObject {
   const status = create(StatusSchema, {
     code,

@@ -2,8 +2,9 @@ import { fromBinary } from '@bufbuild/protobuf';
 import { type DescriptorProto, type FileDescriptorProto, FileDescriptorProtoSchema } from '@bufbuild/protobuf/wkt';
 
 /**
- * A file descriptor of protobufjs's as protoc would write it: other implementations refuse its map entries, which are not named as
- * descriptor.proto says, and some its type names, which are relative. The file must not refer to others.
+ * Rewrites a file descriptor of protobufjs to match protoc's. Other implementations refuse two of its forms: map
+ * entries not named as descriptor.proto requires, and, in some of them, relative type names. The file must not import
+ * others.
  */
 export function standardDescriptor(bytes: Uint8Array): FileDescriptorProto {
   const file = fromBinary(FileDescriptorProtoSchema, bytes);

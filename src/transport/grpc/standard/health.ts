@@ -11,13 +11,13 @@ type Request = { readonly service: string };
 type Response = { readonly status: string };
 type Watch = ServerWritableStream<Request, Response>;
 
-/** Milliseconds after which who watches is told of a change: well within the grace of a stop. */
+/** Milliseconds until a watcher gets a change. Far less than the grace period of a stop. */
 const WATCH_INTERVAL = 100;
-/** Most who watch, in all and on one connection: each keeps a place of gRPC's own services. */
+/** Most watches in all, and most on one connection. Each keeps a place of gRPC's own services. */
 const MAX_WATCHES = 64;
 const MAX_WATCHES_OF_CONNECTION = 8;
 
-/** grpc.health.v1.Health: of each service and, under the empty name, of all. Asks for no token. */
+/** grpc.health.v1.Health for each service and, under the empty name, for all of them. Needs no token. */
 export class GrpcHealth {
   readonly #names: readonly string[];
   #isReady: () => boolean;
@@ -26,7 +26,7 @@ export class GrpcHealth {
   readonly #timer: NodeJS.Timeout;
   #serving: boolean | undefined;
 
-  /** These services serve as long as `isReady` says so. */
+  /** The services serve as long as `isReady` returns true. */
   constructor(services: readonly string[], isReady: () => boolean) {
     this.#names = ['', ...services];
     this.#isReady = isReady;
@@ -34,7 +34,7 @@ export class GrpcHealth {
     this.#timer = setInterval(() => this.#update(), WATCH_INTERVAL).unref();
   }
 
-  /** Nothing serves any more, and who watches is told and sent off, so that no watch keeps the server from stopping. */
+  /** Reports NOT_SERVING and ends every watch, so that no watch keeps the server from stopping. */
   close(): void {
     clearInterval(this.#timer);
     this.#isReady = () => false;
@@ -58,7 +58,7 @@ export class GrpcHealth {
     });
   }
 
-  /** A handler that answers with what is so now. */
+  /** Updates the state before each answer. */
   #asked(handler: handleUnaryCall<Request, Response>): handleUnaryCall<Request, Response> {
     return (call, callback) => {
       this.#update();
@@ -73,7 +73,7 @@ export class GrpcHealth {
     }
     this.#watches.add(call);
     call.once('close', () => this.#watches.delete(call));
-    // The library would remember every name that anybody ever watched.
+    // The library would keep every name that was ever watched.
     if (this.#names.includes(call.request.service)) watch(call);
     else call.write({ status: 'SERVICE_UNKNOWN' });
   }

@@ -9,14 +9,14 @@ import { standardDescriptor } from './descriptor.ts';
 
 type Call = ServerDuplexStream<object, object>;
 
-/** Most streams at once: tools open one for each thing that somebody looks up. */
+/** Most concurrent streams. Tools open one for each lookup. */
 const MAX_STREAMS = 32;
-/** Most questions of a stream. A tool that reads all that there is asks some twenty; an answer has up to 30 KB. */
+/** Most questions of a stream. A tool that reads everything asks about twenty; an answer has up to 30 KB. */
 const MAX_QUESTIONS = 64;
 
 /**
- * Adds grpc.reflection, v1 and v1alpha, on these services, the details of errors, and grpc.health.v1. Asks for no token. A stream that
- * lasts longer than `timeout`, in seconds, loses its connection.
+ * Adds grpc.reflection, v1 and v1alpha, for these services, the error details, and grpc.health.v1. Needs no token. A
+ * stream that lasts longer than `timeout`, in seconds, loses its connection.
  */
 export function addReflection(server: Server, services: readonly DescService[], timeout: number): void {
   const files = new Set<DescFile>();
@@ -39,7 +39,7 @@ export function addReflection(server: Server, services: readonly DescService[], 
     });
     info(inStep(call));
   };
-  // Of a definition, the library looks at the files alone.
+  // The library uses only the files of a definition.
   new ReflectionService({ definition: { ...requestType, fileDescriptorProtos } }).addToServer({
     addService: (definition, { ServerReflectionInfo: info }) =>
       server.addService(definition, {
@@ -54,7 +54,10 @@ function collect(file: DescFile, files: Set<DescFile>): void {
   for (const dependency of file.dependencies) collect(dependency, files);
 }
 
-/** A call whose requests wait while its answers are not taken: the library would hold all of them. It gets so many answers. */
+/**
+ * Limits a call to one request at a time, and to MAX_QUESTIONS in all. The library would buffer all requests while the
+ * client does not read its answers.
+ */
 function inStep(call: Call): Call {
   const write = call.write.bind(call) as (answer: object) => boolean;
   let answers = 0;
