@@ -2,35 +2,35 @@ import type { PlantEvent } from '../../domain/events.ts';
 import type { LoggedEvent } from '../../log/event/event.ts';
 import type { LiveStep, Step } from './step.ts';
 
-/** A place in what a channel has told: behind a step, or at the beginning. It holds on to what comes after it, and to nothing before. */
+/** A position in a channel: behind a step, or at the beginning. It keeps later steps in memory, and no earlier ones. */
 export interface Mark {
-  /** The step before it; undefined at the beginning. */
+  /** The step before the mark. Undefined at the beginning. */
   step: LiveStep | undefined;
   /** Bytes of all steps up to here. */
   readonly bytes: number;
   next: Mark | undefined;
 }
 
-/** Who is told that there is more in a channel. */
+/** A reader of a channel, which is told when there are new steps. */
 export interface Hearer {
   deliver(): void;
 }
 
-/** What happened to a plant, in its place in the log. */
+/** A change of a plant with its position in the log. */
 export interface PositionedEvent extends Pick<LoggedEvent, 'position'> {
   readonly event: PlantEvent;
 }
 
-/** Bytes of a step beside its text. */
+/** Bytes of a step without its text. */
 const STEP_OVERHEAD = 64;
 
-/** What happens to the plants of one owner, told to all who watch them: each reads on from its own mark in one chain of steps. */
+/** The changes of one owner's plants for all watchers: each reads from its own mark in one chain of steps. */
 export class Channel {
   readonly owner: string;
-  /** Those who read it. */
+  /** The readers. */
   readonly hearers = new Set<Hearer>();
   #end: Mark = { step: undefined, bytes: 0, next: undefined };
-  /** What was last read, from where to where: those who stand at the same mark share it. */
+  /** The last read steps, with their start and end. Readers at the same mark share them. */
   #last: { readonly from: Mark; readonly to: Mark; readonly steps: readonly Step[] } | undefined;
 
   constructor(owner: string) {
@@ -42,7 +42,7 @@ export class Channel {
     return this.#end;
   }
 
-  /** Tells an event of the owner. */
+  /** Appends an event of the owner. */
   tell(event: PositionedEvent): void {
     const step = stepOf(event);
     const mark = { step, bytes: this.#end.bytes + stepBytes(step), next: undefined };
@@ -51,13 +51,13 @@ export class Channel {
     this.#last = undefined;
   }
 
-  /** Lets go of the last step, and of what was last read, which nobody needs who has read to the end. */
+  /** Drops the last step and the last read steps. A reader at the end needs neither. */
   forget(): void {
     this.#last = undefined;
     this.#end.step = undefined;
   }
 
-  /** The steps from a mark to the end: the same array for the same mark and end. */
+  /** The steps from a mark to the end. The same mark and end give the same array. */
   after(from: Mark): readonly Step[] {
     if (this.#last?.from === from && this.#last.to === this.#end) return this.#last.steps;
     const steps: Step[] = [];
@@ -67,7 +67,7 @@ export class Channel {
   }
 }
 
-/** The step that tells an event. */
+/** The step of an event. */
 export const stepOf = ({ position, event }: PositionedEvent): LiveStep =>
   event.type === 'PlantAdded'
     ? { type: 'added', position, plant: { id: event.plantId, name: event.name, tag: event.tag } }

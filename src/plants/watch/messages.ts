@@ -42,7 +42,7 @@ export async function* watchPlants(
   }
 }
 
-/** Waits for news. What it has taken was sent before it asks again. */
+/** Waits for news. Everything it has taken was sent before it waits again. */
 class Reader implements Viewer {
   readonly unsent = 0;
   #why: PlantStoreError | undefined;
@@ -59,7 +59,7 @@ class Reader implements Viewer {
     this.#wake();
   }
 
-  /** Resolves when there may be news; rejects when there will be none. */
+  /** Resolves when there may be news. Rejects when there will be none. */
   async nextNews(): Promise<void> {
     if (this.#why === undefined) {
       const { promise, resolve } = Promise.withResolvers<void>();
@@ -70,7 +70,7 @@ class Reader implements Viewer {
   }
 }
 
-/** The message of a step, the same for the same step: it is encoded once, whoever watches. */
+/** The message of a step, made and encoded once for all watchers. */
 const messageOf = derivedOnce((step: Step) => Object.freeze(create(WatchPlantsResponseSchema, fieldsOf(step))));
 
 function fieldsOf(step: Step): MessageInitShape<typeof WatchPlantsResponseSchema> {

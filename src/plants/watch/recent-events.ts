@@ -9,18 +9,18 @@ export interface RecentBounds {
 }
 
 /**
- * The last events of the log, bounded in number and bytes, so that who was away for a while can be told what they missed.
- * It never tells of a part of what came after a position: of all, or of nothing.
+ * The last events of the log, bounded in number and bytes. A reader that was away can get the events it missed. It
+ * gives all events after a position or none.
  */
 export class RecentEvents {
   readonly #bounds: RecentBounds;
   #events: LoggedEvent[] = [];
-  /** Index of the first that still counts. */
+  /** Index of the first event within the bounds. */
   #first = 0;
   #bytes = 0;
   #head: number;
 
-  /** Of a log whose last event is at `head`. */
+  /** `head`: position of the log's last event. */
   constructor(bounds: RecentBounds, head: number) {
     this.#bounds = bounds;
     this.#head = head;
@@ -40,14 +40,14 @@ export class RecentEvents {
     }
     while (this.#events.length - this.#first > this.#bounds.events || this.#bytes > this.#bounds.bytes)
       this.#bytes -= sizeOf(this.#events[this.#first++]!);
-    // Moving what is left at each event would cost as much as there are events.
+    // Moving the rest at every event would take time in proportion to the number of events.
     if (this.#first > this.#events.length / 2) {
       this.#events = this.#events.slice(this.#first);
       this.#first = 0;
     }
   }
 
-  /** The owner's events after a position, in order; undefined when it is too long ago, or ahead of the log. */
+  /** The owner's events after a position, in order. Undefined when the position is too old or ahead of the log. */
   after(position: number, owner: string): PositionedEvent[] | undefined {
     const missed = this.#head - position;
     if (missed < 0 || missed > this.#events.length - this.#first) return undefined;
@@ -57,7 +57,7 @@ export class RecentEvents {
     });
   }
 
-  /** Forgets all of them. */
+  /** Forgets all events. */
   forget(): void {
     this.#events = [];
     this.#first = 0;

@@ -1,36 +1,39 @@
 import type { Channel, Hearer } from './channel.ts';
 
-/** Watches that one channel may serve before the others have their turn. */
+/** Watches that one channel may serve before the other channels have a turn. */
 const SHARE = 16;
-/** Milliseconds of CPU after which everything else has its turn. */
+/** Milliseconds of CPU after which other work has a turn. */
 const SLICE = 4;
-/** Each millisecond of CPU is followed by so many for everything else: an event that thousands watch must not stop the adds. */
+/**
+ * Milliseconds for other work after each millisecond of CPU: an event with thousands of watchers must not stop the
+ * adds.
+ */
 const REST = 7;
-/** Less than that, once a round has lasted longer than LATE milliseconds: news may not be late without end, either. */
+/** A shorter rest once a round has lasted longer than LATE milliseconds: the delay of news must be bounded too. */
 const LATE_REST = 1;
 const LATE = 100;
-/** Most milliseconds of rest that are made up for, when a turn came late. */
+/** Most milliseconds of rest that a late turn makes up for. */
 const CREDIT = 40;
 
-/** Telling one channel's news to all who watch it. */
+/** The delivery of one channel's news to all its readers. */
 interface Round {
-  /** Those who have not had them yet. */
+  /** The readers that have not got the news yet. */
   readonly hearers: Iterator<Hearer>;
   readonly began: number;
 }
 
 /**
- * Brings news to the watches, a few at a time. What comes meanwhile rides along: each watch is written to once a round, however many
- * events there are, since it is the write that costs.
+ * Delivers news to the watches, a few at a time. Events that come meanwhile join the delivery. Each watch gets one
+ * write a round, however many events there are: the write is the expensive part.
  */
 export class Rounds {
   readonly #due = new Map<Channel, Round>();
-  /** Those of them where more has come since their round began. */
+  /** Channels with more news since their round began. */
   readonly #again = new Set<Channel>();
   #isPlanned = false;
   #restUntil = 0;
 
-  /** A channel has news. */
+  /** Schedules a channel that has news. */
   begin(channel: Channel): void {
     if (this.#due.has(channel)) this.#again.add(channel);
     else this.#due.set(channel, roundOf(channel));
@@ -65,13 +68,13 @@ export class Rounds {
 
 const roundOf = ({ hearers }: Channel): Round => ({ hearers: hearers.values(), began: performance.now() });
 
-/** Milliseconds of CPU that this thread has used, in the kernel too, where most of a write is spent. */
+/** Milliseconds of CPU that this thread has used, including the kernel, where a write spends most of its time. */
 function cpu(): number {
   const { user, system } = process.threadCpuUsage();
   return (user + system) / 1_000;
 }
 
-/** Returns whether there may be more of them. */
+/** Returns whether more readers may remain. */
 function serve(hearers: Iterator<Hearer>): boolean {
   for (let served = 0; served < SHARE; served++) {
     const { done, value } = hearers.next();

@@ -5,25 +5,31 @@ import type { Listing } from '../../log/view/listing.ts';
 import type { Channel, Hearer, Mark } from './channel.ts';
 import type { Step } from './step.ts';
 
-/** Who reads a watch. None of these calls may throw. */
+/** The reader of a watch. None of its methods may throw. */
 export interface Viewer {
-  /** Bytes of steps that were taken and that the reader has not had yet. */
+  /** Bytes of taken steps that are not sent yet. */
   readonly unsent: number;
   /** There may be steps to take. */
   news(): void;
-  /** Nothing was to be told for a while. */
+  /** There was nothing to send for a while. */
   quiet(): void;
-  /** It is over, for this reason. Nothing more can be taken. */
+  /** The watch is over, for this reason. Nothing more can be taken. */
   ended(why: PlantStoreError): void;
 }
 
-/** What a watch needs of who keeps it. */
+/** What a watch needs from its keeper. */
 export interface WatchKeeper {
-  /** The list of an owner's plants, exact at its position, and at any position that this knew of before, if that is later. */
+  /**
+   * A list of the owner's plants. It is exact at its position, and at the `known` position at the time of the call if
+   * that is later.
+   */
   state(owner: string): Promise<Listing>;
-  /** The owner's events after a position up to `known`, at once after the log was looked at; undefined when memory cannot tell. */
+  /**
+   * The owner's events after a position up to `known`, right after a check of the log's head. Undefined when memory
+   * does not reach back that far.
+   */
   missed(after: number, owner: string): Promise<readonly Step[] | undefined>;
-  /** The last position that was told of to all. */
+  /** The last position that was delivered to all watches. */
   readonly known: number;
   told(steps: number): void;
   left(watch: Watch): void;
@@ -33,15 +39,15 @@ const NOTHING: readonly Step[] = [];
 const RESET: readonly Step[] = [{ type: 'reset' }];
 
 /**
- * One reader of what happens to the plants of an owner: how it begins, and then every event, once and in order. It begins to listen
- * before it looks at the state, and passes over the events that the state has already.
+ * One reader of an owner's changes: first a beginning, and then every event, once and in order. It subscribes before it
+ * reads the state, and skips events that the state already includes.
  */
 export class Watch implements Hearer {
   readonly channel: Channel;
   readonly #keeper: WatchKeeper;
   readonly #validity: Validity;
   readonly #viewer: Viewer;
-  /** Up to where everything was taken. */
+  /** Everything up to here was taken. */
   #mark: Mark;
   #why: PlantStoreError | undefined;
   #isOver = false;
@@ -57,8 +63,9 @@ export class Watch implements Hearer {
   }
 
   /**
-   * How it begins, in batches: after a position, what was missed since; else the state and `ready`, behind `reset` where memory cannot
-   * tell what was missed. To be read to its end before anything is taken. Rejects with PlantStoreError; the watch is over then.
+   * The beginning, in batches. After a position: the missed events. Otherwise, or when memory does not hold the missed
+   * events: the state and then `ready`, with `reset` first if a position was given. Read it to its end before taking
+   * any step. Rejects with PlantStoreError; the watch is then over.
    */
   async begin(after: number | undefined): Promise<AsyncIterable<readonly Step[]>> {
     try {
@@ -102,7 +109,7 @@ export class Watch implements Hearer {
     }
   }
 
-  /** The events that have come, in order; the same array for all who stand at the same place. */
+  /** The new events, in order. Readers at the same mark get the same array. */
   take(): readonly Step[] {
     if (this.#isOver || this.#mark === this.channel.end) return NOTHING;
     if (!this.#validity.holds) {
@@ -120,24 +127,24 @@ export class Watch implements Hearer {
     this.#keeper.told(steps.length);
   }
 
-  /** Bytes that have come and that the reader has not had. */
+  /** Bytes that the reader has not got yet. */
   get behind(): number {
     return this.channel.end.bytes - this.#mark.bytes + this.#viewer.unsent;
   }
 
-  /** Lets the reader take what has come. */
+  /** Tells the reader that there are steps to take. */
   deliver(): void {
     if (!this.#isOver) this.#viewer.news();
   }
 
-  /** Tells the reader when there was nothing to tell since that time, of performance.now(). */
+  /** Tells the reader if there was nothing to send since a time, by performance.now(). */
   beat(since: number, now: number): void {
     if (this.#isOver || this.#spoke > since) return;
     this.#spoke = now;
     this.#viewer.quiet();
   }
 
-  /** Looks whether the token counts, and ends the watch if it does not. What waits for that can be taken afterwards. */
+  /** Checks whether the token is valid, and ends the watch if it is not. Waiting steps can be taken afterwards. */
   confirm(): void {
     if (this.#isConfirming || this.#validity.holds) return;
     this.#isConfirming = true;
@@ -152,7 +159,7 @@ export class Watch implements Hearer {
       });
   }
 
-  /** Ends it, and tells the reader why. */
+  /** Ends the watch and tells the reader why. */
   end(why: PlantStoreError): void {
     if (this.#isOver) return;
     this.#why = why;
@@ -160,11 +167,11 @@ export class Watch implements Hearer {
     this.#viewer.ended(why);
   }
 
-  /** The reader has left. */
+  /** Closes the watch after its reader has left. */
   close(): void {
     if (this.#isOver) return;
     this.#isOver = true;
-    // What comes later is not for it, and is not to be held by it.
+    // The watch must not keep later steps in memory.
     this.#mark = { step: undefined, bytes: 0, next: undefined };
     this.#keeper.left(this);
   }

@@ -9,37 +9,37 @@ import { Rounds } from './rounds.ts';
 import type { Step } from './step.ts';
 import { type Viewer, Watch, type WatchKeeper } from './watch.ts';
 
-/** How many may watch at once. */
+/** Bounds on open watches. */
 export interface WatchLimits {
-  /** Over all protocols. */
+  /** Most watches over all protocols. */
   readonly maxWatches: number;
-  /** Of these, of one owner. */
+  /** Most watches of one owner. */
   readonly maxOwnerWatches: number;
 }
 
-/** What watches did and are. */
+/** Counters of the watches. */
 export interface WatchStatistics {
-  /** That are open. */
+  /** Open watches. */
   readonly open: number;
-  /** Steps that were told, to each watch for itself. */
+  /** Delivered steps, counted for each watch. */
   readonly steps: number;
-  /** Watches that were cut off because their readers fell behind. */
+  /** Watches that were ended because their readers fell behind. */
   readonly cutOff: number;
 }
 
 /** The part of a log that can be watched. */
 export type WatchedLog = Pick<EventLog, 'list' | 'head' | 'status' | 'held' | 'onExtended' | 'onErased' | 'changed'>;
 
-/** Events that are remembered for those who come back. */
+/** Bounds on the events that are kept for readers that come back. */
 const RECENT: RecentBounds = { events: 65_536, bytes: 32 * 1024 * 1024 };
-/** Bytes by which a reader may be behind. */
+/** Most bytes that a reader may be behind. */
 const MAX_BEHIND = 1024 * 1024;
-/** Milliseconds of silence after which a reader is told that there is nothing to tell. */
+/** Milliseconds of silence after which a reader gets a sign of life. */
 const QUIET = 15_000;
-/** Milliseconds between two looks at all watches: at their tokens, and for silence. One timer serves all. */
+/** Milliseconds between two checks of all watches for their tokens, silence and lag. One timer serves all. */
 const LOOK = 500;
 
-/** Milliseconds that readers have to take what is about to be forgotten. */
+/** Milliseconds for readers to take steps that are about to be forgotten. */
 const FORGET = 1_000;
 
 const FORGOTTEN = new PlantStoreError(
@@ -56,8 +56,8 @@ const BEHIND = new PlantStoreError(
 );
 
 /**
- * All watches of an instance, by owner, over all protocols. An event reaches them by the tail, whoever appended it, and costs nothing
- * where nobody watches.
+ * All watches of an instance, by owner, over all protocols. They get every event through the tail, whichever instance
+ * appended it. An event of an owner without watches costs nothing.
  */
 export class Watches implements WatchKeeper {
   readonly #log: WatchedLog;
@@ -70,10 +70,10 @@ export class Watches implements WatchKeeper {
   #steps = 0;
   #cutOff = 0;
   #timer: NodeJS.Timeout | undefined;
-  /** Why no watch is opened any more. */
+  /** The error that refuses new watches once closed. */
   #closed: PlantStoreError | undefined;
 
-  /** `recent`: what is remembered for those who come back. */
+  /** `recent`: bounds on the events that are kept for readers that come back. */
   constructor(log: WatchedLog, limits: WatchLimits, recent: RecentBounds = RECENT) {
     this.#log = log;
     this.#limits = limits;
@@ -99,8 +99,8 @@ export class Watches implements WatchKeeper {
   }
 
   /**
-   * Opens a watch of the caller's plants, which has to be begun, and closed at the end. Throws TOO_MANY_WATCHES, or OVERLOADED when
-   * there are too many of all owners, or when the instance stops.
+   * Opens a watch of the caller's plants. Begin it, and close it at the end. Throws TOO_MANY_WATCHES when the owner has
+   * too many, and OVERLOADED when all owners together have too many or the instance stops.
    */
   open({ owner, validity }: Principal, viewer: Viewer): Watch {
     if (this.#closed !== undefined) throw this.#closed;
@@ -123,7 +123,7 @@ export class Watches implements WatchKeeper {
     return watch;
   }
 
-  /** Ends all watches, so that their readers go on elsewhere, and opens none from now on. */
+  /** Ends all watches, so that their readers reconnect to another instance, and opens no more. */
   close(why: PlantStoreError): void {
     this.#closed ??= why;
     this.#stopListening();
@@ -132,15 +132,15 @@ export class Watches implements WatchKeeper {
   }
 
   /**
-   * An owner is erased, and events do not say who: everything that was told is forgotten. Who comes back gets the state, and who has
-   * not read on in a moment has to come back.
+   * Forgets everything after an erasure: the event does not name the erased owner. A reader that comes back gets the
+   * state. A reader that does not catch up in FORGET milliseconds is ended.
    */
   #forgetSoon(): void {
     this.#recent.forget();
     const late = [...this.#watches].filter(({ behind }) => behind > 0);
     setTimeout(() => {
       for (const watch of late) if (watch.behind > 0) watch.end(FORGOTTEN);
-      // What somebody has still to read came later.
+      // The unread steps of these channels are newer than the erasure.
       const unread = new Set([...this.#watches].filter(({ behind }) => behind > 0).map(({ channel }) => channel));
       for (const channel of this.#channels.values()) if (!unread.has(channel)) channel.forget();
     }, FORGET).unref();
@@ -148,7 +148,7 @@ export class Watches implements WatchKeeper {
 
   /** See WatchKeeper. */
   async missed(after: number, owner: string): Promise<readonly Step[] | undefined> {
-    // Another instance may have told of a position that this one has not heard of yet.
+    // The position may come from another instance and be ahead of this one.
     await this.#log.head();
     return this.#recent.after(after, owner)?.map(stepOf);
   }
