@@ -192,7 +192,7 @@ export class ServedCall extends ServerInterceptingCall implements Listener, Entr
     clearTimeout(this.#farewell);
     this.#place?.[Symbol.dispose]();
     this.observed.ended(Number(this.#next.getDeadline()));
-    // A method that has answered may finish its work: no reader is affected by it.
+    // A unary method that has answered has nothing left to abort.
     if (this.#streams || this.observed.code === undefined) this.#controller?.abort(OVER);
     this.#listener?.onCancel();
     this.#listener = undefined;

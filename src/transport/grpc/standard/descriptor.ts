@@ -2,9 +2,8 @@ import { fromBinary } from '@bufbuild/protobuf';
 import { type DescriptorProto, type FileDescriptorProto, FileDescriptorProtoSchema } from '@bufbuild/protobuf/wkt';
 
 /**
- * Rewrites a file descriptor of protobufjs to match protoc's. Other implementations refuse two of its forms: map
- * entries not named as descriptor.proto requires, and, in some of them, relative type names. The file must not import
- * others.
+ * Rewrites a file descriptor of protobufjs to match protoc's. Other implementations refuse its map entries, which lack
+ * the names that descriptor.proto requires. Some also refuse its relative type names. The file must not import others.
  */
 export function standardDescriptor(bytes: Uint8Array): FileDescriptorProto {
   const file = fromBinary(FileDescriptorProtoSchema, bytes);

@@ -55,8 +55,8 @@ function collect(file: DescFile, files: Set<DescFile>): void {
 }
 
 /**
- * Limits a call to one request at a time, and to MAX_QUESTIONS in all. The library would buffer all requests while the
- * client does not read its answers.
+ * Pauses the requests of a call while its client does not read the answers: the library would buffer all of them. Gives
+ * at most MAX_QUESTIONS answers.
  */
 function inStep(call: Call): Call {
   const write = call.write.bind(call) as (answer: object) => boolean;
