@@ -56,23 +56,25 @@ import { registerDocumentation } from './transport/openapi/documentation.ts';
 import { registerRest } from './transport/rest/rest.ts';
 import { welcome } from './welcome.ts';
 
-/** Milliseconds that requests in flight have to end once the service stops; their connections are closed then. */
+/** Milliseconds for requests in flight to end once the service stops. Their connections are then closed. */
 const DRAIN_LIMIT = 10_000;
-/** Milliseconds that streams have of that: what is left is for the status that says to go on elsewhere. */
+/**
+ * Milliseconds of DRAIN_LIMIT for streams to end. The rest is for their final status, which sends clients elsewhere.
+ */
 const STREAM_LIMIT = 9_000;
-/** Seconds that the token in the welcome is valid. */
+/** Seconds for which the token in the welcome is valid. */
 const WELCOME_TTL = 3600;
-/** What it is good for: whatever the console shows. */
+/** The scopes of that token: everything the console shows. */
 const WELCOME_SCOPE = 'plants:read plants:write plants:audit';
 
-/** How a dependency stands that is not there yet. */
+/** The readiness of a dependency that is still starting. */
 export const STARTING: Readiness = { ready: false, detail: 'starting' };
 
 /** What has been started so far. */
 export interface Parts {
   readonly output: LogOutput;
   log?: EventLog;
-  /** Why the store cannot be reached, while it cannot. */
+  /** The reason why the store cannot be reached, while it cannot. */
   storeFault?: unknown;
   publication?: PublisherThread;
   keys?: KeySet;
@@ -83,14 +85,17 @@ export interface Parts {
   app?: FastifyInstance;
 }
 
-/** Whether the store is there. */
+/** Whether the store can be used. */
 export function storeReadiness({ log, storeFault }: Parts): Readiness {
   if (storeFault instanceof LogChangedError) return { ready: false, detail: storeFault.message };
   if (storeFault !== undefined) return { ready: false, detail: 'the store cannot be reached; the log says why' };
   return log === undefined ? STARTING : { ready: true };
 }
 
-/** The store that the settings name: MongoDB, whose driver is loaded then, or SQLite in the data directory, which is then this service's alone. */
+/**
+ * The store that the settings name: MongoDB, whose driver is loaded only then, or SQLite in the data directory, which
+ * is locked for this process.
+ */
 function storeOf({ mongodbUri, strictReads, dataDirectory }: Config, opened: AsyncDisposableStack): StoreToOpen {
   if (mongodbUri !== undefined)
     return {
@@ -106,8 +111,8 @@ function storeOf({ mongodbUri, strictReads, dataDirectory }: Config, opened: Asy
 }
 
 /**
- * Builds the service from its parts, from the inside out, and resolves when it listens. What it starts is in `parts` as soon as
- * it is there, and how to stop it in `opened`. Rejects when it cannot start.
+ * Builds the service from its parts, from the inside out, and resolves when it listens. It stores each part in `parts`,
+ * and its release in `opened`, as soon as the part exists. Rejects when it cannot start.
  */
 export async function start(
   config: Config,
@@ -246,7 +251,7 @@ export async function start(
     },
   ];
   registerConnect(app, { services, authenticate, drainLimit: STREAM_LIMIT });
-  // SQLite is one process's alone.
+  // SQLite serves a single process.
   const joins = config.mongodbUri !== undefined;
   let taker: Taker | undefined;
   const isReady = () => health.ready;
@@ -262,7 +267,7 @@ export async function start(
     ...(config.grpcTls && { tls: config.grpcTls }),
   });
   opened.defer(async () => {
-    // At once: whoever watches goes on elsewhere, and would only hold up the end.
+    // First: watchers reconnect elsewhere, and would only delay the end.
     watches.close(stopping());
     await Promise.all([drain(app), grpc.drain(STREAM_LIMIT)]);
   });
@@ -277,7 +282,7 @@ export async function start(
   parts.app = app;
 }
 
-/** How this instance and the others of its log reach each other. */
+/** How this instance and the other instances of its log reach each other. */
 function forwardingOf(
   { advertiseAddress, grpcTls }: Config,
   grpcAddress: string,
@@ -306,7 +311,7 @@ function forwardingOf(
   };
 }
 
-/** Who may issue tokens; in development mode with a token to begin with. */
+/** The trusted token issuer. In development mode it comes with a first token. */
 async function openIssuer({ issuer: settings, dataDirectory, ownerClaim }: Config, { fetched }: Telemetry) {
   if (settings !== undefined) {
     const { jwksUrl: url, issuer, audience, maxStale } = settings;
@@ -317,7 +322,7 @@ async function openIssuer({ issuer: settings, dataDirectory, ownerClaim }: Confi
   return { issuer: DEVELOPMENT_ISSUER, audience: DEVELOPMENT_ISSUER, keys, token };
 }
 
-/** Fastify would log a line of its own, in a form of its own. */
+/** Fastify's own listen would log a line in another form. */
 async function listen(app: FastifyInstance, host: string, port: number): Promise<string> {
   const { level } = app.log;
   app.log.level = 'silent';

@@ -1,20 +1,23 @@
-/** A lease, as it stands in the store. */
+/** A lease as the store holds it. */
 export interface HeldLease {
   readonly name: string;
   readonly holder: string;
-  /** Milliseconds until it ends; 0 or less: it is over, and whoever wants it may take it. */
+  /** Milliseconds until it ends. At 0 or less it is over, and any instance may take it. */
   readonly left: number;
 }
 
-/** What an operator wants to know of a database beside what the store tells: found without changing anything. */
+/** Facts about a database for an operator that the store does not report. Collecting them changes nothing. */
 export interface Inspection {
-  /** Version of the schema of the data, and the one that this release makes of it at its next start. */
+  /** Schema version of the data, and the version that the next start of this release upgrades it to. */
   readonly schema: { readonly found: number; readonly known: number };
   readonly leases: readonly HeldLease[];
-  /** Names of what rebuilds that were ended left behind, and nobody reads. */
+  /** Names of unused leftovers of interrupted rebuilds. */
   readonly leftovers: readonly string[];
-  /** Indexes and triggers that the schema has and the database lacks. */
+  /** Indexes and triggers of the schema that the database lacks. */
   readonly missing: readonly string[];
-  /** Milliseconds that the database's clock is ahead of this process's; undefined where it has none of its own. */
+  /**
+   * Milliseconds that the database's clock is ahead of this process's. Undefined when the database has no clock of its
+   * own.
+   */
   readonly clockAhead: number | undefined;
 }

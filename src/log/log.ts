@@ -27,11 +27,11 @@ import { Projector } from './view/projector.ts';
 
 /** Bounds of a log. */
 export interface LogLimits extends CommitterLimits {
-  /** Most long lists that one owner may be reading at once. */
+  /** Most long lists that one owner may read at a time. */
   readonly lists: number;
 }
 
-/** Bounds that hold unless others are given. */
+/** The default bounds. */
 export const DEFAULT_LIMITS: LogLimits = {
   queue: 8_192,
   batch: 512,
@@ -40,25 +40,25 @@ export const DEFAULT_LIMITS: LogLimits = {
   lists: 32,
 };
 
-/** Most bytes of lists to remember, unless told otherwise. */
+/** Default of the most bytes of remembered lists. */
 export const DEFAULT_LIST_CACHE = 64 * 1024 * 1024;
 
-/** Milliseconds between two looks for erasures that somebody left. */
+/** Milliseconds between two checks for abandoned erasures. */
 const ERASURES = 2_000;
 
-/** How to run a log. */
+/** Options of a log. */
 export interface EventLogOptions {
   readonly limits?: Partial<LogLimits>;
-  /** Most bytes of lists to remember; 0: none. 64 MiB unless told. */
+  /** Most bytes of remembered lists. 0: none. Default: 64 MiB. */
   readonly listCacheBytes?: number;
-  /** Hears of every fault of the store that an append or the projector meets and deals with: for the service's log. */
+  /** Called with every fault of the store that an append or the projector handles, for the service's log. */
   readonly onFault: (error: unknown) => void;
-  /** Hears when the store cannot be reached (with the fault) and when it can again (with undefined). */
+  /** Called when the store becomes unreachable (with the fault) and when it is reachable again (with undefined). */
   readonly onReachable?: (fault: unknown) => void;
   readonly observer?: LogObserver;
 }
 
-/** The event log of one instance: takes commands, answers lists, keeps the read model moving. */
+/** The event log of one instance: accepts commands, answers lists, and advances the read model. */
 export class EventLog {
   readonly #store: Store;
   readonly #committer: Committer;
@@ -103,12 +103,12 @@ export class EventLog {
     ]);
   }
 
-  /** Aborts, with LogChangedError, once the log is found to be another than it was: it answers nothing any more. */
+  /** Aborts with LogChangedError once the log is found to be a different one. The log then answers nothing more. */
   get changed(): AbortSignal {
     return this.#follower.changed;
   }
 
-  /** How it stands now. */
+  /** The current state of the log. */
   get status(): LogStatus {
     const { head, checkpoint, size, bytes } = this.#tail;
     return {
@@ -122,7 +122,10 @@ export class EventLog {
     };
   }
 
-  /** See Committer.submit; by way of the writer, once this instance has joined others and another is the writer. */
+  /**
+   * See Committer.submit. Goes through the writer if this instance has joined others and another instance is the
+   * writer.
+   */
   submit(command: Command, cancellation?: Cancellation): Promise<Committed> {
     const refusal = this.#eraser.refusal(command);
     return refusal === undefined ? this.#submit(command, cancellation) : Promise.reject(refusal);
@@ -133,7 +136,7 @@ export class EventLog {
     return this.#eraser.erase(request, isPublished);
   }
 
-  /** From now on does what is left to do of the erasures of all instances, whoever began them. Faults are reported. */
+  /** From now on completes the unfinished erasures of all instances. Reports faults. */
   finishErasures(onFault: (error: unknown) => void): void {
     this.#finishing ??= this.#finishErasures(onFault);
   }
@@ -147,7 +150,7 @@ export class EventLog {
     await repeat(finish, signal, new Backoff(ERASURES, ERASURES), onFault);
   }
 
-  /** Calls back with each OwnerErased event: whatever is remembered of owners has to be forgotten. */
+  /** Calls back with each OwnerErased event: everything remembered of owners must be forgotten. */
   onErased(listener: (position: number, events: number) => void): void {
     this.#tail.onExtended((news) => {
       for (const { position, event } of news) if (event?.type === 'OwnerErased') listener(position, event.erased);
@@ -159,8 +162,8 @@ export class EventLog {
   }
 
   /**
-   * From now on one instance of the log writes, and the others forward their commands to it; see Forwarding. Returns what takes
-   * those of the others. Once only.
+   * Joins the other instances of the log: from now on one instance writes, and the others forward their commands to it;
+   * see Forwarding. Returns the taker of their commands. Call it once only.
    */
   join(options: ForwardingOptions): Taker {
     this.#forwarding = new Forwarding(
@@ -176,7 +179,9 @@ export class EventLog {
     return this.#forwarding.taker;
   }
 
-  /** Leaves it to another instance to write, if this one did. Resolves when what was taken from others is answered. */
+  /**
+   * Lets another instance write if this one is the writer. Resolves when the commands of other instances are answered.
+   */
   async handOn(): Promise<void> {
     await this.#forwarding?.handOn();
   }
@@ -196,17 +201,17 @@ export class EventLog {
     return this.#tail.onExtended(listener);
   }
 
-  /** The last events of the log: those that memory holds anyway. */
+  /** The last events of the log, as far as memory holds them. */
   held(): readonly LoggedEvent[] {
     return this.#tail.after(this.#tail.base, this.#tail.size);
   }
 
-  /** What the cache of lists did and holds. */
+  /** Counters and size of the list cache. */
   get listCache(): ListCacheStatistics {
     return this.#listCache.statistics;
   }
 
-  /** The end of the log, no older than anything acknowledged before the call. Rejects with STORE_UNAVAILABLE. */
+  /** The log's end, including everything acknowledged before the call. Rejects with STORE_UNAVAILABLE. */
   async head(): Promise<Head> {
     try {
       await this.#follower.sync();
@@ -216,12 +221,12 @@ export class EventLog {
     }
   }
 
-  /** The events after a position; see read.ts. */
+  /** The events after a position; see readLog. */
   read(after: number, options: ReadOptions = {}): AsyncGenerator<readonly LoggedEvent[]> {
     return readLog(this.#store, this.#tail, this.#follower, after, options);
   }
 
-  /** Answers what was taken, ends the projector, and closes the store. */
+  /** Answers the accepted commands, ends the projector, and closes the store. */
   async close(): Promise<void> {
     await this.#forwarding?.close();
     await this.#committer.close();
@@ -236,7 +241,7 @@ export class EventLog {
 
 /**
  * Opens the log on a store: reads the events after the checkpoint and checks that they continue the chain. Rejects with
- * BrokenChainError when the log is not fit to be built on.
+ * BrokenChainError when the chain is broken.
  */
 export async function openLog(store: Store, options: EventLogOptions): Promise<EventLog> {
   const checkpoint = await store.checkpoint();

@@ -3,50 +3,58 @@ import type { LoggedEvent } from './event/event.ts';
 
 /** One append, after its commands were answered or put back. */
 export interface AppendedBatch {
-  /** Those that are in the log now, in order; the first and the last say which positions the batch took. */
+  /** The events that are in the log now, in order. The first and the last show the positions of the batch. */
   readonly events: readonly LoggedEvent[];
-  /** From the decision to the answer of the store, retries included. */
+  /** Seconds from the decision to the store's answer, including retries. */
   readonly seconds: number;
-  /** `conflict`: another instance was faster, and the rest is decided again. `unknown`: nobody knows of the rest. */
+  /**
+   * `conflict`: another instance was faster, and the rest is decided again. `unknown`: the rest may or may not be in
+   * the log.
+   */
   readonly outcome: 'landed' | 'conflict' | 'unknown';
 }
 
-/** Hears of what the committer does. Called on its path, so an observer takes no time and throws nothing. */
+/** Observes the committer. It runs on the committer's path, so its methods must be fast and must not throw. */
 export interface LogObserver {
-  /** After each append, before its commands are answered. */
+  /** Called after each append, before its commands are answered. */
   appended(batch: AppendedBatch): void;
-  /** For each command that is not applied, or maybe not. */
+  /** Called for each command that was not applied, or whose outcome is unknown. */
   refused(reason: Reason): void;
 }
 
 /**
- * What became of a command that was forwarded: it was applied or refused; the writer gave it back, since another instance had
- * appended, and it was sent again; or the link ended before it was answered, and this instance looked after it.
+ * The outcome of a forwarded command:
+ * - applied or refused;
+ * - returned: another instance had appended, so the writer gave the command back, and it was sent again;
+ * - lost: the link ended before the answer, so this instance commits the command itself.
  */
 export type ForwardOutcome = 'applied' | 'refused' | 'returned' | 'lost';
 
-/** Hears of the commands between the instances. As fast as LogObserver. */
+/** Observes the commands between instances. Its methods must be as fast as those of LogObserver. */
 export interface ForwardObserver {
-  /** For each command, with the time from its submission to its answer, 0 for what has none yet, and the reason of a refusal. */
+  /**
+   * Called for each outcome. `milliseconds`: from submission to answer, 0 if there is no answer yet. `reason`: of a
+   * refusal.
+   */
   forwarded(outcome: ForwardOutcome, milliseconds: number, reason?: Reason): void;
-  /** So many commands of another instance came. */
+  /** Called with the number of commands that arrived from another instance. */
   taken(commands: number): void;
 }
 
-/** How the log stands, as this instance knows it. */
+/** The state of the log as this instance knows it. */
 export interface LogStatus {
   /** Position of the last event. */
   readonly head: number;
   /** Position up to which the read model is folded. */
   readonly checkpoint: number;
-  /** Commands that were taken and are not answered yet. */
+  /** Commands that were accepted and are not answered yet. */
   readonly pending: number;
-  /** The events in memory, and roughly how many bytes they take. */
+  /** The events in memory, and their approximate bytes. */
   readonly tail: { readonly events: number; readonly bytes: number };
-  /** Milliseconds since 1970 of the last look at the log that succeeded; undefined before the first. */
+  /** When the log was last read successfully, in milliseconds since 1970. Undefined before the first time. */
   readonly syncedAt: number | undefined;
-  /** Erasures that are not done, of all instances, and when the oldest was begun, in milliseconds since 1970. */
+  /** Unfinished erasures of all instances, and when the oldest began, in milliseconds since 1970. */
   readonly erasures: { readonly count: number; readonly since: number | undefined };
-  /** What this instance is to the others: undefined where it knows of none. */
+  /** The role of this instance among the others. Undefined if it has not joined any. */
   readonly role: 'writer' | 'forwards' | 'alone' | undefined;
 }

@@ -8,22 +8,23 @@ import type { Store } from './store.ts';
 const PAUSE = 200;
 const MAX_PAUSE = 2_000;
 
-/** A store, and how long to wait for it. */
+/** A store to open, and which errors of opening are final. */
 export interface StoreToOpen {
   open(): Promise<Store>;
-  /** Whether an error of opening is there to stay, so that waiting does not help. */
+  /** Whether an error of opening is permanent, so that waiting does not help. */
   isFinal(error: unknown): boolean;
 }
 
-/** A log and the store that it stands on. */
+/** A log and its store. */
 export interface OpenedLog {
   readonly store: Store;
   readonly log: EventLog;
 }
 
 /**
- * Opens the log on a store that may not be there yet: tries until it can, tells `onWait` each time why it cannot, and gives up
- * when the signal aborts. Rejects at once with what waiting does not mend: BrokenChainError, or what the store calls final.
+ * Opens the log on a store that may not be reachable yet. Retries until it succeeds, calls `onWait` with each fault,
+ * and gives up when the signal aborts. Rejects at once with permanent errors: BrokenChainError, and those that
+ * `isFinal` names.
  */
 export async function openWhenReachable(
   { open, isFinal }: StoreToOpen,

@@ -9,12 +9,12 @@ export interface PlantRow extends Plant {
   readonly id: bigint;
 }
 
-/** A row of the read model and whose plant it is. */
+/** A row of the read model with its owner. */
 export type OwnedRow = PlantRow & PlantKey;
 
 /**
- * Rows of the read model, read without a snapshot: each row may come from another moment. `checkpoint` was read no earlier than
- * the last row, so no row knows of an event after it. `generation` was read no later than the first row.
+ * Rows of the read model, read without a snapshot: each row may come from a different moment. `checkpoint` was read no
+ * earlier than the last row, so no row includes an event after it. `generation` was read no later than the first row.
  */
 export interface Rows<Row> {
   readonly rows: Row[];
@@ -22,15 +22,15 @@ export interface Rows<Row> {
   readonly generation: number;
 }
 
-/** What one step of the projector does to the read model. No key is in one list twice; deletes come first. */
+/** The changes of one projector step to the read model. No key is in one list twice. Deletes come first. */
 export interface Changes {
   /** Keys that have a row before the step. */
   readonly deletes: PlantKey[];
-  /** Rows that stand after the step. A key may be in deletes too: it is replaced. */
+  /** Rows that exist after the step. A key may be in deletes too: its row is replaced. */
   readonly inserts: OwnedRow[];
 }
 
-/** The rows that a snapshot was read from are gone: a rebuild took their place. What was read till then is right, and not all. */
+/** A rebuild has replaced the rows of a snapshot. The rows read so far are correct but incomplete. */
 export class RowsReplacedError extends Error {
   constructor() {
     super('the read model was rebuilt, and the rows that were being read are gone');
@@ -39,104 +39,113 @@ export class RowsReplacedError extends Error {
 }
 
 /**
- * The read model at one instant. Closing it lets the store forget that instant. Reading rejects, with RowsReplacedError, where the
- * store has no longer all of the rows; it never ends early.
+ * The read model at one instant. Closing it lets the store forget that instant. Reading rejects with RowsReplacedError
+ * when the store no longer has all of the rows. It never ends early without an error.
  */
 export interface Snapshot {
   /** The checkpoint: the rows are exactly the fold of the log up to here. */
   readonly position: number;
-  /** Rows of an owner in ascending id, those after `after` (undefined: all), in batches of bounded size. */
+  /** Rows of an owner in ascending id, after `after` (undefined: all), in batches of bounded size. */
   list(owner: string, after: bigint | undefined): AsyncIterable<PlantRow[]>;
   /** Every row, in ascending owner (by the bytes of its UTF-8) and id, in batches of bounded size. */
   all(): AsyncIterable<OwnedRow[]>;
-  /** May be called more than once, and while a batch is being read: that read then rejects. */
+  /** May be called more than once, and during a read. That read then rejects. */
   close(): Promise<void>;
 }
 
-/** Which of the events after a position to read; what is not given does not matter. */
+/** Which events after a position to read. Absent members do not restrict the selection. */
 export interface Selection {
   /** Only up to this position. */
   readonly to?: number | undefined;
-  /** Only this owner's. */
+  /** Only events of this owner. */
   readonly owner?: string | undefined;
-  /** Only of plants with this id. */
+  /** Only events of plants with this id. */
   readonly id?: bigint | undefined;
 }
 
-/** A read model that is built beside the live one. Nobody else reads it until it takes the live one's place. */
+/** A read model that is built beside the live one. It is not read until it replaces the live one. */
 export interface Rebuild {
-  /** Applies changes, in one atomic step of any size up to `advanceLimit`. Rejects when they do not fit the rows. */
+  /** Applies changes in one atomic step of at most `advanceLimit` events. Rejects when they do not fit the rows. */
   apply(changes: Changes): Promise<void>;
   /** Every row, in ascending owner (by the bytes of its UTF-8) and id, in batches of bounded size. */
   all(): AsyncIterable<OwnedRow[]>;
   /**
-   * Puts the rows in the place of the live ones, as a new generation, and moves the checkpoint to `position`, of whose fold they
-   * are, in one atomic step. False, with nothing done, when the live read model is further than that.
+   * Replaces the live rows by the built ones as a new generation, and moves the checkpoint to `position`, up to which
+   * the built rows are folded, in one atomic step. Returns false and does nothing when the live read model is further
+   * than that.
    */
   swap(position: number): Promise<boolean>;
-  /** Drops what was built, unless it was swapped. */
+  /** Drops the built rows, unless they were swapped in. */
   close(): Promise<void>;
 }
 
-/** How the holder of a lease is reached by the other instances. They alone read it: the secret opens the way in. */
+/** How other instances reach the holder of a lease. Only instances can read it: the secret admits its bearer. */
 export interface Contact {
   /** `host:port` of its gRPC port. */
   readonly address: string;
-  /** What a caller has to show there; new each time the lease is taken. */
+  /** The secret that a caller must show there. New each time the lease is taken. */
   readonly secret: string;
-  /** The certificate that it shows there, in PEM; undefined: it speaks plaintext. */
+  /** The certificate that the holder shows there, in PEM. Undefined: the holder uses plaintext. */
   readonly certificate?: string | undefined;
 }
 
-/** Who has a lease. */
+/** The holder of a lease. */
 export interface Leaseholder extends Contact {
   readonly holder: string;
 }
 
 /**
- * What a database has to do for the log: hold it, append to it if nobody else did, and keep one read model whose rows and
- * checkpoint move together. All else (deciding, batching, merging, chaining, projecting) stands on this port.
+ * What the log needs from a database: it stores the log, appends events if nobody else did, and keeps one read model
+ * whose rows and checkpoint move together. Everything else (deciding, batching, merging, chaining, projecting) builds
+ * on this port.
  *
- * Every method rejects when the store cannot be reached. What it returns is durable: a majority has it, or the disk.
+ * Every method rejects when the store cannot be reached. Everything it returns is durable: on a majority or on the
+ * disk.
  */
 export interface Store {
-  /** Most events that one `advance` should take, so that it holds up nobody. */
+  /** Most events for one `advance`, so that it blocks no other work for long. */
   readonly advanceLimit: number;
 
-  /** What is kept of the log's Merkle tree. */
+  /** The stored nodes of the log's Merkle tree. */
   readonly tree: TreeNodes;
 
-  /** The log's id: 32 hexadecimal digits, made at random with the store. Rejects where an older release made it. */
+  /**
+   * The log's id: 32 hexadecimal digits, made at random with the store. Rejects when an older release made the store.
+   */
   logId(): Promise<string>;
 
-  /** The end of the log, no older than anything acknowledged by any instance before the call. */
+  /** The log's end, including everything that any instance acknowledged before the call. */
   head(): Promise<Head>;
 
   /**
-   * Events after a position, in order, in batches of bounded size; up to the end of the log as of some instant after the call,
-   * or as far as `only` says. What it leaves out is not sent; to find it takes time all the same, as there is no index for it.
-   * Rejects with BrokenChainError at what is not exactly what `append` writes for some event.
+   * Events after a position, in order, in batches of bounded size, up to the log's end at some instant after the call,
+   * or as far as `only` says. Events outside the selection are not sent, but finding the others takes time: there is no
+   * index. Rejects with BrokenChainError for data that `append` writes for no event.
    */
   read(after: number, only?: Selection): AsyncIterable<LoggedEvent[]>;
 
   /**
-   * Appends events, one at least, if the log ends just before the first of them. Returns how many were appended: all, or as many
-   * as stood before a position that something else holds. Never out of order; and without a hole where the log still has what the
-   * first of them builds on, of which the caller makes sure (Follower.confirm).
+   * Appends one or more events if the log ends just before the first of them. Returns the number of appended events:
+   * all, or those before a position that something else holds. They are never out of order. There is no gap as long as
+   * the log still has the event before the first; the caller checks that (Appender).
+   *
    * Rejects when the outcome is unknown: any prefix may be in the log, now or later.
    */
   append(events: readonly LoggedEvent[]): Promise<number>;
 
   /**
-   * The last event of each of these idempotency keys, one at least, in their order; undefined where there is none. It knows at
-   * least of all that this handle has read or appended before the call.
+   * The last event of each of these idempotency keys (at least one), in their order. Undefined: no such event. Includes
+   * at least everything that this handle has read or appended before the call.
    */
   findByIdempotencyKeys(keys: readonly IdempotencyKey[]): Promise<(LoggedEvent | undefined)[]>;
 
   /** The position up to which the read model is folded. */
   checkpoint(): Promise<number>;
 
-  /** The generation of the read model's rows, which grows with each rebuild that takes their place; that of none that ended is missed. */
+  /**
+   * The generation of the read model's rows. It grows with each rebuild that replaces them, and never misses a
+   * completed rebuild.
+   */
   generation(): Promise<number>;
 
   /** The rows of these keys, in their order. */
@@ -145,57 +154,67 @@ export interface Store {
   /** An owner's first rows after `after` (undefined: from the smallest id), in ascending id, at most `limit`. */
   list(owner: string, after: bigint | undefined, limit: number): Promise<Rows<PlantRow>>;
 
-  /** The read model as of now, to be read at leisure. Rejects with OVERLOADED when too many are open. */
+  /** The read model as of now, for reading at any pace. Rejects with OVERLOADED when too many snapshots are open. */
   snapshot(): Promise<Snapshot>;
 
   /**
-   * Moves the checkpoint from `from` to `to` and applies the changes, in one atomic step. False, with nothing done, when the
-   * checkpoint is not at `from`. Rejects when the changes do not fit the rows, with nothing done.
+   * Moves the checkpoint from `from` to `to` and applies the changes, in one atomic step. Returns false and does
+   * nothing when the checkpoint is not at `from`. Rejects and does nothing when the changes do not fit the rows.
    */
   advance(from: number, to: number, changes: Changes): Promise<boolean>;
 
-  /** An empty read model beside the live one. There is one at a time: what an earlier call built, or left behind, is dropped. */
+  /**
+   * An empty read model beside the live one. There is one at a time: it drops what an earlier call built or left
+   * behind.
+   */
   rebuild(): Promise<Rebuild>;
 
   /**
-   * Takes or renews a lease for so many milliseconds; 0 gives it back. False while another holder has it. A lease only spares useless work:
-   * everything done under it is safe without it. With a contact, `leaseholder` tells the others how to reach the holder.
+   * Takes or renews a lease for this many milliseconds; 0 gives it back. Returns false while another holder has it. A
+   * lease only avoids useless work: everything done under it is safe without it. With a contact, `leaseholder` tells
+   * other instances how to reach the holder.
    */
   lease(name: string, holder: string, milliseconds: number, contact?: Contact): Promise<boolean>;
 
-  /** Who has a lease that still lasts and gave a contact with it. Always undefined where a store serves a single process. */
+  /**
+   * The holder of a current lease that was taken with a contact. Always undefined for a store that serves a single
+   * process.
+   */
   leaseholder(name: string): Promise<Leaseholder | undefined>;
 
-  /** The erasures that are not done, in the order in which they were begun. */
+  /** The unfinished erasures, in the order in which they began. */
   erasures(): Promise<readonly Erasure[]>;
 
   /**
-   * Notes that an owner is to be erased; nothing, where that is noted already. Rejects with MayNotEraseError, and nothing noted, when the
-   * events cannot be changed with this store.
+   * Records that an owner is to be erased, unless that is recorded already. Rejects with MayNotEraseError, and records
+   * nothing, when this store may not change events.
    */
   beginErasure(erasure: Erasure): Promise<void>;
 
   /**
-   * Takes the content of all events of an owner before position `by`, which is that of its OwnerErased event, in ascending order. Yields
-   * how many it took so far. To do it again does what is left. The caller sees to it that the read model stands at `by` at least.
+   * Removes the content of all events of an owner before position `by`, that of its OwnerErased event, in ascending
+   * order. Yields the number of events so far. A repeated call does the rest. The caller ensures that the read model is
+   * at `by` or further.
    */
   eraseContents(owner: string, by: number): AsyncIterable<number>;
 
-  /** Clears what was removed out of the places that the database no longer uses, as far as it can, and notes that all is removed. */
+  /**
+   * Clears removed data from unused space of the database, as far as possible, and records that everything is removed.
+   */
   contentsErased(eventId: string, by: number): Promise<void>;
 
-  /** Notes that the topic has the OwnerErased event of this id. */
+  /** Records that the topic has the OwnerErased event with this id. */
   erasurePublished(eventId: string): Promise<void>;
 
-  /** Forgets an erasure: nothing is left to do. The owner's name is then nowhere in the store. */
+  /** Deletes a completed erasure. The owner's name is then nowhere in the store. */
   endErasure(eventId: string): Promise<void>;
 
   /**
-   * What the database finds wrong in itself, such as an index that does not hold what its table holds; undefined: nothing. A store
-   * whose database cannot tell while it is used has no such method.
+   * A fault that the database finds in itself, such as an index that does not match its table. Undefined: no fault. The
+   * method is missing in a store whose database cannot check itself while in use.
    */
   fault?(): Promise<string | undefined>;
 
-  /** Lets go of what is held open. Nothing but this may be called afterwards. */
+  /** Releases everything. No other method may be called afterwards. */
   close(): Promise<void>;
 }

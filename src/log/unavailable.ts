@@ -2,7 +2,7 @@ import { PlantStoreError } from '../domain/errors.ts';
 import { BrokenChainError } from './event/chain.ts';
 import { LogChangedError } from './tail/log-changed.ts';
 
-/** A store's own error as the 503 that a caller gets; what is no fault of reaching the store stays as it is. */
+/** Maps a store's own error to the 503 for the caller. An error with another cause stays as it is. */
 export const unavailable = (error: unknown): Error =>
   error instanceof PlantStoreError || error instanceof BrokenChainError
     ? error

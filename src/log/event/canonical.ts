@@ -5,7 +5,7 @@ import { WireWriter } from './wire-writer.ts';
 
 type Unsealed = Pick<LoggedEvent, 'position' | 'eventId' | 'time' | 'type' | 'commitment' | 'event'>;
 
-/** Bytes that an event, or its content, takes beside its texts, at most. */
+/** Most bytes of an event, or its content, without its texts. */
 const OVERHEAD = 160;
 
 const writer = new WireWriter();
@@ -20,12 +20,14 @@ const DATA = byNumber('data');
 const TEXTS = [...CONTENT, ...DATA].filter(({ kind }) => kind === 'text');
 
 /**
- * The canonical bytes of an event: plantstore.v1.Event (proto/plantstore/v1/event.proto) in protobuf binary form with `hash`
- * unset, fields in ascending number order, defaults left out. They are the leaf of the transparency log too.
+ * The canonical bytes of an event: plantstore.v1.Event (proto/plantstore/v1/event.proto) in protobuf binary form with
+ * `hash` unset, fields in ascending number order, defaults omitted. They are also the leaf of the transparency log.
  */
 export const canonicalBytes = (event: Unsealed): Uint8Array => Buffer.from(canonicalAfter(NOTHING, event));
 
-/** A prefix, and the canonical bytes of an event after it. The memory is used again: this holds until the next call. */
+/**
+ * A prefix followed by the canonical bytes of an event. The buffer is reused: the result is valid until the next call.
+ */
 export function canonicalAfter(prefix: Uint8Array, logged: Unsealed): Uint8Array {
   writer.begin(prefix, OVERHEAD + WireWriter.roomFor(logged.eventId));
   for (const field of EVENT) {
@@ -38,8 +40,8 @@ export function canonicalAfter(prefix: Uint8Array, logged: Unsealed): Uint8Array
 const erasedBy = (event: DomainEvent | undefined): number => (event?.type === 'OwnerErased' ? event.erased : 0);
 
 /**
- * The canonical bytes of what an event says: plantstore.v1.Content by the same rules. The memory is used again: they hold until the
- * next call.
+ * The canonical bytes of an event's content: plantstore.v1.Content by the same rules. The buffer is reused: the result
+ * is valid until the next call.
  */
 export function canonicalContent(event: DomainEvent, salt: Uint8Array): Uint8Array {
   let room = OVERHEAD;
@@ -79,7 +81,7 @@ function write({ number, kind, hasPresence }: Field, value: unknown): void {
   }
 }
 
-/** google.protobuf.Timestamp; seconds round down, so that nanos are never negative. */
+/** google.protobuf.Timestamp. Seconds round down, so that nanos are never negative. */
 function timestamp(field: number, time: number): void {
   const start = writer.open(field);
   const seconds = Math.floor(time / 1000);

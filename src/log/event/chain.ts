@@ -5,10 +5,10 @@ import { canonicalAfter, canonicalContent } from './canonical.ts';
 import type { Head, LoggedEvent } from './event.ts';
 import { SALT } from './fields.ts';
 
-/** The log is not what it was when it was written: the event at this position does not continue the chain. */
+/** The log differs from what was written: the event at this position does not continue the chain. */
 export class BrokenChainError extends Error {
   readonly position: number;
-  /** What is wrong there. */
+  /** What is wrong there, in words. */
   readonly why: string;
 
   constructor(position: number, why: string) {
@@ -23,10 +23,13 @@ export class BrokenChainError extends Error {
 export const hashOf = (previous: Uint8Array, event: Omit<LoggedEvent, 'hash'>): Uint8Array =>
   sha256(canonicalAfter(previous, event));
 
-/** What an event commits to: SHA-256 of the canonical bytes of its content. The salt keeps a content from being found by trying. */
+/**
+ * The commitment of an event: SHA-256 of the canonical bytes of its content. The salt protects the content against
+ * guessing.
+ */
 export const commitmentOf = (event: DomainEvent, salt: Uint8Array): Uint8Array => sha256(canonicalContent(event, salt));
 
-/** Random bytes drawn ahead, as a call for a few costs as much as one for many. */
+/** Random bytes in stock: one call for many costs as much as a call for a few. */
 let pool: Buffer = Buffer.alloc(0);
 
 function newSalt(): Uint8Array {
@@ -37,8 +40,8 @@ function newSalt(): Uint8Array {
 }
 
 /**
- * The event that follows `head`, in its place, with its commitment, and chained. Its time is the clock's, or that of the event before if
- * that is later.
+ * The event that follows `head`, with its position, commitment and chain hash. Its time is the clock's, or that of the
+ * previous event if that is later.
  */
 export function seal(head: Head, event: DomainEvent, eventId: string, clock: number, salt = newSalt()): LoggedEvent {
   const unsealed = {
@@ -64,8 +67,9 @@ export function verifyNext(head: Head, event: LoggedEvent): void {
 }
 
 /**
- * Throws BrokenChainError unless a log that ends at `head` still has `known`, which was its head earlier: it must not have become
- * shorter, and where it ends there still, it must end with the same event. What comes after `known` verifyNext tells.
+ * Throws BrokenChainError unless a log that ends at `head` still has `known`, its earlier head. The log must not be
+ * shorter. If it still ends at the same position, it must end with the same event. verifyNext checks what comes after
+ * `known`.
  */
 export function verifyKept(known: Head, head: Head): void {
   if (head.position < known.position)
@@ -74,7 +78,7 @@ export function verifyKept(known: Head, head: Head): void {
     throw new BrokenChainError(head.position, 'another event than was seen there');
 }
 
-/** Throws BrokenChainError when what the event says is not what it commits to. What is erased cannot be told. */
+/** Throws BrokenChainError when the event's content does not match its commitment. Does not check erased content. */
 export function verifyContent({ position, event, salt, commitment }: LoggedEvent): void {
   if (event === undefined || salt === undefined) return;
   if (Buffer.compare(commitmentOf(event, salt), commitment) !== 0)

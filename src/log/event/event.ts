@@ -1,35 +1,35 @@
 import type { DomainEvent, PlantEvent } from '../../domain/events.ts';
 
 /**
- * An event in its place in the log, and what it says. Nothing changes or removes the event. What it says may be erased: the event
- * holds no more than a commitment to it.
+ * An event at its position in the log, with its content. No event is ever changed or removed. Its content may be
+ * erased: the event then holds only the commitment to it.
  */
 export interface LoggedEvent {
-  /** 1, 2, 3, ... in commit order without a gap; far below 2^53, so a number holds it exactly. */
+  /** 1, 2, 3, ... in commit order without a gap. Far below 2^53, so a number holds it exactly. */
   readonly position: number;
   /** UUID, unique in the log. */
   readonly eventId: string;
-  /** Milliseconds since 1970, never less than that of the event before. */
+  /** Milliseconds since 1970, never less than that of the previous event. */
   readonly time: number;
-  /** What happened; it stays when the rest of what the event says is erased. */
+  /** The type of the event. It stays when the rest of the content is erased. */
   readonly type: DomainEvent['type'];
   /** SHA-256 of the canonical bytes of the content, 32 bytes. See canonical.ts. */
   readonly commitment: Uint8Array;
-  /** SHA-256 that chains this event to the one before it, 32 bytes. See chain.ts. */
+  /** SHA-256 that chains this event to the previous one, 32 bytes. See chain.ts. */
   readonly hash: Uint8Array;
-  /** What it says. Undefined: erased. */
+  /** The content. Undefined: erased. */
   readonly event: DomainEvent | undefined;
-  /** 16 random bytes of the content, so that nobody finds the content by trying. Undefined: erased. */
+  /** 16 random bytes of the content, which protect it against guessing. Undefined: erased. */
   readonly salt: Uint8Array | undefined;
-  /** Position of the OwnerErased event for which the content was removed; undefined while it is there. */
+  /** Position of the OwnerErased event that erased the content. Undefined: not erased. */
   readonly erasedBy?: number | undefined;
 }
 
-/** What happened to a plant; undefined where nothing did, or where what the event said is erased. */
+/** The event's change of a plant. Undefined for other events and for erased content. */
 export const plantEventOf = ({ event }: Pick<LoggedEvent, 'event'>): PlantEvent | undefined =>
   event === undefined || event.type === 'OwnerErased' ? undefined : event;
 
-/** The end of the log: what the next event builds on. */
+/** The end of the log, which the next event builds on. */
 export interface Head {
   /** Position of the last event; 0 for an empty log. */
   readonly position: number;
@@ -42,8 +42,11 @@ export interface Head {
 /** The head of an empty log. */
 export const EMPTY_HEAD: Head = { position: 0, hash: new Uint8Array(32), time: 0 };
 
-/** Where the event of a command is. Its id is that of an earlier event where the command's idempotency key had been used before. */
+/**
+ * The position and id of a command's event. They are those of an earlier event if the command's idempotency key was
+ * used before.
+ */
 export interface Committed extends Pick<LoggedEvent, 'position' | 'eventId'> {
-  /** It is that of an earlier command with the same idempotency key: this one did nothing. */
+  /** An earlier command with the same idempotency key produced the event; this command did nothing. */
   readonly replayed?: true;
 }

@@ -6,7 +6,7 @@ const DIGEST = 32;
 /** Bytes of a salt. */
 export const SALT = 16;
 
-/** The members of an event, all on one level: what each codec reads and writes. What an event does not have is undefined. */
+/** The members of an event on one level, as each codec reads and writes them. Absent members are undefined. */
 export interface FlatEvent {
   position?: number | undefined;
   eventId?: string | undefined;
@@ -28,8 +28,8 @@ export interface FlatEvent {
 }
 
 /**
- * What a value is: `count` a whole number below 2^53, `int64` a bigint, `time` milliseconds since 1970, `text` well-formed
- * Unicode, `bytes` octets.
+ * The kind of a value: `count` a whole number below 2^53, `int64` a bigint, `time` milliseconds since 1970, `text`
+ * well-formed Unicode, `bytes` octets.
  */
 export type Kind = 'count' | 'int64' | 'text' | 'bytes' | 'time';
 
@@ -41,19 +41,19 @@ export interface Field {
   readonly column: string;
   readonly kind: Kind;
   /**
-   * Which protobuf message it is a field of: `event` is Event, `content` is Content, `data` is PlantAdded or PlantDeleted. `store`:
-   * none, it tells how the event is stored.
+   * The protobuf message of the field: `event` is Event, `content` is Content, `data` is PlantAdded or PlantDeleted.
+   * `store`: no message; the member says how the event is stored.
    */
   readonly part: 'event' | 'content' | 'data' | 'store';
   /** Its number in that message. */
   readonly number: number;
-  /** The types of events that say it; undefined: every event has it, erased or not. */
+  /** The types of events with this member. Undefined: every event has it, erased or not. */
   readonly of?: readonly DomainEvent['type'][];
-  /** An event need not have it. */
+  /** An event may lack it. */
   readonly isOptional?: true;
-  /** Empty and absent are different, so an empty one is written. */
+  /** An empty value differs from an absent one, so an empty one is written. */
   readonly hasPresence?: true;
-  /** Whether a value of its kind may stand there. */
+  /** Checks a value beyond its kind. */
   readonly isValid?: (value: never) => boolean;
 }
 
@@ -64,7 +64,10 @@ const isDigest = (bytes: Uint8Array): boolean => bytes.length === DIGEST;
 const isPositive = (count: number): boolean => Number.isSafeInteger(count) && count > 0;
 const isFilled = (text: string): boolean => text !== '';
 
-/** Every member of an event, in the order of an export in JSON. Another member is one more line here, and a schema step of SQLite. */
+/**
+ * Every member of an event, in the order of the JSON export. A new member takes one line here and a schema step of
+ * SQLite.
+ */
 export const FIELDS: readonly Field[] = [
   { name: 'position', column: 'position', kind: 'count', part: 'event', number: 1, isValid: isPositive },
   { name: 'eventId', column: 'event_id', kind: 'text', part: 'event', number: 2 },
@@ -137,12 +140,12 @@ export const FIELDS: readonly Field[] = [
   { name: 'hash', column: 'hash', kind: 'bytes', part: 'event', number: 15, isValid: isDigest },
 ];
 
-/** Number of `data` in Content by the type of the event, above all others there; 0 where it has none. */
+/** Number of `data` in Content by event type, above all other numbers there. 0: no data. */
 export const DATA_NUMBER: Readonly<Record<DomainEvent['type'], number>> = {
   PlantAdded: 7,
   PlantDeleted: 8,
   OwnerErased: 0,
 };
 
-/** The members of what an event says, which its erasure takes away. */
+/** The members of an event's content, which an erasure removes. */
 export const CONTENT_FIELDS: readonly Field[] = FIELDS.filter(({ part }) => part === 'content' || part === 'data');

@@ -26,15 +26,16 @@ export const flattened = ({
 });
 
 interface Said {
-  /** One text for all events: a decoded one would be another for each. */
+  /** One shared string for all events: each decoded string would be a new one. */
   readonly type: DomainEvent['type'];
   readonly own: readonly Field[];
   readonly foreign: readonly Field[];
 }
 
 /**
- * What an event of each type says, but for the type itself and the salt; and of which members of others it has none. A Map: a look-up
- * in an object by a text that was just decoded keeps V8 from optimizing whatever has it.
+ * For each type, the content members of an event without the type itself and the salt, and the members of other types,
+ * which it must lack. A Map: a look-up in an object by a freshly decoded string keeps V8 from optimizing every function
+ * that contains it.
  */
 const SAID: ReadonlyMap<DomainEvent['type'], Said> = new Map(
   (Object.keys(DATA_NUMBER) as DomainEvent['type'][]).map((type) => [
@@ -47,12 +48,12 @@ const SAID: ReadonlyMap<DomainEvent['type'], Said> = new Map(
   ]),
 );
 
-/** What every event has, erased or not. */
+/** The members that every event has, erased or not. */
 const FRAME = FIELDS.filter(({ of, part }) => of === undefined && part !== 'store');
 
 /**
- * The event that has these members, each of its kind. Throws, with the reason, when no event has them: one is missing, of another
- * type of event, not valid, or there although the event is erased.
+ * The event with these members, each of its kind. Throws with the reason when no event has them: a member is missing,
+ * invalid, of another event type, or present although the event is erased.
  */
 export function unflattened(flat: FlatEvent): LoggedEvent {
   for (const field of FRAME) check(field, flat[field.name]);

@@ -2,7 +2,7 @@ import { RECORD_PREFIX, sha256 } from '../../tlog/hash.ts';
 import { canonicalAfter, canonicalBytes } from './canonical.ts';
 import type { LoggedEvent } from './event.ts';
 
-/** The record that the log's Merkle tree has for an event, at the index before its position: its canonical bytes. */
+/** The record of an event in the log's Merkle tree, at index `position - 1`: its canonical bytes. */
 export const recordOf = (event: LoggedEvent): Uint8Array => canonicalBytes(event);
 
 /** The hash of that record, RFC 6962's leaf hash. */

@@ -2,7 +2,9 @@ import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
 import { canonicalBytes, canonicalContent } from './canonical.ts';
 import type { LoggedEvent } from './event.ts';
 
-/** Number of the field `hash` of Event: the last one, so that an event is its canonical bytes and then the hash. */
+/**
+ * Number of the field `hash` of Event. It is the last field, so an event is its canonical bytes followed by the hash.
+ */
 const HASH = 15;
 /** Numbers of the fields of Record. */
 const EVENT = 1;
@@ -13,10 +15,10 @@ const ERASED_BY = 3;
 export const eventBytes = (event: LoggedEvent): Uint8Array =>
   new BinaryWriter().raw(canonicalBytes(event)).tag(HASH, WireType.LengthDelimited).bytes(event.hash).finish();
 
-/** The bytes of an event's plantstore.v1.Record: both of its parts in their canonical form, and `hash`. */
+/** The bytes of an event's plantstore.v1.Record: both parts in canonical form, with `hash`. */
 export const recordBytes = (event: LoggedEvent): Uint8Array => recordOf(eventBytes(event), event);
 
-/** The same without `hash`, which the Merkle tree does not prove: so the Event in it is the very entry of the log. */
+/** The same without `hash`, which the Merkle tree does not prove: its Event is exactly the log's entry. */
 export const provenRecordBytes = (event: LoggedEvent): Uint8Array => recordOf(canonicalBytes(event), event);
 
 function recordOf(bytes: Uint8Array, { event, salt, erasedBy }: LoggedEvent): Uint8Array {

@@ -8,14 +8,14 @@ const BYTES_PER_CODE_UNIT = 3;
 const LOW_32_BITS = 0xffff_ffffn;
 
 /**
- * Writes protobuf's binary encoding into one buffer that is used again for every message, because a library's writer makes a
- * dozen objects for each: this one takes a third of the time. Field numbers are below 16, so that a tag is one byte.
+ * Writes protobuf's binary encoding into one reused buffer. A library's writer makes a dozen objects for each message;
+ * this one takes a third of the time. Field numbers are below 16, so a tag is one byte.
  */
 export class WireWriter {
   #bytes = Buffer.allocUnsafe(32 * 1024);
   #end = 0;
 
-  /** Begins anew with these bytes, and with room for as many more. */
+  /** Starts again with these bytes, and with room for `room` more. */
   begin(prefix: Uint8Array, room: number): void {
     const most = prefix.length + room;
     if (most > this.#bytes.length) this.#bytes = Buffer.allocUnsafe(2 * most);
@@ -23,12 +23,12 @@ export class WireWriter {
     this.#end = prefix.length;
   }
 
-  /** Most bytes that a text field takes. */
+  /** Most bytes of a text field. */
   static roomFor(text: string): number {
     return 6 + BYTES_PER_CODE_UNIT * text.length;
   }
 
-  /** An int64 or int32 field of a whole number; 0, the default, is left out. */
+  /** An int64 or int32 field of a whole number. The default 0 is omitted. */
   number(field: number, value: number): void {
     if (value < 0) this.int64(field, BigInt(value));
     else if (value !== 0) {
@@ -37,7 +37,7 @@ export class WireWriter {
     }
   }
 
-  /** An int64 field; 0, the default, is left out. */
+  /** An int64 field. The default 0 is omitted. */
   int64(field: number, value: bigint): void {
     if (value === 0n) return;
     this.#tag(field, VARINT);
@@ -73,7 +73,10 @@ export class WireWriter {
     return ++this.#end;
   }
 
-  /** Ends a length-delimited field: its length goes before the content, which makes way where that takes more than a byte. */
+  /**
+   * Ends a length-delimited field: writes its length before the content, and moves the content if the length takes more
+   * than a byte.
+   */
   close(start: number): void {
     const length = this.#end - start;
     const more = length < 128 ? 0 : length < 16_384 ? 1 : length < 2_097_152 ? 2 : 3;
@@ -83,7 +86,7 @@ export class WireWriter {
     this.#end += length;
   }
 
-  /** All that was written since `begin`; it holds until the next `begin`. */
+  /** Everything written since `begin`. Valid until the next `begin`. */
   get written(): Uint8Array {
     return this.#bytes.subarray(0, this.#end);
   }

@@ -10,23 +10,23 @@ import type { Store } from '../store.ts';
 import type { Tail } from '../tail/tail.ts';
 import type { TreeNodes } from './nodes.ts';
 
-/** Milliseconds in which nodes gather before they are written. */
+/** Milliseconds for which nodes gather before they are written. */
 const LINGER = 500;
-/** Milliseconds until an instance looks again whether it is to build. */
+/** Milliseconds until an instance checks again whether it is the one to build. */
 const STANDBY = 1_000;
 /** Longest pause after a failed step, in milliseconds. */
 const MAX_PAUSE = 5_000;
 /** Most nodes of level 1 that one step makes and writes. */
 const STEP = 64;
-/** Nodes of level 1, a millisecond each, that are made in one turn of the event loop. */
+/** Nodes of level 1 made in one turn of the event loop, at about a millisecond each. */
 const PER_TURN = 4;
-/** Hashes of new events that are kept for the next nodes. Beyond them events are read from the store, where all of them are. */
+/** Most hashes of new events that are kept for the next nodes. Further events are read from the store. */
 const MAX_LEAVES = 8_192;
 
 /**
- * Keeps the nodes of the log's Merkle tree in the store up with the log, behind everybody's back: no append and no start waits
- * for it. The instance that projects builds; were there two, they would write the same. New events are hashed as they are heard of,
- * when their commands are answered: so they need not be read, nor kept.
+ * Keeps the stored nodes of the log's Merkle tree up to date in the background: no append and no start waits for it.
+ * The instance that projects also builds; two builders would write the same nodes. New events are hashed as they arrive
+ * in the tail, so they need not be read again or kept.
  */
 export class TreeBuilder {
   readonly #store: Store;
@@ -34,19 +34,19 @@ export class TreeBuilder {
   readonly #leads: () => Promise<boolean>;
   readonly #onFault: (error: unknown) => void;
   readonly #stop = new AbortController();
-  /** Whether this instance was the one to build when it last looked: if not, it hashes nothing. */
+  /** Whether this instance was the builder at its last check. If not, it hashes nothing. */
   #isLeading = false;
-  /** What was heard of and is not hashed yet. */
+  /** Events that are not hashed yet. */
   readonly #news: (readonly LoggedEvent[])[] = [];
-  /** Hashes of events without a gap: the first one's position, and how many. */
+  /** Hashes of consecutive events: the position of the first, and their number. */
   readonly #leaves = Buffer.alloc(MAX_LEAVES * HASH_SIZE);
   #first = 1;
   #count = 0;
-  /** Nodes of level 1 that are in the store, as far as is known; undefined: not looked yet. */
+  /** Known number of stored nodes of level 1. Undefined: not read yet. */
   #built: number | undefined;
   #wake: (() => void) | undefined;
 
-  /** `leads` says whether this instance is the one to build. */
+  /** `leads` returns whether this instance is the builder. */
   constructor(store: Store, tail: Tail, leads: () => Promise<boolean>, onFault: (error: unknown) => void) {
     this.#store = store;
     this.#tail = tail;
@@ -54,7 +54,7 @@ export class TreeBuilder {
     this.#onFault = onFault;
   }
 
-  /** Builds until `stop`. Resolves when it has stopped; faults are reported and tried again after a pause. */
+  /** Builds until `stop`. Resolves when it has stopped. Reports faults and tries again after a pause. */
   async run(): Promise<void> {
     const forget = this.#tail.onExtended((news) => this.#hear(news));
     await repeat(
@@ -69,7 +69,7 @@ export class TreeBuilder {
     forget();
   }
 
-  /** Ends `run` after the step in hand. */
+  /** Ends `run` after the current step. */
   stop(): void {
     this.#stop.abort();
     this.#wake?.();
@@ -95,7 +95,7 @@ export class TreeBuilder {
     [this.#first, this.#count] = [first, kept];
   }
 
-  /** How many nodes of level 1 the log has events for, beyond those that are built. */
+  /** The number of nodes of level 1 that the log has events for but that are not built. */
   #toBuild = (): number => Math.floor(this.#tail.head.position / TILE_WIDTH) - (this.#built ?? 0);
 
   async #step(): Promise<void> {
@@ -120,7 +120,7 @@ export class TreeBuilder {
     if (this.#toBuild() < STEP) await pause(LINGER, this.#stop.signal);
   }
 
-  /** The full tiles of level 0 of these indexes. */
+  /** The full tiles of level 0 with these indexes. */
   async *#tiles(start: number, end: number): AsyncGenerator<Uint8Array> {
     const before = start * TILE_WIDTH + 1 - this.#first;
     if (before >= 0 && before + (end - start) * TILE_WIDTH <= this.#count) {
@@ -148,7 +148,7 @@ export class TreeBuilder {
   }
 }
 
-/** Makes and writes the nodes of the levels above one that has so many, from those below them. */
+/** Makes and writes the nodes of all levels above `below`, which has `countBelow` nodes. */
 export async function buildUpper(tree: TreeNodes, below: number, countBelow: number): Promise<void> {
   const level = below + 1;
   const end = Math.floor(countBelow / TILE_WIDTH);

@@ -13,22 +13,22 @@ import {
 import { recordOf } from '../event/leaf.ts';
 import type { Store } from '../store.ts';
 
-/** Most bytes that blocks of events, and upper tiles, take in memory. */
+/** Most bytes of cached event blocks, and of cached upper tiles. */
 const BLOCK_BYTES = 8 * 1024 * 1024;
 const UPPER_TILES = 128;
 
-/** Events for which no node is stored yet that a reader is served all the same; the builder is seldom as far behind. */
+/** Most events without stored nodes that a reader is still served. The builder is seldom that far behind. */
 export const MAX_UNBUILT = 64 * TILE_WIDTH;
 
-/** 256 events in a row, or the last few, as the tiles of level 0 and the entry bundles have them. */
+/** 256 consecutive events, or the last few, as in the tiles of level 0 and the entry bundles. */
 interface Block {
   readonly hashes: Uint8Array;
   readonly bundle: Uint8Array;
 }
 
 /**
- * Reads the log's Merkle tree: upper tiles from the nodes that the store keeps, the lowest and the entry bundles from the
- * events. It holds little, however long the log is. All that it is asked for has to be in the log.
+ * Reads the log's Merkle tree: upper tiles from the stored nodes, the lowest tiles and the entry bundles from the
+ * events. Its memory is bounded, however long the log is. Callers may ask only for what the log has.
  */
 export class Tree implements TileReader {
   readonly #store: Store;
@@ -38,8 +38,8 @@ export class Tree implements TileReader {
   readonly #upper = new LRUCache<string, Uint8Array>({ max: UPPER_TILES });
 
   /**
-   * Rather than make nodes out of more than `maxUnbuilt` events for one reader, it rejects with OVERLOADED. Once `changed` aborts,
-   * as the log is another than it was, it rejects with the signal's reason.
+   * Rejects with OVERLOADED when a reader would need nodes from more than `maxUnbuilt` events. Once `changed` aborts,
+   * because the log has changed, it rejects with the signal's reason.
    */
   constructor(store: Store, maxUnbuilt = MAX_UNBUILT, changed?: AbortSignal) {
     this.#store = store;
@@ -48,12 +48,12 @@ export class Tree implements TileReader {
     this.#blocks = new LRUCache({
       maxSize: BLOCK_BYTES,
       sizeCalculation: ({ hashes, bundle }) => hashes.length + bundle.length,
-      // Those who ask for the same block at once share one read.
+      // Concurrent calls for the same block share one read.
       fetchMethod: (index) => this.#readBlock(index, TILE_WIDTH),
     });
   }
 
-  /** Reads the hashes of nodes of the tree of a size. */
+  /** Reads node hashes of the tree with this size. */
   at(size: number): TileHashReader {
     return new TileHashReader(size, this);
   }
@@ -70,7 +70,7 @@ export class Tree implements TileReader {
     return tile;
   }
 
-  /** The entry bundle of a width: the records of so many events from position `index` times 256, plus 1, on. */
+  /** The entry bundle with this index and width: the records of `width` events from position `index` * 256 + 1 on. */
   async readEntries(index: number, width: number): Promise<Uint8Array> {
     return (await this.#block(index, width)).bundle;
   }
@@ -89,7 +89,7 @@ export class Tree implements TileReader {
     return { hashes: Buffer.concat(records.map(recordHash)), bundle: encodeEntries(records) };
   }
 
-  /** Nodes of a level above 0: those that are stored, and the others made anew. */
+  /** Nodes of a level above 0. Nodes that are not stored are made from the events. */
   async #nodes(level: number, start: number, end: number): Promise<Uint8Array[]> {
     const nodes = await this.#store.tree.read(level, start, end);
     const missing = end - start - nodes.length;
@@ -102,7 +102,7 @@ export class Tree implements TileReader {
     return nodes;
   }
 
-  /** Whether all but a few of the nodes are there that the nodes of a level are made of. */
+  /** Whether nearly all lower nodes that the nodes of a level need are stored. */
   async #isBuiltBelow(level: number, end: number): Promise<boolean> {
     if (level === 1) return false;
     const built = (await this.#store.tree.count(1)) * TILE_WIDTH;
