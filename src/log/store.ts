@@ -65,7 +65,7 @@ export interface Selection {
 
 /** A read model that is built beside the live one. It is not read until it replaces the live one. */
 export interface Rebuild {
-  /** Applies changes in one atomic step of at most `advanceLimit` events. Rejects when they do not fit the rows. */
+  /** Applies changes in one atomic step of any size up to `advanceLimit`. Rejects when they do not fit the rows. */
   apply(changes: Changes): Promise<void>;
   /** Every row, in ascending owner (by the bytes of its UTF-8) and id, in batches of bounded size. */
   all(): AsyncIterable<OwnedRow[]>;

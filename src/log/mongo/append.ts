@@ -7,22 +7,25 @@ import { CODE } from './connection/errors.ts';
 import { toEventDocument } from './documents.ts';
 import { slices } from './slices.ts';
 
-/** Events in one insert. A command may have 16 MiB: an event has at most two texts of 4 KiB, two names out of a token and a short key. */
+/**
+ * Events in one insert. A command may have 16 MiB. An event has at most two texts of 4 KiB, two names from a token and
+ * a short key.
+ */
 const INSERT_LIMIT = 256;
 
-/** An answer of the insert command, as far as it counts here. */
+/** The part of the insert command's response that is used here. */
 interface Inserted extends Document {
   readonly n: number;
   readonly writeErrors?: readonly { readonly code: number }[];
 }
 
 /**
- * Appends by ordered inserts outside any transaction. `_id` is the position, so the first insert to hold a position has it; an
- * ordered insert stops at the first position that is taken, so what it leaves behind is a prefix.
+ * Appends by ordered inserts outside any transaction. `_id` is the position, so the first insert of a position wins it.
+ * An ordered insert stops at the first taken position, so the inserted events form a prefix.
  *
- * The command is given plainly, rather than with insertMany, since its answer tells all there is to know in one place: how many
- * stand, and what stopped them. The driver rejects any answer, be it "done" or "taken", for which the server saw no majority in
- * time: what is counted here lasts, and so does what was in its way.
+ * It uses the plain command instead of insertMany: a single response says how many events were inserted and what
+ * stopped the insert. The driver rejects any response, success or duplicate, for which the server saw no majority in
+ * time. So both the counted events and the event in the way are durable.
  */
 export async function appendEvents(db: Db, clock: CausalClock, events: readonly LoggedEvent[]): Promise<number> {
   let appended = 0;

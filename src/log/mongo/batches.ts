@@ -1,9 +1,10 @@
-/** Documents read at once. */
+/** Documents of one read. */
 export const BATCH = 1_000;
 
 /**
- * Reads in batches, each a query of its own that goes on after the last item of the one before: the server holds nothing in
- * between, however long the reader takes. `page` reads the next items, at most BATCH; the last batch is the one that comes short.
+ * Reads in batches. Each batch is a query of its own that continues after the last item of the previous one, so the
+ * server holds nothing in between, however slow the reader is. `page` reads the next items, at most BATCH. A batch that
+ * is not full is the last one.
  */
 export async function* batches<Item>(page: (last: Item | undefined) => Promise<Item[]>): AsyncGenerator<Item[]> {
   for (let last: Item | undefined; ; ) {

@@ -7,17 +7,19 @@ import { flattened, unflattened } from '../event/flat-event.ts';
 import type { OwnedRow } from '../store.ts';
 
 /**
- * An event as it stands in `events`: its members by the names of FIELDS, so that anybody can read it in mongosh. An erased one has no
- * content, and `erasedBy`.
+ * A document of `events`: the event's members under the names of FIELDS, readable in mongosh. An erased event has no
+ * content, but has `erasedBy`.
  */
 export type EventDocument = {
-  /** The position. Its uniqueness is what makes an append fail that builds on what is no longer the head. */
+  /** The position. Its uniqueness makes an append fail that does not build on the current head. */
   readonly _id: Long;
 } & { readonly [Name in Exclude<keyof FlatEvent, 'position'>]?: DocumentValue | undefined };
 
 type DocumentValue = string | Long | Date | Binary;
 
-/** `_id` of a plant. The owner comes first, so that the index on `_id` holds an owner's plants together and in id order. */
+/**
+ * `_id` of a plant. The owner comes first, so that the index on `_id` keeps an owner's plants together and in id order.
+ */
 export interface PlantId {
   readonly owner: string;
   readonly id: Long;
@@ -33,7 +35,7 @@ export interface PlantDocument {
 const POSITION = FIELDS.find(({ name }) => name === 'position')!;
 const MEMBERS = FIELDS.filter((field) => field !== POSITION);
 
-/** The event as a document; what is undefined is left out by the client. */
+/** The event as a document. The client omits undefined members. */
 export function toEventDocument(event: LoggedEvent): EventDocument {
   const flat = flattened(event);
   const document: Record<string, unknown> = { _id: Long.fromNumber(event.position) };
@@ -61,7 +63,7 @@ function toDocumentValue(kind: Kind, value: unknown): DocumentValue {
 
 const BY_NAME: ReadonlyMap<string, Field> = new Map(MEMBERS.map((field) => [field.name, field]));
 
-/** Throws BrokenChainError for what is not exactly what `toEventDocument` gives for some event. */
+/** Throws BrokenChainError for a document that `toEventDocument` returns for no event. */
 export function toLoggedEvent(document: EventDocument): LoggedEvent {
   try {
     const flat: Record<string, unknown> = { position: fromDocumentValue(POSITION, document._id) };
@@ -99,10 +101,10 @@ function fromDocumentValue(field: Field, value: unknown): unknown {
 
 const wrongType = ({ name }: Field) => new RangeError(`its member ${name} has another type than an event has`);
 
-/** The driver's own way leads over a text, and takes nine times as long. */
+/** The driver's own conversion goes through a string and takes nine times as long. */
 const bigintOf = ({ high, low }: Long): bigint => BigInt.asIntN(64, (BigInt(high) << 32n) | BigInt(low >>> 0));
 
-/** A copy of the bytes: the driver's are a part of the whole reply, which would stay in memory with them. */
+/** A copy of the bytes: the driver's bytes would keep the whole reply in memory. */
 const bytesOf = (binary: Binary): Uint8Array => new Uint8Array(binary.value());
 
 /** The row that a document holds. */
@@ -113,12 +115,12 @@ export const toRow = ({ _id: { owner, id }, name, tag }: PlantDocument): OwnedRo
   tag,
 });
 
-/** The row as a document; an unset tag is left out by the client. */
+/** The row as a document. The client omits an unset tag. */
 export const toPlantDocument = ({ owner, id, name, tag }: OwnedRow): PlantDocument => ({
   _id: toPlantId({ owner, id }),
   name,
   tag,
 });
 
-/** The `_id` of a key. The order of its fields counts: MongoDB compares documents field by field. */
+/** The `_id` of a key. The order of its fields matters: MongoDB compares documents field by field. */
 export const toPlantId = ({ owner, id }: PlantKey): PlantId => ({ owner, id: Long.fromBigInt(id) });

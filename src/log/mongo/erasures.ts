@@ -6,12 +6,12 @@ import type { CausalClock } from './connection/causal-clock.ts';
 import { COMMAND_LIMIT } from './connection/client.ts';
 import { CODE, hasCode, ignoring } from './connection/errors.ts';
 
-/** Positions that one update goes through, so that none takes long. */
+/** Positions of one update, so that no update takes long. */
 const STEP = 5_000;
 
 const REMOVED: Readonly<Record<string, ''>> = Object.fromEntries(CONTENT_FIELDS.map(({ name }) => [name, '']));
 
-/** Erasures in MongoDB. Every step is an update of its own that a majority has; done again it does what is left. */
+/** Erasures in MongoDB. Every step is a separate update with a majority write. A repeated step does the rest. */
 export class MongoErasures {
   readonly #events: Collections['events'];
   readonly #erasures: Collections['erasures'];
@@ -42,7 +42,7 @@ export class MongoErasures {
     );
   }
 
-  /** An update that no event matches needs the right all the same. */
+  /** An update needs the permission even if no event matches. */
   async #checkRight(): Promise<void> {
     try {
       await this.#clock.run((session) =>
@@ -71,7 +71,7 @@ export class MongoErasures {
     }
   }
 
-  /** See Store.contentsErased. What MongoDB keeps beside its collections, such as the oplog, goes as it grows old. */
+  /** See Store.contentsErased. MongoDB's other copies, such as the oplog, expire with age. */
   contentsErased(eventId: string, by: number): Promise<void> {
     return this.#note(eventId, { erasedBy: Long.fromNumber(by) });
   }

@@ -12,16 +12,17 @@ import type { Primary } from './connection/primary.ts';
 import { type EventDocument, toLoggedEvent } from './documents.ts';
 import { slices } from './slices.ts';
 
-/** Positions that one query goes through in search of an owner's or a plant's events. */
+/** Positions of one query in search of an owner's or a plant's events. */
 const SEARCHED = 5_000;
 
 /**
- * Owners that one branch of a look-up crosses with as many idempotency keys. Each branch costs the server a plan: one for each key
- * takes five times as long. What a branch finds beyond what is asked, where owners share keys, is bounded by this.
+ * Most owners in one branch of a look-up, each combined with as many idempotency keys. Each branch costs the server a
+ * plan: one branch for each key takes five times as long. The limit also bounds the surplus results of a branch when
+ * owners share keys.
  */
 const NAMED_LIMIT = 16;
 
-/** Reads the log. What it shows is majority-committed, and no older than the clock. */
+/** Reads the log. Its results are majority-committed and no older than the clock. */
 export class EventReader {
   readonly #db: Db;
   readonly #events: Collection<EventDocument>;
@@ -41,8 +42,8 @@ export class EventReader {
   }
 
   /**
-   * The end of the log as far as the primary knows. Every list waits for it, so it is a plain command, without a cursor of the
-   * driver's, which would cost the service a third more.
+   * The log's end as far as the primary knows. Every list waits for it. So it is a plain command without a cursor of
+   * the driver, which would cost the service a third more.
    */
   #known(): Promise<Head> {
     return retried(() =>
@@ -50,7 +51,7 @@ export class EventReader {
         const { cursor } = await this.#db.command(
           {
             find: this.#events.collectionName,
-            // Leaves out what has no number for its position.
+            // Excludes documents whose position is not a number.
             filter: { _id: { $gt: Long.MIN_VALUE } },
             sort: { _id: -1 },
             limit: 1,
@@ -95,7 +96,7 @@ export class EventReader {
     return keys.map((key) => byKey.get(idempotencyString(key)));
   }
 
-  /** Goes through so many positions at a time, however few events are found there, so that no query takes long. */
+  /** Searches a fixed number of positions at a time, however few events match, so that no query takes long. */
   async *#search(after: number, to: number | undefined, about: Filter<EventDocument>): AsyncGenerator<LoggedEvent[]> {
     const { position } = await this.head();
     const end = Math.min(position, to ?? position);
@@ -106,8 +107,8 @@ export class EventReader {
   }
 
   /**
-   * The first events after a position that are about something. A plain command, whose reply is decoded as a whole: a cursor of the
-   * driver's, which decodes one document after the other, costs half as much again.
+   * The first matching events after a position. A plain command, whose reply is decoded as a whole: the driver's cursor
+   * decodes documents one by one and costs half as much again.
    */
   async #find(
     after: number,
@@ -128,7 +129,7 @@ export class EventReader {
     const { cursor } = await retried(() => this.#clock.run((session) => this.#db.command(find, { session, ...BSON })));
     const found = (cursor.firstBatch as EventDocument[]).map(toLoggedEvent);
     if (cursor.id.isZero()) return found;
-    // A reply holds 16 MiB.
+    // A reply holds at most 16 MiB.
     await this.#clock.run((session) =>
       this.#db.command({ killCursors: this.#events.collectionName, cursors: [cursor.id] }, { session }),
     );

@@ -6,16 +6,16 @@ import { createClient, databaseOf } from './connection/client.ts';
 import { checkJournal, checkServers, ifPermitted } from './connection/requirements.ts';
 import { KEYS_INDEX, SCHEMA_VERSION, versionOf } from './schema.ts';
 
-/** Milliseconds that an inspection may take. */
+/** Most milliseconds of an inspection. */
 const LIMIT = 30_000;
-/** Times that the clock is asked: the fastest answer tells it best. */
+/** Readings of the server's clock. The fastest one is the most precise. */
 const CLOCK_LOOKS = 3;
-/** The collections that rows of the read model are or were in. */
+/** The collections that hold or held rows of the read model. */
 const ROWS = /^plants(_\d+)?$/;
 
 /**
- * Inspects the database that a URI names. Rejects with UnsuitableDatabaseError where the servers cannot keep what the store
- * promises, with another error where they cannot be asked.
+ * Inspects the database of a URI. Rejects with UnsuitableDatabaseError when the servers cannot keep the store's
+ * promises, and with another error when they cannot be asked.
  */
 export async function inspectMongo(uri: string): Promise<Inspection> {
   const client = createClient(uri);
@@ -43,7 +43,7 @@ async function inspected(db: Db): Promise<Inspection> {
   };
 }
 
-/** How long they last is told by the server's clock, which they are taken by. */
+/** Uses the server's clock for the remaining time, as the leases do. */
 const leasesOf = ({ leases }: Collections): Promise<HeldLease[]> =>
   leases
     .aggregate([
@@ -53,7 +53,7 @@ const leasesOf = ({ leases }: Collections): Promise<HeldLease[]> =>
     .toArray();
 
 async function leftoversOf(db: Db, { checkpoints }: Collections, leases: readonly HeldLease[]): Promise<string[]> {
-  // A rebuild makes and drops collections before and after it names them.
+  // A rebuild creates collections before it names them, and drops them after.
   if (leases.some(({ name, left }) => name === 'rebuild' && left > 0)) return [];
   const checkpoint = await checkpoints.findOne({ _id: PLANTS_CHECKPOINT });
   const found = await db.listCollections({}, { nameOnly: true }).toArray();

@@ -6,9 +6,9 @@ import type { CausalClock } from './connection/causal-clock.ts';
 import { CODE, hasCode } from './connection/errors.ts';
 
 /**
- * Leases by the server's clock. One without a contact names the server session in which its holder runs transactions: a holder that dies or is
- * frozen in one leaves it open, and whoever takes over ends it first. A database user may end its own sessions, so all instances
- * use the same one.
+ * Leases by the server's clock. A lease without a contact names the server session in which its holder runs
+ * transactions. A holder that dies or freezes leaves its transaction open, and the next holder ends that transaction
+ * first. A database user may end its own sessions, so all instances must use the same user.
  */
 export class Leases {
   readonly #db: Db;
@@ -29,7 +29,7 @@ export class Leases {
     const lease = await this.#read(name);
     if (lease !== undefined && lease.holder !== holder) {
       if (!lease.over) return false;
-      // Before the lease is taken: if this instance dies in between, the next one does it again.
+      // Before the lease is taken: if this instance dies in between, the next one repeats it.
       if (contact === undefined) {
         this.#ended = lease.session;
         await this.endPredecessor();
@@ -46,7 +46,7 @@ export class Leases {
       );
       return update.matchedCount + update.upsertedCount === 1;
     } catch (error) {
-      // Another instance made the lease first.
+      // Another instance created the lease first.
       if (hasCode(error, CODE.duplicateKey)) return false;
       throw error;
     }
@@ -58,7 +58,7 @@ export class Leases {
     return lease?.contact === undefined || lease.over ? undefined : { holder: lease.holder, ...lease.contact };
   }
 
-  /** Ends the transaction, if there is one, of whoever held a lease that this instance took over. */
+  /** Ends the open transaction, if any, of the holder that this instance took a lease over from. */
   async endPredecessor(): Promise<void> {
     if (this.#ended !== undefined) await withCallLimit(this.#db.command({ killSessions: [{ id: this.#ended }] }));
   }

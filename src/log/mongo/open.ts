@@ -12,23 +12,23 @@ import { dropUnusedRows } from './read-model/unused-rows.ts';
 import { checkSchema, ensureSchema } from './schema.ts';
 import { MongoStore } from './store.ts';
 
-/** How to use MongoDB. */
+/** Options of the MongoDB store. */
 export interface MongoOptions {
-  /** `head` holds even while a deposed primary has not noticed that it is one; each costs a majority write. */
+  /** `head` is correct even while a deposed primary has not noticed its loss. Each call then costs a majority write. */
   readonly strictReads?: boolean;
   /**
-   * To open and to read make and change nothing, so that a database user that may only read is enough. Right after a failover
-   * `head` may then be older than what was acknowledged.
+   * Creates and changes nothing, so a database user with read access suffices. Right after a failover `head` may then
+   * miss acknowledged events.
    */
   readonly readOnly?: boolean;
 }
 
-/** Milliseconds that opening may take, which is a dozen calls in an empty database. */
+/** Most milliseconds of opening, which takes a dozen calls in an empty database. */
 const OPEN_LIMIT = 60_000;
 
 /**
- * Opens the store in the database that a URI names, and makes in it what is missing. Rejects with UnsuitableDatabaseError when
- * the store cannot keep its promises there, ever; with another error when the replica set cannot be reached, now.
+ * Opens the store in the database of a URI, and creates what is missing. Rejects with UnsuitableDatabaseError when the
+ * store can never keep its promises there, and with another error when the replica set cannot be reached now.
  */
 export async function openMongo(uri: string, options: MongoOptions = {}): Promise<Store> {
   const { strictReads = false, readOnly = false } = options;
@@ -47,7 +47,7 @@ export async function openMongo(uri: string, options: MongoOptions = {}): Promis
       await ensureSchema(db);
     }
     await checkSchema(db);
-    // A user that may not drop them is as good: the next rebuild tries it too.
+    // A user without permission to drop them may continue: the next rebuild tries again.
     if (!readOnly) await ignoring(CODE.unauthorized, dropUnusedRows(db));
   };
   try {

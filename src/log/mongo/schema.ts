@@ -15,16 +15,16 @@ import { UnsuitableDatabaseError } from './connection/unsuitable-database.ts';
 /** Version of the documents in the database. */
 export const SCHEMA_VERSION = 4;
 
-/** The index that finds what an idempotency key gave. */
+/** The index that finds the event of an idempotency key. */
 export const KEYS_INDEX = 'events_by_idempotency_key';
 
-/** Makes what the store needs in a database that holds none; several instances may do so at once. */
+/** Creates what the store needs in a database without a store. Several instances may do so at once. */
 export async function ensureSchema(db: Db): Promise<void> {
   const collections = collectionsOf(db);
   if ((await versionOf(collections)) === undefined) await createSchema(db, collections);
 }
 
-/** Rejects with UnsuitableDatabaseError, and the reason, unless the database holds what this release can read. */
+/** Rejects with UnsuitableDatabaseError and the reason, unless this release can read the database. */
 export async function checkSchema(db: Db): Promise<void> {
   const version = await versionOf(collectionsOf(db));
   if (version === undefined) throw new UnsuitableDatabaseError(`database ${db.databaseName} holds no plant store`);
@@ -38,15 +38,15 @@ export async function checkSchema(db: Db): Promise<void> {
     );
 }
 
-/** Version of the schema that a database has; undefined where it holds no store. */
+/** The schema version of a database. Undefined: it holds no store. */
 export const versionOf = async ({ meta }: Collections): Promise<number | undefined> =>
   (await meta.findOne({ _id: SCHEMA_ID }))?.version;
 
-/** Each step does nothing where it was done before, and the version comes last. */
+/** Each step is idempotent, and the version is written last. */
 async function createSchema(db: Db, collections: Collections): Promise<void> {
   const { events, checkpoints, leases, erasures, meta } = collections;
   const plants = plantsCollection(0);
-  // Transactions and snapshots want collections that exist.
+  // Transactions and snapshots need existing collections.
   const names = [meta, events, checkpoints, leases, erasures].map(({ collectionName }) => collectionName);
   for (const name of [...names, plants]) await ignoring(CODE.namespaceExists, db.createCollection(name));
   await createIndexes(collections);
@@ -59,13 +59,13 @@ async function createSchema(db: Db, collections: Collections): Promise<void> {
   await ignoring(CODE.duplicateKey, meta.insertOne({ _id: SCHEMA_ID, version: SCHEMA_VERSION }));
 }
 
-/** The log's id, made at random, and the collection of the tree's nodes. */
+/** Creates the log's id, at random, and the collection of the tree's nodes. */
 async function createTree(db: Db, { meta, tree }: Collections): Promise<void> {
   await ignoring(CODE.namespaceExists, db.createCollection(tree.collectionName));
   await ignoring(CODE.duplicateKey, meta.insertOne({ _id: LOG_ID, logId: randomBytes(16).toString('hex') }));
 }
 
-/** Finds what an idempotency key gave. It holds only the events that have one, so the others pay nothing for it. */
+/** The index over idempotency keys. It holds only events with a key, so other events cost nothing. */
 async function createIndexes({ events }: Collections): Promise<void> {
   try {
     await events.createIndex(

@@ -34,7 +34,7 @@ export class MongoStore implements Store {
   readonly #erasures: MongoErasures;
   #isClosed = false;
 
-  /** Takes over a connected client. `db` has what ensureSchema makes. */
+  /** Takes ownership of a connected client. `db` must have what ensureSchema creates. */
   constructor(client: MongoClient, db: Db, clock: CausalClock, primary: Primary) {
     this.#client = client;
     this.#db = db;
@@ -97,7 +97,7 @@ export class MongoStore implements Store {
     try {
       return await this.#readModel.advance(from, to, changes);
     } catch (error) {
-      // A command that a frozen predecessor had sent may have come in after its transaction was ended, and opened it again.
+      // A command of a frozen predecessor may have arrived after its transaction was ended, and reopened it.
       if (isTransient(error)) await this.#leases.endPredecessor();
       throw error;
     }

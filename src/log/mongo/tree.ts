@@ -5,7 +5,9 @@ import { withCallLimit } from './connection/call-limit.ts';
 import type { CausalClock } from './connection/causal-clock.ts';
 import { COMMAND_LIMIT } from './connection/client.ts';
 
-/** The nodes of the tree in their collection. What is written in order stays a prefix, whatever a failover takes of it. */
+/**
+ * The nodes of the tree in their collection. Nodes are written in order, so a prefix remains whatever a failover loses.
+ */
 export class MongoTree implements TreeNodes {
   readonly #nodes;
   readonly #clock: CausalClock;

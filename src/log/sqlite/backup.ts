@@ -9,16 +9,16 @@ import { SELECT_HEAD } from './statements.ts';
 import { DATABASE_FILE } from './store.ts';
 
 /**
- * Copies the store in a data directory, as it is at one instant, into a file that is not there yet, readable by its owner alone.
- * Safe while a service writes. Nothing has the file's name until all of the copy is on disk; a process that dies leaves a draft
- * beside it, named like it with `.draft` at its end. Holds up the event loop. Throws when there is no store, or when there is such a file.
+ * Copies the store in a data directory, as of one instant, into a new file that only its owner can read. Safe while a
+ * service writes. The file gets its name only once the whole copy is on disk. A killed process leaves a draft beside
+ * it: the same name with `.draft` at the end. Blocks the event loop. Throws when there is no store or the file exists.
  */
 export function backUp(directory: string, file: string): Head {
   const path = join(directory, DATABASE_FILE);
   if (!existsSync(path)) throw new Error(`there is no plant store in ${directory}`);
   if (existsSync(file)) throw taken(file);
   const draft = `${file}.${randomUUID()}.draft`;
-  // SQLite takes an empty file for none, and leaves its mode as it is.
+  // SQLite treats an empty file as no database, and keeps its mode.
   closeSync(openSync(draft, 'wx', 0o600));
   try {
     copy(path, draft);
@@ -37,7 +37,7 @@ export function backUp(directory: string, file: string): Head {
 
 const taken = (file: string): Error => new Error(`${file} is there already: a backup replaces nothing`);
 
-/** One read transaction of the source: what is appended meanwhile is not in the copy. */
+/** One read transaction of the source: the copy excludes later appends. */
 function copy(path: string, draft: string): void {
   const db = openReader(path);
   try {
@@ -48,7 +48,7 @@ function copy(path: string, draft: string): void {
   }
 }
 
-/** What the copy holds, read from the copy. */
+/** The head of the copy, read from the copy. */
 function headOf(draft: string): Head {
   const db = openReader(draft);
   try {

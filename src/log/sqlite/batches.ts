@@ -1,11 +1,11 @@
 import { setImmediate as turn } from 'node:timers/promises';
 
-/** Rows read at once: the event loop is held for about a millisecond. */
+/** Rows of one read, which blocks the event loop for about a millisecond. */
 const BATCH = 500;
 
 /**
- * Reads a table in batches by key, and lets other work run between them. `page` reads the first rows above a key, in the order
- * of the key; the last batch is the one that comes short.
+ * Reads a table in batches by key, and lets other work run between them. `page` reads the first rows above a key, in
+ * key order. A batch that is not full is the last one.
  */
 export async function* batches<Row, Key>(
   page: (after: Key, limit: number) => Row[],

@@ -1,11 +1,11 @@
-// The thread of erasures.ts.
+// The worker thread of erasures.ts.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { workerData } from 'node:worker_threads';
 import { openWriter } from './connection.ts';
 
-/** Milliseconds to wait for whoever writes, or reads an older state of the database. */
+/** Milliseconds to wait for writers, and for readers of an older state of the database. */
 const BUSY_LIMIT = 10_000;
-/** Milliseconds between two attempts to cut off the write-ahead log, which those who read keep. */
+/** Milliseconds between two attempts to truncate the write-ahead log, which readers keep alive. */
 const PAUSE = 100;
 
 const { path, how } = workerData as { readonly path: string; readonly how: 'vacuum' | 'truncate' };

@@ -6,7 +6,7 @@ import type { Erasure } from '../erasure/erasure.ts';
 import { CONTENT_FIELDS } from '../event/fields.ts';
 import { transaction } from './connection.ts';
 
-/** Positions that one step goes through: some milliseconds of the event loop. */
+/** Positions of one step: a few milliseconds of the event loop. */
 const STEP = 2_000;
 
 const REMOVE = `UPDATE events SET erased_by = :by, ${CONTENT_FIELDS.map(({ column }) => `${column} = NULL`).join(', ')}
@@ -24,21 +24,21 @@ interface ErasureRow {
 }
 
 /**
- * Erasures in SQLite. What is deleted is overwritten, but pages that were rearranged keep copies in the space that they do not use: VACUUM writes the
- * database without them, and the write-ahead log is cut off.
+ * Erasures in SQLite. Deleted data is overwritten, but rearranged pages keep copies in their unused space. So VACUUM
+ * rewrites the database without those copies, and the write-ahead log is truncated.
  */
 export class SqliteErasures {
   readonly #path: string;
   readonly #db: DatabaseSync;
   #vacuuming: Promise<void> | undefined;
 
-  /** `db` may write. */
+  /** `db`: a connection that may write. */
   constructor(path: string, db: DatabaseSync) {
     this.#path = path;
     this.#db = db;
   }
 
-  /** Resolves when nobody else holds the write lock for long any more: whoever writes waits for this first. */
+  /** Resolves when no other thread holds the write lock for long any more. Every write waits for it first. */
   get vacuuming(): Promise<void> | undefined {
     return this.#vacuuming;
   }
@@ -96,7 +96,10 @@ export class SqliteErasures {
     await this.#clear('truncate');
   }
 
-  /** In a thread of its own, so that lists go on. Rejects when somebody reads an older state of the database for too long. */
+  /**
+   * Runs in a worker thread, so that lists continue. Rejects when a reader keeps an older state of the database for too
+   * long.
+   */
   #clear(how: 'vacuum' | 'truncate'): Promise<void> {
     const work = runThread({ path: this.#path, how });
     const settled = work

@@ -22,7 +22,7 @@ export function inspectSqlite(directory: string): Inspection {
       schema: { found, known: SCHEMA_VERSION },
       leases,
       leftovers: isRebuilding ? [] : [...there].filter((name) => name.startsWith(REBUILT_TABLES)),
-      // An older release lacks what the next start makes.
+      // The next start adds what an older schema lacks.
       missing: found < SCHEMA_VERSION ? [] : SCHEMA_OBJECTS.filter((name) => !there.has(name)),
       clockAhead: undefined,
     };

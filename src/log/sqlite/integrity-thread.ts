@@ -1,4 +1,4 @@
-// The thread of integrity.ts.
+// The worker thread of integrity.ts.
 import { parentPort, workerData } from 'node:worker_threads';
 import { openReader } from './connection.ts';
 

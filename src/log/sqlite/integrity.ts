@@ -4,8 +4,8 @@ import { Worker } from 'node:worker_threads';
 const SOUND = 'ok';
 
 /**
- * What SQLite finds wrong in a database: a page that is malformed, an index that does not hold exactly what its table holds. Undefined:
- * nothing. It reads all of the database as of one instant, in a thread of its own. Rejects when that cannot be read.
+ * A fault that SQLite finds in a database: a malformed page, or an index that does not match its table. Undefined: no
+ * fault. Reads the whole database as of one instant, in a worker thread. Rejects when the database cannot be read.
  */
 export async function integrityFault(path: string): Promise<string | undefined> {
   const worker = new Worker(new URL('./integrity-thread.ts', import.meta.url), { workerData: path });

@@ -4,15 +4,16 @@ import { privateFile } from './connection.ts';
 const LOCK_FILE = 'plantstore.lock';
 const SQLITE_BUSY = 5;
 
-/** The locks that this process holds. An unreachable connection would be collected, and its lock with it. */
+/** The locks of this process. An unreachable connection would be garbage-collected together with its lock. */
 const held = new Set<DatabaseSync>();
 
 /**
- * Makes this process the only service on a data directory, until it calls what is returned or dies: the kernel then drops the
- * lock, so none is ever stale. Throws when another service has it. It keeps nobody from reading the store.
+ * Makes this process the only service on a data directory, until the returned function is called or the process dies.
+ * The kernel then drops the lock, so no lock is ever stale. Throws when another service has it. Other processes can
+ * still read the store.
  */
 export function lockDataDirectory(directory: string): () => void {
-  // SQLite's own lock on an otherwise unused, empty database: Node has no other that the kernel drops.
+  // SQLite's own lock on an otherwise unused, empty database: Node has no other lock that the kernel drops.
   const lock = new DatabaseSync(privateFile(directory, LOCK_FILE));
   try {
     lock.exec('BEGIN EXCLUSIVE');

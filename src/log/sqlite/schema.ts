@@ -2,23 +2,23 @@ import type { DatabaseSync } from 'node:sqlite';
 import { CONTENT_FIELDS } from '../event/fields.ts';
 import { transaction } from './connection.ts';
 
-/** Version of the tables below, kept as SQLite's user_version; 0 is a database without tables. */
+/** Version of the tables below, stored as SQLite's user_version. 0: a database without tables. */
 export const SCHEMA_VERSION = 5;
 
-/** Indexes and triggers that a database of this version has. */
+/** Indexes and triggers of this version. */
 export const SCHEMA_OBJECTS = [
   'events_are_only_erased',
   'events_are_not_deleted',
   'events_by_idempotency_key',
 ] as const;
 
-/** Rows of `checkpoints`: the one read model that there is. */
+/** The `checkpoints` row of the only read model. */
 export const PLANTS_CHECKPOINT = 'plants';
 
 /** The table of the live read model. */
 export const PLANTS_TABLE = 'plants';
 
-/** The statement that makes a table of plants. */
+/** The statement that creates a table of plants. */
 export function createPlants(table: string): string {
   return `CREATE TABLE ${table} (
     owner TEXT NOT NULL,
@@ -29,7 +29,7 @@ export function createPlants(table: string): string {
   ) STRICT, WITHOUT ROWID`;
 }
 
-/** What an erasure leaves as it is, and what it takes away. */
+/** The columns that an erasure keeps, and those that it clears. */
 const KEPT = ['position', 'event_id', 'time', 'type', 'erased', 'commitment', 'hash'];
 const TAKEN = CONTENT_FIELDS.map(({ column }) => column);
 
@@ -96,7 +96,7 @@ const TABLES = `CREATE TABLE events (
   CREATE TABLE log (id TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
   INSERT INTO log VALUES (lower(hex(randomblob(16))))`;
 
-/** Makes the tables in a database that has none. */
+/** Creates the tables in a database that has none. */
 export function ensureSchema(db: DatabaseSync): void {
   transaction(db, () => {
     if (versionOf(db) !== 0) return;
@@ -115,5 +115,5 @@ export function checkSchema(db: DatabaseSync, path: string): void {
     throw new Error(`${path} has schema ${version}, from before the first release, which nothing reads any more`);
 }
 
-/** Version of the schema that a database has. */
+/** The schema version of a database. */
 export const versionOf = (db: DatabaseSync): number => Number(db.prepare('PRAGMA user_version').get()!.user_version);

@@ -3,7 +3,7 @@ import { prepareChanges } from './read-model/changes.ts';
 import { EVENT_COLUMNS, EVENT_VALUES, PLANT_COLUMNS, prepareQuery } from './read-model/rows.ts';
 import { PLANTS_TABLE } from './schema.ts';
 
-/** The checkpoint of the read model, which the name of PLANTS_CHECKPOINT selects. */
+/** The checkpoint of the read model. Its parameter is PLANTS_CHECKPOINT. */
 export const SELECT_CHECKPOINT = 'SELECT position FROM checkpoints WHERE name = ?';
 
 /** The last event: position, hash, time. */
@@ -12,10 +12,13 @@ export const SELECT_HEAD = 'SELECT position, hash, time FROM events ORDER BY pos
 /** An owner's first plants above an id. */
 export const SELECT_PLANTS = `SELECT ${PLANT_COLUMNS} FROM plants WHERE owner = ? AND id > ? ORDER BY id LIMIT ?`;
 
-/** Appends one event. A reader cannot prepare it where it sees the log of an older release. */
+/**
+ * Appends one event. Prepared only for writing: a read-only connection may see the log of an older release, which lacks
+ * columns.
+ */
 export const INSERT_EVENT = `INSERT INTO events (${EVENT_COLUMNS}) VALUES (${EVENT_VALUES})`;
 
-/** What is asked of the connection that appends and reads, but for INSERT_EVENT. */
+/** Statements of the connection that appends and reads, except INSERT_EVENT. */
 export const prepareLog = (db: DatabaseSync) => ({
   head: prepareQuery(db, SELECT_HEAD),
   read: prepareQuery(
@@ -39,11 +42,11 @@ export const prepareLog = (db: DatabaseSync) => ({
   logId: prepareQuery(db, 'SELECT id FROM log'),
 });
 
-/** What is asked of the connection that projects. */
+/** Statements of the projector's connection. */
 export const prepareProjector = (db: DatabaseSync) => ({
   advance: db.prepare('UPDATE checkpoints SET position = ? WHERE name = ? AND position = ?'),
   changes: prepareChanges(db, PLANTS_TABLE),
-  // A lease that lasts longer than a new one was taken before the clock was set back, and counts as over.
+  // A lease that would outlast a new one was taken before the clock was set back. It counts as over.
   lease: db.prepare(`
     INSERT INTO leases (name, holder, until) VALUES (:name, :holder, :until)
     ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, until = excluded.until

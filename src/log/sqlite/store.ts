@@ -22,42 +22,42 @@ import { checkSchema, ensureSchema, PLANTS_CHECKPOINT } from './schema.ts';
 import { INSERT_EVENT, prepareLog, prepareProjector } from './statements.ts';
 import { SqliteTree } from './tree.ts';
 
-/** The database in the data directory. */
+/** File name of the database in the data directory. */
 export const DATABASE_FILE = 'plantstore.sqlite';
 
-/** Beyond every position. */
+/** Above every position. */
 const MAX_POSITION = Number.MAX_SAFE_INTEGER;
 
 /** Positions searched at once: a few milliseconds of the event loop when all of them match. */
 const SEARCHED = 2_000;
 
-/** Most snapshots that may be open: each has three file descriptors and a small cache. */
+/** Most open snapshots. Each has three file descriptors and a small cache. */
 const MAX_SNAPSHOTS = 64;
 
 /** How to open a store. */
 export interface SqliteOptions {
-  /** Nothing is made or changed, and methods that write reject. */
+  /** Creates and changes nothing. Methods that write reject. */
   readonly readOnly?: boolean;
-  /** Nobody else appends while it is open, as lockDataDirectory sees to: the end of the log is then remembered. */
+  /** No other process appends while the store is open, as lockDataDirectory ensures. So the log's end can be cached. */
   readonly alone?: boolean;
 }
 
 /**
- * Opens the store in a data directory, which is made if it is missing. Throws, with the reason, when there is nothing to read, or
- * when a newer release wrote the data.
+ * Opens the store in a data directory, and creates it if missing. Throws with the reason when there is nothing to read,
+ * or when a newer release wrote the data.
  */
 export function openSqlite(directory: string, { readOnly = false, alone = false }: SqliteOptions = {}): Store {
   const path = readOnly ? join(directory, DATABASE_FILE) : privateFile(directory, DATABASE_FILE);
   if (!existsSync(path)) throw new Error(`there is no plant store in ${directory}`);
   const log = readOnly ? openReader(path) : openWriter(path, 'FULL');
   try {
-    // What was erased just before a process died may be in the write-ahead log still.
+    // The write-ahead log may still hold data that was erased just before a process died.
     if (!readOnly) log.exec('PRAGMA wal_checkpoint(TRUNCATE)');
     if (!readOnly) ensureSchema(log);
     checkSchema(log, path);
     const projecting = readOnly ? openReader(path) : openWriter(path, 'NORMAL');
-    // A power cut may take the last steps of the projector, which are then only made again. The log below them stays: both are
-    // in one write-ahead log, which is lost from its end if at all, and each append syncs all of it.
+    // A power cut may undo the projector's last steps, which are then repeated. The log cannot lose more: both are in
+    // one write-ahead log, which loses only its end, and each append syncs all of it.
     return new SqliteStore(path, log, projecting, alone);
   } catch (error) {
     log.close();
@@ -66,8 +66,8 @@ export function openSqlite(directory: string, { readOnly = false, alone = false 
 }
 
 /**
- * The log and the read model in one SQLite database. SQLite works synchronously, so the methods of one process never overlap:
- * a transaction is over when its method returns.
+ * The log and the read model in one SQLite database. SQLite is synchronous, so methods of one process never overlap: a
+ * transaction is over when its method returns.
  */
 class SqliteStore implements Store {
   readonly advanceLimit = 256;
@@ -82,7 +82,7 @@ class SqliteStore implements Store {
   readonly #erasures: SqliteErasures;
   readonly #alone: boolean;
   readonly #file: number;
-  /** The end of the log, as of a version of the database. */
+  /** The log's end as of one version of the database. */
   #end: { readonly head: Head; readonly version: bigint } | undefined;
 
   constructor(path: string, appending: DatabaseSync, projecting: DatabaseSync, alone: boolean) {
@@ -114,12 +114,15 @@ class SqliteStore implements Store {
     return row === undefined ? EMPTY_HEAD : { position: Number(row[0]), hash: row[1], time: Number(row[2]) };
   }
 
-  /** A number that changes with every commit of another connection, be it the projector's. */
+  /** A number that changes with every commit of another connection, including the projector's. */
   #version(): bigint {
     return (this.#log.version.get() as unknown as [bigint])[0];
   }
 
-  /** Rejects to go on in a file that no longer is the one in the directory: nobody else would ever see what is written there. */
+  /**
+   * Throws when the open file is no longer the one in the directory. Other processes would never see what is written to
+   * it.
+   */
   #checkFile(): void {
     if (statSync(this.#path, { throwIfNoEntry: false })?.ino !== this.#file)
       throw new LogChangedError(`${this.#path} was replaced or removed`);
@@ -134,7 +137,7 @@ class SqliteStore implements Store {
     );
   }
 
-  /** Goes through so many positions at a time, however few events are found there. */
+  /** Searches a fixed number of positions at a time, however few events match. */
   async *#search(after: number, to: number, owner: string | null, id: bigint | null): AsyncGenerator<LoggedEvent[]> {
     const end = Math.min(to, (await this.head()).position);
     for (let from = after; from < end; from += SEARCHED, await turn()) {
@@ -144,17 +147,17 @@ class SqliteStore implements Store {
   }
 
   /**
-   * All or nothing. It rejects after any error, since a commit that failed while it was synced may be found by the recovery after
-   * a crash, unless something was appended since.
+   * Appends all events or none. Rejects after any error: if a commit fails during its sync, the recovery after a crash
+   * may still find it, unless a later append replaced it.
    */
   async append(events: readonly LoggedEvent[]): Promise<number> {
     await this.#erasures.vacuuming;
-    // After an error the log decides where it ends.
+    // After an error the end is read again.
     this.#end = undefined;
     return transaction(this.#appending, () => {
       const head = this.#readHead();
       if (head.position >= events[0]!.position) return 0;
-      // Under the write lock, so the log cannot be another than what the events build on.
+      // Under the write lock, the log cannot change after this check.
       verifyNext(head, events[0]!);
       this.#insert ??= this.#appending.prepare(INSERT_EVENT);
       events.forEach((event, index) => {

@@ -3,7 +3,7 @@ import type { TreeNodes } from '../tree/nodes.ts';
 import { transaction } from './connection.ts';
 import { prepareQuery } from './read-model/rows.ts';
 
-/** The nodes of the tree in their table. A power cut may take the last of them, which are then made again. */
+/** The nodes of the tree in their table. A power cut may lose the last of them, which are then made again. */
 export class SqliteTree implements TreeNodes {
   readonly #db: DatabaseSync;
   readonly #count: StatementSync;

@@ -2,8 +2,8 @@ import type { ClientSession, MongoClient, Timestamp } from 'mongodb';
 import { withCallLimit } from './call-limit.ts';
 
 /**
- * The latest moment of the replica set that this instance has seen. Every read is told to be no older, so that after a failover
- * no member answers from before what an earlier answer showed.
+ * The latest moment of the replica set that this instance has seen. Every read must be at least as new, so that after a
+ * failover no member answers with an older state than an earlier answer showed.
  */
 export class CausalClock {
   readonly #client: MongoClient;
@@ -13,13 +13,15 @@ export class CausalClock {
     this.#client = client;
   }
 
-  /** Moves the clock to the moment that an answer names, if that is later. */
+  /** Advances the clock to the moment of an answer, if that is later. */
   advance(operationTime: Timestamp | undefined): void {
     if (operationTime === undefined || this.#latest?.greaterThanOrEqual(operationTime) === true) return;
     this.#latest = operationTime;
   }
 
-  /** Runs a command in a session that begins no earlier than the clock, and moves the clock to what it saw or did. */
+  /**
+   * Runs a command in a session that starts no earlier than the clock, and advances the clock to the session's time.
+   */
   async run<T>(command: (session: ClientSession) => Promise<T>): Promise<T> {
     const session = this.#client.startSession({ causalConsistency: true });
     try {

@@ -1,6 +1,6 @@
 import { MongoError, MongoErrorLabel, MongoNetworkError, MongoServerError } from 'mongodb';
 
-/** Error codes of MongoDB that mean something here. */
+/** The error codes of MongoDB that are handled. */
 export const CODE = {
   badValue: 2,
   unauthorized: 13,
@@ -13,7 +13,7 @@ export const CODE = {
 export const hasCode = (error: unknown, code: number): boolean =>
   error instanceof MongoServerError && error.code === code;
 
-/** Resolves when a step is done, or rejected with this code. */
+/** Resolves when the step is done or has failed with this code. */
 export async function ignoring(code: number, step: Promise<unknown>): Promise<void> {
   try {
     await step;
@@ -22,14 +22,17 @@ export async function ignoring(code: number, step: Promise<unknown>): Promise<vo
   }
 }
 
-/** Whether a transaction certainly did nothing, and may be tried again from its start. */
+/** Whether a transaction certainly did nothing, and may be retried from its start. */
 export const isTransient = (error: unknown): boolean =>
   error instanceof MongoError && error.hasErrorLabel(MongoErrorLabel.TransientTransactionError);
 
-/** What servers answer that go away or are no primary any more, as MongoDB's specification of retryable reads lists it. */
+/**
+ * Error codes of servers that shut down or are no longer the primary, as listed in MongoDB's specification of retryable
+ * reads.
+ */
 const GONE = new Set([6, 7, 89, 91, 134, 189, 262, 9001, 10107, 11600, 11602, 13435, 13436]);
 
-/** The result of a read that is tried once more when its server went away, as the driver does with its own reads. */
+/** The result of a read. Retries it once when its server went away, as the driver does with its own reads. */
 export async function retried<T>(read: () => Promise<T>): Promise<T> {
   try {
     return await read();

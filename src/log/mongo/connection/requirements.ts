@@ -5,7 +5,7 @@ import { UnsuitableDatabaseError } from './unsuitable-database.ts';
 /** Wire version of MongoDB 6.0. */
 const OLDEST_WIRE_VERSION = 17;
 
-/** Rejects with UnsuitableDatabaseError, and the reason, unless the servers can keep what the store promises. */
+/** Rejects with UnsuitableDatabaseError and the reason, unless the servers can keep the store's promises. */
 export async function checkServers(db: Db): Promise<void> {
   const admin = db.admin();
   const hello = await admin.command({ hello: 1 });
@@ -27,7 +27,7 @@ export async function checkServers(db: Db): Promise<void> {
 /** Rejects with UnsuitableDatabaseError unless the primary keeps a journal. */
 export async function checkJournal(db: Db): Promise<void> {
   try {
-    // Changes nothing: a server without a journal refuses whatever is to be in it.
+    // Changes nothing. A server without a journal refuses every journaled write.
     await db.collection<{ _id: string }>('meta').updateOne({ _id: 'none' }, { $set: { version: 0 } });
   } catch (error) {
     if (hasCode(error, CODE.badValue))
@@ -36,7 +36,7 @@ export async function checkJournal(db: Db): Promise<void> {
   }
 }
 
-/** The answer, or undefined when the database user may not ask: the role clusterMonitor lets it. */
+/** The answer. Undefined when the database user lacks the permission; the role clusterMonitor grants it. */
 export const ifPermitted = <T>(answer: Promise<T>): Promise<T | undefined> =>
   answer.catch((error: unknown) => {
     if (hasCode(error, CODE.unauthorized)) return undefined;

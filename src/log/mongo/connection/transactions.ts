@@ -6,7 +6,9 @@ import type { CausalClock } from './causal-clock.ts';
 import { WRITE_CONCERN } from './client.ts';
 import { isTransient } from './errors.ts';
 
-/** Times that a transaction is tried while another is in its way, with pauses of up to 2, 4, 8, ... milliseconds in between. */
+/**
+ * Attempts of a transaction that conflicts with another, with pauses of up to 2, 4, 8, ... milliseconds between them.
+ */
 const ATTEMPTS = 9;
 
 const OPTIONS: TransactionOptions = {
@@ -16,8 +18,8 @@ const OPTIONS: TransactionOptions = {
 };
 
 /**
- * The transactions of this instance, one after the other, all in one server session: the leases name it, so that another instance
- * can end what a dead one left open in it.
+ * Runs this instance's transactions one after another in one server session. The leases name the session, so that
+ * another instance can end a transaction that a dead instance left open.
  */
 export class Transactions {
   readonly #session: ClientSession;
@@ -35,9 +37,9 @@ export class Transactions {
   }
 
   /**
-   * Runs work in a transaction and commits it. The work may run several times, each of its calls limited WITHIN_TRANSACTION:
-   * nothing of it may go on once it was given up. Rejects with nothing done, or, when the outcome of the commit stays unknown, with an
-   * error that is not transient.
+   * Runs work in a transaction and commits it. The work may run several times. Each of its calls is limited
+   * WITHIN_TRANSACTION: no call may continue after it was given up. Rejects with nothing done or, when the outcome of
+   * the commit stays unknown, with an error that is not transient.
    */
   run<T>(work: (session: ClientSession) => Promise<T>): Promise<T> {
     const result = this.#last.then(() => this.#retry(work));
@@ -57,7 +59,7 @@ export class Transactions {
         this.#clock.advance(session.operationTime);
         return result;
       } catch (error) {
-        // Should that be given up too, the next transaction does it first.
+        // If this abort is given up too, the next transaction starts with another one.
         await this.#abort().catch(() => {});
         if (!isTransient(error) || attempt === ATTEMPTS) throw error;
       }
@@ -69,7 +71,7 @@ export class Transactions {
     if (this.#session.inTransaction()) await withCallLimit(this.#session.abortTransaction(), END_OF_TRANSACTION);
   }
 
-  /** Gives the session back. Nothing may be run afterwards. */
+  /** Ends the session. Nothing may be run afterwards. */
   async close(): Promise<void> {
     await withCallLimit(this.#session.endSession()).catch(() => {});
   }

@@ -1,6 +1,9 @@
 import { MongoServerSelectionError, type TopologyDescription } from 'mongodb';
 
-/** The same error; one that says that no primary was found says which servers were asked, and what to do, where that is known. */
+/**
+ * Returns the error. If it says that no primary was found, adds the servers that were asked and, where known, the
+ * remedy.
+ */
 export function explained(error: unknown): unknown {
   const topology = error instanceof MongoServerSelectionError ? error.reason : undefined;
   if (topology === undefined || !('servers' in topology)) return error;

@@ -1,4 +1,4 @@
-/** A database on which the store cannot keep its promises, and will not be able to later: trying again is of no use. */
+/** The store can never keep its promises on this database. Retrying is useless. */
 export class UnsuitableDatabaseError extends Error {
   constructor(message: string) {
     super(message);

@@ -4,7 +4,7 @@ import { WITHIN_TRANSACTION, withCallLimit } from '../connection/call-limit.ts';
 import { type PlantDocument, toPlantDocument, toPlantId } from '../documents.ts';
 import { slices } from '../slices.ts';
 
-/** Keys in one delete. */
+/** Most keys in one delete. */
 const DELETE_LIMIT = 500;
 
 /** Applies changes to rows within the caller's transaction. Rejects when they do not fit. */

@@ -18,20 +18,20 @@ import { applyChanges } from './changes.ts';
 import { ownedBy } from './rows.ts';
 import { MongoSnapshot } from './snapshot.ts';
 
-/** Rebuilds that may take the place of the read model during one read before it is given up. */
+/** Swaps by rebuilds after which one read is given up. */
 const MAX_SWAPS = 3;
 
 const CHECKPOINT = { _id: PLANTS_CHECKPOINT };
 
 const generationOf = ({ collection }: CheckpointDocument): number => rebuildOf(collection) ?? 0;
 
-/** The rows of the read model and their checkpoint. What is read is majority-committed, and no older than the clock. */
+/** The rows of the read model and their checkpoint. Results are majority-committed and no older than the clock. */
 export class ReadModel {
   readonly #db: Db;
   readonly #checkpoints;
   readonly #clock: CausalClock;
   readonly #transactions: Transactions;
-  /** Where the rows were when they were last read. */
+  /** The collection of the rows at the last read. */
   #collection = plantsCollection(0);
 
   constructor(db: Db, clock: CausalClock, transactions: Transactions) {
@@ -46,7 +46,7 @@ export class ReadModel {
     return (await this.#checkpoint()).position.toNumber();
   }
 
-  /** See Store.generation. Each rebuild has a collection of its own, with a higher number than any before. */
+  /** See Store.generation. Each rebuild has its own collection, with a higher number than any before. */
   async generation(): Promise<number> {
     return generationOf(await this.#checkpoint());
   }
@@ -73,13 +73,13 @@ export class ReadModel {
   }
 
   /**
-   * Reads rows and the checkpoint in one round trip: one pipeline over both collections, at one point in time, so that the rows
-   * are exactly those of the checkpoint.
+   * Reads rows and the checkpoint in one round trip: one pipeline over both collections at one point in time. So the
+   * rows are exactly those of the checkpoint.
    */
   async #rows(stages: Document[], limit: number): Promise<Rows<OwnedRow>> {
     const pipeline = [...stages, { $unionWith: { coll: 'checkpoints', pipeline: [{ $match: CHECKPOINT }] } }];
     for (let swaps = 0; swaps <= MAX_SWAPS; swaps++) {
-      // Another read may learn meanwhile that the rows are elsewhere; it is this one's own that has to fit the checkpoint.
+      // Another read may change #collection meanwhile. This read must compare the collection that it used.
       const collection = this.#collection;
       const found = await this.#clock.run((session) =>
         rowsIn(this.#db, collection)
@@ -119,8 +119,9 @@ export class ReadModel {
   }
 
   /**
-   * Whether a collection holds the rows now. What the primary has is enough, be a majority known to have it or not: a collection is
-   * dropped after the swap, so whoever has seen that it is gone is told of the swap, by that primary and every later one.
+   * Whether a collection holds the rows now. The primary's own state is enough, majority-committed or not. A collection
+   * is dropped after the swap, so a reader that has seen the drop also sees the swap, on that primary and every later
+   * one.
    */
   async #isRead(name: string): Promise<boolean> {
     const find = {

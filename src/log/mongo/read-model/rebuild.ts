@@ -16,9 +16,9 @@ const CHECKPOINT = { _id: PLANTS_CHECKPOINT };
 const replaced = () => new Error('another rebuild was started');
 
 /**
- * Rows in a collection of their own. The checkpoint names both the collection that is read and the one that is being built: to
- * swap is to change that one document, and who is not named there any more cannot. What is not named there any more is dropped
- * (unused-rows.ts): by the rebuild at its end or, if it is killed before, by the next one, or by the next instance that starts.
+ * Rows in their own collection. The checkpoint document names both the live collection and the one being built. A swap
+ * changes only that document, and a rebuild that is no longer named there cannot swap. unused-rows.ts drops collections
+ * that are no longer named: at the end of the rebuild or, if it is killed, at the next rebuild or start of an instance.
  */
 export class MongoRebuild implements Rebuild {
   readonly #db: Db;
@@ -35,14 +35,15 @@ export class MongoRebuild implements Rebuild {
     this.#name = name;
   }
 
-  /** Begins with no rows, and ends any rebuild that is going on. */
+  /** Starts without rows, and ends any rebuild in progress. */
   static async start(db: Db, clock: CausalClock, transactions: Transactions): Promise<MongoRebuild> {
     const { checkpoints } = collectionsOf(db);
     const before = await clock.run((session) => checkpoints.findOne(CHECKPOINT, { session }));
     const { rebuilds, collection } = before!;
     const name = plantsCollection(rebuilds + 1);
     const started = await withCallLimit(
-      // The collection too: the rebuild before may just have been swapped, and what it built is read now.
+      // Compares the collection too: the previous rebuild may just have been swapped in, and its collection is live
+      // now.
       checkpoints.updateOne(
         { ...CHECKPOINT, rebuilds, collection },
         { $set: { rebuilds: rebuilds + 1, building: name } },
@@ -97,10 +98,11 @@ export class MongoRebuild implements Rebuild {
   }
 
   /**
-   * Drops what nobody reads any more: the rows that were built, or those whose place they took. Which, the checkpoint tells: a swap
-   * whose answer was lost may have taken place, and cannot any more once no building of this name is known.
+   * Drops the unused rows: the built ones, or those that they replaced. The checkpoint decides which. A swap whose
+   * answer was lost may have taken place; once the checkpoint no longer names this rebuild, it cannot take place any
+   * more.
    *
-   * A long list that is just being read from rows that were replaced ends with an error.
+   * A long list that is still being read from replaced rows ends with an error.
    */
   async close(): Promise<void> {
     await this.#clock.run((session) =>

@@ -7,9 +7,9 @@ import { type PlantDocument, toRow } from '../documents.ts';
 import { after, ownedBy } from './rows.ts';
 
 /**
- * The read model at one moment of the replica set. The server keeps every moment for some minutes (its parameter
- * minSnapshotHistoryWindowInSeconds, 300 by default), whether anybody reads it or not. So an open snapshot is a timestamp and
- * nothing else: there may be any number, and a failover does not end it.
+ * The read model at one moment of the replica set. The server keeps every moment for some minutes (parameter
+ * minSnapshotHistoryWindowInSeconds, 300 by default), with or without readers. So an open snapshot is only a timestamp:
+ * any number may be open, and a failover does not end them.
  */
 export class MongoSnapshot implements Snapshot {
   readonly position: number;
@@ -20,8 +20,8 @@ export class MongoSnapshot implements Snapshot {
   #closed = false;
 
   /**
-   * `moment` is one at which the rows are in `collection` and stand at `position`. `isRead` tells whether a collection holds the
-   * rows of the read model now; it is false from before the collection is dropped.
+   * `moment`: a moment at which the rows are in `collection` and at checkpoint `position`. `isRead`: whether a
+   * collection holds the live rows now. It returns false from before the collection is dropped.
    */
   constructor(
     db: Db,
@@ -60,7 +60,8 @@ export class MongoSnapshot implements Snapshot {
     };
     const found = this.#closed ? [] : await withCallLimit(this.#db.runCursorCommand(find, BSON).toArray());
     if (this.#closed) throw new Error('the snapshot is closed');
-    // MongoDB 6.0 finds nothing, and says nothing, in a collection that was dropped since the moment. What it does find is all there was.
+    // For a collection dropped since the moment, MongoDB 6.0 returns nothing and no error. A non-empty result is
+    // complete.
     if (found.length === 0 && !(await this.#isRead(this.#collection))) throw new RowsReplacedError();
     return (found as unknown as PlantDocument[]).map(toRow);
   }

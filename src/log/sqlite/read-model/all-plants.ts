@@ -3,7 +3,7 @@ import type { OwnedRow } from '../../store.ts';
 import { batches } from '../batches.ts';
 import { PLANT_COLUMNS, prepareQuery } from './rows.ts';
 
-/** Every row of a table of plants, in the order of its primary key. */
+/** Every row of a table of plants, in primary key order. */
 export async function* allPlants(db: DatabaseSync, table: string): AsyncGenerator<OwnedRow[]> {
   const select = `SELECT owner, ${PLANT_COLUMNS} FROM ${table}`;
   const first = prepareQuery(db, `${select} ORDER BY owner, id LIMIT ?`);

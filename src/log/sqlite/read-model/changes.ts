@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { Changes } from '../../store.ts';
 
-/** Prepares what changes a table of plants. */
+/** Prepares the statements that change a table of plants. */
 export const prepareChanges = (db: DatabaseSync, table: string) => ({
   remove: db.prepare(`DELETE FROM ${table} WHERE owner = ? AND id = ?`),
   insert: db.prepare(`INSERT INTO ${table} (owner, id, name, tag) VALUES (?, ?, ?, ?)`),

@@ -6,13 +6,16 @@ import { createPlants, PLANTS_CHECKPOINT, PLANTS_TABLE } from '../schema.ts';
 import { allPlants } from './all-plants.ts';
 import { applyChanges, prepareChanges } from './changes.ts';
 
-/** Tables of rebuilds are named by this and a number that is theirs alone. */
+/** Prefix of the table names of rebuilds. A number unique to the rebuild follows. */
 export const REBUILT_TABLES = 'plants_rebuilt_';
 
-/** Milliseconds to wait for the service's transactions: whoever rebuilds has time. */
+/** Milliseconds to wait for the service's transactions: a rebuild is not urgent. */
 const BUSY_LIMIT = 10_000;
 
-/** A table of plants beside the live one, on a connection of its own. A process that dies leaves it to the next rebuild. */
+/**
+ * A table of plants beside the live one, on its own connection. If the process dies, the next rebuild removes the
+ * table.
+ */
 export class SqliteRebuild implements Rebuild {
   readonly #table = REBUILT_TABLES + randomUUID().replaceAll('-', '');
   readonly #db: DatabaseSync;
@@ -20,7 +23,7 @@ export class SqliteRebuild implements Rebuild {
   readonly #moved: StatementSync;
 
   constructor(path: string) {
-    // What a power cut takes of it is built again.
+    // Rows lost in a power cut are built again.
     this.#db = openWriter(path, 'NORMAL');
     try {
       this.#db.exec(`PRAGMA busy_timeout = ${BUSY_LIMIT}`);

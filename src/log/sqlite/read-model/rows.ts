@@ -6,16 +6,16 @@ import { FIELDS, type FlatEvent } from '../../event/fields.ts';
 import { flattened, unflattened } from '../../event/flat-event.ts';
 import type { PlantRow } from '../../store.ts';
 
-/** Columns of `events` in the order in which they are written and read. */
+/** Columns of `events` in the order of writes and reads. */
 export const EVENT_COLUMNS = FIELDS.map(({ column }) => column).join(', ');
 
 /** A parameter for each of EVENT_COLUMNS. */
 export const EVENT_VALUES = FIELDS.map(() => '?').join(', ');
 
-/** Columns of `plants` that make a PlantRow. */
+/** Columns of `plants` that form a PlantRow. */
 export const PLANT_COLUMNS = 'id, name, tag';
 
-/** Prepares a query whose rows come as arrays (2.4 times as fast as objects, measured) with every integer exact. */
+/** Prepares a query with rows as arrays (measured: 2.4 times as fast as objects) and exact integers. */
 export function prepareQuery(db: DatabaseSync, sql: string): StatementSync {
   const statement = db.prepare(sql);
   statement.setReadBigInts(true);
@@ -23,10 +23,10 @@ export function prepareQuery(db: DatabaseSync, sql: string): StatementSync {
   return statement;
 }
 
-/** A value of a row: integers are read as bigints, so that none loses its last digits. */
+/** A value of a row. Integers are bigints, so that no digits are lost. */
 type Value = bigint | string | Uint8Array | null;
 
-/** All rows of a query over EVENT_COLUMNS. Throws BrokenChainError for a row that `valuesOf` gives for no event. */
+/** All rows of a query over EVENT_COLUMNS. Throws BrokenChainError for a row that `valuesOf` returns for no event. */
 export const eventsOf = (query: StatementSync, ...values: SQLInputValue[]): LoggedEvent[] =>
   (query.all(...values) as unknown as Value[][]).map(eventOf);
 
@@ -51,13 +51,16 @@ export function valuesOf(event: LoggedEvent): SQLInputValue[] {
   return FIELDS.map(({ name }) => flat[name] ?? null);
 }
 
-/** All rows of a query over PLANT_COLUMNS for an owner, the ids that it is to be above (undefined: all), and how many. */
+/**
+ * All rows of a query over PLANT_COLUMNS, with the owner, the lower bound of the ids (undefined: all) and the limit as
+ * parameters.
+ */
 export const plantsOf = (query: StatementSync, owner: string, after: bigint | undefined, limit: number): PlantRow[] =>
   (query.all(owner, after ?? -Infinity, limit) as unknown as [bigint, string, string | null][]).map(
     ([id, name, tag]) => ({ id, name, tag: tag ?? undefined }),
   );
 
-/** The row of a query for name and tag, if it has one. */
+/** The row of a query for name and tag. Undefined: no row. */
 export function plantOf(query: StatementSync, owner: string, id: bigint): Plant | undefined {
   const row = query.get(owner, id) as [string, string | null] | undefined;
   return row === undefined ? undefined : { name: row[0], tag: row[1] ?? undefined };

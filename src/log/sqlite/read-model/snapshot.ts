@@ -7,10 +7,10 @@ import { SELECT_CHECKPOINT, SELECT_PLANTS } from '../statements.ts';
 import { allPlants } from './all-plants.ts';
 import { plantsOf, prepareQuery } from './rows.ts';
 
-/** Page cache of a connection that reads each page once, in KiB: many may be open. */
+/** Page cache in KiB of a connection that reads each page once. Small, since many may be open. */
 const CACHE = 256;
 
-/** The read model at one instant: a read transaction on a connection of its own. */
+/** The read model at one instant: a read transaction on its own connection. */
 export class SqliteSnapshot implements Snapshot {
   readonly position: number;
   readonly #db: DatabaseSync;
@@ -22,7 +22,7 @@ export class SqliteSnapshot implements Snapshot {
     this.#db = openReader(path);
     try {
       this.#db.exec(`PRAGMA cache_size = -${CACHE}; BEGIN`);
-      // The first read, not BEGIN, fixes the instant.
+      // The first read fixes the instant, not BEGIN.
       this.position = checkpointOf(prepareQuery(this.#db, SELECT_CHECKPOINT));
       this.#plants = prepareQuery(this.#db, SELECT_PLANTS);
     } catch (error) {
@@ -50,6 +50,6 @@ export class SqliteSnapshot implements Snapshot {
   }
 }
 
-/** The number that a prepared query of `checkpoints` reads, SELECT_CHECKPOINT or that of the generation. */
+/** The number that a prepared query over `checkpoints` reads: SELECT_CHECKPOINT or the query for the generation. */
 export const checkpointOf = (query: StatementSync): number =>
   Number((query.get(PLANTS_CHECKPOINT) as unknown as [bigint])[0]);
