@@ -10,7 +10,7 @@ import {
 import { PlantStoreError, toPlantStoreError } from '../domain/errors.ts';
 import type { Logger } from '../observe/logger.ts';
 
-/** Names the service whose reasons an ErrorInfo holds (AIP-193). */
+/** The domain of the reasons in an ErrorInfo (AIP-193). */
 const DOMAIN = 'plantstore';
 
 /** One detail of a google.rpc.Status. */
@@ -19,7 +19,7 @@ export interface Detail<Desc extends DescMessage = DescMessage> {
   readonly value: MessageInitShape<Desc>;
 }
 
-/** What the caller of a failed gRPC or Connect call gets to know. */
+/** What the caller of a failed gRPC or Connect call gets. */
 export interface Failure {
   readonly error: PlantStoreError;
   /** ErrorInfo always; BadRequest, RetryInfo and RequestInfo where they help. */
@@ -27,8 +27,8 @@ export interface Failure {
 }
 
 /**
- * Anything thrown as a failure. What is not a PlantStoreError is internal: it goes to the log under the request id, and the
- * caller gets the id (RequestInfo) and nothing of the inside.
+ * Maps any thrown value to a failure. A value that is not a PlantStoreError is internal: it is logged under the request
+ * id, and the caller gets only that id (RequestInfo).
  */
 export function failureOf(thrown: unknown, log: Pick<Logger, 'error'>, requestId: string = randomUUID()): Failure {
   const error = toPlantStoreError(thrown);
@@ -40,7 +40,7 @@ export function failureOf(thrown: unknown, log: Pick<Logger, 'error'>, requestId
   return { error, details };
 }
 
-/** What a caller may want to know of an error beside code and message: ErrorInfo, and BadRequest and RetryInfo where they help. */
+/** The details of an error beyond code and message: ErrorInfo, and BadRequest and RetryInfo where they help. */
 export function detailsOf({ reason, message, details: { field, retryAfter } }: PlantStoreError): Detail[] {
   const details: Detail[] = [detail(ErrorInfoSchema, { reason, domain: DOMAIN })];
   if (field !== undefined)
@@ -50,7 +50,7 @@ export function detailsOf({ reason, message, details: { field, retryAfter } }: P
   return details;
 }
 
-/** What a stream ends with that is still open when the server stops. */
+/** The error that ends streams that are still open when the server stops. */
 export const stopping = () =>
   new PlantStoreError('OVERLOADED', 'this instance is shutting down; go on with another', { retryAfter: 1 });
 

@@ -3,12 +3,12 @@ import type { Authenticator } from '../auth/authenticator.ts';
 import type { StreamingCall } from '../plants/call.ts';
 
 /**
- * A service as gRPC and Connect serve it: its descriptor, and its methods by their local names. Each takes a decoded request
- * and answers with a response message, or with a stream of them. Methods of the same descriptor fits.
+ * A service for gRPC and Connect: its descriptor, and its methods by local name. Each method takes a decoded request
+ * and returns a response message or a stream of them. The methods must match the descriptor.
  */
 export interface Service {
   readonly desc: DescService;
-  /** Who its callers are over gRPC, where it is not for the callers of all others. */
+  /** Authenticates callers over gRPC, if the service has callers of its own. */
   readonly authenticate?: Authenticator['authenticate'];
   readonly methods: {
     readonly [localName: string]: (request: never, call: StreamingCall) => Promise<object> | AsyncIterable<object>;

@@ -53,7 +53,7 @@ const leasesOf = ({ leases }: Collections): Promise<HeldLease[]> =>
     .toArray();
 
 async function leftoversOf(db: Db, { checkpoints }: Collections, leases: readonly HeldLease[]): Promise<string[]> {
-  // A rebuild creates collections before it names them, and drops them after.
+  // A rebuild in progress has collections that are not live and not leftovers.
   if (leases.some(({ name, left }) => name === 'rebuild' && left > 0)) return [];
   const checkpoint = await checkpoints.findOne({ _id: PLANTS_CHECKPOINT });
   const found = await db.listCollections({}, { nameOnly: true }).toArray();

@@ -12,10 +12,7 @@ export const SELECT_HEAD = 'SELECT position, hash, time FROM events ORDER BY pos
 /** An owner's first plants above an id. */
 export const SELECT_PLANTS = `SELECT ${PLANT_COLUMNS} FROM plants WHERE owner = ? AND id > ? ORDER BY id LIMIT ?`;
 
-/**
- * Appends one event. Prepared only for writing: a read-only connection may see the log of an older release, which lacks
- * columns.
- */
+/** Appends one event. A read-only connection cannot prepare it on the log of an older release. */
 export const INSERT_EVENT = `INSERT INTO events (${EVENT_COLUMNS}) VALUES (${EVENT_VALUES})`;
 
 /** Statements of the connection that appends and reads, except INSERT_EVENT. */

@@ -2,12 +2,12 @@ import type { UniversalHandler } from '@connectrpc/connect/protocol';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { PlantStoreError } from '../../domain/errors.ts';
 
-/** Not served: no client of ours speaks them, and their numbers would not be exact. */
+/** Not served: no client of the service uses these types, and their integers would not be exact. */
 const UNSERVED_TYPE = /^application\/grpc-web(-text|\+json)/i;
 
 /**
- * Refuses, with an Error body, what Connect answers with an empty body or not at all: another method than POST, a content type
- * that the method has no protocol for, and a Host that makes no URL.
+ * Refuses with an Error body what Connect answers with an empty body or not at all: a method other than POST, a content
+ * type without a protocol of the method, and a Host that does not form a URL.
  */
 export function checkRequest(handler: UniversalHandler, request: FastifyRequest, reply: FastifyReply): void {
   const { method, headers, url } = request;

@@ -18,28 +18,31 @@ import { connectErrorOf } from './errors.ts';
 import { messageBytes } from './message-bytes.ts';
 import { relay } from './relay.ts';
 
-/** Most bytes of a response message: what gRPC clients take unless told otherwise. Pages are far below it. */
+/** Most bytes of a response message: the default limit of gRPC clients. Pages are far smaller. */
 const MAX_RESPONSE = 4 * 1024 * 1024;
-/** The longest time limit that a client may ask for, in milliseconds: a longer one overflows the timer and ends the call at once. */
+/**
+ * Longest time limit that a client may request, in milliseconds. A longer one would overflow the timer and end the call
+ * at once.
+ */
 const MAX_TIMEOUT = 2 ** 31 - 1;
 
 const identified = promisify(identify);
 const bodyRead = promisify(readBody);
 
-/** The Fastify request that a call of Connect came in. */
+/** The Fastify request of a Connect call. */
 const requestKey = createContextKey<FastifyRequest | undefined>(undefined, { description: 'request' });
 
-/** What to serve over Connect and gRPC-Web, and who lets a caller in. */
+/** The services for Connect and gRPC-Web, and how to authenticate their callers. */
 export interface ConnectOptions {
   readonly services: readonly Service[];
   readonly authenticate: Authenticator['authenticate'];
-  /** Milliseconds that streams have to end once the app closes. They then end as UNAVAILABLE. */
+  /** Milliseconds for streams to end once the app closes. The rest then end as UNAVAILABLE. */
   readonly drainLimit: number;
 }
 
 /**
- * Adds the routes of these services for Connect and gRPC-Web. Their failures have Connect's own form, but for what is no
- * call of Connect's, which has the Error body of the app. Messages are not compressed: that is for a proxy in front.
+ * Adds the routes of these services for Connect and gRPC-Web. Their failures have Connect's own form. Requests that are
+ * no Connect calls get the app's Error body. Messages are not compressed: a proxy in front can do that.
  */
 export function registerConnect(app: FastifyInstance, options: ConnectOptions): void {
   const { services, authenticate, drainLimit } = options;
@@ -82,7 +85,7 @@ export function registerConnect(app: FastifyInstance, options: ConnectOptions): 
   });
 }
 
-/** The methods as Connect calls them. */
+/** The methods in the form that Connect calls. */
 const implementationOf = (methods: Service['methods']): ServiceImpl<DescService> =>
   Object.fromEntries(
     Object.entries(methods).map(([name, method]) => [
@@ -97,7 +100,7 @@ function callOf({ values, signal }: HandlerContext): StreamingCall {
   return { principal: principal!, idempotencyKey: headers['idempotency-key'], signal, lasts };
 }
 
-/** Lets a caller in before its message is read. */
+/** Authenticates a caller before its message is read. */
 async function admit({ values }: HandlerContext, authenticate: Authenticator['authenticate']): Promise<void> {
   const request = values.get(requestKey)!;
   try {
@@ -107,16 +110,19 @@ async function admit({ values }: HandlerContext, authenticate: Authenticator['au
   }
 }
 
-/** What Connect reads instead of the request itself, which it would destroy where it stops to read, and the answer with it. */
+/**
+ * The body stream for Connect. Connect would destroy the request itself where it stops reading, and the response with
+ * it.
+ */
 function bodyOf(request: FastifyRequest, { method }: UniversalHandler): AsyncIterable<Uint8Array> {
   const { headers } = request.raw;
   const body = wholeBody(request, headers['content-length'], method.input);
-  // Of the body as it was sent; Connect would hold what it reads to it.
+  // It is the length of the body as sent. Connect would compare the bytes it reads with it.
   delete headers['content-length'];
   return body;
 }
 
-/** All of a body at once, in a place among those that are served. */
+/** A whole body as one chunk, once it is complete and has a place. */
 async function* wholeBody(
   request: FastifyRequest,
   announced: string | undefined,

@@ -4,8 +4,8 @@ import { PlantStoreError } from '../../domain/errors.ts';
 import { failureOf } from '../failure.ts';
 
 /**
- * Anything thrown as Connect's error: code, message and details as gRPC gives them, and the headers that REST gives. The request
- * is marked with the code.
+ * Maps any thrown value to Connect's error: code, message and details as in gRPC, and headers as in REST. Records the
+ * code on the request.
  */
 export function connectErrorOf(
   thrown: unknown,
@@ -16,7 +16,7 @@ export function connectErrorOf(
   return failure;
 }
 
-/** What Connect finds wrong with a message has no details yet. */
+/** Connect's own errors about a message have no details yet. */
 const isUndecoded = (thrown: unknown): thrown is ConnectError =>
   thrown instanceof ConnectError && thrown.code === Code.InvalidArgument && thrown.details.length === 0;
 

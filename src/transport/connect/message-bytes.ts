@@ -3,8 +3,8 @@ import { PlantStoreError } from '../../domain/errors.ts';
 import { JsonText } from '../../json/json-text.ts';
 
 /**
- * The bytes of a call's only message, for Connect to decode: they are known to decode, and no integer loses digits on the way. Those
- * of a stream are in an envelope, which is left to Connect. Throws MALFORMED_REQUEST.
+ * The bytes of a call's single message, for Connect to decode. They are known to decode, and no integer loses digits.
+ * Connect handles the envelopes of stream messages itself. Throws MALFORMED_REQUEST.
  */
 export function messageBytes(body: Buffer, contentType: string, message: DescMessage): Uint8Array {
   const type = contentType.toLowerCase();
@@ -13,7 +13,7 @@ export function messageBytes(body: Buffer, contentType: string, message: DescMes
   return body;
 }
 
-/** Connect itself would answer what does not decode with 500, as if it were its own fault. */
+/** For an undecodable message Connect itself would answer 500, as if the fault were its own. */
 function inBinary(body: Buffer, message: DescMessage): Uint8Array {
   try {
     fromBinary(message, body, { readUnknownFields: false });
@@ -24,8 +24,8 @@ function inBinary(body: Buffer, message: DescMessage): Uint8Array {
 }
 
 /**
- * JSON.parse would lose digits, and 9007199254740993 would become the id of another plant. So an integer that a double does not hold
- * becomes a string, which the JSON form of protobuf takes for an int64 as well.
+ * JSON.parse would lose digits, and 9007199254740993 would become the id of another plant. So an integer that a double
+ * cannot hold becomes a string, which protobuf's JSON form also accepts for an int64.
  */
 function inJson(body: Buffer, message: DescMessage): Uint8Array {
   const text = read(body).withInexactNumbersQuoted();

@@ -4,8 +4,8 @@ import { PlantStoreError } from '../../domain/errors.ts';
 import { connectErrorOf } from './errors.ts';
 
 /**
- * Calls a method and turns what it throws, at once or in the middle of a stream, into Connect's errors. A call that outlived its
- * time limit fails as such, whatever the method made of it; a stream ends there.
+ * Calls a method and maps its errors, at once or in the middle of a stream, to Connect's errors. A call that exceeded
+ * its time limit fails as such, whatever the method returned; a stream ends there.
  */
 export const relay =
   (requestOf: (values: ContextValues) => FastifyRequest): Interceptor =>
@@ -22,13 +22,16 @@ export const relay =
     }
   };
 
-/** What a call failed of: of what ended it here, or of its client going away, whatever the method made of that. */
+/**
+ * The cause of a call's failure. If the service ended the call, or the client left, that is the cause, whatever the
+ * method threw.
+ */
 function causeOf(thrown: unknown, { reason }: AbortSignal): unknown {
   if (isOurs(reason)) return reason;
   return thrown === reason ? new PlantStoreError('CANCELLED', 'the client went away') : thrown;
 }
 
-/** Why a call was ended here: its time limit, or the end of the server. */
+/** Whether the service ended the call: by its time limit, or because the server stops. */
 const isOurs = (reason: unknown) => reason instanceof ConnectError || reason instanceof PlantStoreError;
 
 async function* messages<Message>(
@@ -37,7 +40,7 @@ async function* messages<Message>(
   errorOf: (thrown: unknown) => ConnectError,
 ): AsyncGenerator<Message> {
   const iterator = source[Symbol.asyncIterator]();
-  // Where the client goes away while it is written to, Connect never asks again, and nobody else would end the source.
+  // When the client leaves during a write, Connect never asks for more, and nothing else would end the source.
   const end = () => void iterator.return?.();
   signal.addEventListener('abort', end);
   try {

@@ -8,7 +8,7 @@ import { type ConsoleFiles, readConsole } from './files.ts';
 
 const READ = ['GET', 'HEAD'];
 
-/** The page runs its own script, and nothing else; nothing turns text into markup; it calls this service, and nobody else. */
+/** The page runs only its own script, never turns text into markup, and calls only this service. */
 const CONTENT_SECURITY_POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -29,20 +29,20 @@ const HEADERS = {
   'referrer-policy': 'no-referrer',
 };
 
-/** For what has a name of its own for each content. */
+/** For files whose name changes with their content. */
 const IMMUTABLE = 'public, max-age=31536000, immutable';
 
-/** What the console has to know before anybody is signed in. */
+/** What the console needs before sign-in. */
 export interface ConsoleSettings {
   /** The claim of a token that names the owner. */
   readonly ownerClaim: string;
-  /** Scopes that are enforced beside those that always are. */
+  /** Scopes that are enforced in addition to the permanent ones. */
   readonly requiredScopes: readonly string[];
   /** Whether /log is served. */
   readonly publicLog: boolean;
 }
 
-/** Adds `/console`, the page with which people look at the service. It needs no token itself; what it shows does. */
+/** Adds `/console`, the page for people to inspect the service. The page needs no token; its data does. */
 export function registerConsole(app: FastifyInstance, settings: ConsoleSettings): void {
   let files: Promise<ConsoleFiles | undefined> | undefined;
   const add = (url: string, answer: (request: FastifyRequest, reply: FastifyReply) => unknown): void => {
@@ -57,7 +57,7 @@ export function registerConsole(app: FastifyInstance, settings: ConsoleSettings)
     });
     refuseOtherMethods(app, url, READ);
   };
-  /** Read for the first who asks. */
+  /** Reads the files at the first request. */
   const built = async (): Promise<ConsoleFiles> => {
     files ??= readConsole();
     const found = await files;
@@ -90,7 +90,7 @@ export function registerConsole(app: FastifyInstance, settings: ConsoleSettings)
   );
 }
 
-/** Whether a request takes a content coding by its name (RFC 9110, section 12.5.3). */
+/** Whether a request accepts a content coding by name (RFC 9110, section 12.5.3). */
 const accepts = ({ headers }: FastifyRequest, coding: string): boolean =>
   (headers['accept-encoding'] ?? '')
     .toLowerCase()

@@ -3,7 +3,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-/** Where `npm run console` puts what it builds. */
+/** Output folder of `npm run console`. */
 const BUILT = fileURLToPath(new URL('../../../console/dist/', import.meta.url));
 
 const TYPES: Readonly<Record<string, string>> = {
@@ -11,22 +11,22 @@ const TYPES: Readonly<Record<string, string>> = {
   '.css': 'text/css; charset=utf-8',
 };
 
-/** A file whose name changes with what is in it, and the same compressed. */
+/** A file whose name changes with its content, with its compressed form. */
 export interface Asset {
   readonly type: string;
   readonly body: Buffer;
   readonly compressed: ReadonlyMap<string, Buffer>;
 }
 
-/** The console as it was built. */
+/** The built console. */
 export interface ConsoleFiles {
   readonly page: Buffer;
-  /** Of the page. */
+  /** Entity tag of the page. */
   readonly tag: string;
   readonly assets: ReadonlyMap<string, Asset>;
 }
 
-/** Reads the console, some hundred KB; undefined where it is not built. */
+/** Reads the console, a few hundred KB. Undefined: it is not built. */
 export async function readConsole(folder: string = BUILT): Promise<ConsoleFiles | undefined> {
   const page = await readFile(join(folder, 'index.html')).catch(() => undefined);
   if (page === undefined) return undefined;

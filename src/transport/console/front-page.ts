@@ -53,7 +53,7 @@ const HEADERS = {
   'referrer-policy': 'no-referrer',
 };
 
-/** Adds `/` for people: a page that leads on. Programs, which do not ask for HTML, are told that there is nothing. */
+/** Adds `/` for people: a page with links. Clients that do not ask for HTML get 404. */
 export function registerFrontPage(app: FastifyInstance): void {
   app.route({
     method: ['GET', 'HEAD'],

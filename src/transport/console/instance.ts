@@ -8,14 +8,17 @@ import { refuseOtherMethods } from '../http/methods.ts';
 const READ = ['GET', 'HEAD'];
 const PATH = '/console/instance';
 
-/** Who may see how the instance stands, and how it does. */
+/** Who may read the instance's state, and its report. */
 export interface InstanceOptions {
   readonly authenticate: Authenticate;
   readonly scopes: ScopePolicy;
   readonly report: () => InstanceReport;
 }
 
-/** Adds `/console/instance`: how the instance that answers stands. It needs a token with `plants:audit`, and reads nothing of the store. */
+/**
+ * Adds `/console/instance`: the state of the instance that answers. It needs a token with `plants:audit` and reads
+ * nothing from the store.
+ */
 export function registerInstance(app: FastifyInstance, { authenticate, scopes, report }: InstanceOptions): void {
   app.route({
     method: [...READ],

@@ -4,11 +4,14 @@ import { createSecureContext } from 'node:tls';
 import type { TlsFiles } from '../grpc/certificates.ts';
 import type { Identity } from './link.ts';
 
-/** Addresses that stand for all of a machine. */
+/** Addresses that mean every address of a machine. */
 const ALL = /^(0\.0\.0\.0|\[::\])$/;
 const PEM = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/;
 
-/** Where others reach a port that listens at an address: there, or by the machine's name where that is all of its addresses. */
+/**
+ * The address at which other instances reach a port: the listening address, or the machine's name if the port listens
+ * on every address.
+ */
 export function addressOf(listening: string): string {
   const colon = listening.lastIndexOf(':');
   const host = listening.slice(0, colon);
@@ -16,8 +19,8 @@ export function addressOf(listening: string): string {
 }
 
 /**
- * Tells what this instance shows of itself: what its files hold now, as its port reads them again too, or what they held before
- * where that cannot be used. Throws at once when there is nothing to begin with.
+ * Returns a function that reads the instance's identity from its files, which the gRPC port reloads too. The function
+ * returns the previous identity when the files are invalid. Throws at once when the first read fails.
  */
 export function identityFrom({ certificate, key }: TlsFiles): () => Identity {
   const read = (): Identity => {
@@ -30,11 +33,11 @@ export function identityFrom({ certificate, key }: TlsFiles): () => Identity {
     try {
       last = read();
     } catch {
-      // The port says so.
+      // The gRPC port logs the fault.
     }
     return last;
   };
 }
 
-/** The certificate itself, without those that vouch for it. */
+/** The certificate itself, without the rest of its chain. */
 export const leafOf = ({ certificate }: Identity): string => PEM.exec(certificate.toString('latin1'))?.[0] ?? '';

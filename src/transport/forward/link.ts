@@ -11,13 +11,13 @@ import { definitionOf } from '../grpc/definition.ts';
 import { fromResponse, toRequest } from './messages.ts';
 import { SECRET } from './service.ts';
 
-/** What an instance shows of itself where connections want a client's certificate: its own, in PEM. */
+/** The client certificate that an instance presents, in PEM: its own. */
 export interface Identity {
   readonly certificate: Buffer;
   readonly key: Buffer;
 }
 
-/** Not kept for later: a link to a writer that is gone should not hold up the one to the next. */
+/** Channels are not reused: a link to a lost writer must not delay the link to the next one. */
 const OPTIONS = {
   'grpc.use_local_subchannel_pool': 1,
   'grpc.enable_retries': 0,
@@ -25,7 +25,7 @@ const OPTIONS = {
   'grpc.enable_http_proxy': 0,
 };
 
-/** Opens links by gRPC. `identity`: of this instance, if its own port has TLS. */
+/** Opens links over gRPC. `identity`: that of this instance, if its own port has TLS. */
 export function linksOf(identity: (() => Identity) | undefined): OpenLink {
   const { forward } = definitionOf(ForwardingService);
   const { path, requestSerialize, responseDeserialize } = forward!;
@@ -52,7 +52,7 @@ export function linksOf(identity: (() => Identity) | undefined): OpenLink {
     call.on('error', (error) => {
       fault ??= error;
     });
-    // After all else, and once.
+    // The status comes last, and once.
     call.on('status', ({ code }) => {
       client.close();
       listener.ended(code === 0 ? undefined : (fault ?? new Error(`the link ended with status ${code}`)));
@@ -66,8 +66,8 @@ export function linksOf(identity: (() => Identity) | undefined): OpenLink {
 }
 
 /**
- * The certificate in the lease is the one that is trusted, and no other, whoever signed it: the database says which instance is
- * the writer, and with that who it is. So names and addresses in certificates do not matter here.
+ * Trusts exactly the certificate in the lease, whoever signed it. The database says which instance is the writer, and
+ * thereby its identity. So names and addresses in certificates do not matter here.
  */
 function credentialsOf({ certificate }: Contact, identity: Identity | undefined): ChannelCredentials {
   if (certificate === undefined) return credentials.createInsecure();

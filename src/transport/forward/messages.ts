@@ -15,7 +15,7 @@ import type { Command } from '../../domain/decider.ts';
 import { ERRORS, PlantStoreError, type Reason } from '../../domain/errors.ts';
 import type { Answers, ForwardedBatch, ForwardedCommand, Outcome } from '../../log/forward/hop.ts';
 
-/** A batch as it goes over. */
+/** The protobuf message of a batch. */
 export const toRequest = ({ after, commands }: ForwardedBatch): ForwardRequest =>
   create(ForwardRequestSchema, {
     afterPosition: BigInt(after),
@@ -41,7 +41,7 @@ function actionOf(command: Command) {
   return { case: 'addPlant', value: tag === undefined ? { id, name } : { id, name, tag } } as const;
 }
 
-/** The batch that came over. Throws on a command of a kind that this release does not know. */
+/** The batch of a protobuf message. Throws on a command of a kind unknown to this release. */
 export const fromRequest = ({ afterPosition, commands }: ForwardRequest): ForwardedBatch => ({
   after: Number(afterPosition),
   commands: commands.map(commandOf),
@@ -68,7 +68,7 @@ function askedOf(action: CommandMessage['command']): Asked {
 const addition = ({ id, name, tag }: AddPlant): Asked => ({ type: 'AddPlant', plant: { id, name, tag } });
 const deletion = ({ id }: DeletePlant): Deletion => ({ type: 'DeletePlant', id });
 
-/** Answers as they go over. */
+/** The protobuf message of answers. */
 export const toResponse = ({ position, outcomes, leaving }: Answers): ForwardResponse =>
   create(ForwardResponseSchema, { position: BigInt(position), outcomes: outcomes.map(toOutcome), leaving });
 
@@ -90,7 +90,7 @@ function toOutcome(outcome: Outcome): MessageInitShape<typeof OutcomeSchema> {
   }
 }
 
-/** The answers that came over. Throws on an outcome of a kind that this release does not know. */
+/** The answers of a protobuf message. Throws on an outcome of a kind unknown to this release. */
 export const fromResponse = ({ position, outcomes, leaving }: ForwardResponse): Answers => ({
   position: Number(position),
   outcomes: outcomes.map(fromOutcome),
@@ -112,7 +112,7 @@ function fromOutcome({ number, outcome }: OutcomeMessage): Outcome {
   }
 }
 
-/** A reason that only a newer release knows has no code here: its caller learns that it failed. */
+/** A reason that only a newer release knows has no code here. The caller gets an internal failure. */
 const errorOf = ({ reason, message, retryAfter }: Refused): PlantStoreError =>
   Object.hasOwn(ERRORS, reason)
     ? new PlantStoreError(reason as Reason, message, retryAfter === undefined ? {} : { retryAfter })

@@ -8,10 +8,10 @@ import type { Taker } from '../../log/forward/taker.ts';
 import { definitionOf } from '../grpc/definition.ts';
 import { fromRequest, toResponse } from './messages.ts';
 
-/** The metadata that holds the secret. */
+/** The metadata key of the secret. */
 export const SECRET = 'plantstore-secret';
 
-/** What the service needs of its calls. */
+/** The members of a call that the service uses. */
 type Call = ServerDuplexStream<ForwardRequest, ForwardResponse>;
 
 const REFUSED = {
@@ -20,8 +20,9 @@ const REFUSED = {
 };
 
 /**
- * Adds plantstore.internal.v1.ForwardingService to a server. It lets in who shows the secret of the lease that this instance has as the
- * writer, and nobody else, whatever their token. `taker`: undefined until this instance takes commands from others.
+ * Adds plantstore.internal.v1.ForwardingService to a server. It admits only callers with the secret of the lease that
+ * this instance holds as the writer; tokens do not count. `taker`: undefined until this instance takes commands from
+ * others.
  */
 export function addForwarding(server: Server, taker: () => Pick<Taker, 'admits' | 'begin'> | undefined): void {
   server.addService(definitionOf(ForwardingService), {
@@ -42,7 +43,7 @@ function serve(call: Call, taker: Pick<Taker, 'begin'>): void {
   const taking = taker.begin(
     (answers) => {
       if (call.destroyed || call.writableEnded) return;
-      // Who does not take the answers is heard no further.
+      // Reads no more from a caller that does not read the answers.
       if (!call.write(toResponse(answers))) call.pause();
     },
     () => call.end(),

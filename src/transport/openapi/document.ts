@@ -10,10 +10,10 @@ import { ANY_FAILURES, BODY_FAILURES, FAILURES, IDEMPOTENCY_KEY, INT64_ADVICE, M
 
 const JSON_BODY = 'application/json';
 
-/** Version of the interface, not of the program (semver.org): no path carries it. */
+/** Version of the interface, not of the program (semver.org). No path contains it. */
 const INTERFACE_VERSION = '1.0.0';
 
-/** The OpenAPI 3.1 document of what the google.api.http rules of a service expose. */
+/** The OpenAPI 3.1 document of a service's google.api.http rules. */
 export function openApiDocument(service: DescService): object {
   const rules = httpRulesOf(service);
   return {
@@ -135,7 +135,7 @@ function pathsOf(rules: readonly HttpRule[]): Schema {
   return paths;
 }
 
-/** An operation; without content for HEAD. */
+/** An operation. HEAD has no content. */
 function operation(rule: HttpRule, content: boolean): Schema {
   const { method, pathFields, queryFields, bodyField } = rule;
   const { failures, ...text } = METHODS[`${method.parent.typeName}.${method.name}`]!;

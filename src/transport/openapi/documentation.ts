@@ -10,18 +10,18 @@ import { openApiDocument } from './document.ts';
 
 const READ = ['GET', 'HEAD'];
 
-/** What the page may load: what this service serves, and nothing else. Swagger UI styles its elements in place. */
+/** The page may load only what this service serves. Swagger UI uses inline styles. */
 const CONTENT_SECURITY_POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; " +
   "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/** Adds `/openapi.json`, and `/docs` to read it and to try it out. Neither needs a token. */
+/** Adds `/openapi.json`, and `/docs` to read it and try it out. Neither needs a token. */
 export function registerDocumentation(app: FastifyInstance, service: DescService): void {
   const document = openApiDocument(service);
   const text = JSON.stringify(document);
   addPage(app, '/openapi.json', (_request, reply) => reply.type(JSON_TYPE).send(text));
 
-  // Made for the first reader: it takes longer to load than all the rest of the transport.
+  // Loaded at the first request: it takes longer to load than the rest of the transport together.
   let pages: Promise<FastifyInstance> | undefined;
   const show: RouteHandlerMethod = async (request, reply) => {
     pages ??= openPages(app, document);
@@ -38,7 +38,7 @@ function addPage(app: FastifyInstance, url: string, handler: RouteHandlerMethod)
   refuseOtherMethods(app, url, READ);
 }
 
-/** Swagger UI from node_modules, as an application of its own that never listens. */
+/** Swagger UI from node_modules, in an app of its own that never listens. */
 async function openPages(parent: FastifyInstance, document: object): Promise<FastifyInstance> {
   const pages = Fastify({
     loggerInstance: parent.log,

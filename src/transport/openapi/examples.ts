@@ -3,7 +3,7 @@ import { FAILURES } from './text.ts';
 
 type Documented = keyof typeof FAILURES;
 
-/** What the service says when it fails so. Tests compare each with what it really says. */
+/** The service's message for each reason. Tests compare each with the real message. */
 const MESSAGES: Readonly<
   Record<Exclude<Documented, 'INVALID_FIELD' | 'INSUFFICIENT_SCOPE' | 'WATCH_TOO_SLOW' | 'TOO_MANY_LISTS'>, string>
 > = {
@@ -36,7 +36,7 @@ const MESSAGES: Readonly<
 const NO_INT64 = 'must be an integer from -9223372036854775808 to 9223372036854775807';
 const NO_SCOPE = 'the token lacks the scope that this call needs:';
 
-/** The same for what depends on the method, by its local name. */
+/** The same for messages that depend on the method, by its local name. */
 const MESSAGES_OF: Readonly<Record<string, Readonly<Partial<Record<Documented, string>>>>> = {
   createPlant: { INVALID_FIELD: `plant.id ${NO_INT64}`, INSUFFICIENT_SCOPE: `${NO_SCOPE} plants:write` },
   listPlants: {
@@ -53,13 +53,13 @@ const examples = (messages: Readonly<Partial<Record<Documented, string>>>, suffi
     return [name + suffix, { summary: FAILURES[reason], value: { error: ERRORS[reason].code, message } }];
   });
 
-/** An Error for each reason that methods fail for, by name: components of the document. */
+/** An Error for each reason of a method's failure, by name: components of the document. */
 export const EXAMPLES: Readonly<Record<string, object>> = Object.fromEntries([
   ...examples(MESSAGES),
   ...Object.entries(MESSAGES_OF).flatMap(([method, messages]) => examples(messages, `.${method}`)),
 ]);
 
-/** The example of a reason in a method, by its local name: a reference into the components. */
+/** The example of a reason for a method, given by its local name: a reference into the components. */
 export const exampleOf = (reason: Reason, method: string): object => ({
   $ref: `#/components/examples/${reason in (MESSAGES_OF[method] ?? {}) ? `${reason}.${method}` : reason}`,
 });

@@ -4,7 +4,7 @@ import { FIELDS, INT64_WARNING } from './text.ts';
 
 declare global {
   interface JSON {
-    /** A value that JSON.stringify writes as this text (ECMAScript 2026; TypeScript's library does not have it yet). */
+    /** A value that JSON.stringify writes as this text (ECMAScript 2026; TypeScript's library lacks it so far). */
     rawJSON(text: string): object;
   }
 }

@@ -5,18 +5,18 @@ const TEXT = { maxLength: MAX_TEXT_CODE_POINTS };
 const VIEW = { default: 'BASIC', description: '`FULL` shows the id of each plant too.' };
 const TAG = 'Well-formed Unicode. Absent and empty are different.';
 
-/** What each int64 says after its own description. */
+/** The note on every int64, after its own description. */
 export const INT64_WARNING =
   'A JSON number of up to 64 bits. JSON.parse, and most clients that are generated from this document, keep 53 of them: ' +
   'beyond 2^53 they lose digits silently.';
 
-/** What to do about it. */
+/** The advice for that note. */
 export const INT64_ADVICE =
   'Integers are exact in the service, all 64 bits. **Numbers beyond 2^53 lose digits in clients that read and write JSON numbers as doubles**, ' +
   'as JSON.parse and most generated clients in JavaScript and TypeScript do: 9007199254740997 is stored as 9007199254740996, without an error. Keep ids ' +
   'within 2^53, or use a client that keeps all digits: `plantstore/client` (ids are bigint), or Connect and gRPC, whose generated clients do.';
 
-/** What the descriptors do not say of a field, by its full name: JSON Schema keywords. */
+/** JSON Schema keywords for fields, by full name, beyond the descriptors. */
 export const FIELDS: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
   'plantstore.v1.Plant.name': { ...TEXT, description: 'Well-formed Unicode; may be empty.', examples: ['Fern'] },
   'plantstore.v1.Plant.tag': { ...TEXT, description: TAG, examples: ['indoor'] },
@@ -39,7 +39,7 @@ export const FIELDS: Readonly<Record<string, Readonly<Record<string, unknown>>>>
   'plantstore.v1.DeletePlantRequest.id': { description: 'The id that the plant was added with.' },
 };
 
-/** What the descriptors do not say of a method, by its full name. */
+/** Texts and failures of methods, by full name, beyond the descriptors. */
 export const METHODS: Readonly<Record<string, { summary: string; description: string; failures: readonly Reason[] }>> =
   {
     'plantstore.v1.PlantStoreService.CreatePlant': {
@@ -86,18 +86,19 @@ export const METHODS: Readonly<Record<string, { summary: string; description: st
     },
   };
 
-/** The header by which a command is repeated, as a parameter. */
+/** The header that makes a command repeatable, as a parameter. */
 export const IDEMPOTENCY_KEY: Readonly<Record<string, unknown>> = {
   name: 'Idempotency-Key',
   in: 'header',
   description:
     'Your name for this request, such as a UUID, in quotes (draft-ietf-httpapi-idempotency-key-header) or bare. For 24 hours ' +
     'the same request with the same key is answered as the first was, and not done again.',
-  // Without an example: pages that try requests out would send it, and the second request would be taken for the first.
+  // No example: pages that try out requests would send it, and the second request would count as a repetition of the
+  // first.
   schema: { type: 'string', minLength: 1 },
 };
 
-/** How every method can fail. */
+/** Failures of every method. */
 export const ANY_FAILURES: readonly Reason[] = [
   'MALFORMED_REQUEST',
   'AUTHORIZATION_MALFORMED',
@@ -114,10 +115,10 @@ export const ANY_FAILURES: readonly Reason[] = [
   'ISSUER_UNAVAILABLE',
 ];
 
-/** How a method that takes a body can fail beside that. */
+/** Further failures of a method that takes a body. */
 export const BODY_FAILURES: readonly Reason[] = ['BODY_TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE'];
 
-/** What a failure means, for those that need more than their name. */
+/** Descriptions of failures that need more than their name. */
 export const FAILURES: Readonly<
   Record<
     Exclude<

@@ -12,10 +12,10 @@ import { typeOf } from './field-type.ts';
 import type { HttpRule } from './http-rule.ts';
 import { compileNextLink } from './next-link.ts';
 
-/** Sets the status and the headers of an answer, and returns its body; undefined: it has none. */
+/** Sets the status and the headers of a response, and returns its body. Undefined: no body. */
 export type Answer = (result: Fields, request: Fields, reply: FastifyReply) => string | Buffer | Readable | undefined;
 
-/** Makes the function that turns the response of a rule's method, to a request, into the answer. */
+/** Compiles the function that turns the result of a rule's method, for a request, into the response. */
 export function compileAnswer(rule: HttpRule): Answer {
   const { responseField } = rule;
   const position = positionAnswer(rule);
@@ -37,17 +37,20 @@ export function compileAnswer(rule: HttpRule): Answer {
   };
 }
 
-/** A `position` that the body does not hold goes out as a header. */
+/** Sends a `position` that the body does not contain as a header. */
 function positionAnswer({ method, responseField }: HttpRule): (result: Fields, reply: FastifyReply) => void {
   const field = method.output.fields.find(({ name }) => name === 'position');
   if (field === undefined || field === responseField) return () => {};
   return (result, reply) => reply.header('plantstore-position', String(result[field.localName]));
 }
 
-/** Most bytes of a body that is kept as text, which Node sends in one piece with the headers: cheaper, up to about here, than bytes. */
+/**
+ * Most bytes of a body kept as text. Node sends such a body in one piece with the headers, which is cheaper than bytes
+ * up to about this size.
+ */
 const ONE_WRITE = 16 * 1024;
 
-/** A list that is in memory, as it is sent. */
+/** A list in memory, in the form in which it is sent. */
 interface Representation {
   readonly body: string | Buffer;
   readonly length: number;
@@ -60,7 +63,7 @@ function listAnswer(rule: HttpRule, { localName }: DescField, row: DescMessage):
   const full = compileEncoder(row);
   const encoderOf = (result: Fields) => (result.isFull === true ? full : basic);
   const nextLink = compileNextLink(rule);
-  // Results that are answered more than once are the same object, whose Link and bytes are made once.
+  // A result that is sent more than once is the same object. Its Link and bytes are made once.
   const known = new WeakMap<Fields, Representation>();
   const represent = (result: Fields, request: Fields): Representation => {
     const text = encodeArray(result[localName] as readonly Fields[], encoderOf(result));
@@ -96,7 +99,7 @@ function listAnswer(rule: HttpRule, { localName }: DescField, row: DescMessage):
   };
 }
 
-/** The stream of a long list. It breaks off when the caller's token ends, however slowly it is read. */
+/** The stream of a long list. It breaks off when the caller's token expires, however slowly it is read. */
 function longArray(rows: AsyncIterable<readonly Fields[]>, encode: Encoder<Fields>, request: FastifyRequest): Readable {
   const batches = whileValid(request.principal!.validity, () => rows);
   const stream = new ArrayStream(batches, encode);
@@ -107,7 +110,7 @@ function longArray(rows: AsyncIterable<readonly Fields[]>, encode: Encoder<Field
   return stream;
 }
 
-/** Memory of its own: a part of Node's pool would keep all of that part's pool. */
+/** A buffer of its own: a slice of Node's pool would keep the whole pool in memory. */
 function bytesOf(text: string, length: number): Buffer {
   const bytes = Buffer.allocUnsafeSlow(length);
   bytes.write(text);

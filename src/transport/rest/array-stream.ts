@@ -1,12 +1,12 @@
 import { Readable } from 'node:stream';
 import type { Encoder } from './encode.ts';
 
-/** Characters after which a piece of the array is handed on, so that neither memory nor a turn of the event loop grows with a batch. */
+/** Characters of one piece of the array, so that neither memory nor a turn of the event loop grows with a batch. */
 const PIECE = 64 * 1024;
 
 /**
- * A JSON array of rows that come in batches, written as fast as it is read. An error of the batches destroys the stream before
- * the closing bracket. However the stream ends, `return` of the batches is called, even when none was taken.
+ * A JSON array of rows that come in batches, written as fast as it is read. An error of the batches destroys the stream
+ * before the closing bracket. However the stream ends, it calls `return` of the batches, even if none was taken.
  */
 export class ArrayStream<Row> extends Readable {
   readonly #batches: AsyncIterator<readonly Row[]>;

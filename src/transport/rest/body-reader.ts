@@ -9,20 +9,20 @@ interface Member {
   /** Name in the object. */
   readonly jsonName: string;
   readonly type: IntegerType | { readonly kind: 'string' };
-  /** Where the field is in the request, for errors. */
+  /** Path of the field in the request, for errors. */
   readonly path: string;
 }
 
 /**
- * Reads messages of one type from JSON bodies. Types are strict: nothing is converted, integers are exact. Text is as it was sent,
- * which may be ill-formed Unicode. Null is no value, and members that the message does not have are ignored. A member that is not
- * there leaves its field unset: whether it may be is for the service to say.
+ * Reads messages of one type from JSON bodies. Types are strict: no value is converted, and integers are exact. Text
+ * stays as sent, even ill-formed Unicode. Null is not a value. Members that the message does not have are ignored. An
+ * absent member leaves its field unset; the service decides whether that is valid.
  */
 export class BodyReader {
   readonly #typeName: string;
   readonly #members: readonly Member[];
 
-  /** `path` is where the message is in the request. Throws for a message that REST has no form for. */
+  /** `path`: that of the message in the request. Throws for a message that REST cannot represent. */
   constructor({ typeName, fields }: DescMessage, path: string) {
     this.#typeName = typeName;
     this.#members = fields.map((field) => memberOf(field, path));

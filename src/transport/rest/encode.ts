@@ -4,12 +4,12 @@ import { isOptional, typeOf } from './field-type.ts';
 /** Writes a value as JSON. */
 export type Encoder<Value> = (value: Value) => string;
 
-/** Anything that has the fields of a message, under their local names. What else it has is not looked at. */
+/** An object with the fields of a message under their local names. Other members are ignored. */
 export type Fields = Readonly<Record<string, unknown>>;
 
 /**
- * Makes the function that writes a message as a JSON object: its fields in their order, without those that are unset, and without the
- * `hidden` ones, by their local names.
+ * Compiles the function that writes a message as a JSON object: its fields in order, without unset fields and without
+ * those that `hidden` names by local name.
  */
 export function compileEncoder(message: DescMessage, hidden: readonly string[] = []): Encoder<Fields> {
   const shown = message.fields.filter(({ localName }) => !hidden.includes(localName));

@@ -11,17 +11,17 @@ import { errorBody } from '../http/error-body.ts';
 import { UNBUFFERED } from '../http/unbuffered.ts';
 import { compileEncoder, type Fields } from './encode.ts';
 
-/** Milliseconds after which a client that lost its stream comes again. */
+/** Milliseconds after which a client that lost its stream reconnects. */
 const RETRY = 1_000;
 
-/** A comment: nothing to a client, and for every proxy in between a sign that the stream is alive. */
+/** A comment: clients ignore it, and proxies see that the stream is alive. */
 const COMMENT = Buffer.from(':\n\n');
 
 const BEGINNING = Buffer.from(`retry: ${RETRY}\n\n`);
 
 const encodePlant = compileEncoder(PlantSchema);
 
-/** The text of a step as an event. An `id` makes it one after which a client can go on; of `reset` it takes the last one away. */
+/** The text of a step as an event. With an `id`, a client can resume after the event. `reset` clears the last id. */
 function textOf(step: Step): string {
   switch (step.type) {
     case 'added':
@@ -37,15 +37,15 @@ function textOf(step: Step): string {
 
 const idOf = (position: number | undefined): string => (position === undefined ? '' : `id: ${position}\n`);
 
-/** The bytes of steps that are told together: made once for all who are told the same. */
+/** The bytes of steps that are sent together: encoded once for all clients that get the same steps. */
 const encodedSteps = derivedOnce((steps: readonly Step[]) => Buffer.from(steps.map(textOf).join('')));
 
 /** Digits of a position that is exact as a number. */
 const POSITION = /^\d{1,15}$/;
 
 /**
- * The position of a Last-Event-ID; undefined where there is none. Any other text was never an id of ours, so nothing can be told from
- * it: that is a position before all others.
+ * The position of a Last-Event-ID. Undefined: no such header. Any text that is not an id of this service gives a
+ * position before all others.
  */
 function resumePosition(lastEventId: string | string[] | undefined): number | undefined {
   if (lastEventId === undefined || lastEventId === '') return undefined;
@@ -53,9 +53,9 @@ function resumePosition(lastEventId: string | string[] | undefined): number | un
 }
 
 /**
- * Answers a request with an event stream (WHATWG HTML, section 9.2) of a watch that `open` opens. It ends with its connection, so
- * that bytes go out as they are, one buffer for all who are told the same. Resolves once it has begun; rejects with PlantStoreError
- * while nothing has been sent.
+ * Answers a request with an event stream (WHATWG HTML, section 9.2) of the watch that `open` opens. The stream ends
+ * with its connection, so bytes are sent as they are, in one buffer for all clients that get the same steps. Resolves
+ * once the stream has begun. Rejects with PlantStoreError if nothing has been sent.
  */
 export async function streamEvents(
   open: (viewer: Viewer) => Watch,
@@ -82,11 +82,11 @@ const HEADERS = {
   ...UNBUFFERED,
 };
 
-/** An event stream on its way to one client. */
+/** An event stream to one client. */
 class EventStream implements Viewer {
   readonly #request: FastifyRequest;
   readonly #response: ServerResponse;
-  /** Once all of how it begins is sent. */
+  /** Set once the whole beginning is sent. */
   #watch: Watch | undefined;
   #socket: Socket | undefined;
 
@@ -99,7 +99,7 @@ class EventStream implements Viewer {
     return this.#response.writableLength;
   }
 
-  /** Sends how the watch begins, as fast as that is read, and then what comes. */
+  /** Sends the beginning of the watch as fast as the client reads it, and then the news. */
   async run(watch: Watch, beginning: AsyncIterable<readonly Step[]>): Promise<void> {
     const response = this.#response;
     response.on('close', () => watch.close());
@@ -129,7 +129,8 @@ class EventStream implements Viewer {
   news(): void {
     if (this.#watch === undefined || this.#socket!.writableNeedDrain) return;
     const steps = this.#watch.take();
-    // Of the response, a write would wait for the end of this turn, so that nobody could tell what it costs.
+    // Writes to the socket: a write to the response would wait for the end of this turn, so that its cost could not be
+    // measured.
     if (steps.length > 0) this.#socket!.write(encodedSteps(steps));
   }
 
@@ -137,7 +138,10 @@ class EventStream implements Viewer {
     if (!this.#response.writableNeedDrain && this.#response.headersSent) this.#response.write(COMMENT);
   }
 
-  /** At the end of the token the client is told; where others can serve it, it comes again by itself. Who does not read is not told. */
+  /**
+   * When the token expires, the client gets the reason. When other instances can serve it, it reconnects by itself. A
+   * client that does not read gets no reason.
+   */
   ended(why: PlantStoreError): void {
     const response = this.#response;
     if (!response.headersSent) return;
@@ -148,7 +152,7 @@ class EventStream implements Viewer {
   }
 }
 
-/** Resolves when more can be written, or when nothing can be any more. */
+/** Resolves when more can be written, or when nothing can be written any more. */
 function drained(response: ServerResponse): Promise<void> {
   return new Promise((resolve) => {
     const done = () => {

@@ -3,28 +3,28 @@ import { FeatureSet_FieldPresence } from '@bufbuild/protobuf/wkt';
 import { FieldBehavior, field_behavior } from '../../../gen/google/api/field_behavior_pb.ts';
 import { PlantStoreError } from '../../domain/errors.ts';
 
-/** A field that holds an integer: its bounds, and the form in which a message holds it. */
+/** A field that holds an integer: its bounds, and its form in a message. */
 export interface IntegerType {
   readonly kind: 'integer';
   readonly format: 'int32' | 'int64';
   readonly min: bigint;
   readonly max: bigint;
   readonly zero: number | bigint;
-  /** An integer within the bounds, as a message holds it. */
+  /** An integer within the bounds, in its form in a message. */
   toField(value: bigint): number | bigint;
 }
 
-/** What a field of a request or of a response may hold, as far as REST is concerned. */
+/** The types of request and response fields that REST supports. */
 export type FieldType =
   | IntegerType
   | { readonly kind: 'string' }
-  /** By the names of the values, without what all of them begin with, and without the one for nothing. */
+  /** By the names of the values without their common prefix, and without the value for unspecified. */
   | { readonly kind: 'enum'; readonly values: ReadonlyMap<string, number> }
   | { readonly kind: 'message'; readonly message: DescMessage }
   | { readonly kind: 'messages'; readonly message: DescMessage };
 
 const STRING = { kind: 'string' } as const;
-/** The int32 fields that REST has are counts. */
+/** The only int32 fields in REST are counts. */
 const COUNT: IntegerType = { ...integerOf('int32', 31n), min: 0n, zero: 0, toField: Number };
 const INT64: IntegerType = { ...integerOf('int64', 63n), zero: 0n, toField: (value) => value };
 
@@ -32,7 +32,7 @@ function integerOf<Format extends string>(format: Format, bits: bigint) {
   return { kind: 'integer', format, min: -(2n ** bits), max: 2n ** bits - 1n } as const;
 }
 
-/** The type of a field. Throws for one that REST does not know how to read and write. */
+/** The type of a field. Throws for a type that REST does not support. */
 export function typeOf(field: DescField): FieldType {
   if (field.fieldKind === 'scalar' && field.scalar === ScalarType.STRING) return STRING;
   if (field.fieldKind === 'scalar' && field.scalar === ScalarType.INT32) return COUNT;
@@ -46,18 +46,18 @@ export function typeOf(field: DescField): FieldType {
 const namesOf = ({ values }: DescEnum): ReadonlyMap<string, number> =>
   new Map(values.filter(({ number }) => number !== 0).map(({ localName, number }) => [localName, number]));
 
-/** Whether a field is declared `optional` (or is a message): only then may it be unset. */
+/** Whether a field is declared `optional` (or is a message). Only such a field may be unset. */
 export const isOptional = (field: DescField): boolean => field.presence === FeatureSet_FieldPresence.EXPLICIT;
 
-/** Whether a caller must set the field (AIP-203), or an answer always has it. */
+/** Whether a caller must set the field (AIP-203), or a response always has it. */
 export const isRequired = (field: DescField): boolean =>
   !isOptional(field) || getOption(field, field_behavior).includes(FieldBehavior.REQUIRED);
 
-/** The error of a field that holds something else than it must. `path` is its proto path. */
+/** The error of a field with an invalid value. `path`: its proto path. */
 export const invalidField = (path: string, mustBe: string): PlantStoreError =>
   new PlantStoreError('INVALID_FIELD', `${path} must be ${mustBe}`, { field: path });
 
-/** An integer of a type. Throws INVALID_FIELD when it is none, or out of bounds. */
+/** An integer of a type. Throws INVALID_FIELD when the value is undefined or out of bounds. */
 export function toInteger(type: IntegerType, value: bigint | undefined, path: string): number | bigint {
   if (value === undefined || value < type.min || value > type.max)
     throw invalidField(path, `an integer from ${type.min} to ${type.max}`);

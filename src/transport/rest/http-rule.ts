@@ -1,27 +1,27 @@
 import { type DescField, type DescMessage, type DescMethod, type DescService, getOption } from '@bufbuild/protobuf';
 import { http } from '../../../gen/google/api/annotations_pb.ts';
 
-/** A method of a service as its google.api.http rule exposes it. Every field of its request comes from exactly one place. */
+/** A method of a service with its google.api.http rule. Every field of its request comes from exactly one place. */
 export interface HttpRule {
   readonly method: DescMethod;
   /** `GET`, `POST`, ... */
   readonly verb: string;
   /** Path template, such as `/plants/{id}`. */
   readonly path: string;
-  /** Request fields that the path names. */
+  /** Request fields in the path. */
   readonly pathFields: readonly DescField[];
-  /** Request fields that come from the query: all that neither path nor body holds. */
+  /** Request fields from the query: all that neither path nor body holds. */
   readonly queryFields: readonly DescField[];
-  /** Request field that is the body; undefined: a body is ignored. */
+  /** Request field that is the body. Undefined: a body is ignored. */
   readonly bodyField: DescField | undefined;
-  /** Response field that is the body; undefined: the answer is 204 and has none. */
+  /** Response field that is the body. Undefined: the response is 204 without a body. */
   readonly responseField: DescField | undefined;
 }
 
 const TEMPLATE = /^(?:\/(?:[\w.~-]+|\{\w+\}))+$/;
 const VARIABLE = /\{(\w+)\}/g;
 
-/** The rules of a service's methods; methods without one are left out. Throws when a rule is of a form that is not supported. */
+/** The rules of a service's methods. Omits methods without a rule. Throws when a rule has an unsupported form. */
 export const httpRulesOf = (service: DescService): HttpRule[] => service.methods.flatMap((method) => ruleOf(method));
 
 function ruleOf(method: DescMethod): HttpRule[] {
@@ -45,7 +45,7 @@ function ruleOf(method: DescMethod): HttpRule[] {
   ];
 }
 
-/** The field of a message with this proto name. Throws when there is none. */
+/** The field of a message with this proto name. Throws when it does not exist. */
 function fieldOf(message: DescMessage, name: string): DescField {
   const field = message.fields.find((candidate) => candidate.name === name);
   if (field === undefined) throw new Error(`${message} has no field ${name}, which a google.api.http rule names`);

@@ -4,8 +4,8 @@ import { typeOf } from './field-type.ts';
 import type { HttpRule } from './http-rule.ts';
 
 /**
- * Makes the function that names the rest of a list (RFC 8288), when there is one: the same request with the cursor that the
- * response's `next_cursor` holds. Undefined from the function: the list is whole.
+ * Compiles the function that links to the rest of a list (RFC 8288): the same request with the cursor in the response's
+ * `next_cursor`. The function returns undefined when the list is complete.
  */
 export function compileNextLink(rule: HttpRule): (result: Fields, request: Fields) => string | undefined {
   const next = rule.method.output.fields.find(({ name }) => name === 'next_cursor');
@@ -23,7 +23,7 @@ export function compileNextLink(rule: HttpRule): (result: Fields, request: Field
   };
 }
 
-/** A value as the query had it; undefined: it had none. */
+/** A value as it was in the query. Undefined: it was absent. */
 function textOf(field: DescField, value: unknown): string | undefined {
   const type = typeOf(field);
   if (type.kind === 'enum') return [...type.values].find(([, number]) => number === value)?.[0];

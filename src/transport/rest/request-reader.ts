@@ -15,7 +15,7 @@ export class RequestReader {
   readonly #query: readonly UrlField[];
   readonly #body: { readonly name: string; readonly reader: BodyReader } | undefined;
 
-  /** Throws for a rule that REST has no form for. */
+  /** Throws for a rule that REST cannot represent. */
   constructor({ method, pathFields, queryFields, bodyField }: HttpRule) {
     this.#typeName = method.input.typeName;
     this.#path = pathFields.map((field) => new UrlField(field));
@@ -44,7 +44,10 @@ function bodyReader(field: DescField): BodyReader {
   return new BodyReader(type.message, field.name);
 }
 
-/** Reads an application/json body: leaves the bytes to the route, which knows their message. For Fastify's content type parser. */
+/**
+ * Takes an application/json body as bytes: the route knows its message and decodes it. For Fastify's content type
+ * parser.
+ */
 export function takeBody(
   request: FastifyRequest,
   payload: IncomingMessage,

@@ -4,7 +4,7 @@ import type { Principal } from '../../auth/principal.ts';
 import type { Call } from '../../plants/call.ts';
 import { entrantOf } from '../http/entrant.ts';
 
-/** A call of the service that a REST request makes. */
+/** A call of the service by a REST request. */
 export class RestCall implements Call {
   readonly principal: Principal;
   readonly idempotencyKey: Call['idempotencyKey'];
@@ -12,7 +12,7 @@ export class RestCall implements Call {
   replayed = false;
   readonly #raw: IncomingMessage;
 
-  /** `request` is authenticated. */
+  /** `request` must be authenticated. */
   constructor({ principal, headers, raw }: FastifyRequest, response: ServerResponse) {
     this.principal = principal!;
     this.idempotencyKey = headers['idempotency-key'];
@@ -25,7 +25,7 @@ export class RestCall implements Call {
   }
 }
 
-/** Whether the client went away before it was answered: asked when it matters, as a signal for each request would cost more. */
+/** Whether the client left before its answer. Computed on demand: a signal for each request would cost more. */
 class Abandonment {
   readonly #response: ServerResponse;
 

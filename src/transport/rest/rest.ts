@@ -15,23 +15,24 @@ import { RestCall } from './rest-call.ts';
 import type { Query } from './url-field.ts';
 
 /**
- * The methods of a service by their local names, called with the decoded request. Each answers with the fields of its response
- * message; a list, whose `response_body` is a repeated field, may have that field as an AsyncIterable of batches of rows.
+ * The methods of a service by local name, which take the decoded request. Each returns the fields of its response
+ * message. A list, whose `response_body` is a repeated field, may return that field as an AsyncIterable of batches of
+ * rows.
  */
 export interface RestMethods {
   readonly [localName: string]: (request: never, call: Call) => Promise<object>;
 }
 
-/** What REST needs: the service's descriptor, its methods, and who lets a caller in. */
+/** What REST needs: the service's descriptor, its methods, and authentication. */
 export interface RestOptions {
   readonly service: DescService;
   readonly methods: RestMethods;
   readonly authenticate: Authenticate;
-  /** Opens what tells of changes to the list that a method gives, by the method's local name; see event-stream.ts. */
+  /** Opens the watch of the list that a method returns, by the method's local name; see event-stream.ts. */
   readonly watches?: { readonly [localName: string]: (call: Call, viewer: Viewer) => Watch };
 }
 
-/** Adds the routes that the google.api.http rules of a service describe. All that they need is compiled here, once. */
+/** Adds the routes of a service's google.api.http rules. Everything they need is compiled here, once. */
 export function registerRest(app: FastifyInstance, options: RestOptions): void {
   const rules = httpRulesOf(options.service);
   app.decorateRequest('principal', null);
@@ -71,13 +72,13 @@ function addRoute(app: FastifyInstance, rule: HttpRule, { methods, authenticate,
   });
 }
 
-/** A stream tells of all plants. Throws INVALID_FIELD for what would be a part of them. */
+/** A stream covers all plants. Throws INVALID_FIELD for a parameter that selects a part of them. */
 function refuseParts(query: Query): void {
   const part = ['limit', 'cursor'].find((name) => query[name] !== undefined);
   if (part !== undefined) throw invalidField(part, 'left out: a stream tells of all plants');
 }
 
-/** HEAD works where GET does (RFC 9110, section 9.3.2). */
+/** HEAD works wherever GET does (RFC 9110, section 9.3.2). */
 const verbsOf = ({ verb }: HttpRule): string[] => (verb === 'GET' ? ['GET', 'HEAD'] : [verb]);
 
 const routePath = (template: string): string => template.replaceAll(/\{(\w+)\}/g, ':$1');

@@ -1,13 +1,13 @@
 import type { DescField } from '@bufbuild/protobuf';
 import { type FieldType, invalidField, isOptional, toInteger, typeOf } from './field-type.ts';
 
-/** A decimal integer of at most 19 digits, after any zeros. */
+/** A decimal integer of at most 19 digits after leading zeros. */
 const DECIMAL = /^-?0*\d{1,19}$/;
 
-/** Parsed query: a parameter that is there more than once has all its values. */
+/** Parsed query. A repeated parameter has all its values. */
 export type Query = Readonly<Record<string, string | string[] | undefined>>;
 
-/** A field of a request that a URL holds, in a segment of its path or in its query. */
+/** A request field in a URL: in a path segment or in the query. */
 export class UrlField {
   /** Name in the message. */
   readonly localName: string;
@@ -16,7 +16,7 @@ export class UrlField {
   readonly #type: FieldType;
   readonly #absent: unknown;
 
-  /** Throws for a field that REST has no form for in a URL. */
+  /** Throws for a field that has no REST form in a URL. */
   constructor(field: DescField) {
     this.#type = typeOf(field);
     if (this.#type.kind === 'message' || this.#type.kind === 'messages')
@@ -32,7 +32,10 @@ export class UrlField {
     return this.#read(params[this.#name]!);
   }
 
-  /** From the query. An absent parameter leaves an `optional` field unset, and any other at its default. Throws INVALID_FIELD. */
+  /**
+   * From the query. An absent parameter leaves an `optional` field unset, and any other field at its default. Throws
+   * INVALID_FIELD.
+   */
   inQuery(query: Query): unknown {
     const text = query[this.#jsonName];
     if (text === undefined) return this.#absent;
