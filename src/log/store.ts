@@ -95,7 +95,7 @@ export interface Leaseholder extends Contact {
 }
 
 /**
- * What the log needs from a database: it stores the log, appends events if nobody else did, and keeps one read model
+ * What the log needs from a database: it stores the log, appends events if no other instance did, and keeps one read model
  * whose rows and checkpoint move together. Everything else (deciding, batching, merging, chaining, projecting) builds
  * on this port.
  *

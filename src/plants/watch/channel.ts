@@ -11,7 +11,7 @@ export interface Mark {
   next: Mark | undefined;
 }
 
-/** A reader of a channel, which is told when there are new steps. */
+/** A reader of a channel. `deliver` is called when there are new steps. */
 export interface Hearer {
   deliver(): void;
 }

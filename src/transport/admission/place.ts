@@ -51,8 +51,8 @@ export interface Steward {
 
 /**
  * A request's place among the served requests. It counts for an owner once the token is known. It is given back while
- * the request is incomplete, and requested again then. Dispose of it once the request is over; repeated disposal has no
- * effect.
+ * the request is incomplete, and requested again once the request is complete. Dispose of it once the request is over;
+ * repeated disposal has no effect.
  */
 export class Place implements Disposable {
   readonly entrant: Entrant;

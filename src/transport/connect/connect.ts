@@ -117,7 +117,7 @@ async function admit({ values }: HandlerContext, authenticate: Authenticator['au
 function bodyOf(request: FastifyRequest, { method }: UniversalHandler): AsyncIterable<Uint8Array> {
   const { headers } = request.raw;
   const body = wholeBody(request, headers['content-length'], method.input);
-  // It is the length of the body as sent. Connect would compare the bytes it reads with it.
+  // The header gives the length of the body as sent. Connect would check the bytes it reads against it.
   delete headers['content-length'];
   return body;
 }
