@@ -95,9 +95,9 @@ export interface Leaseholder extends Contact {
 }
 
 /**
- * What the log needs from a database: it stores the log, appends events if no other instance did, and keeps one read model
- * whose rows and checkpoint move together. Everything else (deciding, batching, merging, chaining, projecting) builds
- * on this port.
+ * What the log needs from a database: it stores the log, appends events if no other instance did, and keeps one read
+ * model whose rows and checkpoint move together. Everything else (deciding, batching, merging, chaining, projecting)
+ * builds on this port.
  *
  * Every method rejects when the store cannot be reached. Everything it returns is durable: on a majority or on the
  * disk.

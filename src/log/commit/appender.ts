@@ -24,8 +24,8 @@ const MAX_PAUSE = 250;
 const FRESH = 4;
 
 /**
- * Milliseconds after an append within which the next one continues a run. A check made when the previous append began is
- * then fresh enough.
+ * Milliseconds after an append within which the next one continues a run. A check made when the previous append began
+ * is then fresh enough.
  */
 const RUN = 2;
 
