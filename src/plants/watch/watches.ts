@@ -84,7 +84,7 @@ export class Watches implements WatchKeeper {
     log.onErased(() => this.#forgetSoon());
     log.changed.addEventListener('abort', () =>
       this.close(
-        new PlantStoreError('STORE_UNAVAILABLE', 'the log is another than it was; go on with another instance'),
+        new PlantStoreError('STORE_UNAVAILABLE', 'the log was replaced; go on with another instance'),
       ),
     );
   }
