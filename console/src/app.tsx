@@ -8,14 +8,14 @@ import { Needs } from './ui/access.tsx';
 import { SignIn } from './ui/sign-in.tsx';
 import { localTime } from './ui/when.tsx';
 
-/** The frame around the panes: navigation, who is signed in, and what is wrong with everything. */
+/** The frame around the panes: navigation, the signed-in owner, and notices about the whole page. */
 export function App() {
   const pane = PANES.find(({ path }) => path === route.value.pane) ?? PANES[0];
   const heading = useRef<HTMLHeadingElement>(null);
   const isFirst = useRef(true);
   useEffect(() => {
     document.title = `${pane.title} – Plant Store`;
-    // Whoever goes to another pane by keyboard goes on reading there.
+    // After navigation by keyboard, the focus moves into the new pane.
     if (isFirst.current) isFirst.current = false;
     else heading.current?.focus();
   }, [pane]);

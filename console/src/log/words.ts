@@ -1,6 +1,6 @@
 import type { Record } from '../../../gen/plantstore/v1/event_pb.ts';
 
-/** What an event is about, for people. Undefined where its content is erased, or where it is about no plant. */
+/** The subject of an event, for people. Undefined if its content is erased, or if it is not about a plant. */
 export interface Subject {
   readonly owner: string;
   readonly id: bigint;

@@ -26,7 +26,7 @@ const KIB = 1024;
 const size = (bytes: number): string =>
   bytes < KIB * KIB ? `${integer(bytes / KIB)} KiB` : `${integer(bytes / KIB / KIB)} MiB`;
 
-/** How the instance that answers stands. */
+/** The state of the instance that answers. */
 export function InstancePane() {
   const { value: current } = usable;
   const liveness = useMemo(() => signal<Liveness>({ state: 'loading' }), []);

@@ -6,7 +6,7 @@ import { PlantsPane } from './plants.tsx';
 import { ProofPane } from './proof.tsx';
 import { TimePane } from './time.tsx';
 
-/** All panes, in the order of the navigation. The first is shown where the address names none. */
+/** All panes, in the order of the navigation. The first is the default. */
 export const PANES: readonly [Pane, ...Pane[]] = [
   {
     path: 'plants',

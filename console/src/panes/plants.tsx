@@ -21,13 +21,13 @@ const COLUMNS = [
 const nameOf = ({ id, name }: Draft | Plant): string =>
   `${name === '' ? 'a plant without a name' : `“${name}”`} (${String(id).trim()})`;
 
-/** What became of the last command. */
+/** The outcome of the last command. */
 interface Outcome {
   readonly text: string;
   readonly isProblem?: boolean;
-  /** The event that it became. */
+  /** The event of the command. */
   readonly position?: string;
-  /** What was deleted, to add it again. */
+  /** The deleted plant, for an undo. */
   readonly deleted?: Plant;
 }
 
@@ -75,7 +75,7 @@ export function PlantsPane() {
   };
   const remove = async (plant: Plant): Promise<void> => {
     if (isSignedOut()) return;
-    // The row goes, and the focus that is in it.
+    // The row disappears, and the focus in it.
     list.current?.focus({ preventScroll: true });
     try {
       const position = await deletePlant(plant.id, newKey());
@@ -152,7 +152,7 @@ export function PlantsPane() {
 function AddForm({ add }: { readonly add: (draft: Draft, key: string) => Promise<boolean> }) {
   const [draft, setDraft] = useState<Draft>({ id: '', name: '', tag: '' });
   const [isBusy, setBusy] = useState(false);
-  /** The same for the same draft, so that to send it again is safe. */
+  /** The same for the same draft, so that a retry is safe. */
   const key = useRef(newKey());
   const form = useRef<HTMLFormElement>(null);
   const change = (changed: Partial<Draft>): void => {

@@ -9,13 +9,13 @@ import { type EventInLog, isMemoryDamaged, verifyEvent, verifyReceipt, verifyWho
 import { DamagedMemory, RememberedLogs, TrustedWitnesses } from './proof/memory.tsx';
 import { OutcomeView, type Proven, type Shown } from './proof/outcome.tsx';
 
-/** How far the check of a whole log is. */
+/** The progress of the check of a whole log. */
 interface Progress {
   readonly events: number;
   readonly size: number;
 }
 
-/** Milliseconds between two looks at the progress: more of them would be read by nobody. */
+/** Milliseconds between two updates of the progress; nobody could read more of them. */
 const PROGRESS_INTERVAL = 100;
 
 const ofEvent = ({ log, ...event }: EventInLog): Proven => ({ ...log, event });
@@ -25,7 +25,7 @@ export function ProofPane() {
   const shown = useSignal<Shown | undefined>(undefined);
   const busy = useSignal('');
   const progress = useSignal<Progress | undefined>(undefined);
-  // What is remembered changes outside of signals: rendering anew reads it.
+  // The memory changes outside of signals, so a new rendering reads it.
   const remembered = useSignal(0);
   const running = useRef<AbortController>(undefined);
   const asked = route.value.query.get('position') ?? '';
@@ -33,7 +33,7 @@ export function ProofPane() {
   const vkey = useSignal('');
   const hidesLog = settings.value?.publicLog === false;
 
-  /** Does one proof after the other has ended: a new one ends the one that runs. */
+  /** Runs one proof at a time: a new proof ends the one that runs. */
   const show = async (subject: string, work: (signal: AbortSignal) => Promise<Shown['outcome']>): Promise<void> => {
     running.current?.abort();
     const mine = new AbortController();

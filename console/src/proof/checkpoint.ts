@@ -3,18 +3,18 @@ import { HASH_SIZE } from './hash.ts';
 import { isSigned, type Note, parseNote, signatureOf, type VerifierKey } from './note.ts';
 import { NotVerified } from './outcome.ts';
 
-/** What a log has signed of itself (c2sp.org/tlog-checkpoint). */
+/** What a log has signed about itself (c2sp.org/tlog-checkpoint). */
 export interface Checkpoint {
   /** Names the log. */
   readonly origin: string;
   /** Events that the log had. */
   readonly size: number;
-  /** Root of the tree of so many. */
+  /** Root of the tree of these events. */
   readonly root: Bytes;
   readonly note: Note;
 }
 
-/** The checkpoint that a signed note holds, nothing of it verified. Throws NotVerified when it holds none. */
+/** The checkpoint in a signed note, not verified. Throws NotVerified if there is none. */
 export function parseCheckpoint(text: string): Checkpoint {
   try {
     const note = parseNote(text);
@@ -30,7 +30,7 @@ export function parseCheckpoint(text: string): Checkpoint {
   }
 }
 
-/** The checkpoint that a signed note holds, once the key of its log has signed it. Rejects with NotVerified when it has not. */
+/** The checkpoint in a signed note. Rejects with NotVerified unless the key of its log has signed it. */
 export async function openCheckpoint(text: string, key: VerifierKey): Promise<Checkpoint> {
   const checkpoint = parseCheckpoint(text);
   const { origin, note } = checkpoint;

@@ -10,17 +10,17 @@ import { eventsOf } from './words.ts';
 /** An event that is proved to be in a log. */
 export interface ProvenEvent {
   readonly event: LogEvent;
-  /** The hash that the tree has of it. */
+  /** Its hash in the tree. */
   readonly leaf: Bytes;
-  /** What it says, where that is shown and not erased. */
+  /** Its content, if it is shown and not erased. */
   readonly content: EventContent | undefined;
-  /** Position of the event that erased it, where it is erased. */
+  /** Position of the event that erased it, if it is erased. */
   readonly erasedBy: number | undefined;
 }
 
 /**
- * Proves that a log has an event at a position, and, given the record that the service tells of it, that it is this event and says
- * this. Rejects with NotVerified.
+ * Proves that a log has an event at a position. If the service's record of it is given, also proves that the record is
+ * this event, and that its content fits. Rejects with NotVerified.
  */
 export async function proveEvent(
   log: ProvenLog,
@@ -44,7 +44,7 @@ export async function proveEvent(
   return { event, leaf, ...(await proveContent(log, event, record, findings)) };
 }
 
-/** Throws NotVerified unless a content is what an event says. */
+/** Throws NotVerified unless a content fits the commitment of an event. */
 export async function checkContent(content: Bytes, { commitment, position, type }: LogEvent): Promise<EventContent> {
   if (!equal(await sha256(content), commitment))
     throw new NotVerified(
@@ -53,7 +53,7 @@ export async function checkContent(content: Bytes, { commitment, position, type 
   return parseContent(content, type);
 }
 
-/** What is checked once `checkContent` is done. */
+/** The finding once `checkContent` has succeeded. */
 export const CONTENT_CHECKED = 'What it says, with its salt, hashes to the commitment in the event.';
 
 async function proveEntry(log: ProvenLog, position: number) {

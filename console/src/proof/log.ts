@@ -8,7 +8,7 @@ import type { LogSource } from './source.ts';
 import { Tree } from './tree.ts';
 import { eventsOf, momentOf } from './words.ts';
 
-/** A log whose newest checkpoint is verified, as the continuation of what this browser saw of it. */
+/** A log whose newest checkpoint is verified, and continues what this browser saw of it. */
 export interface ProvenLog {
   readonly source: LogSource;
   readonly checkpoint: Checkpoint;
@@ -17,8 +17,8 @@ export interface ProvenLog {
 }
 
 /**
- * Opens the log of a source: its checkpoint has to be signed by the key that is remembered, and has to extend the checkpoint that is
- * remembered. It is remembered then. The first key is trusted. Rejects with NotVerified.
+ * Opens the log of a source. The remembered key must have signed its checkpoint, and the checkpoint must extend the
+ * remembered one. Then remembers it. Trusts the first key. Rejects with NotVerified.
  */
 export async function openLog(source: LogSource, memory: Memory, findings: Findings): Promise<ProvenLog> {
   const key = await keyOf(await source.key());

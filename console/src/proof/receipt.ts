@@ -9,7 +9,7 @@ import { parseVerifierKey } from './note.ts';
 import { type Findings, NotVerified } from './outcome.ts';
 import { eventsOf } from './words.ts';
 
-/** The event of a receipt, and the checkpoint that has it. */
+/** The event of a receipt, and the checkpoint that covers it. */
 export interface ProvenReceipt extends ProvenEvent {
   readonly checkpoint: Checkpoint;
   readonly cosignatures: Cosignatures;
@@ -18,7 +18,7 @@ export interface ProvenReceipt extends ProvenEvent {
 /** A key to check a receipt with. */
 export interface TrustedKey {
   readonly vkey: string;
-  /** What there is to say of the trust in it, a sentence. */
+  /** A sentence about the trust in the key. */
   readonly trust: string;
 }
 
@@ -27,8 +27,8 @@ const MAGIC = 'c2sp.org/tlog-proof@v1';
 const MAX_PROOF = 63;
 
 /**
- * Proves what a receipt says (docs/transparency.md): a tlog-proof with the event's Record. It needs no service; `keyOf` finds the key of
- * the log that it is of. Rejects with NotVerified.
+ * Proves what a receipt says (docs/transparency.md): a tlog-proof with the event's Record. It needs no service. `keyOf`
+ * finds the key of its log. Rejects with NotVerified.
  */
 export async function proveReceipt(
   receipt: Bytes,
@@ -64,7 +64,7 @@ export async function proveReceipt(
   return { event, leaf, content, erasedBy: undefined, checkpoint, cosignatures };
 }
 
-/** What a receipt holds, nothing of it verified. */
+/** The parts of a receipt, not verified. */
 export interface Receipt {
   /** The event's Record. */
   readonly extra: Bytes;
@@ -74,7 +74,7 @@ export interface Receipt {
   readonly note: string;
 }
 
-/** The parts of a receipt. Throws NotVerified when it is none. */
+/** The parts of a receipt. Throws NotVerified if it is not one. */
 export function parseReceipt(receipt: Bytes): Receipt {
   try {
     const text = textOf(receipt);

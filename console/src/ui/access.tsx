@@ -2,7 +2,7 @@ import type { Scope } from '../access.ts';
 import { session } from '../session.ts';
 import { SignIn } from './sign-in.tsx';
 
-/** What a pane would need that the token does not have, and how to get it. */
+/** Says which scope a pane needs that the token lacks, and how to get it. */
 export function Needs({ scope }: { readonly scope: Scope }) {
   const { value: current } = session;
   const has = [...(current?.claims.scopes ?? [])];

@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks';
 import { signIn } from '../session.ts';
 import { Field } from './field.tsx';
 
-/** Takes a token. */
+/** The form for a token. */
 export function SignIn() {
   const [text, setText] = useState('');
   const [problem, setProblem] = useState('');

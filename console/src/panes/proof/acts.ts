@@ -20,7 +20,7 @@ const LOG = '/log';
 /** More bytes than a receipt has. */
 const MAX_RECEIPT = 1_000_000;
 
-/** What this browser remembers. */
+/** This browser's memory. */
 export const memory = new Memory(localStorage);
 
 /** Whether what is remembered cannot be read. */
@@ -39,7 +39,7 @@ export interface EventInLog extends ProvenEvent {
   readonly log: Pick<ProvenLog, 'checkpoint' | 'cosignatures'>;
 }
 
-/** Verifies the event at a position, and what it says where the token may see that. */
+/** Verifies the event at a position, and its content if the token may see it. */
 export const verifyEvent = (position: number, signal: AbortSignal): Promise<Outcome<EventInLog>> =>
   outcomeOf(async (findings) => {
     const log = await openLog(httpSource(LOG, signal), memory, findings);
@@ -59,7 +59,7 @@ export const verifyWholeLog = (
     return { log, events: await proveWholeLog(log, options, findings) };
   });
 
-/** Verifies a receipt: with a vkey that the user gave, or the one that is remembered of its log; the service is asked where there is neither. */
+/** Verifies a receipt with the vkey that the user gave, the remembered vkey of its log, or else the one from the service. */
 export const verifyReceipt = (receipt: Blob, vkey: string): Promise<Outcome<ProvenReceipt>> =>
   outcomeOf(async (findings) => {
     if (receipt.size > MAX_RECEIPT) throw new NotVerified('This is no receipt: it is too large for one.');
@@ -96,7 +96,7 @@ async function handedOut(origin: string): Promise<TrustedKey> {
   };
 }
 
-/** The record at a position as far as the token may see it; says what it would need. */
+/** The record at a position, as far as the token may see it. Says which scope is missing. */
 async function recordAt(position: number, signal: AbortSignal, findings: Findings): Promise<EventRecord | undefined> {
   try {
     if (may('plants:audit')) return await auditedRecord(position, signal);

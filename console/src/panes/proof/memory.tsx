@@ -53,7 +53,7 @@ function RememberedView({ log: { origin, size, seenAt, trustedSince, vkey, check
   );
 }
 
-/** What stands in the place of both where they are damaged. */
+/** Shown instead of both if they are damaged. */
 export function DamagedMemory({ onChange }: { onChange: () => void }) {
   return (
     <section class="problem" role="alert">
