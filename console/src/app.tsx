@@ -47,7 +47,9 @@ export function App() {
       <main>
         <div role="status" class="banners">
           {offline.value && (
-            <p class="banner bad">The service cannot be reached. What you see may be old; it goes on by itself.</p>
+            <p class="banner bad">
+              The service cannot be reached. What you see may be old. The page reconnects by itself.
+            </p>
           )}
         </div>
         {refusal.value !== undefined && session.value !== undefined && (

@@ -21,9 +21,9 @@ export function subjectOf({ content }: Record): Subject | undefined {
 export function sentenceOf(record: Record): string {
   const { event, content, erasedBy } = record;
   if (event!.type === 'OwnerErased')
-    return `${content?.actor || 'Somebody'} had an owner erased: ${event!.erased} earlier events have lost their content.`;
+    return `${content?.actor || 'Somebody'} erased an owner: ${event!.erased} earlier events have lost their content.`;
   const subject = subjectOf(record);
-  if (subject === undefined) return `What this event said was erased by event ${erasedBy}.`;
+  if (subject === undefined) return `Event ${erasedBy} erased the content of this event.`;
   const { owner, id, name, tag } = subject;
   const who = content!.actor === owner ? owner : `${content!.actor}, for ${owner},`;
   if (name === undefined) return `${who} deleted plant ${id}.`;

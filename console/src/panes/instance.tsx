@@ -16,7 +16,7 @@ const SPAN = 120_000;
 const ROLES = {
   writer: 'This instance writes',
   forwards: 'Another instance writes; this one forwards to it',
-  alone: 'Every instance writes for itself: the writer cannot be reached',
+  alone: 'This instance writes by itself: it cannot reach the writer',
 };
 
 const integer = (value: number): string => Math.round(value).toLocaleString();
@@ -51,7 +51,7 @@ export function InstancePane() {
   const report = reports.at(-1);
   if (report === undefined)
     return liveness.value.state === 'failed' ? (
-      <Notice title="The instance does not tell." isProblem>
+      <Notice title="The instance gives no report." isProblem>
         <p>{liveness.value.message}</p>
       </Notice>
     ) : (

@@ -143,7 +143,7 @@ export function LogPane() {
             />
           )}
           {view.count === 0 && view.isWhole && (
-            <Notice title={isFiltered ? 'No event fits these filters.' : 'The log is empty.'}>
+            <Notice title={isFiltered ? 'No event matches these filters.' : 'The log is empty.'}>
               {!isFiltered && (
                 <p>
                   The first plant that somebody adds is event 1. <a href={linkTo('plants')}>Add one.</a>
@@ -184,11 +184,11 @@ function Chosen({
     if (loaded !== undefined) return;
     const number = positionOf(position);
     if (number === undefined) {
-      setProblem('A position is a whole number from 1 up.');
+      setProblem('A position is a whole number, 1 or more.');
       return;
     }
     readEvent(number, abort.signal).then(
-      (record) => (record === undefined ? setProblem('The log does not go so far yet.') : setFound(record)),
+      (record) => (record === undefined ? setProblem('The log does not reach this position yet.') : setFound(record)),
       (error) => abort.signal.aborted || setProblem(messageOf(error)),
     );
     return () => abort.abort();

@@ -25,7 +25,7 @@ export const PANES: readonly [Pane, ...Pane[]] = [
   {
     path: 'history',
     title: 'History',
-    purpose: 'All that ever happened to one plant.',
+    purpose: 'Everything that happened to one plant.',
     scope: 'plants:audit',
     view: HistoryPane,
   },
@@ -45,7 +45,7 @@ export const PANES: readonly [Pane, ...Pane[]] = [
   {
     path: 'instance',
     title: 'Instance',
-    purpose: 'How the instance that answers stands.',
+    purpose: 'The state of the instance that answers.',
     scope: 'plants:audit',
     view: InstancePane,
   },

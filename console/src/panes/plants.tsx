@@ -66,7 +66,7 @@ export function PlantsPane() {
     } catch (error) {
       setOutcome({
         text: isUnreachable(error)
-          ? 'The service cannot be reached. Whether the plant was added is not known: Add again is safe, it is done once.'
+          ? 'The service cannot be reached. The plant may have been added. It is safe to press Add again: it is added once.'
           : messageOf(error),
         isProblem: true,
       });
@@ -138,7 +138,7 @@ export function PlantsPane() {
       </div>
       {count === 0 && state === 'live' && found === undefined && (
         <Notice title="No plants yet.">
-          <p>Add the first one above. Whatever another client adds appears here by itself.</p>
+          <p>Add the first one above. Plants that other clients add appear here, too.</p>
         </Notice>
       )}
       {count === 0 && found !== undefined && <Notice title={`No plant has “${wanted}” in its id, name or tag.`} />}

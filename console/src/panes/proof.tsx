@@ -103,13 +103,11 @@ export function ProofPane() {
 
   return (
     <div class="proof">
-      {hidesLog && (
-        <p>This service does not show its log (PUBLIC_LOG=false), so that only receipts can be verified here.</p>
-      )}
+      {hidesLog && <p>This service does not show its log (PUBLIC_LOG=false), so you can verify only receipts here.</p>}
       <div class="acts">
         <section class="card" aria-labelledby="of-event">
           <h2 id="of-event">An event</h2>
-          <p>That the log has it, where it says, and that it says what you are told.</p>
+          <p>Checks that the log has the event at this position, and that its content is what the service shows.</p>
           <form onSubmit={submit}>
             <Field
               label="Position"
@@ -127,7 +125,7 @@ export function ProofPane() {
         </section>
         <section class="card" aria-labelledby="of-receipt">
           <h2 id="of-receipt">A receipt</h2>
-          <p>Choose one, or drop it anywhere on this page. It is checked here, and sent nowhere.</p>
+          <p>Choose one, or drop it anywhere on this page. The page checks it here, and sends it nowhere.</p>
           <label class="file">
             <span class="unseen">Receipt</span>
             <input
@@ -143,7 +141,7 @@ export function ProofPane() {
             <summary>With a key of your own</summary>
             <Field
               label="Key"
-              hint="The vkey of its log. Without one, the key that this browser trusts is used."
+              hint="The vkey of its log. By default, the key that this browser trusts."
               value={vkey.value}
               onInput={(text) => {
                 vkey.value = text;
@@ -154,7 +152,7 @@ export function ProofPane() {
         </section>
         <section class="card" aria-labelledby="of-log">
           <h2 id="of-log">The whole log</h2>
-          <p>That no event was changed, left out or added, from the first to the last of the checkpoint.</p>
+          <p>Checks that no event was changed, left out or added, from the first to the last of the checkpoint.</p>
           {progress.value === undefined ? (
             <button type="button" disabled={hidesLog} onClick={showWholeLog}>
               Check the whole log

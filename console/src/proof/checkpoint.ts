@@ -23,7 +23,7 @@ export function parseCheckpoint(text: string): Checkpoint {
     if (!isWhole || origin === '' || !/^(0|[1-9]\d*)$/.test(size) || !Number.isSafeInteger(Number(size)))
       throw new Error('it does not begin with an origin, a size and a root');
     const hash = fromBase64(root);
-    if (hash.length !== HASH_SIZE) throw new Error('its root is no hash');
+    if (hash.length !== HASH_SIZE) throw new Error('its root is not a hash');
     return { origin, size: Number(size), root: hash, note };
   } catch (error) {
     throw new NotVerified(`The checkpoint is malformed: ${(error as Error).message}.`, error);
@@ -35,7 +35,7 @@ export async function openCheckpoint(text: string, key: VerifierKey): Promise<Ch
   const checkpoint = parseCheckpoint(text);
   const { origin, note } = checkpoint;
   if (key.of !== 'log') throw new NotVerified(`The key ${key.name} is that of a witness, not that of a log.`);
-  if (origin !== key.name) throw new NotVerified(`The checkpoint is of the log ${origin}, not of ${key.name}.`);
+  if (origin !== key.name) throw new NotVerified(`The checkpoint is from the log ${origin}, not from ${key.name}.`);
   const signature = signatureOf(note, key);
   if (signature === undefined) throw new NotVerified(`The key ${key.id} of ${key.name} has not signed the checkpoint.`);
   if (!(await isSigned(note.text, signature, key)))

@@ -49,8 +49,8 @@ export async function checkCosignatures(
     .map(({ name, id }) => ({ witness: name, time: verified.get(`${name}+${id}`) }));
   const unknown = all.filter(({ time }) => time === undefined).map(({ witness }) => witness);
   if (unknown.length > 0)
-    findings.unchecked.push(`Cosignatures that say they are of ${unknown.join(', ')}: their keys are not known here.`);
+    findings.unchecked.push(`Cosignatures in the name of ${unknown.join(', ')}: their keys are unknown here.`);
   if (verified.size === 0)
-    findings.unchecked.push('That others are shown the same log: no witness that you trust vouches for it.');
+    findings.unchecked.push('That others see the same log: no witness that you trust has cosigned it.');
   return { all, trusted: keys.length, cosigned: verified.size };
 }

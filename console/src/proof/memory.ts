@@ -86,7 +86,7 @@ export class Memory {
       // Text that is not JSON is damaged, too.
     }
     throw new NotVerified(
-      'What this browser remembers of logs and witnesses is damaged, so that nothing can be compared with it.',
+      'What this browser remembers of logs and witnesses is damaged, so nothing can be compared with it.',
     );
   }
 

@@ -53,7 +53,7 @@ export async function parseVerifierKey(vkey: string): Promise<VerifierKey> {
   const material = fromBase64(encoded!);
   const type = material[0];
   if (material.length !== 1 + KEY_SIZE || (type !== ED25519 && type !== COSIGNATURE))
-    throw new Error('the vkey is not that of an Ed25519 key for notes or cosignatures');
+    throw new Error('the vkey does not hold an Ed25519 key for notes or cosignatures');
   const digest = await sha256(utf8(`${name}\n`), material);
   if (hexOf(digest.subarray(0, ID_SIZE)) !== id) throw new Error("the vkey's id is not that of its name and key");
   return { name, id: id!, of: type === ED25519 ? 'log' : 'witness', publicKey: material.slice(1), vkey };
@@ -62,7 +62,7 @@ export async function parseVerifierKey(vkey: string): Promise<VerifierKey> {
 /** The parts of a signed note. Throws, with the reason, if it is malformed. */
 export function parseNote(note: string): Note {
   const blank = note.lastIndexOf('\n\n');
-  if (CONTROL.test(note) || blank < 0 || !note.endsWith('\n')) throw new Error('it is no signed note');
+  if (CONTROL.test(note) || blank < 0 || !note.endsWith('\n')) throw new Error('it is not a signed note');
   const lines = note.slice(blank + 2, -1).split('\n');
   if (lines.length > MAX_SIGNATURES) throw new Error(`it has more than ${MAX_SIGNATURES} signatures`);
   return { text: note.slice(0, blank + 1), signatures: lines.map(parseSignature) };
@@ -70,9 +70,9 @@ export function parseNote(note: string): Note {
 
 function parseSignature(line: string): Signature {
   const [, name, encoded] = LINE.exec(line) ?? [];
-  if (name === undefined || !NAME.test(name)) throw new Error('a line after its last empty line is no signature');
+  if (name === undefined || !NAME.test(name)) throw new Error('a line after its last empty line is not a signature');
   const bytes = fromBase64(encoded!);
-  if (bytes.length <= ID_SIZE) throw new Error('a signature of it is too short');
+  if (bytes.length <= ID_SIZE) throw new Error('one of its signatures is too short');
   return { name, id: hexOf(bytes.subarray(0, ID_SIZE)), bytes: bytes.slice(ID_SIZE) };
 }
 
@@ -99,7 +99,7 @@ export async function cosignedAt(
 
 async function verify(publicKey: Bytes, signature: Bytes, message: Bytes): Promise<boolean> {
   const key = await crypto.subtle.importKey('raw', publicKey, 'Ed25519', false, ['verify']).catch((error) => {
-    throw new NotVerified('This browser cannot check signatures of Ed25519. Newer ones can.', error);
+    throw new NotVerified('This browser cannot check Ed25519 signatures. Newer browsers can.', error);
   });
   return crypto.subtle.verify('Ed25519', key, signature, message);
 }

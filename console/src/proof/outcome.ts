@@ -40,9 +40,7 @@ export async function outcomeOf<Value>(proof: (findings: Findings) => Promise<Va
   const { checked, unchecked } = findings;
   try {
     if (globalThis.crypto?.subtle === undefined)
-      throw new NotVerified(
-        'The browser lets a page check nothing that came over plain http. Open the console over https.',
-      );
+      throw new NotVerified('The browser lets no page over plain http compute hashes. Open the console over https.');
     return { verified: true, value: await proof(findings), checked, unchecked };
   } catch (error) {
     return { verified: false, reason: reasonOf(error), checked };

@@ -39,7 +39,7 @@ export async function proveReceipt(
   const { extra, index, hashes, note } = parseReceipt(receipt);
   const { vkey, trust } = await keyOf(parseCheckpoint(note).origin);
   const key = await parseVerifierKey(vkey).catch((error: Error) => {
-    throw new NotVerified(`The key to check it with is none: ${error.message}.`, error);
+    throw new NotVerified(`The key is not a valid vkey: ${error.message}.`, error);
   });
   const checkpoint = await openCheckpoint(note, key);
   findings.checked.push(
@@ -57,10 +57,10 @@ export async function proveReceipt(
   findings.checked.push(
     `The event at position ${event.position} is entry ${index} of the tree: its hash leads up to the root of the checkpoint.`,
   );
-  if (record.content === undefined) throw new NotVerified('The receipt does not show what the event says.');
+  if (record.content === undefined) throw new NotVerified('The receipt does not show the content of the event.');
   const content = await checkContent(record.content, event);
   findings.checked.push(CONTENT_CHECKED);
-  findings.unchecked.push("That today's log still has the event: verify its position for that.");
+  findings.unchecked.push('That the log still has the event today: to check that, verify its position.');
   return { event, leaf, content, erasedBy: undefined, checkpoint, cosignatures };
 }
 
@@ -89,7 +89,7 @@ export function parseReceipt(receipt: Bytes): Receipt {
       Number.isSafeInteger(Number(digits)) &&
       hashes.length <= MAX_PROOF &&
       hashes.every(({ length }) => length === HASH_SIZE);
-    if (!isWhole) throw new Error('it is no tlog-proof with an event');
+    if (!isWhole) throw new Error('it is not a tlog-proof with an event');
     return {
       extra: fromBase64(extra.slice('extra '.length)),
       index: Number(digits),
@@ -98,7 +98,7 @@ export function parseReceipt(receipt: Bytes): Receipt {
     };
   } catch (error) {
     throw new NotVerified(
-      'This is no receipt: a receipt is the text that GetReceipt or plantstore audit receipt gave, unchanged.',
+      'This is not a receipt. A receipt is the unchanged text from GetReceipt or plantstore audit receipt.',
       error,
     );
   }

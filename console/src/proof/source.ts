@@ -33,7 +33,9 @@ export function httpSource(prefix: string, signal?: AbortSignal): LogSource {
     try {
       return textOf(await get(path, MAX_TEXT));
     } catch (error) {
-      throw error instanceof TypeError ? new NotVerified(`What the service hands out as ${path} is no text.`) : error;
+      throw error instanceof TypeError
+        ? new NotVerified(`The service sent ${path} as something other than text.`)
+        : error;
     }
   };
   return {
@@ -54,13 +56,13 @@ async function fetchBytes(url: string, path: string, limit: number, options: Req
       await response.body?.cancel();
       if (response.status !== 503 || retries === 0)
         throw new NotVerified(
-          `The service withholds ${path}: it answers ${response.status}. Nothing is proved without it.`,
+          `The service withholds ${path}: it answers ${response.status}. Without it nothing is proved.`,
         );
     } catch (error) {
       options.signal?.throwIfAborted();
       if (error instanceof NotVerified) throw error;
       const why = timeout.aborted ? `it does not answer within ${TIMEOUT / 1_000} s` : 'it cannot be reached';
-      throw new NotVerified(`The service does not give ${path}: ${why}. Nothing is proved without it.`, error);
+      throw new NotVerified(`The service does not send ${path}: ${why}. Without it nothing is proved.`, error);
     }
     await new Promise((resolve) => setTimeout(resolve, RETRY_AFTER));
   }
@@ -76,7 +78,7 @@ async function readAtMost(response: Response, limit: number, path: string): Prom
     length += value.length;
     if (length > limit) {
       await reader.cancel();
-      throw new NotVerified(`What the service hands out as ${path} is longer than it can be.`);
+      throw new NotVerified(`The service sent a ${path} that is too long.`);
     }
   }
 }

@@ -55,7 +55,7 @@ export class Tree {
     const root = await rootOf(this.size, async (level) => edge.get(level)!);
     if (!equal(root, this.#root))
       throw new NotVerified(
-        'The tiles that the service hands out do not hash to the root of the checkpoint: they, or the checkpoint, are of another history.',
+        'The tiles from the service do not hash to the root of the checkpoint: the tiles or the checkpoint belong to another history.',
       );
     return edge;
   }

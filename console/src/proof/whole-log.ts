@@ -45,11 +45,11 @@ export async function proveWholeLog(
   }
   if (size === 0) await log.tree.edge();
   findings.checked.push(
-    `All entries of the log were read: the ${eventsOf(size)} make the root of the checkpoint, none changed, missing or more.`,
+    `All entries of the log were read: the ${eventsOf(size)} make the root of the checkpoint, none changed, missing or added.`,
     'Their positions are 1, 2, 3, ... and their times never fall.',
   );
   findings.unchecked.push(
-    'What the events say, and the lists that follow from them: plantstore audit verify checks those on the store.',
+    'The contents of the events, and the lists that follow from them: plantstore audit verify checks those on the store.',
   );
   return size;
 }

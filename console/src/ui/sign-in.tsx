@@ -12,7 +12,7 @@ export function SignIn() {
       onSubmit={(event) => {
         event.preventDefault();
         if (signIn(text)) setText('');
-        else setProblem('This is no token. A token has three parts with dots between them.');
+        else setProblem('This is not a token. A token has three parts with dots between them.');
       }}
     >
       <Field
