@@ -237,7 +237,7 @@ describe('a checkpoint', () => {
   test('of a witness that is not known counts for nothing', async () => {
     const { value, unchecked } = expectVerified(await openOutcome(log.source(7), emptyMemory()));
     expect(value).toMatchObject({ cosigned: 0, trusted: 0, all: [{ witness: WITNESS, time: undefined }] });
-    expect(unchecked.join()).toContain(`say they are of ${WITNESS}`);
+    expect(unchecked.join()).toContain(`in the name of ${WITNESS}`);
   });
 
   test('that a trusted witness has not cosigned says so', async () => {

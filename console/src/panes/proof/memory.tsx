@@ -12,8 +12,8 @@ export function RememberedLogs({ onChange }: { onChange: () => void }) {
     <section aria-labelledby="remembered">
       <h2 id="remembered">What this browser remembers</h2>
       <p>
-        The last checkpoint that it verified of each log, and the key that it trusts: the first that it saw. Whatever
-        the log shows later has to extend that checkpoint.
+        The last checkpoint that it verified of each log, and the key that it trusts: the first that it saw. Later
+        checkpoints of the log must extend that one.
       </p>
       {logs.length === 0 && (
         <p>Nothing yet. When you verify an event, this browser remembers the checkpoint of its log.</p>
@@ -60,7 +60,8 @@ export function DamagedMemory({ onChange }: { onChange: () => void }) {
   return (
     <section class="problem" role="alert">
       <p>
-        What this browser remembers of logs and witnesses is damaged. Nothing can be verified until you let it forget.
+        What this browser remembers of logs and witnesses is damaged. Nothing can be verified until you press Forget
+        everything.
       </p>
       <button
         type="button"
