@@ -181,14 +181,14 @@ describe.skipIf(CHROMIUM === undefined)('the pane Proof', () => {
 
   test('does not verify an event that the service tells otherwise', async () => {
     proxy.tamper = (path, body) => (path.endsWith('/ReadEvents') ? replaced(body, 'PlantAdded', 'PlantAdder') : body);
-    expect(await verify(9)).toContain('The event that the service tells at position 9 is not the one in its log');
+    expect(await verify(9)).toContain('The event that the service shows at position 9 is not the one in its log');
   });
 
   test('does not verify a content that was changed', async () => {
     proxy.tamper = (path, body) => (path.endsWith('/ReadEvents') ? replaced(body, 'Fern', 'Weed') : body);
     const text = await verify(9);
     expect(text).toMatch(/^Not verified/);
-    expect(text).toContain('What the event at position 9 is said to say is not what it commits to: it was changed.');
+    expect(text).toContain('The content of the event at position 9 does not fit its commitment: it was changed.');
   });
 
   test('does not verify against a tile that is withheld, or changed', async () => {
@@ -245,7 +245,7 @@ describe.skipIf(CHROMIUM === undefined)('the pane Proof', () => {
   test('reads the whole log, and names the event that was changed', async () => {
     const text = await checkWholeLog();
     expect(text).toMatch(/^Verified The whole log\./);
-    expect(text).toMatch(/the 30\d events make the root of the checkpoint, none changed, missing or more/);
+    expect(text).toMatch(/the 30\d events make the root of the checkpoint, none changed, missing or added/);
     proxy.tamper = (path, body) =>
       path.startsWith('/log/tile/entries/001') ? replaced(body, 'PlantAdded', 'PlantAdder') : body;
     expect(await checkWholeLog()).toMatch(/^Not verified[\s\S]*The event at position 257 is not the one in the tree/);
@@ -282,7 +282,7 @@ describe.skipIf(CHROMIUM === undefined)('the pane Proof', () => {
     const text = await drop('3.tlog-proof', receipt);
     expect(text).toMatch(/^Verified The receipt 3\.tlog-proof\./);
     expect(text).toMatch(/Owner\s*alice/);
-    expect(text).toContain("today's log still has the event");
+    expect(text).toContain('the log still has the event today');
     const changed = receipt.replace(/extra (.{20})./, 'extra $1/');
     expect(await drop('changed.tlog-proof', changed)).toMatch(/^Not verified/);
     expect(await drop('letter.txt', 'Dear all')).toMatch(/^Not verified[\s\S]*This is not a receipt/);
