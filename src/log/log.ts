@@ -103,7 +103,7 @@ export class EventLog {
     ]);
   }
 
-  /** Aborts, with LogChangedError, once the log is found to be another than it was: it answers nothing any more. */
+  /** Aborts, with LogChangedError, once it finds that the log was replaced: it then answers nothing more. */
   get changed(): AbortSignal {
     return this.#follower.changed;
   }

@@ -41,7 +41,7 @@ export class Follower {
     return this.#lookedAt;
   }
 
-  /** Aborts, with LogChangedError, once the log is found to be another than it was. Every method rejects with it from then on. */
+  /** Aborts, with LogChangedError, once it finds that the log was replaced. Every method then rejects with it. */
   get changed(): AbortSignal {
     return this.#changed.signal;
   }

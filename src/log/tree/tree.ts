@@ -39,7 +39,7 @@ export class Tree implements TileReader {
 
   /**
    * Rather than make nodes out of more than `maxUnbuilt` events for one reader, it rejects with OVERLOADED. Once `changed` aborts,
-   * as the log is another than it was, it rejects with the signal's reason.
+   * because the log was replaced, it rejects with the signal's reason.
    */
   constructor(store: Store, maxUnbuilt = MAX_UNBUILT, changed?: AbortSignal) {
     this.#store = store;
