@@ -1,4 +1,4 @@
-# The plant store: production dependencies and sources, which Node 24 runs as they are.
+# The plant store: production dependencies and sources. Node 24 runs the sources without a build.
 #
 #   docker build --tag plantstore .
 #   docker run --read-only --tmpfs /tmp --cap-drop ALL --security-opt no-new-privileges --volume plants:/data \
@@ -7,10 +7,10 @@
 FROM node:24-slim AS dependencies
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
-# No package's own script runs. The optional packages are a Node, which the image has.
+# No script of a package runs. The optional packages contain a Node, and the image already has one.
 RUN npm ci --omit=dev --omit=optional --ignore-scripts
 
-# The console, which takes packages to build that the service does not need.
+# The console. Its build needs packages that the service does not.
 FROM node:24-slim AS console
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
@@ -31,18 +31,19 @@ COPY package.json LICENSE ./
 COPY bin bin
 COPY gen gen
 COPY src src
-# All that the service writes: the embedded store and its own keys. A check of the log needs /tmp as well.
+# The service writes only here: the embedded store and its own keys. A verification of the log also writes to /tmp.
 RUN install --directory --owner=node --group=node --mode=700 /data
 VOLUME /data
-# production: no development mode, so it starts only with an issuer of tokens. A container is reached from outside of it, by probes
-# and Prometheus on the admin port too: publish that port to nobody else.
+# production: no development mode, so the service starts only with an issuer of tokens. It listens on all addresses, because
+# callers, probes and Prometheus are outside the container. Publish the admin port to probes and Prometheus only.
 ENV NODE_ENV=production HOST=0.0.0.0 ADMIN_HOST=0.0.0.0 DATA_DIR=/data
-# The user node, by number, so that an orchestrator can see that it is not root.
+# The user node, as a number, so that an orchestrator can see that it is not root.
 USER 1000:1000
 EXPOSE 8080 50051 9464
-# Whether it has to be restarted. Whether it should get requests is /readyz, which fails while the store is away: a restart would not help.
+# Asks whether the container has to be restarted. /readyz says whether it is ready for requests; it fails while the store is
+# unreachable, and a restart would not help.
 HEALTHCHECK --interval=10s --timeout=5s --start-period=30s --retries=3 \
   CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.ADMIN_PORT || 9464}/livez`).then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
 STOPSIGNAL SIGTERM
-# Node itself, since npm passes no signal on.
+# Runs node itself, because npm does not pass on signals.
 CMD ["node", "bin/plantstore.js", "serve"]

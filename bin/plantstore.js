@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// Nothing here is newer than 2018, so that a Node too old for the rest can still read it and say so.
+// This file uses nothing newer than 2018, so a Node that is too old for the rest can still run it and say so.
 const needed = 24;
 if (Number.parseInt(process.versions.node, 10) < needed) {
   console.error(

@@ -1,25 +1,25 @@
 import { ConnectionError, errorOfAnswer, PlantStoreError, UnauthenticatedError } from './errors.ts';
 
 /**
- * A bearer token, or a function that gives one. It is called before each attempt, and again when the service refuses the token.
- * What it throws ends the call.
+ * A bearer token, or a function that returns one. The client calls the function before each attempt, and again when the
+ * service refuses the token. If the function throws, the call ends with that error.
  */
 export type TokenSource = string | ((signal: AbortSignal | undefined) => string | Promise<string>);
 
 /** One attempt at a request. */
 export interface Attempt {
   readonly method: string;
-  /** After the URL of the service, such as `/plants?limit=10`. */
+  /** Appended to the URL of the service, such as `/plants?limit=10`. */
   readonly path: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string;
   /** Ends the attempt for good. */
   readonly signal: AbortSignal | undefined;
-  /** Ends the attempt as a lost connection does. */
+  /** Ends the attempt like a lost connection. */
   readonly limit: AbortSignal;
 }
 
-/** Sends requests with their token. Throws TypeError for a URL that is none. */
+/** Sends requests with their token. Throws TypeError for an invalid URL. */
 export class Connection {
   readonly #url: string;
   readonly #token: (signal: AbortSignal | undefined) => string | Promise<string>;
@@ -32,8 +32,9 @@ export class Connection {
   }
 
   /**
-   * Sends a request and reads the answer, if it is a success, by `read`. Throws PlantStoreError, ConnectionError where no whole answer
-   * came, the reason of the signal, or TypeError for a token that no header can hold. Where the token is refused and there is another one now, sends it again with that.
+   * Sends a request, and reads a successful answer with `read`. If the service refuses the token and there is another one
+   * now, sends the request again with that one. Throws PlantStoreError; ConnectionError if no complete answer arrived; the
+   * reason of the signal; TypeError for a token that no header can hold.
    */
   async send<Value>(attempt: Attempt, read: (answer: Response) => Promise<Value>): Promise<Value> {
     const token = await this.#token(attempt.signal);
@@ -67,7 +68,7 @@ export class Connection {
     } catch (error) {
       signal?.throwIfAborted();
       if (error instanceof PlantStoreError) throw error;
-      throw new ConnectionError('no whole answer came', { cause: error });
+      throw new ConnectionError('no complete answer arrived', { cause: error });
     }
   }
 }

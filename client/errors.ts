@@ -1,13 +1,13 @@
 import { parseJson } from './json.ts';
 
-/** What the service says of a failed request. */
+/** What the service says about a failed request. */
 export interface Failure {
-  /** Stable, for programs (header Plantstore-Reason). Empty where the answer is not the service's own, but a proxy's. */
+  /** Stable, for programs (header Plantstore-Reason). Empty if the answer comes from a proxy and not from the service. */
   readonly reason: string;
   /** HTTP status. */
   readonly status: number;
   readonly message: string;
-  /** Under which the service logged the request. */
+  /** The id under which the service logged the request. */
   readonly requestId: string | undefined;
   /** Milliseconds to wait before the next attempt, if the service says so. */
   readonly retryAfter: number | undefined;
@@ -35,27 +35,27 @@ export class InvalidRequestError extends PlantStoreError {
   override readonly name = 'InvalidRequestError';
 }
 
-/** The owner has a plant of this id. */
+/** The owner has a plant with this id. */
 export class PlantAlreadyExistsError extends PlantStoreError {
   override readonly name = 'PlantAlreadyExistsError';
 }
 
-/** The owner has no plant of this id. */
+/** The owner has no plant with this id. */
 export class PlantNotFoundError extends PlantStoreError {
   override readonly name = 'PlantNotFoundError';
 }
 
-/** The idempotency key came with another request. */
+/** Another request has used the idempotency key. */
 export class IdempotencyKeyReusedError extends PlantStoreError {
   override readonly name = 'IdempotencyKeyReusedError';
 }
 
-/** The owner is being erased and may write anew later. */
+/** The owner is being erased, and may write again later. */
 export class OwnerBeingErasedError extends PlantStoreError {
   override readonly name = 'OwnerBeingErasedError';
 }
 
-/** There is no token, or it is not valid, or no longer. */
+/** The token is missing, invalid or expired. */
 export class UnauthenticatedError extends PlantStoreError {
   override readonly name = 'UnauthenticatedError';
 }
@@ -65,27 +65,27 @@ export class PermissionDeniedError extends PlantStoreError {
   override readonly name = 'PermissionDeniedError';
 }
 
-/** The caller sends more than it may. */
+/** The caller exceeds a limit. */
 export class TooManyRequestsError extends PlantStoreError {
   override readonly name = 'TooManyRequestsError';
 }
 
-/** The service cannot do it at the moment. It did not do it. */
+/** The service cannot serve the request at the moment, and has not done it. */
 export class UnavailableError extends PlantStoreError {
   override readonly name = 'UnavailableError';
 }
 
-/** The service has a fault. Its log has it under the request id. */
+/** A fault of the service. Its log has the request id. */
 export class InternalError extends PlantStoreError {
   override readonly name = 'InternalError';
 }
 
-/** No answer came, or only a part of one; `cause` says why. */
+/** No answer arrived, or only a part of one; `cause` says why. */
 export class ConnectionError extends Error {
   override readonly name = 'ConnectionError';
 }
 
-/** A write may have been done. Ask again with this idempotency key to learn it; `cause` is what the last attempt met. */
+/** A write may have been done. To learn the outcome, retry with this idempotency key. `cause` is the last error. */
 export class OutcomeUnknownError extends Error {
   override readonly name = 'OutcomeUnknownError';
   readonly idempotencyKey: string;
@@ -131,10 +131,10 @@ export const CLASSES: Readonly<Record<string, Class>> = {
   INTERNAL: InternalError,
 };
 
-/** The error of a failure. An unknown reason, of a newer service or of a proxy, is a PlantStoreError. */
+/** The error for a failure. An unknown reason, from a newer service or a proxy, becomes a PlantStoreError. */
 export const errorOf = (failure: Failure): PlantStoreError => new (CLASSES[failure.reason] ?? PlantStoreError)(failure);
 
-/** The error of an answer that is no success. Reads its body. */
+/** The error for an unsuccessful answer. Reads its body. */
 export async function errorOfAnswer(answer: Response): Promise<PlantStoreError> {
   const text = await answer.text().catch(() => '');
   return errorOf({
@@ -156,7 +156,7 @@ export function messageOf(text: string): string | undefined {
   }
 }
 
-/** Milliseconds of a Retry-After: seconds or a date (RFC 9110, section 10.2.3). */
+/** Retry-After, seconds or a date, in milliseconds from now (RFC 9110, section 10.2.3). */
 function millisecondsOf(retryAfter: string | null): number | undefined {
   if (retryAfter === null) return undefined;
   const milliseconds = /^\d+$/.test(retryAfter) ? Number(retryAfter) * 1000 : Date.parse(retryAfter) - Date.now();

@@ -2,11 +2,11 @@
 export interface StreamEvent {
   readonly type: string;
   readonly data: string;
-  /** The last id up to this event and with it; empty: none. */
+  /** The last id up to and including this event; empty if there is none. */
   readonly lastEventId: string;
 }
 
-/** Reads the text of one event stream, in whatever pieces it comes. */
+/** Parses the text of one event stream, which may arrive in pieces of any size. */
 export class EventStreamParser {
   /** Milliseconds to wait before the next connection, if the stream says so. */
   retry: number | undefined;

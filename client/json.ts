@@ -3,7 +3,7 @@ export type Json = null | boolean | number | bigint | string | readonly Json[] |
 
 const INTEGER = /^-?\d+$/;
 
-/** JSON.parse tells a reviver the text of each number (ECMAScript 2026). */
+/** JSON.parse gives a reviver the text of each number (ECMAScript 2026). */
 const tellsSource = (() => {
   let told = false;
   JSON.parse('1', (_key, _value, context?: { source?: string }) => {
@@ -21,10 +21,10 @@ function parseBySource(text: string): Json {
   );
 }
 
-/** A string with the colon after it if it is a key, or a number. */
+/** A number, or a string with the colon that follows it if it is a key. */
 const TOKENS = /"(?:[^"\\]|\\.)*"(\s*:)?|-?\d[\d.eE+-]*/g;
 
-/** The same, where JSON.parse tells no source: numbers go through it as strings, marked so that no other string is like them. */
+/** The same, if JSON.parse gives no text: numbers pass through it as strings, marked to differ from all other strings. */
 export function parseByTokens(text: string): Json {
   // TOKENS is linear only on valid JSON.
   JSON.parse(text);

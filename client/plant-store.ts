@@ -5,52 +5,52 @@ import { exactInteger, type NewPlant, newPlantJson, type Plant, plantOf } from '
 import { ATTEMPTS, isConclusive, mayBeApplied, mayRetry, pause, pauseAfter } from './retry.ts';
 import { type Change, watch } from './watch.ts';
 
-/** Which service to call, and as whom. */
+/** The service to call, and the caller. */
 export interface PlantStoreOptions {
   /** Such as `https://plants.example`. */
   readonly url: string;
   readonly token: TokenSource;
-  /** Milliseconds that one attempt may take; 30,000 unless told. A watch has no end. */
+  /** Milliseconds that one attempt may take; 30,000 by default. A watch has no limit. */
   readonly timeout?: number;
-  /** Takes the place of the global fetch. */
+  /** Replaces the global fetch. */
   readonly fetch?: typeof fetch;
 }
 
 /** Options of any call. */
 export interface CallOptions {
-  /** Ends the call, which then throws the signal's reason. A write may have been done all the same. */
+  /** Ends the call, which then throws the signal's reason. A write may still have been done. */
   readonly signal?: AbortSignal | undefined;
 }
 
 /** Options of a write. */
 export interface WriteOptions extends CallOptions {
-  /** Your name for this write, 1 to 255 characters of printable ASCII, for asking again later. Made for you unless given. */
+  /** Your name for this write, for a later retry: 1 to 255 printable ASCII characters. By default the client makes one. */
   readonly idempotencyKey?: string | undefined;
 }
 
 /** Options of a list. */
 export interface ListOptions extends CallOptions {
-  /** Plants asked for at a time; 1,000 unless told. */
+  /** Plants in each page; 1,000 by default. */
   readonly pageSize?: number;
 }
 
 /** Options of a watch. */
 export interface WatchOptions extends CallOptions {
-  /** Goes on after this position instead of beginning with the state. */
+  /** Resumes after this position instead of beginning with the state. */
   readonly after?: bigint | number;
 }
 
-/** What a write did. */
+/** The result of a write. */
 export interface Written {
-  /** Of its event in the log. */
+  /** The position of its event in the log. */
   readonly position: bigint;
   /** Whether an earlier request with the same idempotency key did it. */
   readonly replayed: boolean;
 }
 
 /**
- * A client of one owner's plants, over REST. Ids are exact. Calls that fail for a reason that passes are tried again, at most six
- * times in all: writes too, under one idempotency key, so that each is done once.
+ * A client of one owner's plants, over REST. Ids are exact. It retries temporary failures, with at most six attempts in
+ * all. It retries writes under one idempotency key, so each write is done once.
  */
 export class PlantStore {
   readonly #connection: Connection;
@@ -61,24 +61,24 @@ export class PlantStore {
     this.#timeout = timeout;
   }
 
-  /** Adds a plant. Throws PlantAlreadyExistsError; OutcomeUnknownError where it may have been added. */
+  /** Adds a plant. Throws PlantAlreadyExistsError; OutcomeUnknownError if the plant may have been added. */
   async add(plant: NewPlant, options: WriteOptions = {}): Promise<Written> {
     const headers = { 'content-type': 'application/json' };
     return await this.#write({ method: 'POST', path: '/plants', headers, body: newPlantJson(plant) }, options);
   }
 
-  /** Deletes a plant. Throws PlantNotFoundError; OutcomeUnknownError where it may have been deleted. */
+  /** Deletes a plant. Throws PlantNotFoundError; OutcomeUnknownError if the plant may have been deleted. */
   async delete(id: bigint | number, options: WriteOptions = {}): Promise<Written> {
     return await this.#write({ method: 'DELETE', path: `/plants/${exactInteger(id)}` }, options);
   }
 
-  /** The plant of an id. Throws PlantNotFoundError. */
+  /** The plant with an id. Throws PlantNotFoundError. */
   async get(id: bigint | number, { signal }: CallOptions = {}): Promise<Plant> {
     const path = `/plants/${exactInteger(id)}?view=FULL`;
     return await this.#send({ method: 'GET', path }, async (answer) => plantOf(parseJson(await answer.text())), signal);
   }
 
-  /** All plants in ascending id. A walk neither skips nor repeats a plant while others add and delete. */
+  /** All plants in ascending id. Skips and repeats no plant while others add and delete. */
   async *list({ pageSize = 1_000, signal }: ListOptions = {}): AsyncGenerator<Plant, void> {
     let next: string | undefined = `?view=FULL&limit=${pageSize}`;
     while (next !== undefined) {
@@ -90,8 +90,9 @@ export class PlantStore {
   }
 
   /**
-   * The plants as they are and every change to them, until the signal aborts or the caller leaves. A lost connection is made again, and
-   * goes on where it broke: nothing is left out and nothing comes twice. Throws only what no new connection could mend.
+   * The current plants and then every change to them, until the signal aborts or the caller stops. It replaces a lost
+   * connection and resumes where it broke, without gaps or repetitions. Throws only errors that no new connection can
+   * solve.
    */
   watch({ after, signal }: WatchOptions = {}): AsyncGenerator<Change, never> {
     return watch(this.#connection, after === undefined ? undefined : exactInteger(after), signal);
@@ -111,7 +112,7 @@ export class PlantStore {
     }
   }
 
-  /** Sends a request until it is answered, fails for good, or has been sent often enough. */
+  /** Sends a request until it succeeds, fails for good, or has used up its attempts. */
   async #send<Value>(
     request: Request,
     read: (answer: Response) => Promise<Value>,
@@ -153,18 +154,18 @@ async function pageOf(answer: Response): Promise<Page> {
 
 async function writtenOf(answer: Response): Promise<Written> {
   const { headers } = answer;
-  // A connection is used again only once the answer on it has been read.
+  // fetch reuses a connection only once its answer has been read.
   await answer.text();
   const position = headers.get('plantstore-position');
   if (position === null) throw new TypeError('the answer has no Plantstore-Position');
   return { position: BigInt(position), replayed: headers.get('idempotency-replayed') === 'true' };
 }
 
-/** A key that nobody else makes. crypto.randomUUID is not there on pages without TLS. */
+/** A random key. Pages without TLS have no crypto.randomUUID. */
 const newKey = (): string =>
   Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('');
 
-/** A string of Structured Fields (RFC 9651, section 3.3.3). Throws RangeError for what cannot be a key. */
+/** The key as a string of Structured Fields (RFC 9651, section 3.3.3). Throws RangeError for an invalid key. */
 function quoted(key: string): string {
   if (!/^[ -~]{1,255}$/.test(key)) throw new RangeError('an idempotency key is 1 to 255 characters of printable ASCII');
   return `"${key.replaceAll(/["\\]/g, '\\$&')}"`;

@@ -16,24 +16,24 @@ export interface NewPlant {
   readonly tag?: string | undefined;
 }
 
-/** An exact integer. Throws RangeError for a number that has lost digits, or is no integer. */
+/** An exact integer. Throws RangeError for a number that is not a safe integer. */
 export function exactInteger(value: bigint | number): bigint {
   if (typeof value === 'bigint' || Number.isSafeInteger(value)) return BigInt(value);
-  throw new RangeError(`${value} is no exact integer; give ids and positions as bigint`);
+  throw new RangeError(`${value} is not an exact integer; use bigint for ids and positions`);
 }
 
 /** The JSON text of a plant to add, with all digits of its id. */
 export const newPlantJson = ({ id, name, tag }: NewPlant): string =>
   `{"id":${exactInteger(id)},${JSON.stringify({ name, tag }).slice(1)}`;
 
-/** A member of an object. Throws TypeError where there is no object, or the member has another type. */
+/** A member of an object. Throws TypeError if the value is not an object, or the member has another type. */
 export function member<Value extends bigint | string>(value: Json | undefined, name: string, type: string): Value {
   const found = (value as { readonly [key: string]: Json } | null | undefined)?.[name];
   if (typeof found !== type) throw new TypeError(`the answer has no ${type} ${name}`);
   return found as Value;
 }
 
-/** A plant in the full view. Throws TypeError for what is none. */
+/** A plant in the full view. Throws TypeError if the value is not one. */
 export function plantOf(value: Json): Plant {
   const plant = { id: member<bigint>(value, 'id', 'bigint'), name: member<string>(value, 'name', 'string') };
   const { tag } = value as { readonly tag?: Json };

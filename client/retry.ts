@@ -10,13 +10,13 @@ import {
 /** Attempts at one request, the first included. */
 export const ATTEMPTS = 6;
 
-/** Milliseconds of the first pause at most; each further one may be twice as long. */
+/** Most milliseconds of the first pause; the bound doubles with each further pause. */
 const FIRST_PAUSE = 100;
 
-/** Milliseconds that a pause lasts at most, unless the service asks for more. */
+/** Most milliseconds of a pause, unless the service asks for more. */
 const LONGEST_PAUSE = 10_000;
 
-/** Milliseconds of Retry-After that a request waits at most. It fails at once where the service asks for more. */
+/** Longest Retry-After that a request waits for, in milliseconds. A longer one makes the request fail at once. */
 const LONGEST_RETRY_AFTER = 60_000;
 
 const RETRIED: readonly number[] = [408, 429, 502, 503, 504];
@@ -29,21 +29,21 @@ export function mayRetry(error: unknown): boolean {
   );
 }
 
-/** Whether the attempt that failed so may have been applied. Failures whose reason the service names were not, but for one. */
+/** Whether the failed attempt may have been applied. If the service names a reason, it was not, with one exception. */
 export const mayBeApplied = (error: unknown): boolean =>
   error instanceof PlantStoreError
     ? error.status >= 500 && ['', 'OUTCOME_UNKNOWN', 'INTERNAL'].includes(error.reason)
     : error instanceof ConnectionError;
 
-/** Whether a refusal holds for the earlier attempts at a write too, which had the same idempotency key. */
+/** Whether a refusal also decides the earlier attempts at a write, which had the same idempotency key. */
 export const isConclusive = (error: unknown): boolean =>
   [PlantAlreadyExistsError, PlantNotFoundError, IdempotencyKeyReusedError, InvalidRequestError].some(
     (refusal) => error instanceof refusal,
   );
 
 /**
- * Milliseconds before the next attempt after so many that failed in a row: random up to a bound that doubles, so that clients
- * that failed together do not come back together; and never less than the service asks for.
+ * Milliseconds before the next attempt, after a number of failures in a row. Random up to a bound that doubles, so that
+ * clients that failed together do not retry together, and never less than the service asks for.
  */
 export function pauseAfter(failures: number, error: unknown): number {
   const random = Math.random() * Math.min(FIRST_PAUSE * 2 ** (failures - 1), LONGEST_PAUSE);

@@ -7,21 +7,21 @@ import { mayRetry, pause, pauseAfter } from './retry.ts';
 
 /** A step of a watch. */
 export type Change =
-  /** Forget every plant: the state follows. */
+  /** Forget every plant; the state follows. */
   | { readonly type: 'reset' }
-  /** A plant: one of the state, or, with a position, one that was added since. */
+  /** A plant of the state, or, with a position, a plant that was added since. */
   | { readonly type: 'added'; readonly plant: Plant; readonly position?: bigint }
   | { readonly type: 'deleted'; readonly id: bigint; readonly position: bigint }
-  /** The state is whole, and was exact at this position. */
+  /** The state is complete, and exact at this position. */
   | { readonly type: 'ready'; readonly position: bigint };
 
-/** Milliseconds of silence after which a stream is taken for dead. The service says something every 15 s. */
+/** Milliseconds of silence after which a stream counts as dead. The service sends something every 15 s. */
 const SILENCE = 45_000;
 
-/** Milliseconds before a connection that was lost is made again, unless the service says otherwise. */
+/** Milliseconds before a lost connection is replaced, unless the service says otherwise. */
 const RETRY = 1_000;
 
-/** Watches an owner's plants, over one connection after the other, each beginning where the one before it ended. */
+/** Watches an owner's plants over successive connections. Each begins where the one before it ended. */
 export async function* watch(
   connection: Connection,
   after: bigint | undefined,
@@ -58,7 +58,7 @@ async function* events(
   signal: AbortSignal | undefined,
 ): AsyncGenerator<StreamEvent> {
   const closed = new AbortController();
-  /** Waits for the other side, which must not be silent for long. How long the caller takes between events does not count. */
+  /** Waits for the service, within SILENCE. The time that the caller takes between events does not count. */
   const heard = async <Value>(next: Promise<Value>): Promise<Value> => {
     const timer = setTimeout(() => closed.abort(new Error('the stream fell silent')), SILENCE);
     return await next.finally(() => clearTimeout(timer));
@@ -80,7 +80,7 @@ async function* events(
   }
 }
 
-/** Undefined for a kind of event that a newer service may have. */
+/** Undefined for an unknown kind of event, which a newer service may send. */
 function changeOf({ type, data, lastEventId }: StreamEvent): Change | undefined {
   switch (type) {
     case 'reset':

@@ -1,5 +1,5 @@
-// Builds the console: console/src becomes one script and one style sheet in console/dist, named by what is in them, and the page
-// that loads them. Runs after `npm ci`, on whatever Node there is, and as `npm run console`.
+// Builds the console: console/src becomes one script and one style sheet in console/dist, named by their content, and the page
+// that loads them. Runs after `npm ci`, on any Node, and as `npm run console`.
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -9,7 +9,7 @@ const source = fileURLToPath(new URL('src/', import.meta.url));
 const target = fileURLToPath(new URL('dist/', import.meta.url));
 const root = fileURLToPath(new URL('../', import.meta.url));
 
-// With production dependencies alone there is nothing to build with: the service then says that there is no console.
+// Production dependencies contain no bundler. The service then says that the console is not built.
 const esbuild = await import('esbuild').catch(() => undefined);
 if (esbuild === undefined) console.error('esbuild is not installed, so the console is not built');
 else await build(esbuild);
@@ -46,14 +46,14 @@ async function build({ build: bundle }) {
   }
 }
 
-/** Writes a file in one step, as a service may be reading it. */
+/** Writes a file in one step, because a service may be reading it. */
 function replace(path, contents) {
   const draft = `${path}.${process.pid}`;
   writeFileSync(draft, contents);
   renameSync(draft, path);
 }
 
-/** The packages that are in the script, each with its licence, which goes wherever the script goes. */
+/** The packages in the script, each with its licence, which must accompany the script. */
 function licencesOf(inputs) {
   const names = new Set(inputs.flatMap((path) => /^node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(path)?.[1] ?? []));
   return [...names]

@@ -1,4 +1,4 @@
-// Fails when gen/ is not what `npm run generate` would make of the proto files as they are.
+// Fails if gen/ differs from what `npm run generate` makes of the proto files.
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -22,7 +22,7 @@ try {
   const drifted = [...new Set([...fresh.keys(), ...committed.keys()])].filter(
     (path) => fresh.get(path) !== committed.get(path),
   );
-  for (const path of drifted) console.error(`gen/${path} is not what the proto files give; run npm run generate`);
+  for (const path of drifted) console.error(`gen/${path} does not match the proto files; run npm run generate`);
   process.exitCode = drifted.length === 0 ? 0 : 1;
 } finally {
   rmSync(folder, { recursive: true });

@@ -1,4 +1,4 @@
-// Builds what an installed package runs, in dist/. Node strips no types of files under node_modules, so all is compiled.
+// Builds the code of the installed package in dist/. Node strips no types under node_modules, so everything is compiled.
 import { execFileSync } from 'node:child_process';
 import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -12,7 +12,7 @@ rmSync(DIST, { recursive: true, force: true });
 npx('tsc', '-p', 'client');
 npx('tsc', '-p', 'scripts/tsconfig.pack.json');
 
-// tsc names compiled files in imports, and leaves the programs of threads as they are.
+// tsc renames .ts to .js in imports, but not in the URLs of worker threads.
 for (const path of readdirSync(SERVICE, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.js'))) {
   const text = readFileSync(join(SERVICE, path), 'utf8');
   const compiled = text.replace(
@@ -22,11 +22,11 @@ for (const path of readdirSync(SERVICE, { recursive: true, encoding: 'utf8' }).f
   if (compiled !== text) writeFileSync(join(SERVICE, path), compiled);
 }
 
-// npm has run `prepare` before, which builds the console.
+// npm has already run `prepare`, which builds the console.
 cpSync('console/dist', join(SERVICE, 'console/dist'), { recursive: true });
 cpSync('package.json', join(SERVICE, 'package.json'));
 
-// What is installed with it, from the lock file: a bill of materials, and the licence of each.
+// The packages that are installed with it, from the lock file: a bill of materials, and the licence of each.
 const format = (name) =>
   execFileSync('npm', ['sbom', '--omit', 'dev', '--package-lock-only', '--sbom-format', name], {
     encoding: 'utf8',

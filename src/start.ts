@@ -152,7 +152,7 @@ export async function start(
       observer: telemetry.log,
       onReachable: (fault) => {
         if (fault === undefined) logger.info('the store can be reached');
-        else if (fault instanceof LogChangedError) logger.fatal({ err: fault }, 'the log is another than it was');
+        else if (fault instanceof LogChangedError) logger.fatal({ err: fault }, 'the log was replaced');
         else logger.error({ err: fault }, 'the store cannot be reached');
         parts.storeFault = fault;
       },

@@ -8,14 +8,14 @@ import { Needs } from './ui/access.tsx';
 import { SignIn } from './ui/sign-in.tsx';
 import { localTime } from './ui/when.tsx';
 
-/** The frame around the panes: navigation, who is signed in, and what is wrong with everything. */
+/** The frame around the panes: navigation, the signed-in owner, and notices about the whole page. */
 export function App() {
   const pane = PANES.find(({ path }) => path === route.value.pane) ?? PANES[0];
   const heading = useRef<HTMLHeadingElement>(null);
   const isFirst = useRef(true);
   useEffect(() => {
     document.title = `${pane.title} – Plant Store`;
-    // Whoever goes to another pane by keyboard goes on reading there.
+    // After navigation by keyboard, the focus moves into the new pane.
     if (isFirst.current) isFirst.current = false;
     else heading.current?.focus();
   }, [pane]);
@@ -47,7 +47,9 @@ export function App() {
       <main>
         <div role="status" class="banners">
           {offline.value && (
-            <p class="banner bad">The service cannot be reached. What you see may be old; it goes on by itself.</p>
+            <p class="banner bad">
+              The service cannot be reached. What you see may be old. The page reconnects by itself.
+            </p>
           )}
         </div>
         {refusal.value !== undefined && session.value !== undefined && (

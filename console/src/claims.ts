@@ -1,4 +1,4 @@
-/** What the payload of a token says. Nobody has verified it here: it decides what is shown, and the service what is done. */
+/** The payload of a token, not verified. It decides what the page shows; the service decides what is allowed. */
 export interface Claims {
   readonly subject: string;
   readonly scopes: ReadonlySet<string>;
@@ -8,7 +8,7 @@ export interface Claims {
   readonly all: Readonly<Record<string, unknown>>;
 }
 
-/** The claims of a JWT; undefined where the text is none. */
+/** The claims of a JWT; undefined if the text is not a JWT. */
 export function claimsOf(token: string): Claims | undefined {
   const parts = token.split('.');
   if (parts.length !== 3) return undefined;

@@ -5,7 +5,7 @@ import { offline, online, unreachable } from './reach.ts';
 const FIRST_PAUSE = 1_000;
 const LONGEST_PAUSE = 10_000;
 
-/** How what is shown stands to what is there. */
+/** Whether the page shows the current state. */
 export interface Liveness {
   readonly state: 'loading' | 'live' | 'away' | 'failed' | 'stopped';
   /** Why it failed, in the service's words. */
@@ -13,8 +13,9 @@ export interface Liveness {
 }
 
 /**
- * Runs a stream until the signal is aborted: when it breaks off, or the service does not answer others, it is run again once the service
- * can be reached. `run` calls `isLive` when what it shows is up to date, and ends with the signal that it is given. Ends also when the token is not taken: who signs in again runs it anew.
+ * Runs a stream until the signal aborts. If the stream breaks off, or the service stops answering other calls, runs it
+ * again once the service is reachable. `run` calls `isLive` when its view is up to date, and ends with the signal that it
+ * gets. Also ends when the service refuses the token; a new sign-in runs it again.
  */
 export async function keepLive(
   run: (isLive: () => void, signal: AbortSignal) => Promise<void>,
@@ -28,7 +29,7 @@ export async function keepLive(
   });
   while (!signal.aborted) {
     const attempt = new AbortController();
-    // A service that hangs ends no stream.
+    // The stream of a service that hangs does not end by itself.
     const end = effect(() => {
       if (offline.value) attempt.abort();
     });

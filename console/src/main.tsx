@@ -4,7 +4,7 @@ import { watchReach } from './reach.ts';
 import { startRouter } from './router.ts';
 import { takeTokenFromAddress, watchExpiry } from './session.ts';
 
-// Before all else, so that the token is in no address that anything else sees.
+// First of all, so that no other code sees an address that contains the token.
 takeTokenFromAddress();
 startRouter();
 watchExpiry();

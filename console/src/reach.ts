@@ -4,13 +4,13 @@ import { isUnreachable } from './api/trouble.ts';
 
 const FIRST_PAUSE = 500;
 const LONGEST_PAUSE = 4_000;
-/** Milliseconds between two looks whether the service answers at all: one that hangs ends no stream. */
+/** Milliseconds between two checks that the service answers. The stream of a service that hangs does not end by itself. */
 const HEARTBEAT = 8_000;
 
 /** True from when a call did not reach the service until one does. */
 export const offline = signal(false);
 
-/** A call did not reach the service. It is called again, and again later, until it answers. */
+/** A call did not reach the service. Calls it again and again until it answers. */
 export async function unreachable(): Promise<void> {
   if (offline.peek()) return;
   offline.value = true;
@@ -25,7 +25,7 @@ export async function unreachable(): Promise<void> {
   }
 }
 
-/** Looks from now on whether the service answers, while somebody looks at the page. */
+/** Checks from now on that the service answers, while the page is visible. */
 export function watchReach(): void {
   const look = (): void => {
     if (document.hidden || offline.peek()) return;
@@ -38,7 +38,7 @@ export function watchReach(): void {
   document.addEventListener('visibilitychange', look);
 }
 
-/** Resolves once the service can be reached, or when the signal is aborted. */
+/** Resolves once the service is reachable, or when the signal aborts. */
 export async function online(signal: AbortSignal): Promise<void> {
   if (!offline.peek() || signal.aborted) return;
   const { promise, resolve } = Promise.withResolvers<void>();

@@ -1,13 +1,13 @@
 import { signal } from '@preact/signals';
 import { takeTokenFromAddress } from './session.ts';
 
-/** Where in the console one is: `#/<pane>?<name>=<value>&...`. */
+/** A place in the console: `#/<pane>?<name>=<value>&...`. */
 export interface Route {
   readonly pane: string;
   readonly query: URLSearchParams;
 }
 
-/** Where one is now. */
+/** The current place. */
 export const route = signal<Route>(parse(location.hash));
 
 /** The address of a pane. Values that are undefined or empty are left out. */
@@ -18,7 +18,7 @@ export function linkTo(pane: string, values: Readonly<Record<string, string | un
   return text === '' ? `#/${pane}` : `#/${pane}?${text}`;
 }
 
-/** Goes there without a step in the history: for what changes while one types. */
+/** Goes there without a step in the history, for text that changes while the user types. */
 export function replaceRoute(pane: string, values: Readonly<Record<string, string | undefined>>): void {
   history.replaceState(null, '', linkTo(pane, values));
   route.value = parse(location.hash);

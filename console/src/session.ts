@@ -6,7 +6,7 @@ const IN_ADDRESS = '#token=';
 /** The longest time that a timer of a browser can wait. */
 const LONGEST_TIMER = 2 ** 31 - 1;
 
-/** Who is signed in, as the token tells it. */
+/** The signed-in user, according to the token. */
 export interface Session {
   readonly token: string;
   readonly claims: Claims;
@@ -14,19 +14,19 @@ export interface Session {
 
 const token = signal(sessionStorage.getItem(KEY) ?? '');
 
-/** Who is signed in; undefined: nobody. */
+/** The signed-in user; undefined if nobody is signed in. */
 export const session = computed<Session | undefined>(() => {
   const claims = claimsOf(token.value);
   return claims && { token: token.value, claims };
 });
 
-/** Why the service takes the token no longer; undefined while it does. */
+/** Why the service refuses the token; undefined while it accepts it. */
 export const refusal = signal<string | undefined>(undefined);
 
-/** The token that calls are made with; undefined: no call would be answered. */
+/** The token for calls; undefined if the service would refuse every call. */
 export const usable = computed(() => (refusal.value === undefined ? session.value : undefined));
 
-/** Signs in with a token. Returns false where the text is none. */
+/** Signs in with a token. Returns false if the text is not a token. */
 export function signIn(text: string): boolean {
   const trimmed = text.trim().replace(/^Bearer\s+/i, '');
   if (claimsOf(trimmed) === undefined) return false;
@@ -41,7 +41,7 @@ export function signOut(): void {
   hold('');
 }
 
-/** In one step: nothing may judge the new token by the old one's end. */
+/** In one step, so that nothing applies the old token's expiry to the new one. */
 function hold(text: string): void {
   batch(() => {
     refusal.value = undefined;
@@ -49,7 +49,7 @@ function hold(text: string): void {
   });
 }
 
-/** The service said that it takes this token no longer. */
+/** Call this when the service refuses this token. */
 export function refused(of: string | undefined, why: string): void {
   if (of !== undefined && of === token.peek()) refusal.value = why;
 }

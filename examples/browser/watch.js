@@ -1,4 +1,4 @@
-// on(type, data, lastEventId) is told each event. Rejects when the token is no longer good.
+// Calls on(type, data, lastEventId) for each event. Rejects when the service refuses the token.
 export async function watchPlants(url, token, on) {
   for (let lastEventId = ''; ; await new Promise((resolve) => setTimeout(resolve, 1000))) {
     const headers = { accept: 'text/event-stream', authorization: `Bearer ${token}` };
@@ -21,7 +21,7 @@ export async function watchPlants(url, token, on) {
         }
       }
     } catch {
-      // Cut: go on after the last event.
+      // The connection broke: resume after the last event.
     }
   }
 }

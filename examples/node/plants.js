@@ -8,7 +8,7 @@ const plants = createClient(PlantStoreService, transport);
 const authorization = `Bearer ${process.env.TOKEN}`;
 const fern = { id: 9007199254740993n, name: 'Fern' };
 
-/** Adds a plant. Each write has a key of its own; repeat a call with its key after UNAVAILABLE or a deadline. */
+/** Adds a plant. Each write has its own key; after UNAVAILABLE or a deadline, retry with the same key. */
 const add = (plant) =>
   plants.createPlant({ plant }, { headers: { authorization, 'idempotency-key': crypto.randomUUID() } });
 

@@ -6,7 +6,7 @@ const source = new EventSource(`${process.env.STORE}/plants`, {
 });
 for (const type of ['added', 'deleted', 'ready', 'reset'])
   source.addEventListener(type, ({ data, lastEventId }) => console.log(type, lastEventId, data));
-// Its pause before it comes again does not keep a program alive that has nothing else to do.
+// The pause before it reconnects does not keep the program alive by itself.
 const alive = setInterval(() => {}, 60_000);
 source.addEventListener('error', ({ code }) => {
   if (source.readyState === source.CLOSED) clearInterval(alive);

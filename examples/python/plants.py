@@ -12,7 +12,7 @@ AUTHORIZATION = ("authorization", f"Bearer {os.environ['TOKEN']}")
 
 
 def reason_of(error):
-    """The stable reason of a failed call; None where the failure is not the service's."""
+    """The stable reason of a failed call; None if the failure is not the service's."""
     status = rpc_status.from_call(error)
     for detail in status.details if status else []:
         info = error_details_pb2.ErrorInfo()
@@ -26,7 +26,7 @@ with grpc.insecure_channel(os.environ["GRPC_STORE"]) as channel:
     fern = plant_pb2.NewPlant(id=9007199254740993, name="Fern")
 
     def add(plant):
-        """Adds a plant. Each write has a key of its own; repeat a call with its key after UNAVAILABLE or a deadline."""
+        """Adds a plant. Each write has its own key; after UNAVAILABLE or a deadline, retry with the same key."""
         metadata = [AUTHORIZATION, ("idempotency-key", str(uuid.uuid4()))]
         return plants.CreatePlant(messages.CreatePlantRequest(plant=plant), metadata=metadata, timeout=10)
 

@@ -22,7 +22,7 @@ def watch_plants(store, token):
             if refused.code not in (429, 503):
                 raise
         except OSError:
-            pass  # cut: go on after the last event
+            pass  # the connection broke: resume after the last event
         time.sleep(1)
 
 for kind, data, position in watch_plants(os.environ["STORE"], os.environ["TOKEN"]):

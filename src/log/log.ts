@@ -103,7 +103,7 @@ export class EventLog {
     ]);
   }
 
-  /** Aborts with LogChangedError once the log is found to be a different one. The log then answers nothing more. */
+  /** Aborts with LogChangedError once it finds that the log was replaced. The log then answers nothing more. */
   get changed(): AbortSignal {
     return this.#follower.changed;
   }

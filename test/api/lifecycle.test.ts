@@ -178,7 +178,7 @@ test('a port that is taken, and a data directory that is in use, each end the st
     });
     expect(await plantstore(['serve'], { ...free, PORT: port, DATA_DIR: other })).toMatchObject({
       code: 1,
-      stderr: expect.stringMatching(/^plantstore: .*EADDRINUSE.*\n$/),
+      stderr: expect.stringMatching(/^plantstore: .*is taken; set PORT.*\n$/),
     });
     expect(await readiness(service)).toMatchObject({ status: 'ready' });
   } finally {

@@ -64,7 +64,7 @@ test('requests are counted by protocol, template and status, and never by what a
   expect(Object.fromEntries(requestsOf('connect'))).toEqual({
     [`${method('ListPlants')} OK`]: 1,
     [`${method('DeletePlant')} NOT_FOUND`]: 1,
-    [`${method('DeletePlant')} 400`]: 1,
+    [`${method('DeletePlant')} INVALID_ARGUMENT`]: 1,
   });
   expect(Object.fromEntries(requestsOf('grpc_web'))).toEqual({
     [`${method('ListPlants')} OK`]: 1,

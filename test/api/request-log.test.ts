@@ -32,7 +32,7 @@ test('one line a request, alike over every protocol', async () => {
     'rest GET unmatched 400 MALFORMED_REQUEST',
     'connect POST /plantstore.v1.PlantStoreService/ListPlants OK',
     'connect POST /plantstore.v1.PlantStoreService/DeletePlant NOT_FOUND PLANT_NOT_FOUND',
-    'connect POST /plantstore.v1.PlantStoreService/DeletePlant 400',
+    'connect POST /plantstore.v1.PlantStoreService/DeletePlant INVALID_ARGUMENT MALFORMED_REQUEST',
     'grpc_web POST /plantstore.v1.PlantStoreService/ListPlants OK',
     'grpc_web POST /plantstore.v1.PlantStoreService/DeletePlant NOT_FOUND PLANT_NOT_FOUND',
     'grpc POST /plantstore.v1.PlantStoreService/CreatePlant OK',

@@ -65,11 +65,11 @@ describe.skipIf(CHROMIUM === undefined)('what auditors see', () => {
     await page.getByLabel('Type').selectOption('PlantDeleted');
     await expect.poll(() => positions(page)).toEqual(['4']);
     await page.getByLabel('From').fill('2100-01-01T00:00:00');
-    await page.getByText('No event fits these filters.').waitFor();
+    await page.getByText('No event matches these filters.').waitFor();
     await page.getByRole('link', { name: 'Clear the filters' }).click();
     await expect.poll(() => positions(page)).toHaveLength(5);
     await page.getByLabel('Until').fill('2020-01-01T00:00:00');
-    await page.getByText('No event fits these filters.').waitFor();
+    await page.getByText('No event matches these filters.').waitFor();
     expect(offences).toEqual([]);
   });
 

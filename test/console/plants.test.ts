@@ -44,7 +44,7 @@ describe.skipIf(CHROMIUM === undefined)('the pane Plants', () => {
     await page.getByRole('button', { name: 'Sign out' }).click();
     await page.getByLabel('Token').fill('nonsense');
     await page.getByRole('button', { name: 'Sign in' }).click();
-    await page.getByText('This is no token.').waitFor();
+    await page.getByText('This is not a token.').waitFor();
     expect(await page.evaluate('sessionStorage.length')).toBe(0);
     await page.getByLabel('Token').fill(token);
     await page.keyboard.press('Enter');

@@ -64,7 +64,7 @@ describe.skipIf(CHROMIUM === undefined)('a log with a witness', () => {
     const { page, offences } = opened;
     page.setDefaultTimeout(10_000);
     const shown = page.locator('.proven');
-    await shown.getByText(`Cosignatures that say they are of ${NAME}: their keys are not known here.`).waitFor();
+    await shown.getByText(`Cosignatures in the name of ${NAME}: their keys are unknown here.`).waitFor();
 
     await page.getByLabel('Witness key').fill('nonsense');
     await page.getByRole('button', { name: 'Trust' }).click();

@@ -138,11 +138,11 @@ describe.skipIf(CHROMIUM === undefined)('the pane Proof', () => {
     expect(text).toMatch(/Name\s*Fern/);
     expect(text).toContain('its hash leads up to the root of the checkpoint');
     expect(text).toContain('this browser sees it for the first time, and trusts it from now on');
-    expect(text).toContain('no witness that you trust vouches for it');
+    expect(text).toContain('no witness that you trust has cosigned it');
     expect(page.url()).toContain('#/proof?position=17');
     const again = await verify(EVENTS);
     expect(again).toMatch(/^Verified/);
-    expect(again).toContain(`The log still is the ${EVENTS} events that this browser saw on`);
+    expect(again).toContain(`The log is still the ${EVENTS} events that this browser saw on`);
     await page
       .getByRole('listitem')
       .filter({ hasText: 'log.example/plants' })
@@ -181,14 +181,14 @@ describe.skipIf(CHROMIUM === undefined)('the pane Proof', () => {
 
   test('does not verify an event that the service tells otherwise', async () => {
     proxy.tamper = (path, body) => (path.endsWith('/ReadEvents') ? replaced(body, 'PlantAdded', 'PlantAdder') : body);
-    expect(await verify(9)).toContain('The event that the service tells at position 9 is not the one in its log');
+    expect(await verify(9)).toContain('The event that the service shows at position 9 is not the one in its log');
   });
 
   test('does not verify a content that was changed', async () => {
     proxy.tamper = (path, body) => (path.endsWith('/ReadEvents') ? replaced(body, 'Fern', 'Weed') : body);
     const text = await verify(9);
     expect(text).toMatch(/^Not verified/);
-    expect(text).toContain('What the event at position 9 is said to say is not what it commits to: it was changed.');
+    expect(text).toContain('The content of the event at position 9 does not fit its commitment: it was changed.');
   });
 
   test('does not verify against a tile that is withheld, or changed', async () => {
@@ -239,13 +239,13 @@ describe.skipIf(CHROMIUM === undefined)('the pane Proof', () => {
     expect(await verify(1)).toMatch(/^Verified/);
     await using other = await startService({ LOG_ORIGIN: environment.LOG_ORIGIN });
     proxy.target = other.url;
-    expect(await verify(1)).toMatch(/^Not verified[\s\S]*is another than the one that this browser trusts since/);
+    expect(await verify(1)).toMatch(/^Not verified[\s\S]*is not the one that this browser has trusted since/);
   });
 
   test('reads the whole log, and names the event that was changed', async () => {
     const text = await checkWholeLog();
     expect(text).toMatch(/^Verified The whole log\./);
-    expect(text).toMatch(/the 30\d events make the root of the checkpoint, none changed, missing or more/);
+    expect(text).toMatch(/the 30\d events make the root of the checkpoint, none changed, missing or added/);
     proxy.tamper = (path, body) =>
       path.startsWith('/log/tile/entries/001') ? replaced(body, 'PlantAdded', 'PlantAdder') : body;
     expect(await checkWholeLog()).toMatch(/^Not verified[\s\S]*The event at position 257 is not the one in the tree/);
@@ -282,10 +282,10 @@ describe.skipIf(CHROMIUM === undefined)('the pane Proof', () => {
     const text = await drop('3.tlog-proof', receipt);
     expect(text).toMatch(/^Verified The receipt 3\.tlog-proof\./);
     expect(text).toMatch(/Owner\s*alice/);
-    expect(text).toContain("today's log still has the event");
+    expect(text).toContain('the log still has the event today');
     const changed = receipt.replace(/extra (.{20})./, 'extra $1/');
     expect(await drop('changed.tlog-proof', changed)).toMatch(/^Not verified/);
-    expect(await drop('letter.txt', 'Dear all')).toMatch(/^Not verified[\s\S]*This is no receipt/);
+    expect(await drop('letter.txt', 'Dear all')).toMatch(/^Not verified[\s\S]*This is not a receipt/);
     await page.context().setOffline(false);
   });
 
@@ -293,11 +293,11 @@ describe.skipIf(CHROMIUM === undefined)('the pane Proof', () => {
     const receipt = { name: 'r', mimeType: 'text/plain', buffer: Buffer.from(await receiptOf(service, 'alice', 3)) };
     const input = page.getByLabel('Receipt', { exact: true });
     await input.setInputFiles(receipt);
-    expect(await outcome('The receipt r.')).toMatch(/^Verified[\s\S]*the service handed it out just now/);
+    expect(await outcome('The receipt r.')).toMatch(/^Verified[\s\S]*the service sent it just now/);
     const { text: vkey } = await client(fork.url)('GET', '/log/key');
     await page.getByText('With a key of your own').click();
     await page.getByLabel('Key', { exact: true }).fill(vkey.replace('log.example', 'log.exampl'));
     await input.setInputFiles({ ...receipt, name: 's' });
-    expect(await outcome('The receipt s.')).toMatch(/^Not verified[\s\S]*The key to check it with is none/);
+    expect(await outcome('The receipt s.')).toMatch(/^Not verified[\s\S]*The key is not a valid vkey/);
   });
 });

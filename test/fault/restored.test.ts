@@ -15,7 +15,7 @@ async function expectRefusal(service: Service, why: RegExp): Promise<void> {
   const add = () => alice('POST', '/plants', { body: '{"id":99,"name":"Oak"}' });
   expect(expectError(await add(), 503, 14)).toContain('try again');
   expectError(await alice('GET', '/plants'), 503, 14);
-  await service.logged(({ msg }) => msg === 'the log is another than it was');
+  await service.logged(({ msg }) => msg === 'the log was replaced');
   const ready = await fetch(`${service.adminUrl}/readyz`);
   expect(ready.status).toBe(503);
   const { dependencies } = (await ready.json()) as { dependencies: { name: string; detail?: string }[] };

@@ -86,6 +86,7 @@ const PLACES: readonly [string, () => Promise<void>][] = [
   ['a body of Connect', () => post(`${CONNECT}/CreatePlant`, JSON.stringify({ plant: { id: '2', name: SECRET } }))],
   ['a wrong body of Connect', () => post(`${CONNECT}/CreatePlant`, JSON.stringify({ plant: { id: SECRET } }))],
   ['a field of Connect', () => post(`${CONNECT}/ListPlants`, JSON.stringify({ [SECRET]: SECRET }))],
+  ['a header of Connect', () => post(`${CONNECT}/ListPlants`, '{}', [`X-Api-Key: ${SECRET}`])],
   ['a time limit of Connect', () => post(`${CONNECT}/ListPlants`, '{}', [`Connect-Timeout-Ms: ${SECRET}`])],
   ['a token over gRPC', () => call('listPlants', {}, bearer(SECRET))],
   ['metadata', () => call('listPlants', {}, withMetadata('x-api-key', SECRET))],

@@ -161,7 +161,7 @@ describe('an event', () => {
     );
     for (const position of [0, -1, 1.5, Number.NaN])
       expect(reasonOf(await eventOutcome(log.source(10), emptyMemory(), position))).toContain(
-        'a whole number from 1 up',
+        'a whole number, 1 or more',
       );
   });
 
@@ -237,7 +237,7 @@ describe('a checkpoint', () => {
   test('of a witness that is not known counts for nothing', async () => {
     const { value, unchecked } = expectVerified(await openOutcome(log.source(7), emptyMemory()));
     expect(value).toMatchObject({ cosigned: 0, trusted: 0, all: [{ witness: WITNESS, time: undefined }] });
-    expect(unchecked.join()).toContain(`say they are of ${WITNESS}`);
+    expect(unchecked.join()).toContain(`in the name of ${WITNESS}`);
   });
 
   test('that a trusted witness has not cosigned says so', async () => {
@@ -303,7 +303,7 @@ describe('what the browser remembers', () => {
     expectVerified(await openOutcome(log.source(3), memory));
     const other = formatVerifierKey(noteKey(ORIGIN, generateKeyPairSync('ed25519').privateKey));
     const source = { ...log.source(5), key: async () => other };
-    expect(reasonOf(await openOutcome(source, memory))).toContain('is another than the one that this browser trusts');
+    expect(reasonOf(await openOutcome(source, memory))).toContain('is not the one that this browser has trusted');
     memory.forget(ORIGIN);
     expect(reasonOf(await openOutcome(source, memory))).toContain('has not signed the checkpoint');
     expect(memory.log(ORIGIN)).toBeUndefined();
@@ -354,7 +354,7 @@ describe('a receipt', () => {
     );
     expect(reasonOf(outcome)).toContain('has not signed the checkpoint');
     for (const text of ['', 'x', '\n\n', 'c2sp.org/tlog-proof@v1\nindex 0\n\n'])
-      expect(reasonOf(await receiptOutcome(new Uint8Array(Buffer.from(text))))).toContain('This is no receipt');
+      expect(reasonOf(await receiptOutcome(new Uint8Array(Buffer.from(text))))).toContain('This is not a receipt');
   });
 });
 

@@ -4,7 +4,7 @@ import { AuditService } from '../../../gen/plantstore/v1/audit_service_pb.ts';
 import { PlantStoreService } from '../../../gen/plantstore/v1/plant_store_service_pb.ts';
 import { refused, session } from '../session.ts';
 
-/** Sends the token, and learns when it is no longer taken. */
+/** Sends the token, and notices when the service refuses it. */
 const authorize: Interceptor = (next) => async (request) => {
   const token = session.peek()?.token;
   if (token !== undefined) request.header.set('authorization', `Bearer ${token}`);
@@ -20,7 +20,7 @@ const authorize: Interceptor = (next) => async (request) => {
   }
 };
 
-/** The same messages; an error that ends them is noticed. */
+/** The same messages. Notices the error that ends them. */
 async function* noticing<Message>(
   messages: AsyncIterable<Message>,
   noticed: (error: unknown) => unknown,

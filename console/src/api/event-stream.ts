@@ -2,7 +2,7 @@
 export interface StreamEvent {
   readonly type: string;
   readonly data: string;
-  /** Undefined where the event has no `id` line; empty where it takes the last one back. */
+  /** Undefined if the event has no `id` line; empty if it clears the last id. */
   readonly id: string | undefined;
 }
 

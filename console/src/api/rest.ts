@@ -1,7 +1,7 @@
 import { refused, session } from '../session.ts';
 import { Refused } from './trouble.ts';
 
-/** Calls the service with the token. Rejects with Refused for any answer that is no success. */
+/** Calls the service with the token. Rejects with Refused for any unsuccessful answer. */
 export async function call(path: string, init: RequestInit = {}): Promise<Response> {
   const token = session.peek()?.token;
   const headers = new Headers(init.headers);

@@ -3,7 +3,7 @@ import type { Sample } from './report.ts';
 const WIDTH = 240;
 const HEIGHT = 56;
 
-/** A line of values over a span of time, the newest at the right, and the newest in figures. */
+/** A line of values over a span of time, the newest at the right, with the newest value in figures. */
 export function Chart({
   title,
   samples,

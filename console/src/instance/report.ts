@@ -1,4 +1,4 @@
-/** How an instance stands, as `/console/instance` tells. What is missing is not there, or not yet. */
+/** The state of an instance, from `/console/instance`. A missing member does not exist, or not yet. */
 export interface Report {
   readonly version: string;
   readonly node: string;
@@ -44,13 +44,13 @@ export interface Sample {
   readonly value: number;
 }
 
-/** The reports of a span of time up to a new one. Those of the process before it, whose time was its own, go. */
+/** The reports of a span of time up to a new one. Drops those of an earlier process, with its own time. */
 export const upTo = (report: Report, before: readonly Report[], span: number): Report[] => [
   ...before.filter(({ time }) => time < report.time && time > report.time - span),
   report,
 ];
 
-/** How much a count went up each second, from each report to the next. */
+/** The increase of a count per second, from each report to the next. */
 export function rates(reports: readonly Report[], count: (report: Report) => number): Sample[] {
   return reports.slice(1).map((report, index) => {
     const before = reports[index]!;

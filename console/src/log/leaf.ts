@@ -11,7 +11,7 @@ export interface Leaf {
   /** The tile that has the hash of the leaf, and its place in it. */
   readonly tile: bigint;
   readonly place: bigint;
-  /** Undefined where the browser computes no hashes: on a page that came over plain HTTP from another machine. */
+  /** Undefined if the browser computes no hashes: on a page loaded over plain HTTP from another machine. */
   readonly hash: Uint8Array | undefined;
 }
 

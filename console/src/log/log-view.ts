@@ -6,9 +6,9 @@ import { followFrom, positionFrom, readHead, readStretch, type Selection } from 
 /** Positions that are read first, and the rows that are looked for before a reader is asked to scroll. */
 const STRETCH = 200n;
 const PAGE = 100;
-/** The longest stretch that is read at once where few events fit. */
+/** The longest range that is read at once if few events match. */
 const LONGEST_STRETCH = 200_000n;
-/** Rows that are kept while new ones come. */
+/** Rows that are kept while new ones arrive. */
 const KEPT = 20_000;
 
 /** What to show of the log. */
@@ -19,10 +19,10 @@ export interface LogFilter extends Selection {
   readonly until?: number | undefined;
 }
 
-/** The log from its end backwards, as far as it was asked for, and what is appended meanwhile. */
+/** The log from its end backwards, as far as it was requested, and the events that are appended meanwhile. */
 export class LogView {
   readonly liveness = signal<Liveness>({ state: 'loading' });
-  /** Goes up with each change that can be seen. */
+  /** Increases with each visible change. */
   readonly version = signal(0);
   /** New events that are not shown. */
   readonly waiting = signal(0);
@@ -32,7 +32,7 @@ export class LogView {
   #abort = AbortSignal.abort();
   /** What is shown, oldest first. */
   #rows: Record[] = [];
-  /** What waits, oldest first. */
+  /** New events that are not shown, oldest first. */
   #fresh: Record[] = [];
   #isHeld = false;
   /** Everything after this position and up to the next is known; undefined until the log was first read. */
@@ -65,18 +65,18 @@ export class LogView {
     return found?.event?.position === position ? found : undefined;
   }
 
-  /** Whether nothing older is left. */
+  /** Whether all older events are known. */
   get isWhole(): boolean {
     return this.#known !== undefined && this.#known.after <= this.#first;
   }
 
-  /** Whether new events wait until they are let in. */
+  /** Whether new events wait instead of being shown. */
   set isHeld(isHeld: boolean) {
     this.#isHeld = isHeld;
     if (!isHeld) this.#letIn();
   }
 
-  /** Reads the newest events and goes on with new ones, until the signal is aborted. */
+  /** Reads the newest events, then follows new ones until the signal aborts. */
   run(abort: AbortSignal): Promise<void> {
     const attempt = (isLive: () => void, signal: AbortSignal): Promise<void> => {
       this.#abort = signal;
@@ -85,7 +85,7 @@ export class LogView {
     return keepLive(attempt, this.liveness, abort);
   }
 
-  /** Reads older events, as many as fill a page. Does nothing while it does so already. */
+  /** Reads older events, enough to fill a page. Does nothing while it is already reading. */
   async more(): Promise<void> {
     if (this.#abort.aborted || this.#known === undefined || this.searching.peek() !== undefined || this.isWhole) return;
     const wanted = this.#rows.length + PAGE;
@@ -140,7 +140,7 @@ export class LogView {
     if (this.#fresh.length === 0) return;
     const rows = [...this.#rows, ...this.#fresh];
     this.#fresh = [];
-    // What is given up can be read again.
+    // Dropped rows can be read again.
     this.#rows = rows.slice(-KEPT);
     if (rows.length > KEPT) this.#known = { ...this.#known!, after: this.#rows[0]!.event!.position - 1n };
     this.version.value++;

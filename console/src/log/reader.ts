@@ -37,13 +37,13 @@ export async function readStretch(
 export const followFrom = (after: bigint, selection: Selection, signal: AbortSignal) =>
   audit.readEvents({ start: { case: 'afterPosition', value: after }, follow: true, ...chosen(selection) }, { signal });
 
-/** The event at a position; undefined where there is none yet. */
+/** The event at a position; undefined if there is none yet. */
 export async function readEvent(position: bigint, signal: AbortSignal): Promise<Record | undefined> {
   if (position < 1n || position > (await readHead(signal)).position) return undefined;
   return (await readStretch(position - 1n, position, {}, signal))[0];
 }
 
-/** The position of the first event of a moment or later; undefined where there is none. */
+/** The position of the first event at or after a moment; undefined if there is none. */
 export async function positionFrom(milliseconds: number, signal: AbortSignal): Promise<bigint | undefined> {
   const start = { case: 'fromTime', value: timestampFromMs(milliseconds) } as const;
   for await (const { records } of audit.readEvents({ start }, { signal }))

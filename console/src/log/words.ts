@@ -1,6 +1,6 @@
 import type { Record } from '../../../gen/plantstore/v1/event_pb.ts';
 
-/** What an event is about, for people. Undefined where its content is erased, or where it is about no plant. */
+/** The subject of an event, for people. Undefined if its content is erased, or if it is not about a plant. */
 export interface Subject {
   readonly owner: string;
   readonly id: bigint;
@@ -21,9 +21,9 @@ export function subjectOf({ content }: Record): Subject | undefined {
 export function sentenceOf(record: Record): string {
   const { event, content, erasedBy } = record;
   if (event!.type === 'OwnerErased')
-    return `${content?.actor || 'Somebody'} had an owner erased: ${event!.erased} earlier events have lost their content.`;
+    return `${content?.actor || 'Somebody'} erased an owner: ${event!.erased} earlier events have lost their content.`;
   const subject = subjectOf(record);
-  if (subject === undefined) return `What this event said was erased by event ${erasedBy}.`;
+  if (subject === undefined) return `Event ${erasedBy} erased the content of this event.`;
   const { owner, id, name, tag } = subject;
   const who = content!.actor === owner ? owner : `${content!.actor}, for ${owner},`;
   if (name === undefined) return `${who} deleted plant ${id}.`;

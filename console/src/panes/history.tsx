@@ -22,8 +22,8 @@ export function HistoryPane() {
     if (plant !== '') setTyped({ owner, plant });
   }, [owner, plant]);
   const show = (): void => {
-    if (idOf(typed.plant) === undefined) setProblem('The plant is given by its id, a whole number.');
-    else if (typed.owner === '') setProblem('An owner is needed: ids are each owner’s own.');
+    if (idOf(typed.plant) === undefined) setProblem('The id of a plant is a whole number.');
+    else if (typed.owner === '') setProblem('Enter the owner: each owner has separate ids.');
     else {
       setProblem('');
       location.hash = linkTo('history', { owner: typed.owner, plant: typed.plant.trim() });
@@ -107,7 +107,7 @@ function Story({ owner, plantId }: { readonly owner: string; readonly plantId: b
   if (state === 'whole' && records.length === 0)
     return (
       <Notice title={`${owner} never had a plant with the id ${plantId}.`}>
-        <p>Or what the log said of it has been erased.</p>
+        <p>Or its content has been erased from the log.</p>
       </Notice>
     );
   const last = records.at(-1);
@@ -138,6 +138,6 @@ function summaryOf(records: readonly Record[], last: Record): string {
   const since = localTime(millisecondsOf(last.event!.time!));
   const events = `${records.length.toLocaleString()} ${records.length === 1 ? 'event' : 'events'}`;
   return last.event!.type === 'PlantAdded'
-    ? `${events}. It is there since ${since}.`
-    : `${events}. It is gone since ${since}.`;
+    ? `${events}. It exists since ${since}.`
+    : `${events}. It was deleted on ${since}.`;
 }

@@ -16,7 +16,7 @@ const SPAN = 120_000;
 const ROLES = {
   writer: 'This instance writes',
   forwards: 'Another instance writes; this one forwards to it',
-  alone: 'Every instance writes for itself: the writer cannot be reached',
+  alone: 'This instance writes by itself: it cannot reach the writer',
 };
 
 const integer = (value: number): string => Math.round(value).toLocaleString();
@@ -26,7 +26,7 @@ const KIB = 1024;
 const size = (bytes: number): string =>
   bytes < KIB * KIB ? `${integer(bytes / KIB)} KiB` : `${integer(bytes / KIB / KIB)} MiB`;
 
-/** How the instance that answers stands. */
+/** The state of the instance that answers. */
 export function InstancePane() {
   const { value: current } = usable;
   const liveness = useMemo(() => signal<Liveness>({ state: 'loading' }), []);
@@ -51,7 +51,7 @@ export function InstancePane() {
   const report = reports.at(-1);
   if (report === undefined)
     return liveness.value.state === 'failed' ? (
-      <Notice title="The instance does not tell." isProblem>
+      <Notice title="The instance gives no report." isProblem>
         <p>{liveness.value.message}</p>
       </Notice>
     ) : (

@@ -26,11 +26,11 @@ const COLUMNS = [
 
 const TYPES = ['PlantAdded', 'PlantDeleted', 'OwnerErased'];
 
-/** The filters that the address has, as text. */
+/** The filters in the address, as text. */
 const NAMES = ['owner', 'plant', 'type', 'from', 'until'] as const;
 type Texts = { readonly [Name in (typeof NAMES)[number]]: string };
 
-/** Milliseconds after the last key before a filter counts. */
+/** Milliseconds after the last key before a filter takes effect. */
 const PAUSE = 300;
 
 /** Every event of every owner, live. */
@@ -49,7 +49,7 @@ export function LogPane() {
     return () => abort.abort();
   }, [view, current]);
 
-  // Whoever has scrolled down reads: nothing moves under their eyes.
+  // A user who has scrolled down is reading: nothing moves.
   const [isAway, setAway] = useState(false);
   useEffect(() => {
     const look = (): void => setAway(scrollY > 200);
@@ -64,7 +64,7 @@ export function LogPane() {
   const { value: waiting } = view.waiting;
   const { value: liveness } = view.liveness;
   const { value: searching } = view.searching;
-  // What was shown stays until there is something to show instead.
+  // The old content stays until there is new content.
   const last = useRef(view);
   if (liveness.state !== 'loading' || last.current.count === 0) last.current = view;
   const shown = last.current;
@@ -143,7 +143,7 @@ export function LogPane() {
             />
           )}
           {view.count === 0 && view.isWhole && (
-            <Notice title={isFiltered ? 'No event fits these filters.' : 'The log is empty.'}>
+            <Notice title={isFiltered ? 'No event matches these filters.' : 'The log is empty.'}>
               {!isFiltered && (
                 <p>
                   The first plant that somebody adds is event 1. <a href={linkTo('plants')}>Add one.</a>
@@ -165,7 +165,7 @@ export function LogPane() {
   );
 }
 
-/** The event that is looked at. */
+/** The selected event. */
 function Chosen({
   position,
   back,
@@ -184,11 +184,11 @@ function Chosen({
     if (loaded !== undefined) return;
     const number = positionOf(position);
     if (number === undefined) {
-      setProblem('A position is a whole number from 1 up.');
+      setProblem('A position is a whole number, 1 or more.');
       return;
     }
     readEvent(number, abort.signal).then(
-      (record) => (record === undefined ? setProblem('The log does not go so far yet.') : setFound(record)),
+      (record) => (record === undefined ? setProblem('The log does not reach this position yet.') : setFound(record)),
       (error) => abort.signal.aborted || setProblem(messageOf(error)),
     );
     return () => abort.abort();
@@ -217,7 +217,7 @@ function Chosen({
   );
 }
 
-/** The filters. What is typed counts after a pause, and is in the address then. */
+/** The filters. Typed text takes effect after a pause, and then also appears in the address. */
 function Filters({ texts }: { readonly texts: Texts }) {
   const [typed, setTyped] = useState(texts);
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined);

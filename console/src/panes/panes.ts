@@ -6,7 +6,7 @@ import { PlantsPane } from './plants.tsx';
 import { ProofPane } from './proof.tsx';
 import { TimePane } from './time.tsx';
 
-/** All panes, in the order of the navigation. The first is shown where the address names none. */
+/** All panes, in the order of the navigation. The first is the default. */
 export const PANES: readonly [Pane, ...Pane[]] = [
   {
     path: 'plants',
@@ -25,7 +25,7 @@ export const PANES: readonly [Pane, ...Pane[]] = [
   {
     path: 'history',
     title: 'History',
-    purpose: 'All that ever happened to one plant.',
+    purpose: 'Everything that happened to one plant.',
     scope: 'plants:audit',
     view: HistoryPane,
   },
@@ -45,7 +45,7 @@ export const PANES: readonly [Pane, ...Pane[]] = [
   {
     path: 'instance',
     title: 'Instance',
-    purpose: 'How the instance that answers stands.',
+    purpose: 'The state of the instance that answers.',
     scope: 'plants:audit',
     view: InstancePane,
   },

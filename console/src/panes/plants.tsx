@@ -21,13 +21,13 @@ const COLUMNS = [
 const nameOf = ({ id, name }: Draft | Plant): string =>
   `${name === '' ? 'a plant without a name' : `“${name}”`} (${String(id).trim()})`;
 
-/** What became of the last command. */
+/** The outcome of the last command. */
 interface Outcome {
   readonly text: string;
   readonly isProblem?: boolean;
-  /** The event that it became. */
+  /** The event of the command. */
   readonly position?: string;
-  /** What was deleted, to add it again. */
+  /** The deleted plant, for an undo. */
   readonly deleted?: Plant;
 }
 
@@ -66,7 +66,7 @@ export function PlantsPane() {
     } catch (error) {
       setOutcome({
         text: isUnreachable(error)
-          ? 'The service cannot be reached. Whether the plant was added is not known: Add again is safe, it is done once.'
+          ? 'The service cannot be reached. The plant may have been added. It is safe to press Add again: it is added once.'
           : messageOf(error),
         isProblem: true,
       });
@@ -75,7 +75,7 @@ export function PlantsPane() {
   };
   const remove = async (plant: Plant): Promise<void> => {
     if (isSignedOut()) return;
-    // The row goes, and the focus that is in it.
+    // The row disappears, and the focus in it.
     list.current?.focus({ preventScroll: true });
     try {
       const position = await deletePlant(plant.id, newKey());
@@ -138,7 +138,7 @@ export function PlantsPane() {
       </div>
       {count === 0 && state === 'live' && found === undefined && (
         <Notice title="No plants yet.">
-          <p>Add the first one above. Whatever another client adds appears here by itself.</p>
+          <p>Add the first one above. Plants that other clients add appear here, too.</p>
         </Notice>
       )}
       {count === 0 && found !== undefined && <Notice title={`No plant has “${wanted}” in its id, name or tag.`} />}
@@ -152,7 +152,7 @@ export function PlantsPane() {
 function AddForm({ add }: { readonly add: (draft: Draft, key: string) => Promise<boolean> }) {
   const [draft, setDraft] = useState<Draft>({ id: '', name: '', tag: '' });
   const [isBusy, setBusy] = useState(false);
-  /** The same for the same draft, so that to send it again is safe. */
+  /** The same for the same draft, so that a retry is safe. */
   const key = useRef(newKey());
   const form = useRef<HTMLFormElement>(null);
   const change = (changed: Partial<Draft>): void => {

@@ -9,13 +9,13 @@ import { type EventInLog, isMemoryDamaged, verifyEvent, verifyReceipt, verifyWho
 import { DamagedMemory, RememberedLogs, TrustedWitnesses } from './proof/memory.tsx';
 import { OutcomeView, type Proven, type Shown } from './proof/outcome.tsx';
 
-/** How far the check of a whole log is. */
+/** The progress of the check of a whole log. */
 interface Progress {
   readonly events: number;
   readonly size: number;
 }
 
-/** Milliseconds between two looks at the progress: more of them would be read by nobody. */
+/** Milliseconds between two updates of the progress; nobody could read more of them. */
 const PROGRESS_INTERVAL = 100;
 
 const ofEvent = ({ log, ...event }: EventInLog): Proven => ({ ...log, event });
@@ -25,7 +25,7 @@ export function ProofPane() {
   const shown = useSignal<Shown | undefined>(undefined);
   const busy = useSignal('');
   const progress = useSignal<Progress | undefined>(undefined);
-  // What is remembered changes outside of signals: rendering anew reads it.
+  // The memory changes outside of signals, so a new rendering reads it.
   const remembered = useSignal(0);
   const running = useRef<AbortController>(undefined);
   const asked = route.value.query.get('position') ?? '';
@@ -33,7 +33,7 @@ export function ProofPane() {
   const vkey = useSignal('');
   const hidesLog = settings.value?.publicLog === false;
 
-  /** Does one proof after the other has ended: a new one ends the one that runs. */
+  /** Runs one proof at a time: a new proof ends the one that runs. */
   const show = async (subject: string, work: (signal: AbortSignal) => Promise<Shown['outcome']>): Promise<void> => {
     running.current?.abort();
     const mine = new AbortController();
@@ -103,13 +103,11 @@ export function ProofPane() {
 
   return (
     <div class="proof">
-      {hidesLog && (
-        <p>This service does not show its log (PUBLIC_LOG=false), so that only receipts can be verified here.</p>
-      )}
+      {hidesLog && <p>This service does not show its log (PUBLIC_LOG=false), so you can verify only receipts here.</p>}
       <div class="acts">
         <section class="card" aria-labelledby="of-event">
           <h2 id="of-event">An event</h2>
-          <p>That the log has it, where it says, and that it says what you are told.</p>
+          <p>Checks that the log has the event at this position, and that its content is what the service shows.</p>
           <form onSubmit={submit}>
             <Field
               label="Position"
@@ -127,7 +125,7 @@ export function ProofPane() {
         </section>
         <section class="card" aria-labelledby="of-receipt">
           <h2 id="of-receipt">A receipt</h2>
-          <p>Choose one, or drop it anywhere on this page. It is checked here, and sent nowhere.</p>
+          <p>Choose one, or drop it anywhere on this page. The page checks it here, and sends it nowhere.</p>
           <label class="file">
             <span class="unseen">Receipt</span>
             <input
@@ -143,7 +141,7 @@ export function ProofPane() {
             <summary>With a key of your own</summary>
             <Field
               label="Key"
-              hint="The vkey of its log. Without one, the key that this browser trusts is used."
+              hint="The vkey of its log. By default, the key that this browser trusts."
               value={vkey.value}
               onInput={(text) => {
                 vkey.value = text;
@@ -154,7 +152,7 @@ export function ProofPane() {
         </section>
         <section class="card" aria-labelledby="of-log">
           <h2 id="of-log">The whole log</h2>
-          <p>That no event was changed, left out or added, from the first to the last of the checkpoint.</p>
+          <p>Checks that no event was changed, left out or added, from the first to the last of the checkpoint.</p>
           {progress.value === undefined ? (
             <button type="button" disabled={hidesLog} onClick={showWholeLog}>
               Check the whole log

@@ -17,7 +17,7 @@ const COLUMNS = [
   { name: 'tag', title: 'Tag' },
 ];
 
-/** Milliseconds that a moment has to stand before its plants are asked for. */
+/** Milliseconds that a moment must not change before its plants are requested. */
 const PAUSE = 250;
 
 /** The plants as they were, and what changed between two moments. */
@@ -173,12 +173,12 @@ function List({
   return <Rows label={label} count={plants.length} heights={[41, 61]} columns={COLUMNS} row={row} />;
 }
 
-/** A position of the log; undefined where the text is none. */
+/** A position of the log; undefined if the text is not one. */
 function within(text: string | null, head: number): number | undefined {
   return text !== null && /^\d{1,15}$/.test(text) ? Math.min(Number(text), head) : undefined;
 }
 
-/** The plants of one moment and of another. What was there before stays until the new is. */
+/** The plants of two moments. The old lists stay until the new ones are there. */
 function useLists(lists: PlantsThen, owner: string, low: number, high: number | undefined) {
   const { value: current } = usable;
   const [found, setFound] = useState<{

@@ -1,13 +1,13 @@
 import { call } from '../api/rest.ts';
 
-/** What the form of a new plant has in it. */
+/** The fields of the form for a new plant. */
 export interface Draft {
   readonly id: string;
   readonly name: string;
   readonly tag: string;
 }
 
-/** A draft as the service takes it. An id that is no integer goes as text, so that the service says what is wrong with it. */
+/** A draft as JSON for the service. An id that is not an integer is sent as text, so that the service names the error. */
 function bodyOf({ id, name, tag }: Draft): string {
   const digits = id.trim();
   const fields = [
@@ -18,7 +18,7 @@ function bodyOf({ id, name, tag }: Draft): string {
   return `{${fields.join(',')}}`;
 }
 
-/** A name for a request, so that it can be sent again and is done once. */
+/** An idempotency key, so that a retried request is done once. */
 export const newKey = (): string =>
   [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, '0')).join('');
 

@@ -8,7 +8,7 @@ export interface Plant {
   readonly tag: string | undefined;
 }
 
-/** The caller's plants in ascending id, as a stream of events tells of them. */
+/** The caller's plants in ascending id, built from a stream of events. */
 export class PlantList {
   readonly #plants = new Map<bigint, Plant>();
   readonly #ids: bigint[] = [];
@@ -22,7 +22,7 @@ export class PlantList {
     return this.#plants.get(this.#ids[index]!)!;
   }
 
-  /** The plants whose id begins with the text, or whose name or tag has it in it. */
+  /** The plants whose id begins with the text, or whose name or tag contains it. */
   find(text: string): Plant[] {
     const wanted = text.toLowerCase();
     return this.#ids
@@ -34,9 +34,9 @@ export class PlantList {
       .toArray();
   }
 
-  /** Takes in an event `added` or `deleted`. */
+  /** Applies an event `added` or `deleted`. */
   take({ type, data }: StreamEvent): void {
-    // Numbers of 64 bits are exact as text alone.
+    // Only text keeps numbers of 64 bits exact.
     const id = BigInt(/"id":(-?\d+)/.exec(data)![1]!);
     if (type === 'deleted') {
       if (this.#plants.delete(id)) this.#ids.splice(this.#placeOf(id), 1);

@@ -9,20 +9,20 @@ import { PlantList } from './plant-list.ts';
 /** The caller's plants, kept up to date. */
 export class PlantWatch {
   readonly liveness = signal<Liveness>({ state: 'loading' });
-  /** Goes up with each change that can be seen, at most once a frame. */
+  /** Increases with each visible change, at most once a frame. */
   readonly version = signal(0);
   #shown = new PlantList();
-  /** What the state makes, until it is whole. */
+  /** The plants of a new state, until it is complete. */
   #next = new PlantList();
   #lastId = '';
   #isDue = false;
 
-  /** The plants. Until the first state is whole, those of it that have come. */
+  /** The plants. Until the first state is complete, the part that has arrived. */
   get plants(): PlantList {
     return this.#shown;
   }
 
-  /** Watches until the signal is aborted. */
+  /** Watches until the signal aborts. */
   run(abort: AbortSignal): Promise<void> {
     return keepLive((isLive, signal) => this.#stream(signal, isLive), this.liveness, abort);
   }
@@ -33,7 +33,7 @@ export class PlantWatch {
     else headers['last-event-id'] = this.#lastId;
     const token = session.peek()?.token;
     const response = await call('/plants', { headers, signal: abort });
-    // Where the stream goes on, nothing comes until something happens.
+    // A resumed stream sends nothing until something happens.
     if (this.#lastId !== '') isLive();
     for await (const events of readEvents(response.body!)) {
       for (const event of events) {

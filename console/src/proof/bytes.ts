@@ -1,4 +1,4 @@
-/** Bytes that WebCrypto takes: not of memory that others share. */
+/** Bytes that WebCrypto accepts: not in shared memory. */
 export type Bytes = Uint8Array<ArrayBuffer>;
 
 const encoder = new TextEncoder();
@@ -6,7 +6,7 @@ const encoder = new TextEncoder();
 /** The UTF-8 of a text. */
 export const utf8 = (text: string): Bytes => encoder.encode(text) as Bytes;
 
-/** The text in UTF-8 bytes, every one of them. Throws where they are none. */
+/** The text in UTF-8 bytes, including a byte order mark. Throws if they are not UTF-8. */
 export const textOf = (bytes: Uint8Array): string =>
   new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
 

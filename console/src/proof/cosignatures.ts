@@ -6,26 +6,26 @@ import { momentOf } from './words.ts';
 /** A signature on a checkpoint that is not its log's. */
 export interface Cosignature {
   readonly witness: string;
-  /** When it was given, in milliseconds since 1970; undefined: the key of the witness is not known here, so it is not checked. */
+  /** When it was made, in milliseconds since 1970; undefined if the witness's key is unknown here, so it is not checked. */
   readonly time: number | undefined;
 }
 
-/** What witnesses say of a checkpoint. */
+/** What witnesses say about a checkpoint. */
 export interface Cosignatures {
   readonly all: readonly Cosignature[];
-  /** How many witnesses are trusted here, and how many of them cosigned. How many the operator asks for cannot be known here. */
+  /** How many witnesses are trusted here, and how many of them cosigned. The page cannot know the operator's quorum. */
   readonly trusted: number;
   readonly cosigned: number;
 }
 
-/** The key of a witness in its vkey. Throws, with the reason, when it is none. */
+/** The key of a witness in its vkey. Throws, with the reason, if it is not one. */
 export async function parseWitnessKey(vkey: string): Promise<VerifierKey> {
   const key = await parseVerifierKey(vkey);
   if (key.of !== 'witness') throw new Error(`${key.name} is the key of a log, not that of a witness`);
   return key;
 }
 
-/** Checks the cosignatures on a checkpoint, with the vkeys of witnesses that are trusted. Rejects with NotVerified when one of theirs is wrong. */
+/** Checks the cosignatures on a checkpoint with the vkeys of trusted witnesses. Rejects with NotVerified if one is wrong. */
 export async function checkCosignatures(
   { note, origin }: Checkpoint,
   witnesses: readonly string[],
@@ -49,8 +49,8 @@ export async function checkCosignatures(
     .map(({ name, id }) => ({ witness: name, time: verified.get(`${name}+${id}`) }));
   const unknown = all.filter(({ time }) => time === undefined).map(({ witness }) => witness);
   if (unknown.length > 0)
-    findings.unchecked.push(`Cosignatures that say they are of ${unknown.join(', ')}: their keys are not known here.`);
+    findings.unchecked.push(`Cosignatures in the name of ${unknown.join(', ')}: their keys are unknown here.`);
   if (verified.size === 0)
-    findings.unchecked.push('That others are shown the same log: no witness that you trust vouches for it.');
+    findings.unchecked.push('That others see the same log: no witness that you trust has cosigned it.');
   return { all, trusted: keys.length, cosigned: verified.size };
 }

@@ -1,7 +1,7 @@
 import type { Bytes } from './bytes.ts';
 import { NotVerified } from './outcome.ts';
 
-/** The entries of a bundle: each with its length before it, big-endian in two bytes. Throws NotVerified unless it has exactly so many. */
+/** The entries of a bundle, each after its length in two big-endian bytes. Throws NotVerified for any other number of them. */
 export function parseEntries(bundle: Bytes, count: number, path: string): Bytes[] {
   const entries: Bytes[] = [];
   for (let at = 0; at < bundle.length; ) {

@@ -10,17 +10,17 @@ import { eventsOf } from './words.ts';
 /** An event that is proved to be in a log. */
 export interface ProvenEvent {
   readonly event: LogEvent;
-  /** The hash that the tree has of it. */
+  /** Its hash in the tree. */
   readonly leaf: Bytes;
-  /** What it says, where that is shown and not erased. */
+  /** Its content, if it is shown and not erased. */
   readonly content: EventContent | undefined;
-  /** Position of the event that erased it, where it is erased. */
+  /** Position of the event that erased it, if it is erased. */
   readonly erasedBy: number | undefined;
 }
 
 /**
- * Proves that a log has an event at a position, and, given the record that the service tells of it, that it is this event and says
- * this. Rejects with NotVerified.
+ * Proves that a log has an event at a position. If the service's record of it is given, also proves that the record is
+ * this event, and that its content fits. Rejects with NotVerified.
  */
 export async function proveEvent(
   log: ProvenLog,
@@ -33,36 +33,37 @@ export async function proveEvent(
     `The event at position ${position} is entry ${position - 1} of the tree: its hash leads up to the root of the checkpoint.`,
   );
   findings.unchecked.push(
-    'Its hash in the chain of events: that needs all events before it, which the audit command reads.',
+    'Its hash in the chain of events: that needs all events before it. The audit command reads them.',
   );
   if (record === undefined) return { event, leaf, content: undefined, erasedBy: undefined };
   if (!equal(record.event, entry))
     throw new NotVerified(
-      `The event that the service tells at position ${position} is not the one in its log: it was changed.`,
+      `The event that the service shows at position ${position} is not the one in its log: it was changed.`,
     );
-  findings.checked.push('The event that the service tells there has the same bytes.');
+  findings.checked.push('The event that the service shows there has the same bytes.');
   return { event, leaf, ...(await proveContent(log, event, record, findings)) };
 }
 
-/** Throws NotVerified unless a content is what an event says. */
+/** Throws NotVerified unless a content fits the commitment of an event. */
 export async function checkContent(content: Bytes, { commitment, position, type }: LogEvent): Promise<EventContent> {
   if (!equal(await sha256(content), commitment))
     throw new NotVerified(
-      `What the event at position ${position} is said to say is not what it commits to: it was changed.`,
+      `The content of the event at position ${position} does not fit its commitment: it was changed.`,
     );
   return parseContent(content, type);
 }
 
-/** What is checked once `checkContent` is done. */
-export const CONTENT_CHECKED = 'What it says, with its salt, hashes to the commitment in the event.';
+/** The finding once `checkContent` has succeeded. */
+export const CONTENT_CHECKED = 'Its content, with its salt, hashes to the commitment in the event.';
 
 async function proveEntry(log: ProvenLog, position: number) {
   const { source, tree } = log;
   const index = position - 1;
-  if (!Number.isSafeInteger(position) || position < 1) throw new NotVerified('A position is a whole number from 1 up.');
+  if (!Number.isSafeInteger(position) || position < 1)
+    throw new NotVerified('A position is a whole number, 1 or more.');
   if (position > tree.size)
     throw new NotVerified(
-      `The checkpoint has ${eventsOf(tree.size)}, so none at position ${position}. A new event is in it after some seconds.`,
+      `The checkpoint has ${eventsOf(tree.size)}, so none at position ${position}. A new event appears in it after some seconds.`,
     );
   const bundle = Math.floor(index / TILE_WIDTH);
   const width = widthAt(tree.size, 0, bundle);
@@ -93,9 +94,9 @@ async function proveContent(
   const erasure = erasedBy > event.position ? (await proveEntry(log, erasedBy)).event : undefined;
   if (erasure?.type !== 'OwnerErased')
     throw new NotVerified(
-      `What the event at position ${event.position} says is missing, and no event of the log erased it.`,
+      `The content of the event at position ${event.position} is missing, and no event of the log erased it.`,
     );
-  findings.checked.push(`What it says was erased: the log has the event OwnerErased at position ${erasedBy}.`);
-  findings.unchecked.push('That it is among the events which that one erased: only the count of them is in the log.');
+  findings.checked.push(`Its content was erased: the log has the event OwnerErased at position ${erasedBy}.`);
+  findings.unchecked.push('That this erasure covers the event: the log has only the number of erased events.');
   return { content: undefined, erasedBy };
 }

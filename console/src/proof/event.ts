@@ -9,13 +9,13 @@ export interface LogEvent {
   /** Milliseconds since 1970. */
   readonly time: number;
   readonly type: string;
-  /** SHA-256 of what it says. */
+  /** SHA-256 of its content. */
   readonly commitment: Bytes;
-  /** Of OwnerErased: how many events before it lose what they say. */
+  /** Of OwnerErased: how many events before it lose their content. */
   readonly erased: number;
 }
 
-/** What an event says. */
+/** The content of an event. */
 export interface EventContent {
   readonly salt: Bytes;
   /** Empty: the event names no owner. */
@@ -31,11 +31,11 @@ export interface EventContent {
   readonly plant?: { readonly id: bigint; readonly name?: string; readonly tag?: string };
 }
 
-/** An event in the form that the service tells it in: plantstore.v1.Record. */
+/** An event in the form that the service sends: plantstore.v1.Record. */
 export interface EventRecord {
   /** The canonical bytes of the event. */
   readonly event: Bytes;
-  /** Those of what it says; undefined: erased, or not shown. */
+  /** The canonical bytes of its content; undefined if it is erased or not shown. */
   readonly content: Bytes | undefined;
   /** Position of the event that erased it; 0: none. */
   readonly erasedBy: number;
@@ -67,7 +67,7 @@ const ADDED: FieldRules = { 1: number, 2: bytes, 3: { kind: 'bytes', present: tr
 const DELETED: FieldRules = { 1: number };
 const RECORD: FieldRules = { 1: needed, 2: bytes, 3: number };
 
-/** Field of Content by the type of the event that says it. */
+/** Field of Content by the type of the event. */
 const DATA: Readonly<Record<string, number>> = { PlantAdded: 7, PlantDeleted: 8 };
 
 /** The event in its canonical bytes (docs/audit.md). Throws NotVerified unless they are exactly that. */
@@ -92,13 +92,13 @@ export function parseEvent(canonical: Uint8Array): LogEvent {
 function timeOf(timestamp: Message): number {
   const nanos = timestamp.count(2);
   const time = Number(timestamp.signed(1)) * 1_000 + nanos / 1_000_000;
-  // Asked of the nanoseconds themselves: in the sum a few of them are rounded away.
+  // Checks the nanoseconds themselves, because the sum would round a few of them away.
   if (nanos >= 1_000_000_000 || nanos % 1_000_000 !== 0 || !Number.isSafeInteger(time))
     throw new Error('its time is not in whole milliseconds');
   return time;
 }
 
-/** What an event of a type says, in its canonical bytes. Throws NotVerified unless they are exactly that. */
+/** The content of an event of a type, from its canonical bytes. Throws NotVerified unless they are exactly that. */
 export function parseContent(canonical: Uint8Array, type: string): EventContent {
   try {
     const content = new Message(canonical, CONTENT);
@@ -126,7 +126,7 @@ function plantOf(data: Bytes, field: number): NonNullable<EventContent['plant']>
   return { id: added.signed(1), name: added.text(2), ...(added.has(3) && { tag: added.text(3) }) };
 }
 
-/** The parts of a plantstore.v1.Record. The hash of the chain, which the tree does not have, is cut off. Throws NotVerified when it is none. */
+/** A plantstore.v1.Record, without the hash of the chain, which the tree lacks. Throws NotVerified if it is not one. */
 export function parseRecord(record: Uint8Array): EventRecord {
   try {
     const message = new Message(record, RECORD);

@@ -26,7 +26,7 @@ export async function fold(row: readonly Bytes[]): Promise<Bytes> {
   return level[0]!;
 }
 
-/** The root over full subtrees, the largest and leftmost first, as RFC 6962 puts a tree together. No subtree: the empty tree. */
+/** The root over full subtrees, largest and leftmost first, as RFC 6962 defines it. No subtree: the empty tree. */
 export async function join(subtrees: readonly Bytes[]): Promise<Bytes> {
   let root = subtrees.at(-1) ?? (await sha256());
   for (const left of subtrees.slice(0, -1).toReversed()) root = await nodeHash(left, root);

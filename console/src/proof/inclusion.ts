@@ -1,7 +1,7 @@
 import { type Bytes, equal } from './bytes.ts';
 import { nodeHash } from './hash.ts';
 
-/** Whether a proof leads from the hash of a record at an index up to the root of a tree of a size (RFC 9162, section 2.1.3.2). */
+/** Whether a proof leads from a record's hash at an index to the root of a tree of a size (RFC 9162, section 2.1.3.2). */
 export async function isIncluded(
   proof: readonly Bytes[],
   { size, root }: { readonly size: number; readonly root: Bytes },

@@ -8,7 +8,7 @@ import type { LogSource } from './source.ts';
 import { Tree } from './tree.ts';
 import { eventsOf, momentOf } from './words.ts';
 
-/** A log whose newest checkpoint is verified, as the continuation of what this browser saw of it. */
+/** A log whose newest checkpoint is verified, and continues what this browser saw of it. */
 export interface ProvenLog {
   readonly source: LogSource;
   readonly checkpoint: Checkpoint;
@@ -17,8 +17,8 @@ export interface ProvenLog {
 }
 
 /**
- * Opens the log of a source: its checkpoint has to be signed by the key that is remembered, and has to extend the checkpoint that is
- * remembered. It is remembered then. The first key is trusted. Rejects with NotVerified.
+ * Opens the log of a source. The remembered key must have signed its checkpoint, and the checkpoint must extend the
+ * remembered one. Then remembers it. Trusts the first key. Rejects with NotVerified.
  */
 export async function openLog(source: LogSource, memory: Memory, findings: Findings): Promise<ProvenLog> {
   const key = await keyOf(await source.key());
@@ -44,14 +44,14 @@ async function keyOf(vkey: string): Promise<VerifierKey> {
   try {
     return await parseVerifierKey(vkey);
   } catch (error) {
-    throw new NotVerified(`The key that the service hands out is none: ${(error as Error).message}.`, error);
+    throw new NotVerified(`The service sent a key that is not a valid vkey: ${(error as Error).message}.`, error);
   }
 }
 
 function checkKey(key: VerifierKey, known: RememberedLog | undefined, memory: Memory, findings: Findings): void {
   if (known === undefined) {
     findings.unchecked.push(
-      `That ${key.vkey} is the key of this log: this browser sees it for the first time, and trusts it from now on. Compare it with what the operator published.`,
+      `That ${key.vkey} is the key of this log: this browser sees it for the first time, and trusts it from now on. Compare it with the key that the operator published.`,
     );
     const [other] = memory.logs();
     if (other !== undefined)
@@ -62,10 +62,10 @@ function checkKey(key: VerifierKey, known: RememberedLog | undefined, memory: Me
   }
   if (known.vkey !== key.vkey)
     throw new NotVerified(
-      `The key of the log ${key.name} is another than the one that this browser trusts since ${momentOf(known.trustedSince)}. If its operator says that the key was changed, forget the log here and verify again.`,
+      `The key of the log ${key.name} is not the one that this browser has trusted since ${momentOf(known.trustedSince)}. If the operator confirms that the key was changed, forget the log here and verify again.`,
     );
   findings.checked.push(
-    `The key is the one that this browser trusts since ${momentOf(known.trustedSince)}, when it saw it first.`,
+    `The key is the one that this browser has trusted since ${momentOf(known.trustedSince)}, when it first saw it.`,
   );
 }
 
@@ -86,5 +86,5 @@ async function checkExtends(
     throw new NotVerified(
       `The log was rewritten: it does not begin with the ${seen}. Both checkpoints are signed by the same key, and together they prove it.`,
     );
-  findings.checked.push(size === older.size ? `The log still is the ${seen}.` : `The log begins with the ${seen}.`);
+  findings.checked.push(size === older.size ? `The log is still the ${seen}.` : `The log begins with the ${seen}.`);
 }

@@ -5,16 +5,16 @@ export interface RememberedLog {
   readonly origin: string;
   /** The key that it trusts. */
   readonly vkey: string;
-  /** When it saw that key first, in milliseconds since 1970. */
+  /** When it first saw that key, in milliseconds since 1970. */
   readonly trustedSince: number;
-  /** The last checkpoint that it verified: a signed note, and its size. */
+  /** The last verified checkpoint: a signed note, and its size. */
   readonly checkpoint: string;
   readonly size: number;
   /** When it verified that, in milliseconds since 1970. */
   readonly seenAt: number;
 }
 
-/** Where texts are kept by name: localStorage, or something like it. */
+/** A store of texts by name, such as localStorage. */
 export type TextStorage = Pick<Storage, 'getItem' | 'setItem'>;
 
 const LOGS = 'plantstore.proof.logs';
@@ -39,7 +39,7 @@ export class Memory {
     this.#storage = storage;
   }
 
-  /** Every log, the one seen last first. Throws when what is kept is damaged: that must not pass for nothing. */
+  /** Every log, the last seen first. Throws if the stored text is damaged, which must not count as empty. */
   logs(): RememberedLog[] {
     const logs = this.#kept(LOGS, isRememberedLog);
     return logs.toSorted((one, other) => other.seenAt - one.seenAt);
@@ -50,19 +50,19 @@ export class Memory {
     return this.logs().find((log) => log.origin === origin);
   }
 
-  /** Remembers a log as it is now. A checkpoint that is smaller than the one that is remembered of the same key is passed over. */
+  /** Remembers a log as it is now. Ignores a checkpoint that is smaller than the remembered one of the same key. */
   remember(log: RememberedLog): void {
     const known = this.log(log.origin);
     if (known !== undefined && known.vkey === log.vkey && known.size > log.size) return;
     this.#keep([log, ...this.#others(log.origin)]);
   }
 
-  /** Forgets a log, and so trusts what it shows next. */
+  /** Forgets a log, and so trusts the key that it shows next. */
   forget(origin: string): void {
     this.#keep(this.#others(origin));
   }
 
-  /** The vkeys of witnesses that are trusted. Throws when what is kept is damaged. */
+  /** The vkeys of trusted witnesses. Throws if the stored text is damaged. */
   witnesses(): string[] {
     return this.#kept(WITNESSES, (vkey) => typeof vkey === 'string');
   }
@@ -83,10 +83,10 @@ export class Memory {
       const values: unknown = JSON.parse(this.#storage.getItem(name) ?? '[]');
       if (Array.isArray(values) && values.every(isOne)) return values;
     } catch {
-      // No JSON: damaged, too.
+      // Text that is not JSON is damaged, too.
     }
     throw new NotVerified(
-      'What this browser remembers of logs and witnesses is damaged, so that nothing can be compared with it.',
+      'What this browser remembers of logs and witnesses is damaged, so nothing can be compared with it.',
     );
   }
 

@@ -2,7 +2,7 @@ import { type Bytes, fromBase64, hexOf, utf8 } from './bytes.ts';
 import { sha256 } from './hash.ts';
 import { NotVerified } from './outcome.ts';
 
-/** Kinds of signatures by the byte that identifies them (c2sp.org/signed-note, "Signature types"). */
+/** Kinds of signatures, by their identifying byte (c2sp.org/signed-note, "Signature types"). */
 const ED25519 = 1;
 const COSIGNATURE = 4;
 
@@ -10,7 +10,7 @@ const ID_SIZE = 4;
 const KEY_SIZE = 32;
 const SIGNATURE_SIZE = 64;
 const TIMESTAMP_SIZE = 8;
-/** Most signatures that are looked at. */
+/** Most signatures that are read. */
 const MAX_SIGNATURES = 100;
 
 const NAME = /^[^+\p{White_Space}\p{Cc}]+$/u;
@@ -18,7 +18,7 @@ const LINE = /^— (\S+) (\S+)$/;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: which ones a note may not have is what it says
 const CONTROL = /[\x00-\x09\x0b-\x1f]/;
 
-/** A public key, and whose it is said to be. */
+/** A public key, and the name of its claimed owner. */
 export interface VerifierKey {
   readonly name: string;
   /** Eight hexadecimal digits. */
@@ -30,7 +30,7 @@ export interface VerifierKey {
   readonly vkey: string;
 }
 
-/** A signature line of a note. Nothing of it is verified. */
+/** A signature line of a note, not verified. */
 export interface Signature {
   readonly name: string;
   readonly id: string;
@@ -38,14 +38,14 @@ export interface Signature {
   readonly bytes: Bytes;
 }
 
-/** A signed note, nothing of it verified. */
+/** A signed note, not verified. */
 export interface Note {
-  /** What is signed; it ends with a line feed. */
+  /** The signed text; it ends with a line feed. */
   readonly text: string;
   readonly signatures: readonly Signature[];
 }
 
-/** The key of a vkey (c2sp.org/signed-note, "Verifier keys"). Rejects, with the reason, when it is none. */
+/** The key of a vkey (c2sp.org/signed-note, "Verifier keys"). Rejects, with the reason, if it is not one. */
 export async function parseVerifierKey(vkey: string): Promise<VerifierKey> {
   const [, name, id, encoded] = /^([^+]+)\+([0-9a-f]{8})\+(.+)$/.exec(vkey) ?? [];
   if (name === undefined || !NAME.test(name))
@@ -53,16 +53,16 @@ export async function parseVerifierKey(vkey: string): Promise<VerifierKey> {
   const material = fromBase64(encoded!);
   const type = material[0];
   if (material.length !== 1 + KEY_SIZE || (type !== ED25519 && type !== COSIGNATURE))
-    throw new Error('the vkey is not that of an Ed25519 key for notes or cosignatures');
+    throw new Error('the vkey does not hold an Ed25519 key for notes or cosignatures');
   const digest = await sha256(utf8(`${name}\n`), material);
   if (hexOf(digest.subarray(0, ID_SIZE)) !== id) throw new Error("the vkey's id is not that of its name and key");
   return { name, id: id!, of: type === ED25519 ? 'log' : 'witness', publicKey: material.slice(1), vkey };
 }
 
-/** The parts of a signed note. Throws, with the reason, when it is no well-formed one. */
+/** The parts of a signed note. Throws, with the reason, if it is malformed. */
 export function parseNote(note: string): Note {
   const blank = note.lastIndexOf('\n\n');
-  if (CONTROL.test(note) || blank < 0 || !note.endsWith('\n')) throw new Error('it is no signed note');
+  if (CONTROL.test(note) || blank < 0 || !note.endsWith('\n')) throw new Error('it is not a signed note');
   const lines = note.slice(blank + 2, -1).split('\n');
   if (lines.length > MAX_SIGNATURES) throw new Error(`it has more than ${MAX_SIGNATURES} signatures`);
   return { text: note.slice(0, blank + 1), signatures: lines.map(parseSignature) };
@@ -70,22 +70,22 @@ export function parseNote(note: string): Note {
 
 function parseSignature(line: string): Signature {
   const [, name, encoded] = LINE.exec(line) ?? [];
-  if (name === undefined || !NAME.test(name)) throw new Error('a line after its last empty line is no signature');
+  if (name === undefined || !NAME.test(name)) throw new Error('a line after its last empty line is not a signature');
   const bytes = fromBase64(encoded!);
-  if (bytes.length <= ID_SIZE) throw new Error('a signature of it is too short');
+  if (bytes.length <= ID_SIZE) throw new Error('one of its signatures is too short');
   return { name, id: hexOf(bytes.subarray(0, ID_SIZE)), bytes: bytes.slice(ID_SIZE) };
 }
 
-/** The first signature of a note that says it is of a key. */
+/** The first signature of a note that names a key. */
 export const signatureOf = ({ signatures }: Note, key: VerifierKey): Signature | undefined =>
   signatures.find(({ name, id }) => name === key.name && id === key.id);
 
-/** Whether a signature is that of a log's key under a text. */
+/** Whether a log's key made a signature under a text. */
 export async function isSigned(text: string, { bytes }: Signature, { publicKey }: VerifierKey): Promise<boolean> {
   return bytes.length === SIGNATURE_SIZE && verify(publicKey, bytes, utf8(text));
 }
 
-/** When a witness cosigned a checkpoint, in milliseconds since 1970; undefined when it did not (c2sp.org/tlog-cosignature). */
+/** When a witness cosigned a checkpoint, in milliseconds since 1970; undefined if it did not (c2sp.org/tlog-cosignature). */
 export async function cosignedAt(
   text: string,
   { bytes }: Signature,
@@ -99,7 +99,7 @@ export async function cosignedAt(
 
 async function verify(publicKey: Bytes, signature: Bytes, message: Bytes): Promise<boolean> {
   const key = await crypto.subtle.importKey('raw', publicKey, 'Ed25519', false, ['verify']).catch((error) => {
-    throw new NotVerified('This browser cannot check signatures of Ed25519. Newer ones can.', error);
+    throw new NotVerified('This browser cannot check Ed25519 signatures. Newer browsers can.', error);
   });
   return crypto.subtle.verify('Ed25519', key, signature, message);
 }

@@ -1,18 +1,18 @@
-/** What became of a proof. Everything that it says is for people. */
+/** The outcome of a proof. All its texts are for people. */
 export type Outcome<Value> = Verified<Value> | NotVerifiedOutcome;
 
-/** It holds. */
+/** The proof holds. */
 export interface Verified<Value> {
   readonly verified: true;
   /** What is proved. */
   readonly value: Value;
   /** What was checked, a sentence each. */
   readonly checked: readonly string[];
-  /** What was not, and what would have to be trusted or done for it, a sentence each. */
+  /** What was not checked, and what you would have to trust or do for it, a sentence each. */
   readonly unchecked: readonly string[];
 }
 
-/** It does not hold, or could not be made. */
+/** The proof does not hold, or could not be made. */
 export interface NotVerifiedOutcome {
   readonly verified: false;
   readonly reason: string;
@@ -28,21 +28,19 @@ export class NotVerified extends Error {
   }
 }
 
-/** What a proof has found so far. */
+/** The findings of a proof so far. */
 export class Findings {
   readonly checked: string[] = [];
   readonly unchecked: string[] = [];
 }
 
-/** The outcome of a proof. Whatever is thrown means that nothing is verified. */
+/** The outcome of a proof. Any exception means that nothing is verified. */
 export async function outcomeOf<Value>(proof: (findings: Findings) => Promise<Value>): Promise<Outcome<Value>> {
   const findings = new Findings();
   const { checked, unchecked } = findings;
   try {
     if (globalThis.crypto?.subtle === undefined)
-      throw new NotVerified(
-        'The browser lets a page check nothing that came over plain http. Open the console over https.',
-      );
+      throw new NotVerified('The browser lets no page over plain http compute hashes. Open the console over https.');
     return { verified: true, value: await proof(findings), checked, unchecked };
   } catch (error) {
     return { verified: false, reason: reasonOf(error), checked };
@@ -54,6 +52,6 @@ const reasonOf = (error: unknown): string =>
     ? error.message
     : `The check broke off: ${error instanceof Error ? error.message : error}.`;
 
-/** The same outcome, with what is made of the value. */
+/** The same outcome, with its value mapped. */
 export const mapOutcome = <Value, Other>(outcome: Outcome<Value>, make: (value: Value) => Other): Outcome<Other> =>
   outcome.verified ? { ...outcome, value: make(outcome.value) } : outcome;

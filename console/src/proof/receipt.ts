@@ -9,7 +9,7 @@ import { parseVerifierKey } from './note.ts';
 import { type Findings, NotVerified } from './outcome.ts';
 import { eventsOf } from './words.ts';
 
-/** The event of a receipt, and the checkpoint that has it. */
+/** The event of a receipt, and the checkpoint that covers it. */
 export interface ProvenReceipt extends ProvenEvent {
   readonly checkpoint: Checkpoint;
   readonly cosignatures: Cosignatures;
@@ -18,7 +18,7 @@ export interface ProvenReceipt extends ProvenEvent {
 /** A key to check a receipt with. */
 export interface TrustedKey {
   readonly vkey: string;
-  /** What there is to say of the trust in it, a sentence. */
+  /** A sentence about the trust in the key. */
   readonly trust: string;
 }
 
@@ -27,8 +27,8 @@ const MAGIC = 'c2sp.org/tlog-proof@v1';
 const MAX_PROOF = 63;
 
 /**
- * Proves what a receipt says (docs/transparency.md): a tlog-proof with the event's Record. It needs no service; `keyOf` finds the key of
- * the log that it is of. Rejects with NotVerified.
+ * Proves what a receipt says (docs/transparency.md): a tlog-proof with the event's Record. It needs no service. `keyOf`
+ * finds the key of its log. Rejects with NotVerified.
  */
 export async function proveReceipt(
   receipt: Bytes,
@@ -39,7 +39,7 @@ export async function proveReceipt(
   const { extra, index, hashes, note } = parseReceipt(receipt);
   const { vkey, trust } = await keyOf(parseCheckpoint(note).origin);
   const key = await parseVerifierKey(vkey).catch((error: Error) => {
-    throw new NotVerified(`The key to check it with is none: ${error.message}.`, error);
+    throw new NotVerified(`The key is not a valid vkey: ${error.message}.`, error);
   });
   const checkpoint = await openCheckpoint(note, key);
   findings.checked.push(
@@ -57,14 +57,14 @@ export async function proveReceipt(
   findings.checked.push(
     `The event at position ${event.position} is entry ${index} of the tree: its hash leads up to the root of the checkpoint.`,
   );
-  if (record.content === undefined) throw new NotVerified('The receipt does not show what the event says.');
+  if (record.content === undefined) throw new NotVerified('The receipt does not show the content of the event.');
   const content = await checkContent(record.content, event);
   findings.checked.push(CONTENT_CHECKED);
-  findings.unchecked.push("That today's log still has the event: verify its position for that.");
+  findings.unchecked.push('That the log still has the event today: to check that, verify its position.');
   return { event, leaf, content, erasedBy: undefined, checkpoint, cosignatures };
 }
 
-/** What a receipt holds, nothing of it verified. */
+/** The parts of a receipt, not verified. */
 export interface Receipt {
   /** The event's Record. */
   readonly extra: Bytes;
@@ -74,7 +74,7 @@ export interface Receipt {
   readonly note: string;
 }
 
-/** The parts of a receipt. Throws NotVerified when it is none. */
+/** The parts of a receipt. Throws NotVerified if it is not one. */
 export function parseReceipt(receipt: Bytes): Receipt {
   try {
     const text = textOf(receipt);
@@ -89,7 +89,7 @@ export function parseReceipt(receipt: Bytes): Receipt {
       Number.isSafeInteger(Number(digits)) &&
       hashes.length <= MAX_PROOF &&
       hashes.every(({ length }) => length === HASH_SIZE);
-    if (!isWhole) throw new Error('it is no tlog-proof with an event');
+    if (!isWhole) throw new Error('it is not a tlog-proof with an event');
     return {
       extra: fromBase64(extra.slice('extra '.length)),
       index: Number(digits),
@@ -98,7 +98,7 @@ export function parseReceipt(receipt: Bytes): Receipt {
     };
   } catch (error) {
     throw new NotVerified(
-      'This is no receipt: a receipt is the text that GetReceipt or plantstore audit receipt gave, unchanged.',
+      'This is not a receipt. A receipt is the unchanged text from GetReceipt or plantstore audit receipt.',
       error,
     );
   }

@@ -3,9 +3,9 @@ import { HASH_SIZE } from './hash.ts';
 import { NotVerified } from './outcome.ts';
 import { entriesPath, type Tile, tilePath } from './tile.ts';
 
-/** Where a log is read from. Nothing that it gives is believed. All of it rejects with NotVerified when it gives nothing. */
+/** The source of a log, which is not trusted. Every method rejects with NotVerified if the source gives nothing. */
 export interface LogSource {
-  /** The vkey that it says the log has. */
+  /** The log's vkey, according to the source. */
   key(): Promise<string>;
   /** Its newest checkpoint: a signed note. */
   checkpoint(): Promise<string>;
@@ -14,26 +14,28 @@ export interface LogSource {
   entries(index: number, width: number): Promise<Bytes>;
 }
 
-/** Most bytes of a checkpoint or a key that are read. */
+/** Most bytes of a checkpoint or a key. */
 const MAX_TEXT = 100_000;
 const MAX_ENTRY = 2 + 0xffff;
 
 /** Milliseconds that an answer may take. */
 const TIMEOUT = 20_000;
-/** How often, and after how many milliseconds, a service is asked again that has too much to do. */
+/** How often, and after how many milliseconds, the page retries when the service is overloaded. */
 const RETRIES = 3;
 const RETRY_AFTER = 1_000;
 
-/** The log of a service, by the prefix of its tiles, such as `/log`. The signal ends what is asked for. */
+/** The log of a service, by the prefix of its tiles, such as `/log`. The signal ends the requests. */
 export function httpSource(prefix: string, signal?: AbortSignal): LogSource {
-  // Past the browser's cache: what is proved is what the service hands out now, and a wrong tile must not stay for a year.
+  // Bypasses the cache: the proof is about what the service serves now, and a wrong tile must not stay for a year.
   const get = (path: string, limit: number) =>
     fetchBytes(`${prefix}/${path}`, path, limit, { cache: 'no-store', ...(signal && { signal }) });
   const getText = async (path: string) => {
     try {
       return textOf(await get(path, MAX_TEXT));
     } catch (error) {
-      throw error instanceof TypeError ? new NotVerified(`What the service hands out as ${path} is no text.`) : error;
+      throw error instanceof TypeError
+        ? new NotVerified(`The service sent ${path} as something other than text.`)
+        : error;
     }
   };
   return {
@@ -54,13 +56,13 @@ async function fetchBytes(url: string, path: string, limit: number, options: Req
       await response.body?.cancel();
       if (response.status !== 503 || retries === 0)
         throw new NotVerified(
-          `The service withholds ${path}: it answers ${response.status}. Nothing is proved without it.`,
+          `The service withholds ${path}: it answers ${response.status}. Without it nothing is proved.`,
         );
     } catch (error) {
       options.signal?.throwIfAborted();
       if (error instanceof NotVerified) throw error;
       const why = timeout.aborted ? `it does not answer within ${TIMEOUT / 1_000} s` : 'it cannot be reached';
-      throw new NotVerified(`The service does not give ${path}: ${why}. Nothing is proved without it.`, error);
+      throw new NotVerified(`The service does not send ${path}: ${why}. Without it nothing is proved.`, error);
     }
     await new Promise((resolve) => setTimeout(resolve, RETRY_AFTER));
   }
@@ -76,7 +78,7 @@ async function readAtMost(response: Response, limit: number, path: string): Prom
     length += value.length;
     if (length > limit) {
       await reader.cancel();
-      throw new NotVerified(`What the service hands out as ${path} is longer than it can be.`);
+      throw new NotVerified(`The service sent a ${path} that is too long.`);
     }
   }
 }

@@ -11,7 +11,7 @@ export interface Tile {
 /** How many hashes a tree of a size has at a level: each is of a full subtree of 256^level records. */
 export const hashesAt = (size: number, level: number): number => Math.floor(size / TILE_WIDTH ** level);
 
-/** How wide a tile of a tree of a size is; 0 where the tree has none there. */
+/** The width of a tile in a tree of a size; 0 if the tree has no such tile. */
 export const widthAt = (size: number, level: number, index: number): number =>
   Math.max(0, Math.min(TILE_WIDTH, hashesAt(size, level) - index * TILE_WIDTH));
 

@@ -3,12 +3,12 @@ import { fold, HASH_SIZE, join } from './hash.ts';
 import { NotVerified } from './outcome.ts';
 import { hashesAt, TILE_WIDTH, type Tile, tilePath, widthAt } from './tile.ts';
 
-/** Tiles that are remembered. Those above the lowest level are few, and are asked for again and again. */
+/** Most tiles in memory. Those above the lowest level are few, and are needed again and again. */
 const KEPT = 64;
 
 /**
- * The tree that a checkpoint signs, read from tiles that nobody vouches for. Every hash that it gives out is proved to be under the root:
- * the partial tiles on the right edge make the root, and each full tile makes the hash that the tile above it has of it.
+ * The tree that a checkpoint signs, read from untrusted tiles. Every hash that it returns is proved to be under the root:
+ * the partial tiles on the right edge hash to the root, and each full tile hashes to its entry in the tile above it.
  */
 export class Tree {
   readonly size: number;
@@ -23,7 +23,7 @@ export class Tree {
     this.#read = read;
   }
 
-  /** The hashes of a tile that the tree has. Rejects with NotVerified when they are not under the root. */
+  /** The hashes of a tile that the tree has. Rejects with NotVerified if they are not under the root. */
   async tile(level: number, index: number): Promise<readonly Bytes[]> {
     const width = widthAt(this.size, level, index);
     if (width < TILE_WIDTH) return (await this.edge()).get(level)!;
@@ -39,7 +39,7 @@ export class Tree {
     return rootOf(size, (level, index) => this.tile(level, index));
   }
 
-  /** The partial tiles of the right edge by their levels. Rejects with NotVerified when they do not make the root. */
+  /** The partial tiles of the right edge by their levels. Rejects with NotVerified if they do not hash to the root. */
   edge(): Promise<ReadonlyMap<number, readonly Bytes[]>> {
     this.#edge ??= this.#proveEdge();
     return this.#edge;
@@ -55,7 +55,7 @@ export class Tree {
     const root = await rootOf(this.size, async (level) => edge.get(level)!);
     if (!equal(root, this.#root))
       throw new NotVerified(
-        'The tiles that the service hands out do not hash to the root of the checkpoint: they, or the checkpoint, are of another history.',
+        'The tiles from the service do not hash to the root of the checkpoint: the tiles or the checkpoint belong to another history.',
       );
     return edge;
   }

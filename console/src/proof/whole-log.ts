@@ -7,20 +7,20 @@ import { type Findings, NotVerified } from './outcome.ts';
 import { entriesPath, TILE_WIDTH, widthAt } from './tile.ts';
 import { eventsOf } from './words.ts';
 
-/** How a reader of a whole log hears of it, and ends it. */
+/** How to follow the check of a whole log, and how to end it. */
 export interface WholeLogOptions {
   readonly signal: AbortSignal;
-  /** Called with the number of events that are checked. */
+  /** Called with the number of checked events. */
   readonly onProgress: (events: number) => void;
 }
 
-/** Bundles that are asked for ahead: they are all that is in memory of the log. */
+/** Bundles that are requested ahead. No other part of the log is in memory. */
 const AHEAD = 4;
 
 /**
- * Reads every entry of a log and proves that they make the tree of its checkpoint: 256 of them make a hash of the tree, which is proved
- * to be under the root. Their positions have to be 1, 2, 3, ... and their times never fall. Rejects with NotVerified, which names the first
- * event that is wrong. Memory does not grow with the log.
+ * Reads every entry of a log and proves that they make the tree of its checkpoint: 256 entries make a hash of the tree,
+ * which is proved to be under the root. Positions must be 1, 2, 3, ... and times must not fall. Rejects with NotVerified,
+ * which names the first wrong event. Memory does not grow with the log.
  */
 export async function proveWholeLog(
   log: ProvenLog,
@@ -45,16 +45,16 @@ export async function proveWholeLog(
   }
   if (size === 0) await log.tree.edge();
   findings.checked.push(
-    `All entries of the log were read: the ${eventsOf(size)} make the root of the checkpoint, none changed, missing or more.`,
+    `All entries of the log were read: the ${eventsOf(size)} make the root of the checkpoint, none changed, missing or added.`,
     'Their positions are 1, 2, 3, ... and their times never fall.',
   );
   findings.unchecked.push(
-    'What the events say, and the lists that follow from them: plantstore audit verify checks those on the store.',
+    'The contents of the events, and the lists that follow from them: plantstore audit verify checks those on the store.',
   );
   return size;
 }
 
-/** Bundles in their order, a few of them asked for ahead. */
+/** Bundles in order, a few of them requested ahead. */
 async function* bundles({ source, tree: { size } }: ProvenLog): AsyncGenerator<{ index: number; entries: Bytes[] }> {
   const read = async (index: number) => {
     const width = widthAt(size, 0, index);
@@ -65,7 +65,7 @@ async function* bundles({ source, tree: { size } }: ProvenLog): AsyncGenerator<{
   for (let index = 0; index < count + AHEAD; index++) {
     if (index < count) {
       const bundle = read(index);
-      // Who waits for an earlier one may leave before it fails.
+      // The consumer may stop before a later bundle fails.
       bundle.catch(() => {});
       asked.push(bundle);
     }
@@ -87,7 +87,7 @@ async function checkBundle({ tree }: ProvenLog, index: number, entries: readonly
     );
 }
 
-/** The event, where it may follow the last one. */
+/** The event, if it may follow the last one. */
 function next(last: LogEvent | undefined, event: LogEvent): LogEvent {
   const position = (last?.position ?? 0) + 1;
   if (event.position !== position)

@@ -1,6 +1,6 @@
 import { type Bytes, textOf } from './bytes.ts';
 
-/** How a field is encoded; `required` ones have to be there, and `present` ones may be there with their default value. */
+/** How a field is encoded. A `required` field must exist, and a `present` field may hold its default value. */
 export interface FieldRule {
   readonly kind: 'number' | 'bytes';
   readonly required?: true;
@@ -19,7 +19,7 @@ export class Message {
   readonly #numbers = new Map<number, bigint>();
   readonly #bytes = new Map<number, Bytes>();
 
-  /** Throws, with the reason, unless the bytes are in canonical form and have these fields and no others. */
+  /** Throws, with the reason, unless the bytes are in canonical form and hold only these fields. */
   constructor(message: Uint8Array, rules: FieldRules) {
     let at = 0;
     let last = 0;
@@ -58,7 +58,7 @@ export class Message {
       if (required && !this.has(Number(number))) throw new Error(`it has no field ${number}`);
   }
 
-  /** Whether a field is there. */
+  /** Whether a field exists. */
   has(number: number): boolean {
     return this.#numbers.has(number) || this.#bytes.has(number);
   }
@@ -73,19 +73,19 @@ export class Message {
     return BigInt.asIntN(64, this.unsigned(number));
   }
 
-  /** A number that counts something, or 0. Throws where it is beyond 2^53. */
+  /** A count, or 0. Throws if it exceeds 2^53. */
   count(number: number): number {
     const value = Number(this.signed(number));
     if (!Number.isSafeInteger(value) || value < 0) throw new Error(`its field ${number} is out of range`);
     return value;
   }
 
-  /** Bytes; undefined where they are left out. */
+  /** Bytes; undefined if the field is absent. */
   bytes(number: number): Bytes | undefined {
     return this.#bytes.get(number);
   }
 
-  /** A text, or an empty one. Throws where it is not UTF-8. */
+  /** A text, or an empty one. Throws if it is not UTF-8. */
   text(number: number): string {
     return textOf(this.#bytes.get(number) ?? new Uint8Array());
   }

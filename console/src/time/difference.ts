@@ -1,4 +1,4 @@
-/** A plant as it was, and whose. */
+/** A plant as it was, with its owner. */
 export interface OwnedPlant {
   readonly owner: string;
   readonly id: bigint;
@@ -6,7 +6,7 @@ export interface OwnedPlant {
   readonly tag: string | undefined;
 }
 
-/** What is in one list of plants and not in the other. A plant that was replaced is in both. */
+/** The plants that are in one list only. A replaced plant appears on both sides. */
 export interface Difference {
   readonly removed: readonly OwnedPlant[];
   readonly added: readonly OwnedPlant[];

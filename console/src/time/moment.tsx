@@ -3,7 +3,7 @@ import { useEffect, useId, useState } from 'preact/hooks';
 import { readEvent } from '../log/reader.ts';
 import { When } from '../ui/when.tsx';
 
-/** A position to choose: a slider, a field beside it, and the time there. */
+/** Chooses a position: a slider, a field beside it, and the time at the position. */
 export function Moment({
   label,
   position,
@@ -56,7 +56,7 @@ export function Moment({
   );
 }
 
-/** Milliseconds that a position has to stand before its time is asked for. */
+/** Milliseconds that a position must not change before its time is requested. */
 const PAUSE = 120;
 
 /** The time of the event at a position; undefined before the first, and until it is known. */

@@ -1,7 +1,7 @@
 import { audit } from '../api/connect.ts';
 import type { OwnedPlant } from './difference.ts';
 
-/** Lists that are remembered: the log before a position never changes. */
+/** Most remembered lists. They stay valid, because the log before a position never changes. */
 const REMEMBERED = 4;
 
 /** The plants of every owner, or of one, as they were at positions of the log. */

@@ -1,15 +1,15 @@
 import type { ComponentChildren } from 'preact';
 import { useId } from 'preact/hooks';
 
-/** What a field is made of. */
+/** The parts of a field. */
 export interface FieldProps {
   readonly label: string;
   readonly value: string;
   readonly onInput: (value: string) => void;
   readonly type?: 'text' | 'password' | 'search' | 'datetime-local';
-  /** Which keys a phone shows. */
+  /** The kind of keyboard on a phone. */
   readonly inputMode?: 'numeric' | 'text';
-  /** Said beneath the label. */
+  /** Shown below the label. */
   readonly hint?: ComponentChildren;
   /** For figures and tokens. */
   readonly isCode?: boolean;
@@ -27,7 +27,7 @@ export function Field({ label, value, onInput, type = 'text', inputMode, hint, i
         id={id}
         name={name}
         class={isCode ? 'code' : undefined}
-        // Preact's types know an input by its one type.
+        // Preact types each kind of input separately.
         type={type as 'text'}
         step={type === 'datetime-local' ? 1 : undefined}
         inputMode={inputMode}

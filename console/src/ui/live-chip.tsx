@@ -2,7 +2,7 @@ import type { Liveness } from '../live.ts';
 
 const WORDS = { loading: 'Loading', live: 'Live', away: 'Reconnecting', failed: 'Interrupted', stopped: 'Stopped' };
 
-/** Says whether what is shown is kept up to date. */
+/** Says whether the page is up to date. */
 export function LiveChip({
   liveness: { state, message },
   isPaused,

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
 
-/** What stands where there is nothing to show, and what to do about it. */
+/** Shown where there is nothing else to show, with what to do about it. */
 export function Notice({
   title,
   children,

@@ -2,21 +2,21 @@ import type { ComponentChildren } from 'preact';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { useNarrow } from './narrow.ts';
 
-/** The tallest that a list is made; browsers end at some 33 million pixels. Longer lists scroll faster than they are read. */
+/** Greatest height of a list in pixels; browsers stop at about 33 million. Longer lists scroll in larger steps. */
 const TALLEST = 10_000_000;
-/** Rows above and below what can be seen. */
+/** Rows above and below the visible ones. */
 const MARGIN = 8;
 
-/** A table of which only the rows that can be seen are on the page. */
+/** A table with only its visible rows on the page. */
 export interface RowsProps {
   readonly label: string;
   readonly count: number;
   /** Pixels of one row; on a narrow page the second. */
   readonly heights: readonly [number, number];
   readonly columns: readonly { readonly name: string; readonly title: string; readonly isHidden?: boolean }[];
-  /** One `tr` with these attributes and a key that stays with what it shows. */
+  /** One `tr` with these attributes and a key that identifies its content. */
   readonly row: (index: number, attributes: RowAttributes) => ComponentChildren;
-  /** The last row can be seen. */
+  /** Called when the last row is visible. */
   readonly onEnd?: () => void;
 }
 
@@ -46,7 +46,7 @@ export function Rows({ label, count, heights, columns, row, onEnd }: RowsProps) 
     if (body.current === null) return;
     const { innerHeight } = window;
     const scrolled = Math.min(Math.max(0, -body.current.getBoundingClientRect().top), Math.max(0, total - innerHeight));
-    // Where a list is taller than it may be, one pixel of scrolling is more than one of rows.
+    // If the list would be too tall, one pixel of scrolling is more than one pixel of rows.
     const offset = total < full ? (scrolled * (full - innerHeight)) / (total - innerHeight) : scrolled;
     const first = Math.max(0, Math.floor(offset / height) - MARGIN);
     const last = Math.min(count, Math.ceil((offset + innerHeight) / height) + MARGIN);

@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks';
 import { signIn } from '../session.ts';
 import { Field } from './field.tsx';
 
-/** Takes a token. */
+/** The form for a token. */
 export function SignIn() {
   const [text, setText] = useState('');
   const [problem, setProblem] = useState('');
@@ -12,7 +12,7 @@ export function SignIn() {
       onSubmit={(event) => {
         event.preventDefault();
         if (signIn(text)) setText('');
-        else setProblem('This is no token. A token has three parts with dots between them.');
+        else setProblem('This is not a token. A token has three parts with dots between them.');
       }}
     >
       <Field

@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 /** Milliseconds between two announcements. */
 const PAUSE = 4_000;
 
-/** Tells a screen reader, and nobody else, of what changes often: not more often than can be listened to. */
+/** Announces frequent changes to screen readers only, no more often than one can listen to. */
 export function Spoken({ text }: { readonly text: string }) {
   const [spoken, setSpoken] = useState('');
   const newest = useRef(text);

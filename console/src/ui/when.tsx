@@ -12,7 +12,7 @@ export function localTime(milliseconds: number): string {
   return `${day} ${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}`;
 }
 
-/** A time of the log, as people read it where they are. */
+/** A time of the log, in the user's time zone and format. */
 export function When({ time }: { readonly time: Timestamp }) {
   const milliseconds = millisecondsOf(time);
   const exact = new Date(milliseconds).toISOString();

@@ -19,7 +19,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// The stable reason of a failed call; empty where the failure is not the service's.
+// The stable reason of a failed call; empty if the failure is not the service's.
 func reasonOf(err error) string {
 	for _, detail := range status.Convert(err).Details() {
 		if info, ok := detail.(*errdetails.ErrorInfo); ok {
@@ -45,7 +45,7 @@ func main() {
 	defer cancel()
 	ctx = metadata.AppendToOutgoingContext(ctx, "authorization", "Bearer "+os.Getenv("TOKEN"))
 
-	// Each write has a key of its own; repeat a call with its key after UNAVAILABLE or a deadline.
+	// Each write has its own key; after UNAVAILABLE or a deadline, retry with the same key.
 	add := func(plant *plantstorev1.NewPlant) (*plantstorev1.CreatePlantResponse, error) {
 		keyed := metadata.AppendToOutgoingContext(ctx, "idempotency-key", rand.Text())
 		return plants.CreatePlant(keyed, &plantstorev1.CreatePlantRequest{Plant: plant})

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Tells each event of one stream. Returns the id to go on after, and whether it makes sense to.
+// Calls on for each event of one stream. Returns the id to resume after, and whether to try again.
 func watch(lastEventID string, on func(event, id, data string)) (string, bool) {
 	request, _ := http.NewRequest("GET", os.Getenv("STORE")+"/plants", nil)
 	request.Header.Set("Accept", "text/event-stream")
@@ -55,5 +55,5 @@ func main() {
 		id, more = watch(id, func(event, id, data string) { fmt.Println(event, id, data) })
 		time.Sleep(time.Second)
 	}
-	log.Fatal("the token is no longer good")
+	log.Fatal("the service refuses the token")
 }

@@ -77,7 +77,7 @@ async function readModelFinding(store: Store, head: Head, leases: readonly HeldL
   if (leases.some(({ name, left }) => name === 'projector' && left > 0))
     return fail(
       subject,
-      `${behind}and makes no progress: see the log of the service; run plantstore audit verify, then audit rebuild`,
+      `${behind} and makes no progress: see the log of the service; run plantstore audit verify, then audit rebuild`,
     );
   return warn(subject, `${behind}; no instance is updating it; the next instance to start will`);
 }

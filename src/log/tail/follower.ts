@@ -42,10 +42,7 @@ export class Follower {
     return this.#lookedAt;
   }
 
-  /**
-   * Aborts with LogChangedError once the log is found to be a different one. From then on every method rejects with
-   * that error.
-   */
+  /** Aborts with LogChangedError once it finds that the log was replaced. Every method then rejects with that error. */
   get changed(): AbortSignal {
     return this.#changed.signal;
   }

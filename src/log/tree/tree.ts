@@ -39,7 +39,7 @@ export class Tree implements TileReader {
 
   /**
    * Rejects with OVERLOADED when a reader would need nodes from more than `maxUnbuilt` events. Once `changed` aborts,
-   * because the log has changed, it rejects with the signal's reason.
+   * because the log was replaced, it rejects with the signal's reason.
    */
   constructor(store: Store, maxUnbuilt = MAX_UNBUILT, changed?: AbortSignal) {
     this.#store = store;

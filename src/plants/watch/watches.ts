@@ -83,9 +83,7 @@ export class Watches implements WatchKeeper {
     this.#stopListening = log.onExtended((news) => this.#extended(news));
     log.onErased(() => this.#forgetSoon());
     log.changed.addEventListener('abort', () =>
-      this.close(
-        new PlantStoreError('STORE_UNAVAILABLE', 'the log is another than it was; go on with another instance'),
-      ),
+      this.close(new PlantStoreError('STORE_UNAVAILABLE', 'the log was replaced; go on with another instance')),
     );
   }
 

@@ -20,7 +20,7 @@ const LOG = '/log';
 /** More bytes than a receipt has. */
 const MAX_RECEIPT = 1_000_000;
 
-/** What this browser remembers. */
+/** This browser's memory. */
 export const memory = new Memory(localStorage);
 
 /** Whether what is remembered cannot be read. */
@@ -39,7 +39,7 @@ export interface EventInLog extends ProvenEvent {
   readonly log: Pick<ProvenLog, 'checkpoint' | 'cosignatures'>;
 }
 
-/** Verifies the event at a position, and what it says where the token may see that. */
+/** Verifies the event at a position, and its content if the token may see it. */
 export const verifyEvent = (position: number, signal: AbortSignal): Promise<Outcome<EventInLog>> =>
   outcomeOf(async (findings) => {
     const log = await openLog(httpSource(LOG, signal), memory, findings);
@@ -59,10 +59,10 @@ export const verifyWholeLog = (
     return { log, events: await proveWholeLog(log, options, findings) };
   });
 
-/** Verifies a receipt: with a vkey that the user gave, or the one that is remembered of its log; the service is asked where there is neither. */
+/** Verifies a receipt with the vkey that the user gave, the remembered vkey of its log, or else the one from the service. */
 export const verifyReceipt = (receipt: Blob, vkey: string): Promise<Outcome<ProvenReceipt>> =>
   outcomeOf(async (findings) => {
-    if (receipt.size > MAX_RECEIPT) throw new NotVerified('This is no receipt: it is too large for one.');
+    if (receipt.size > MAX_RECEIPT) throw new NotVerified('This is not a receipt: it is too large.');
     const bytes = new Uint8Array(await receipt.arrayBuffer());
     const keyOf = async (origin: string) => given(vkey) ?? remembered(origin) ?? (await handedOut(origin));
     return proveReceipt(bytes, keyOf, memory.witnesses(), findings);
@@ -77,7 +77,7 @@ function remembered(origin: string): TrustedKey | undefined {
   const since = momentOf(log.trustedSince);
   return {
     vkey: log.vkey,
-    trust: `That the key is the log's own: this browser trusts it since ${since}, when it saw it first.`,
+    trust: `That the key is the log's own: this browser has trusted it since ${since}, when it first saw it.`,
   };
 }
 
@@ -88,28 +88,30 @@ async function handedOut(origin: string): Promise<TrustedKey> {
   const key = await parseVerifierKey(vkey).catch(() => undefined);
   if (key?.name !== origin)
     throw new NotVerified(
-      `The receipt is of the log ${origin}, whose key this browser does not know. Give its vkey as Key.`,
+      `The receipt is from the log ${origin}, whose key this browser does not know. Enter its vkey as Key.`,
     );
   return {
     vkey,
-    trust: `That ${vkey} is the log's own key: the service handed it out just now, and nobody vouches for it.`,
+    trust: `That ${vkey} is the log's own key: the service sent it just now, and nobody else confirms it.`,
   };
 }
 
-/** The record at a position as far as the token may see it; says what it would need. */
+/** The record at a position, as far as the token may see it. Says which scope is missing. */
 async function recordAt(position: number, signal: AbortSignal, findings: Findings): Promise<EventRecord | undefined> {
   try {
     if (may('plants:audit')) return await auditedRecord(position, signal);
     if (may('plants:read')) return await ownRecord(position, signal);
-    findings.unchecked.push('What the event says: that needs a token, of its owner or with the scope plants:audit.');
+    findings.unchecked.push(
+      'The content of the event: that needs a token of its owner, or one with the scope plants:audit.',
+    );
   } catch (error) {
     if (error instanceof NotVerified) throw error;
     signal.throwIfAborted();
     const { code, rawMessage } = ConnectError.from(error);
     findings.unchecked.push(
       code === Code.NotFound
-        ? 'What the event says: it is not one of yours. That needs a token with the scope plants:audit.'
-        : `What the event says: the service does not tell (${rawMessage}).`,
+        ? 'The content of the event: it is not one of yours. That needs a token with the scope plants:audit.'
+        : `The content of the event: the service does not show it (${rawMessage}).`,
     );
   }
   return undefined;
@@ -125,7 +127,7 @@ async function auditedRecord(position: number, signal: AbortSignal): Promise<Eve
   } finally {
     enough.abort();
   }
-  throw new NotVerified(`The service tells of no event at position ${position}, which its log has.`);
+  throw new NotVerified(`The service shows no event at position ${position}, but its log has one.`);
 }
 
 async function ownRecord(position: number, signal: AbortSignal): Promise<EventRecord> {

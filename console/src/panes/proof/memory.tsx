@@ -12,10 +12,12 @@ export function RememberedLogs({ onChange }: { onChange: () => void }) {
     <section aria-labelledby="remembered">
       <h2 id="remembered">What this browser remembers</h2>
       <p>
-        The last checkpoint that it verified of each log, and the key that it trusts: the first that it saw. Whatever
-        the log shows later has to extend that checkpoint.
+        The last checkpoint that it verified of each log, and the key that it trusts: the first that it saw. Later
+        checkpoints of the log must extend that one.
       </p>
-      {logs.length === 0 && <p>Nothing yet. Verify an event, and the checkpoint of its log is remembered.</p>}
+      {logs.length === 0 && (
+        <p>Nothing yet. When you verify an event, this browser remembers the checkpoint of its log.</p>
+      )}
       <ul class="kept">
         {logs.map((log) => (
           <li key={log.origin}>
@@ -53,12 +55,13 @@ function RememberedView({ log: { origin, size, seenAt, trustedSince, vkey, check
   );
 }
 
-/** What stands in the place of both where they are damaged. */
+/** Shown instead of both if they are damaged. */
 export function DamagedMemory({ onChange }: { onChange: () => void }) {
   return (
     <section class="problem" role="alert">
       <p>
-        What this browser remembers of logs and witnesses is damaged. Until it is forgotten nothing can be verified.
+        What this browser remembers of logs and witnesses is damaged. Nothing can be verified until you press Forget
+        everything.
       </p>
       <button
         type="button"
@@ -96,7 +99,7 @@ export function TrustedWitnesses({ onChange }: { onChange: () => void }) {
     <section aria-labelledby="witnesses">
       <h2 id="witnesses">Witnesses that you trust</h2>
       <p>
-        A witness cosigns a checkpoint when it extends the last one that the witness saw: others are shown the same log.
+        A witness cosigns a checkpoint only if it extends the last one that the witness saw. So others see the same log.
       </p>
       <ul class="kept">
         {vkeys.map((vkey) => (

@@ -127,7 +127,7 @@ function CheckpointView({ checkpoint, cosignatures }: Proven) {
         {trusted === 0
           ? 'You trust no witness yet.'
           : `${cosigned} of the ${trusted} witnesses that you trust cosigned it.`}{' '}
-        How many the operator asks for is not told to anybody.
+        The operator's quorum is not public.
       </p>
     </details>
   );
