@@ -26,6 +26,10 @@ export class Connection {
   readonly #fetch: typeof fetch;
 
   constructor(url: string, token: TokenSource, fetcher: typeof fetch) {
+    if (!URL.canParse(url))
+      throw new TypeError(`url must be the address of the service, and is ${JSON.stringify(url)}`);
+    if (typeof token !== 'string' && typeof token !== 'function')
+      throw new TypeError('token must be a token, or a function that returns one');
     this.#url = new URL(url).href.replace(/\/+$/, '');
     this.#token = typeof token === 'string' ? () => token : token;
     this.#fetch = fetcher;

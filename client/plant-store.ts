@@ -56,6 +56,7 @@ export class PlantStore {
   readonly #connection: Connection;
   readonly #timeout: number;
 
+  /** Throws TypeError for a url or a token that is missing. */
   constructor({ url, token, timeout = 30_000, fetch = globalThis.fetch.bind(globalThis) }: PlantStoreOptions) {
     this.#connection = new Connection(url, token, fetch);
     this.#timeout = timeout;

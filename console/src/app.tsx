@@ -3,7 +3,7 @@ import { may, owner, settings } from './access.ts';
 import { PANES } from './panes/panes.ts';
 import { offline } from './reach.ts';
 import { linkTo, route } from './router.ts';
-import { refusal, session, signOut } from './session.ts';
+import { decide, hadBadLink, offered, refusal, session, signOut } from './session.ts';
 import { Needs } from './ui/access.tsx';
 import { SignIn } from './ui/sign-in.tsx';
 import { localTime } from './ui/when.tsx';
@@ -52,6 +52,25 @@ export function App() {
             </p>
           )}
         </div>
+        {offered.value !== undefined && (
+          <section class="banner bad" role="alert">
+            <p>
+              The link that you opened signs in as <strong>{offered.value.claims.subject}</strong>. You are signed in as{' '}
+              <strong>{owner.value}</strong>.
+            </p>
+            <button type="button" onClick={() => decide(true)}>
+              Sign in as {offered.value.claims.subject}
+            </button>
+            <button type="button" onClick={() => decide(false)}>
+              Stay {owner.value}
+            </button>
+          </section>
+        )}
+        {hadBadLink.value && session.value === undefined && (
+          <p class="banner bad" role="alert">
+            The link that you opened holds no whole token. Copy all of it, or paste a token below.
+          </p>
+        )}
         {refusal.value !== undefined && session.value !== undefined && (
           <section class="banner bad" role="alert">
             <p>

@@ -54,12 +54,31 @@ export function refused(of: string | undefined, why: string): void {
   if (of !== undefined && of === token.peek()) refusal.value = why;
 }
 
-/** Takes the token of `#token=...` out of the address bar and its history, and signs in with it. */
+/** The token of a link that would sign in as somebody else: a page of others may have opened it, so the user decides. */
+export const offered = signal<Session | undefined>(undefined);
+
+/** Whether the link that opened the page held a text that is not a token. */
+export const hadBadLink = signal(false);
+
+/** Signs in with the token of the link, or keeps the present one. */
+export function decide(takeIt: boolean): void {
+  if (takeIt) signIn(offered.value?.token ?? '');
+  offered.value = undefined;
+}
+
+/**
+ * Takes the token of `#token=...` out of the address bar and its history, and signs in with it. If somebody else is signed in, it
+ * is only offered.
+ */
 export function takeTokenFromAddress(): void {
   if (!location.hash.startsWith(IN_ADDRESS)) return;
   const text = location.hash.slice(IN_ADDRESS.length);
   history.replaceState(null, '', location.pathname);
-  signIn(text);
+  const claims = claimsOf(text);
+  const present = session.value;
+  if (claims === undefined) hadBadLink.value = true;
+  else if (present !== undefined && present.claims.subject !== claims.subject) offered.value = { token: text, claims };
+  else signIn(text);
 }
 
 /** Notices when the token expires, without a call. */

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { plantstore } from '../support/run.ts';
+import { startService } from '../support/service.ts';
 
 // What somebody reads who set something wrong: it names what to change.
 
@@ -60,11 +61,21 @@ test('a scope that there is none of', async () => {
 });
 
 test('the history of a plant that never was', async () => {
-  await plantstore(['audit', 'import', '/dev/null'], DATA);
+  await (await startService(DATA)).stop();
   const { message } = await failureOf(['audit', 'history', '--owner', 'alice', '--id', '7']);
   expect(message).toBe(
     'plantstore: there is no event of a plant 7 of alice: the plant never existed, or its owner was erased',
   );
+});
+
+test('a key without the checkpoint that it is for, which would check nothing', async () => {
+  const { stdout, message } = await failureOf(['audit', 'verify', '--key', 'garbage']);
+  expect({ stdout, message }).toEqual({ stdout: '', message: expect.stringContaining('--checkpoint') });
+});
+
+test('an import of nothing: the other end of a pipe may have failed', async () => {
+  const { stdout, message } = await failureOf(['audit', 'import', '/dev/null'], { DATA_DIR: join(directory, 'new') });
+  expect({ stdout, message }).toEqual({ stdout: '', message: expect.stringContaining('has no events') });
 });
 
 test('--version', async () => {

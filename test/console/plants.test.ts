@@ -52,6 +52,24 @@ describe.skipIf(CHROMIUM === undefined)('the pane Plants', () => {
     expect(offences).toEqual([]);
   });
 
+  test('a link that signs in as somebody else asks first, and one that is cut off says so', async () => {
+    const [alice, mallory] = [await service.token('alice', BOTH), await service.token('mallory', BOTH)];
+    await using opened = await openConsole(browser, service.url, { token: alice });
+    const { page } = opened;
+    await page.getByText('No plants yet.').waitFor();
+    for (const [button, owner] of [
+      ['Stay alice', 'alice'],
+      ['Sign in as mallory', 'mallory'],
+    ] as const) {
+      await page.evaluate(`location.hash = '#token=${mallory}'`);
+      await page.getByRole('button', { name: button }).click();
+      await page.locator('.who-name').filter({ hasText: owner }).waitFor();
+      expect(page.url()).toBe(`${service.url}/console`);
+    }
+    await using other = await openConsole(browser, service.url, { token: alice.slice(0, 20) });
+    await other.page.getByText('holds no whole token').waitFor();
+  });
+
   test('one adds, sees what the service says of mistakes, deletes, and adds again, by keyboard alone', async () => {
     const { page, offences } = await open('gardener');
     await page.getByLabel('Id').focus();

@@ -36,13 +36,16 @@ function sentence({ event, origin, size, cosigned }: Proved): string {
   const { position, time, eventId } = event;
   const witnesses = cosigned.map(({ name, time: at }) => `, cosigned by ${name} at ${iso(at)}`).join('');
   return (
-    `In the log ${origin}, the event at position ${position} says that ${whatOf(event.event)} at ${iso(time)} (event ${eventId}); ` +
+    `In the log ${origin}, the event at position ${position} ${whatOf(event.event, iso(time))} (event ${eventId}); ` +
     `proved by the log's checkpoint of ${size} events${witnesses}.`
   );
 }
 
-function whatOf(event: DomainEvent | undefined): string {
-  if (event === undefined) return 'something happened; its content is erased';
+function whatOf(event: DomainEvent | undefined, time: string): string {
+  return event === undefined ? `is of ${time}, and its content is erased` : `says that ${deedOf(event)} at ${time}`;
+}
+
+function deedOf(event: DomainEvent): string {
   if (event.type === 'OwnerErased')
     return `an owner with ${event.erased} events was erased by ${JSON.stringify(event.actor)}`;
   const { owner, actor, plantId } = event;

@@ -33,7 +33,9 @@ Examples:
         const isFile = file !== '-' && (await stat(file)).isFile();
         if (isFile) await told('checked', checkImport(decodeExport(createReadStream(file))));
         await told('imported', importLog(store, decodeExport(file === '-' ? process.stdin : createReadStream(file))));
-        await print([headJson(await store.head())]);
+        const head = await store.head();
+        if (head.position === 0) throw new Error('the export has no events, so nothing was imported');
+        await print([headJson(head)]);
       }),
     );
 

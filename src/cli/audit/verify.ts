@@ -48,6 +48,8 @@ Examples:
   $ plantstore audit verify --checkpoint monday.checkpoint --json`,
     )
     .action(async (options: Options) => {
+      if (options.key !== undefined && options.checkpoint === undefined)
+        throw new Error('--key is the key of a checkpoint: give the checkpoint too, with --checkpoint');
       const verdict = await withStore('read', (store) => verified(store, options));
       await print([options.json ? verdictJson(verdict) : verdictText(verdict)]);
       if (!verdict.ok) process.exitCode = 1;

@@ -84,7 +84,7 @@ async function readModelFinding(store: Store, head: Head, leases: readonly HeldL
 
 function leaseFindings(leases: readonly HeldLease[]): Finding[] {
   const held = leases.filter(({ left }) => left > 0);
-  if (held.length === 0) return [ok('leases', 'none is held, so no instance is running')];
+  if (held.length === 0) return [ok('leases', 'none is held')];
   return held.map(({ name, holder, left }) =>
     left > LONGEST_LEASE
       ? warn(

@@ -20,7 +20,9 @@ export function lockDataDirectory(directory: string): () => void {
   } catch (error) {
     lock.close();
     if ((error as { errcode?: number }).errcode !== SQLITE_BUSY) throw error;
-    throw new Error(`another service runs on the data directory ${directory}: stop it, or use another directory`);
+    throw new Error(
+      `another service runs on the data directory ${directory}: stop it first, or start this one with a DATA_DIR of its own`,
+    );
   }
   held.add(lock);
   return () => {

@@ -35,7 +35,7 @@ const PAGE = `<!doctype html>
 <h2>The first five minutes</h2>
 <p>In a terminal, in the folder of the service. Elsewhere a token comes from whoever runs it. The README goes on from here.</p>
 <pre tabindex="0">TOKEN=$(npx plantstore token --owner alice)
-PLANTS=http://127.0.0.1:8080/plants
+PLANTS=http://127.0.0.1:%port%/plants
 
 curl $PLANTS -H "Authorization: Bearer $TOKEN" \\
   -H "Content-Type: application/json" -d '{"id":7,"name":"Fern"}'
@@ -59,7 +59,7 @@ export function registerFrontPage(app: FastifyInstance): void {
     method: ['GET', 'HEAD'],
     url: '/',
     onRequest: [refusePrograms, (request, _reply, next) => asStranger(request, next)],
-    handler: async (_request, reply) => reply.headers(HEADERS).send(PAGE),
+    handler: async ({ socket }, reply) => reply.headers(HEADERS).send(PAGE.replace('%port%', String(socket.localPort))),
   });
 }
 
