@@ -10,9 +10,13 @@ import { lastStage, valuesOf } from '../support/dockerfile.ts';
 import { buildGo } from '../support/go.ts';
 import { findPython } from '../support/python.ts';
 import { run } from '../support/run.ts';
+import { SOAK } from '../support/soak.ts';
 
-/** Decodes by the types of Kubernetes, of the Prometheus Operator and of Docker Compose themselves. */
-const go = await buildGo('test/interop/manifests');
+/**
+ * Decodes by the types of Kubernetes, of the Prometheus Operator and of Docker Compose themselves. In the soak only: to compile them
+ * takes minutes.
+ */
+const go = SOAK ? await buildGo('test/interop/manifests') : undefined;
 /** Has the JSON schemas of Kubernetes. */
 const python = await findPython(['kubernetes-validate==1.37.0']);
 
