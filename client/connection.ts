@@ -30,7 +30,8 @@ export class Connection {
       throw new TypeError(`url must be the address of the service, and is ${JSON.stringify(url)}`);
     if (typeof token !== 'string' && typeof token !== 'function')
       throw new TypeError('token must be a token, or a function that returns one');
-    this.#url = new URL(url).href.replace(/\/+$/, '');
+    const { href } = new URL(url);
+    this.#url = href.endsWith('/') ? href.slice(0, -1) : href;
     this.#token = typeof token === 'string' ? () => token : token;
     this.#fetch = fetcher;
   }

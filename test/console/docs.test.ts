@@ -37,7 +37,7 @@ describe.skipIf(CHROMIUM === undefined)('the page /docs', () => {
     };
     expect(await tryOut('{"id":1,"name":"Fern"}')).toBe('200 {"name":"Fern"}');
     expect(await tryOut('{"id":2,"name":"Oak"}')).toBe('200 {"name":"Oak"}');
-    expect(await tryOut('{"id":2,"name":"Oak"}')).toMatch(/^400 .*a plant with id 2 exists/);
+    expect(await tryOut('{"id":2,"name":"Oak"}')).toMatch(/^400 .*a plant with id 2 already exists/);
     // The real example of a failure, and not one that is made of the schema.
     expect(await operation.locator('tr.response[data-code="413"]').textContent()).toContain('at most 64 KiB');
     expect(offences).toEqual([]);

@@ -69,7 +69,7 @@ export function thread(bench: KafkaBench): void {
     // Long enough to be started again and to fail again.
     await sleep(3_000);
     expect(changes).toMatchObject([
-      { state: 'degraded', detail: expect.stringMatching(/started again: .*null bytes/) },
+      { state: 'degraded', detail: expect.stringMatching(/will be restarted: .*null bytes/) },
     ]);
   });
 }

@@ -151,7 +151,7 @@ export function erasureContract(name: string, open: OpenSearchable): void {
         const refused = async () => {
           for await (const _ of importLog(other.store, FORMATS.ndjson.decode(chunks(removed))));
         };
-        await expect(refused()).rejects.toThrow('it erased 24 events, and 25 name it');
+        await expect(refused()).rejects.toThrow('it erased 24 events, but 25 refer to it');
         await other.cleanup();
       }),
     );

@@ -17,8 +17,8 @@ export function parseSource(path: string, text: string): SourceFile {
   return { path, text, parsed };
 }
 
-/** Where the product's code is: the service's, what runs in the browser, and the client's. */
-export const ALL_FOLDERS: readonly string[] = ['src', 'console/src', 'client'];
+/** Where the product's code is: the service's, and what runs in the browser. */
+export const ALL_FOLDERS: readonly string[] = ['src', 'console/src'];
 
 /** Every file of these folders; of the service's alone unless others are named. */
 export function readSources(folders: readonly string[] = ['src']): SourceFile[] {
