@@ -14,7 +14,7 @@ import { count, SOAK } from '../support/soak.ts';
 import type { Fate } from '../support/tcp-proxy.ts';
 
 /** Milliseconds after which a client gives up an instance that does not answer. */
-const PATIENCE = 3_000;
+const PATIENCE = 5_000;
 /** Owners at once, each with a client that goes to whatever instance. */
 const OWNERS = 4;
 const CLIENTS = 3;
