@@ -160,6 +160,8 @@ describe.skipIf(CHROMIUM === undefined)('the pane Proof', () => {
       ['alice', /Name\s*Fern/],
       ['bob', /it is not one of yours\. That needs a token with the scope plants:audit/],
     ] as const) {
+      await page.evaluate(() => sessionStorage.clear());
+      await page.goto('about:blank');
       await page.goto(`${proxy.url}/console#token=${await service.token(owner)}`);
       await page.goto(`${proxy.url}/console#/proof`);
       const text = await verify(3);
