@@ -38,7 +38,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     ...['config', 'config-variables', 'main', 'publication', 'version'],
   ],
   // What runs in the browser: the API's messages, and nothing of the service.
-  console: ['gen'],
+  console: ['gen', 'client'],
 };
 
 /** What each room of src/transport/ may import of the other rooms. All may import the files beside the rooms. */

@@ -9,7 +9,7 @@ import { differenceOf } from '../../console/src/time/difference.ts';
 
 const added = (id: bigint, name: string) => ({
   type: 'added',
-  id: undefined,
+  lastEventId: '',
   data: `{"id":${id},"name":${JSON.stringify(name)}}`,
 });
 const namesOf = (list: PlantList) => Array.from({ length: list.size }, (_, index) => list.at(index).name);
@@ -19,16 +19,16 @@ test('a stream of events is read the same wherever it is cut', async () => {
     'retry: 1000\n\nevent: added\ndata: {"id":1,"name":"Fougère: 🌿"}\n\n:\n\nevent: ready\nid: 7\ndata: {"position":7}\n\nevent: reset\nid:\ndata: {}\n\n';
   const bytes = new TextEncoder().encode(text);
   const whole = [
-    { type: 'added', id: undefined, data: '{"id":1,"name":"Fougère: 🌿"}' },
-    { type: 'ready', id: '7', data: '{"position":7}' },
-    { type: 'reset', id: '', data: '{}' },
+    { type: 'added', lastEventId: '3', data: '{"id":1,"name":"Fougère: 🌿"}' },
+    { type: 'ready', lastEventId: '7', data: '{"position":7}' },
+    { type: 'reset', lastEventId: '', data: '{}' },
   ];
   await fc.assert(
     fc.asyncProperty(fc.array(fc.nat(bytes.length), { maxLength: 6 }), async (cuts) => {
       const places = [0, ...cuts.toSorted((one, other) => one - other), bytes.length];
       const parts = places.slice(1).map((end, index) => bytes.slice(places[index], end));
       const read: unknown[] = [];
-      for await (const events of readEvents(ReadableStream.from(parts) as ReadableStream<Uint8Array>))
+      for await (const events of readEvents(ReadableStream.from(parts) as ReadableStream<Uint8Array>, '3'))
         read.push(...events);
       expect(read).toEqual(whole);
     }),
@@ -42,7 +42,7 @@ test('a list of plants is the fold of its events, in ascending id, each id exact
       const list = new PlantList();
       const model = new Map<bigint, string>();
       for (const [isAdded, id, name] of steps) {
-        list.take(isAdded ? added(id, name) : { type: 'deleted', id: '1', data: `{"id":${id}}` });
+        list.take(isAdded ? added(id, name) : { type: 'deleted', lastEventId: '1', data: `{"id":${id}}` });
         if (isAdded) model.set(id, name);
         else model.delete(id);
       }

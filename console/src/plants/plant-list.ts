@@ -1,4 +1,4 @@
-import type { StreamEvent } from '../api/event-stream.ts';
+import type { StreamEvent } from '../../../client/event-stream.ts';
 
 /** A plant of the caller. */
 export interface Plant {

@@ -35,9 +35,9 @@ export class PlantWatch {
     const response = await call('/plants', { headers, signal: abort });
     // A resumed stream sends nothing until something happens.
     if (this.#lastId !== '') isLive();
-    for await (const events of readEvents(response.body!)) {
+    for await (const events of readEvents(response.body!, this.#lastId)) {
       for (const event of events) {
-        if (event.id !== undefined) this.#lastId = event.id;
+        this.#lastId = event.lastEventId;
         if (event.type === 'reset') this.#begin();
         else if (event.type === 'ready') {
           this.#shown = this.#next;

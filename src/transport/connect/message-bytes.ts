@@ -1,6 +1,5 @@
 import { type DescMessage, fromBinary, fromJsonString } from '@bufbuild/protobuf';
-import { PlantStoreError } from '../../domain/errors.ts';
-import { JsonText } from '../../json/json-text.ts';
+import { malformedBody, readJsonBody } from '../http/json-body.ts';
 
 /**
  * The bytes of a call's single message, for Connect to decode. They are known to decode, and no integer loses digits.
@@ -18,7 +17,7 @@ function inBinary(body: Buffer, message: DescMessage): Uint8Array {
   try {
     fromBinary(message, body, { readUnknownFields: false });
   } catch {
-    throw malformed(`must be a ${message.typeName} in protobuf binary`);
+    throw malformedBody(`must be a ${message.typeName} in protobuf binary`);
   }
   return body;
 }
@@ -28,21 +27,11 @@ function inBinary(body: Buffer, message: DescMessage): Uint8Array {
  * cannot hold becomes a string, which protobuf's JSON form also accepts for an int64.
  */
 function inJson(body: Buffer, message: DescMessage): Uint8Array {
-  const text = read(body).withInexactNumbersQuoted();
+  const text = readJsonBody(body).withInexactNumbersQuoted();
   try {
     fromJsonString(message, text, { ignoreUnknownFields: false });
   } catch (error) {
-    throw malformed(`does not fit: ${(error as Error).message}`);
+    throw malformedBody(`does not fit: ${(error as Error).message}`);
   }
   return Buffer.from(text);
 }
-
-function read(body: Buffer): JsonText {
-  try {
-    return new JsonText(body);
-  } catch (error) {
-    throw malformed(`is ${(error as SyntaxError).message}`);
-  }
-}
-
-const malformed = (problem: string) => new PlantStoreError('MALFORMED_REQUEST', `the body ${problem}`);

@@ -1,5 +1,5 @@
-import { PlantStoreError } from '../../domain/errors.ts';
-import { JsonText } from '../../json/json-text.ts';
+import type { JsonText } from '../../json/json-text.ts';
+import { malformedBody, readJsonBody } from '../http/json-body.ts';
 
 /** A body that is a JSON object (RFC 8259), with exact integers. */
 export class JsonObject {
@@ -8,9 +8,10 @@ export class JsonObject {
 
   /** Parses an object in UTF-8 without a byte order mark and without duplicate members. Throws MALFORMED_REQUEST. */
   constructor(bytes: Buffer) {
-    this.#text = read(bytes);
+    this.#text = readJsonBody(bytes);
     const { value } = this.#text;
-    if (typeof value !== 'object' || value === null || Array.isArray(value)) throw malformed('must be a JSON object');
+    if (typeof value !== 'object' || value === null || Array.isArray(value))
+      throw malformedBody('must be a JSON object');
     this.#members = value as Record<string, unknown>;
   }
 
@@ -27,13 +28,3 @@ export class JsonObject {
     return this.#text.integer(name);
   }
 }
-
-function read(bytes: Buffer): JsonText {
-  try {
-    return new JsonText(bytes);
-  } catch (error) {
-    throw malformed(`is ${(error as SyntaxError).message}`);
-  }
-}
-
-const malformed = (problem: string) => new PlantStoreError('MALFORMED_REQUEST', `the body ${problem}`);
