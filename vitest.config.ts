@@ -1,4 +1,9 @@
+import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
+
+// Worker threads of the code under test load it with Node alone, once for each verification. Half of a suite of
+// verifications was their compilation.
+process.env.NODE_COMPILE_CACHE ??= join(import.meta.dirname, 'node_modules/.cache/test');
 
 export default defineConfig({
   test: {
