@@ -9,6 +9,7 @@ import { headAt, seal } from '../../src/log/event/chain.ts';
 import { EMPTY_HEAD, type Head } from '../../src/log/event/event.ts';
 import { type Pin, Tail } from '../../src/log/tail/tail.ts';
 import { eventArbitrary } from '../support/arbitraries.ts';
+import { growthOf } from '../support/cpu-growth.ts';
 import { type LoggedPlantEvent, ofPlants } from '../support/events.ts';
 
 /** Events of any kind, half of them of one owner with few idempotency keys, so that keys meet. */
@@ -137,4 +138,34 @@ test('a gap never gets into a tail', () => {
     0,
   );
   expect(() => tail.extend([event])).toThrow('position 2 does not follow 0');
+});
+
+test("dropping an owner's projected events takes no more than linear time", async () => {
+  const size = 8_000;
+  const ids = Array.from({ length: 2 * size }, (_, index) => BigInt((index * 7_919) % 16_001));
+  let head: Head = EMPTY_HEAD;
+  const sealed = ids.map((plantId) => {
+    const event = seal(
+      head,
+      { type: 'PlantAdded', owner: 'a', actor: 'a', plantId, name: 'x', tag: undefined },
+      'x',
+      0,
+    );
+    head = headAt(event);
+    return event;
+  });
+  const tailOf = (events: number): Tail => {
+    const tail = new Tail(EMPTY_HEAD);
+    tail.extend(sealed.slice(0, events));
+    return tail;
+  };
+  let used = 0;
+  const run = (events: number) => {
+    const tail = tailOf(events);
+    const before = process.cpuUsage();
+    tail.projected(events);
+    const { user, system } = process.cpuUsage(before);
+    used += user + system;
+  };
+  expect(await growthOf({ run, cpu: () => used }, size, 2.7)).toBeLessThan(2.7);
 });

@@ -182,15 +182,22 @@ export class Tail {
     let base = Math.min(this.#checkpoint, this.#head.position);
     for (const pinned of this.#pins.keys()) base = Math.min(base, pinned);
     if (base <= this.#base) return;
+    const owners = new Set<string>();
     for (const dropped of this.#events.splice(0, base - this.#base)) {
       this.#bytes -= sizeOf(dropped);
-      this.#forget(dropped);
+      this.#forget(dropped, owners);
     }
     this.#base = base;
+    // One pass for each owner: to take entries out one by one is quadratic.
+    for (const owner of owners) {
+      const kept = this.#owners.get(owner)!.filter(({ position }) => position > base);
+      if (kept.length === 0) this.#owners.delete(owner);
+      else this.#owners.set(owner, kept);
+    }
   }
 
-  /** Drops a key, and an idempotency key, with its last event. */
-  #forget(logged: LoggedEvent): void {
+  /** Drops a key, and an idempotency key, with its last event. Adds the key's owner to those who lost one. */
+  #forget(logged: LoggedEvent, owners: Set<string>): void {
     const { position } = logged;
     const event = plantEventOf(logged);
     if (event === undefined) return;
@@ -199,9 +206,7 @@ export class Tail {
     const key = keyString(event.owner, event.plantId);
     if (this.#entries.get(key)?.position !== position) return;
     this.#entries.delete(key);
-    const owned = this.#owners.get(event.owner)!;
-    if (owned.length === 1) this.#owners.delete(event.owner);
-    else owned.splice(indexAfter(owned, event.plantId) - 1, 1);
+    owners.add(event.owner);
   }
 
   /**
