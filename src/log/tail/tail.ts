@@ -22,7 +22,7 @@ export interface Pin {
 }
 
 /** Approximate bytes of an event in memory without its texts, for the tail's bound. */
-const EVENT_OVERHEAD = 1_150;
+const EVENT_OVERHEAD = 1_200;
 
 /** Most bytes of a UTF-16 code unit. */
 const CODE_UNIT = 2;
