@@ -121,9 +121,9 @@ export function topicCheck(bench: KafkaBench): void {
   });
 
   test.each([
-    ['left out, as by earlier releases', undefined, undefined],
-    ['that is another', 'other', /differs from/],
-  ])('an idempotency key %s', async (_, header, why) => {
+    ['left out', undefined],
+    ['that is another', 'other'],
+  ])('finds an idempotency key %s', async (_, header) => {
     using directory = dataDirectory();
     const settings = bench.newTopic();
     const store = openSqlite(directory.path);
@@ -140,9 +140,7 @@ export function topicCheck(bench: KafkaBench): void {
     ) as Partitions;
     await store.close();
     await write(settings, partitions, events);
-    const failure = await answerOf(directory.path, settings);
-    if (why === undefined) expect(failure).toBeUndefined();
-    else expect(failure?.message).toMatch(why);
+    expect((await answerOf(directory.path, settings))?.message).toMatch(/differs from/);
   });
 
   test('finds a forged record beyond the head while a publisher goes on', () =>

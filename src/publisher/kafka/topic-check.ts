@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { LoggedEvent } from '../../log/event/event.ts';
-import { eventMessage, IDEMPOTENCY_KEY_HEADER, POSITION_HEADER } from '../message.ts';
+import { eventMessage, POSITION_HEADER } from '../message.ts';
 import { type Checkpoint, fromCommitted, reaches } from './checkpoint.ts';
 import { KafkaClient, partitioner } from './client.ts';
 import type { Range, TopicRecord } from './client-types.ts';
@@ -151,9 +151,7 @@ class TopicCheck implements TopicQuestion {
     const same =
       record.key === expected.key &&
       record.value === expected.value &&
-      Object.entries(expected.headers).every(
-        ([name, value]) => (record.headers[name] ?? leftOut(name, value)) === value,
-      );
+      Object.entries(expected.headers).every(([name, value]) => record.headers[name] === value);
     const other = `offset ${record.offset} of partition ${partition} differs from the event in the log`;
     return same ? undefined : { position, message: other };
   }
@@ -199,10 +197,6 @@ async function settled(client: KafkaClient, names: Names): Promise<[Checkpoint, 
 const unreadable = (error: unknown): TopicFailure => ({
   message: `reading the topic failed: ${error instanceof Error ? error.message : error}`,
 });
-
-/** The value to assume for a missing header that earlier releases did not send. */
-const leftOut = (name: string, value: string): string | undefined =>
-  name === IDEMPOTENCY_KEY_HEADER ? value : undefined;
 
 const positionOf = ({ headers }: TopicRecord): number => Number(headers[POSITION_HEADER]);
 
