@@ -12,6 +12,11 @@ const CONNECTIONS = 64;
 const PLANTS = 20;
 /** Numbers of instances that write one log at once. */
 const SIZES = [1, 2, 4];
+/**
+ * Seconds of the windows that are not counted. V8 compiles an instance's code over its first ten thousand requests, and
+ * each of four instances gets a quarter of them.
+ */
+const WARM_UP = 8;
 
 /** Instances of one log, which has a database of its own, so that none of them is the writer of another side's. */
 interface Group {
@@ -72,7 +77,10 @@ export async function instances(bench: Bench, effort: Effort): Promise<Results> 
     side('STRICT_READS=true', INSTANCE_WORKS.lists, lists(strict)),
     side('STRICT_READS=false', INSTANCE_WORKS.lists, lists(alone.servers[0]!)),
   ];
-  const comparison = await compare(Object.values(INSTANCE_WORKS), sides, effort);
+  const comparison = await compare(Object.values(INSTANCE_WORKS), sides, {
+    ...effort,
+    warmUp: effort.warmUp > 0 ? WARM_UP : 0,
+  });
   for (const size of SIZES) {
     const longest = Math.max(...comparison[INSTANCE_WORKS.adds]![nameOf(size)]!.map(({ max }) => max));
     console.log(`longest time of any add, ${nameOf(size)}: ${longest.toFixed(0)} ms`);
