@@ -185,7 +185,7 @@ export function logContract(name: string, open: OpenStore): void {
     test('a store that is out of reach: commands are given up in time and not applied, or are said to be unknown', async () => {
       const opened = await open();
       const lost = withFaults(opened.store, () => ({ kind: 'request lost' }));
-      const log = await openLog(lost, { ...quiet, limits: { commitLimit: 150 } });
+      const log = await openLog(lost, { ...quiet, limits: { commitLimit: 500 } });
       const outcome = await log
         .submit({ type: 'DeletePlant', owner: 'a', actor: 'a', id: 1n })
         .catch((error) => error.reason);
@@ -255,7 +255,7 @@ export function logContract(name: string, open: OpenStore): void {
     test('the tail is bounded: while no projector runs commands go on up to the bound, then 503, and go on again after a projection', async () => {
       const opened = await open();
       const other = await opened.second();
-      const log = await openLog(withoutProjector(opened.store), { ...quiet, limits: { tailBytes: 50 * 1_150 } });
+      const log = await openLog(withoutProjector(opened.store), { ...quiet, limits: { tailBytes: 50 * 1_200 } });
       const add = (id: number): Promise<Outcome[]> =>
         submitAll(log, [
           { type: 'AddPlant', owner: 'a', actor: 'a', plant: { id: BigInt(id), name: '', tag: undefined } },
