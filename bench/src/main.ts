@@ -13,6 +13,7 @@ import { instances } from './suites/instances.ts';
 import { kafka } from './suites/kafka.ts';
 import { longLists } from './suites/long-lists.ts';
 import { overload } from './suites/overload.ts';
+import { refusals } from './suites/refusals.ts';
 import { rest } from './suites/rest.ts';
 import { tokens } from './suites/tokens.ts';
 import { versions } from './suites/versions.ts';
@@ -21,7 +22,19 @@ import { watch } from './suites/watch.ts';
 /** Beside what a user would pick instead: run unless others are named. */
 const COMPARISONS = { rest, grpc, commits };
 /** Run when named, and all of them with --soak. */
-const OTHERS = { audit, embedded, follow, growth, instances, kafka, 'long-lists': longLists, overload, tokens, watch };
+const OTHERS = {
+  audit,
+  embedded,
+  follow,
+  growth,
+  instances,
+  kafka,
+  'long-lists': longLists,
+  overload,
+  refusals,
+  tokens,
+  watch,
+};
 /** Run when named only: it wants --beside. */
 const NAMED = { versions };
 const SUITES: Readonly<Record<string, (bench: Bench, effort: Effort) => Promise<Results>>> = {

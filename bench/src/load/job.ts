@@ -22,7 +22,7 @@ export interface HttpJob {
   readonly protocol: 'http';
   /** Connections go to them in turns. */
   readonly urls: readonly string[];
-  /** Requests take these bearer tokens in turns. */
+  /** Requests take these bearer tokens in turns; an empty one stands for no Authorization header. */
   readonly tokens: readonly string[];
   /** Made in turns. */
   readonly requests: readonly HttpRequest[];
