@@ -43,3 +43,12 @@ export const REFUSED = {
   field: '400 invalid field',
   query: '400 invalid query',
 } as const;
+
+/** The works of a start: until it is ready. A request is one start. */
+export const START_WORKS = {
+  sqlite: 'Start on SQLite, from spawn to ready',
+  mongodb: 'Start on MongoDB, from spawn to ready',
+} as const;
+
+/** The side beside which a start is measured. */
+export const BARE_IMPORTS = 'bare imports';

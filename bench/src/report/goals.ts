@@ -1,5 +1,16 @@
 import { type Comparison, type Figure, median } from '../compare.ts';
-import { GRPC_WORKS, INSTANCE_WORKS, LOG_WORKS, OURS, OURS_LOGGING, REFUSALS, REFUSED, REST_WORKS } from '../works.ts';
+import {
+  BARE_IMPORTS,
+  GRPC_WORKS,
+  INSTANCE_WORKS,
+  LOG_WORKS,
+  OURS,
+  OURS_LOGGING,
+  REFUSALS,
+  REFUSED,
+  REST_WORKS,
+  START_WORKS,
+} from '../works.ts';
 
 /** A goal: a ratio of our side to the best of some others in the same round. */
 export interface Goal {
@@ -65,6 +76,10 @@ export const GOALS: readonly Goal[] = [
   ...Object.values(REFUSED).map(
     (side): Goal => ({ work: REFUSALS, side, figure: 'service', against: [OURS], goal: 1 }),
   ),
+  ...Object.values(START_WORKS).flatMap((work) => [
+    { work, figure: 'p50' as const, against: [BARE_IMPORTS], goal: 1.5 },
+    { work, figure: 'service' as const, against: [BARE_IMPORTS], goal: 1.5 },
+  ]),
   ...beside('2 instances', { rate: 0.95, cpu: 1.2, p99: 1.5 }),
   ...beside('4 instances', { rate: 0.9, cpu: 1.3, p99: 2 }),
   { work: INSTANCE_WORKS.add, side: 'at another instance', figure: 'p50', against: ['at the writer'], goal: 1.6 },

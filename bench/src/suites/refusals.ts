@@ -1,6 +1,6 @@
 import { compare, type Effort, type Side } from '../compare.ts';
 import type { HttpRequest } from '../load/job.ts';
-import { ADD, FIRST_ID, listRequest } from '../plants.ts';
+import { ADD, DELETE, FIRST_ID, listRequest } from '../plants.ts';
 import { plantstore } from '../plantstore.ts';
 import type { Results } from '../report/report.ts';
 import type { Bench } from '../resources.ts';
@@ -13,6 +13,8 @@ const DATABASE = 'refusals';
 const OWNER = 'lister';
 /** Tokens with a bad signature, so that no two requests in a row have the same. */
 const FORGED = 5_000;
+/** Adds, deletes and seconds of lists before anything is measured. */
+const [SERVED, WARM_UP] = [20_000, 2];
 const JUNK = 'ThisIsNoTokenOfAnyIssuer';
 
 const LIST = listRequest('/plants', PLANTS);
@@ -40,6 +42,8 @@ export async function refusals(bench: Bench, effort: Effort): Promise<Results> {
   const ids = { from: FIRST_ID, to: FIRST_ID + PLANTS };
   await scene.run({ ...job, tokens: [token], requests: [ADD], connections: 1, seconds: Infinity, ids });
 
+  await serveMany(scene, url);
+
   const tokensOf = { signature: forge(token), junk: [JUNK], noToken: [''] };
   const side = (name: string, request: HttpRequest, tokens: readonly string[]): Side => ({
     name,
@@ -52,6 +56,17 @@ export async function refusals(bench: Bench, effort: Effort): Promise<Results> {
     sides.push(side(REFUSED[key], await learn(url, request, tokens[0]!), tokens));
   }
   return { comparison: await compare([REFUSALS], sides, effort) };
+}
+
+/**
+ * Lets the service serve what it later refuses. V8 compiles a function that returns again and again, and never one that has only
+ * thrown: a service without any proper traffic would be measured in V8's interpreter.
+ */
+async function serveMany(scene: Scene, url: string): Promise<void> {
+  const job = { protocol: 'http', urls: [url], tokens: [scene.token('others')], connections: CONNECTIONS } as const;
+  const ids = { from: FIRST_ID, to: FIRST_ID + SERVED };
+  for (const request of [ADD, DELETE]) await scene.run({ ...job, requests: [request], seconds: Infinity, ids });
+  await scene.run({ ...job, requests: [listRequest('/plants?limit=20', 0)], seconds: WARM_UP });
 }
 
 /** Tokens whose header and claims are right, with the signature of another token. */
