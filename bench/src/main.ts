@@ -6,6 +6,7 @@ import { Bench } from './resources.ts';
 import { audit } from './suites/audit.ts';
 import { commits } from './suites/commits.ts';
 import { embedded } from './suites/embedded.ts';
+import { flood } from './suites/flood.ts';
 import { follow } from './suites/follow.ts';
 import { growth } from './suites/growth.ts';
 import { grpc } from './suites/grpc.ts';
@@ -25,7 +26,19 @@ const COMPARISONS = { rest, grpc, commits };
 /** Run when named, in many short turns as well. */
 const BRIEF = { refusals, start };
 /** Run when named, and all of them with --soak. */
-const OTHERS = { audit, embedded, follow, growth, instances, kafka, 'long-lists': longLists, overload, tokens, watch };
+const OTHERS = {
+  audit,
+  embedded,
+  flood,
+  follow,
+  growth,
+  instances,
+  kafka,
+  'long-lists': longLists,
+  overload,
+  tokens,
+  watch,
+};
 /** Run when named only: it wants --beside. */
 const NAMED = { versions };
 const SUITES: Readonly<Record<string, (bench: Bench, effort: Effort) => Promise<Results>>> = {
