@@ -6,6 +6,9 @@ class Connections {
   readonly #job: FloodJob;
   readonly #open = new Set<Socket>();
   readonly #begun = performance.now();
+  #looked = this.#begun;
+  /** Connections that were to be tried by then. */
+  #due = 0;
   readonly #timer: NodeJS.Timeout;
   #tried = 0;
   #opened = 0;
@@ -25,8 +28,11 @@ class Connections {
   }
 
   #catchUp(): void {
-    const due = ((performance.now() - this.#begun) / 1_000) * this.#job.rate;
-    while (this.#tried < due) this.#connect();
+    const now = performance.now();
+    const { rise, rate, most } = this.#job;
+    this.#due += ((now - this.#looked) / 1_000) * (this.#tried < most ? rise : rate);
+    this.#looked = now;
+    while (this.#tried < this.#due) this.#connect();
   }
 
   #connect(): void {

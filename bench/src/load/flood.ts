@@ -7,10 +7,11 @@ export interface FloodJob {
   readonly port: number;
   /** What each connection sends once it is open, and no more. */
   readonly bytes: Uint8Array;
-  /** Connections a second. */
-  readonly rate: number;
-  /** Most that are open at once. The oldest makes room for a new one. */
+  /** Most connections that are open at once. The oldest makes room for a new one. */
   readonly most: number;
+  /** Connections a second until it has tried that many, and then. */
+  readonly rise: number;
+  readonly rate: number;
 }
 
 /** What became of a flood. */
