@@ -73,6 +73,7 @@ export const GOALS: readonly Goal[] = [
   { work: GRPC_WORKS.add, figure: 'cpu', against: ['Go gRPC'], goal: 0.28 },
   rate(LOG_WORKS.commit, 0.85, ['raw driver']),
   rate(LOG_WORKS.replay, 0.8, ['raw driver']),
+  // A bad signature cannot reach it: an RSA verification that fails takes jose alone longer than a list takes.
   ...Object.values(REFUSED).map(
     (side): Goal => ({ work: REFUSALS, side, figure: 'service', against: [OURS], goal: 1 }),
   ),
