@@ -1,5 +1,7 @@
 /** The side that is ours. */
 export const OURS = 'plantstore';
+/** Ours with a line in its log for each request. */
+export const OURS_LOGGING = 'plantstore, logging';
 
 /** The works that REST servers are compared in. */
 export const REST_WORKS = {
@@ -26,3 +28,27 @@ export const INSTANCE_WORKS = {
   add: 'POST, 1 connection, 2 instances',
   lists: 'GET 20 plants, strict or not',
 } as const;
+
+/** The work in which refusals are measured: our side is a list, and the others are these. */
+export const REFUSALS = 'Refusals beside a list of 20, 64 connections';
+
+/** The requests that are refused. */
+export const REFUSED = {
+  signature: '401 bad signature',
+  junk: '401 junk token',
+  noToken: '401 no token',
+  noPlant: '404 no such plant',
+  noRoute: '404 no such path',
+  json: '400 malformed JSON',
+  field: '400 invalid field',
+  query: '400 invalid query',
+} as const;
+
+/** The works of a start: until it is ready. A request is one start. */
+export const START_WORKS = {
+  sqlite: 'Start on SQLite, from spawn to ready',
+  mongodb: 'Start on MongoDB, from spawn to ready',
+} as const;
+
+/** The side beside which a start is measured. */
+export const BARE_IMPORTS = 'bare imports';

@@ -4,7 +4,7 @@ import type { KeySet } from './keys/key-set.ts';
 import type { Principal } from './principal.ts';
 import { Refusal, type Subject, type Why } from './refusal.ts';
 import { TokenCache } from './token-cache.ts';
-import { createVerifier } from './verifier.ts';
+import { createVerifier, type VerifiedToken } from './verifier.ts';
 
 /** The decision on a token that was not cached. It does not contain the token. */
 export interface Decision extends Subject {
@@ -50,10 +50,9 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
   const cache = new TokenCache(cacheSize);
   const verify = createVerifier(keys, issuer, audience);
 
-  async function judge(token: string): Promise<Principal> {
+  async function judge(token: string, verified: Promise<VerifiedToken>): Promise<Principal> {
     try {
-      checkCharacters(token);
-      const { claims, validity } = await verify(token);
+      const { claims, validity } = await verified;
       const principal = principalFrom(claims, issuer, ownerClaim, validity);
       cache.set(token, principal);
       onDecision?.({ outcome: 'accepted', issuer, subject: principal.actor });
@@ -74,13 +73,16 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
     },
     forget: () => cache.clear(),
     authenticate(authorization) {
-      let token: string;
       try {
-        token = bearerToken(authorization);
+        const token = bearerToken(authorization);
+        const known = cache.get(token);
+        if (known !== undefined) return known;
+        // What is no JWT at all is refused at once: a rejected promise costs more than the refusal.
+        checkCharacters(token);
+        return judge(token, verify(token));
       } catch (thrown) {
         throw report(thrown);
       }
-      return cache.get(token) ?? judge(token);
     },
   };
 }

@@ -29,10 +29,14 @@ export interface VerifiedToken {
 }
 
 /**
- * A function that verifies a token (RFC 7519, RFC 8725) and rejects with Refusal. It ignores key material in the
- * token's header.
+ * A function that verifies a token (RFC 7519, RFC 8725). It throws Refusal for what is no JWT, and otherwise rejects
+ * with it. It ignores key material in the token's header.
  */
-export function createVerifier(keys: KeySet, issuer: string, audience: string) {
+export function createVerifier(
+  keys: KeySet,
+  issuer: string,
+  audience: string,
+): (token: string) => Promise<VerifiedToken> {
   const options: JWTVerifyOptions = {
     algorithms: ALGORITHMS,
     issuer,
@@ -40,8 +44,7 @@ export function createVerifier(keys: KeySet, issuer: string, audience: string) {
     clockTolerance: CLOCK_TOLERANCE,
     requiredClaims: ['exp'],
   };
-  return async (token: string): Promise<VerifiedToken> => {
-    if (!COMPACT_JWS.test(token)) throw new Refusal('malformed');
+  const verify = async (token: string): Promise<VerifiedToken> => {
     const { revision } = keys;
     const {
       payload,
@@ -60,6 +63,10 @@ export function createVerifier(keys: KeySet, issuer: string, audience: string) {
     if (payload.cnf !== undefined) throw new Refusal('sender_constrained', aboutOf(payload));
     const until = Math.ceil(payload.exp! + CLOCK_TOLERANCE) * 1000;
     return { claims: payload, validity: new TokenValidity(keys, { until, revision, header, key }) };
+  };
+  return (token) => {
+    if (!COMPACT_JWS.test(token)) throw new Refusal('malformed');
+    return verify(token);
   };
 }
 

@@ -19,11 +19,7 @@ export class JsonText {
   constructor(source: string | Buffer) {
     if (typeof source !== 'string' && !isUtf8(source)) throw new SyntaxError('not encoded in UTF-8');
     this.#text = source.toString();
-    try {
-      this.value = JSON.parse(this.#text);
-    } catch {
-      throw new SyntaxError('not valid JSON (RFC 8259)');
-    }
+    this.value = parse(this.#text);
     const { members, doubtful } = scan(this.#text);
     if (members !== countMembers(this.value)) throw new SyntaxError('ambiguous: it names a member twice');
     this.#doubtful = doubtful;
@@ -53,6 +49,19 @@ export class JsonText {
       end = start + source.length;
     }
     return quoted + this.#text.slice(end);
+  }
+}
+
+/** JSON.parse whose error has no stack trace, which would cost more than the reading of a short text. */
+function parse(text: string): unknown {
+  const { stackTraceLimit } = Error;
+  Error.stackTraceLimit = 0;
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new SyntaxError('not valid JSON (RFC 8259)');
+  } finally {
+    Error.stackTraceLimit = stackTraceLimit;
   }
 }
 

@@ -1,7 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { cpuOf } from '../server.ts';
-import { Connection } from './connection.ts';
+import { grpcLines } from './grpc-lines.ts';
 import type { Arrivals, ArrivalsJob } from './job.ts';
+import type { Line, Listener, OpenLine } from './line.ts';
+import { restLines } from './rest-lines.ts';
 import { quantiles } from './sample.ts';
 
 /** Milliseconds for which answers are awaited at the end. What has none by then is lost. */
@@ -10,22 +12,22 @@ const PATIENCE = 10_000;
 const [SERVED, REFUSED] = [200, 503];
 
 /**
- * Lets requests arrive at a rate, evenly, whatever became of those before (open loop). Each takes a connection that is free, or a
- * new one; where all are taken it is not sent, as a gateway would refuse it. Without a rate each connection sends its next request
+ * Lets requests arrive at a rate, evenly, whatever became of those before (open loop). Each takes a line that is free, or a
+ * new one; where all are taken it is not sent, as a gateway would refuse it. Without a rate each line sends its next request
  * when the one before was answered (closed loop). Rejects at an answer that is neither 200 nor 503.
  */
 export const runArrivals = (job: ArrivalsJob): Promise<Arrivals> => new Population(job).run();
 
 /** The clients of one job, and what they saw. */
-class Population {
+class Population implements Listener {
   readonly #job: ArrivalsJob;
-  readonly #render: () => string;
+  readonly #openLine: OpenLine;
   readonly #start = performance.now();
   /** The window in which is counted. */
   readonly #from: number;
   readonly #to: number;
-  readonly #all = new Set<Connection>();
-  readonly #idle: Connection[] = [];
+  readonly #all = new Set<Line>();
+  readonly #idle: Line[] = [];
   /** Requests that have arrived. */
   #due = 0;
   readonly #counts = { offered: 0, unsent: 0, sent: 0, answered: 0, served: 0, refused: 0 };
@@ -36,7 +38,7 @@ class Population {
 
   constructor(job: ArrivalsJob) {
     this.#job = job;
-    this.#render = renderer(job);
+    this.#openLine = 'url' in job.target ? restLines(job.target, job) : grpcLines(job.target, job);
     this.#from = this.#start + job.warmUp * 1_000;
     this.#to = this.#from + job.seconds * 1_000;
   }
@@ -55,7 +57,7 @@ class Population {
       while (performance.now() < this.#to + PATIENCE && this.#idle.length < this.#all.size) await sleep(10);
     } finally {
       clearTimeout(timer);
-      for (const connection of this.#all) connection.close();
+      for (const line of this.#all) line.close();
     }
     const { offered, unsent, served, refused, sent, answered } = this.#counts;
     return {
@@ -90,30 +92,30 @@ class Population {
   }
 
   #arrived(planned: number): void {
-    const connection = this.#idle.pop() ?? (this.#all.size < this.#job.connections ? this.#open() : undefined);
+    const line = this.#idle.pop() ?? (this.#all.size < this.#job.connections ? this.#open() : undefined);
     if (this.#isCounted(planned)) {
       this.#counts.offered++;
-      if (connection === undefined) this.#counts.unsent++;
+      if (line === undefined) this.#counts.unsent++;
     }
-    if (connection !== undefined) this.#send(connection, planned);
+    if (line !== undefined) this.#send(line, planned);
   }
 
   #isCounted = (planned: number) => planned >= this.#from && planned < this.#to;
 
-  #send(connection: Connection, planned: number): void {
-    connection.send(planned, this.#render());
+  #send(line: Line, planned: number): void {
+    line.send(planned);
     if (!this.#isCounted(planned)) return;
     this.#counts.sent++;
     this.#lateness.push(performance.now() - planned);
   }
 
-  #open(): Connection {
-    const connection = new Connection(this.#job.url, this);
-    this.#all.add(connection);
-    return connection;
+  #open(): Line {
+    const line = this.#openLine(this);
+    this.#all.add(line);
+    return line;
   }
 
-  answered(connection: Connection, status: number, planned: number): void {
+  answered(line: Line, status: number, planned: number): void {
     const now = performance.now();
     if (status !== SERVED && status !== REFUSED) this.#wrong.reject(new Error(`a request got ${status}`));
     if (this.#isCounted(now)) this.#counts[status === SERVED ? 'served' : 'refused']++;
@@ -122,32 +124,16 @@ class Population {
       (status === SERVED ? this.#latencies : this.#refusals).push(now - planned);
     }
     if (this.#job.rate === undefined && now < this.#to) {
-      this.#send(connection, now);
+      this.#send(line, now);
       return;
     }
-    this.#idle.push(connection);
+    this.#idle.push(line);
     this.#catchUp(now);
   }
 
-  closed(connection: Connection): void {
-    this.#all.delete(connection);
-    const index = this.#idle.indexOf(connection);
+  closed(line: Line): void {
+    this.#all.delete(line);
+    const index = this.#idle.indexOf(line);
     if (index !== -1) this.#idle.splice(index, 1);
   }
-}
-
-/** Renders the requests of a job in turns, with its tokens in turns and ever new ids. */
-function renderer({ requests, tokens, ids }: ArrivalsJob): () => string {
-  let [made, id] = [0, ids.from];
-  const rendered = requests.map(({ method, path, body = '' }) => {
-    const length = Buffer.byteLength(body.replaceAll('{id}', `${id}`));
-    const content = body === '' ? '' : `content-type: application/json\r\ncontent-length: ${length}\r\n`;
-    const text = `${method} ${path} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {token}\r\n${content}\r\n${body}`;
-    return tokens.map((token) => text.replace('{token}', token).split('{id}'));
-  });
-  return () => {
-    const turn = made++;
-    const parts = rendered[turn % requests.length]![turn % tokens.length]!;
-    return parts.length === 1 ? parts[0]! : parts.join(`${id++}`);
-  };
 }

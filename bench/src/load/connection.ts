@@ -1,19 +1,15 @@
 import { connect, type Socket } from 'node:net';
+import type { Line, Listener } from './line.ts';
 
 /** Bytes of one read. All sockets share them: what was read is looked at before the next read. */
 const buffer = Buffer.allocUnsafe(256 * 1024);
 /** Bytes in which the headers of an answer end. */
 const HEAD = 1_024;
 
-/** Hears of a connection: its request got an answer of this status; it is closed. */
-export interface Listener {
-  answered(connection: Connection, status: number, planned: number): void;
-  closed(connection: Connection): void;
-}
-
-/** One request at a time on one connection. No more of an answer is read than has to be: its status and its length. */
-export class Connection {
+/** A line of HTTP/1.1. Of an answer, it reads status and length. */
+export class Connection implements Line {
   readonly #socket: Socket;
+  readonly #render: () => string;
   readonly #listener: Listener;
   /** When the request that waits for its answer was to be sent. */
   #planned: number | undefined;
@@ -21,7 +17,9 @@ export class Connection {
   /** Bytes of the answer that are still to come. */
   #left = 0;
 
-  constructor(url: string, listener: Listener) {
+  /** `render` makes its requests. */
+  constructor(url: string, render: () => string, listener: Listener) {
+    this.#render = render;
     const { hostname: host, port } = new URL(url);
     this.#listener = listener;
     const onread = { buffer, callback: (length: number) => this.#take(length) };
@@ -29,13 +27,11 @@ export class Connection {
     this.#socket.on('error', () => {}).on('close', () => listener.closed(this));
   }
 
-  /** Sends a request, which was to be sent at a given time. */
-  send(planned: number, text: string): void {
+  send(planned: number): void {
     this.#planned = planned;
-    this.#socket.write(text, 'latin1');
+    this.#socket.write(this.#render(), 'latin1');
   }
 
-  /** Breaks it off. */
   close(): void {
     this.#planned = undefined;
     this.#socket.destroy();

@@ -51,12 +51,16 @@ function prepare({ method, path, body = '', status, reply }: HttpRequest): Prepa
   const takesId = `${path}${body}`.includes('{id}');
   const length = body.replaceAll('{id}', ' '.repeat(ID_LENGTH)).length;
   const content = body === '' ? '' : `content-type: application/json\r\ncontent-length: ${length}\r\n`;
-  const text = `${method} ${path} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {token}\r\n${content}\r\n${body}`;
+  const text = `${method} ${path} HTTP/1.1\r\nhost: localhost\r\n{authorization}${content}\r\n${body}`;
   const fixed = Buffer.from(reply);
   return {
     takesId,
     status,
-    render: (token, id) => (takesId ? text.replaceAll('{id}', id) : text).replace('{token}', token),
+    render: (token, id) =>
+      (takesId ? text.replaceAll('{id}', id) : text).replace(
+        '{authorization}',
+        token === '' ? '' : `authorization: Bearer ${token}\r\n`,
+      ),
     expected: (id) => (reply.includes('{id}') ? Buffer.from(reply.replaceAll('{id}', id)) : fixed),
   };
 }

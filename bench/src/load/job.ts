@@ -22,7 +22,7 @@ export interface HttpJob {
   readonly protocol: 'http';
   /** Connections go to them in turns. */
   readonly urls: readonly string[];
-  /** Requests take these bearer tokens in turns. */
+  /** Requests take these bearer tokens in turns; an empty one stands for no Authorization header. */
   readonly tokens: readonly string[];
   /** Made in turns. */
   readonly requests: readonly HttpRequest[];
@@ -48,17 +48,31 @@ export interface GrpcJob {
   readonly ids: Ids;
 }
 
-/** HTTP requests that arrive at a rate, whatever the server makes of those before; without a rate as in HttpJob. */
-export interface ArrivalsJob {
-  readonly protocol: 'arrivals';
+/** REST as the target of arrivals. */
+export interface RestTarget {
   readonly url: string;
-  readonly tokens: readonly string[];
   /** Made in turns. */
   readonly requests: readonly Pick<HttpRequest, 'method' | 'path' | 'body'>[];
+}
+
+/** A method of gRPC as the target of arrivals. */
+export interface GrpcTarget {
+  /** Host and port. */
+  readonly address: string;
+  readonly method: GrpcJob['method'];
+}
+
+/** Requests that arrive at a rate, whatever the server makes of those before; without a rate as in HttpJob. */
+export interface ArrivalsJob {
+  readonly protocol: 'arrivals';
+  readonly target: RestTarget | GrpcTarget;
+  readonly tokens: readonly string[];
+  /** Plants of a list over gRPC. */
+  readonly limit: number;
   readonly ids: Pick<Ids, 'from'>;
   /** Process of the server. */
   readonly pid: number;
-  /** Most connections. */
+  /** Most connections; over gRPC, most calls at once. */
   readonly connections: number;
   /** Requests a second. */
   readonly rate?: number;

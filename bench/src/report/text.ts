@@ -52,11 +52,11 @@ export function caveats(comparison: Comparison): string {
 /** A line for each goal. */
 export function goalsTable(goals: readonly Judged[]): string {
   if (goals.length === 0) return '';
-  const lines = goals.map(({ work, figure, against, goal, value, met }) => {
+  const lines = goals.map(({ work, side, figure, against, goal, value, met }) => {
     const bound = `${figure === 'rate' ? '>=' : '<='} ${goal}`;
     const verdict = met === undefined ? 'not measured' : met ? 'met' : 'MISSED';
     const best = against.length === 1 ? against[0] : `the best of ${against.length}`;
-    return `  ${verdict.padEnd(13)}${(value?.toFixed(2) ?? '-').padStart(6)} ${bound.padEnd(8)}${work}: ${FIGURES[figure]} against ${best}`;
+    return `  ${verdict.padEnd(13)}${(value?.toFixed(2) ?? '-').padStart(6)} ${bound.padEnd(8)}${work}: ${side === undefined ? '' : `${side}: `}${FIGURES[figure]} against ${best}`;
   });
   return ['\nGoals (medians of the ratios within a round)', ...lines].join('\n');
 }

@@ -2,10 +2,10 @@ import { openDevelopmentIssuer } from '../../../src/auth/development.ts';
 import { ReplicaSet } from '../../../test/support/replica-set.ts';
 import type { Effort } from '../compare.ts';
 import { LoadGenerator } from '../load/generator.ts';
-import type { Arrivals, ArrivalsJob } from '../load/job.ts';
+import type { Arrivals, ArrivalsJob, GrpcTarget, RestTarget } from '../load/job.ts';
 import { pin } from '../pin.ts';
 import { ADD, FIRST_ID } from '../plants.ts';
-import { plantstore } from '../plantstore.ts';
+import { type PlantStore, plantstore } from '../plantstore.ts';
 import { arrivalsTable, type Case } from '../report/arrivals.ts';
 import type { Results } from '../report/report.ts';
 import type { Bench } from '../resources.ts';
@@ -30,10 +30,27 @@ const IDS = 1_000_000;
 
 const LIST = { method: 'GET', path: `/plants?limit=${PLANTS}` } as const;
 const LISTS = `lists of ${PLANTS} plants`;
-const WORKS = [
-  { work: `${LISTS}, SQLite`, database: undefined, requests: [LIST] },
-  { work: 'adds, MongoDB', database: 'adds', requests: [ADD] },
-  { work: `nine ${LISTS} to an add, MongoDB`, database: 'mix', requests: [...Array(9).fill(LIST), ADD] },
+
+interface Work {
+  readonly work: string;
+  /** In MongoDB; undefined: in SQLite. */
+  readonly database: string | undefined;
+  readonly target: (server: PlantStore) => ArrivalsJob['target'];
+}
+
+const rest =
+  (...requests: RestTarget['requests']) =>
+  ({ url }: PlantStore): RestTarget => ({ url, requests });
+const grpc =
+  (method: GrpcTarget['method']) =>
+  ({ grpcAddress }: PlantStore): GrpcTarget => ({ address: grpcAddress, method });
+
+const WORKS: readonly Work[] = [
+  { work: `${LISTS}, SQLite`, database: undefined, target: rest(LIST) },
+  { work: 'adds, MongoDB', database: 'adds', target: rest(ADD) },
+  { work: `nine ${LISTS} to an add, MongoDB`, database: 'mix', target: rest(...Array(9).fill(LIST), ADD) },
+  { work: `gRPC, ${LISTS}, SQLite`, database: undefined, target: grpc('listPlants') },
+  { work: 'gRPC, adds, MongoDB', database: 'rpc', target: grpc('createPlant') },
 ];
 
 /** Lets requests arrive on so many connections, at so many a second if it says how many. */
@@ -47,12 +64,13 @@ export async function overload(bench: Bench, { rounds, seconds }: Effort): Promi
   bench.defer(() => set.remove());
   const { pid: mongod } = await set.command({ serverStatus: 1 });
 
-  for (const { work, database, requests } of WORKS) {
+  for (const { work, database, target: targetOf } of WORKS) {
     const directory = bench.directory();
     const server = await bench.server(
       plantstore(directory, database === undefined ? {} : { MONGODB_URI: set.uri(database) }),
     );
     const { url, pid } = server;
+    const target = targetOf(server);
     const isAlone = pin(pid, [process.pid, load.pid, Number(mongod)]);
     const { mintToken } = await openDevelopmentIssuer(directory);
     const mint = (_: unknown, owner: number) => mintToken({ owner: `owner ${owner}`, ownerClaim: 'sub', ttl: 36_000 });
@@ -66,7 +84,7 @@ export async function overload(bench: Bench, { rounds, seconds }: Effort): Promi
     const arrive: Arrive = (some) => {
       const ids = { from };
       from += IDS;
-      return load.arrive({ protocol: 'arrivals', url, pid, tokens, requests, ids, seconds, ...some });
+      return load.arrive({ protocol: 'arrivals', target, pid, tokens, limit: PLANTS, ids, seconds, ...some });
     };
     const cases = await measure(arrive, rounds);
     await server.stop();

@@ -1,4 +1,4 @@
-import { compare, type Effort } from '../compare.ts';
+import { compare, type Effort, type Side } from '../compare.ts';
 import { startGoPeer } from '../peers/go.ts';
 import { startPeer } from '../peers/start.ts';
 import { plantstore } from '../plantstore.ts';
@@ -6,7 +6,7 @@ import type { Results } from '../report/report.ts';
 import type { Bench } from '../resources.ts';
 import { LONG, RestSide } from '../rest-side.ts';
 import { Scene } from '../scene.ts';
-import { REST_WORKS } from '../works.ts';
+import { OURS_LOGGING, REST_WORKS } from '../works.ts';
 
 const PEERS = {
   'bare Fastify': 'bare-fastify.ts',
@@ -20,12 +20,24 @@ const PEERS = {
 export async function rest(bench: Bench, effort: Effort): Promise<Results> {
   const scene = await Scene.open(bench);
   const ours = await bench.server(plantstore(bench.directory(), scene.environment('plantstore')));
-  const sides = [await RestSide.open(scene, ours, () => scene.projected('plantstore'))];
+  const sides: Side[] = [await RestSide.open(scene, ours, () => scene.projected('plantstore'))];
   for (const [name, file] of Object.entries(PEERS)) {
     const environment = { ...scene.environment(file.replace('.ts', '')), TOKEN_OF_LONG: scene.token(LONG) };
     sides.push(await RestSide.open(scene, await startPeer(bench, name, file, environment)));
   }
   const go = await startGoPeer(bench, scene.environment('go'));
   if (go !== undefined) sides.push(await RestSide.open(scene, { ...go, name: 'Go grpc-gateway' }));
+  sides.push(await logging(bench, scene));
   return { comparison: await compare(Object.values(REST_WORKS), sides, effort) };
+}
+
+/** Ours as it runs by default, with a line for each request, which the bench reads and discards. It has a part in one work. */
+async function logging(bench: Bench, scene: Scene): Promise<Side> {
+  const environment = { ...scene.environment('logging'), LOG_LEVEL: 'info' };
+  const server = await bench.server(plantstore(bench.directory(), environment, { name: OURS_LOGGING }));
+  const side = await RestSide.open(scene, server, () => scene.projected('logging'));
+  return {
+    name: side.name,
+    run: async (work, seconds) => (work === REST_WORKS.get20 ? side.run(work, seconds) : undefined),
+  };
 }
