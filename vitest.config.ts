@@ -12,7 +12,7 @@ export default defineConfig({
     setupFiles: ['test/support/setup.ts'],
     // Suites start services of their own, which need the cores too, and wait for leases and time limits meanwhile.
     pool: 'forks',
-    maxWorkers: 3,
+    maxWorkers: 4,
     testTimeout: 60_000,
     hookTimeout: 60_000,
     // As long as a browser's own waiting.

@@ -1,6 +1,5 @@
 import { Command } from 'commander';
 import { loadConfig } from '../config.ts';
-import { examine } from './doctor/doctor.ts';
 import type { Finding } from './doctor/finding.ts';
 import { print } from './output.ts';
 
@@ -23,7 +22,10 @@ To check the log itself, run plantstore audit verify.
 Example:
   $ plantstore doctor`,
     )
-    .action(() => print(lines(examine(loadConfig()))));
+    .action(async () => {
+      const { examine } = await import('./doctor/doctor.ts');
+      await print(lines(examine(loadConfig())));
+    });
 
 async function* lines(findings: AsyncIterable<Finding>): AsyncGenerator<string> {
   for await (const { level, subject, message } of findings) {

@@ -2,7 +2,6 @@ import { Command } from 'commander';
 import { isName } from '../auth/claims.ts';
 import { loadConfig } from '../config.ts';
 import type { Erased } from '../log/erasure/eraser.ts';
-import { openLog } from '../log/log.ts';
 import type { Store } from '../log/store.ts';
 import { print } from './output.ts';
 import { ProgressBar } from './progress.ts';
@@ -48,6 +47,7 @@ async function erase(
   isPublished: boolean,
 ): Promise<Erased> {
   await using stack = new AsyncDisposableStack();
+  const { openLog } = await import('../log/log.ts');
   const log = stack.adopt(await openLog(store, { onFault: () => {} }), (opened) => opened.close());
   using bar = new ProgressBar();
   for await (const step of log.erase(request, isPublished)) {

@@ -9,6 +9,7 @@ import { serveCommand } from './serve.ts';
 import { tokenCommand } from './token.ts';
 import { witnessCommand } from './witness.ts';
 
+// A command loads what it needs when it runs: what the others need would be half of its time.
 const program = new Command('plantstore')
   .description('An event-sourced plant store: REST, Connect and gRPC over one tamper-evident log.')
   .version(VERSION, '--version', 'print the version')

@@ -1,5 +1,4 @@
 import { Command, InvalidArgumentError } from 'commander';
-import { openDevelopmentIssuer } from '../auth/development.ts';
 import { SCOPES } from '../auth/scopes.ts';
 import { loadConfig } from '../config.ts';
 import { print } from './output.ts';
@@ -28,6 +27,7 @@ Examples:
         throw new Error(
           'plantstore token works in development mode only, but JWKS_URL is set; get a token from that issuer',
         );
+      const { openDevelopmentIssuer } = await import('../auth/development.ts');
       const development = await openDevelopmentIssuer(dataDirectory);
       await print([await development.mintToken({ owner, ownerClaim, ttl, ...(scope !== undefined && { scope }) })]);
     });

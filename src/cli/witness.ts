@@ -4,9 +4,6 @@ import { Command, InvalidArgumentError } from 'commander';
 import { ed25519KeyFile } from '../auth/keys/key-file.ts';
 import { cosignatureKey, cosigner } from '../tlog/cosignature.ts';
 import { formatVerifierKey, isKeyName, parseVerifierKey, type VerifierKey } from '../tlog/verifier-key.ts';
-import { Records } from '../witness/records.ts';
-import { createWitnessServer } from '../witness/server.ts';
-import { Witness } from '../witness/witness.ts';
 import { print } from './output.ts';
 
 interface Options {
@@ -47,6 +44,9 @@ Example:
     )
     .action(async ({ key: file, name, log, state, host, port }: Options) => {
       const key = await ed25519KeyFile(file, 'logs that trust the old key must be given the new one');
+      const { Records } = await import('../witness/records.ts');
+      const { createWitnessServer } = await import('../witness/server.ts');
+      const { Witness } = await import('../witness/witness.ts');
       const records = new Records(
         state,
         log.map((known) => known.name),

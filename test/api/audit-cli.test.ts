@@ -14,6 +14,7 @@ import { openSqliteDatabase } from '../store/sqlite-database.ts';
 import { added, append, chain, deleted, project } from '../support/events.ts';
 import { plantstore, run } from '../support/run.ts';
 import { startService } from '../support/service.ts';
+import { count } from '../support/soak.ts';
 
 let root: string;
 let data: string;
@@ -222,7 +223,7 @@ test('an import that is killed again and again goes on, and ends with the same l
   expect(code).toBe(0);
   expect(readFileSync(file, 'utf8')).toBe(linesOf(events));
   const copy = join(root, 'copy');
-  for (let milliseconds = 250; !(await killed(['import', file], copy, milliseconds)); milliseconds += 100);
+  for (let milliseconds = 250; !(await killed(['import', file], copy, milliseconds)); milliseconds += count(300, 100));
   const after = await plantstore(['audit', 'export'], { DATA_DIR: copy });
   expect(after.stdout === linesOf(events)).toBe(true);
   const { stdout } = await plantstore(['audit', 'verify', '--json'], { DATA_DIR: copy });
@@ -258,7 +259,7 @@ test('a rebuild that is killed at any moment leaves the read model whole; the ne
   const leased = database.db.prepare('SELECT 1 FROM leases');
   const isBuilding = () => built.get()!.tables === 1;
   let broken = 0;
-  for (let milliseconds = 0; milliseconds < 60; milliseconds += 6) {
+  for (let milliseconds = 0; milliseconds < 60; milliseconds += count(15, 6)) {
     // What was killed before has the lease for a while, and has left its table.
     database.db.exec('DELETE FROM leases');
     const child = start(['rebuild'], data);
@@ -299,7 +300,7 @@ test('while the read model is rebuilt the service answers every call, and rightl
       expect(await listed.json()).toEqual(plants);
     }
   })();
-  for (let round = 0; round < 3; round++) expect((await audit('rebuild')).code).toBe(0);
+  for (let round = 0; round < count(1, 3); round++) expect((await audit('rebuild')).code).toBe(0);
   running = false;
   await client;
   expect((await audit('verify')).code).toBe(0);

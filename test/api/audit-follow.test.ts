@@ -11,7 +11,7 @@ import { TRANSPORTS } from '../support/protocols.ts';
 import { type Service, startService } from '../support/service.ts';
 import { count } from '../support/soak.ts';
 
-const PLANTS = count(4_000, 100_000);
+const PLANTS = count(2_000, 100_000);
 const CLIENTS = 200;
 const RESTARTS = count(2, 20);
 

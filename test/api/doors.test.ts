@@ -30,6 +30,20 @@ function open(bytes: string) {
   return { socket, answer: () => text(socket) };
 }
 
+/** Adds the plant whose event shows that a follower is served. */
+async function addPlant(to: Service): Promise<void> {
+  const token = await to.token('gardener');
+  const body = '{"id":1,"name":"Fern"}';
+  expect((await client(to.url, token)('POST', '/plants', { body })).status).toBe(200);
+}
+
+/** Follows the log. Resolves once it holds its place: of several at once, some would be refused. */
+async function follow(audit: ReturnType<typeof grpcClient>, as: string): Promise<ClientReadableStream<unknown>> {
+  const call: ClientReadableStream<unknown> = audit.readEvents!({ follow: true }, bearer(as));
+  await once(call, 'data');
+  return call.on('error', () => {}).resume();
+}
+
 test.each(['HTTP/1.1', 'HTTP/1.0'])(
   'two Host headers are 400, whatever they say (RFC 9112, 3.2): %s',
   async (version) => {
@@ -41,7 +55,8 @@ test.each(['HTTP/1.1', 'HTTP/1.0'])(
   },
 );
 
-describe.each([
+// Concurrent, since closing a connection that sends no more takes seconds.
+describe.concurrent.each([
   ['REST', '/plants'],
   ['Connect', CREATE],
 ])('%s', (_, path) => {
@@ -76,15 +91,12 @@ describe.each([
 test("half a request beyond an owner's share of them is refused while others want the places, and the rest come to their end", async () => {
   await using small = await startService({ MAX_IN_FLIGHT: '8' });
   const token = await small.token('mallory');
+  await addPlant(small);
   const audit = grpcClient(small.grpcUrl, { desc: AuditService });
   // More than half of the places are held.
-  for (const owner of ['bob', 'bob', 'carol', 'carol', 'dave']) {
-    const authorization = bearer(await small.token(owner, 'plants:audit'));
-    (audit.readEvents!({ follow: true }, authorization) as ClientReadableStream<unknown>)
-      .on('error', () => {})
-      .resume();
-  }
-  while ((await gauge('plantstore_requests_in_flight')) < 5) await sleep(10);
+  const held: ClientReadableStream<unknown>[] = [];
+  for (const owner of ['bob', 'bob', 'carol', 'carol', 'dave'])
+    held.push(await follow(audit, await small.token(owner, 'plants:audit')));
   const { hostname, port } = new URL(small.url);
   const begin = (path: string, id: number) => {
     const body = `{"${path === CREATE ? 'plant":{"' : ''}id":${id},"name":"Fern"}${path === CREATE ? '}' : ''}`;
@@ -117,6 +129,8 @@ test("half a request beyond an owner's share of them is refused while others wan
     expect(await first.answer).toMatch(/^HTTP\/1\.1 200 /);
     first.socket.destroy();
   }
+  // The end of the service would wait for them.
+  for (const call of held) call.cancel();
   audit.close();
 
   async function gauge(name: string): Promise<number> {
@@ -129,13 +143,9 @@ test("one owner's requests beyond a quarter of the places get 429, on every prot
   await using small = await startService({ MAX_IN_FLIGHT: '8', MAX_WAIT: '100' });
   const mallory = await small.token('mallory', 'plants:audit plants:read');
   const audit = grpcClient(small.grpcUrl, { desc: AuditService });
-  const follow = () => {
-    const call: ClientReadableStream<unknown> = audit.readEvents!({ follow: true }, bearer(mallory));
-    return call.on('error', () => {}).resume();
-  };
-  const held = [follow(), follow()];
+  await addPlant(small);
+  const held = [await follow(audit, mallory), await follow(audit, mallory)] as const;
   const refused = () => client(small.url, mallory)('GET', '/plants');
-  while ((await refused()).status !== 429);
   const reply = await refused();
   expectError(reply, 429, 8);
   expect(reply.headers['retry-after']).toBe('1');
@@ -155,7 +165,9 @@ test("one owner's requests beyond a quarter of the places get 429, on every prot
   const bob = await small.token('bob');
   for (const { client: openClient } of PROTOCOLS)
     expect(await openClient(small, `Bearer ${bob}`).list()).toMatchObject({ plants: [] });
-  held[0]!.cancel();
+  held[0].cancel();
   while ((await refused()).status !== 200);
+  // The end of the service would wait for it.
+  held[1].cancel();
   audit.close();
 });

@@ -18,8 +18,10 @@ const PATIENCE = 5_000;
 /** Owners at once, each with a client that goes to whatever instance. */
 const OWNERS = 4;
 const CLIENTS = 3;
+/** Most milliseconds between two operations of a client. */
+const PAUSE = count(100, 40);
 /** Idempotency keys. */
-const KEYS = count(300, 1_000);
+const KEYS = count(150, 1_000);
 
 /** What the clients saw. */
 interface Tally {
@@ -51,7 +53,7 @@ async function client(
     return { status: reply.status, text: await reply.text() };
   };
   for (let step = 0; isRunning(); step++) {
-    await sleep(Math.random() * 40);
+    await sleep(Math.random() * PAUSE);
     const id = Math.floor(Math.random() * 3);
     const plant = `${name}.${step}`;
     const input = [{ do: 'add', id, name: plant }, { do: 'delete', id }, { do: 'list' }][

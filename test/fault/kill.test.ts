@@ -42,7 +42,7 @@ test('killed under load again and again, the embedded store loses nothing acknow
   const known = new Map<number, Known>();
   let acknowledged = 0;
   try {
-    for (let round = 0; round < count(8, 100); round++) {
+    for (let round = 0; round < count(5, 100); round++) {
       const service = await startService({ DATA_DIR: directory });
       const token = await service.token('alice');
       const headers = { authorization: `Bearer ${token}` };

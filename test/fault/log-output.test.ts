@@ -11,7 +11,7 @@ import { UnreadService } from '../support/unread-service.ts';
 /** Their lines are more than a pipe, a socket and a terminal hold, and less than the service keeps. */
 const SOME = 2_000;
 /** Their lines are more than the service keeps. */
-const MANY = 30_000;
+const MANY = 20_000;
 
 /** The lines that are written from now on, and those that wait. What is no JSON, such as the welcome, is left out. */
 function linesOf(stdout: Readable): { readonly lines: LogLine[]; readonly ended: Promise<void> } {

@@ -13,7 +13,7 @@ import { ReplicaSet } from '../support/replica-set.ts';
 import { type Service, startService } from '../support/service.ts';
 import { count } from '../support/soak.ts';
 
-const PLANTS = count(4_000, 100_000);
+const PLANTS = count(2_000, 100_000);
 const CLIENTS = 200;
 
 const { open: openGrpc } = TRANSPORTS.find(({ name }) => name === 'gRPC')!;

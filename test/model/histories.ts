@@ -85,7 +85,7 @@ class Historian {
 function seeds(): number[] {
   const given = process.env.FAST_CHECK_SEED;
   if (given) return [Number(given)];
-  return Array.from({ length: count(10, 100) }, () => Math.floor(Math.random() * 2 ** 31));
+  return Array.from({ length: count(5, 100) }, () => Math.floor(Math.random() * 2 ** 31));
 }
 
 /** Whatever happens, in any order, lists are the fold and the verification tells the truth. */

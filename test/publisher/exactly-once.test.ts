@@ -39,7 +39,7 @@ async function add(services: readonly Service[], token: string, id: number): Pro
 test.skipIf(kafka === undefined)(
   'through killed services and a broker that goes and comes, each event is on the topic once and in order',
   async () => {
-    const [broker, mongodb, total] = [kafka!, newDatabase(), count(1_000, 20_000)];
+    const [broker, mongodb, total] = [kafka!, newDatabase(), count(500, 20_000)];
     using directory = dataDirectory();
     const settings = kafkaOptions(broker.brokers, `exactly-once-${Date.now()}`);
     const start = () =>

@@ -152,8 +152,13 @@ export function topicCheck(bench: KafkaBench): void {
       const client = new KafkaClient(settings);
       await client.connect();
       const forger = await client.producer(`${topic}.forger`, 60_000);
-      await forger.send(topic, 0, forged.slice(0, 1));
+      const offset = await forger.send(topic, 0, forged.slice(0, 1));
       await forger.commit(`${topic}.forger`, namesFor(topic).checkpoint, { offset: 1, metadata: '' });
+      // A commit is known a moment before its records are visible.
+      await eventually(
+        () => client.ranges(topic),
+        (ranges) => ranges !== undefined && ranges[0]!.high > offset,
+      );
       client.close();
       const partitionOf = partitioner(3);
       let running = true;

@@ -251,7 +251,7 @@ describe.each([
   test('for any shape', async () => {
     await fc.assert(
       fc.asyncProperty(anyShape, (of) => expectLinear(name, size, parser, of)),
-      { numRuns: count(8, 400) },
+      { numRuns: count(4, 400) },
     );
   });
 });

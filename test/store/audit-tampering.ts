@@ -4,6 +4,7 @@ import { type Verdict, type VerifyOptions, verifyLog } from '../../src/audit/ver
 import { headAt } from '../../src/log/event/chain.ts';
 import type { Store } from '../../src/log/store.ts';
 import { added, append, deleted, type LoggedPlantEvent, project, TRACEPARENT } from '../support/events.ts';
+import { SOAK } from '../support/soak.ts';
 import { type Database, type Places, SIGNED, TAMPERINGS } from '../support/tampering.ts';
 import { checkpointOf } from '../support/tree.ts';
 import type { OpenedStore } from './open-store.ts';
@@ -49,7 +50,7 @@ export function tamperingContract(name: string, open: OpenDatabase): void {
     test('what nobody touched is found to be whole, up to any checkpoint signed earlier', async () => {
       const opened = await open();
       const events = await fillForTampering(opened.store);
-      for (const event of events) {
+      for (const event of SOAK ? events : [events[0]!, events[SIGNED - 1]!, events.at(-1)!]) {
         const { verdict, places } = await verdictOf(opened.store, {
           checkpoint: checkpointOf(events.slice(0, event.position)),
         });

@@ -89,7 +89,7 @@ export function auditContract(name: string, open: OpenDatabase): void {
           expect(verdict.checkpoint).toBe(await opened.store.checkpoint());
           await opened.cleanup();
         }),
-        { numRuns: count(10, 200) },
+        { numRuns: count(5, 200) },
       );
     });
 
@@ -120,7 +120,7 @@ export function auditContract(name: string, open: OpenDatabase): void {
           expect([chain, contents]).toEqual(field === 'eventId' ? [position, undefined] : [undefined, position]);
           await opened.cleanup();
         }),
-        { numRuns: count(15, 300) },
+        { numRuns: count(8, 300) },
       );
     });
 
@@ -137,7 +137,7 @@ export function auditContract(name: string, open: OpenDatabase): void {
         };
         const writers = ['alice', 'bob', 'carol'].map(commands);
         let head = -1;
-        for (let round = 0; round < count(8, 100); round++) {
+        for (let round = 0; round < count(4, 100); round++) {
           const { verdict, places } = await verdictOf(store);
           expect(places).toEqual({});
           expect(verdict.head.position).toBeGreaterThanOrEqual(head);

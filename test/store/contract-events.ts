@@ -121,7 +121,7 @@ export function eventsContract(open: OpenStore): void {
       on(async ({ store, second }) => {
         const handles = [store, await second(), await second()];
         const log: LoggedEvent[] = [];
-        for (let round = 0; round < count(40, 1000); round++) {
+        for (let round = 0; round < count(20, 1000); round++) {
           const head = await handles[round % 3]!.head();
           const batches = handles.map((_, writer) => chain(head, plants(`${writer}`, round * 10, 1 + (round % 5))));
           const appended = await Promise.all(handles.map((handle, writer) => handle.append(batches[writer]!)));

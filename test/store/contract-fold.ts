@@ -84,7 +84,7 @@ export function foldContract(open: OpenStore): void {
           await opened.cleanup();
         }
       }),
-      { numRuns: count(25, 500) },
+      { numRuns: count(10, 500) },
     );
   });
 }

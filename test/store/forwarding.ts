@@ -292,7 +292,7 @@ export function forwardingContract(name: string, open: OpenStore): void {
             const troubled = trouble();
             await Promise.all(
               Array.from({ length: 6 }, (_, number) =>
-                client(logs[number % 3]!, `${number}`, count(60, 120), history, acknowledged),
+                client(logs[number % 3]!, `${number}`, count(40, 120), history, acknowledged),
               ),
             );
             running = false;

@@ -170,7 +170,7 @@ export function idempotencyContract(name: string, open: OpenStore): void {
       'of all who send one request at once to three instances, all get the one event',
       on(async ({ store, second }) => {
         const logs = await Promise.all([store, await second(), await second()].map((handle) => openLog(handle, quiet)));
-        const rounds = count(100, 1_000);
+        const rounds = count(40, 1_000);
         for (let round = 0; round < rounds; round++) {
           const command = round % 2 === 0 ? add(7, `${round}`) : remove(7, `${round}`);
           const answers = await Promise.all(logs.flatMap((log) => [told(log, command), told(log, command)]));
@@ -239,7 +239,7 @@ export function idempotencyContract(name: string, open: OpenStore): void {
             await opened.cleanup();
           }
         }),
-        { numRuns: count(5, 200) },
+        { numRuns: count(3, 200) },
       );
       expect(unknown).toBeGreaterThan(0);
     });

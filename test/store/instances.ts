@@ -74,7 +74,7 @@ export function instancesContract(name: string, open: OpenStore): void {
 
   describe(`instances on ${name}`, () => {
     test('of all who add the same id at once exactly one wins, the others are told that it exists', async () => {
-      const rounds = count(250, 1000);
+      const rounds = count(80, 1000);
       await withInstances(3, async (logs, read) => {
         for (let id = 0; id < rounds; id++) {
           // Submitted in one turn of the event loop: every instance builds on the same head.
@@ -93,7 +93,7 @@ export function instancesContract(name: string, open: OpenStore): void {
 
     test('of all who delete the same plant at once exactly one wins', async () => {
       await withInstances(3, async (logs, read) => {
-        for (let round = 0; round < count(50, 500); round++) {
+        for (let round = 0; round < count(25, 500); round++) {
           await logs[round % logs.length]!.submit(add(1, `${round}`));
           const settled = await Promise.allSettled(logs.map((log) => log.submit(remove(1))));
           const losers = settled.filter((result) => result.status === 'rejected').map(({ reason }) => reasonOf(reason));
@@ -105,7 +105,7 @@ export function instancesContract(name: string, open: OpenStore): void {
 
     test('what one instance acknowledged no other contradicts, however little it has heard of', async () => {
       await withInstances(2, async ([one, other]) => {
-        for (let round = 0; round < count(20, 200); round++) {
+        for (let round = 0; round < count(10, 200); round++) {
           await one!.submit(add(1, `${round}`));
           await other!.submit(remove(1));
           await one!.submit(add(1, `${round} again`));
@@ -117,7 +117,7 @@ export function instancesContract(name: string, open: OpenStore): void {
 
     test('no instance starves beside the others, and every command is answered', async () => {
       await withInstances(4, async (logs, read) => {
-        const each = count(150, 2000);
+        const each = count(100, 2000);
         await Promise.all(
           logs.map(async (log, instance) => {
             for (let from = 0; from < each; from += 10)
@@ -133,7 +133,7 @@ export function instancesContract(name: string, open: OpenStore): void {
     });
 
     test('what clients of two instances see is linearizable', async () => {
-      for (let round = 0; round < count(5, 100); round++) {
+      for (let round = 0; round < count(3, 100); round++) {
         const history: PlantOperation[] = [];
         await withInstances(2, async (logs) => {
           await Promise.all([0, 1, 2, 3, 4, 5].map((number) => client(logs[number % 2]!, `${number}`, 40, history)));

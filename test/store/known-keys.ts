@@ -124,7 +124,7 @@ export function knownKeysContract(name: string, open: OpenStore): void {
             await opened.cleanup();
           }
         }),
-        { numRuns: count(20, 500) },
+        { numRuns: count(8, 500) },
       );
     });
   });

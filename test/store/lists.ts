@@ -89,7 +89,7 @@ export function listsContract(name: string, open: OpenStore): void {
             await opened.cleanup();
           }
         }),
-        { numRuns: count(6, 500) },
+        { numRuns: count(4, 500) },
       );
     });
 

@@ -110,7 +110,7 @@ export function logContract(name: string, open: OpenStore): void {
             await opened.cleanup();
           }
         }),
-        { numRuns: count(12, 500) },
+        { numRuns: count(6, 500) },
       );
     });
 
@@ -163,7 +163,7 @@ export function logContract(name: string, open: OpenStore): void {
             }
           },
         ),
-        { numRuns: count(15, 500) },
+        { numRuns: count(8, 500) },
       );
     });
 

@@ -159,7 +159,7 @@ export function watchContract(name: string, open: OpenStore): void {
               })();
             },
           ),
-          { numRuns: count(8, 200), endOnFailure: true },
+          { numRuns: count(4, 200), endOnFailure: true },
         );
         // It was about something.
         expect(resets).toBeGreaterThan(0);

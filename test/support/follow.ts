@@ -3,8 +3,10 @@ import { Code, ConnectError, createClient, type Transport } from '@connectrpc/co
 import { expect } from 'vitest';
 import { AuditService } from '../../gen/plantstore/v1/audit_service_pb.ts';
 
-/** Milliseconds between two attempts. */
+/** Milliseconds between two attempts to follow. */
 const PAUSE = 20;
+/** Milliseconds between two attempts to add: hundreds of clients would else take the CPU that a service starts with. */
+const RETRY = 250;
 
 /**
  * Follows the log until it has seen a number of events. After every break, continues from the last position, on the
@@ -42,7 +44,7 @@ export async function addPlants(url: () => string, token: string, plants: number
   const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
   const ids = Array.from({ length: plants }, (_, id) => id).values();
   const client = async () => {
-    for (const id of ids) while (!(await isAdded(url(), headers, id))) await sleep(PAUSE);
+    for (const id of ids) while (!(await isAdded(url(), headers, id))) await sleep(RETRY);
   };
   await Promise.all(Array.from({ length: clients }, client));
 }

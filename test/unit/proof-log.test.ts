@@ -18,6 +18,7 @@ import { formatVerifierKey } from '../../src/tlog/verifier-key.ts';
 import { eventArbitrary } from '../support/arbitraries.ts';
 import { added, chain } from '../support/events.ts';
 import { emptyMemory, flipped, ORIGIN, ProofLog, type Tamper, VKEY } from '../support/proof-log.ts';
+import { count } from '../support/soak.ts';
 
 const WITNESS = 'witness.example/one';
 const witnessKey = generateKeyPairSync('ed25519').privateKey;
@@ -151,7 +152,7 @@ describe('an event', () => {
         );
         expect(outcome.verified).toBe(false);
       }),
-      { numRuns: 300 },
+      { numRuns: count(60, 1_000) },
     );
   });
 
@@ -214,7 +215,7 @@ describe('a checkpoint', () => {
         const outcome = await openOutcome(log.source(size, tamper), trusting());
         if (outcome.verified) expect(outcome.value.cosigned).toBe(0);
       }),
-      { numRuns: 500 },
+      { numRuns: count(100, 1_000) },
     );
     expect(expectVerified(await openOutcome(log.source(7), trusting())).value).toMatchObject({
       cosigned: 1,
@@ -332,7 +333,7 @@ describe('a receipt', () => {
         expect(value.content).toMatchObject({ owner: events[position - 1]!.event.owner });
         expect(reasonOf(await receiptOutcome(flipped(receipt, bit)))).not.toBe('verified');
       }),
-      { numRuns: 300 },
+      { numRuns: count(60, 1_000) },
     );
   });
 
@@ -375,7 +376,7 @@ describe('a whole log', () => {
         if (tamper.done()) expect(reasonOf(outcome)).not.toBe('verified');
         else expectVerified(outcome);
       }),
-      { numRuns: 300 },
+      { numRuns: count(60, 1_000) },
     );
   });
 

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { Command } from 'commander';
-import { checkReceipt, type Proved } from '../../audit/check-receipt.ts';
+import type { Proved } from '../../audit/check-receipt.ts';
 import type { DomainEvent } from '../../domain/events.ts';
 import { print } from '../output.ts';
 
@@ -28,6 +28,7 @@ Example:
   $ plantstore audit check-receipt 42.tlog-proof --key "$(cat log.vkey)"`,
     )
     .action(async (file: string, { key, witness = [] }: Partial<Options> & Pick<Options, 'key'>) => {
+      const { checkReceipt } = await import('../../audit/check-receipt.ts');
       const trusted = witness.map((vkey) => vkey.trim());
       await print([sentence(checkReceipt(await readFile(file, 'utf8'), key.trim(), trusted))]);
     });

@@ -1,5 +1,4 @@
 import { Command } from 'commander';
-import { FORMATS } from '../../audit/formats/formats.ts';
 import type { Store } from '../../log/store.ts';
 import { plantId } from '../arguments.ts';
 import { write } from '../output.ts';
@@ -33,6 +32,7 @@ Example:
     );
 
 async function* lines(store: Store, owner: string, id: bigint, onFound: () => void): AsyncGenerator<string> {
+  const { FORMATS } = await import('../../audit/formats/formats.ts');
   for await (const events of store.read(0, { owner, id })) {
     onFound();
     yield FORMATS.ndjson.encode(events);

@@ -2,7 +2,6 @@ import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { Command } from 'commander';
 import { headJson } from '../../audit/formats/event-json.ts';
-import { decodeExport } from '../../audit/formats/formats.ts';
 import { checkImport, importLog } from '../../audit/import.ts';
 import { print } from '../output.ts';
 import { withStore } from '../with-store.ts';
@@ -29,6 +28,7 @@ Examples:
     )
     .action((file: string) =>
       withStore('own', async (store) => {
+        const { decodeExport } = await import('../../audit/formats/formats.ts');
         // Anything but a regular file, such as a named pipe, can be read only once.
         const isFile = file !== '-' && (await stat(file)).isFile();
         if (isFile) await told('checked', checkImport(decodeExport(createReadStream(file))));

@@ -4,7 +4,6 @@ import type { LoggedEvent } from '../../log/event/event.ts';
 import type { Store } from '../../log/store.ts';
 import { Tree } from '../../log/tree/tree.ts';
 import { openLogKey } from '../../transparency/log-key.ts';
-import { makeReceipt } from '../../transparency/receipt.ts';
 import { signCheckpoint } from '../../transparency/signed-checkpoint.ts';
 import { position } from '../arguments.ts';
 import { write } from '../output.ts';
@@ -31,6 +30,7 @@ Example:
         const tree = new Tree(store, Number.POSITIVE_INFINITY);
         const { position: size } = await store.head();
         const checkpoint = await signCheckpoint(tree, size, await openLogKey(loadConfig(), store));
+        const { makeReceipt } = await import('../../transparency/receipt.ts');
         await write([await makeReceipt(tree, checkpoint, event)]);
       }),
     );

@@ -49,6 +49,7 @@ export function createHttpServer(
     // A request on an open connection is still answered while the server drains. The connection then closes.
     return503OnClosing: false,
     genReqId: requestId,
+    schemaController: { compilersFactory: { buildValidator: noSchemas, buildSerializer: noSchemas } },
     // No logger for each request: the few lines that need the request name it themselves.
     childLoggerFactory: (parent) => parent,
     frameworkErrors: sendError,
@@ -95,6 +96,11 @@ function listener(serve: RequestListener, { requestTimeout, idleTimeout }: Conne
   };
   return createServer(options, serve);
 }
+
+/** No route has a schema of Fastify. Without this, each start would load a compiler of schemas. */
+const noSchemas = (): never => {
+  throw new Error('a route has a schema, and Fastify has no compiler for it');
+};
 
 /**
  * Closes a connection without traffic for the idle time-out, unless a response is awaited. The limit on headers answers
