@@ -54,7 +54,6 @@ export function createHttpServer(
     childLoggerFactory: (parent) => parent,
     frameworkErrors: sendError,
     clientErrorHandler: answerSocketError,
-    schemaController: { compilersFactory: NO_SCHEMAS },
   });
   routeAllMethods(app);
   activateSpans(app, observer);
@@ -72,16 +71,6 @@ export function createHttpServer(
   app.server.on('connect', refuseConnect);
   guard?.endConnectionsOf(app);
   return app;
-}
-
-/** No route has a schema. Fastify's own compilers would load a hundred modules at each start. */
-const NO_SCHEMAS = {
-  buildValidator: () => noSchema,
-  buildSerializer: () => noSchema,
-};
-
-function noSchema(): never {
-  throw new Error('a route has a schema, and nothing compiles schemas here');
 }
 
 function listener(serve: RequestListener, { requestTimeout, idleTimeout }: ConnectionLimits): Server {
