@@ -99,6 +99,15 @@ test('a list of one header is a header, and an empty one is none', async () => {
   expect(() => door.authenticator.authenticate([])).toThrow(expect.objectContaining({ reason: 'TOKEN_MISSING' }));
 });
 
+test.each(['junk', 'a.b', 'a.b.c.d'])(
+  'what is no JWT is refused at once, so that it takes no place among the tokens that are being verified: %s',
+  (token) => {
+    expect(() => door.authenticator.authenticate(`Bearer ${token}`)).toThrow(
+      expect.objectContaining({ reason: 'TOKEN_INVALID' }),
+    );
+  },
+);
+
 test('decisions say who it was if the issuer signed that, and hold nothing of a token', async () => {
   const expired = issuer.token({ claims: { sub: 'late', exp: 1 } });
   const good = issuer.token({ claims: { sub: 'new' } });

@@ -33,7 +33,7 @@ export const exportCommand = (): Command =>
     .option('--public', 'the events without their contents; safe to publish, because they name nobody')
     .addOption(
       new Option('--format <format>', 'protobuf: length-prefixed plantstore.v1.Record messages (with --public: Event)')
-        .choices(['ndjson', 'protobuf'] satisfies (keyof typeof FORMATS)[])
+        .choices(Object.keys({ ndjson: true, protobuf: true } satisfies Record<keyof typeof FORMATS, true>))
         .default('ndjson'),
     )
     .addHelpText(
