@@ -2,7 +2,7 @@ import { constants, openSync, writeSync } from 'node:fs';
 import { isatty } from 'node:tty';
 import { type DestinationStream, levels, symbols } from 'pino';
 
-/** Most characters of buffered lines, about 16,000 request lines. Further lines are dropped. */
+/** Most characters of buffered lines, about 20,000 request lines. Further lines are dropped. */
 const LIMIT = 4 * 1024 * 1024;
 /**
  * PIPE_BUF: a pipe writes up to this many bytes atomically, so that processes that share it do not break each other's

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { type CloudEvent, Kafka as CloudEvents } from 'cloudevents';
 import { expect, test } from 'vitest';
 import { EMPTY_HEAD } from '../../src/log/event/event.ts';
@@ -145,6 +146,22 @@ export function publishing(bench: KafkaBench): void {
     await expect(first.publish(events.slice(10, 20))).rejects.toThrow();
     for (const session of [first, second]) session.close();
     expect(sorted(positionsOf(await readTopic(kafka, settings.topic)))).toEqual(upTo(30));
+  });
+
+  test('is waited for where it appears later than the client library waits', async () => {
+    const settings = bench.newTopic();
+    const client = new KafkaClient(settings);
+    await client.connect();
+    await using admin = await bench.admin();
+    const ranges = client.ranges(settings.topic);
+    // The library gives up after 1.6 s.
+    await sleep(3_000);
+    await admin.createTopics({ topics: [{ topic: settings.topic, numPartitions: 2 }], waitForLeaders: false });
+    expect(await ranges).toEqual([
+      { low: 0, high: 0 },
+      { low: 0, high: 0 },
+    ]);
+    client.close();
   });
 
   test('shows nothing of a transaction that was never ended, and its events are published anew', () =>

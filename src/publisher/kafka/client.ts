@@ -18,8 +18,8 @@ hideTimerWarnings();
  * previous transaction.
  */
 const RETRY = { initialRetryTime: 5, multiplier: 3, maxRetryTime: 1_000, retries: 6 };
-/** Attempts of `patiently`, and the milliseconds between them. */
-const ATTEMPTS = 50;
+/** Most milliseconds for which `patiently` begins another attempt, and those between two attempts. */
+const PATIENCE = 10_000;
 const ATTEMPT_PAUSE = 100;
 /** Most milliseconds for a connection, and for a response. */
 const CONNECTION_TIMEOUT = 3_000;
@@ -180,14 +180,25 @@ export class KafkaClient {
 
 /** Retries errors that Kafka calls retriable, such as while a new topic gets its leaders or a coordinator loads. */
 async function patiently<T>(ask: () => Promise<T>): Promise<T> {
-  for (let attempt = 1; ; attempt++) {
+  const deadline = performance.now() + PATIENCE;
+  for (;;) {
     try {
       return await ask();
     } catch (error) {
-      if (attempt === ATTEMPTS || (error as { retriable?: boolean }).retriable !== true) throw error;
+      if (!isTemporary(error) || performance.now() > deadline) throw error;
       await sleep(ATTEMPT_PAUSE);
     }
   }
+}
+
+/**
+ * Whether a broker answered with an error that it calls retriable. After its own retries the library wraps that error
+ * in one that is not retriable.
+ */
+function isTemporary(error: unknown): boolean {
+  for (let cause = error; cause instanceof Error; cause = cause.cause)
+    if (cause.name === 'KafkaJSProtocolError') return (cause as { retriable?: boolean }).retriable === true;
+  return false;
 }
 
 /** Maps keys to partitions by murmur2, as Kafka's Java clients do. */
