@@ -9,7 +9,7 @@ import { answerOf } from './topic-check.ts';
 
 /** What consumers learn of an erasure. */
 export function erasure(bench: KafkaBench): void {
-  test('an erasure is published, naming the owner, and is over only then; the audit of the topic agrees', () =>
+  test('an erasure is published, naming the owner, and is over only then; the topic’s audit agrees', ({ expect }) =>
     bench.withInstance(async (instance, settings, directory) => {
       await instance.append(added('alice', 1n), added('bob', 1n), added('alice', 2n));
       await instance.caughtUp();

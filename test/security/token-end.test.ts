@@ -133,7 +133,7 @@ test.concurrent('a long REST list is broken off, and never ended as if it were w
   expect(reply.complete).toBe(false);
 });
 
-test.concurrent('a stream ends, on every protocol, when the key that signed its token leaves the key set; others go on', async () => {
+test.concurrent('a stream ends, on every protocol, when its token’s key is gone; others go on', async ({ expect }) => {
   const own = issuer.rotate({ keep: true });
   const start = { case: 'afterPosition' as const, value: BigInt(PLANTS - 1) };
   // A key that is not known yet is asked for once the last fetch is ten seconds old.
