@@ -1,5 +1,5 @@
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import type { PlantStoreError } from '../../src/domain/errors.ts';
 import { Admission, type AdmissionLimits, OVERLOADED } from '../../src/transport/admission/admission.ts';
 import type { Entrant, Place } from '../../src/transport/admission/place.ts';
@@ -269,4 +269,24 @@ test('tokens that have to be verified take half of the places at most', () => {
   leave(0);
   enter(verify);
   expect(outcomes[3]).toEqual({ place: expect.anything() });
+});
+
+test('without requests it has no timer; with them it has one, whatever was before', () => {
+  vi.useFakeTimers();
+  onTestFinished(() => void vi.useRealTimers());
+  const { shed, outcomes, enter, leave } = admission({ maxInFlight: 1, maxWait: 100 });
+  expect(vi.getTimerCount()).toBe(0);
+  for (const turn of [0, 1]) {
+    enter((place) => place.belongTo('alice'));
+    expect(vi.getTimerCount()).toBe(1);
+    vi.advanceTimersByTime(10_000);
+    expect(vi.getTimerCount()).toBe(1);
+    enter();
+    vi.advanceTimersByTime(200);
+    expect(outcomes[2 * turn + 1]).toMatchObject({ reason: 'OVERLOADED' });
+    expect(shed).toHaveLength(turn + 1);
+    leave(2 * turn);
+    vi.advanceTimersByTime(1_500);
+    expect(vi.getTimerCount()).toBe(0);
+  }
 });

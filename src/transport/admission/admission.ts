@@ -65,7 +65,6 @@ interface Waiting {
 export class Admission implements Steward {
   readonly #limits: AdmissionLimits;
   readonly #shed: (protocol: Protocol, reason: ShedReason) => void;
-  readonly #timer: NodeJS.Timeout;
   readonly #pace = new Pace();
   readonly #most: { readonly [part in keyof typeof PARTS]: number };
   readonly #arrivals: Arrivals;
@@ -82,6 +81,8 @@ export class Admission implements Steward {
   #inFlight = 0;
   #verifying = 0;
   #forgotten = performance.now();
+  /** Checks the event loop and the queues. Runs while there are requests, so that an idle instance sleeps. */
+  #timer: NodeJS.Timeout | undefined;
   /** Admits waiting requests, once a turn: never deeper in the call stack of a request that leaves. */
   #wake: NodeJS.Immediate | undefined;
 
@@ -93,7 +94,6 @@ export class Admission implements Steward {
     this.#most = Object.fromEntries(Object.entries(PARTS).map(([name, parts]) => [name, part(parts)])) as never;
     const { arriving: all, arrivingOfOwner: ofOwner, arrivingOfConnection: ofConnection } = this.#most;
     this.#arrivals = new Arrivals({ all, ofOwner, ofConnection });
-    this.#timer = setInterval(() => this.#look(performance.now()), TICK).unref();
   }
 
   /**
@@ -122,6 +122,7 @@ export class Admission implements Steward {
 
   /** Admits a request, now or later, or refuses it. Drops it once its client has left. */
   enter(entrant: Entrant): void {
+    if (this.#timer === undefined) this.#start();
     if (this.#waiting.length === 0 && this.#returning.length === 0 && this.#hasRoom()) this.#admit(entrant);
     else if (entrant.mayWait && this.#waiting.length < MAX_WAITING)
       this.#waiting.push({ entrant, since: performance.now() });
@@ -183,9 +184,9 @@ export class Admission implements Steward {
     if (state === 'held') this.#vacate();
   }
 
-  /** Stops the timer and refuses the waiting requests. */
+  /** Refuses the waiting requests. */
   close(): void {
-    clearInterval(this.#timer);
+    this.#stop();
     for (const { entrant } of this.#waiting.splice(0)) this.#refuse(entrant, this.#reason(), OVERLOADED);
   }
 
@@ -277,6 +278,16 @@ export class Admission implements Steward {
     if (owner.waiting.length === 0) this.#crowded.delete(owner);
   }
 
+  #start(): void {
+    this.#pace.resumed();
+    this.#timer = setInterval(() => this.#look(performance.now()), TICK).unref();
+  }
+
+  #stop(): void {
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+  }
+
   #look(now: number): void {
     this.#pace.turned();
     const oldest = now - this.#limits.maxWait;
@@ -289,7 +300,13 @@ export class Admission implements Steward {
     for (const { entrant } of this.#arrivals.olderThan(now - this.#limits.requestTimeout * 1_000)) entrant.late();
     this.#forget(now);
     this.#letIn();
+    if (this.#isIdle()) this.#stop();
   }
+
+  /** Whether no request is left, and no owner remembered. A new request comes through `enter`. */
+  #isIdle = (): boolean =>
+    this.#inFlight + this.#waiting.length + this.#returning.length + this.#arrivals.size === 0 &&
+    this.#fresh.length + this.#stale.length + this.#owners.size === 0;
 
   #expire(places: Place[], oldest: number, reason: ShedReason, error: PlantStoreError): void {
     while (places.length > 0 && places[0]!.since < oldest) {

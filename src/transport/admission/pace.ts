@@ -27,12 +27,17 @@ export class Pace {
     this.#spent++;
   }
 
+  /** Begins a turn after a time without any. */
+  resumed(): void {
+    this.#cpu = process.threadCpuUsage();
+    this.#spent = 0;
+  }
+
   /** Ends a turn. A timer calls it. */
   turned(): void {
     const { user, system } = process.threadCpuUsage(this.#cpu);
     const factor = Math.min(TARGET / (user + system), GROWTH);
     this.#allowed = Math.min(Math.max(this.#allowed * factor, LEAST), MOST);
-    this.#cpu = process.threadCpuUsage();
-    this.#spent = 0;
+    this.resumed();
   }
 }
