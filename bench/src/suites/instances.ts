@@ -54,14 +54,14 @@ export async function instances(bench: Bench, effort: Effort): Promise<Results> 
     const ids = { from: of.nextId, to: of.nextId + PLANTS };
     await measure(of, [of.servers[0]!], ADD, Number.POSITIVE_INFINITY, { connections: CONNECTIONS, ids });
   }
-  const strict = await start(alone.database, { STRICT_READS: 'true' });
+  const strict: Group = { ...alone, servers: [await start(alone.database, { STRICT_READS: 'true' })] };
   const list = listRequest(`/plants?limit=${PLANTS}`, PLANTS);
   const side = (name: string, work: string, run: (seconds: number) => Promise<Measured>): Side => ({
     name,
     run: async (asked, seconds) => (asked === work ? run(seconds) : undefined),
   });
-  const lists = (server: Server) => (seconds: number) =>
-    measure(alone, [server], list, seconds, { connections: CONNECTIONS });
+  const lists = (of: Group) => (seconds: number) =>
+    measure(of, of.servers, list, seconds, { connections: CONNECTIONS });
   const sides = [
     ...groups
       .toReversed()
@@ -75,7 +75,7 @@ export async function instances(bench: Bench, effort: Effort): Promise<Results> 
       adds(pair, [(await writerFirst(pair))[0]!], seconds, 1),
     ),
     side('STRICT_READS=true', INSTANCE_WORKS.lists, lists(strict)),
-    side('STRICT_READS=false', INSTANCE_WORKS.lists, lists(alone.servers[0]!)),
+    side('STRICT_READS=false', INSTANCE_WORKS.lists, lists(alone)),
   ];
   const comparison = await compare(Object.values(INSTANCE_WORKS), sides, {
     ...effort,
