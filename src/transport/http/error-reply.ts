@@ -37,11 +37,8 @@ export function sendError(thrown: unknown, request: FastifyRequest, reply: Fasti
     .header('content-length', Buffer.byteLength(body))
     .code(error.status)
     .type(JSON_TYPE);
-  if (!isUnread(request.raw)) {
-    reply.send(body);
-    return;
-  }
-  reply.send(answerWhileReading(request.raw, body));
+  reply.send(isUnread(request.raw) ? answerWhileReading(request.raw, body) : body);
+  // Most errors have no owner. Unread, they would keep all places.
   entrantOf(request.raw)?.leave();
 }
 

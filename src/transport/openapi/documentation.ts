@@ -5,6 +5,7 @@ import { PlantStoreError } from '../../domain/errors.ts';
 import { JSON_TYPE } from '../http/error-body.ts';
 import { sendError } from '../http/error-reply.ts';
 import { refuseOtherMethods } from '../http/methods.ts';
+import { asStranger } from '../http/stranger.ts';
 import { requestId } from '../request-id.ts';
 import { openApiDocument } from './document.ts';
 
@@ -34,7 +35,12 @@ export function registerDocumentation(app: FastifyInstance, service: DescService
 }
 
 function addPage(app: FastifyInstance, url: string, handler: RouteHandlerMethod): void {
-  app.route({ method: [...READ], url, handler });
+  app.route({
+    method: [...READ],
+    url,
+    onRequest: (request, _reply, next) => asStranger(request, next),
+    handler,
+  });
   refuseOtherMethods(app, url, READ);
 }
 
