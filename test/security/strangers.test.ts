@@ -1,6 +1,11 @@
+import { create } from '@bufbuild/protobuf';
 import { Metadata, type ServiceError, status } from '@grpc/grpc-js';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { ForwardingService } from '../../gen/plantstore/internal/v1/forwarding_service_pb.ts';
+import {
+  AddPlantSchema,
+  ForwardedCommandSchema,
+  ForwardingService,
+} from '../../gen/plantstore/internal/v1/forwarding_service_pb.ts';
 import { openMongo } from '../../src/log/mongo/open.ts';
 import type { Store } from '../../src/log/store.ts';
 import { HAS_MONGODB, newDatabase } from '../store/open-mongo.ts';
@@ -10,23 +15,21 @@ import { Instances } from '../support/instances.ts';
 import { reflectedServices } from '../support/reflection.ts';
 import { startService } from '../support/service.ts';
 
+const VICTIM = { number: 1, eventId: 'x', timeLeft: 10_000, owner: 'victim', actor: 'stranger' };
+const ADDITION = create(AddPlantSchema, { id: 1n, name: 'Ivy' });
+const COMMAND = create(ForwardedCommandSchema, { ...VICTIM, command: { case: 'addPlant', value: ADDITION } });
+/** An int32 field that only a newer release knows. */
+const $unknown = [{ no: 99, wireType: 0, data: Uint8Array.of(1) }];
+
 /** How a call of the hop ends that a stranger makes at an address, having sent a command. */
-function stranger(address: string, metadata: Metadata): Promise<number> {
+function stranger(address: string, metadata: Metadata, command = COMMAND): Promise<number> {
   const client = grpcClient(address, { desc: ForwardingService });
   return new Promise<number>((resolve) => {
     const call = client.forward!(metadata);
     call.on('data', () => resolve(status.OK));
     call.on('error', ({ code }: ServiceError) => resolve(code));
     call.on('end', () => resolve(status.OK));
-    const command = {
-      owner: 'victim',
-      actor: 'stranger',
-      command: { case: 'addPlant', value: { id: 1n, name: 'Ivy' } },
-    };
-    call.write({
-      afterPosition: 2n ** 53n - 1n,
-      commands: [{ number: 1, eventId: 'x', timeLeft: 10_000, ...command }],
-    });
+    call.write({ afterPosition: 2n ** 53n - 1n, commands: [command] });
   }).finally(() => client.close());
 }
 
@@ -81,6 +84,20 @@ describe.runIf(HAS_MONGODB)('the hop between instances', () => {
     expect(next.secret).not.toBe(secret);
     const answers = await Promise.all(addresses().map((address) => stranger(address, showing(next.secret))));
     expect(answers.toSorted()).toEqual([status.OK, status.PERMISSION_DENIED]);
+  });
+
+  test('applies no command of a newer release with a field that this one would lose', async () => {
+    const writer = await instances.settled('alice');
+    const { secret } = (await store.leaseholder('writer'))!;
+    const { position } = await store.head();
+    const newer = [
+      { ...COMMAND, $unknown },
+      { ...COMMAND, command: { case: 'addPlant', value: { ...ADDITION, $unknown } } as const },
+    ];
+    for (const command of newer)
+      expect(await stranger(addresses()[writer]!, showing(secret), command)).toBe(status.UNIMPLEMENTED);
+    for await (const events of store.read(position))
+      expect(ofPlants(events).filter(({ event }) => event.owner === 'victim')).toEqual([]);
   });
 
   test('is not shown by reflection, not served on the other port, and its secret is in no line of the log', async () => {

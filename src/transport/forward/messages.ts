@@ -1,4 +1,4 @@
-import { create, type MessageInitShape } from '@bufbuild/protobuf';
+import { create, type Message, type MessageInitShape } from '@bufbuild/protobuf';
 import {
   type AddPlant,
   type ForwardedCommand as CommandMessage,
@@ -41,13 +41,17 @@ function actionOf(command: Command) {
   return { case: 'addPlant', value: tag === undefined ? { id, name } : { id, name, tag } } as const;
 }
 
-/** The batch of a protobuf message. Throws on a command of a kind unknown to this release. */
+/**
+ * The batch of a protobuf message. Throws on a command that has a kind or a field unknown to this release: a newer
+ * release sent it, and this one would apply only a part of it.
+ */
 export const fromRequest = ({ afterPosition, commands }: ForwardRequest): ForwardedBatch => ({
   after: Number(afterPosition),
   commands: commands.map(commandOf),
 });
 
 function commandOf({ number, eventId, timeLeft, ...message }: CommandMessage): ForwardedCommand {
+  refuseUnknownFields(message);
   const { owner, actor, issuer, idempotencyKey, traceparent, command: action } = message;
   const about = { owner, actor, issuer, idempotencyKey, traceparent };
   return { number, eventId, timeLeft, command: { ...about, ...askedOf(action) } };
@@ -60,9 +64,14 @@ interface Deletion {
 }
 
 function askedOf(action: CommandMessage['command']): Asked {
+  if (action.value !== undefined) refuseUnknownFields(action.value);
   if (action.case === 'deletePlant') return deletion(action.value);
   if (action.case === 'addPlant') return addition(action.value);
   throw new Error('a command of an unknown kind');
+}
+
+function refuseUnknownFields({ $unknown }: Pick<Message, '$unknown'>): void {
+  if ($unknown !== undefined) throw new Error('a command with a field unknown to this release');
 }
 
 const addition = ({ id, name, tag }: AddPlant): Asked => ({ type: 'AddPlant', plant: { id, name, tag } });

@@ -1,7 +1,9 @@
+import { fromBinary } from '@bufbuild/protobuf';
 import { type Metadata, type Server, type ServerDuplexStream, status } from '@grpc/grpc-js';
 import {
   ForwardingService,
   type ForwardRequest,
+  ForwardRequestSchema,
   type ForwardResponse,
 } from '../../../gen/plantstore/internal/v1/forwarding_service_pb.ts';
 import type { Taker } from '../../log/forward/taker.ts';
@@ -25,16 +27,22 @@ const REFUSED = {
  * others.
  */
 export function addForwarding(server: Server, taker: () => Pick<Taker, 'admits' | 'begin'> | undefined): void {
-  server.addService(definitionOf(ForwardingService), {
-    forward: (call: Call) => {
-      const open = taker();
-      if (open?.admits(secretOf(call.metadata)) !== true) {
-        call.emit('error', REFUSED);
-        return;
-      }
-      serve(call, open);
+  const { forward } = definitionOf(ForwardingService);
+  // Keeps unknown fields, so that a command with one is noticed.
+  const requestDeserialize = (bytes: Buffer) => fromBinary(ForwardRequestSchema, bytes);
+  server.addService(
+    { forward: { ...forward!, requestDeserialize } },
+    {
+      forward: (call: Call) => {
+        const open = taker();
+        if (open?.admits(secretOf(call.metadata)) !== true) {
+          call.emit('error', REFUSED);
+          return;
+        }
+        serve(call, open);
+      },
     },
-  });
+  );
 }
 
 const secretOf = (metadata: Metadata): string => String(metadata.get(SECRET)[0] ?? '');
