@@ -33,8 +33,11 @@ Example:
   {"position":42,"events":17}`,
     )
     .action(async ({ owner, actor }: { owner: string; actor: string }) => {
-      if (!isName(owner))
-        throw new Error('--owner must not be blank or longer than 1024 characters, or contain control characters');
+      for (const [option, name] of Object.entries({ owner, actor }))
+        if (!isName(name))
+          throw new Error(
+            `--${option} must not be blank or longer than 1024 characters, or contain control characters`,
+          );
       const { kafka } = loadConfig();
       const erased = await withStore('change', (store) => erase(store, { owner, actor }, kafka === undefined));
       await print([JSON.stringify(erased)]);

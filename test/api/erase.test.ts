@@ -141,7 +141,16 @@ test('plantstore erase: beside a service it refuses; once it is stopped it erase
   for (const word of WORDS) expect([word, bytesOf(directory).includes(word)]).toEqual([word, false]);
   const missing = await plantstore(['erase', '--owner', OWNER], { DATA_DIR: join(directory, 'none') });
   expect(missing).toMatchObject({ code: 1, stderr: expect.stringContaining('there is no plant store') });
-  expect(await plantstore(['erase', '--owner', ' '], { DATA_DIR: directory })).toMatchObject({ code: 1 });
+  // Such an actor would be a flaw of the log for ever.
+  for (const wrong of [
+    ['--owner', ' '],
+    ['--owner', 'bob', '--actor', ''],
+    ['--owner', 'bob', '--actor', 'a\nb'],
+  ])
+    expect(await plantstore(['erase', ...wrong], { DATA_DIR: directory })).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('must not be blank'),
+    });
   rmSync(directory, { recursive: true });
 });
 

@@ -257,6 +257,20 @@ export function erasureContract(name: string, open: OpenSearchable): void {
       }),
     );
 
+    test(
+      'contents that go beyond what an erasure says are found, although a note says that it is under way',
+      on(async ({ store }) => {
+        await fill(store);
+        const { position } = await erased(store);
+        const { eventId } = (await readAnyLog(store))[position! - 1]!;
+        const request = { owner: 'nobody', actor: 'x', issuer: undefined };
+        await store.beginErasure({ ...request, eventId, since: 0, after: 0, isPublished: false });
+        for await (const _ of store.eraseContents('other 1', position!));
+        const { places } = await verdictOf(store);
+        expect(places).toHaveProperty('contents', position);
+      }),
+    );
+
     test('whoever dies before any step of an erasure leaves it to the next, who ends it', async () => {
       let steps = 0;
       for (let at = 1; at < 60; at++) {

@@ -29,18 +29,21 @@ export class Erasures {
     }
   }
 
-  /** The first place where missing contents and erasures differ. `isExempt` selects erasures to ignore. */
-  failure(isExempt: (erasure: number) => boolean = () => false): Failure | undefined {
+  /**
+   * The first place where missing contents and erasures differ. `isUnderWay` selects erasures that may not have removed
+   * all contents yet. None ever removes more than it says.
+   */
+  failure(isUnderWay: (erasure: number) => boolean = () => false): Failure | undefined {
     const failures: Failure[] = [];
     for (const [erasure, { first }] of this.#missing)
-      if (!this.#erased.has(erasure) && !isExempt(erasure))
+      if (!this.#erased.has(erasure))
         failures.push({
           position: first,
           message: `its content is missing, but position ${erasure}, to which it refers, is not an OwnerErased event`,
         });
     for (const [position, erased] of this.#erased) {
       const { count = 0 } = this.#missing.get(position) ?? {};
-      if (count !== erased && !isExempt(position))
+      if (count > erased || (count < erased && !isUnderWay(position)))
         failures.push({ position, message: `it says that it erased ${erased} events, but ${count} refer to it` });
     }
     return failures.toSorted((a, b) => a.position! - b.position!)[0];
@@ -74,15 +77,15 @@ export class ContentsCheck implements Check {
 
   async finish(): Promise<void> {
     if (this.#erasures.failure() === undefined) return;
-    const underWay = new Set((await this.#store.erasures()).map(({ eventId }) => eventId));
+    const noted = new Set((await this.#store.erasures()).map(({ eventId }) => eventId));
     const again = new Erasures();
-    const exempt = new Set<number>();
+    const underWay = new Set<number>();
     for await (const events of this.#store.read(0)) {
       again.take(events);
       for (const { position, type, eventId } of events)
-        if (type === 'OwnerErased' && (underWay.has(eventId) || position > this.#end)) exempt.add(position);
+        if (type === 'OwnerErased' && (noted.has(eventId) || position > this.#end)) underWay.add(position);
     }
-    this.failure = again.failure((erasure) => exempt.has(erasure));
+    this.failure = again.failure((erasure) => underWay.has(erasure));
   }
 }
 
