@@ -323,6 +323,30 @@ test('a reader that stops is cut off once it is 1 MiB behind, and nobody else no
   await reading;
 });
 
+test('a reader of moderate speed gets a state of many megabytes, and is not cut off', async () => {
+  const alice = await newOwner();
+  const PLANTS = 1_500;
+  const text = '🌱'.repeat(1024);
+  for (let from = 0; from < PLANTS; from += 100)
+    await Promise.all(Array.from({ length: 100 }, (_, index) => alice.add(from + index, text, text)));
+  const { hostname, port } = new URL(service.url);
+  const socket = connect(Number(port), hostname);
+  socket.write(
+    `GET /plants HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\nAuthorization: ${alice.headers.authorization}\r\n\r\n`,
+  );
+  let end = '';
+  let bytes = 0;
+  for await (const chunk of socket) {
+    bytes += chunk.length;
+    end = (end + chunk).slice(-200);
+    if (end.includes('event: ready')) break;
+    // 4 MB a second at most.
+    await sleep(chunk.length / 4_000);
+  }
+  expect(end).toContain('event: ready');
+  expect(bytes).toBeGreaterThan(PLANTS * 8_000);
+}, 120_000);
+
 describe('requests behind a stream on its connection hold no place', () => {
   const BODY = '\0\0\0\0\x02{}';
   const head = (authorization: string) => `HTTP/1.1\r\nHost: x\r\nAuthorization: ${authorization}\r\n`;

@@ -73,6 +73,7 @@ export const stepOf = ({ position, event }: PositionedEvent): LiveStep =>
     ? { type: 'added', position, plant: { id: event.plantId, name: event.name, tag: event.tag } }
     : { type: 'deleted', position, id: event.plantId };
 
-const stepBytes = (step: LiveStep): number =>
+/** Approximate bytes of a step. */
+export const stepBytes = (step: Step): number =>
   STEP_OVERHEAD +
   (step.type === 'added' ? Buffer.byteLength(step.plant.name) + Buffer.byteLength(step.plant.tag ?? '') : 0);

@@ -1,8 +1,9 @@
+import { setImmediate as turn } from 'node:timers/promises';
 import type { Validity } from '../../auth/validity.ts';
 import { type PlantStoreError, toPlantStoreError } from '../../domain/errors.ts';
 import type { PlantRow } from '../../log/store.ts';
 import type { Listing } from '../../log/view/listing.ts';
-import type { Channel, Hearer, Mark } from './channel.ts';
+import { type Channel, type Hearer, type Mark, stepBytes } from './channel.ts';
 import type { Step } from './step.ts';
 
 /** The reader of a watch. None of its methods may throw. */
@@ -35,6 +36,9 @@ export interface WatchKeeper {
   left(watch: Watch): void;
 }
 
+/** Bytes of the steps that are sent in one turn of the event loop. Escaped in JSON, they may be six times as many. */
+const PIECE = 64 * 1024;
+
 const NOTHING: readonly Step[] = [];
 const RESET: readonly Step[] = [{ type: 'reset' }];
 
@@ -52,6 +56,7 @@ export class Watch implements Hearer {
   #why: PlantStoreError | undefined;
   #isOver = false;
   #isConfirming = false;
+  #isBeginning = true;
   #spoke = performance.now();
 
   constructor(keeper: WatchKeeper, channel: Channel, validity: Validity, viewer: Viewer) {
@@ -63,7 +68,7 @@ export class Watch implements Hearer {
   }
 
   /**
-   * The beginning, in batches. After a position: the missed events. Otherwise, or when memory does not hold the missed
+   * The beginning, in pieces, at most one in a turn of the event loop. After a position: the missed events. Otherwise, or when memory does not hold the missed
    * events: the state and then `ready`, with `reset` first if a position was given. Read it to its end before taking
    * any step. Rejects with PlantStoreError; the watch is then over.
    */
@@ -100,13 +105,16 @@ export class Watch implements Hearer {
   async *#whileOpen(
     batches: Iterable<readonly Step[]> | AsyncIterable<readonly Step[]>,
   ): AsyncGenerator<readonly Step[]> {
-    for await (const batch of batches) {
-      if (!this.#validity.holds) await this.#validity.confirm();
-      if (this.#why !== undefined) throw this.#why;
-      if (this.#isOver) return;
-      this.#tell(batch);
-      yield batch;
-    }
+    for await (const batch of batches)
+      for (const piece of piecesOf(batch)) {
+        if (!this.#validity.holds) await this.#validity.confirm();
+        if (this.#why !== undefined) throw this.#why;
+        if (this.#isOver) return;
+        this.#tell(piece);
+        yield piece;
+        await turn();
+      }
+    this.#isBeginning = false;
   }
 
   /** The new events, in order. Readers at the same mark get the same array. */
@@ -127,7 +135,12 @@ export class Watch implements Hearer {
     this.#keeper.told(steps.length);
   }
 
-  /** Bytes that the reader has not got yet. */
+  /** Whether the reader has got everything. */
+  get isCaughtUp(): boolean {
+    return !this.#isBeginning && this.behind === 0;
+  }
+
+  /** Bytes of events since the watch began that the reader has not got yet. */
   get behind(): number {
     return this.channel.end.bytes - this.#mark.bytes + this.#viewer.unsent;
   }
@@ -175,6 +188,19 @@ export class Watch implements Hearer {
     this.#mark = { step: undefined, bytes: 0, next: undefined };
     this.#keeper.left(this);
   }
+}
+
+function* piecesOf(steps: readonly Step[]): Generator<readonly Step[]> {
+  let start = 0;
+  let bytes = 0;
+  for (const [index, step] of steps.entries()) {
+    bytes += stepBytes(step);
+    if (bytes < PIECE) continue;
+    yield steps.slice(start, index + 1);
+    start = index + 1;
+    bytes = 0;
+  }
+  if (start < steps.length) yield steps.slice(start);
 }
 
 async function* stateOf(

@@ -135,9 +135,9 @@ export class Watches implements WatchKeeper {
    */
   #forgetSoon(): void {
     this.#recent.forget();
-    const late = [...this.#watches].filter(({ behind }) => behind > 0);
+    const late = [...this.#watches].filter(({ isCaughtUp }) => !isCaughtUp);
     setTimeout(() => {
-      for (const watch of late) if (watch.behind > 0) watch.end(FORGOTTEN);
+      for (const watch of late) if (!watch.isCaughtUp) watch.end(FORGOTTEN);
       // The unread steps of these channels are newer than the erasure.
       const unread = new Set([...this.#watches].filter(({ behind }) => behind > 0).map(({ channel }) => channel));
       for (const channel of this.#channels.values()) if (!unread.has(channel)) channel.forget();

@@ -21,10 +21,13 @@ export class Turnstile {
     return this.#place;
   }
 
-  /** Gives the place to the caller that has waited longest. */
+  /**
+   * Gives the place to the caller that has waited longest, in the next turn of the event loop: work on the embedded
+   * store ends within its turn, so that all callers would otherwise work in one.
+   */
   #leave(): void {
     const next = this.#waiting.shift();
     if (next === undefined) this.#free++;
-    else next();
+    else setImmediate(next);
   }
 }

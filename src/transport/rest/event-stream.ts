@@ -146,7 +146,8 @@ class EventStream implements Viewer {
     const response = this.#response;
     if (!response.headersSent) return;
     this.#request.failure = why;
-    if (why.reason === 'WATCH_TOO_SLOW') response.destroy();
+    // A reset, since a reader in Node that has paused its parser takes an end for an assertion (nodejs/undici#5360).
+    if (why.reason === 'WATCH_TOO_SLOW') response.socket?.resetAndDestroy();
     else if (why.status === 503) response.end();
     else response.end(`event: end\ndata: ${errorBody(why)}\n\n`);
   }

@@ -1,0 +1,55 @@
+import { expect, test } from 'vitest';
+import { Channel, stepBytes } from '../../src/plants/watch/channel.ts';
+import type { LiveStep, Step } from '../../src/plants/watch/step.ts';
+import { Watch, type WatchKeeper } from '../../src/plants/watch/watch.ts';
+
+const PIECE = 64 * 1024;
+const VALID = { until: Number.POSITIVE_INFINITY, holds: true, confirm: async () => {} };
+const VIEWER = { unsent: 0, news: () => {}, quiet: () => {}, ended: () => {} };
+
+const LARGE = '\u0001'.repeat(1024);
+const missed = Array.from(
+  { length: 2_000 },
+  (_, index): LiveStep => ({
+    type: 'added',
+    position: index + 1,
+    plant: { id: BigInt(index), name: LARGE, tag: LARGE },
+  }),
+);
+const rows = missed.map((step) => (step as Step & { type: 'added' }).plant);
+
+const keeper = (of: Partial<WatchKeeper>): WatchKeeper => ({
+  known: missed.length,
+  missed: async () => undefined,
+  state: async () => ({ plants: rows, position: missed.length }) as never,
+  told: () => {},
+  left: () => {},
+  ...of,
+});
+
+test.each([
+  ['what a reader missed', keeper({ missed: async () => missed }), missed.length],
+  ['the state', keeper({}), rows.length + 2],
+])('%s comes in pieces, one in a turn of the event loop', async (_, of, count) => {
+  const watch = new Watch(of, new Channel('alice'), VALID, VIEWER);
+  let turns = 0;
+  const next = () => {
+    turns++;
+    immediate = setImmediate(next);
+  };
+  let immediate = setImmediate(next);
+  let pieces = 0;
+  let steps = 0;
+  for await (const piece of await watch.begin(0)) {
+    pieces++;
+    steps += piece.length;
+    const bytes = piece.reduce((sum, step) => sum + stepBytes(step), 0);
+    expect(bytes).toBeLessThan(PIECE + stepBytes(missed[0]!));
+    expect(watch.isCaughtUp).toBe(false);
+  }
+  clearImmediate(immediate);
+  expect(steps).toBe(count);
+  expect(pieces).toBeGreaterThan(50);
+  expect(turns).toBeGreaterThanOrEqual(pieces - 1);
+  expect(watch.isCaughtUp).toBe(true);
+});
