@@ -61,9 +61,6 @@ const KNOW_NO_TRANSPORT = ['domain', 'log', 'auth', 'plants', 'audit', 'erasure'
 const ADAPTERS = ['src/log/sqlite/', 'src/log/mongo/', 'src/publisher/kafka/'];
 const CONSTRUCTS_ADAPTERS = ['start', 'publication', 'publisher-thread', 'cli'];
 
-/** The one file of the log that encodes events as protobuf. */
-const CANONICAL_ENCODING = 'src/log/event/canonical.ts';
-
 /** The one reader of the environment. */
 const READS_ENVIRONMENT = 'src/config.ts';
 
@@ -109,7 +106,6 @@ function breach(from: string, { specifier, target }: Import): string[] {
   if (to === 'transport' && part === 'transport' && !roomsAllow(from, target))
     return [`${from}: this room does not import that of ${target}`];
   if (to === part || MAY_IMPORT[part]?.includes(to)) return [];
-  if (to === 'gen' && from === CANONICAL_ENCODING) return [];
   return [`${from}: ${part} does not import ${to} (${target})`];
 }
 

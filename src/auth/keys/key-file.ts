@@ -11,12 +11,6 @@ export async function ed25519KeyFile(path: string, loss: string): Promise<KeyObj
   return keyIn((await readIfThere(path)) ?? (await create(path)), path, loss);
 }
 
-/** The key in such a file; undefined if the file does not exist. Writes nothing. */
-export async function ed25519KeyIfThere(path: string, loss: string): Promise<KeyObject | undefined> {
-  const pem = await readIfThere(path);
-  return pem === undefined ? undefined : keyIn(pem, path, loss);
-}
-
 function keyIn(pem: string, path: string, loss: string): KeyObject {
   const key = parse(pem);
   if (key === undefined)
