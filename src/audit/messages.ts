@@ -41,7 +41,7 @@ export const verdictMessage = ({ ok, head, checkpoint, answers }: Verdict): Veri
       case: 'verdict',
       value: {
         ok,
-        head: headMessage(head),
+        ...(head !== undefined && { head: headMessage(head) }),
         ...(checkpoint !== undefined && { checkpoint: BigInt(checkpoint) }),
         answers: answers.map(({ question, failure }) =>
           failure === undefined ? { question } : { question, failure: failureOf(failure) },

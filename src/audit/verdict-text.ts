@@ -6,7 +6,7 @@ import type { Verdict } from './verify.ts';
 export const verdictJson = ({ ok, head, checkpoint, answers }: Verdict): string =>
   JSON.stringify({
     ok,
-    head: headMembers(head),
+    head: head && headMembers(head),
     checkpoint,
     answers: answers.map(({ question, failure }) => ({
       question,
@@ -23,13 +23,18 @@ const failureMembers = ({ position, plant, message }: Failure) => ({
 
 /** A verdict for people. */
 export function verdictText({ ok, head, checkpoint, answers }: Verdict): string {
-  const { position, hash, time } = headMembers(head);
   return [
     ...answers.map(({ question, failure }) => `${question.padEnd(12)} ${failure ? `NO   ${placeOf(failure)}` : 'yes'}`),
     '',
-    `${ok ? 'whole' : 'NOT WHOLE'}: the log up to position ${position} of ${time}, hash ${hash}`,
+    `${ok ? 'whole' : 'NOT WHOLE'}: ${scopeOf(head)}`,
     ...(checkpoint === undefined ? [] : [`compared with the read model at position ${checkpoint}`]),
   ].join('\n');
+}
+
+function scopeOf(head: Verdict['head']): string {
+  if (head === undefined) return 'the end of the log cannot be read';
+  const { position, hash, time } = headMembers(head);
+  return `the log up to position ${position} of ${time}, hash ${hash}`;
 }
 
 const placeOf = ({ position, message }: Failure): string =>

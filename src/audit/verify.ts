@@ -31,8 +31,8 @@ export interface Answer {
 export interface Verdict {
   /** Whether every answer is yes. */
   readonly ok: boolean;
-  /** The head at the start, up to which the log was verified. */
-  readonly head: Head;
+  /** The head at the start, up to which the log was verified. Undefined if it cannot be read. */
+  readonly head: Head | undefined;
   /** Checkpoint of the compared read model; undefined if the comparison was impossible. */
   readonly checkpoint: number | undefined;
   readonly answers: readonly Answer[];
@@ -58,30 +58,30 @@ const BEFORE_ALL = Number.MIN_SAFE_INTEGER;
 export async function* verifyLog(store: Store, options: VerifyOptions = {}): AsyncGenerator<Progress | Verdict> {
   const underWay = (await store.erasures()).length > 0;
   const checkpoint = await store.checkpoint();
-  const head = await store.head();
+  const { head, end, unreadable: last } = await endOf(store);
   const fold = new Fold({ asksDecisions: true });
   const readModel = new ReadModelCheck(store, checkpoint, fold);
   const checks: Check[] = [
     // The checkpoint of the read model reveals a log that was cut short.
-    new PositionsCheck(Math.max(head.position, checkpoint)),
+    new PositionsCheck(Math.max(end, checkpoint)),
     new ChainCheck(),
-    new ContentsCheck(store, head.position),
+    new ContentsCheck(store, end),
     readModel,
-    new DecisionsCheck(store, head.position, fold),
+    new DecisionsCheck(store, end, fold),
     ...(store.fault === undefined ? [] : [new StorageCheck(() => store.fault!())]),
     new TreeCheck(store),
     ...(options.checkpoint === undefined ? [] : [new CheckpointCheck(options.checkpoint)]),
     ...(options.checks ?? []),
   ];
   try {
-    const unreadable = yield* pass(store, head.position, checks, options.signal);
+    const unreadable = (yield* pass(store, end, checks, options.signal)) ?? last;
     const answers: Answer[] = [];
     for (const check of checks) {
       // The pass ends at an unreadable event, so no question can have the answer yes.
       const failure = check.failure ?? unreadable ?? (await finished(check));
       answers.push({ question: check.question, failure });
     }
-    if (answers.some(isUnsure) && (underWay || (await erasedAfter(store, head))))
+    if (unreadable === undefined && answers.some(isUnsure) && (underWay || (await erasedAfter(store, end))))
       for (const [index, answer] of answers.entries())
         if (isUnsure(answer)) answers[index] = { question: answer.question, failure: UNSURE };
     const ok = answers.every(({ failure }) => failure === undefined);
@@ -104,8 +104,21 @@ const UNSURE: Failure = {
 const isUnsure = ({ question, failure }: Answer): boolean =>
   failure !== undefined && (question === 'read_model' || question === 'decisions');
 
-/** Whether an erasure began after a head was read. */
-async function erasedAfter(store: Store, { position }: Head): Promise<boolean> {
+/** The end of the log: its head, or the place of a last event that cannot be read. */
+async function endOf(
+  store: Store,
+): Promise<{ readonly end: number; readonly head: Head | undefined; readonly unreadable: Failure | undefined }> {
+  try {
+    const head = await store.head();
+    return { end: head.position, head, unreadable: undefined };
+  } catch (error) {
+    const unreadable = unreadableAt(error);
+    return { end: unreadable.position, head: undefined, unreadable };
+  }
+}
+
+/** Whether an erasure began after the end of the log was read. */
+async function erasedAfter(store: Store, position: number): Promise<boolean> {
   if ((await store.erasures()).length > 0) return true;
   for await (const events of store.read(position)) if (events.some(({ type }) => type === 'OwnerErased')) return true;
   return false;
@@ -140,7 +153,7 @@ async function finished(check: Check): Promise<Failure | undefined> {
 }
 
 /** The place of an unreadable event. Throws every other error. */
-function unreadableAt(error: unknown): Failure {
+function unreadableAt(error: unknown): Failure & { readonly position: number } {
   if (!(error instanceof BrokenChainError)) throw error;
   return { position: error.position, message: error.why };
 }

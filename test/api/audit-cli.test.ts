@@ -87,6 +87,23 @@ describe('verify', () => {
     });
   });
 
+  test('a last event that cannot be read: a verdict without a head', async () => {
+    await some();
+    const { db, close } = openSqliteDatabase(data);
+    db.exec('UPDATE events SET time = 9223372036854775807 WHERE position = 4');
+    await close();
+    const { code, stdout } = await audit('verify');
+    expect(code).toBe(1);
+    expect(stdout).toMatch(/^chain +NO +at position 4: its member time is malformed$/m);
+    expect(stdout).toMatch(/^NOT WHOLE: the end of the log cannot be read$/m);
+    const verdict = JSON.parse((await audit('verify', '--json')).stdout);
+    expect(verdict).toMatchObject({
+      ok: false,
+      answers: [{ question: 'positions', ok: false, position: 4 }, {}, {}, {}, {}, {}, {}],
+    });
+    expect(verdict).not.toHaveProperty('head');
+  });
+
   test('a log that was rewritten as a whole is found out by a checkpoint that was signed before', async () => {
     await some();
     const checkpoint = join(root, 'monday.checkpoint');

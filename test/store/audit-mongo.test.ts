@@ -17,7 +17,7 @@ describe.runIf(HAS_MONGODB)('MongoDB', () => {
   tamperingContract('MongoDB', open);
   decisionsContract('MongoDB', open);
 
-  test.each<[string, number, UpdateFilter<Document>]>([
+  test.each<[string, number, UpdateFilter<Document> | Document[]]>([
     ['an addition without a name', 4, { $unset: { name: '' } }],
     ['an addition whose tag is null', 4, { $set: { tag: null } }],
     ['a deletion with a name', 8, { $set: { name: 'x' } }],
@@ -38,6 +38,8 @@ describe.runIf(HAS_MONGODB)('MongoDB', () => {
     ['one without a salt', 6, { $unset: { salt: '' } }],
     ['one without a commitment', 6, { $unset: { commitment: '' } }],
     ['one that is erased and has an owner', 6, { $unset: { salt: '' }, $set: { erasedBy: Long.fromNumber(12) } }],
+    ['one whose time is that of no date', 6, [{ $set: { time: { $toDate: Long.MAX_VALUE } } }]],
+    ['a last one without a hash', 12, { $unset: { hash: '' } }],
     ['one without a hash', 6, { $unset: { hash: '' } }],
     ['one without an event id', 6, { $unset: { eventId: '' } }],
   ])('%s is no event: its place is named', async (_, position, update) => {

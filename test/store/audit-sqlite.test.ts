@@ -51,6 +51,9 @@ test.each([
   ['a trace context that is too long', `UPDATE events SET traceparent = '${TRACEPARENT}-' WHERE position = 4`],
   ['an erased event with an owner', "UPDATE events SET erased_by = 12, owner = 'bob' WHERE position = 4"],
   ['an event without salt', 'UPDATE events SET salt = NULL WHERE position = 4'],
+  ['a time after the last one of a date', 'UPDATE events SET time = 9223372036854775807 WHERE position = 4'],
+  ['a time before the first one of a date', 'UPDATE events SET time = -9200000000000000000 WHERE position = 4'],
+  ['a last event with a time of no date', 'UPDATE events SET time = 9223372036854775807 WHERE position = 12'],
   ['a deletion with a tag', "UPDATE events SET tag = '' WHERE position = 8"],
 ])('%s is no event: its place is named', async (_, sql) => {
   const opened = await open();

@@ -140,8 +140,8 @@ export function auditContract(name: string, open: OpenDatabase): void {
         for (let round = 0; round < count(4, 100); round++) {
           const { verdict, places } = await verdictOf(store);
           expect(places).toEqual({});
-          expect(verdict.head.position).toBeGreaterThanOrEqual(head);
-          head = verdict.head.position;
+          expect(verdict.head!.position).toBeGreaterThanOrEqual(head);
+          head = verdict.head!.position;
         }
         running = false;
         await Promise.all(writers);
@@ -199,7 +199,7 @@ export function auditContract(name: string, open: OpenDatabase): void {
           expect(await exportOf(target.store, again)).toEqual(await exportOf(from.store, again));
         expect(await target.store.head()).toEqual(await from.store.head());
         const { verdict } = await verdictOf(target.store);
-        expect(verdict).toMatchObject({ ok: true, checkpoint: verdict.head.position });
+        expect(verdict).toMatchObject({ ok: true, checkpoint: verdict.head!.position });
         await target.cleanup();
       }
       await from.cleanup();

@@ -500,7 +500,7 @@ export type VerifyLogResponse_Verdict = Message<"plantstore.v1.VerifyLogResponse
   ok: boolean;
 
   /**
-   * The head up to which the log was verified.
+   * The head up to which the log was verified. Unset if it cannot be read.
    *
    * @generated from field: plantstore.v1.Head head = 2;
    */

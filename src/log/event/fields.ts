@@ -28,7 +28,7 @@ export interface FlatEvent {
 }
 
 /**
- * The kind of a value: `count` a whole number below 2^53, `int64` a bigint, `time` milliseconds since 1970, `text`
+ * The kind of a value: `count` a whole number below 2^53, `int64` a bigint, `time` whole milliseconds since 1970, `text`
  * well-formed Unicode, `bytes` octets.
  */
 export type Kind = 'count' | 'int64' | 'text' | 'bytes' | 'time';
@@ -62,7 +62,13 @@ const ALL = [...PLANTS, 'OwnerErased'] as const;
 
 const isDigest = (bytes: Uint8Array): boolean => bytes.length === DIGEST;
 const isPositive = (count: number): boolean => Number.isSafeInteger(count) && count > 0;
+/** The first and the last millisecond of google.protobuf.Timestamp. A JavaScript Date has these and more. */
+const FIRST_TIME = Date.parse('0001-01-01T00:00:00.000Z');
+const LAST_TIME = Date.parse('9999-12-31T23:59:59.999Z');
 const isFilled = (text: string): boolean => text !== '';
+
+/** Whether a number is a time that every codec can write. */
+export const isTime = (time: number): boolean => Number.isInteger(time) && time >= FIRST_TIME && time <= LAST_TIME;
 
 /**
  * Every member of an event, in the order of the JSON export. A new member takes one line here and a schema step of
@@ -71,7 +77,7 @@ const isFilled = (text: string): boolean => text !== '';
 export const FIELDS: readonly Field[] = [
   { name: 'position', column: 'position', kind: 'count', part: 'event', number: 1, isValid: isPositive },
   { name: 'eventId', column: 'event_id', kind: 'text', part: 'event', number: 2 },
-  { name: 'time', column: 'time', kind: 'time', part: 'event', number: 3 },
+  { name: 'time', column: 'time', kind: 'time', part: 'event', number: 3, isValid: isTime },
   { name: 'type', column: 'type', kind: 'text', part: 'event', number: 4 },
   { name: 'erased', column: 'erased', kind: 'count', part: 'event', number: 6, of: ['OwnerErased'] },
   { name: 'owner', column: 'owner', kind: 'text', part: 'content', number: 2, of: PLANTS },

@@ -6,8 +6,9 @@ import { PlantStoreError } from '../../domain/errors.ts';
 import type { IdempotencyKey } from '../../domain/idempotency.ts';
 import type { Plant, PlantKey } from '../../domain/plant.ts';
 import type { Erasure } from '../erasure/erasure.ts';
-import { verifyNext } from '../event/chain.ts';
+import { BrokenChainError, verifyNext } from '../event/chain.ts';
 import { EMPTY_HEAD, type Head, type LoggedEvent } from '../event/event.ts';
+import { isTime } from '../event/fields.ts';
 import type { Changes, PlantRow, Rebuild, Rows, Selection, Snapshot, Store } from '../store.ts';
 import { LogChangedError } from '../tail/log-changed.ts';
 import { batches } from './batches.ts';
@@ -111,7 +112,10 @@ class SqliteStore implements Store {
 
   #readHead(): Head {
     const row = this.#log.head.get() as unknown as [bigint, Uint8Array, bigint] | undefined;
-    return row === undefined ? EMPTY_HEAD : { position: Number(row[0]), hash: row[1], time: Number(row[2]) };
+    if (row === undefined) return EMPTY_HEAD;
+    const head = { position: Number(row[0]), hash: row[1], time: Number(row[2]) };
+    if (!isTime(head.time)) throw new BrokenChainError(head.position, 'its member time is malformed');
+    return head;
   }
 
   /** A number that changes with every commit of another connection, including the projector's. */
