@@ -1,6 +1,6 @@
 import { BrokenChainError } from '../log/event/chain.ts';
 import type { Head } from '../log/event/event.ts';
-import type { Store } from '../log/store.ts';
+import { LostRecordError, type Store } from '../log/store.ts';
 import type { Checkpoint } from '../tlog/checkpoint.ts';
 import { ChainCheck } from './checks/chain.ts';
 import type { Check, Failure, Question } from './checks/check.ts';
@@ -57,7 +57,7 @@ const BEFORE_ALL = Number.MIN_SAFE_INTEGER;
  */
 export async function* verifyLog(store: Store, options: VerifyOptions = {}): AsyncGenerator<Progress | Verdict> {
   const underWay = (await store.erasures()).length > 0;
-  const checkpoint = await store.checkpoint();
+  const checkpoint = await checkpointOf(store);
   const { head, end, unreadable: last } = await endOf(store);
   const fold = new Fold({ asksDecisions: true });
   const readModel = new ReadModelCheck(store, checkpoint, fold);
@@ -104,6 +104,16 @@ const UNSURE: Failure = {
 const isUnsure = ({ question, failure }: Answer): boolean =>
   failure !== undefined && (question === 'read_model' || question === 'decisions');
 
+/** The checkpoint of the read model. 0 if the store has lost it, which the comparison of the read model then finds. */
+async function checkpointOf(store: Store): Promise<number> {
+  try {
+    return await store.checkpoint();
+  } catch (error) {
+    if (!(error instanceof LostRecordError)) throw error;
+    return 0;
+  }
+}
+
 /** The end of the log: its head, or the place of a last event that cannot be read. */
 async function endOf(
   store: Store,
@@ -148,6 +158,7 @@ async function finished(check: Check): Promise<Failure | undefined> {
     await check.finish();
     return check.failure;
   } catch (error) {
+    if (error instanceof LostRecordError) return { message: error.message };
     return unreadableAt(error);
   }
 }

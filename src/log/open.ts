@@ -2,7 +2,7 @@ import { Backoff } from '../time/backoff.ts';
 import { pause } from '../time/pause.ts';
 import { BrokenChainError } from './event/chain.ts';
 import { type EventLog, type EventLogOptions, openLog } from './log.ts';
-import type { Store } from './store.ts';
+import { LostRecordError, type Store } from './store.ts';
 
 /** First and longest pause between two attempts, in milliseconds. */
 const PAUSE = 200;
@@ -23,8 +23,8 @@ export interface OpenedLog {
 
 /**
  * Opens the log on a store that may not be reachable yet. Retries until it succeeds, calls `onWait` with each fault,
- * and gives up when the signal aborts. Rejects at once with permanent errors: BrokenChainError, and those that
- * `isFinal` names.
+ * and gives up when the signal aborts. Rejects at once with permanent errors: BrokenChainError, LostRecordError,
+ * and those that `isFinal` names.
  */
 export async function openWhenReachable(
   { open, isFinal }: StoreToOpen,
@@ -43,7 +43,7 @@ export async function openWhenReachable(
         throw error;
       }
     } catch (error) {
-      if (error instanceof BrokenChainError || isFinal(error)) throw error;
+      if (error instanceof BrokenChainError || error instanceof LostRecordError || isFinal(error)) throw error;
       onWait(error);
     }
     await pause(backoff.next(), signal);

@@ -39,6 +39,21 @@ export class RowsReplacedError extends Error {
 }
 
 /**
+ * The store lacks a record that it is created with and that nothing deletes. Retrying is useless: only a backup has it.
+ */
+export class LostRecordError extends Error {
+  /** `what` and `where`, in words. */
+  constructor(what: string, where: string) {
+    super(`the store has lost ${what} (${where}): restore a backup`);
+    this.name = 'LostRecordError';
+  }
+}
+
+/** The error for a store without the record that says up to where its read model is folded. */
+export const lostCheckpoint = (): LostRecordError =>
+  new LostRecordError('the checkpoint of its read model', 'plants in checkpoints');
+
+/**
  * The read model at one instant. Closing it lets the store forget that instant. Reading rejects with RowsReplacedError
  * when the store no longer has all of the rows. It never ends early without an error.
  */
@@ -110,7 +125,7 @@ export interface Store {
   readonly tree: TreeNodes;
 
   /**
-   * The log's id: 32 hexadecimal digits, made at random with the store. Rejects when an older release made the store.
+   * The log's id: 32 hexadecimal digits, made at random with the store. Rejects with LostRecordError when it is gone.
    */
   logId(): Promise<string>;
 
@@ -139,7 +154,7 @@ export interface Store {
    */
   findByIdempotencyKeys(keys: readonly IdempotencyKey[]): Promise<(LoggedEvent | undefined)[]>;
 
-  /** The position up to which the read model is folded. */
+  /** The position up to which the read model is folded. Rejects with LostRecordError when it is gone. */
   checkpoint(): Promise<number>;
 
   /**

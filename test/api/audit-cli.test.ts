@@ -122,6 +122,25 @@ describe('verify', () => {
   });
 });
 
+test.each([
+  ['the id of its log (the row of log)', 'DELETE FROM log', ['audit', 'key']],
+  ['the id of its log (the row of log)', 'DELETE FROM log', ['audit', 'checkpoint']],
+  ['the checkpoint of its read model (plants in checkpoints)', 'DELETE FROM checkpoints', ['serve']],
+])('a store that has lost %s says so (%s, %j)', async (lost, sql, args) => {
+  await some();
+  const { db, close } = openSqliteDatabase(data);
+  db.exec(sql);
+  await close();
+  const { code, stdout, stderr } = await plantstore(args, {
+    DATA_DIR: data,
+    PORT: '0',
+    GRPC_PORT: '0',
+    ADMIN_PORT: '0',
+  });
+  expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+  expect(stderr).toContain(`the store has lost ${lost}: restore a backup`);
+});
+
 describe('travel', () => {
   test('list shows the plants of any moment, by position and by time', async () => {
     const events = await some();

@@ -31,6 +31,7 @@ export function openMongoDatabase(uri: string): Database & { readonly client: Mo
     removePlant: async (owner, id) => void (await plants.deleteOne({ _id: toPlantId({ owner, id }) })),
     setCheckpoint: async (position) =>
       void (await checkpoints.updateOne({ _id: 'plants' }, { $set: { position: Long.fromNumber(position) } })),
+    removeCheckpoint: async () => void (await checkpoints.deleteOne({ _id: 'plants' })),
     close: () => client.close(),
   };
 }

@@ -19,6 +19,7 @@ export function openSqliteDatabase(directory: string): Database & { readonly db:
       void db.prepare('INSERT OR REPLACE INTO plants VALUES (?, ?, ?, ?)').run(owner, id, name, tag ?? null),
     removePlant: async (owner, id) => void db.prepare('DELETE FROM plants WHERE owner = ? AND id = ?').run(owner, id),
     setCheckpoint: async (position) => void db.prepare('UPDATE checkpoints SET position = ?').run(position),
+    removeCheckpoint: async () => db.exec('DELETE FROM checkpoints'),
     close: async () => db.close(),
   };
 }

@@ -15,13 +15,14 @@ export interface Database {
   putPlant(row: OwnedRow): Promise<void>;
   removePlant(owner: string, id: bigint): Promise<void>;
   setCheckpoint(position: number): Promise<void>;
+  removeCheckpoint(): Promise<void>;
   close(): Promise<void>;
 }
 
 /** A new event id. */
 const ANOTHER = '00000000-0000-4000-8000-00000000000a';
 
-/** The places where the answers to questions are no: positions or plants. */
+/** The places where the answers to questions are no: positions or plants, or messages where there is neither. */
 export type Places = Readonly<Record<string, number | string>>;
 
 /** One way to tamper with a log, and where verification must find it. */
@@ -284,5 +285,12 @@ export const TAMPERINGS: readonly Tampering[] = [
     name: 'the checkpoint moved beyond the log',
     tamper: (database) => database.setCheckpoint(13),
     found: { positions: 13 },
+  },
+  {
+    name: 'the checkpoint removed',
+    tamper: (database) => database.removeCheckpoint(),
+    found: {
+      read_model: 'the store has lost the checkpoint of its read model (plants in checkpoints): restore a backup',
+    },
   },
 ];

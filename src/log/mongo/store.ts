@@ -3,7 +3,18 @@ import type { IdempotencyKey } from '../../domain/idempotency.ts';
 import type { Plant, PlantKey } from '../../domain/plant.ts';
 import type { Erasure } from '../erasure/erasure.ts';
 import type { Head, LoggedEvent } from '../event/event.ts';
-import type { Changes, Contact, Leaseholder, PlantRow, Rebuild, Rows, Selection, Snapshot, Store } from '../store.ts';
+import {
+  type Changes,
+  type Contact,
+  type Leaseholder,
+  LostRecordError,
+  type PlantRow,
+  type Rebuild,
+  type Rows,
+  type Selection,
+  type Snapshot,
+  type Store,
+} from '../store.ts';
 import { appendEvents } from './append.ts';
 import { collectionsOf, LOG_ID } from './collections.ts';
 import { withCallLimit } from './connection/call-limit.ts';
@@ -11,7 +22,6 @@ import type { CausalClock } from './connection/causal-clock.ts';
 import { isTransient } from './connection/errors.ts';
 import type { Primary } from './connection/primary.ts';
 import { Transactions } from './connection/transactions.ts';
-import { UnsuitableDatabaseError } from './connection/unsuitable-database.ts';
 import { MongoErasures } from './erasures.ts';
 import { EventReader } from './events.ts';
 import { Leases } from './leases.ts';
@@ -52,8 +62,7 @@ export class MongoStore implements Store {
   async logId(): Promise<string> {
     const { meta } = collectionsOf(this.#db);
     const found = await this.#clock.run((session) => meta.findOne({ _id: LOG_ID }, { session }));
-    if (found?.logId === undefined)
-      throw new UnsuitableDatabaseError('the log has lost its id: meta has no document `log`');
+    if (found?.logId === undefined) throw new LostRecordError('the id of its log', 'log in meta');
     return found.logId;
   }
 

@@ -9,7 +9,16 @@ import type { Erasure } from '../erasure/erasure.ts';
 import { BrokenChainError, verifyNext } from '../event/chain.ts';
 import { EMPTY_HEAD, type Head, type LoggedEvent } from '../event/event.ts';
 import { isTime } from '../event/fields.ts';
-import type { Changes, PlantRow, Rebuild, Rows, Selection, Snapshot, Store } from '../store.ts';
+import {
+  type Changes,
+  LostRecordError,
+  type PlantRow,
+  type Rebuild,
+  type Rows,
+  type Selection,
+  type Snapshot,
+  type Store,
+} from '../store.ts';
 import { LogChangedError } from '../tail/log-changed.ts';
 import { batches } from './batches.ts';
 import { openReader, openWriter, privateFile, transaction } from './connection.ts';
@@ -99,7 +108,9 @@ class SqliteStore implements Store {
   }
 
   async logId(): Promise<string> {
-    return (this.#log.logId.get() as unknown as [string])[0];
+    const row = this.#log.logId.get() as [string] | undefined;
+    if (row === undefined) throw new LostRecordError('the id of its log', 'the row of log');
+    return row[0];
   }
 
   async head(): Promise<Head> {

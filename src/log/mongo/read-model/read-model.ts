@@ -1,6 +1,6 @@
 import { type Db, type Document, Long } from 'mongodb';
 import { keyString, type Plant, type PlantKey } from '../../../domain/plant.ts';
-import type { Changes, OwnedRow, PlantRow, Rows } from '../../store.ts';
+import { type Changes, lostCheckpoint, type OwnedRow, type PlantRow, type Rows } from '../../store.ts';
 import {
   type CheckpointDocument,
   collectionsOf,
@@ -55,7 +55,8 @@ export class ReadModel {
     const checkpoint = await this.#clock.run((session) =>
       this.#checkpoints.findOne(CHECKPOINT, { session, maxTimeMS: COMMAND_LIMIT }),
     );
-    return checkpoint!;
+    if (checkpoint === null) throw lostCheckpoint();
+    return checkpoint;
   }
 
   /** See Store.get. */
@@ -91,7 +92,8 @@ export class ReadModel {
           })
           .toArray(),
       );
-      const checkpoint = found.pop() as CheckpointDocument;
+      const checkpoint = found.pop() as CheckpointDocument | undefined;
+      if (checkpoint?.collection === undefined) throw lostCheckpoint();
       if (checkpoint.collection === collection)
         return {
           rows: (found as PlantDocument[]).map(toRow),
@@ -112,7 +114,9 @@ export class ReadModel {
       maxTimeMS: COMMAND_LIMIT,
     };
     const { cursor } = await this.#clock.run((session) => this.#db.command(find, { session }));
-    const [{ position, collection }] = cursor.firstBatch;
+    const [checkpoint] = cursor.firstBatch;
+    if (checkpoint === undefined) throw lostCheckpoint();
+    const { position, collection } = checkpoint;
     return new MongoSnapshot(this.#db, Number(position), collection, cursor.atClusterTime, (name) =>
       this.#isRead(name),
     );

@@ -1,5 +1,5 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
-import type { OwnedRow, PlantRow, Snapshot } from '../../store.ts';
+import { lostCheckpoint, type OwnedRow, type PlantRow, type Snapshot } from '../../store.ts';
 import { batches } from '../batches.ts';
 import { openReader } from '../connection.ts';
 import { PLANTS_CHECKPOINT, PLANTS_TABLE } from '../schema.ts';
@@ -50,6 +50,12 @@ export class SqliteSnapshot implements Snapshot {
   }
 }
 
-/** The number that a prepared query over `checkpoints` reads: SELECT_CHECKPOINT or the query for the generation. */
-export const checkpointOf = (query: StatementSync): number =>
-  Number((query.get(PLANTS_CHECKPOINT) as unknown as [bigint])[0]);
+/**
+ * The number that a prepared query over `checkpoints` reads: SELECT_CHECKPOINT or the query for the generation. Throws
+ * LostRecordError when the row is gone.
+ */
+export function checkpointOf(query: StatementSync): number {
+  const row = query.get(PLANTS_CHECKPOINT) as [bigint] | undefined;
+  if (row === undefined) throw lostCheckpoint();
+  return Number(row[0]);
+}
