@@ -1,6 +1,6 @@
 import { BrokenChainError } from '../log/event/chain.ts';
 import type { Head } from '../log/event/event.ts';
-import { LostRecordError, type Store } from '../log/store.ts';
+import { type DamagedStoreError, LostRecordError, type Store } from '../log/store.ts';
 import type { Checkpoint } from '../tlog/checkpoint.ts';
 import { ChainCheck } from './checks/chain.ts';
 import type { Check, Failure, Question } from './checks/check.ts';
@@ -53,12 +53,16 @@ const BEFORE_ALL = Number.MIN_SAFE_INTEGER;
 
 /**
  * Answers all questions in one pass over the log, up to its head at the start. The service may run. Yields progress,
- * and last the verdict. Memory is bounded for any log. Rejects if the store is unreachable; nothing is proved then.
+ * and last the verdict. Memory is bounded for any log. A question that needs what is unreadable is not asked, and so has
+ * a failure. Rejects if the store is unreachable; nothing is proved then.
  */
 export async function* verifyLog(store: Store, options: VerifyOptions = {}): AsyncGenerator<Progress | Verdict> {
-  const underWay = (await store.erasures()).length > 0;
-  const checkpoint = await checkpointOf(store);
-  const { head, end, unreadable: last } = await endOf(store);
+  const storage = store.fault === undefined ? undefined : new StorageCheck(() => store.fault!());
+  const reads = new Reads(storage, options.signal);
+  const underWay = await reads.try(async () => (await store.erasures()).length > 0);
+  const checkpoint = (await reads.try(() => checkpointOf(store))) ?? 0;
+  const head = await reads.try(() => store.head());
+  const end = head?.position ?? reads.stop?.position ?? 0;
   const fold = new Fold({ asksDecisions: true });
   const readModel = new ReadModelCheck(store, checkpoint, fold);
   const checks: Check[] = [
@@ -68,20 +72,20 @@ export async function* verifyLog(store: Store, options: VerifyOptions = {}): Asy
     new ContentsCheck(store, end),
     readModel,
     new DecisionsCheck(store, end, fold),
-    ...(store.fault === undefined ? [] : [new StorageCheck(() => store.fault!())]),
+    ...(storage === undefined ? [] : [storage]),
     new TreeCheck(store),
     ...(options.checkpoint === undefined ? [] : [new CheckpointCheck(options.checkpoint)]),
     ...(options.checks ?? []),
   ];
   try {
-    const unreadable = (yield* pass(store, end, checks, options.signal)) ?? last;
+    const stop = (yield* pass(store, end, checks, reads)) ?? reads.stop;
     const answers: Answer[] = [];
     for (const check of checks) {
-      // The pass ends at an unreadable event, so no question can have the answer yes.
-      const failure = check.failure ?? unreadable ?? (await finished(check));
+      const isAsked = stop === undefined || check === storage;
+      const failure = check.failure ?? (isAsked ? await finished(check, reads) : unanswered(check.question, stop));
       answers.push({ question: check.question, failure });
     }
-    if (unreadable === undefined && answers.some(isUnsure) && (underWay || (await erasedAfter(store, end))))
+    if (stop === undefined && answers.some(isUnsure) && (underWay || (await reads.try(() => erasedAfter(store, end)))))
       for (const [index, answer] of answers.entries())
         if (isUnsure(answer)) answers[index] = { question: answer.question, failure: UNSURE };
     const ok = answers.every(({ failure }) => failure === undefined);
@@ -114,19 +118,6 @@ async function checkpointOf(store: Store): Promise<number> {
   }
 }
 
-/** The end of the log: its head, or the place of a last event that cannot be read. */
-async function endOf(
-  store: Store,
-): Promise<{ readonly end: number; readonly head: Head | undefined; readonly unreadable: Failure | undefined }> {
-  try {
-    const head = await store.head();
-    return { end: head.position, head, unreadable: undefined };
-  } catch (error) {
-    const unreadable = unreadableAt(error);
-    return { end: unreadable.position, head: undefined, unreadable };
-  }
-}
-
 /** Whether an erasure began after the end of the log was read. */
 async function erasedAfter(store: Store, position: number): Promise<boolean> {
   if ((await store.erasures()).length > 0) return true;
@@ -134,37 +125,103 @@ async function erasedAfter(store: Store, position: number): Promise<boolean> {
   return false;
 }
 
-/** Passes the events up to `end` to every check. Returns the place of the first unreadable event, if there is one. */
+/** Passes the events up to `end` to every check. Returns what ended the pass early, if anything did. */
 async function* pass(
   store: Store,
   end: number,
   checks: readonly Check[],
-  signal: AbortSignal | undefined,
-): AsyncGenerator<Progress, Failure | undefined> {
+  reads: Reads,
+): AsyncGenerator<Progress, Stop | undefined> {
   try {
     for await (const events of store.read(BEFORE_ALL, { to: end })) {
-      signal?.throwIfAborted();
+      reads.signal?.throwIfAborted();
       for (const check of checks) await check.take(events);
       yield { position: events.at(-1)!.position, end };
     }
     return undefined;
   } catch (error) {
-    return unreadableAt(error);
+    return reads.stopAt(error);
   }
 }
 
-async function finished(check: Check): Promise<Failure | undefined> {
+async function finished(check: Check, reads: Reads): Promise<Failure | undefined> {
   try {
     await check.finish();
     return check.failure;
   } catch (error) {
     if (error instanceof LostRecordError) return { message: error.message };
-    return unreadableAt(error);
+    return unanswered(check.question, await reads.stopAt(error));
   }
 }
 
-/** The place of an unreadable event. Throws every other error. */
-function unreadableAt(error: unknown): Failure & { readonly position: number } {
-  if (!(error instanceof BrokenChainError)) throw error;
-  return { position: error.position, message: error.why };
+/** What a verification cannot read past: an unreadable event at a position, or a damaged page. */
+interface Stop {
+  readonly position?: number;
+  readonly why: string;
 }
+
+/** Tells damage, which is an answer, from a store that cannot be reached. */
+class Reads {
+  readonly signal: AbortSignal | undefined;
+  readonly #storage: StorageCheck | undefined;
+  /** What ended the last read of `try` that failed. */
+  stop: Stop | undefined;
+
+  constructor(storage: StorageCheck | undefined, signal: AbortSignal | undefined) {
+    this.#storage = storage;
+    this.signal = signal;
+  }
+
+  /** The result of a read. Undefined: it failed, and `stop` says why. */
+  async try<T>(read: () => Promise<T>): Promise<T | undefined> {
+    try {
+      return await read();
+    } catch (error) {
+      this.stop = await this.stopAt(error);
+      return undefined;
+    }
+  }
+
+  /** What an error of a read found. Rejects with every error that is neither an unreadable event nor damage. */
+  async stopAt(error: unknown): Promise<Stop> {
+    if (error instanceof BrokenChainError) return { position: error.position, why: error.why };
+    this.signal?.throwIfAborted();
+    if ((await this.#storage?.fault()) === undefined) throw error;
+    return { why: (error as Error).message };
+  }
+}
+
+/** The questions about each event by itself. An unreadable event is their first place. */
+const OF_EACH_EVENT: readonly Question[] = ['positions', 'chain', 'contents'];
+
+/** The failure of a question that needs what cannot be read. */
+function unanswered(question: Question, { position, why }: Stop): Failure {
+  if (position === undefined) return notAsked(why);
+  return OF_EACH_EVENT.includes(question)
+    ? { position, message: why }
+    : notAsked(`the event at position ${position} cannot be read`);
+}
+
+const notAsked = (why: string): Failure => ({ message: `not asked: ${why}` });
+
+/** The questions of every verification of a store that can check itself. */
+const OF_EVERY_LOG: readonly Question[] = [
+  'positions',
+  'chain',
+  'contents',
+  'read_model',
+  'decisions',
+  'storage',
+  'tree',
+];
+
+/** The verdict on a store that cannot be opened, because it is damaged. */
+export const damagedVerdict = ({ fault }: DamagedStoreError): Verdict => ({
+  ok: false,
+  head: undefined,
+  checkpoint: undefined,
+  answers: OF_EVERY_LOG.map((question) => ({
+    question,
+    failure: question === 'storage' ? { message: fault } : notAsked('the database cannot be opened'),
+  })),
+});

@@ -49,6 +49,18 @@ export class LostRecordError extends Error {
   }
 }
 
+/** The database is damaged so much that the store cannot be opened. */
+export class DamagedStoreError extends Error {
+  /** What the database found. */
+  readonly fault: string;
+
+  constructor(path: string, cause: Error) {
+    super(`${path} is damaged (${cause.message}): restore a backup`, { cause });
+    this.name = 'DamagedStoreError';
+    this.fault = cause.message;
+  }
+}
+
 /** The error for a store without the record that says up to where its read model is folded. */
 export const lostCheckpoint = (): LostRecordError =>
   new LostRecordError('the checkpoint of its read model', 'plants in checkpoints');

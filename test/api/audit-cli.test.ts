@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -8,7 +8,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { FORMATS } from '../../src/audit/formats/formats.ts';
 import { headAt } from '../../src/log/event/chain.ts';
 import type { LoggedEvent } from '../../src/log/event/event.ts';
-import { openSqlite } from '../../src/log/sqlite/store.ts';
+import { DATABASE_FILE, openSqlite } from '../../src/log/sqlite/store.ts';
 import { verdictOf } from '../store/audit-tampering.ts';
 import { openSqliteDatabase } from '../store/sqlite-database.ts';
 import { added, append, chain, deleted, project } from '../support/events.ts';
@@ -102,6 +102,21 @@ describe('verify', () => {
       answers: [{ question: 'positions', ok: false, position: 4 }, {}, {}, {}, {}, {}, {}],
     });
     expect(verdict).not.toHaveProperty('head');
+  });
+
+  test('a database cut short: a verdict that blames the storage, and asks nothing else', async () => {
+    await some();
+    truncateSync(join(data, DATABASE_FILE), 3 * 4096);
+    const { code, stdout, stderr } = await audit('verify');
+    expect({ code, stderr }).toEqual({ code: 1, stderr: '' });
+    expect(stdout).toMatch(/^storage +NO +database disk image is malformed$/m);
+    expect(stdout).toMatch(/^chain +NO +not asked: the database cannot be opened$/m);
+    const machine = await audit('verify', '--json');
+    expect(machine.code).toBe(1);
+    expect(JSON.parse(machine.stdout)).toMatchObject({
+      ok: false,
+      answers: [{}, {}, {}, {}, {}, { question: 'storage', message: 'database disk image is malformed' }, {}],
+    });
   });
 
   test('a log that was rewritten as a whole is found out by a checkpoint that was signed before', async () => {

@@ -1,9 +1,12 @@
+import { truncateSync } from 'node:fs';
+import { open as openFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect, test } from 'vitest';
 import { EVENT_COLUMNS } from '../../src/log/sqlite/read-model/rows.ts';
 import { DATABASE_FILE } from '../../src/log/sqlite/store.ts';
-import { added, append, TRACEPARENT } from '../support/events.ts';
+import { added, append, project, TRACEPARENT } from '../support/events.ts';
+import { unreadableAt } from '../support/tampering.ts';
 import { auditContract } from './audit.ts';
 import { decisionsContract } from './audit-decisions.ts';
 import { fillForTampering, tamperingContract, verdictOf } from './audit-tampering.ts';
@@ -64,6 +67,75 @@ test.each([
   const position = Number(/\d+$/.exec(sql)![0]);
   const { verdict, places } = await verdictOf(opened.store);
   expect(verdict.ok).toBe(false);
-  expect(places).toEqual(Object.fromEntries(verdict.answers.map(({ question }) => [question, position])));
+  expect(places).toEqual(
+    unreadableAt(
+      position,
+      verdict.answers.map(({ question }) => question),
+    ),
+  );
   await opened.cleanup();
+});
+
+/** A store whose tables take many pages, closed; and the first page of a table or an index, from 1 up. */
+async function openPages() {
+  const opened = await open();
+  await append(opened.store, ...Array.from({ length: 200 }, (_, id) => added('alice', BigInt(id), 'Fern'.repeat(20))));
+  await project(opened.store);
+  await opened.store.close();
+  const file = join(opened.directory, DATABASE_FILE);
+  const db = new DatabaseSync(file);
+  const pageOf = db.prepare('SELECT rootpage FROM sqlite_schema WHERE name = ?');
+  const { page_size: size } = db.prepare('PRAGMA page_size').get()! as { page_size: number };
+  const pages = { events: Number(pageOf.get('events')!.rootpage), plants: Number(pageOf.get('plants')!.rootpage) };
+  db.close();
+  return { ...opened, file, size, pages };
+}
+
+async function damage(file: string, at: number): Promise<void> {
+  const handle = await openFile(file, 'r+');
+  await handle.write(Buffer.alloc(64, 0xa5), 0, 64, at);
+  await handle.close();
+}
+
+const MALFORMED = 'not asked: database disk image is malformed';
+
+test('a page of the events that is damaged is a fault of the storage: nothing else is asked', async () => {
+  const { file, size, pages, reopen, cleanup } = await openPages();
+  await damage(file, (pages.events - 1) * size);
+  const { verdict, places } = await verdictOf(await reopen());
+  expect(verdict).toMatchObject({ ok: false, head: undefined });
+  const asked = verdict.answers.filter(({ question }) => question !== 'storage');
+  expect(places).toEqual({
+    ...Object.fromEntries(asked.map(({ question }) => [question, MALFORMED])),
+    storage: expect.stringContaining(`page ${pages.events}`),
+  });
+  await cleanup();
+});
+
+test('a page of the read model that is damaged leaves the questions about the log', async () => {
+  const { file, size, pages, reopen, cleanup } = await openPages();
+  await damage(file, (pages.plants - 1) * size);
+  const { places } = await verdictOf(await reopen());
+  expect(places).toEqual({ read_model: MALFORMED, storage: expect.stringContaining(`page ${pages.plants}`) });
+  await cleanup();
+});
+
+test('an event that cannot be read does not hide damage', async () => {
+  const { file, size, pages, reopen, directory, cleanup } = await openPages();
+  const { db, close } = openSqliteDatabase(directory);
+  db.exec('UPDATE events SET time = 9223372036854775807 WHERE position = 4');
+  await close();
+  await damage(file, (pages.plants - 1) * size);
+  const { places } = await verdictOf(await reopen());
+  expect(places).toMatchObject({ chain: 4, storage: expect.stringContaining(`page ${pages.plants}`) });
+  await cleanup();
+});
+
+test('a database cut short, or damaged in its first page, cannot be opened, and says what to do', async () => {
+  const { file, size, reopen, cleanup } = await openPages();
+  truncateSync(file, 3 * size);
+  await expect(reopen()).rejects.toThrow(`${file} is damaged (database disk image is malformed): restore a backup`);
+  await damage(file, 0);
+  await expect(reopen()).rejects.toThrow(`${file} is damaged (file is not a database): restore a backup`);
+  await cleanup();
 });

@@ -29,9 +29,22 @@ export type Places = Readonly<Record<string, number | string>>;
 export interface Tampering {
   readonly name: string;
   readonly tamper: (database: Database, events: readonly LoggedPlantEvent[]) => Promise<void>;
-  /** A position with an unreadable event, so that no question has the answer yes. */
+  /** A position with an unreadable event: see `unreadableAt`. */
   readonly found: Places | number;
 }
+
+/** Where the questions of a verification fail if the event at a position is unreadable. */
+export const unreadableAt = (position: number, questions: readonly string[]): Places =>
+  Object.fromEntries(
+    questions
+      .filter((question) => question !== 'storage')
+      .map((question) => [
+        question,
+        ['positions', 'chain', 'contents'].includes(question)
+          ? position
+          : `not asked: the event at position ${position} cannot be read`,
+      ]),
+  );
 
 type Change = (event: PlantEvent & { name?: string; tag?: string | undefined }) => Partial<PlantEvent & Plant>;
 

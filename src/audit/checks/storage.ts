@@ -6,6 +6,7 @@ export class StorageCheck implements Check {
   readonly question = 'storage';
   failure: Failure | undefined;
   readonly #fault: NonNullable<Store['fault']>;
+  #found: Promise<string | undefined> | undefined;
 
   constructor(fault: NonNullable<Store['fault']>) {
     this.#fault = fault;
@@ -13,8 +14,14 @@ export class StorageCheck implements Check {
 
   take(): void {}
 
+  /** The fault, searched for once. Undefined: none. */
+  fault(): Promise<string | undefined> {
+    this.#found ??= this.#fault();
+    return this.#found;
+  }
+
   async finish(): Promise<void> {
-    const message = await this.#fault();
+    const message = await this.fault();
     this.failure = message === undefined ? undefined : { message };
   }
 }

@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import { Command } from 'commander';
 import { verdictJson, verdictText } from '../../audit/verdict-text.ts';
-import { type Verdict, verifyLog } from '../../audit/verify.ts';
+import { damagedVerdict, type Verdict, verifyLog } from '../../audit/verify.ts';
 import { loadConfig } from '../../config.ts';
-import type { Store } from '../../log/store.ts';
+import { DamagedStoreError, type Store } from '../../log/store.ts';
 import { topicChecks } from '../../publication.ts';
 import type { Checkpoint } from '../../tlog/checkpoint.ts';
 import { openLogKey } from '../../transparency/log-key.ts';
@@ -50,7 +50,7 @@ Examples:
     .action(async (options: Options) => {
       if (options.key !== undefined && options.checkpoint === undefined)
         throw new Error('--key is the key of a checkpoint: give the checkpoint too, with --checkpoint');
-      const verdict = await withStore('read', (store) => verified(store, options));
+      const verdict = await withStore('read', (store) => verified(store, options)).catch(onDamage);
       await print([options.json ? verdictJson(verdict) : verdictText(verdict)]);
       if (!verdict.ok) process.exitCode = 1;
     });
@@ -63,6 +63,12 @@ async function verified(store: Store, { checkpoint: file, key }: Options): Promi
     bar.show(step.position, step.end);
   }
   throw new Error('the verification ended without a verdict; run it again');
+}
+
+/** An embedded store that cannot be opened is the answer to a question. */
+function onDamage(error: unknown): Verdict {
+  if (error instanceof DamagedStoreError) return damagedVerdict(error);
+  throw error;
 }
 
 async function checkpointIn(store: Store, file: string, key: string | undefined): Promise<Checkpoint> {

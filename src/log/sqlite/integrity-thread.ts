@@ -1,8 +1,19 @@
 // The worker thread of integrity.ts.
 import { parentPort, workerData } from 'node:worker_threads';
 import { openReader } from './connection.ts';
+import { isDamage } from './damage.ts';
 
 const db = openReader(workerData as string);
-const [first] = db.prepare('PRAGMA integrity_check(1)').all();
+parentPort!.postMessage(found());
 db.close();
-parentPort!.postMessage(String(first!.integrity_check));
+
+function found(): string {
+  try {
+    const [first] = db.prepare('PRAGMA integrity_check(1)').all();
+    return String(first!.integrity_check);
+  } catch (error) {
+    // Damage of the schema leaves nothing to check.
+    if (isDamage(error)) return error.message;
+    throw error;
+  }
+}

@@ -22,6 +22,7 @@ import {
 import { LogChangedError } from '../tail/log-changed.ts';
 import { batches } from './batches.ts';
 import { openReader, openWriter, privateFile, transaction } from './connection.ts';
+import { readable } from './damage.ts';
 import { SqliteErasures } from './erasures.ts';
 import { integrityFault } from './integrity.ts';
 import { applyChanges } from './read-model/changes.ts';
@@ -54,11 +55,15 @@ export interface SqliteOptions {
 
 /**
  * Opens the store in a data directory, and creates it if missing. Throws with the reason when there is nothing to read,
- * or when a newer release wrote the data.
+ * or when a newer release wrote the data; DamagedStoreError when the database is damaged.
  */
 export function openSqlite(directory: string, { readOnly = false, alone = false }: SqliteOptions = {}): Store {
   const path = readOnly ? join(directory, DATABASE_FILE) : privateFile(directory, DATABASE_FILE);
   if (!existsSync(path)) throw new Error(`there is no plant store in ${directory}`);
+  return readable(path, () => openDatabase(path, readOnly, alone));
+}
+
+function openDatabase(path: string, readOnly: boolean, alone: boolean): Store {
   const log = readOnly ? openReader(path) : openWriter(path, 'FULL');
   try {
     // The write-ahead log may still hold data that was erased just before a process died.
