@@ -48,8 +48,8 @@ export interface VerifyOptions {
   readonly signal?: AbortSignal;
 }
 
-/** Below every position that a store can contain, so that records before the first event are found too. */
-const BEFORE_ALL = Number.MIN_SAFE_INTEGER;
+/** Below every integer that a store can have as a position, so that records before the first event are found too. */
+const BEFORE_ALL = Number.NEGATIVE_INFINITY;
 
 /**
  * Answers all questions in one pass over the log, up to its head at the start. The service may run. Yields progress,

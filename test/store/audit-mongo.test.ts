@@ -62,4 +62,20 @@ describe.runIf(HAS_MONGODB)('MongoDB', () => {
     );
     await opened.cleanup();
   });
+
+  test.each(['-9007199254740991', '-9007199254740992', '-9223372036854775807', '-9223372036854775808'])(
+    'an event invented at position %s is found',
+    async (position) => {
+      const opened = await open();
+      await fillForTampering(opened.store);
+      const { client, close } = await opened.database();
+      const events = client.db().collection<{ _id: Long }>('events');
+      const first = await events.findOne({ _id: Long.ONE });
+      await events.insertOne({ ...first, _id: Long.fromString(position) });
+      await close();
+      const { places } = await verdictOf(opened.store);
+      expect(places).toMatchObject({ positions: Number(position), chain: Number(position) });
+      await opened.cleanup();
+    },
+  );
 });

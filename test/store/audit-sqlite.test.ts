@@ -76,6 +76,21 @@ test.each([
   await opened.cleanup();
 });
 
+test.each(['-9007199254740991', '-9007199254740992', '-9223372036854775807', '-9223372036854775808'])(
+  'an event invented at position %s is found',
+  async (position) => {
+    const opened = await open();
+    await fillForTampering(opened.store);
+    const { db, close } = await opened.database();
+    const columns = EVENT_COLUMNS.replace(/\bposition\b/, position);
+    db.exec(`INSERT INTO events (${EVENT_COLUMNS}) SELECT ${columns} FROM events WHERE position = 1`);
+    await close();
+    const { places } = await verdictOf(opened.store);
+    expect(places).toMatchObject({ positions: Number(position), chain: Number(position) });
+    await opened.cleanup();
+  },
+);
+
 /** A store whose tables take many pages, closed; and the first page of a table or an index, from 1 up. */
 async function openPages() {
   const opened = await open();

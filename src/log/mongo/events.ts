@@ -141,6 +141,7 @@ export class EventReader {
 const LAST = { $top: { sortBy: { _id: -1 }, output: '$$ROOT' } };
 
 const between = (after: number, to: number | undefined) => ({
-  $gt: Long.fromNumber(after),
+  // No int64 is below all of them.
+  $gt: Number.isFinite(after) ? Long.fromNumber(after) : after,
   ...(to !== undefined && { $lte: Long.fromNumber(to) }),
 });
