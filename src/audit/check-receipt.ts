@@ -16,6 +16,7 @@ import { fromMessage } from './formats/event-protobuf.ts';
 
 /** What a receipt proves: the log contained this event when its checkpoint was signed. */
 export interface Proved {
+  /** Its `hash` and `erasedBy` are not proved: the tree does not have them. */
   readonly event: LoggedEvent;
   /** Name of the log. */
   readonly origin: string;
@@ -61,5 +62,9 @@ function openDisclosed(extra: Uint8Array): { event: LoggedEvent; record: Uint8Ar
   if (Buffer.compare(provenRecordBytes(event), extra) !== 0)
     throw new Error('the receipt contains more than the event that it proves');
   verifyContent(event);
+  if (event.erasedBy !== undefined && event.erasedBy <= event.position)
+    throw new Error(
+      `the receipt says that event ${event.erasedBy} erased the content of event ${event.position}, which is not before it`,
+    );
   return { event, record: recordOf(event) };
 }

@@ -2,9 +2,11 @@ import { randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
 import { createClient } from '@connectrpc/connect';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { RecordSchema } from '../../gen/plantstore/v1/event_pb.ts';
 import { PlantStoreService } from '../../gen/plantstore/v1/plant_store_service_pb.ts';
 import { checkReceipt } from '../../src/audit/check-receipt.ts';
 import { formatTlogProof, parseTlogProof } from '../../src/tlog/tlog-proof.ts';
@@ -98,6 +100,29 @@ test('a receipt tells what it proves, without a store, and of nothing that was c
   expect(wrong).toMatchObject({ code: 1, stdout: '' });
   const absent = await audit(['receipt', '9999']);
   expect(absent).toMatchObject({ code: 1, stderr: 'plantstore: the log has no event at position 9999\n' });
+});
+
+test('a receipt without the content proves the event, and no erasure', async () => {
+  const { stdout: receipt } = await audit(['receipt', '7']);
+  const proof = parseTlogProof(receipt);
+  const withoutContent = (erasedBy: bigint) => {
+    const { event } = fromBinary(RecordSchema, proof.extra!);
+    return formatTlogProof({
+      ...proof,
+      extra: toBinary(RecordSchema, create(RecordSchema, { event: event!, erasedBy })),
+    });
+  };
+  const file = join(root, 'without.tlog-proof');
+  writeFileSync(file, withoutContent(1_000n));
+  const { code, stdout } = await audit(['check-receipt', file, '--key', vkey]);
+  expect(code).toBe(0);
+  expect(stdout).toMatch(
+    /the event at position 7 is a PlantDeleted of 20\S+, whose content the receipt does not show \(event \S+\); proved/,
+  );
+  for (const erasedBy of [1n, 7n])
+    expect(() => checkReceipt(withoutContent(erasedBy), vkey)).toThrow(
+      `event ${erasedBy} erased the content of event 7`,
+    );
 });
 
 test('a receipt holds after the key was rotated, and after the log was moved to the other store', async ({ skip }) => {

@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { Command } from 'commander';
 import type { Proved } from '../../audit/check-receipt.ts';
 import type { DomainEvent } from '../../domain/events.ts';
+import type { LoggedEvent } from '../../log/event/event.ts';
 import { print } from '../output.ts';
 
 interface Options {
@@ -34,16 +35,18 @@ Example:
     });
 
 function sentence({ event, origin, size, cosigned }: Proved): string {
-  const { position, time, eventId } = event;
+  const { position, eventId } = event;
   const witnesses = cosigned.map(({ name, time: at }) => `, cosigned by ${name} at ${iso(at)}`).join('');
   return (
-    `In the log ${origin}, the event at position ${position} ${whatOf(event.event, iso(time))} (event ${eventId}); ` +
+    `In the log ${origin}, the event at position ${position} ${whatOf(event)} (event ${eventId}); ` +
     `proved by the log's checkpoint of ${size} events${witnesses}.`
   );
 }
 
-function whatOf(event: DomainEvent | undefined, time: string): string {
-  return event === undefined ? `is of ${time}, and its content is erased` : `says that ${deedOf(event)} at ${time}`;
+function whatOf({ event, type, time }: LoggedEvent): string {
+  if (event !== undefined) return `says that ${deedOf(event)} at ${iso(time)}`;
+  // What erased the content is not in the tree, so a receipt without it proves no erasure.
+  return `is a ${type} of ${iso(time)}, whose content the receipt does not show`;
 }
 
 function deedOf(event: DomainEvent): string {
