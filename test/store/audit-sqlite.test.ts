@@ -3,6 +3,7 @@ import { open as openFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect, test } from 'vitest';
+import { verdictText } from '../../src/audit/verdict-text.ts';
 import { EVENT_COLUMNS } from '../../src/log/sqlite/read-model/rows.ts';
 import { DATABASE_FILE } from '../../src/log/sqlite/store.ts';
 import { added, append, project, TRACEPARENT } from '../support/events.ts';
@@ -73,6 +74,32 @@ test.each([
       verdict.answers.map(({ question }) => question),
     ),
   );
+  await opened.cleanup();
+});
+
+test.each([
+  [4, 'event_id', "x'00ff'"],
+  [4, 'owner', "x'00ff'"],
+  [4, 'plant_id', '1.5'],
+  [4, 'plant_id', "'text'"],
+  [4, 'hash', "'text'"],
+  [4, 'time', "'text'"],
+  [12, 'hash', "'text'"],
+  [12, 'time', '1.5'],
+])('event %i, whose %s became %s in a table that lost its types, is found', async (position, column, value) => {
+  const opened = await open();
+  await fillForTampering(opened.store);
+  const { db: loosening } = await opened.database();
+  loosening.enableDefensive(false);
+  loosening.exec(`PRAGMA writable_schema = ON;
+    UPDATE sqlite_schema SET sql = replace(sql, 'STRICT', '') WHERE name = 'events'`);
+  loosening.close();
+  const changing = new DatabaseSync(join(opened.directory, DATABASE_FILE));
+  changing.exec(`UPDATE events SET ${column} = ${value} WHERE position = ${position}`);
+  changing.close();
+  const { verdict, places } = await verdictOf(await opened.reopen());
+  expect(verdictText(verdict)).toContain('NOT WHOLE');
+  expect(places).toMatchObject({ positions: position, chain: position, contents: position });
   await opened.cleanup();
 });
 

@@ -131,6 +131,7 @@ class SqliteStore implements Store {
     if (row === undefined) return EMPTY_HEAD;
     const head = { position: Number(row[0]), hash: row[1], time: Number(row[2]) };
     if (!isTime(head.time)) throw new BrokenChainError(head.position, 'its member time is malformed');
+    if (!(head.hash instanceof Uint8Array)) throw new BrokenChainError(head.position, 'its member hash is malformed');
     return head;
   }
 

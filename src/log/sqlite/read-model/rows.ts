@@ -2,7 +2,7 @@ import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
 import type { Plant } from '../../../domain/plant.ts';
 import { BrokenChainError } from '../../event/chain.ts';
 import type { LoggedEvent } from '../../event/event.ts';
-import { FIELDS, type FlatEvent } from '../../event/fields.ts';
+import { FIELDS, type FlatEvent, type Kind } from '../../event/fields.ts';
 import { flattened, unflattened } from '../../event/flat-event.ts';
 import type { PlantRow } from '../../store.ts';
 
@@ -23,8 +23,8 @@ export function prepareQuery(db: DatabaseSync, sql: string): StatementSync {
   return statement;
 }
 
-/** A value of a row. Integers are bigints, so that no digits are lost. */
-type Value = bigint | string | Uint8Array | null;
+/** A value of a row. Integers are bigints, so that no digits are lost; numbers are REAL. */
+type Value = bigint | number | string | Uint8Array | null;
 
 /** All rows of a query over EVENT_COLUMNS. Throws BrokenChainError for a row that `valuesOf` returns for no event. */
 export const eventsOf = (query: StatementSync, ...values: SQLInputValue[]): LoggedEvent[] =>
@@ -32,17 +32,26 @@ export const eventsOf = (query: StatementSync, ...values: SQLInputValue[]): Logg
 
 function eventOf(row: readonly Value[]): LoggedEvent {
   const flat: Record<string, unknown> = {};
+  let misfit: keyof FlatEvent | undefined;
   for (let index = 0; index < FIELDS.length; index++) {
     const value = row[index];
     if (value === null) continue;
     const { name, kind } = FIELDS[index]!;
+    if (!isOfKind(kind, value!)) misfit ??= name;
     flat[name] = kind === 'count' || kind === 'time' ? Number(value) : value;
   }
   try {
+    if (misfit !== undefined) throw new RangeError(`its member ${misfit} has another type than an event has`);
     return unflattened(flat as FlatEvent);
   } catch (error) {
     throw new BrokenChainError(Number(flat.position), (error as Error).message);
   }
+}
+
+/** Whether a value has the type of its column. A table can lose its STRICT, and a damaged page holds any type. */
+function isOfKind(kind: Kind, value: Value): boolean {
+  if (kind === 'text') return typeof value === 'string';
+  return kind === 'bytes' ? value instanceof Uint8Array : typeof value === 'bigint';
 }
 
 /** The values of an event for EVENT_COLUMNS. */
