@@ -216,8 +216,10 @@ test('a line that does not end is refused once it is longer than any event', asy
   expect(chunks).toBeLessThan(10);
 });
 
-test('bytes that are no UTF-8 are refused', async () => {
-  const bytes = Buffer.from(`${LINE}\n`);
-  bytes[bytes.indexOf('Fern')] = 0xff;
-  await expect(decoded('ndjson', bytes)).rejects.toThrow();
+test.each([1, 100, 100_000])('bytes that are no UTF-8 are refused with their line, in chunks of %i', async (size) => {
+  const bytes = Buffer.from(`${LINE}\n${LINE}\n${LINE}\n`);
+  bytes[bytes.indexOf('Fern', LINE.length)] = 0xff;
+  await expect(decoded('ndjson', bytes, [size])).rejects.toThrow(
+    'line 2 of the export is not an event: it is not UTF-8',
+  );
 });

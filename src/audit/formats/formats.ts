@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import type { LoggedEvent } from '../../log/event/event.ts';
 import { eventJson, publicEventJson } from './event-json.ts';
 import { decodeEvents, encodeEvents, encodePublicEvents } from './event-protobuf.ts';
@@ -51,30 +52,56 @@ async function* withBeginning(beginning: Uint8Array, rest: AsyncIterator<Uint8Ar
 
 async function* decodeLines(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<LoggedEvent[]> {
   let count = 0;
-  for await (const lines of linesOf(chunks))
-    yield lines.map((line) => {
-      count++;
-      try {
-        return parseEvent(line);
-      } catch (error) {
-        throw new Error(`line ${count} of the export is not an event: ${(error as Error).message}`, { cause: error });
-      }
-    });
+  const notAnEvent = (why: string, cause?: unknown) =>
+    new Error(`line ${count} of the export is not an event: ${why}`, { cause });
+  for await (const bytes of wholeLines(chunks)) {
+    const invalid = invalidLine(bytes);
+    if (invalid !== undefined) {
+      count += invalid;
+      throw notAnEvent('it is not UTF-8');
+    }
+    yield UTF_8.decode(bytes)
+      .split('\n')
+      .map((line) => {
+        count++;
+        try {
+          return parseEvent(line);
+        } catch (error) {
+          throw notAnEvent((error as Error).message, error);
+        }
+      });
+  }
 }
 
-/** Most characters of one line: more than the longest that an export contains. */
+const UTF_8 = new TextDecoder('utf-8', { ignoreBOM: true });
+
+/** The number of the first of these lines, from 1 up, that is not UTF-8. Undefined: none. */
+function invalidLine(bytes: Uint8Array): number | undefined {
+  if (isUtf8(bytes)) return undefined;
+  for (let number = 1, from = 0; ; number++) {
+    const end = bytes.indexOf(LINE_FEED, from);
+    if (end < 0 || !isUtf8(bytes.subarray(from, end))) return number;
+    from = end + 1;
+  }
+}
+
+const LINE_FEED = 0x0a;
+
+/** Most bytes of one line: more than the longest that an export contains. */
 const MAX_LINE = 64 * 1024;
 
-/** Splits at line feeds only: names may contain other line breaks, at which node:readline would split too. */
-async function* linesOf(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<string[]> {
-  const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
-  let rest = '';
+/**
+ * One or more whole lines at a time, without the last line feed. Splits at line feeds only: names may contain other
+ * line breaks, at which node:readline would split too.
+ */
+async function* wholeLines(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  let rest: Uint8Array = new Uint8Array();
   for await (const chunk of chunks) {
-    const [first = '', ...more] = decoder.decode(chunk, { stream: true }).split('\n');
-    const lines = [rest + first, ...more];
-    rest = lines.pop()!;
+    const bytes = rest.length === 0 ? chunk : Buffer.concat([rest, chunk]);
+    const end = bytes.lastIndexOf(LINE_FEED);
+    rest = bytes.subarray(end + 1);
     if (rest.length > MAX_LINE) throw new Error('a line of the export is longer than any event');
-    if (lines.length > 0) yield lines;
+    if (end >= 0) yield bytes.subarray(0, end);
   }
-  if (rest !== '' || decoder.decode() !== '') throw new Error('the export ends in the middle of a line');
+  if (rest.length > 0) throw new Error('the export ends in the middle of a line');
 }
