@@ -125,6 +125,15 @@ test('a receipt without the content proves the event, and no erasure', async () 
     );
 });
 
+test('what is longer than any receipt is not read to its end', async () => {
+  const checked = await audit(['check-receipt', '/dev/zero', '--key', vkey]);
+  expect(checked).toEqual({
+    code: 1,
+    stdout: '',
+    stderr: 'plantstore: /dev/zero is not a receipt: it has more than 1,000,000 bytes\n',
+  });
+});
+
 test('a receipt holds after the key was rotated, and after the log was moved to the other store', async ({ skip }) => {
   const { stdout: receipt } = await audit(['receipt', '2']);
   const { stdout: checkpoint } = await audit(['checkpoint']);

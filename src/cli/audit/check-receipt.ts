@@ -1,4 +1,5 @@
-import { readFile } from 'node:fs/promises';
+import { createReadStream } from 'node:fs';
+import { buffer } from 'node:stream/consumers';
 import { Command } from 'commander';
 import type { Proved } from '../../audit/check-receipt.ts';
 import type { DomainEvent } from '../../domain/events.ts';
@@ -31,8 +32,19 @@ Example:
     .action(async (file: string, { key, witness = [] }: Partial<Options> & Pick<Options, 'key'>) => {
       const { checkReceipt } = await import('../../audit/check-receipt.ts');
       const trusted = witness.map((vkey) => vkey.trim());
-      await print([sentence(checkReceipt(await readFile(file, 'utf8'), key.trim(), trusted))]);
+      await print([sentence(checkReceipt(await receiptIn(file), key.trim(), trusted))]);
     });
+
+/** Most bytes of a receipt: more than those of the longest event and a hundred cosignatures. */
+const MAX_RECEIPT = 1_000_000;
+
+async function receiptIn(file: string): Promise<string> {
+  // `end` is inclusive: one byte more than a receipt may have, however long the file is.
+  const receipt = await buffer(createReadStream(file, { end: MAX_RECEIPT }));
+  if (receipt.length > MAX_RECEIPT)
+    throw new Error(`${file} is not a receipt: it has more than ${MAX_RECEIPT.toLocaleString('en')} bytes`);
+  return receipt.toString();
+}
 
 function sentence({ event, origin, size, cosigned }: Proved): string {
   const { position, eventId } = event;
