@@ -153,6 +153,30 @@ export function treeContract(open: OpenStore): void {
     );
 
     test(
+      'an event that is missing is named, and nothing is built or served past it',
+      on(async ({ store }) => {
+        await append(store, ...plants(600));
+        const holed = override(store, {
+          async *read(...args: Parameters<Store['read']>) {
+            for await (const events of store.read(...args)) yield events.filter(({ position }) => position !== 300);
+          },
+        });
+        const broken = { name: 'BrokenChainError', position: 300 };
+        await expect(treeHash(600, new Tree(holed).at(600))).rejects.toMatchObject(broken);
+        const beyond = new Tree(store).readTile({ level: 0, index: 2, width: 100 });
+        await expect(beyond).rejects.toMatchObject({ name: 'BrokenChainError', position: 601 });
+        await project(store);
+        const faults: unknown[] = [];
+        const log = await openLog(override(holed, { close: async () => {} }), {
+          onFault: (error) => faults.push(error),
+        });
+        await expect.poll(() => faults).toContainEqual(expect.objectContaining(broken));
+        await log.close();
+        expect(await store.tree.count(1)).toBe(0);
+      }),
+    );
+
+    test(
       'who does not lead builds nothing',
       on(async ({ store }) => {
         await append(store, ...plants(600));

@@ -9,6 +9,7 @@ import { leafHash } from '../event/leaf.ts';
 import type { Store } from '../store.ts';
 import type { Tail } from '../tail/tail.ts';
 import type { TreeNodes } from './nodes.ts';
+import { wholeRange } from './whole-range.ts';
 
 /** Milliseconds for which nodes gather before they are written. */
 const LINGER = 500;
@@ -130,7 +131,7 @@ export class TreeBuilder {
       return;
     }
     let leaves: Uint8Array[] = [];
-    for await (const events of this.#store.read(start * TILE_WIDTH, { to: end * TILE_WIDTH }))
+    for await (const events of wholeRange(this.#store, start * TILE_WIDTH, end * TILE_WIDTH))
       for (const event of events) {
         leaves.push(leafHash(event));
         if (leaves.length < TILE_WIDTH) continue;

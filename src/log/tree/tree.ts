@@ -12,6 +12,7 @@ import {
 } from '../../tlog/tile.ts';
 import { recordOf } from '../event/leaf.ts';
 import type { Store } from '../store.ts';
+import { wholeRange } from './whole-range.ts';
 
 /** Most bytes of cached event blocks, and of cached upper tiles. */
 const BLOCK_BYTES = 8 * 1024 * 1024;
@@ -28,7 +29,8 @@ interface Block {
 
 /**
  * Reads the log's Merkle tree: upper tiles from the stored nodes, the lowest tiles and the entry bundles from the
- * events. Its memory is bounded, however long the log is. Callers may ask only for what the log has.
+ * events. Its memory is bounded, however long the log is. Callers may ask only for what the log has: a missing event is
+ * a BrokenChainError.
  */
 export class Tree implements TileReader {
   readonly #store: Store;
@@ -83,9 +85,8 @@ export class Tree implements TileReader {
   async #readBlock(index: number, width: number): Promise<Block> {
     const start = index * TILE_WIDTH;
     const records: Uint8Array[] = [];
-    for await (const events of this.#store.read(start, { to: start + width }))
+    for await (const events of wholeRange(this.#store, start, start + width))
       for (const event of events) records.push(recordOf(event));
-    if (records.length !== width) throw new Error(`the log has no events up to position ${start + width}`);
     return { hashes: Buffer.concat(records.map(recordHash)), bundle: encodeEntries(records) };
   }
 
