@@ -12,12 +12,21 @@ export class ProofError extends Error {
 /** Most hashes of a proof: a tree has at most 2^63 records. */
 export const MAX_PROOF = 63;
 
+/** A record of a tree, and the proof that the tree has it. */
+export interface ProvenRecord {
+  /** The hash of the record. */
+  readonly record: Uint8Array;
+  /** The Merkle audit path of RFC 6962, section 2.1.1, from the leaf's sibling up. */
+  readonly proof: readonly Uint8Array[];
+}
+
 /**
- * The inclusion proof of the record at an index in the tree of a size: the Merkle audit path of RFC 6962, section
- * 2.1.1, from the leaf's sibling up. Throws ProofError if the tree has no such record.
+ * The record at an index in the tree of a size, and its inclusion proof, both with one call of the reader. Throws
+ * ProofError if the tree has no such record.
  */
-export async function proveRecord(size: number, index: number, reader: HashReader): Promise<Uint8Array[]> {
-  return rangeHashes(recordRanges(size, index), reader);
+export async function proveRecord(size: number, index: number, reader: HashReader): Promise<ProvenRecord> {
+  const [record, ...proof] = await rangeHashes([[index, index + 1], ...recordRanges(size, index)], reader);
+  return { record: record!, proof };
 }
 
 /**

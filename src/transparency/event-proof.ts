@@ -1,10 +1,27 @@
+import { BrokenChainError } from '../log/event/chain.ts';
 import type { Tree } from '../log/tree/tree.ts';
-import { proveRecord } from '../tlog/proof.ts';
-import type { TlogProof } from '../tlog/tlog-proof.ts';
+import { checkRecord, type ProvenRecord, proveRecord } from '../tlog/proof.ts';
 import type { SignedCheckpoint } from './signed-checkpoint.ts';
 
-/** The proof that the log has the event at a position. The checkpoint must include the position. */
-export async function proveEvent(tree: Tree, { size, note }: SignedCheckpoint, position: number): Promise<TlogProof> {
+/**
+ * The hash of the event at a position, and the proof that the log has it. The checkpoint must include the position.
+ * Rejects with BrokenChainError rather than return a proof that does not verify: nobody else would notice that the
+ * events, or the nodes of the tree, are no longer what was signed.
+ */
+export async function proveEvent(
+  tree: Tree,
+  { size, root }: SignedCheckpoint,
+  position: number,
+): Promise<ProvenRecord> {
   const index = position - 1;
-  return { index, hashes: await proveRecord(size, index, tree.at(size)), checkpoint: note };
+  const proven = await proveRecord(size, index, tree.at(size));
+  try {
+    checkRecord(proven.proof, size, root, index, proven.record);
+  } catch {
+    throw new BrokenChainError(
+      position,
+      `this event, or what the tree has beside it, is not what the checkpoint of ${size} events was signed for`,
+    );
+  }
+  return proven;
 }

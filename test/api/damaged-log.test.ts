@@ -1,11 +1,18 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { createClient } from '@connectrpc/connect';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { PlantStoreService } from '../../gen/plantstore/v1/plant_store_service_pb.ts';
 import { openSqlite } from '../../src/log/sqlite/store.ts';
+import type { Store } from '../../src/log/store.ts';
+import { EMPTY_ROOT } from '../../src/tlog/hash.ts';
 import { openSqliteDatabase } from '../store/sqlite-database.ts';
 import { fill } from '../support/fill.ts';
 import { client, expectError } from '../support/http.ts';
+import { callErrorOf, TRANSPORTS } from '../support/protocols.ts';
+import { plantstore } from '../support/run.ts';
 import { type Service, startService } from '../support/service.ts';
 
 let directory: string;
@@ -16,11 +23,17 @@ beforeEach(() => {
 
 afterEach(() => rmSync(directory, { recursive: true }));
 
-async function write(events: number): Promise<void> {
+/** The result of some work on the store in the directory. */
+async function stored<T>(work: (store: Store) => Promise<T>): Promise<T> {
   const store = openSqlite(directory);
-  await fill(store, events, 'alice');
-  await store.close();
+  try {
+    return await work(store);
+  } finally {
+    await store.close();
+  }
 }
+
+const write = (events: number): Promise<void> => stored((store) => fill(store, events, 'alice'));
 
 /** Expects that the service has logged why, at the level error. */
 const expectLogged = async (service: Service, why: string): Promise<void> => {
@@ -39,5 +52,68 @@ describe('a log that was damaged', () => {
     for (const path of ['checkpoint', 'proof/1050', 'tile/0/004.p/35', 'tile/entries/004.p/35'])
       expectError(await send('GET', `/log/${path}`), 500, 13);
     await expectLogged(service, 'the log is broken at position 1050: the next event has position 1051');
+  });
+
+  test('no proof, receipt, tile or bundle is served of an event that was changed while the service was stopped', async () => {
+    await write(600);
+    const built = await startService({ DATA_DIR: directory });
+    while ((await stored((store) => store.tree.count(1))) < 2) await sleep(50);
+    await built.stop();
+    const database = openSqliteDatabase(directory);
+    database.db.exec("UPDATE events SET event_id = 'another' WHERE position = 300");
+    await database.close();
+
+    await using service = await startService({ DATA_DIR: directory });
+    const send = client(service.url);
+    // The nodes are what they were, so the checkpoint is right, and what does not rest on the block is proved.
+    expect((await send('GET', '/log/checkpoint')).status).toBe(200);
+    for (const path of ['proof/256', 'proof/513', 'tile/0/000', 'tile/entries/000', 'tile/1/000.p/2'])
+      expect((await send('GET', `/log/${path}`)).status, path).toBe(200);
+    for (const path of ['proof/300', 'proof/301', 'tile/0/001', 'tile/entries/001']) {
+      const reply = await send('GET', `/log/${path}`);
+      expectError(reply, 500, 13);
+      expect(reply.headers['cache-control']).toBe('no-store');
+    }
+    await expectLogged(service, 'the log is broken at position 257: one of the 256 events from here on');
+    const headers = { authorization: `Bearer ${await service.token('alice')}` };
+    for (const { open } of TRANSPORTS)
+      for (const position of [300n, 301n]) {
+        const receipt = createClient(PlantStoreService, open(service)).getReceipt({ position }, { headers });
+        expect(callErrorOf(await receipt.catch((thrown: unknown) => thrown))).toMatchObject({ reason: 'INTERNAL' });
+      }
+    const printed = await plantstore(['audit', 'receipt', '301'], { DATA_DIR: directory });
+    expect(printed).toMatchObject({ code: 1, stdout: '' });
+    expect(printed.stderr).toContain('the log is broken at position 257');
+  });
+
+  test('no proof is served of a tree whose upper nodes were changed under the service', async () => {
+    await write(600);
+    await using service = await startService({ DATA_DIR: directory });
+    while ((await stored((store) => store.tree.count(1))) < 2) await sleep(50);
+    const send = client(service.url);
+    expect((await send('GET', '/log/checkpoint')).status).toBe(200);
+    await stored((store) => store.tree.write(1, 0, [EMPTY_ROOT]));
+    expectError(await send('GET', '/log/proof/550'), 500, 13);
+    await expectLogged(service, 'the log is broken at position 550: this event, or what the tree has beside it');
+  });
+
+  test('no receipt is made of an event, or a content, that was changed after its tile was read', async () => {
+    await write(600);
+    await using service = await startService({ DATA_DIR: directory });
+    expect((await client(service.url)('GET', '/log/proof/300')).status).toBe(200);
+    const database = openSqliteDatabase(directory);
+    database.db.exec(`UPDATE events SET event_id = 'another' WHERE position = 300;
+      UPDATE events SET name = 'Weed' WHERE position = 301`);
+    await database.close();
+    const headers = { authorization: `Bearer ${await service.token('alice')}` };
+    for (const position of [300n, 301n]) {
+      const receipt = createClient(PlantStoreService, TRANSPORTS[0]!.open(service)).getReceipt(
+        { position },
+        { headers },
+      );
+      expect(callErrorOf(await receipt.catch((thrown: unknown) => thrown))).toMatchObject({ reason: 'INTERNAL' });
+    }
+    await expectLogged(service, 'the log is broken at position 300: it is not the event that the tree has');
+    await expectLogged(service, 'the log is broken at position 301: what it says is not what it commits to');
   });
 });

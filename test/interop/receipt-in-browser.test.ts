@@ -34,7 +34,7 @@ const tree = new MemoryTree(events.map(recordOf).map(Buffer.from));
 async function receiptOf(size: number, index: number): Promise<string> {
   const text = formatCheckpoint({ origin: 'log.example', size, root: await treeHash(size, tree.at(size)) });
   const checkpoint = signNote(text, [noteSigner('log.example', privateKey)]);
-  const hashes = await proveRecord(size, index, tree.at(size));
+  const { proof: hashes } = await proveRecord(size, index, tree.at(size));
   return formatTlogProof({ extra: provenRecordBytes(events[index]!), index, hashes, checkpoint });
 }
 

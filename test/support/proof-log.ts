@@ -53,7 +53,7 @@ export class ProofLog {
   /** The receipt for an event, by a checkpoint of a size. */
   async receipt(size: number, position: number): Promise<Uint8Array<ArrayBuffer>> {
     const index = position - 1;
-    const hashes = await proveRecord(size, index, this.#tree.at(size));
+    const { proof: hashes } = await proveRecord(size, index, this.#tree.at(size));
     const extra = provenRecordBytes(this.events[index]!);
     return new Uint8Array(
       Buffer.from(formatTlogProof({ extra, index, hashes, checkpoint: await this.checkpoint(size) })),

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { PlantStoreError } from '../../domain/errors.ts';
 import { encodeEntries } from '../../tlog/entry-bundle.ts';
-import { recordHash } from '../../tlog/hash.ts';
+import { recordHash, sameHash } from '../../tlog/hash.ts';
 import {
   recordsPerHash,
   subtreeHash,
@@ -10,6 +10,7 @@ import {
   TileHashReader,
   type TileReader,
 } from '../../tlog/tile.ts';
+import { BrokenChainError } from '../event/chain.ts';
 import { recordOf } from '../event/leaf.ts';
 import type { Store } from '../store.ts';
 import { wholeRange } from './whole-range.ts';
@@ -51,7 +52,7 @@ export class Tree implements TileReader {
       maxSize: BLOCK_BYTES,
       sizeCalculation: ({ hashes, bundle }) => hashes.length + bundle.length,
       // Concurrent calls for the same block share one read.
-      fetchMethod: (index) => this.#readBlock(index, TILE_WIDTH),
+      fetchMethod: (index) => this.#readWholeBlock(index),
     });
   }
 
@@ -80,6 +81,23 @@ export class Tree implements TileReader {
   async #block(index: number, width: number): Promise<Block> {
     this.#changed?.throwIfAborted();
     return width === TILE_WIDTH ? (await this.#blocks.fetch(index))! : this.#readBlock(index, width);
+  }
+
+  /**
+   * The block of a full tile. It is served for ever, so it must make the stored node above it: an event that was changed
+   * since, or a node, is a BrokenChainError. A node that is not built yet says nothing.
+   */
+  async #readWholeBlock(index: number): Promise<Block> {
+    const [block, [node]] = await Promise.all([
+      this.#readBlock(index, TILE_WIDTH),
+      this.#store.tree.read(1, index, index + 1),
+    ]);
+    if (node !== undefined && !sameHash(node, subtreeHash(block.hashes, 0, TILE_WIDTH)))
+      throw new BrokenChainError(
+        index * TILE_WIDTH + 1,
+        `one of the ${TILE_WIDTH} events from here on, or the node of the tree above them, is not what was written`,
+      );
+    return block;
   }
 
   async #readBlock(index: number, width: number): Promise<Block> {

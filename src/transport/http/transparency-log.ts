@@ -96,7 +96,8 @@ export function registerTransparencyLog(app: FastifyInstance, log: TransparencyL
     const position = positionOf(param(request, 'position'));
     const checkpoint = await log.checkpoints.latest();
     if (position > checkpoint.size) throw notFound('no checkpoint includes this event yet');
-    return formatTlogProof(await proveEvent(log.tree, checkpoint, position));
+    const { proof } = await proveEvent(log.tree, checkpoint, position);
+    return formatTlogProof({ index: position - 1, hashes: proof, checkpoint: checkpoint.note });
   });
 
   add('tile/:level/*', IMMUTABLE, BYTES, async (request) => {
