@@ -51,7 +51,7 @@ Example:
         state,
         log.map((known) => known.name),
       );
-      const server = createWitnessServer(new Witness(cosigner(name, key), log, records));
+      const server = createWitnessServer(new Witness(cosigner(name, key), log, records, console.error));
       server.listen(port, host);
       await once(server, 'listening');
       await print([formatVerifierKey(cosignatureKey(name, key))]);

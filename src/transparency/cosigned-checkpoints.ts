@@ -4,7 +4,7 @@ import { pause } from '../time/pause.ts';
 import { formatSignature, type Signature } from '../tlog/note.ts';
 import type { Checkpoints } from './checkpoints.ts';
 import type { SignedCheckpoint } from './signed-checkpoint.ts';
-import { WitnessAheadError, type WitnessClient } from './witness-client.ts';
+import { WitnessAheadError, type WitnessClient, WitnessForkedError } from './witness-client.ts';
 
 /** Milliseconds between two checks for a newer checkpoint. */
 const ROUND = 1_000;
@@ -20,7 +20,7 @@ const MIN_PAUSE = 1_000;
 const MAX_PAUSE = 60_000;
 
 /** Outcome of a request to a witness. */
-export type WitnessOutcome = 'cosigned' | 'ahead' | 'failed';
+export type WitnessOutcome = 'cosigned' | 'ahead' | 'forked' | 'failed';
 
 /** Status of the cosigning. */
 export interface CosigningStatus {
@@ -136,9 +136,13 @@ export class CosignedCheckpoints implements Checkpoints {
       return cosignature;
     } catch (error) {
       asked.notBefore = performance.now() + asked.backoff.next();
-      const outcome = error instanceof WitnessAheadError ? 'ahead' : 'failed';
-      if (!this.#stop.signal.aborted) this.#options.onOutcome(witness.name, outcome, error);
+      if (!this.#stop.signal.aborted) this.#options.onOutcome(witness.name, outcomeOf(error), error);
       return undefined;
     }
   }
+}
+
+function outcomeOf(error: unknown): WitnessOutcome {
+  if (error instanceof WitnessAheadError) return 'ahead';
+  return error instanceof WitnessForkedError ? 'forked' : 'failed';
 }

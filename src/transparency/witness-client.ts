@@ -29,6 +29,26 @@ export class WitnessAheadError extends Error {
   }
 }
 
+/**
+ * The witness says that the log does not extend what it cosigned: the log was rewritten, or it shows the witness another
+ * history than before.
+ */
+export class WitnessForkedError extends Error {
+  constructor(name: string, seen: number, size: number, answer: string) {
+    super(
+      `the witness ${name} has cosigned a checkpoint of ${seen} events, which this log of ${size} does not extend: ${answer}`,
+    );
+    this.name = 'WitnessForkedError';
+  }
+}
+
+/** What a witness answered to a request that builds on `older` events. */
+interface Answer {
+  readonly older: number;
+  readonly status: number;
+  readonly body: string;
+}
+
 /** Client of one witness (c2sp.org/tlog-witness). Trusts a response only after verifying its signature. */
 export class WitnessClient {
   readonly name: string;
@@ -50,17 +70,16 @@ export class WitnessClient {
     const within = AbortSignal.any([signal, AbortSignal.timeout(TIME_LIMIT)]);
     let answer = await this.#ask(checkpoint, within);
     // Other instances may have submitted checkpoints meanwhile.
-    for (let attempt = 1; answer.status === 409 && attempt < ATTEMPTS; attempt++) {
+    for (let attempt = 1; answer.status === 409 && !saysForked(answer, checkpoint) && attempt < ATTEMPTS; attempt++) {
       const size = parseSize(answer.body);
       if (size === undefined) throw new Error(`the witness ${this.name} answered 409 without a size`);
       if (size > checkpoint.size) throw new WitnessAheadError(this.name, size, checkpoint.size);
       this.#last = size;
       answer = await this.#ask(checkpoint, within);
     }
-    if (answer.status !== 200)
-      throw new Error(
-        `the witness ${this.name} answered ${answer.status}: ${JSON.stringify(answer.body.slice(0, 200))}`,
-      );
+    if (saysForked(answer, checkpoint))
+      throw new WitnessForkedError(this.name, answer.older, checkpoint.size, statusOf(answer));
+    if (answer.status !== 200) throw new Error(`the witness ${this.name} answered ${statusOf(answer)}`);
     const text = formatCheckpoint(checkpoint);
     const [cosignature] = verifiedSignatures(text, parseSignatures(answer.body), [this.#verifier]);
     if (cosignature === undefined) throw new Error(`the witness ${this.name} answered without its cosignature`);
@@ -68,16 +87,28 @@ export class WitnessClient {
     return cosignature;
   }
 
-  async #ask(checkpoint: SignedCheckpoint, signal: AbortSignal): Promise<{ status: number; body: string }> {
+  async #ask(checkpoint: SignedCheckpoint, signal: AbortSignal): Promise<Answer> {
     const { size, note } = checkpoint;
     // If the size is wrong, the witness answers 409 with the right one.
     const older = this.#last <= size ? this.#last : 0;
     const proof = await proveTree(size, older, this.#tree.at(size));
     const body = formatAddCheckpoint({ older, proof, checkpoint: note });
     const response = await fetch(this.#endpoint, { method: 'POST', body, signal, redirect: 'error' });
-    return { status: response.status, body: await textOf(response) };
+    return { older, status: response.status, body: await textOf(response) };
   }
 }
+
+/**
+ * Whether the witness refuses the checkpoint because of its root: by 422 because the proof fails, or at the size that it
+ * knows by 409, with this size or none. Every tree extends the empty one, so there it is the witness that is wrong.
+ */
+function saysForked({ older, status, body }: Answer, { size }: SignedCheckpoint): boolean {
+  if (older === 0) return false;
+  return status === 422 || (status === 409 && older === size && (parseSize(body) ?? size) === size);
+}
+
+/** The status and the beginning of the body, in one line. */
+const statusOf = ({ status, body }: Answer): string => `${status} ${JSON.stringify(body.slice(0, 200))}`;
 
 async function textOf(response: Response): Promise<string> {
   const chunks: Uint8Array[] = [];

@@ -5,6 +5,7 @@ import { verifierOf } from '../tlog/verifier.ts';
 import type { VerifierKey } from '../tlog/verifier-key.ts';
 import { parseAddCheckpoint, SIZE_TYPE } from '../tlog/witness-request.ts';
 import type { Records } from './records.ts';
+import { Refusals } from './refusals.ts';
 
 /** The response to a request. Plain text unless `type` is set. */
 export interface Reply {
@@ -21,12 +22,17 @@ export class Witness {
   readonly #signer: Signer;
   readonly #logs: ReadonlyMap<string, VerifierKey>;
   readonly #records: Records;
+  readonly #refusals: Refusals;
 
-  /** The name of each key is the log's origin, which also identifies its record. */
-  constructor(signer: Signer, logs: readonly VerifierKey[], records: Records) {
+  /**
+   * The name of each key is the log's origin, which also identifies its record. `write` gets a line for each checkpoint
+   * that may be of another history.
+   */
+  constructor(signer: Signer, logs: readonly VerifierKey[], records: Records, write: (line: string) => void) {
     this.#signer = signer;
     this.#logs = new Map(logs.map((key) => [key.name, key]));
     this.#records = records;
+    this.#refusals = new Refusals(write);
   }
 
   /** Handles the body of an `add-checkpoint` request, with the checks in the order of the specification. */
@@ -46,7 +52,10 @@ export class Witness {
     const last = this.#records.last(origin);
     if (older !== last.size) return { status: 409, type: SIZE_TYPE, body: `${last.size}\n` };
     const inconsistent = attempt(() => checkTree(proof, size, root, older, last.root));
-    if (inconsistent instanceof Error) return refusal(422, inconsistent);
+    if (inconsistent instanceof Error) {
+      this.#refusals.add(origin, last, { size, root });
+      return refusal(422, inconsistent);
+    }
     const cosignature = formatSignature(signatureOf(opened.text, this.#signer));
     const cosigned = `${opened.text}\n${opened.verified.map(formatSignature).join('')}${cosignature}`;
     if (this.#records.replace(origin, last, { size, root, note: cosigned })) return { status: 200, body: cosignature };

@@ -1,6 +1,9 @@
+import { generateKeyPairSync } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { parse } from 'yaml';
+import { cosignatureKey } from '../../src/tlog/cosignature.ts';
+import { formatVerifierKey } from '../../src/tlog/verifier-key.ts';
 import { Issuer } from '../support/issuer.ts';
 import { type Family, parseMetrics } from '../support/prometheus.ts';
 import { selectorsOf } from '../support/promql.ts';
@@ -21,9 +24,12 @@ beforeAll(async () => {
     JWKS_URL: issuer.jwksUrl.href,
     JWT_ISSUER: issuer.issuer,
     JWT_AUDIENCE: issuer.audience,
+    // Nobody listens there.
+    WITNESSES: `http://127.0.0.1:1=${formatVerifierKey(cosignatureKey('away.example', generateKeyPairSync('ed25519').privateKey))}`,
   });
   await sendTraffic(service, issuer.token());
-  families = await scrape();
+  do families = await scrape();
+  while (samples('plantstore_witness_requests_total').length === 0);
 });
 
 afterAll(async () => {

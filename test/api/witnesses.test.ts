@@ -13,10 +13,10 @@ import { openSqlite } from '../../src/log/sqlite/store.ts';
 import { formatCheckpoint, parseCheckpoint } from '../../src/tlog/checkpoint.ts';
 import { cosignatureKey, cosigner } from '../../src/tlog/cosignature.ts';
 import { EMPTY_ROOT } from '../../src/tlog/hash.ts';
-import { formatSignature, openNote, parseNote, signatureOf } from '../../src/tlog/note.ts';
+import { formatSignature, openNote, parseNote, signatureOf, signNote } from '../../src/tlog/note.ts';
 import { verifierOf } from '../../src/tlog/verifier.ts';
 import { formatVerifierKey, parseVerifierKey } from '../../src/tlog/verifier-key.ts';
-import { parseAddCheckpoint } from '../../src/tlog/witness-request.ts';
+import { formatAddCheckpoint, parseAddCheckpoint } from '../../src/tlog/witness-request.ts';
 import { openLogKey } from '../../src/transparency/log-key.ts';
 import { Records } from '../../src/witness/records.ts';
 import { createWitnessServer } from '../../src/witness/server.ts';
@@ -71,7 +71,7 @@ async function startWitness(name: string) {
   const known = parseVerifierKey(logVkey);
   const opened = new Records(join(root, name), [known.name]);
   records.push(opened);
-  const witness = new Witness(signer, [known], opened);
+  const witness = new Witness(signer, [known], opened, () => {});
   const server = createWitnessServer(witness);
   const url = await listen(server);
   return {
@@ -201,6 +201,18 @@ describe('a service with witnesses', () => {
     expect(service.logs.filter(({ level }) => level === 'fatal')).toEqual([]);
   });
 
+  test('a witness that answers another root of the same size with 409, as the specification has it, is heard', async () => {
+    const strict = await startFalseWitness(async (request, response) => {
+      const { older } = parseAddCheckpoint(Buffer.concat(await request.toArray()).toString());
+      response.writeHead(409).end(older === 5 ? '' : '5\n');
+    });
+    await using service = await start([strict.entry]);
+    await add(client(service.url, await service.token('alice')), 0, 5);
+    const told = await service.logged((line) => JSON.stringify(line).includes('does not extend'));
+    expect(told).toMatchObject({ level: 'error', witness: 'false.example' });
+    expect(JSON.stringify(told)).toContain('a checkpoint of 5 events, which this log of 5 does not extend');
+  });
+
   test('a log that lost its end, or was written anew, finds no witness that cosigns it', async () => {
     const witness = await startWitness('one.example');
     const first = await start([witness.entry]);
@@ -220,8 +232,14 @@ describe('a service with witnesses', () => {
     const ahead = await second.logged(({ msg }) => msg === 'the witness did not cosign');
     expect(JSON.stringify(ahead)).toContain('has cosigned a checkpoint of 10 events, but this log has');
     await add(again, 5, 10);
-    const failed = /^plantstore_witness_requests_total\{witness="one\.example",outcome="failed"\} (\d+)$/m;
-    while ((await metric(second.adminUrl, failed)) === undefined) await sleep(100);
+    const forked = /^plantstore_witness_requests_total\{witness="one\.example",outcome="forked"\} (\d+)$/m;
+    while ((await metric(second.adminUrl, forked)) === undefined) await sleep(100);
+    expect(ahead.level).toBe('error');
+    const told = await second.logged((line) => JSON.stringify(line).includes('does not extend'));
+    expect(told).toMatchObject({ level: 'error', msg: 'the witness did not cosign', witness: 'one.example' });
+    expect(JSON.stringify(told)).toMatch(
+      /has cosigned a checkpoint of 10 events, which this log of 1\d does not extend/,
+    );
     expect((await again('GET', '/log/checkpoint')).status).toBe(503);
     expect(witness.records.last(parseVerifierKey(logVkey).name).size).toBe(10);
     await second.stop();
@@ -240,8 +258,9 @@ test('plantstore witness prints its vkey, cosigns for a service, and goes on whe
       '0',
     ]);
     const [vkey] = (await once(createInterface({ input: child.stdout }), 'line')) as [string];
-    const [line] = (await once(createInterface({ input: child.stderr }), 'line')) as [string];
-    return { child, vkey, url: line.replace('listening at ', '') };
+    const errors = createInterface({ input: child.stderr });
+    const [line] = (await once(errors, 'line')) as [string];
+    return { child, vkey, url: line.replace('listening at ', ''), errors };
   };
   const first = await run();
   expect(parseVerifierKey(first.vkey)).toMatchObject({ name: 'cli.example/one', type: 4 });
@@ -256,6 +275,17 @@ test('plantstore witness prints its vkey, cosigns for a service, and goes on whe
   expect(second.vkey).toBe(first.vkey);
   const origin = createHash('sha256').update(parseVerifierKey(logVkey).name).digest('hex');
   expect(await (await fetch(`${second.url}/${origin}/checkpoint`)).text()).toContain(note.split('\n\n')[0]);
+  // The log shows it another history, by another way than the service.
+  const settings = { auditSigningKey: undefined, dataDirectory: data, logOrigin: parseVerifierKey(logVkey).name };
+  const { signer } = await openLogKey(settings, { logId: async () => '' });
+  const checkpoint = signNote(formatCheckpoint({ origin: signer.name, size: 3, root: EMPTY_ROOT }), [signer]);
+  const body = formatAddCheckpoint({ older: 3, proof: [], checkpoint });
+  const [[written], { status }] = await Promise.all([
+    once(second.errors, 'line') as Promise<[string]>,
+    fetch(`${second.url}/add-checkpoint`, { method: 'POST', body }),
+  ]);
+  expect(status).toBe(422);
+  expect(written).toContain(`error: the log ${signer.name} has signed two checkpoints of 3 events (root `);
   second.child.kill('SIGTERM');
   await once(second.child, 'close');
   const wrong = await plantstore([...args.slice(0, -1), 'no vkey']);

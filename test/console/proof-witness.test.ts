@@ -38,7 +38,7 @@ describe.skipIf(CHROMIUM === undefined)('a log with a witness', () => {
     const { privateKey } = generateKeyPairSync('ed25519');
     vkey = formatVerifierKey(cosignatureKey(NAME, privateKey));
     records = new Records(join(root, 'witness'), [known.name]);
-    witness = createWitnessServer(new Witness(cosigner(NAME, privateKey), [known], records));
+    witness = createWitnessServer(new Witness(cosigner(NAME, privateKey), [known], records, () => {}));
     witness.listen(0, '127.0.0.1');
     await once(witness, 'listening');
     const url = `http://127.0.0.1:${(witness.address() as AddressInfo).port}`;

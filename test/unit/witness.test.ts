@@ -9,7 +9,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { formatCheckpoint, parseCheckpoint } from '../../src/tlog/checkpoint.ts';
 import { cosignatureKey, cosigner } from '../../src/tlog/cosignature.ts';
 import { noteKey, noteSigner } from '../../src/tlog/ed25519.ts';
-import { EMPTY_ROOT, sha256 } from '../../src/tlog/hash.ts';
+import { EMPTY_ROOT, formatHash, sha256 } from '../../src/tlog/hash.ts';
 import { openNote, parseSignatures, signNote, verifiedSignatures } from '../../src/tlog/note.ts';
 import { proveTree } from '../../src/tlog/proof.ts';
 import { treeHash } from '../../src/tlog/tree.ts';
@@ -45,10 +45,13 @@ const request = async (older: number, size: number, tree = trees.real) =>
 let folder: string;
 let records: Records;
 let witness: Witness;
+/** What the witness wrote. */
+let lines: string[];
 
 const open = () => {
   records = new Records(folder, [ORIGIN]);
-  witness = new Witness(cosigner('witness.example', keys.witness), [logKey], records);
+  lines = [];
+  witness = new Witness(cosigner('witness.example', keys.witness), [logKey], records, (line) => lines.push(line));
 };
 
 beforeEach(() => {
@@ -150,6 +153,37 @@ describe('a witness', () => {
     expect(witness.addCheckpoint(await request(300, 400)).status).toBe(200);
   });
 
+  test('writes a line for each other history that it is shown, and no stranger makes it write more', async () => {
+    const [real, forked] = [await request(0, 300), await request(300, 300, trees.forked)];
+    const rootOf = async (tree: MemoryTree, size: number) => formatHash(await treeHash(size, tree.at(size)));
+    expect(witness.addCheckpoint(real).status).toBe(200);
+    const known = `300 events (root ${await rootOf(trees.real, 300)})`;
+    for (let times = 0; times < 3; times++) expect(witness.addCheckpoint(forked).status).toBe(422);
+    expect(lines.splice(0)).toEqual([
+      `error: the log log.example has signed two checkpoints of ${known}: the other has the root ${await rootOf(trees.forked, 300)}`,
+    ]);
+    for (let times = 0; times < 3; times++)
+      expect(witness.addCheckpoint(await request(300, 400, trees.forked)).status).toBe(422);
+    expect(lines.splice(0)).toEqual([
+      `error: the log log.example did not prove that its checkpoint of 400 events (root ${await rootOf(trees.forked, 400)}) extends the cosigned one of ${known}`,
+    ]);
+    // Neither a stranger's checkpoint nor a wrong proof of a right one is another history.
+    const { checkpoint } = parseAddCheckpoint(real);
+    const unsigned = forked.replace(/(— \S+) .{6}/, '$1 AAAAAA');
+    expect(witness.addCheckpoint(unsigned).status).toBe(403);
+    expect(witness.addCheckpoint(formatAddCheckpoint({ older: 300, proof: [EMPTY_ROOT], checkpoint })).status).toBe(
+      422,
+    );
+    expect(lines).toEqual([]);
+    for (let size = 301; size <= 500; size++) witness.addCheckpoint(await request(300, size, trees.forked));
+    expect(lines.length).toBeLessThanOrEqual(100);
+    // It writes again of what comes after the next checkpoint.
+    expect(witness.addCheckpoint(await request(300, 500)).status).toBe(200);
+    lines = [];
+    witness.addCheckpoint(await request(500, 600, trees.forked));
+    expect(lines).toHaveLength(1);
+  });
+
   test('wants the root of the empty tree for no events, and no proof that builds on nothing', async () => {
     const ofNothing = (root: Uint8Array) =>
       formatAddCheckpoint({
@@ -165,7 +199,7 @@ describe('a witness', () => {
 
   test('two processes on the same records do not cosign past each other', async () => {
     const second = new Records(folder, [ORIGIN]);
-    const other = new Witness(cosigner('witness.example', keys.witness), [logKey], second);
+    const other = new Witness(cosigner('witness.example', keys.witness), [logKey], second, () => {});
     const ours = await request(0, 10);
     const theirs = await request(0, 10, trees.forked);
     // The other one is faster between the look and the write.
