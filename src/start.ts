@@ -197,6 +197,7 @@ export async function start(
       witnesses: config.witnesses.witnesses.map((witness) => new WitnessClient(witness, tree)),
       quorum: config.witnesses.quorum,
       onOutcome: telemetry.witnessed,
+      onBroken: (err) => logger.error({ err }, 'the log is broken: no checkpoint is made of it'),
     });
     opened.defer(() => parts.cosigning!.close());
   }

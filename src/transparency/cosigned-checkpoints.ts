@@ -1,4 +1,5 @@
 import { PlantStoreError } from '../domain/errors.ts';
+import { BrokenChainError } from '../log/event/chain.ts';
 import { Backoff } from '../time/backoff.ts';
 import { pause } from '../time/pause.ts';
 import { formatSignature, type Signature } from '../tlog/note.ts';
@@ -38,6 +39,8 @@ export interface CosigningOptions {
   readonly quorum: number;
   /** Called with the outcome of each request. */
   readonly onOutcome: (witness: string, outcome: WitnessOutcome, error: unknown) => void;
+  /** Called once when no checkpoint can be made of the log any more, because it is broken. No reader would learn it. */
+  readonly onBroken: (error: BrokenChainError) => void;
 }
 
 /** A witness, and the earliest time of its next request. */
@@ -60,6 +63,7 @@ export class CosignedCheckpoints implements Checkpoints {
   #cosigned: SignedCheckpoint | undefined;
   #since = Date.now();
   #nextAt = 0;
+  #isBroken = false;
 
   /** Requests cosignatures until `close`. */
   constructor(options: CosigningOptions) {
@@ -91,10 +95,25 @@ export class CosignedCheckpoints implements Checkpoints {
   async #run(): Promise<void> {
     const { signal } = this.#stop;
     while (!signal.aborted) {
-      const checkpoint = await this.#options.checkpoints.latest().catch(() => undefined);
+      const checkpoint = await this.#signed();
       const isNews = checkpoint !== undefined && checkpoint.size !== this.#cosigned?.size;
       if (checkpoint !== undefined && (isNews || performance.now() >= this.#nextAt)) await this.#round(checkpoint);
       await pause(ROUND, signal);
+    }
+  }
+
+  /** The checkpoint to be cosigned; undefined if there is none now. */
+  async #signed(): Promise<SignedCheckpoint | undefined> {
+    try {
+      const checkpoint = await this.#options.checkpoints.latest();
+      this.#isBroken = false;
+      return checkpoint;
+    } catch (error) {
+      if (error instanceof BrokenChainError && !this.#isBroken) {
+        this.#isBroken = true;
+        this.#options.onBroken(error);
+      }
+      return undefined;
     }
   }
 

@@ -1,3 +1,4 @@
+import { generateKeyPairSync } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,7 +8,9 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { PlantStoreService } from '../../gen/plantstore/v1/plant_store_service_pb.ts';
 import { openSqlite } from '../../src/log/sqlite/store.ts';
 import type { Store } from '../../src/log/store.ts';
+import { cosignatureKey } from '../../src/tlog/cosignature.ts';
 import { EMPTY_ROOT } from '../../src/tlog/hash.ts';
+import { formatVerifierKey } from '../../src/tlog/verifier-key.ts';
 import { openSqliteDatabase } from '../store/sqlite-database.ts';
 import { fill } from '../support/fill.ts';
 import { client, expectError } from '../support/http.ts';
@@ -52,6 +55,21 @@ describe('a log that was damaged', () => {
     for (const path of ['checkpoint', 'proof/1050', 'tile/0/004.p/35', 'tile/entries/004.p/35'])
       expectError(await send('GET', `/log/${path}`), 500, 13);
     await expectLogged(service, 'the log is broken at position 1050: the next event has position 1051');
+  });
+
+  test('a service with witnesses writes so to its log, though no reader makes it sign a checkpoint', async () => {
+    await write(1_059);
+    const key = cosignatureKey('away.example', generateKeyPairSync('ed25519').privateKey);
+    await using service = await startService({
+      DATA_DIR: directory,
+      WITNESSES: `http://127.0.0.1:1=${formatVerifierKey(key)}`,
+    });
+    const database = openSqliteDatabase(directory);
+    await database.removeEvent(1_050);
+    await database.close();
+    const send = client(service.url, await service.token('bob'));
+    expect((await send('POST', '/plants', { body: '{"id":1,"name":"Fern"}' })).status).toBe(200);
+    await expectLogged(service, 'the log is broken at position 1050');
   });
 
   test('no proof, receipt, tile or bundle is served of an event that was changed while the service was stopped', async () => {
