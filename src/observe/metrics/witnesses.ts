@@ -15,8 +15,9 @@ export interface CosigningStatus {
 }
 
 /**
- * Adds the metrics of cosigning, and returns their observer. It logs a witness's first failure, each failure
- * with another outcome than the last, and the first success after it. Each scrape calls `status`, which is undefined without witnesses.
+ * Adds the metrics of cosigning, and returns their observer. It logs a witness's first failure, each failure with
+ * another outcome than the last, and the first success after it. Each scrape calls `status`, which is undefined without
+ * witnesses.
  */
 export function witnessMetrics(
   metrics: Metrics,
