@@ -128,6 +128,32 @@ describe('sizes', () => {
     }
   });
 
+  test.each([
+    ['gzip', ['gzip, chunked']],
+    ['identity', ['identity, chunked']],
+    ['chunks in chunks', ['chunked, chunked']],
+    ['two headers', ['gzip', 'chunked']],
+    ['an empty coding', [', chunked']],
+    ['a parameter', ['chunked;a=b, chunked']],
+    ['HTTP/1.0, which has no codings', ['chunked'], 'HTTP/1.0'],
+  ])('a body in chunks and in more than chunks is none: %s', async (_, codings, version = 'HTTP/1.1') => {
+    const body = '{"id":1,"name":"x"}';
+    const fields = codings.map((coding) => `Transfer-Encoding: ${coding}\r\n`).join('');
+    const answer = await exchange(
+      service.url,
+      `POST /plants ${version}\r\nHost: x\r\nConnection: keep-alive\r\nAuthorization: Bearer ${token}\r\n` +
+        `Content-Type: application/json\r\n${fields}\r\n${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`,
+    );
+    expect(answer).toMatch(/^HTTP\/1\.1 400 /);
+    expect((await client(service.url, token)('GET', '/plants')).text).toBe('[]');
+  });
+
+  test('chunked has no case', async () => {
+    const headers = { 'transfer-encoding': 'CHUNKED', 'content-length': undefined };
+    const bob = client(service.url, await service.token('bob'));
+    expect((await bob('POST', '/plants', { body: '{"id":1,"name":"x"}', headers })).status).toBe(200);
+  });
+
   test('a client that goes away in the middle of its body leaves nothing behind', async () => {
     const { hostname, port } = new URL(service.url);
     for (let round = 0; round < 100; round++) {

@@ -103,12 +103,18 @@ function endWhenIdle(socket: Socket): void {
 
 /** Refuses requests that no route may get, before a body is read: 404 comes before 415. */
 function refuseEarly(request: FastifyRequest, reply: FastifyReply, next: () => void): void {
-  const { httpVersion, rawHeaders } = request.raw;
+  const { httpVersion, headers, rawHeaders } = request.raw;
   // Browsers must not guess another type, whatever plant names a response contains.
   reply.header('x-content-type-options', 'nosniff');
   const hosts = hostsAmong(rawHeaders);
   if (hosts > 1 || (hosts === 0 && httpVersion === '1.1'))
     throw new PlantStoreError('MALFORMED_REQUEST', 'a request of HTTP/1.1 must have one Host header');
+  const coding = headers['transfer-encoding'];
+  if (coding !== undefined && (coding.toLowerCase() !== 'chunked' || httpVersion !== '1.1')) {
+    // Whoever stands in front may see the end of such a request elsewhere.
+    reply.header('connection', 'close');
+    throw new PlantStoreError('MALFORMED_REQUEST', 'the only transfer coding is chunked, in HTTP/1.1');
+  }
   if (request.is404) throw new PlantStoreError('ROUTE_NOT_FOUND', 'there is nothing at this path; see /openapi.json');
   next();
 }
