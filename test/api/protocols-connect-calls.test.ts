@@ -3,7 +3,12 @@ import { create } from '@bufbuild/protobuf';
 import { createClient } from '@connectrpc/connect';
 import { createConnectTransport } from '@connectrpc/connect-node';
 import { describe, expect, test } from 'vitest';
-import { PlantStoreService, StreamPlantsResponseSchema } from '../../gen/plantstore/v1/plant_store_service_pb.ts';
+import {
+  PlantStoreService,
+  StreamPlantsResponseSchema,
+  type WatchPlantsRequest,
+  WatchPlantsResponseSchema,
+} from '../../gen/plantstore/v1/plant_store_service_pb.ts';
 import { PlantStoreError } from '../../src/domain/errors.ts';
 import type { StreamingCall } from '../../src/plants/call.ts';
 import { ConnectApp } from '../support/connect-app.ts';
@@ -12,6 +17,7 @@ import { callErrorOf } from '../support/protocols.ts';
 
 const LIST = '/plantstore.v1.PlantStoreService/ListPlants';
 const STREAM = '/plantstore.v1.PlantStoreService/StreamPlants';
+const WATCH = '/plantstore.v1.PlantStoreService/WatchPlants';
 /** `{}` as the one message of a stream. */
 const ENVELOPE = Buffer.from([0, 0, 0, 0, 2, 0x7b, 0x7d]);
 
@@ -96,3 +102,21 @@ test.each([
   expect(error).toMatchObject({ code: 14, reason: 'OVERLOADED', message: expect.stringContaining('another') });
   await closed;
 });
+
+test.each(['9007199254740993', '"0009007199254740993"'])(
+  'an integer in the message of a stream is exact: %s',
+  async (text) => {
+    const positions: unknown[] = [];
+    await using app = await ConnectApp.start({
+      async *watchPlants({ afterPosition }: WatchPlantsRequest) {
+        positions.push(afterPosition);
+        yield create(WatchPlantsResponseSchema);
+      },
+    });
+    const message = Buffer.from(`{"afterPosition":${text}}`);
+    const body = Buffer.concat([Buffer.from([0, 0, 0, 0, message.length]), message]);
+    await client(app.url)('POST', WATCH, { headers: { 'content-type': 'application/connect+json' }, body });
+    // A double would be the even number before it.
+    expect(positions).toEqual([9007199254740993n]);
+  },
+);

@@ -1,5 +1,9 @@
 import { METHODS } from 'node:http';
+import { type DescMessage, ScalarType } from '@bufbuild/protobuf';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { AuditService } from '../../gen/plantstore/v1/audit_service_pb.ts';
+import { ErasureService } from '../../gen/plantstore/v1/erasure_service_pb.ts';
+import { PlantStoreService } from '../../gen/plantstore/v1/plant_store_service_pb.ts';
 import { client, exchange, expectError, type RequestParts, type Send } from '../support/http.ts';
 import { named } from '../support/named.ts';
 import { type Service, startService } from '../support/service.ts';
@@ -8,6 +12,10 @@ const CREATE = '/plantstore.v1.PlantStoreService/CreatePlant';
 const DELETE = '/plantstore.v1.PlantStoreService/DeletePlant';
 const LIST = '/plantstore.v1.PlantStoreService/ListPlants';
 const STREAM = '/plantstore.v1.PlantStoreService/StreamPlants';
+const INTEGERS = new Set([
+  ...[ScalarType.INT32, ScalarType.UINT32, ScalarType.SINT32, ScalarType.FIXED32, ScalarType.SFIXED32],
+  ...[ScalarType.INT64, ScalarType.UINT64, ScalarType.SINT64, ScalarType.FIXED64, ScalarType.SFIXED64],
+]);
 const ORIGIN = 'https://app.test';
 
 let service: Service;
@@ -66,6 +74,58 @@ describe('int64 in JSON', () => {
   )('is refused where it is none, or not for certain: %s', async (_, id) => {
     await expectFailure(DELETE, { body: `{"id": ${id}}` }, 400, 'invalid_argument');
   });
+});
+
+/** The path of each integer in a message, lists and maps included. A time is a string in JSON. */
+const integersIn = (message: DescMessage): string[][] =>
+  message.fields.flatMap((field) => {
+    if (field.message?.typeName === 'google.protobuf.Timestamp') return [];
+    if (field.message !== undefined) return integersIn(field.message).map((path) => [field.name, ...path]);
+    const types = field.fieldKind === 'map' ? [field.mapKey, field.scalar] : [field.scalar];
+    return types.some((type) => INTEGERS.has(type!)) ? [[field.name]] : [];
+  });
+
+const INTEGER_FIELDS = [PlantStoreService, AuditService, ErasureService].flatMap((service) =>
+  service.methods.flatMap(({ name, input, methodKind }) =>
+    integersIn(input).map((path) => [`/${service.typeName}/${name}`, path, methodKind === 'unary'] as const),
+  ),
+);
+
+/** Sends a message, in an envelope if the method streams, and returns the error that the answer has. */
+async function errorOf(path: string, body: string, isUnary: boolean) {
+  const prefix = Buffer.alloc(5);
+  prefix.writeUInt32BE(Buffer.byteLength(body), 1);
+  const streamed = {
+    body: Buffer.concat([prefix, Buffer.from(body)]),
+    headers: { 'content-type': 'application/connect+json' },
+  };
+  const { text } = await send('POST', path, isUnary ? { body } : streamed);
+  return isUnary ? JSON.parse(text) : JSON.parse(text.slice(5)).error;
+}
+
+test.each(named(INTEGER_FIELDS))(
+  'an integer is decimal digits, or a number: %s %s',
+  async (_, path, field, isUnary) => {
+    const texts = ['0x10', '0b11', '0o7', '\\n5\\t', ' 5', '5 ', '5\u00a0', '+5', '', '1e2', '7.0', '٧', '5n', '-'];
+    const values = [...texts.map((text) => `"${text}"`), '7.5', 'true', '{}', '["5"]', '9223372036854775808'];
+    for (const value of [...values, '"9223372036854775808"', `"${'9'.repeat(60_000)}"`]) {
+      const body = field.reduceRight((inner, name) => `{"${name}":${inner}}`, value);
+      const { code, details } = await errorOf(path, body, isUnary);
+      expect({ code, details }, value).toMatchObject({
+        code: 'invalid_argument',
+        details: [
+          { debug: { reason: 'INVALID_FIELD' } },
+          { type: 'google.rpc.BadRequest', debug: { fieldViolations: [{ field: field.join('.') }] } },
+        ],
+      });
+    }
+  },
+);
+
+test('there are integers to try', () => expect(INTEGER_FIELDS.length).toBeGreaterThan(5));
+
+test('an integer in a string may have zeros in front', async () => {
+  expect((await send('POST', LIST, { body: '{"limit":"007"}' })).status).toBe(200);
 });
 
 test.each(

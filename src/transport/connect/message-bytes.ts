@@ -1,15 +1,31 @@
-import { type DescMessage, fromBinary, fromJsonString } from '@bufbuild/protobuf';
+import { type DescMessage, fromBinary, fromJson } from '@bufbuild/protobuf';
 import { malformedBody, readJsonBody } from '../http/json-body.ts';
+import { checkIntegers } from './integers.ts';
+
+/** Bytes before each message of a stream: flags, and the length of the message in four bytes. */
+const ENVELOPE = 5;
 
 /**
- * The bytes of a call's single message, for Connect to decode. They are known to decode, and no integer loses digits.
- * Connect handles the envelopes of stream messages itself. Throws MALFORMED_REQUEST.
+ * The bytes of a call's single message, for Connect to decode. Those of unary calls are known to decode, and no integer
+ * in JSON loses digits. Throws MALFORMED_REQUEST or INVALID_FIELD.
  */
 export function messageBytes(body: Buffer, contentType: string, message: DescMessage): Uint8Array {
   const type = contentType.toLowerCase();
   if (type.startsWith('application/proto')) return inBinary(body, message);
   if (type.startsWith('application/json')) return inJson(body, message);
+  if (type.startsWith('application/connect+json') && isOneEnvelope(body))
+    return inEnvelope(inJson(body.subarray(ENVELOPE), message));
   return body;
+}
+
+/** Whether a body is one plain message of a stream and nothing else. Connect refuses every other one. */
+const isOneEnvelope = (body: Buffer): boolean =>
+  body.length >= ENVELOPE && body[0] === 0 && body.readUInt32BE(1) === body.length - ENVELOPE;
+
+function inEnvelope(message: Buffer): Buffer {
+  const prefix = Buffer.alloc(ENVELOPE);
+  prefix.writeUInt32BE(message.length, 1);
+  return Buffer.concat([prefix, message]);
 }
 
 /** For an undecodable message Connect itself would answer 500, as if the fault were its own. */
@@ -26,10 +42,12 @@ function inBinary(body: Buffer, message: DescMessage): Uint8Array {
  * JSON.parse would lose digits, and 9007199254740993 would become the id of another plant. So an integer that a double
  * cannot hold becomes a string, which protobuf's JSON form also accepts for an int64.
  */
-function inJson(body: Buffer, message: DescMessage): Uint8Array {
+function inJson(body: Buffer, message: DescMessage): Buffer {
   const text = readJsonBody(body).withInexactNumbersQuoted();
+  const json = JSON.parse(text);
+  checkIntegers(message, json);
   try {
-    fromJsonString(message, text, { ignoreUnknownFields: false });
+    fromJson(message, json, { ignoreUnknownFields: false });
   } catch (error) {
     throw malformedBody(`does not fit: ${(error as Error).message}`);
   }
