@@ -128,6 +128,24 @@ describe('sizes', () => {
     }
   });
 
+  /** The bytes of a request with alice's token. */
+  const bytesOf = (line: string, body = '') =>
+    `${line} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\nContent-Type: application/json\r\n` +
+    `Content-Length: ${body.length}\r\n\r\n${body}`;
+
+  test('writes that are sent without awaiting an answer are done in order', async () => {
+    for (let round = 0; round < 10; round++) {
+      const answer = await exchange(
+        service.url,
+        bytesOf('POST /plants', '{"id":7,"name":"x"}') +
+          bytesOf('DELETE /plants/7') +
+          bytesOf('GET /plants').replace('Host', 'Connection: close\r\nHost'),
+      );
+      expect(Array.from(answer.matchAll(/HTTP\/1\.1 (\d+) /g), ([, status]) => status)).toEqual(['200', '204', '200']);
+      expect(answer).toMatch(/\[\]$/);
+    }
+  });
+
   test.each([
     ['gzip', ['gzip, chunked']],
     ['identity', ['identity, chunked']],
@@ -142,9 +160,11 @@ describe('sizes', () => {
     const answer = await exchange(
       service.url,
       `POST /plants ${version}\r\nHost: x\r\nConnection: keep-alive\r\nAuthorization: Bearer ${token}\r\n` +
-        `Content-Type: application/json\r\n${fields}\r\n${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`,
+        `Content-Type: application/json\r\n${fields}\r\n${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n` +
+        bytesOf('POST /plants', body),
     );
     expect(answer).toMatch(/^HTTP\/1\.1 400 /);
+    expect(answer.match(/HTTP\/1\.1 /g)).toHaveLength(1);
     expect((await client(service.url, token)('GET', '/plants')).text).toBe('[]');
   });
 

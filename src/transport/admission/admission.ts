@@ -126,7 +126,12 @@ export class Admission implements Steward {
     if (this.#waiting.length === 0 && this.#returning.length === 0 && this.#hasRoom()) this.#admit(entrant);
     else if (entrant.mayWait && this.#waiting.length < MAX_WAITING)
       this.#waiting.push({ entrant, since: performance.now() });
-    else this.#refuse(entrant, 'queue', OVERLOADED);
+    else this.refuse(entrant);
+  }
+
+  /** Refuses a request that may not wait. */
+  refuse(entrant: Entrant): void {
+    this.#refuse(entrant, 'queue', OVERLOADED);
   }
 
   /** See Place. */

@@ -4,7 +4,7 @@ import type { FastifyInstance } from 'fastify';
 import type { Admission } from '../admission/admission.ts';
 import { answerOn } from './answer-on.ts';
 import { HttpEntrant } from './entrant.ts';
-import { mayFollow } from './pipelining.ts';
+import { enterInTurn } from './pipelining.ts';
 
 /** Milliseconds between two checks for idle connections once the app is closing. */
 const IDLE_POLL = 50;
@@ -38,8 +38,7 @@ export class Guard {
   /** Guards the listener that serves admitted requests. */
   around(serve: RequestListener): RequestListener {
     return (request, response) => {
-      if (mayFollow(response, request.socket))
-        this.#admission.enter(new HttpEntrant(request, response, serve, this.#isDraining));
+      enterInTurn(this.#admission, new HttpEntrant(request, response, serve, this.#isDraining), response);
     };
   }
 
