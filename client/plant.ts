@@ -22,9 +22,10 @@ export function exactInteger(value: bigint | number): bigint {
   throw new RangeError(`${value} is not an exact integer; use bigint for ids and positions`);
 }
 
-/** The JSON text of a plant to add, with all digits of its id. */
+/** The JSON text of a plant to add, with all digits of its id. Only members that are set: JavaScript may forget one. */
 export const newPlantJson = ({ id, name, tag }: NewPlant): string =>
-  `{"id":${exactInteger(id)},${JSON.stringify({ name, tag }).slice(1)}`;
+  // The first 0 is the id's.
+  JSON.stringify({ id: 0, name, tag }).replace('0', `${exactInteger(id)}`);
 
 /** A member of an object. Throws TypeError if the value is not an object, or the member has another type. */
 export function member<Value extends bigint | string>(value: Json | undefined, name: string, type: string): Value {

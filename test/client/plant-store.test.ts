@@ -65,6 +65,16 @@ describe('a client', () => {
     },
   );
 
+  test.each([{ id: 100n }, { id: 100n, tag: '0' }])(
+    'learns from the service that a name is missing: %o',
+    async (plant) => {
+      const store = await newStore();
+      const failure = await store.add(plant as never).catch((error) => error);
+      expect(failure).toBeInstanceOf(InvalidRequestError);
+      expect(failure).toMatchObject({ reason: 'INVALID_FIELD', message: 'plant.name is missing' });
+    },
+  );
+
   test('refuses at once what no request can hold', async () => {
     const options = { url: service.url, token: 'none', fetch: () => expect.unreachable() };
     const store = new PlantStore(options);
