@@ -396,3 +396,24 @@ test('requests without an Accept header get the list, as ever', async () => {
   );
   expect(answer).toMatch(/\[\{"name":"one"\}\]$/);
 });
+
+test.each([
+  ['an event stream', 'GET /plants', 'Accept: text/event-stream\r\n\r\n'],
+  [
+    'a watch over Connect',
+    'POST /plantstore.v1.PlantStoreService/WatchPlants',
+    'Content-Type: application/connect+json\r\nContent-Length: 7\r\n\r\n\0\0\0\0\x02{}',
+  ],
+])('%s that nothing is sent on ends when its client ends its side', async (_, line, rest) => {
+  const { headers } = await newOwner();
+  const before = await metric('plantstore_watches');
+  const { hostname, port } = new URL(service.url);
+  const socket = connect({ port: Number(port), host: hostname, allowHalfOpen: true });
+  socket.write(`${line} HTTP/1.1\r\nHost: x\r\nAuthorization: ${headers.authorization}\r\n${rest}`);
+  let text = '';
+  while (!text.includes('ready')) text += (await once(socket, 'data'))[0];
+  expect(await metric('plantstore_watches')).toBe(before + 1);
+  socket.end();
+  while ((await metric('plantstore_watches')) > before) await sleep(10);
+  socket.destroy();
+});

@@ -80,6 +80,8 @@ function listener(serve: RequestListener, { requestTimeout, idleTimeout }: Conne
     headersTimeout: Math.min(HEADERS_TIMEOUT, requestTimeout * 1_000),
     connectionsCheckingInterval: TIMEOUT_CHECK,
     keepAliveTimeout: idleTimeout * 1_000,
+    // Half-open connections stay off, Node's default: a client that ends its side has left (RFC 9112, section 9.6).
+    // Otherwise only a write would show it, and the watch of a client that left would last until its next change.
     // Node would refuse a missing Host itself, with an empty body.
     requireHostHeader: false,
   };
