@@ -256,6 +256,10 @@ export async function openLog(store: Store, options: EventLogOptions): Promise<E
     tail.extend(batch);
   }
   if (head.position < checkpoint)
-    throw new BrokenChainError(head.position + 1, `missing, yet the read model stands at ${checkpoint}`);
+    // Nothing was read: the events that are left end before the checkpoint.
+    throw new BrokenChainError(
+      (await store.head()).position + 1,
+      `missing, yet the read model stands at ${checkpoint}`,
+    );
   return new EventLog(store, tail, options);
 }

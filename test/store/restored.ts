@@ -75,6 +75,17 @@ export function restoredContract(name: string, open: OpenDatabase): void {
         }),
       );
 
+    test(
+      'a start behind it names the first event that is missing, however far the read model is',
+      on(async ({ store, database }) => {
+        for (const position of [5, 4]) await database.removeEvent(position);
+        await database.setCheckpoint(5);
+        await expect(openLog(store, { onFault: () => {} })).rejects.toThrow(
+          'the log is broken at position 4: missing, yet the read model stands at 5',
+        );
+      }),
+    );
+
     for (const more of [0, 3])
       test(
         `put back with other events, ${more} more: nothing is appended to it`,
