@@ -73,6 +73,7 @@ export class EventLog {
   readonly #running: Promise<unknown>;
   readonly #commitLimit: number;
   readonly #eraser: Eraser;
+  readonly #onFault: (error: unknown) => void;
   #finishing: Promise<void> | undefined;
   #forwarding: Forwarding | undefined;
 
@@ -80,6 +81,7 @@ export class EventLog {
     const { limits, listCacheBytes, onFault, onReachable, observer } = options;
     this.#store = store;
     this.#tail = tail;
+    this.#onFault = onFault;
     this.#follower = new Follower(store, tail);
     const bounds = { ...DEFAULT_LIMITS, ...limits };
     this.#listCache = new ListCache(listCacheBytes ?? DEFAULT_LIST_CACHE);
@@ -136,18 +138,26 @@ export class EventLog {
     return this.#eraser.erase(request, isPublished);
   }
 
-  /** From now on completes the unfinished erasures of all instances. Reports faults. */
-  finishErasures(onFault: (error: unknown) => void): void {
-    this.#finishing ??= this.#finishErasures(onFault);
+  /**
+   * From now on completes the unfinished erasures of all instances. Calls back when one of them cannot go on; a store
+   * that cannot be asked for them is a fault of the store.
+   */
+  finishErasures(onStuck: (error: unknown) => void): void {
+    this.#finishing ??= this.#finishErasures(onStuck);
   }
 
-  async #finishErasures(onFault: (error: unknown) => void): Promise<void> {
+  async #finishErasures(onStuck: (error: unknown) => void): Promise<void> {
     const { signal } = this.#stop;
     const finish = async () => {
-      for await (const _ of this.#eraser.finish()) if (signal.aborted) break;
+      const erasures = await this.#eraser.unfinished();
+      try {
+        for await (const _ of this.#eraser.finish(erasures)) if (signal.aborted) break;
+      } catch (error) {
+        if (!signal.aborted) onStuck(error);
+      }
       await pause(ERASURES, signal);
     };
-    await repeat(finish, signal, new Backoff(ERASURES, ERASURES), onFault);
+    await repeat(finish, signal, new Backoff(ERASURES, ERASURES), this.#onFault);
   }
 
   /** Calls back with each OwnerErased event: everything remembered of owners must be forgotten. */

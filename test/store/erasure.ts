@@ -271,6 +271,35 @@ export function erasureContract(name: string, open: OpenSearchable): void {
       }),
     );
 
+    test(
+      'a store that fails is no erasure that cannot go on, unless there is one',
+      on(async ({ store, second }) => {
+        await fill(store);
+        let [isAway, mayRemove] = [true, true];
+        const failing = override(await second(), {
+          erasures: async () => {
+            if (isAway) throw new Error('the store is away');
+            return store.erasures();
+          },
+          eraseContents: (owner, by) => {
+            if (!mayRemove) throw new Error('contents stay');
+            return store.eraseContents(owner, by);
+          },
+        });
+        const [faults, stuck]: [unknown[], unknown[]] = [[], []];
+        const log = await openLog(failing, { onFault: (fault) => faults.push(fault) });
+        log.finishErasures((fault) => stuck.push(fault));
+        await expect.poll(() => faults.map(String)).toContain('Error: the store is away');
+        expect(stuck).toEqual([]);
+        [isAway, mayRemove] = [false, false];
+        await expect(eraseWords(log)).rejects.toThrow('contents stay');
+        await expect.poll(() => stuck.map(String), { timeout: 20_000 }).toContain('Error: contents stay');
+        mayRemove = true;
+        await expect.poll(() => store.erasures(), { timeout: 20_000 }).toEqual([]);
+        await log.close();
+      }),
+    );
+
     test('whoever dies before any step of an erasure leaves it to the next, who ends it', async () => {
       let steps = 0;
       for (let at = 1; at < 60; at++) {

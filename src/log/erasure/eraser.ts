@@ -85,7 +85,7 @@ export class Eraser {
     this.#parts = parts;
   }
 
-  /** The erasures that the last `finish` found unfinished, and when the oldest began. */
+  /** The erasures that the last look found unfinished, and when the oldest began. */
   get pending(): { readonly count: number; readonly since: number | undefined } {
     return this.#pending;
   }
@@ -129,10 +129,15 @@ export class Eraser {
     yield* this.#untilErased(begun);
   }
 
-  /** Completes all unfinished erasures. Yields progress. */
-  async *finish(): AsyncGenerator<EraseProgress> {
+  /** Looks for the unfinished erasures of all instances. */
+  async unfinished(): Promise<readonly Erasure[]> {
     const erasures = await this.#parts.store.erasures();
     this.#pending = { count: erasures.length, since: erasures[0]?.since };
+    return erasures;
+  }
+
+  /** Completes unfinished erasures, unless another instance works on them. Yields progress. */
+  async *finish(erasures: readonly Erasure[]): AsyncGenerator<EraseProgress> {
     for (const erasure of erasures)
       if (!this.#working.has(erasure.eventId) && (await this.#leased()))
         for await (const step of this.#run(erasure)) if ('step' in step) yield step;
