@@ -36,12 +36,27 @@ export function createLogger(level: string, destination: DestinationStream): Log
         remoteAddress: request.ip,
       }),
       res: (response: { statusCode: number }) => ({ statusCode: response.statusCode }),
-      err: stdSerializers.err,
+      err: (error: Error) => {
+        const serialized = stdSerializers.err(error);
+        if (error instanceof Error) serialized.message = messageOf(error);
+        return serialized;
+      },
     },
     redact: { paths: ['headers', '*.headers'].flatMap(credentials), censor: REDACTED },
     hooks: { streamWrite: (line: string) => (MAYBE_TOKENS.test(line) ? withoutTokens(line) : line) },
   };
   return pino(options, destination);
+}
+
+/** The message with those of the causes, each told once: most errors of drivers repeat their cause. */
+function messageOf(error: Error): string {
+  const seen = new Set<unknown>([error]);
+  let message = error.message;
+  for (let { cause } = error; cause instanceof Error && !seen.has(cause); { cause } = cause) {
+    seen.add(cause);
+    if (!message.includes(cause.message)) message += `: ${cause.message}`;
+  }
+  return message;
 }
 
 const credentials = (headers: string) =>

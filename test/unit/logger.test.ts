@@ -44,6 +44,22 @@ test.each([
   expect(lines()).toHaveLength(1);
 });
 
+test('an error is told with its causes, each once', () => {
+  const { logger, lines } = capture();
+  const refused = new Error('connect ECONNREFUSED 10.0.0.1:27017');
+  const repeated = new Error(refused.message, { cause: new Error(refused.message, { cause: refused }) });
+  const circular = new Error('no primary');
+  circular.cause = new Error('no quorum', { cause: circular });
+  logger.error({ err: repeated }, 'failed');
+  logger.error({ err: new Error('no primary: a does not answer (connect)', { cause: repeated }) }, 'failed');
+  logger.error({ err: circular }, 'failed');
+  expect(lines().map(({ err }) => (err as Error).message)).toEqual([
+    refused.message,
+    `no primary: a does not answer (connect): ${refused.message}`,
+    'no primary: no quorum',
+  ]);
+});
+
 test('what is no token stays readable', () => {
   const { logger, text } = capture();
   logger.info({ challenge: 'Bearer realm="plantstore", error="invalid_token"', url: '/plants?limit=5' }, 'they asked');
