@@ -10,7 +10,7 @@ import { headAt, seal } from '../../src/log/event/chain.ts';
 import { openSqlite } from '../../src/log/sqlite/store.ts';
 import { cosignatureKey } from '../../src/tlog/cosignature.ts';
 import { formatVerifierKey } from '../../src/tlog/verifier-key.ts';
-import { HAS_MONGODB, openMongoStore } from '../store/open-mongo.ts';
+import { HAS_MONGODB, newDatabase, openMongoStore } from '../store/open-mongo.ts';
 import { openSqliteDatabase } from '../store/sqlite-database.ts';
 import { added, append, project } from '../support/events.ts';
 import { freePort } from '../support/free-port.ts';
@@ -209,6 +209,20 @@ describe.runIf(HAS_MONGODB)('MongoDB', () => {
     const away = await doctor({
       MONGODB_URI: `mongodb://127.0.0.1:${await freePort()}/x?replicaSet=rs&directConnection=true`,
     });
-    expect(away.troubles).toEqual([expect.stringMatching(/^fail +store +MongoDB: /), audit]);
+    expect(away.troubles).toEqual([
+      expect.stringMatching(/^fail +store +MongoDB: no primary of MONGODB_URI .* does not answer \(/),
+      audit,
+    ]);
+  });
+
+  test('a database without a store, and a replica set of another name, are said in words', async () => {
+    const uri = newDatabase();
+    expect((await doctor({ MONGODB_URI: uri })).troubles).toContainEqual(
+      expect.stringMatching(/^fail +store +MongoDB: database plantstore-\S+ holds no plant store$/),
+    );
+    const misnamed = uri.replace(/replicaSet=[^&]+/, 'replicaSet=other');
+    expect((await doctor({ MONGODB_URI: misnamed })).troubles).toContainEqual(
+      expect.stringMatching(/^fail +store +MongoDB: no server of MONGODB_URI is a member of the replica set other: /),
+    );
   });
 });

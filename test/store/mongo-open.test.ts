@@ -107,6 +107,7 @@ describe.runIf(HAS_MONGODB)('opening a store on MongoDB', () => {
       const error = await openMongo(uri).catch((thrown: unknown) => thrown);
       expect(error).toBeInstanceOf(Error);
       expect(error).not.toBeInstanceOf(UnsuitableDatabaseError);
+      expect(String(error)).toContain('is in no replica set yet: run rs.initiate() on it');
       await mongod.command({ replSetInitiate: { _id: 'later', members: [{ _id: 0, host: mongod.address }] } });
       const store = await openMongo(uri);
       expect(await store.head()).toEqual(EMPTY_HEAD);
@@ -114,6 +115,16 @@ describe.runIf(HAS_MONGODB)('opening a store on MongoDB', () => {
     } finally {
       await mongod.remove();
     }
+  });
+
+  test('servers of another replica set are told by the name that they do not have', async () => {
+    const misnamed = newDatabase().replace(/replicaSet=[^&]+/, 'replicaSet=other');
+    await expect(openMongo(misnamed)).rejects.toThrow(
+      'no server of MONGODB_URI is a member of the replica set other: set replicaSet=',
+    );
+    await expect(openMongo(`${misnamed}&directConnection=true`)).rejects.toThrow(
+      'does not answer as a member of the replica set other',
+    );
   });
 
   test('a reader of a store that is not there is told so, for good, and nothing is made', async () => {

@@ -4,7 +4,8 @@ import { type Collections, collectionsOf, PLANTS_CHECKPOINT } from './collection
 import { withCallLimit } from './connection/call-limit.ts';
 import { createClient, databaseOf } from './connection/client.ts';
 import { checkJournal, checkServers, ifPermitted } from './connection/requirements.ts';
-import { KEYS_INDEX, SCHEMA_VERSION, versionOf } from './schema.ts';
+import { explained } from './connection/unreachable.ts';
+import { checkSchema, KEYS_INDEX, SCHEMA_VERSION, versionOf } from './schema.ts';
 
 /** Most milliseconds of an inspection. */
 const LIMIT = 30_000;
@@ -15,13 +16,15 @@ const ROWS = /^plants(_\d+)?$/;
 
 /**
  * Inspects the database of a URI. Rejects with UnsuitableDatabaseError when the servers cannot keep the store's
- * promises, and with another error when they cannot be asked.
+ * promises or the database holds no store of this release, and with another error when they cannot be asked.
  */
 export async function inspectMongo(uri: string): Promise<Inspection> {
   const client = createClient(uri);
   const db = databaseOf(client, uri);
   try {
     return await withCallLimit(inspected(db), LIMIT);
+  } catch (error) {
+    throw explained(error);
   } finally {
     await withCallLimit(client.close()).catch(() => {});
   }
@@ -30,6 +33,7 @@ export async function inspectMongo(uri: string): Promise<Inspection> {
 async function inspected(db: Db): Promise<Inspection> {
   await checkServers(db);
   await ifPermitted(checkJournal(db));
+  await checkSchema(db);
   const collections = collectionsOf(db);
   const leases = await leasesOf(collections);
   const found = (await versionOf(collections)) ?? 0;
