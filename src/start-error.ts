@@ -1,8 +1,10 @@
 import type { Config } from './config.ts';
 
+type SystemError = NodeJS.ErrnoException & { hostname?: string; address?: string; port?: number };
+
 /** The same error; one of the system says which setting it is about. */
 export function explained(error: unknown, config: Config): unknown {
-  const { code, syscall, address, port, path } = error as NodeJS.ErrnoException & { address?: string; port?: number };
+  const { code, syscall, hostname, address, port, path } = error as SystemError;
   if (syscall === 'listen') {
     const name = portName(port, config);
     const hostName = address === config.host ? 'HOST' : 'ADMIN_HOST';
@@ -10,9 +12,24 @@ export function explained(error: unknown, config: Config): unknown {
     if (code === 'EACCES') return because(`${name} ${port} may not be opened by this user; set ${name}`, error);
     return because(`${hostName} cannot be listened on (${code}); set ${hostName} to an address of this machine`, error);
   }
-  const file = Object.entries(tlsFiles(config)).find(([, named]) => named !== undefined && named === path);
-  return file === undefined ? error : because(`${file[0]} cannot be read: ${(error as Error).message}`, error);
+  // The admin port listens first.
+  if (syscall === 'getaddrinfo' && (hostname === config.adminHost || hostname === config.host)) {
+    const name = hostname === config.adminHost ? 'ADMIN_HOST' : 'HOST';
+    return because(
+      `${name} ${hostname} cannot be resolved (${code}); set ${name} to an address of this machine`,
+      error,
+    );
+  }
+  if (path !== undefined && isAlong(path, config.dataDirectory))
+    return because(
+      `DATA_DIR cannot be used: ${(error as Error).message}; set DATA_DIR to a folder that this user may write to`,
+      error,
+    );
+  return error;
 }
+
+/** Whether a path is a folder, one of its parents, or a file in it. */
+const isAlong = (path: string, folder: string): boolean => folder.startsWith(path) || path.startsWith(folder);
 
 const because = (message: string, cause: unknown): Error => new Error(message, { cause });
 
@@ -20,9 +37,3 @@ function portName(port: number | undefined, { port: http, grpcPort }: Config): s
   if (port === http) return 'PORT';
   return port === grpcPort ? 'GRPC_PORT' : 'ADMIN_PORT';
 }
-
-const tlsFiles = ({ grpcTls }: Config) => ({
-  GRPC_TLS_CERT: grpcTls?.certificate,
-  GRPC_TLS_KEY: grpcTls?.key,
-  GRPC_TLS_CLIENT_CA: grpcTls?.clientCa,
-});

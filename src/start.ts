@@ -11,6 +11,7 @@ import { limitRate } from './auth/rate-limit.ts';
 import { createScopePolicy } from './auth/scopes.ts';
 import type { Config } from './config.ts';
 import { implementErasure } from './erasure/service.ts';
+import { examineGrpcTls } from './grpc-tls.ts';
 import type { ForwardingOptions } from './log/forward/forwarding.ts';
 import type { Taker } from './log/forward/taker.ts';
 import type { EventLog } from './log/log.ts';
@@ -122,6 +123,7 @@ export async function start(
   opened: AsyncDisposableStack,
 ): Promise<void> {
   const { host, ownerClaim } = config;
+  if (config.grpcTls !== undefined) examineGrpcTls(config.grpcTls);
   const tracing = config.tracing && (await startTracing(logger, config.tracing.serviceName));
   if (tracing) opened.defer(() => tracing.close());
   const sources: Sources = {

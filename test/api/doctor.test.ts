@@ -73,6 +73,18 @@ test('where there is no store it says so, makes none, and examines the rest', as
   expect(readdirSync(data)).toEqual([]);
 });
 
+test('a file where DATA_DIR should be is named, and nobody is told to change its rights', async () => {
+  const file = join(data, 'file');
+  writeFileSync(file, '');
+  expect((await doctor({ DATA_DIR: file })).troubles).toEqual([
+    expect.stringMatching(/^fail +store /),
+    expect.stringMatching(/^fail +data +DATA_DIR \S+file is no folder: set DATA_DIR to a folder$/),
+  ]);
+  expect((await doctor({ DATA_DIR: join(file, 'in') })).troubles).toEqual([
+    expect.stringMatching(/^fail +store .*there is no plant store/),
+  ]);
+});
+
 describe('finds, alone', () => {
   const sql = (text: string) => () => {
     const { db } = openSqliteDatabase(data);

@@ -3,7 +3,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { type AddressInfo, createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type Certificate, CertificateAuthority } from '../support/certificates.ts';
 import { plantstore } from '../support/run.ts';
 import { startService } from '../support/service.ts';
 
@@ -43,10 +44,56 @@ test.each([
   expect(message).toContain(`set ${name} to an address of this machine`);
 });
 
-test.each(['GRPC_TLS_CERT', 'GRPC_TLS_KEY'])('%s that cannot be read', async (name) => {
-  const files = { GRPC_TLS_CERT: 'package.json', GRPC_TLS_KEY: 'package.json', [name]: '/nowhere/file.pem' };
-  const { message } = await failureOf(['serve'], { ...FREE, ...files });
-  expect(message).toMatch(new RegExp(`^plantstore: ${name} cannot be read: .*/nowhere/file.pem`));
+test.each([
+  ['ADMIN_HOST', { ADMIN_HOST: 'nonsense.invalid' }],
+  ['HOST', { HOST: 'nonsense.invalid', AUTH_MODE: 'development' }],
+])('%s that no machine has', async (name, environment) => {
+  const { message } = await failureOf(['serve'], { ...FREE, ...environment });
+  expect(message).toMatch(
+    new RegExp(`^plantstore: ${name} nonsense\\.invalid cannot be resolved \\(E.*\\); set ${name} to an address`),
+  );
+});
+
+test.each(['/etc/passwd', '/etc/passwd/data'])('DATA_DIR=%s, which no folder can be', async (path) => {
+  const { message } = await failureOf(['serve'], { ...FREE, DATA_DIR: path });
+  expect(message).toMatch(/^plantstore: DATA_DIR cannot be used: .*\/etc\/passwd.*; set DATA_DIR to a folder/);
+});
+
+describe('a file of TLS', () => {
+  let good: Record<string, string>;
+  let other: Certificate;
+  beforeAll(() => {
+    const ca = new CertificateAuthority(directory, 'ca');
+    const server = ca.issue('server');
+    other = ca.issue('other');
+    good = { GRPC_TLS_CERT: server.certificate, GRPC_TLS_KEY: server.key, GRPC_TLS_CLIENT_CA: ca.certificate };
+  });
+
+  /** What the start and doctor say of it. */
+  async function said(files: Record<string, string>): Promise<string> {
+    const { message } = await failureOf(['serve'], { ...FREE, ...good, ...files });
+    const { stdout } = await plantstore(['doctor'], { ...DATA, ...FREE, ...good, ...files });
+    const said = message.replace('plantstore: ', '');
+    expect(stdout).toContain(`fail  gRPC TLS    ${said}\n`);
+    return said;
+  }
+
+  describe.each(['GRPC_TLS_CERT', 'GRPC_TLS_KEY', 'GRPC_TLS_CLIENT_CA'])('%s', (name) => {
+    test.each(['/nowhere/file.pem', '/etc'])('cannot be read: %s', async (path) => {
+      expect(await said({ [name]: path })).toContain(`${name} (${path}) cannot be read: E`);
+    });
+
+    test('is no PEM', async () => {
+      const path = join(process.cwd(), 'package.json');
+      expect(await said({ [name]: path })).toMatch(new RegExp(`^${name} \\(${path}\\) has no .* that can be used: `));
+    });
+  });
+
+  test('is the key of another certificate', async () => {
+    expect(await said({ GRPC_TLS_KEY: other.key })).toBe(
+      `GRPC_TLS_KEY (${other.key}) is not the key of GRPC_TLS_CERT (${good.GRPC_TLS_CERT}): set both to files of the same certificate`,
+    );
+  });
 });
 
 test('a MongoDB that is not there', async () => {

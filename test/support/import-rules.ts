@@ -23,19 +23,20 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   'transparency-variables': ['tlog'],
   'config-variables': ['limit-variables', 'transparency-variables'],
   config: ['config-variables'],
+  'grpc-tls': ['config'],
   welcome: [],
   main: ['observe', 'config', 'publication', 'start', 'start-error'],
   'start-error': ['config'],
   start: [
     ...['domain', 'log', 'auth', 'observe', 'plants', 'audit', 'erasure', 'publisher', 'transparency', 'transport'],
     ...['gen'],
-    ...['config', 'welcome', 'publication'],
+    ...['config', 'grpc-tls', 'welcome', 'publication'],
   ],
   publication: ['observe', 'publisher', 'publisher-thread', 'config'],
   'publisher-thread': ['log', 'publisher'],
   cli: [
     ...['domain', 'tlog', 'log', 'auth', 'observe', 'plants', 'audit', 'publisher', 'transparency', 'witness'],
-    ...['config', 'config-variables', 'main', 'publication', 'version'],
+    ...['config', 'config-variables', 'grpc-tls', 'main', 'publication', 'version'],
   ],
   // What runs in the browser: the API's messages, and nothing of the service.
   console: ['gen', 'client'],

@@ -1,8 +1,9 @@
-import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { createPrivateKey } from 'node:crypto';
 import { readFile, stat, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DEVELOPMENT_KEY_FILE } from '../../auth/keys/development-key.ts';
 import type { Config, GrpcTls } from '../../config.ts';
+import { examineGrpcTls } from '../../grpc-tls.ts';
 import { DATABASE_FILE } from '../../log/sqlite/store.ts';
 import { AUDIT_KEY_FILE } from '../../transparency/log-key.ts';
 import { type Finding, fail, ok, reasonOf, warn } from './finding.ts';
@@ -21,7 +22,18 @@ const OTHERS = 0o077;
  * Examines the data directory, the key files and the certificates: whether they are readable, and only by their owner.
  */
 export async function examineFiles(config: Config): Promise<Finding[]> {
-  const { dataDirectory, mongodbUri, issuer, auditSigningKey, grpcTls } = config;
+  const { dataDirectory, grpcTls } = config;
+  const isFile = (await statOf(dataDirectory))?.isDirectory() === false;
+  return [
+    ...(isFile
+      ? [fail('data', `DATA_DIR ${dataDirectory} is no folder: set DATA_DIR to a folder`)]
+      : await dataDirectoryFindings(config)),
+    ...(grpcTls === undefined ? [] : [certificate(grpcTls)]),
+  ];
+}
+
+async function dataDirectoryFindings(config: Config): Promise<Finding[]> {
+  const { dataDirectory, mongodbUri, issuer, auditSigningKey } = config;
   const findings: Finding[] = [];
   if (mongodbUri === undefined)
     findings.push(
@@ -39,7 +51,6 @@ export async function examineFiles(config: Config): Promise<Finding[]> {
       warn('audit key', 'each instance signs with a key of its own: set the same AUDIT_SIGNING_KEY on all of them'),
     );
   if (issuer === undefined) findings.push(...(await keyFile('token key', join(dataDirectory, DEVELOPMENT_KEY_FILE))));
-  if (grpcTls !== undefined) findings.push(await certificate(grpcTls));
   return findings;
 }
 
@@ -85,11 +96,10 @@ async function room(directory: string): Promise<Finding[]> {
   }
 }
 
-async function certificate({ certificate: path, key }: GrpcTls): Promise<Finding> {
+function certificate(grpcTls: GrpcTls): Finding {
+  const { certificate: path } = grpcTls;
   try {
-    const leaf = new X509Certificate(await readFile(path));
-    if (!leaf.checkPrivateKey(createPrivateKey(await readFile(key))))
-      return fail('gRPC TLS', `the key in ${key} does not belong to the certificate in ${path}`);
+    const leaf = examineGrpcTls(grpcTls);
     const left = leaf.validToDate.getTime() - Date.now();
     if (left <= 0) return fail('gRPC TLS', `the certificate in ${path} expired on ${leaf.validTo}: renew it`);
     const message = `the certificate in ${path} is valid until ${leaf.validTo}`;
@@ -101,6 +111,6 @@ async function certificate({ certificate: path, key }: GrpcTls): Promise<Finding
 
 const statOf = (path: string) =>
   stat(path).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return undefined;
+    if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return undefined;
     throw error;
   });
