@@ -1,6 +1,6 @@
-import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { makePrivateFolder } from '../private-folder.ts';
 import { EMPTY_ROOT } from '../tlog/hash.ts';
 
 /** The last checkpoint of a log that the witness cosigned. */
@@ -18,7 +18,7 @@ export class Records {
 
   /** Opens the records in a folder, and creates what is missing. `origins` names the logs. */
   constructor(folder: string, origins: readonly string[]) {
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    makePrivateFolder(folder);
     this.#db = new DatabaseSync(join(folder, 'witness.sqlite'), { timeout: 1_000 });
     this.#db.exec('PRAGMA synchronous = FULL');
     this.#db.exec(

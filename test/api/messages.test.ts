@@ -1,11 +1,14 @@
+import { generateKeyPairSync } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { type AddressInfo, createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { cosignatureKey } from '../../src/tlog/cosignature.ts';
+import { formatVerifierKey } from '../../src/tlog/verifier-key.ts';
 import { type Certificate, CertificateAuthority } from '../support/certificates.ts';
-import { plantstore } from '../support/run.ts';
+import { plantstore, run } from '../support/run.ts';
 import { startService } from '../support/service.ts';
 
 // What somebody reads who set something wrong: it names what to change.
@@ -57,6 +60,24 @@ test.each([
 test.each(['/etc/passwd', '/etc/passwd/data'])('DATA_DIR=%s, which no folder can be', async (path) => {
   const { message } = await failureOf(['serve'], { ...FREE, DATA_DIR: path });
   expect(message).toMatch(/^plantstore: DATA_DIR cannot be used: .*\/etc\/passwd.*; set DATA_DIR to a folder/);
+});
+
+// Node's own way to make a folder with its parents never ends there.
+describe.runIf(process.platform === 'linux')('a folder in /proc, where none can be made', () => {
+  const key = join(directory, 'witness.pem');
+  const vkey = formatVerifierKey(cosignatureKey('log.example', generateKeyPairSync('ed25519').privateKey));
+  const witness = ['witness', '--name', 'witness.example', '--log', vkey, '--port', '0'];
+  test.each([
+    ['serve', ['serve']],
+    ['token', ['token', '--owner', 'alice']],
+    ['the key of a witness', [...witness, '--key', '/proc/nope/key.pem']],
+    ['the state of a witness', [...witness, '--key', key, '--state', '/proc/nope']],
+  ])('%s', async (_, args) => {
+    const limited = ['-s', 'KILL', '20', process.execPath, 'bin/plantstore.js', ...args];
+    const { code, stderr } = await run('timeout', limited, { ...FREE, DATA_DIR: '/proc/nope' });
+    expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining("mkdir '/proc/nope'") });
+    expect(stderr.includes('DATA_DIR')).toBe(args[0] === 'serve');
+  });
 });
 
 describe('a file of TLS', () => {

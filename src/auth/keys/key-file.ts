@@ -1,6 +1,7 @@
 import { createPrivateKey, generateKeyPairSync, type KeyObject, randomUUID } from 'node:crypto';
-import { link, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { link, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { makePrivateFolder } from '../../private-folder.ts';
 
 /**
  * The Ed25519 private key in a file (PKCS #8, PEM). Generates it on first use, readable only by its owner. Concurrent
@@ -30,7 +31,7 @@ function parse(pem: string): KeyObject | undefined {
 }
 
 async function create(path: string): Promise<string> {
-  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+  makePrivateFolder(dirname(path));
   const pem = generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
   const draft = `${path}.${randomUUID()}`;
   try {

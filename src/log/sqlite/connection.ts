@@ -1,6 +1,7 @@
-import { closeSync, mkdirSync, openSync } from 'node:fs';
+import { closeSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { makePrivateFolder } from '../../private-folder.ts';
 
 /**
  * Milliseconds to wait for a lock of another process. A reader holds one briefly when it starts or ends. Short, since
@@ -19,7 +20,7 @@ const WAL_KEPT = 64 * 1024 * 1024;
  * beside a database the same mode.
  */
 export function privateFile(directory: string, name: string): string {
-  mkdirSync(directory, { recursive: true, mode: 0o700 });
+  makePrivateFolder(directory);
   const path = join(directory, name);
   try {
     // Only a new file is opened: closing any descriptor of a file drops all POSIX locks of this process on it.

@@ -1,0 +1,21 @@
+import { mkdirSync, statSync } from 'node:fs';
+import { dirname } from 'node:path';
+
+/**
+ * Makes a folder that only its owner can access, and the parents that are missing. Throws the error of the first step
+ * that fails. (Node's own `recursive` never ends where a folder cannot be made in an existing one for ENOENT, as in
+ * /proc.)
+ */
+export function makePrivateFolder(path: string): void {
+  if (isFolder(path)) return;
+  const parent = dirname(path);
+  if (parent !== path) makePrivateFolder(parent);
+  try {
+    mkdirSync(path, { mode: 0o700 });
+  } catch (error) {
+    // Another process may have been faster.
+    if (!isFolder(path)) throw error;
+  }
+}
+
+const isFolder = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
