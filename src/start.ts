@@ -307,7 +307,10 @@ function forwardingOf(
         logger.info({ writer }, 'commands go to the writer');
         unreachable = false;
       } else if (!unreachable) {
-        logger.warn({ writer, err: fault }, 'the writer cannot be reached: this instance writes itself');
+        logger.warn(
+          { writer, err: fault },
+          "the writer cannot be reached: this instance writes itself; check the writer's ADVERTISE_ADDRESS and the network",
+        );
         unreachable = true;
       }
     },

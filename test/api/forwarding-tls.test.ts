@@ -58,6 +58,7 @@ describe.runIf(HAS_MONGODB)('instances whose gRPC port has TLS', () => {
     const send = client(service.url, await instances.token('alice'));
     expect((await send('POST', '/plants', { body: '{"id":1,"name":"Fern"}' })).status).toBe(200);
     const line = await service.logged(({ msg }) => /cannot be reached/.test(String(msg)));
+    expect(line.msg).toContain('ADVERTISE_ADDRESS');
     expect(JSON.stringify(line)).toMatch(/certificate|issuer/i);
   });
 });
