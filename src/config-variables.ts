@@ -28,6 +28,18 @@ const integer = (minimum: number, maximum: number) =>
 const port = integer(0, 65_535);
 const PORT = 'a port from 0 to 65535 (0: any free one)';
 
+const isReachablePort = (port: number): boolean => port >= 1 && port <= 65_535;
+
+/** `HOST:PORT` of another program. */
+const hostAndPort = (host: RegExp) =>
+  z
+    .string()
+    .regex(new RegExp(`^(${host.source}):\\d{1,5}$`))
+    .refine((value) => isReachablePort(Number(value.slice(value.lastIndexOf(':') + 1))));
+
+/** A host to listen on. An IPv6 address may have the brackets that it has in a URL. */
+const listenHost = z.string().transform((value) => value.replace(/^\[([\da-f:.]+)\]$/i, '$1'));
+
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/;
 
 /** Hosts that Node's `listen` binds to loopback. */
@@ -51,7 +63,7 @@ const list = (separator: RegExp) => z.string().transform((value) => value.split(
 /** Every variable that the service reads, in the order of the documentation. */
 export const VARIABLES = {
   HOST: {
-    schema: z.string(),
+    schema: listenHost,
     fallback: '127.0.0.1',
     expected: 'a host name or an IP address',
     meaning: 'address that PORT and GRPC_PORT listen on',
@@ -64,7 +76,7 @@ export const VARIABLES = {
   },
   GRPC_PORT: { schema: port, fallback: '50051', expected: PORT, meaning: 'gRPC' },
   ADMIN_HOST: {
-    schema: z.string(),
+    schema: listenHost,
     fallback: '127.0.0.1',
     expected: 'a host name or an IP address',
     meaning: 'address that ADMIN_PORT listens on, independent of HOST',
@@ -83,8 +95,8 @@ export const VARIABLES = {
       'CA that must have signed the certificates of clients on the gRPC port; unset: clients need no certificate',
   },
   ADVERTISE_ADDRESS: {
-    schema: z.string().regex(/^([^\s:/@[\]]+|\[[\da-fA-F:.]+\]):\d{1,5}$/),
-    expected: 'HOST:PORT',
+    schema: hostAndPort(/[^\s:/@[\]]+|\[[\da-fA-F:.]+\]/),
+    expected: 'HOST:PORT, with a port from 1 to 65535',
     meaning: "address at which other instances reach GRPC_PORT; unset: HOST, or this machine's name if HOST is 0.0.0.0",
   },
   CORS_ORIGINS: {
@@ -148,8 +160,8 @@ export const VARIABLES = {
   },
   ...LIMIT_VARIABLES,
   KAFKA_BROKERS: {
-    schema: list(/,/).pipe(z.array(z.string().regex(/^[^\s:/@]+:\d{1,5}$/)).min(1)),
-    expected: 'HOST:PORT, or several separated by commas',
+    schema: list(/,/).pipe(z.array(hostAndPort(/[^\s:/@]+/)).min(1)),
+    expected: 'HOST:PORT, or several separated by commas, with ports from 1 to 65535',
     meaning: 'brokers that events are published to; unset: events are not published',
     secret: true,
   },

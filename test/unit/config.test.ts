@@ -186,6 +186,9 @@ test.each([
   ['AUTH_MODE', 'none'],
   ['ADVERTISE_ADDRESS', 'plants-1'],
   ['ADVERTISE_ADDRESS', 'http://plants-1:50051'],
+  ['ADVERTISE_ADDRESS', 'plants-1:99999'],
+  ['ADVERTISE_ADDRESS', 'plants-1:0'],
+  ['ADVERTISE_ADDRESS', '[::1]:65536'],
   ['CORS_ORIGINS', 'app.test'],
   ['CORS_ORIGINS', 'https://app.test/'],
   ['JWT_REQUIRED_SCOPES', 'plants:audit'],
@@ -223,6 +226,7 @@ test.each([
 test.each([
   ['MONGODB_URI', 'postgres://plants:hunter2@db.test/store'],
   ['KAFKA_BROKERS', 'kafka://plants:hunter2@kafka.test'],
+  ['KAFKA_BROKERS', 'kafka.test:9092,hunter2:65536'],
   ['JWKS_URL', 'https://plants:hunter2@issuer.test/jwks.json'],
   ['AUDIT_SIGNING_KEY', 'hunter2'],
   ['AUDIT_SIGNING_KEY', '{"kty":"OKP","crv":"Ed25519","d":"hunter2"}'],
@@ -320,6 +324,24 @@ test.each([
 
 test('development mode is not meant beside an issuer', () => {
   expect(problemsOf({ AUTH_MODE: 'development', ...JWT })).toEqual([expect.stringMatching(/^AUTH_MODE is /)]);
+});
+
+test('an IPv6 address may have its brackets', () => {
+  expect(loadConfig({ HOST: '[::1]', ADMIN_HOST: '[fe80::1]' })).toMatchObject({ host: '::1', adminHost: 'fe80::1' });
+  expect(loadConfig({ ADVERTISE_ADDRESS: '[::1]:65535' }).advertiseAddress).toBe('[::1]:65535');
+});
+
+test.each<[Record<string, string>, string[]]>([
+  [{ PORT: '9464' }, ['PORT and ADMIN_PORT are both 9464; set them to different ports']],
+  [{ PORT: '50051' }, ['PORT and GRPC_PORT are both 50051; set them to different ports']],
+  [
+    { GRPC_PORT: '9464', ADMIN_HOST: '0.0.0.0' },
+    ['GRPC_PORT and ADMIN_PORT are both 9464; set them to different ports'],
+  ],
+  [{ PORT: '9464', ADMIN_HOST: '10.0.0.7' }, []],
+  [{ PORT: '0', GRPC_PORT: '0', ADMIN_PORT: '0' }, []],
+])('ports that exclude each other are told: %j', (environment, problems) => {
+  expect(problemsOf(environment)).toEqual(problems);
 });
 
 test('where others reach the API, the admin port stays on loopback', () => {
