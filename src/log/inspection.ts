@@ -8,8 +8,8 @@ export interface HeldLease {
 
 /** Facts about a database for an operator that the store does not report. Collecting them changes nothing. */
 export interface Inspection {
-  /** Schema version of the data, and the version that the next start of this release upgrades it to. */
-  readonly schema: { readonly found: number; readonly known: number };
+  /** Schema version of the data: that of this release, which inspects no other. */
+  readonly schema: number;
   readonly leases: readonly HeldLease[];
   /** Names of unused leftovers of interrupted rebuilds. */
   readonly leftovers: readonly string[];

@@ -107,6 +107,11 @@ describe('finds, alone', () => {
     ],
     ['a data directory that others may read', () => chmodSync(data, 0o755), /^fail +data .*chmod 700/],
     ['a key that is damaged', file('audit-key.pem', 'no key', 0o600), /^fail +audit key .*cannot be used/],
+    [
+      'a schema from before the first release',
+      sql('PRAGMA user_version = 4'),
+      /^fail +store .*has schema 4, from before the first release, which nothing reads any more$/,
+    ],
     ['a schema of a newer release', sql('PRAGMA user_version = 99'), /^fail +store .*which a newer release wrote/],
     [
       'a trigger that is gone',
@@ -225,6 +230,20 @@ describe.runIf(HAS_MONGODB)('MongoDB', () => {
       expect.stringMatching(/^fail +store +MongoDB: no primary of MONGODB_URI .* does not answer \(/),
       audit,
     ]);
+  });
+
+  test('a schema from before the first release is one that nothing reads any more', async () => {
+    const uri = newDatabase();
+    const client = new MongoClient(uri);
+    try {
+      await client.db().collection<{ _id: string; version: number }>('meta').insertOne({ _id: 'schema', version: 3 });
+      expect((await doctor({ MONGODB_URI: uri })).troubles).toContainEqual(
+        expect.stringMatching(/^fail +store .*has schema 3, from before the first release, which nothing reads/),
+      );
+    } finally {
+      await client.db().dropDatabase();
+      await client.close();
+    }
   });
 
   test('a database without a store, and a replica set of another name, are said in words', async () => {

@@ -53,11 +53,10 @@ async function inspect({ mongodbUri, dataDirectory }: Config): Promise<Inspectio
   return inspectSqlite(dataDirectory);
 }
 
-function schemaFinding({ schema: { found, known }, missing }: Inspection): Finding {
+function schemaFinding({ schema, missing }: Inspection): Finding {
   if (missing.length > 0)
     return fail('schema', `the database lacks ${missing.join(', ')}, which were dropped: restore a backup`);
-  if (found < known) return warn('schema', `version ${found}; the next start upgrades it to ${known}: back up first`);
-  return ok('schema', `version ${found}, that of this release`);
+  return ok('schema', `version ${schema}, that of this release`);
 }
 
 async function readModelFinding(store: Store, head: Head, leases: readonly HeldLease[]): Promise<Finding> {

@@ -71,8 +71,7 @@ const isFilled = (text: string): boolean => text !== '';
 export const isTime = (time: number): boolean => Number.isInteger(time) && time >= FIRST_TIME && time <= LAST_TIME;
 
 /**
- * Every member of an event, in the order of the JSON export. A new member takes one line here and a schema step of
- * SQLite.
+ * Every member of an event, in the order of the JSON export. CONTRIBUTING.md lists what else a new member touches.
  */
 export const FIELDS: readonly Field[] = [
   { name: 'position', column: 'position', kind: 'count', part: 'event', number: 1, isValid: isPositive },

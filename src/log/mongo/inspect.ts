@@ -5,7 +5,7 @@ import { withCallLimit } from './connection/call-limit.ts';
 import { createClient, databaseOf } from './connection/client.ts';
 import { checkJournal, checkServers, ifPermitted } from './connection/requirements.ts';
 import { explained } from './connection/unreachable.ts';
-import { checkSchema, KEYS_INDEX, SCHEMA_VERSION, versionOf } from './schema.ts';
+import { checkSchema, KEYS_INDEX, SCHEMA_VERSION } from './schema.ts';
 
 /** Most milliseconds of an inspection. */
 const LIMIT = 30_000;
@@ -36,13 +36,12 @@ async function inspected(db: Db): Promise<Inspection> {
   await checkSchema(db);
   const collections = collectionsOf(db);
   const leases = await leasesOf(collections);
-  const found = (await versionOf(collections)) ?? 0;
   const indexes = await collections.events.indexes();
   return {
-    schema: { found, known: SCHEMA_VERSION },
+    schema: SCHEMA_VERSION,
     leases,
     leftovers: await leftoversOf(db, collections, leases),
-    missing: found < SCHEMA_VERSION || indexes.some(({ name }) => name === KEYS_INDEX) ? [] : [KEYS_INDEX],
+    missing: indexes.some(({ name }) => name === KEYS_INDEX) ? [] : [KEYS_INDEX],
     clockAhead: await clockAhead(db),
   };
 }
