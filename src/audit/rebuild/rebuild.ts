@@ -60,7 +60,9 @@ export async function* rebuildReadModel(store: Store): AsyncGenerator<Progress> 
 
   for (let attempt = 0; !(await rebuild.swap(head.position)); attempt++) {
     if (attempt === MAX_ATTEMPTS)
-      throw new Error(`the live read model is beyond position ${head.position}, the end of the log`);
+      throw new Error(
+        `the live read model is beyond position ${head.position}, the end of the log, which has lost events: restore another backup, or continue without them: plantstore audit export, then audit import into an empty store`,
+      );
     for await (const events of store.read(head.position)) {
       verify(events);
       for (const { changes } of stepsOf(store, events)) await applied(rebuild, changes);

@@ -65,7 +65,7 @@ async function readModelFinding(store: Store, head: Head, leases: readonly HeldL
   if (before > head.position && before > (await store.head()).position)
     return fail(
       subject,
-      `it has reached position ${before}, but the log ends before that and has lost events: restore the log from a backup`,
+      `it has reached position ${before}, but the log ends before that and has lost events: restore another backup, or continue without them: plantstore audit export, then audit import into an empty store`,
     );
   if (before >= head.position) return ok(subject, 'it is at the end of the log');
   await sleep(WAIT);
