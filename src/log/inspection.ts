@@ -4,6 +4,8 @@ export interface HeldLease {
   readonly holder: string;
   /** Milliseconds until it ends. At 0 or less it is over, and any instance may take it. */
   readonly left: number;
+  /** `host:port` at which the holder takes commands of other instances, if it does. */
+  readonly address?: string | undefined;
 }
 
 /** Facts about a database for an operator that the store does not report. Collecting them changes nothing. */

@@ -148,7 +148,9 @@ describe('finds, alone', () => {
   test('a read model that nobody moves, and one that its holder does not move', async () => {
     await fill(1);
     expect((await doctor()).troubles).toEqual([
-      expect.stringMatching(/^warn +read model +2 events behind .*no instance/),
+      expect.stringMatching(
+        /^warn +read model +2 events behind .*no instance has the lease.*if one runs, its log says/,
+      ),
     ]);
     sql(`INSERT INTO leases VALUES ('projector', 'x', ${Date.now() + 50_000})`)();
     expect((await doctor()).troubles).toEqual([
@@ -234,6 +236,31 @@ describe.runIf(HAS_MONGODB)('MongoDB', () => {
       expect.stringMatching(/^fail +store +MongoDB: no primary of MONGODB_URI .* does not answer \(/),
       audit,
     ]);
+  });
+
+  test('the address of the writer is dialled', async () => {
+    const opened = await openMongoStore();
+    const server = createServer().listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as { port: number };
+    const [here, away] = [`127.0.0.1:${port}`, `127.0.0.1:${await freePort()}`];
+    const leases = async (address: string) => {
+      await opened.store.lease('writer', 'somebody', 30_000, { address, secret: 'hunter2' });
+      const { lines } = await doctor({ MONGODB_URI: opened.uri });
+      expect(lines.join()).not.toContain('hunter2');
+      return lines.filter((line) => line.includes('leases'));
+    };
+    try {
+      expect(await leases(here)).toEqual([expect.stringMatching(/^ok +leases +writer is held by somebody/)]);
+      expect(await leases(away)).toEqual([
+        expect.stringMatching(
+          `^warn +leases +writer is held .* nothing can be reached at its address ${away} .*ADVERTISE_ADDRESS`,
+        ),
+      ]);
+    } finally {
+      server.close();
+      await opened.cleanup();
+    }
   });
 
   test('a schema from before the first release is one that nothing reads any more', async () => {

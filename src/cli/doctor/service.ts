@@ -14,7 +14,7 @@ export async function examineService({ host, port, grpcPort, adminPort }: Config
   const ports = { PORT: port, GRPC_PORT: grpcPort, ADMIN_PORT: adminPort };
   const findings: Finding[] = [];
   for (const [name, number] of Object.entries(ports))
-    if (await isTaken(address, number))
+    if (await isListening(address, number))
       findings.push(
         fail(
           'service',
@@ -42,12 +42,13 @@ async function readiness(host: string, port: number): Promise<Finding | undefine
   }
 }
 
-const isTaken = (host: string, port: number): Promise<boolean> =>
+/** Whether a program takes a connection there. */
+export const isListening = (host: string, port: number): Promise<boolean> =>
   new Promise((resolve) => {
     const socket = connect({ host, port, timeout: LIMIT });
-    const answer = (taken: boolean) => {
+    const answer = (listens: boolean) => {
       socket.destroy();
-      resolve(taken);
+      resolve(listens);
     };
     socket.once('connect', () => answer(true));
     for (const event of ['error', 'timeout']) socket.once(event, () => answer(false));

@@ -6,6 +6,7 @@ import { inspectSqlite } from '../../log/sqlite/inspect.ts';
 import type { Store } from '../../log/store.ts';
 import { withStore } from '../with-store.ts';
 import { type Finding, fail, lasting, ok, reasonOf, warn } from './finding.ts';
+import { isListening } from './service.ts';
 
 /** Milliseconds within which a busy projector normally makes progress. */
 const WAIT = 2_000;
@@ -32,7 +33,7 @@ export async function examineStore(config: Config): Promise<ExaminedStore> {
         ok('store', `${where} is readable; the log ends at position ${head.position}`),
         schemaFinding(inspection),
         await readModelFinding(store, head, inspection.leases),
-        ...leaseFindings(inspection.leases),
+        ...(await leaseFindings(inspection.leases)),
         leftoversFinding(inspection.leftovers, config.mongodbUri === undefined),
         clockFinding(inspection.clockAhead, head),
       ];
@@ -78,20 +79,33 @@ async function readModelFinding(store: Store, head: Head, leases: readonly HeldL
       subject,
       `${behind} and makes no progress: see the log of the service; run plantstore audit verify, then audit rebuild`,
     );
-  return warn(subject, `${behind}; no instance is updating it; the next instance to start will`);
+  // An instance on a full disk cannot take the lease either.
+  return warn(
+    subject,
+    `${behind}; no instance has the lease to update it: the next to start takes it; if one runs, its log says why it cannot`,
+  );
 }
 
-function leaseFindings(leases: readonly HeldLease[]): Finding[] {
+async function leaseFindings(leases: readonly HeldLease[]): Promise<Finding[]> {
   const held = leases.filter(({ left }) => left > 0);
-  if (held.length === 0) return [ok('leases', 'none is held')];
-  return held.map(({ name, holder, left }) =>
-    left > LONGEST_LEASE
-      ? warn(
-          'leases',
-          `${name} is held by ${holder} for ${lasting(left)} more, because a clock was wrong; instances treat it as expired`,
-        )
-      : ok('leases', `${name} is held by ${holder} for ${lasting(left)} more`),
-  );
+  return held.length === 0 ? [ok('leases', 'none is held')] : Promise.all(held.map(leaseFinding));
+}
+
+async function leaseFinding({ name, holder, left, address }: HeldLease): Promise<Finding> {
+  const message = `${name} is held by ${holder} for ${lasting(left)} more`;
+  if (left > LONGEST_LEASE)
+    return warn('leases', `${message}, because a clock was wrong; instances treat it as expired`);
+  if (address !== undefined && !(await isListeningAt(address)))
+    return warn(
+      'leases',
+      `${message}, but nothing can be reached at its address ${address} from here: other instances need to; check its ADVERTISE_ADDRESS and the network`,
+    );
+  return ok('leases', message);
+}
+
+function isListeningAt(address: string): Promise<boolean> {
+  const { host = '', port } = /^\[?(?<host>.*?)\]?:(?<port>\d+)$/.exec(address)?.groups ?? {};
+  return isListening(host, Number(port));
 }
 
 function leftoversFinding(leftovers: readonly string[], isSqlite: boolean): Finding {

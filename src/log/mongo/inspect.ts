@@ -50,9 +50,18 @@ async function inspected(db: Db): Promise<Inspection> {
 const leasesOf = ({ leases }: Collections): Promise<HeldLease[]> =>
   leases
     .aggregate([
-      { $project: { _id: 0, name: '$_id', holder: 1, left: { $toDouble: { $subtract: ['$until', '$$NOW'] } } } },
+      {
+        $project: {
+          _id: 0,
+          name: '$_id',
+          holder: 1,
+          left: { $toDouble: { $subtract: ['$until', '$$NOW'] } },
+          // Nothing else of the contact, which holds a secret.
+          address: '$contact.address',
+        },
+      },
     ])
-    .map(({ name, holder, left }) => ({ name, holder, left: Number(left) }))
+    .map(({ name, holder, left, address }) => ({ name, holder, left: Number(left), address }))
     .toArray();
 
 async function leftoversOf(db: Db, { checkpoints }: Collections, leases: readonly HeldLease[]): Promise<string[]> {
