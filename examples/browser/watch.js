@@ -1,10 +1,13 @@
-// Calls on(type, data, lastEventId) for each event. Rejects when the service refuses the token.
+// Calls on(type, data, lastEventId) for each event. Rejects when the service refuses the request, such as its token.
 export async function watchPlants(url, token, on) {
-  for (let lastEventId = ''; ; await new Promise((resolve) => setTimeout(resolve, 1000))) {
+  let lastEventId = '';
+  for (let seconds = 1; ; await new Promise((resolve) => setTimeout(resolve, seconds * 1000))) {
     const headers = { accept: 'text/event-stream', authorization: `Bearer ${token}` };
     if (lastEventId !== '') headers['last-event-id'] = lastEventId;
     const response = await fetch(`${url}/plants`, { headers, cache: 'no-store' }).catch(() => undefined);
-    if (response === undefined || [429, 503].includes(response.status)) continue;
+    seconds = Number(response?.headers.get('retry-after')) || 1;
+    // A proxy answers 502 or 504 while an instance restarts.
+    if (response === undefined || response.status === 429 || response.status >= 500) continue;
     if (!response.ok) throw new Error(await response.text());
     if (lastEventId === '') on('reset', {}, '');
     const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();

@@ -1,14 +1,23 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { EventSource } from 'eventsource';
 
 const authorization = `Bearer ${process.env.TOKEN}`;
 const source = new EventSource(`${process.env.STORE}/plants`, {
-  fetch: (input, init) => fetch(input, { ...init, headers: { ...init.headers, authorization } }),
+  fetch: async (input, init) => {
+    const response = await fetch(input, { ...init, headers: { ...init.headers, authorization } });
+    // EventSource tries again when fetch fails. It gives up after any status but 200.
+    if (response.status === 429 || response.status >= 500) {
+      await sleep((Number(response.headers.get('retry-after')) || 0) * 1000);
+      throw new Error(`HTTP ${response.status}`);
+    }
+    return response;
+  },
 });
 for (const type of ['added', 'deleted', 'ready', 'reset'])
   source.addEventListener(type, ({ data, lastEventId }) => console.log(type, lastEventId, data));
 // The pause before it reconnects does not keep the program alive by itself.
 const alive = setInterval(() => {}, 60_000);
-source.addEventListener('error', ({ code }) => {
+source.addEventListener('error', ({ message }) => {
   if (source.readyState === source.CLOSED) clearInterval(alive);
-  console.error(`no stream${code === undefined ? '' : `: HTTP ${code}`}`);
+  console.error('no stream:', message ?? 'it ended');
 });

@@ -1,15 +1,18 @@
-import json, os, time, urllib.error, urllib.request
+import http.client, json, os, time, urllib.error, urllib.request
 
 def watch_plants(store, token):
     last_event_id = ""
     while True:
         headers = {"accept": "text/event-stream", "authorization": f"Bearer {token}", "last-event-id": last_event_id}
+        pause = 1
         try:
             with urllib.request.urlopen(urllib.request.Request(f"{store}/plants", headers=headers), timeout=30) as stream:
                 if not last_event_id:
                     yield "reset", {}, ""
                 event = {}
                 for line in stream:
+                    if not line.endswith(b"\n"):
+                        break  # the stream was cut inside a line
                     field, _, value = line.decode().rstrip("\n").partition(":")
                     if field:
                         event[field] = value.removeprefix(" ")
@@ -19,11 +22,13 @@ def watch_plants(store, token):
                             yield event["event"], json.loads(event["data"]), last_event_id
                         event = {}
         except urllib.error.HTTPError as refused:
-            if refused.code not in (429, 503):
+            if refused.code != 429 and refused.code < 500:
                 raise
-        except OSError:
+            seconds = refused.headers.get("retry-after", "")
+            pause = int(seconds) if seconds.isdigit() else 1
+        except (OSError, http.client.HTTPException):
             pass  # the connection broke: resume after the last event
-        time.sleep(1)
+        time.sleep(pause)
 
 for kind, data, position in watch_plants(os.environ["STORE"], os.environ["TOKEN"]):
     print(kind, position, json.dumps(data), flush=True)

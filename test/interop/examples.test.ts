@@ -1,5 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { dirname, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -93,55 +96,121 @@ const WATCHERS = [
   { name: 'go', command: ['go', 'run', './watch'], is: hasGo },
 ];
 
-test.each(WATCHERS.filter(({ is }) => is))(
-  'the watch in examples/$name misses nothing and hears nothing twice when its connection is cut',
-  async ({ name, command: [program, ...args] }) => {
+/** A program that watches, and the lines that it has printed. */
+class Watcher {
+  readonly lines: string[] = [];
+  errors = '';
+  readonly #running: ChildProcess;
+  readonly #closed: Promise<unknown>;
+
+  constructor({ name, command: [program, ...args] }: (typeof WATCHERS)[number], token: string, url: string) {
     writeFileSync(clone.file('examples/browser/page.js'), PAGE);
+    const cwd = clone.file('examples', name);
+    this.#running = spawn(program!, args, { cwd, detached: true, env: environment(token, url) });
+    this.#closed = once(this.#running, 'close');
+    createInterface({ input: this.#running.stdout! }).on('line', (line) => this.lines.push(line));
+    this.#running.stderr!.on('data', (text) => {
+      this.errors += text;
+    });
+  }
+
+  /** The events: their types, and the ids of their plants. Some programs tell that they begin, and some do not. */
+  get heard(): string[] {
+    return this.lines
+      .map((line) => {
+        const [, type, id, exact] = /^(\w+)(?:.*"id": ?(\d+)| (\d+)n)?/.exec(line)!;
+        return id === undefined && exact === undefined ? type! : `${type} ${id ?? exact}`;
+      })
+      .filter((event) => event !== 'reset');
+  }
+
+  /** Resolves when it has printed such a line. */
+  async said(fits: RegExp): Promise<void> {
+    while (!this.lines.some((line) => fits.test(line))) {
+      if (this.#running.exitCode !== null) throw new Error(`it ended: ${this.lines.join('\n')}\n${this.errors}`);
+      await sleep(20);
+    }
+  }
+
+  /** Resolves when it has ended by itself. */
+  async ends(): Promise<void> {
+    await this.#closed;
+  }
+
+  [Symbol.dispose](): void {
+    // `go run` has a child.
+    if (this.#running.exitCode === null) process.kill(-this.#running.pid!, 'SIGKILL');
+  }
+}
+
+describe.each(WATCHERS.filter(({ is }) => is))('the watch in examples/$name', (watcher) => {
+  test('misses nothing and hears nothing twice when its connection is cut', async () => {
     const proxy = await TcpProxy.start(Number(new URL(service.url).port));
-    const token = await service.token(`watch ${name}`);
+    const token = await service.token(`watch ${watcher.name}`);
     const send = client(service.url, token);
-    const lines: string[] = [];
-    let errors = '';
-    const running: ChildProcess = spawn(program!, args, {
-      cwd: clone.file('examples', name),
-      detached: true,
-      env: environment(token, `http://127.0.0.1:${proxy.port}`),
-    });
-    createInterface({ input: running.stdout! }).on('line', (line) => lines.push(line));
-    running.stderr!.on('data', (text) => {
-      errors += text;
-    });
-    const said = async (fits: RegExp) => {
-      while (!lines.some((line) => fits.test(line))) {
-        if (running.exitCode !== null) throw new Error(`${name} ended: ${lines.join('\n')}\n${errors}`);
-        await sleep(20);
-      }
-    };
     const add = (id: number) => send('POST', '/plants', { body: `{"id":${id},"name":"Fern"}` });
+    using running = new Watcher(watcher, token, `http://127.0.0.1:${proxy.port}`);
     try {
       await add(1);
-      await said(/^ready /);
+      await running.said(/^ready /);
       await add(2);
-      await said(/^added .*("id": ?2|2n)/);
+      await running.said(/^added .*("id": ?2|2n)/);
       proxy.cut();
       await add(3);
       await send('DELETE', '/plants/1');
-      await said(/^deleted /);
+      await running.said(/^deleted /);
       proxy.cut();
       await add(4);
-      await said(/^added .*("id": ?4|4n)/);
-      const heard = lines.map((line) => {
-        const [, type, id, exact] = /^(\w+)(?:.*"id": ?(\d+)| (\d+)n)?/.exec(line)!;
-        return id === undefined && exact === undefined ? type : `${type} ${id ?? exact}`;
-      });
-      // Some tell that they begin, and some do not.
-      if (heard[0] === 'reset') heard.shift();
-      expect(heard).toEqual(['added 1', 'ready', 'added 2', 'added 3', 'deleted 1', 'added 4']);
+      await running.said(/^added .*("id": ?4|4n)/);
+      expect(running.heard).toEqual(['added 1', 'ready', 'added 2', 'added 3', 'deleted 1', 'added 4']);
     } finally {
-      // `go run` has a child.
-      if (running.exitCode === null) process.kill(-running.pid!, 'SIGKILL');
       await proxy.close();
     }
-  },
-  120_000,
-);
+  }, 120_000);
+
+  test('outlives an outage behind a proxy, resumes after the last whole event, and ends when it is refused', async () => {
+    const state = 'event: added\ndata: {"id":1,"name":"Fern"}\n\nevent: ready\nid: 4198\ndata: {"position":4198}\n\n';
+    const news = 'event: added\nid: 4199\ndata: {"id":2,"name":"Fougère"}\n\n';
+    const upTo = (text: string) => Buffer.from(news).subarray(0, Buffer.from(news).indexOf(text) + text.length);
+    const asked: unknown[] = [];
+    const answers = [
+      // `plantstore/client` takes a 500 for an answer.
+      ...[{ status: 502 }, { status: watcher.name === 'client' ? 504 : 500 }, { status: 429 }],
+      { text: [state, upTo('id: 4199\n')] },
+      { text: [upTo('id: 41')] },
+      // A proxy sends the stream in chunks. It cuts them here, too.
+      { text: [upTo('id: 4199\n')], isChunked: true },
+      { text: [upTo('id: 419')], isChunked: true },
+      { text: [upTo('Foug'), Buffer.of(0xc3)] },
+      { text: [news] },
+      { status: 401 },
+    ];
+    const server = createServer(async ({ headers, socket }, response) => {
+      const { status = 200, text = [], isChunked = false } = answers[asked.length] ?? { status: 401 };
+      asked.push(headers['last-event-id'] || undefined);
+      if (status === 200) response.setHeader('content-type', 'text/event-stream');
+      if (!isChunked) response.removeHeader('transfer-encoding');
+      response.setHeader('connection', 'close').writeHead(status);
+      if (status !== 200) {
+        response.end(`HTTP ${status}`);
+        return;
+      }
+      response.write('retry: 10\n\n');
+      for (const part of text)
+        await new Promise((sent) => (isChunked ? socket.write(`ff\r\n${part}`, sent) : response.write(part, sent)));
+      socket.destroy();
+    });
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    try {
+      using running = new Watcher(watcher, 'token', `http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+      await running.ends();
+      expect(running.heard, running.errors).toEqual(['added 1', 'ready', 'added 2']);
+      const { length } = answers;
+      expect(asked.slice(0, length)).toEqual([...Array(4).fill(undefined), ...Array(length - 5).fill('4198'), '4199']);
+      expect(running.errors).toMatch(/401/);
+    } finally {
+      server.close();
+      server.closeAllConnections();
+    }
+  }, 120_000);
+});

@@ -3,15 +3,18 @@ package main
 import (
 	"bufio"
 	"fmt"
+	"io"
 	"log"
 	"net/http"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 )
 
-// Calls on for each event of one stream. Returns the id to resume after, and whether to try again.
-func watch(lastEventID string, on func(event, id, data string)) (string, bool) {
+// Calls on for each event of one stream. Returns the id to resume after and the pause before that, or an error if the
+// service refuses the request.
+func watch(lastEventID string, on func(event, id, data string)) (string, time.Duration, error) {
 	request, _ := http.NewRequest("GET", os.Getenv("STORE")+"/plants", nil)
 	request.Header.Set("Accept", "text/event-stream")
 	request.Header.Set("Authorization", "Bearer "+os.Getenv("TOKEN"))
@@ -20,40 +23,52 @@ func watch(lastEventID string, on func(event, id, data string)) (string, bool) {
 	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return lastEventID, true
+		return lastEventID, time.Second, nil
 	}
 	defer response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		return lastEventID, response.StatusCode == 429 || response.StatusCode == 503
+	if response.StatusCode == 429 || response.StatusCode >= 500 {
+		seconds, _ := strconv.Atoi(response.Header.Get("Retry-After"))
+		return lastEventID, time.Duration(max(seconds, 1)) * time.Second, nil
+	}
+	if response.StatusCode != 200 {
+		body, _ := io.ReadAll(response.Body)
+		return lastEventID, 0, fmt.Errorf("%s: %s", response.Status, body)
 	}
 	if lastEventID == "" {
 		on("reset", "", "{}")
 	}
 	var event, data string
+	id := lastEventID
 	lines := bufio.NewScanner(response.Body)
 	for lines.Scan() {
 		field, value, _ := strings.Cut(lines.Text(), ":")
 		value = strings.TrimPrefix(value, " ")
 		switch {
 		case field == "id":
-			lastEventID = value
+			id = value
 		case field == "event":
 			event = value
 		case field == "data":
 			data = value
-		case lines.Text() == "" && event != "":
-			on(event, lastEventID, data)
-			event = ""
+		case lines.Text() == "":
+			// Only here is the event whole. A stream that is cut before this line resumes after the event before it.
+			lastEventID = id
+			if event != "" {
+				on(event, id, data)
+			}
+			event, data = "", ""
 		}
 	}
-	return lastEventID, true
+	return lastEventID, time.Second, nil
 }
 
 func main() {
-	id, more := "", true
-	for more {
-		id, more = watch(id, func(event, id, data string) { fmt.Println(event, id, data) })
-		time.Sleep(time.Second)
+	for id := ""; ; {
+		next, pause, err := watch(id, func(event, id, data string) { fmt.Println(event, id, data) })
+		if err != nil {
+			log.Fatal(err)
+		}
+		id = next
+		time.Sleep(pause)
 	}
-	log.Fatal("the service refuses the token")
 }
