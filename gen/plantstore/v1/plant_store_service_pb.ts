@@ -224,8 +224,9 @@ export const StreamPlantsResponseSchema: GenMessage<StreamPlantsResponse> = /*@_
  */
 export type WatchPlantsRequest = Message<"plantstore.v1.WatchPlantsRequest"> & {
   /**
-   * Last position of an earlier watch. Continues after it without sending the state, or with `reset` if too many events
-   * have followed. 0 is before all events. Unset: begins with the state. Must not be negative.
+   * Last position of an earlier watch. Continues after it without sending the state, or with `reset` if the instance does
+   * not remember all that followed: it remembers the last events since it started. 0 is before all events. Unset: begins
+   * with the state. Must not be negative.
    *
    * @generated from field: optional int64 after_position = 1;
    */
