@@ -21,6 +21,12 @@ const SILENCE = 45_000;
 /** Milliseconds before a lost connection is replaced, unless the service says otherwise. */
 const RETRY = 1_000;
 
+/**
+ * Bytes of a stream that may wait for the caller. Up to that, the stream is read as fast as it comes: the fetch of Node
+ * ends the process when a stream ends that is not being read (nodejs/undici#5360).
+ */
+const READ_AHEAD = 16 * 1024 * 1024;
+
 /** Watches an owner's plants over successive connections. Each begins where the one before it ended. */
 export async function* watch(
   connection: Connection,
@@ -73,10 +79,43 @@ async function* events(
         signal?.throwIfAborted();
         throw new ConnectionError('the stream broke off', { cause });
       });
-    for (let part = await heard(read()); !part.done; part = await heard(read()))
-      yield* parser.read(decoder.decode(part.value, { stream: true }));
+    for await (const part of readAhead(() => heard(read()), signal))
+      yield* parser.read(decoder.decode(part, { stream: true }));
   } finally {
     closed.abort();
+  }
+}
+
+/** What `read` gives, up to READ_AHEAD ahead of the caller. If it fails, what came before still comes first. */
+async function* readAhead(
+  read: () => Promise<{ done: boolean; value?: Uint8Array | undefined }>,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<Uint8Array> {
+  const parts: Uint8Array[] = [];
+  let bytes = 0;
+  let isDone = false;
+  let reading: Promise<void> | undefined;
+  const fill = () => {
+    if (isDone || reading !== undefined || bytes >= READ_AHEAD) return;
+    reading = read().then(({ value }) => {
+      reading = undefined;
+      isDone = value === undefined;
+      if (value === undefined) return;
+      parts.push(value);
+      bytes += value.length;
+      fill();
+    });
+    // The caller meets the failure after the parts.
+    reading.catch(() => {});
+  };
+  for (fill(); ; fill()) {
+    signal?.throwIfAborted();
+    const part = parts.shift();
+    if (part !== undefined) {
+      bytes -= part.length;
+      yield part;
+    } else if (isDone) return;
+    else await reading;
   }
 }
 

@@ -347,4 +347,30 @@ describe('a watch', () => {
     server.close();
     server.closeAllConnections();
   });
+
+  test('outlives a stream that ends while its caller is busy, and tells all of it', async () => {
+    withoutPauses();
+    const plants = 1_000;
+    const name = '🌱'.repeat(1_024);
+    const added = (id: number) => `event: added\ndata: {"id":${id},"name":"${name}"}\n\n`;
+    const answers = [
+      [...Array.from({ length: plants }, (_, id) => added(id)), 'event: ready\nid: 5\ndata: {"position":5}\n\n'],
+      ['event: deleted\nid: 6\ndata: {"id":7}\n\n'],
+    ];
+    // As the service sends a stream: the end of the connection is the end of the answer.
+    const server = createServer((_, response) => {
+      response.removeHeader('transfer-encoding');
+      response.writeHead(200, { 'content-type': 'text/event-stream', connection: 'close' });
+      response.end(answers.shift()!.join(''));
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const url = `http://127.0.0.1:${(server.address() as { port: number }).port}`;
+    const types: string[] = [];
+    for await (const { type } of new PlantStore({ url, token: 'x' }).watch()) {
+      if (types.push(type) % 20 === 0) await realPause(100, undefined);
+      if (type === 'deleted') break;
+    }
+    expect(types).toEqual(['reset', ...Array(plants).fill('added'), 'ready', 'deleted']);
+    server.close();
+  }, 60_000);
 });
