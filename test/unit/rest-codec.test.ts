@@ -6,7 +6,7 @@ import { compileEncoder } from '../../src/transport/rest/encode.ts';
 
 const MIN = -(2n ** 63n);
 const MAX = 2n ** 63n - 1n;
-const reader = new BodyReader(NewPlantSchema, 'plant');
+const reader = new BodyReader(NewPlantSchema);
 const decode = (body: Buffer) => reader.read(body);
 const encode = compileEncoder(NewPlantSchema);
 

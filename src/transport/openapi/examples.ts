@@ -38,7 +38,7 @@ const NO_SCOPE = 'the token lacks the scope that this call needs:';
 
 /** The same for messages that depend on the method, by its local name. */
 const MESSAGES_OF: Readonly<Record<string, Readonly<Partial<Record<Documented, string>>>>> = {
-  createPlant: { INVALID_FIELD: `plant.id ${NO_INT64}`, INSUFFICIENT_SCOPE: `${NO_SCOPE} plants:write` },
+  createPlant: { INVALID_FIELD: `id ${NO_INT64}`, INSUFFICIENT_SCOPE: `${NO_SCOPE} plants:write` },
   listPlants: {
     INVALID_FIELD: 'limit must be an integer from 0 to 2147483647',
     INSUFFICIENT_SCOPE: `${NO_SCOPE} plants:read`,

@@ -9,8 +9,8 @@ interface Member {
   /** Name in the object. */
   readonly jsonName: string;
   readonly type: IntegerType | { readonly kind: 'string' };
-  /** Path of the field in the request, for errors. */
-  readonly path: string;
+  /** Proto name of the field, for errors. */
+  readonly name: string;
 }
 
 /**
@@ -22,10 +22,10 @@ export class BodyReader {
   readonly #typeName: string;
   readonly #members: readonly Member[];
 
-  /** `path`: that of the message in the request. Throws for a message that REST cannot represent. */
-  constructor({ typeName, fields }: DescMessage, path: string) {
+  /** Throws for a message that REST cannot represent. */
+  constructor({ typeName, fields }: DescMessage) {
     this.#typeName = typeName;
-    this.#members = fields.map((field) => memberOf(field, path));
+    this.#members = fields.map(memberOf);
   }
 
   /** Throws MALFORMED_REQUEST or INVALID_FIELD. */
@@ -40,18 +40,18 @@ export class BodyReader {
   }
 }
 
-function memberOf(field: DescField, path: string): Member {
+function memberOf(field: DescField): Member {
   const type = typeOf(field);
   if (!isOptional(field)) throw new Error(`${field} must be optional, so that it can be seen to be missing`);
   if (type.kind !== 'integer' && type.kind !== 'string') throw new Error(`REST has no form for ${field} in a body`);
   const { localName, jsonName, name } = field;
-  return { localName, jsonName, type, path: `${path}.${name}` };
+  return { localName, jsonName, type, name };
 }
 
-function readMember(object: JsonObject, { jsonName, type, path }: Member): unknown {
+function readMember(object: JsonObject, { jsonName, type, name }: Member): unknown {
   const value = object.get(jsonName);
   if (value === undefined) return undefined;
-  if (type.kind === 'integer') return toInteger(type, object.integer(jsonName), path);
-  if (typeof value !== 'string') throw invalidField(path, 'a string');
+  if (type.kind === 'integer') return toInteger(type, object.integer(jsonName), name);
+  if (typeof value !== 'string') throw invalidField(name, 'a string');
   return value;
 }

@@ -13,14 +13,33 @@ export class RequestReader {
   readonly #typeName: string;
   readonly #path: readonly UrlField[];
   readonly #query: readonly UrlField[];
-  readonly #body: { readonly name: string; readonly reader: BodyReader } | undefined;
+  readonly #body: { readonly name: string; readonly path: string; readonly reader: BodyReader } | undefined;
 
   /** Throws for a rule that REST cannot represent. */
   constructor({ method, pathFields, queryFields, bodyField }: HttpRule) {
     this.#typeName = method.input.typeName;
     this.#path = pathFields.map((field) => new UrlField(field));
     this.#query = queryFields.map((field) => new UrlField(field));
-    this.#body = bodyField && { name: bodyField.localName, reader: bodyReader(bodyField) };
+    this.#body = bodyField && {
+      name: bodyField.localName,
+      path: `${bodyField.name}.`,
+      reader: bodyReader(bodyField),
+    };
+  }
+
+  /**
+   * What REST says of an error of the method. The body is one field of the message, so a field of the body has no such
+   * prefix as `plant.`.
+   */
+  inRest(error: unknown): unknown {
+    const { path } = this.#body ?? {};
+    if (path === undefined || !(error instanceof PlantStoreError)) return error;
+    const { reason, message, details } = error;
+    if (!details.field?.startsWith(path) || !message.startsWith(path)) return error;
+    return new PlantStoreError(reason, message.slice(path.length), {
+      ...details,
+      field: details.field.slice(path.length),
+    });
   }
 
   /** Throws MALFORMED_REQUEST or INVALID_FIELD. */
@@ -41,7 +60,7 @@ export class RequestReader {
 function bodyReader(field: DescField): BodyReader {
   const type = typeOf(field);
   if (type.kind !== 'message') throw new Error(`REST has no form for ${field} as a request body`);
-  return new BodyReader(type.message, field.name);
+  return new BodyReader(type.message);
 }
 
 /**

@@ -56,9 +56,13 @@ function addRoute(app: FastifyInstance, rule: HttpRule, { methods, authenticate,
   const reader = new RequestReader(rule);
   const answer = compileAnswer(rule);
   const respond = async (message: Message, call: RestCall, reply: FastifyReply) => {
-    const result = await method(message, call);
-    if (call.replayed) reply.header('idempotency-replayed', 'true');
-    return answer(result as Fields, message as object as Fields, reply);
+    try {
+      const result = await method(message, call);
+      if (call.replayed) reply.header('idempotency-replayed', 'true');
+      return answer(result as Fields, message as object as Fields, reply);
+    } catch (error) {
+      throw reader.inRest(error);
+    }
   };
   app.route({
     method: verbsOf(rule),
