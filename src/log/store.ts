@@ -22,6 +22,12 @@ export interface Rows<Row> {
   readonly generation: number;
 }
 
+/** The first rows of an owner. */
+export interface FirstRows<Row> extends Rows<Row> {
+  /** No row follows. */
+  readonly whole: boolean;
+}
+
 /** The changes of one projector step to the read model. No key is in one list twice. Deletes come first. */
 export interface Changes {
   /** Keys that have a row before the step. */
@@ -178,8 +184,11 @@ export interface Store {
   /** The rows of these keys, in their order. */
   get(keys: readonly PlantKey[]): Promise<Rows<Plant | undefined>>;
 
-  /** An owner's first rows after `after` (undefined: from the smallest id), in ascending id, at most `limit`. */
-  list(owner: string, after: bigint | undefined, limit: number): Promise<Rows<PlantRow>>;
+  /**
+   * An owner's first rows after `after` (undefined: from the smallest id), in ascending id, at most `limit`. They are
+   * fewer if so many are too much at once, but at least one if there is one.
+   */
+  list(owner: string, after: bigint | undefined, limit: number): Promise<FirstRows<PlantRow>>;
 
   /** The read model as of now, for reading at any pace. Rejects with OVERLOADED when too many snapshots are open. */
   snapshot(): Promise<Snapshot>;

@@ -49,7 +49,7 @@ async function expectFold(store: Store, log: readonly LoggedEvent[], checkpoint:
   expect(await store.checkpoint()).toBe(checkpoint);
   for (const owner of OWNERS) {
     const rows = expected.get(owner) ?? [];
-    expect(await store.list(owner, undefined, 99)).toEqual({ rows, checkpoint, generation: 0 });
+    expect(await store.list(owner, undefined, 99)).toEqual({ rows, checkpoint, generation: 0, whole: true });
     expect(await readModel(store, owner)).toEqual({ rows, position: checkpoint });
   }
   const plants = KEYS.map(({ owner, id }) => {

@@ -50,9 +50,27 @@ export function readModelContract(open: OpenStore): void {
             expect(await store.list('alice', after, limit)).toEqual({
               rows: left.map(plant),
               checkpoint: 1,
+              whole: left.length < limit,
               generation: 0,
             });
           }
+      }),
+    );
+
+    test(
+      'rows that are too many at once come in parts, and the last part says that it is the last',
+      on(async ({ store }) => {
+        const rows = Array.from({ length: 1_100 }, (_, id) => row('alice', BigInt(id), '🌱'.repeat(1024), 'tag'));
+        await store.advance(0, 1, changes(rows));
+        const read: PlantRow[] = [];
+        for (let isOver = false, parts = 0; !isOver; parts++) {
+          const part = await store.list('alice', read.at(-1)?.id, Number.POSITIVE_INFINITY);
+          expect(part.whole).toBe(read.length + part.rows.length === rows.length && parts > 0);
+          expect(part.rows.length).toBeGreaterThan(0);
+          read.push(...part.rows);
+          isOver = part.whole;
+        }
+        expect(read).toEqual(rows.map(plant));
       }),
     );
 
@@ -203,6 +221,7 @@ export function readModelContract(open: OpenStore): void {
         expect(await other.list('alice', undefined, 99)).toEqual({
           rows: rowsAt(40).map(plant),
           checkpoint: 40,
+          whole: true,
           generation: 0,
         });
       }),

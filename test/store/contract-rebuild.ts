@@ -42,6 +42,7 @@ export function rebuildContract(open: OpenStore): void {
         expect(await other.list('bob', undefined, 9)).toEqual({
           rows: [{ id: 1n, ...FERN }],
           checkpoint: 4,
+          whole: true,
           generation: 1,
         });
         expect(await store.get([{ owner: 'alice', id: 1n }])).toEqual({ rows: [FERN], checkpoint: 4, generation: 1 });

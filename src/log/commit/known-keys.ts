@@ -101,12 +101,12 @@ export class KnownKeys {
     const ids = new Set<CompactId>();
     let oldest = Number.POSITIVE_INFINITY;
     for (let after: bigint | undefined; ids.size <= LEARNED_ROWS && !this.#closed; ) {
-      const { rows, checkpoint, generation } = await this.#store.list(owner, after, PAGE);
+      const { rows, whole, checkpoint, generation } = await this.#store.list(owner, after, PAGE);
       this.#generation.heard(generation);
       oldest = Math.min(oldest, generation);
       await this.#follower.reachCheckpoint(checkpoint);
       for (const { id } of rows) ids.add(compact(id));
-      if (rows.length < PAGE) return { ids, generation: oldest };
+      if (whole) return { ids, generation: oldest };
       after = rows.at(-1)!.id;
     }
     return undefined;

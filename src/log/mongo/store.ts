@@ -6,6 +6,7 @@ import type { Head, LoggedEvent } from '../event/event.ts';
 import {
   type Changes,
   type Contact,
+  type FirstRows,
   type Leaseholder,
   LostRecordError,
   type PlantRow,
@@ -94,7 +95,7 @@ export class MongoStore implements Store {
     return this.#readModel.get(keys);
   }
 
-  list(owner: string, after: bigint | undefined, limit: number): Promise<Rows<PlantRow>> {
+  list(owner: string, after: bigint | undefined, limit: number): Promise<FirstRows<PlantRow>> {
     return this.#readModel.list(owner, after, limit);
   }
 

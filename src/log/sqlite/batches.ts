@@ -1,21 +1,60 @@
 import { setImmediate as turn } from 'node:timers/promises';
+import type { FirstRows } from '../store.ts';
+import { SHORT_LIST } from '../view/listing.ts';
+import type { ReadQueue } from './read-queue.ts';
 
-/** Rows of one read, which blocks the event loop for about a millisecond. */
+/** Rows of the first query of a read: with the longest texts, half a MiB and a few milliseconds. */
+const FIRST_QUERY = 64;
+
+/** Most rows of one query, of a read whose first rows were small: at worst 2 MiB. */
+const MOST_OF_QUERY = 256;
+
+/** Most rows of a batch. */
 const BATCH = 500;
 
 /**
- * Reads a table in batches by key, and lets other work run between them. `page` reads the first rows above a key, in
- * key order. A batch that is not full is the last one.
+ * Bytes, by `bytesOf`, after which a read ends. A read of more rows than a list in memory may have says nothing more
+ * than that the list is long.
  */
+const MOST_BYTES = SHORT_LIST;
+
+/** A table or a part of it, in the order of a key. */
+export interface Table<Row, Key> {
+  /** The first rows above a key. */
+  rows(after: Key, limit: number): Row[];
+  keyOf(row: Row): Key;
+  /** Most bytes of these rows in memory. */
+  bytesOf(rows: readonly Row[]): number;
+}
+
+/** The first rows above a key: as many as the limit or the bound on bytes allows, and at least one if there is one. */
+export function firstRows<Row, Key>(
+  table: Table<Row, Key>,
+  start: Key,
+  limit: number,
+): Pick<FirstRows<Row>, 'rows' | 'whole'> {
+  const rows: Row[] = [];
+  for (let after = start, bytes = 0; ; after = table.keyOf(rows.at(-1)!)) {
+    const wanted = Math.min(FIRST_QUERY + rows.length, MOST_OF_QUERY, limit - rows.length);
+    const found = table.rows(after, wanted);
+    rows.push(...found);
+    if (found.length < wanted) return { rows, whole: true };
+    bytes += table.bytesOf(found);
+    if (rows.length === limit || bytes > MOST_BYTES) return { rows, whole: false };
+  }
+}
+
+/** Reads a table in batches, and lets other work run between them. `owner`: whose rows they are, for the queue. */
 export async function* batches<Row, Key>(
-  page: (after: Key, limit: number) => Row[],
-  keyOf: (row: Row) => Key,
+  reads: ReadQueue,
+  owner: string | undefined,
+  table: Table<Row, Key>,
   start: Key,
 ): AsyncGenerator<Row[], void, void> {
   for (let after = start; ; await turn()) {
-    const rows = page(after, BATCH);
+    const { rows, whole } = await reads.do(owner, () => firstRows(table, after, BATCH));
     if (rows.length > 0) yield rows;
-    if (rows.length < BATCH) return;
-    after = keyOf(rows.at(-1)!);
+    if (whole) return;
+    after = table.keyOf(rows.at(-1)!);
   }
 }

@@ -25,7 +25,7 @@ export const prepareLog = (db: DatabaseSync) => ({
   search: prepareQuery(
     db,
     `SELECT ${EVENT_COLUMNS} FROM events WHERE position > ? AND position <= ?
-     AND owner = ifnull(?, owner) AND plant_id = ifnull(?, plant_id) ORDER BY position`,
+     AND owner = ifnull(?, owner) AND plant_id = ifnull(?, plant_id) ORDER BY position LIMIT ?`,
   ),
   named: prepareQuery(
     db,

@@ -11,6 +11,7 @@ import { EMPTY_HEAD, type Head, type LoggedEvent } from '../event/event.ts';
 import { isTime } from '../event/fields.ts';
 import {
   type Changes,
+  type FirstRows,
   LostRecordError,
   type PlantRow,
   type Rebuild,
@@ -20,15 +21,16 @@ import {
   type Store,
 } from '../store.ts';
 import { LogChangedError } from '../tail/log-changed.ts';
-import { batches } from './batches.ts';
+import { batches, firstRows } from './batches.ts';
 import { openReader, openWriter, privateFile, transaction } from './connection.ts';
 import { readable } from './damage.ts';
 import { SqliteErasures } from './erasures.ts';
 import { integrityFault } from './integrity.ts';
 import { applyChanges } from './read-model/changes.ts';
 import { SqliteRebuild } from './read-model/rebuild.ts';
-import { eventsOf, plantOf, plantsOf, valuesOf } from './read-model/rows.ts';
+import { eventsIn, eventsOf, plantOf, plantsIn, valuesOf } from './read-model/rows.ts';
 import { checkpointOf, SqliteSnapshot } from './read-model/snapshot.ts';
+import { ReadQueue } from './read-queue.ts';
 import { checkSchema, ensureSchema, PLANTS_CHECKPOINT } from './schema.ts';
 import { INSERT_EVENT, prepareLog, prepareProjector } from './statements.ts';
 import { SqliteTree } from './tree.ts';
@@ -39,7 +41,7 @@ export const DATABASE_FILE = 'plantstore.sqlite';
 /** Above every position. */
 const MAX_POSITION = Number.MAX_SAFE_INTEGER;
 
-/** Positions searched at once: a few milliseconds of the event loop when all of them match. */
+/** Positions searched at once: a few milliseconds of the event loop. */
 const SEARCHED = 2_000;
 
 /** Most open snapshots. Each has three file descriptors and a small cache. */
@@ -90,6 +92,7 @@ class SqliteStore implements Store {
   readonly #path: string;
   readonly #appending: DatabaseSync;
   readonly #projecting: DatabaseSync;
+  readonly #reads = new ReadQueue();
   readonly #log: ReturnType<typeof prepareLog>;
   readonly #projector: ReturnType<typeof prepareProjector>;
   #insert: StatementSync | undefined;
@@ -152,8 +155,9 @@ class SqliteStore implements Store {
   read(after: number, { to = MAX_POSITION, owner, id }: Selection = {}): AsyncIterable<LoggedEvent[]> {
     if (owner !== undefined || id !== undefined) return this.#search(after, to, owner ?? null, id ?? null);
     return batches(
-      (position, limit) => eventsOf(this.#log.read, position, to, limit),
-      ({ position }) => position,
+      this.#reads,
+      undefined,
+      eventsIn((position, limit) => eventsOf(this.#log.read, position, to, limit)),
       after,
     );
   }
@@ -161,9 +165,12 @@ class SqliteStore implements Store {
   /** Searches a fixed number of positions at a time, however few events match. */
   async *#search(after: number, to: number, owner: string | null, id: bigint | null): AsyncGenerator<LoggedEvent[]> {
     const end = Math.min(to, (await this.head()).position);
-    for (let from = after; from < end; from += SEARCHED, await turn()) {
-      const found = eventsOf(this.#log.search, from, Math.min(from + SEARCHED, end), owner, id);
-      if (found.length > 0) yield found;
+    for (let from = after; from < end; await turn()) {
+      const last = Math.min(from + SEARCHED, end);
+      const found = eventsIn((position, limit) => eventsOf(this.#log.search, position, last, owner, id, limit));
+      const { rows, whole } = await this.#reads.do(owner ?? undefined, () => firstRows(found, from, SEARCHED));
+      if (rows.length > 0) yield rows;
+      from = whole ? last : rows.at(-1)!.position;
     }
   }
 
@@ -208,16 +215,18 @@ class SqliteStore implements Store {
     return { rows, checkpoint: checkpointOf(this.#log.checkpoint), generation };
   }
 
-  async list(owner: string, after: bigint | undefined, limit: number): Promise<Rows<PlantRow>> {
-    const generation = checkpointOf(this.#log.generation);
-    const rows = plantsOf(this.#log.plants, owner, after, limit);
-    return { rows, checkpoint: checkpointOf(this.#log.checkpoint), generation };
+  list(owner: string, after: bigint | undefined, limit: number): Promise<FirstRows<PlantRow>> {
+    return this.#reads.do(owner, () => {
+      const generation = checkpointOf(this.#log.generation);
+      const { rows, whole } = firstRows(plantsIn(this.#log.plants, owner), after, limit);
+      return { rows, whole, checkpoint: checkpointOf(this.#log.checkpoint), generation };
+    });
   }
 
   async snapshot(): Promise<Snapshot> {
     if (this.#snapshots.size >= MAX_SNAPSHOTS)
       throw new PlantStoreError('OVERLOADED', 'too many long lists are being read; try again', { retryAfter: 1 });
-    const snapshot = new SqliteSnapshot(this.#path, (closed) => this.#snapshots.delete(closed));
+    const snapshot = new SqliteSnapshot(this.#path, this.#reads, (closed) => this.#snapshots.delete(closed));
     this.#snapshots.add(snapshot);
     return snapshot;
   }
@@ -232,7 +241,7 @@ class SqliteStore implements Store {
   }
 
   async rebuild(): Promise<Rebuild> {
-    return new SqliteRebuild(this.#path);
+    return new SqliteRebuild(this.#path, this.#reads);
   }
 
   async lease(name: string, holder: string, milliseconds: number): Promise<boolean> {

@@ -6,17 +6,10 @@ import type { Tail, TailEntry } from '../tail/tail.ts';
 import { unavailable } from '../unavailable.ts';
 import type { Generation } from './generation.ts';
 import { type ListCache, queryKey } from './list-cache.ts';
-import { type Listing, type ListQuery, listBytes, openListing, type ShortList } from './listing.ts';
+import { type Listing, type ListQuery, listBytes, openListing, SHORT_LIST, type ShortList } from './listing.ts';
 import { Merge } from './merge.ts';
 import { OwnerLists } from './owner-lists.ts';
 import { RowReader } from './row-reader.ts';
-
-/** Most rows of one plain read, not counting those that the tail may remove. */
-const PAGE_ROWS = 1_000;
-/**
- * Bytes above which a list is streamed from a snapshot instead of held in memory: about 2,500 plants with usual names.
- */
-const SHORT_LIST = 1024 * 1024;
 
 /**
  * The lists of plants at the log's head: from the cache, or from rows of the read model with the tail on top.
@@ -121,17 +114,17 @@ export class Lists {
     const pin = this.#tail.pin();
     try {
       // Each entry of the tail may remove one row. One more row shows whether the limit cuts the list.
-      const wanted =
-        Math.min(limit ?? PAGE_ROWS, PAGE_ROWS) + 1 + Math.min(this.#tail.ownedBy(owner, after).length, PAGE_ROWS);
+      const wanted = (limit ?? Number.POSITIVE_INFINITY) + 1 + this.#tail.ownedBy(owner, after).length;
       const known: PlantRow[] = [];
       let oldest = Number.POSITIVE_INFINITY;
       do {
-        const { rows, checkpoint, generation } = await this.#store.list(owner, known.at(-1)?.id ?? after, wanted);
+        const last = known.at(-1)?.id ?? after;
+        const { rows, whole, checkpoint, generation } = await this.#store.list(owner, last, wanted);
         this.#generation.heard(generation);
         oldest = Math.min(oldest, generation);
         await this.#follower.reachCheckpoint(checkpoint);
         known.push(...rows);
-        const list = this.#atHead(query, known, rows.length < wanted, oldest);
+        const list = this.#atHead(query, known, whole, oldest);
         if (list !== undefined) return list;
       } while (listBytes(known) <= SHORT_LIST);
       return undefined;

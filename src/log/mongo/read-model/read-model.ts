@@ -1,6 +1,6 @@
 import { type Db, type Document, Long } from 'mongodb';
 import { keyString, type Plant, type PlantKey } from '../../../domain/plant.ts';
-import { type Changes, lostCheckpoint, type OwnedRow, type PlantRow, type Rows } from '../../store.ts';
+import { type Changes, type FirstRows, lostCheckpoint, type OwnedRow, type PlantRow, type Rows } from '../../store.ts';
 import {
   type CheckpointDocument,
   collectionsOf,
@@ -17,6 +17,9 @@ import { type PlantDocument, toPlantId, toRow } from '../documents.ts';
 import { applyChanges } from './changes.ts';
 import { ownedBy } from './rows.ts';
 import { MongoSnapshot } from './snapshot.ts';
+
+/** Most rows of one read: a page of 1,000, and one more that shows whether any follow. */
+const MOST_ROWS = 1_001;
 
 /** Swaps by rebuilds after which one read is given up. */
 const MAX_SWAPS = 3;
@@ -67,10 +70,11 @@ export class ReadModel {
   }
 
   /** See Store.list. */
-  async list(owner: string, after: bigint | undefined, limit: number): Promise<Rows<PlantRow>> {
-    const stages = [{ $match: ownedBy(owner, after) }, { $sort: { _id: 1 } }, { $limit: limit }];
-    const { rows, ...standing } = await this.#rows(stages, limit);
-    return { rows: rows.map(({ id, name, tag }) => ({ id, name, tag })), ...standing };
+  async list(owner: string, after: bigint | undefined, limit: number): Promise<FirstRows<PlantRow>> {
+    const most = Math.min(limit, MOST_ROWS);
+    const stages = [{ $match: ownedBy(owner, after) }, { $sort: { _id: 1 } }, { $limit: most }];
+    const { rows, ...standing } = await this.#rows(stages, most);
+    return { rows: rows.map(({ id, name, tag }) => ({ id, name, tag })), whole: rows.length < most, ...standing };
   }
 
   /**

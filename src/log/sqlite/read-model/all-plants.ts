@@ -1,18 +1,21 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { OwnedRow } from '../../store.ts';
-import { batches } from '../batches.ts';
+import { listBytes } from '../../view/listing.ts';
+import { batches, type Table } from '../batches.ts';
+import type { ReadQueue } from '../read-queue.ts';
 import { PLANT_COLUMNS, prepareQuery } from './rows.ts';
 
 /** Every row of a table of plants, in primary key order. */
-export async function* allPlants(db: DatabaseSync, table: string): AsyncGenerator<OwnedRow[]> {
+export async function* allPlants(db: DatabaseSync, reads: ReadQueue, table: string): AsyncGenerator<OwnedRow[]> {
   const select = `SELECT owner, ${PLANT_COLUMNS} FROM ${table}`;
   const first = prepareQuery(db, `${select} ORDER BY owner, id LIMIT ?`);
   const next = prepareQuery(db, `${select} WHERE (owner, id) > (?, ?) ORDER BY owner, id LIMIT ?`);
-  yield* batches<OwnedRow, OwnedRow | undefined>(
-    (after, limit) => rowsOf(after === undefined ? first.all(limit) : next.all(after.owner, after.id, limit)),
-    (row) => row,
-    undefined,
-  );
+  const plants: Table<OwnedRow, OwnedRow | undefined> = {
+    rows: (after, limit) => rowsOf(after === undefined ? first.all(limit) : next.all(after.owner, after.id, limit)),
+    keyOf: (row) => row,
+    bytesOf: listBytes,
+  };
+  yield* batches(reads, undefined, plants, undefined);
 }
 
 const rowsOf = (rows: ReturnType<StatementSync['all']>): OwnedRow[] =>

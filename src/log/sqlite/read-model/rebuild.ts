@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { Changes, OwnedRow, Rebuild } from '../../store.ts';
 import { openWriter, transaction } from '../connection.ts';
+import type { ReadQueue } from '../read-queue.ts';
 import { createPlants, PLANTS_CHECKPOINT, PLANTS_TABLE } from '../schema.ts';
 import { allPlants } from './all-plants.ts';
 import { applyChanges, prepareChanges } from './changes.ts';
@@ -19,10 +20,12 @@ const BUSY_LIMIT = 10_000;
 export class SqliteRebuild implements Rebuild {
   readonly #table = REBUILT_TABLES + randomUUID().replaceAll('-', '');
   readonly #db: DatabaseSync;
+  readonly #reads: ReadQueue;
   readonly #changes: ReturnType<typeof prepareChanges>;
   readonly #moved: StatementSync;
 
-  constructor(path: string) {
+  constructor(path: string, reads: ReadQueue) {
+    this.#reads = reads;
     // Rows lost in a power cut are built again.
     this.#db = openWriter(path, 'NORMAL');
     try {
@@ -47,7 +50,7 @@ export class SqliteRebuild implements Rebuild {
   }
 
   all(): AsyncIterable<OwnedRow[]> {
-    return allPlants(this.#db, this.#table);
+    return allPlants(this.#db, this.#reads, this.#table);
   }
 
   async swap(position: number): Promise<boolean> {

@@ -5,6 +5,9 @@ import type { LoggedEvent } from '../../event/event.ts';
 import { FIELDS, type FlatEvent, type Kind } from '../../event/fields.ts';
 import { flattened, unflattened } from '../../event/flat-event.ts';
 import type { PlantRow } from '../../store.ts';
+import { sizeOf } from '../../tail/tail.ts';
+import { listBytes } from '../../view/listing.ts';
+import type { Table } from '../batches.ts';
 
 /** Columns of `events` in the order of writes and reads. */
 export const EVENT_COLUMNS = FIELDS.map(({ column }) => column).join(', ');
@@ -29,6 +32,13 @@ type Value = bigint | number | string | Uint8Array | null;
 /** All rows of a query over EVENT_COLUMNS. Throws BrokenChainError for a row that `valuesOf` returns for no event. */
 export const eventsOf = (query: StatementSync, ...values: SQLInputValue[]): LoggedEvent[] =>
   (query.all(...values) as unknown as Value[][]).map(eventOf);
+
+/** The events that a query reads, after a position and at most so many. */
+export const eventsIn = (rows: (after: number, limit: number) => LoggedEvent[]): Table<LoggedEvent, number> => ({
+  rows,
+  keyOf: ({ position }) => position,
+  bytesOf: (events) => events.reduce((bytes, event) => bytes + sizeOf(event), 0),
+});
 
 function eventOf(row: readonly Value[]): LoggedEvent {
   const flat: Record<string, unknown> = {};
@@ -61,13 +71,17 @@ export function valuesOf(event: LoggedEvent): SQLInputValue[] {
 }
 
 /**
- * All rows of a query over PLANT_COLUMNS, with the owner, the lower bound of the ids (undefined: all) and the limit as
- * parameters.
+ * An owner's rows of a query over PLANT_COLUMNS, with the owner, the lower bound of the ids (undefined: all) and the
+ * limit as parameters.
  */
-export const plantsOf = (query: StatementSync, owner: string, after: bigint | undefined, limit: number): PlantRow[] =>
-  (query.all(owner, after ?? -Infinity, limit) as unknown as [bigint, string, string | null][]).map(
-    ([id, name, tag]) => ({ id, name, tag: tag ?? undefined }),
-  );
+export const plantsIn = (query: StatementSync, owner: string): Table<PlantRow, bigint | undefined> => ({
+  rows: (after, limit) =>
+    (query.all(owner, after ?? -Infinity, limit) as unknown as [bigint, string, string | null][]).map(
+      ([id, name, tag]) => ({ id, name, tag: tag ?? undefined }),
+    ),
+  keyOf: ({ id }) => id,
+  bytesOf: listBytes,
+});
 
 /** The row of a query for name and tag. Undefined: no row. */
 export function plantOf(query: StatementSync, owner: string, id: bigint): Plant | undefined {

@@ -2,10 +2,11 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { lostCheckpoint, type OwnedRow, type PlantRow, type Snapshot } from '../../store.ts';
 import { batches } from '../batches.ts';
 import { openReader } from '../connection.ts';
+import type { ReadQueue } from '../read-queue.ts';
 import { PLANTS_CHECKPOINT, PLANTS_TABLE } from '../schema.ts';
 import { SELECT_CHECKPOINT, SELECT_PLANTS } from '../statements.ts';
 import { allPlants } from './all-plants.ts';
-import { plantsOf, prepareQuery } from './rows.ts';
+import { plantsIn, prepareQuery } from './rows.ts';
 
 /** Page cache in KiB of a connection that reads each page once. Small, since many may be open. */
 const CACHE = 256;
@@ -14,10 +15,12 @@ const CACHE = 256;
 export class SqliteSnapshot implements Snapshot {
   readonly position: number;
   readonly #db: DatabaseSync;
+  readonly #reads: ReadQueue;
   readonly #plants: StatementSync;
   readonly #onClose: (closed: SqliteSnapshot) => void;
 
-  constructor(path: string, onClose: (closed: SqliteSnapshot) => void) {
+  constructor(path: string, reads: ReadQueue, onClose: (closed: SqliteSnapshot) => void) {
+    this.#reads = reads;
     this.#onClose = onClose;
     this.#db = openReader(path);
     try {
@@ -32,15 +35,11 @@ export class SqliteSnapshot implements Snapshot {
   }
 
   list(owner: string, after: bigint | undefined): AsyncIterable<PlantRow[]> {
-    return batches<PlantRow, bigint | undefined>(
-      (id, limit) => plantsOf(this.#plants, owner, id, limit),
-      ({ id }) => id,
-      after,
-    );
+    return batches(this.#reads, owner, plantsIn(this.#plants, owner), after);
   }
 
   all(): AsyncIterable<OwnedRow[]> {
-    return allPlants(this.#db, PLANTS_TABLE);
+    return allPlants(this.#db, this.#reads, PLANTS_TABLE);
   }
 
   async close(): Promise<void> {
