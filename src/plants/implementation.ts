@@ -13,7 +13,7 @@ import type { PlantRow } from '../log/store.ts';
 import type { Call, Methods, StreamingCall } from './call.ts';
 import { encodeCursor } from './cursor.ts';
 import { derivedOnce } from './derived-once.ts';
-import { MAX_PAGE_PLANTS, pages } from './pages.ts';
+import { beyondFirstPage, MAX_PAGE_PLANTS, pages } from './pages.ts';
 import type { Receipts } from './receipts.ts';
 import type { PlantList, PlantsService } from './service.ts';
 import { basicPlant, fullPlant } from './view.ts';
@@ -35,7 +35,7 @@ async function listPage(plants: PlantsService, request: ListPlantsRequest, call:
   const limit = Math.min(request.limit ?? MAX_PAGE_PLANTS, MAX_PAGE_PLANTS);
   const { cursor, view } = request;
   const list = await plants.openList({ limit, cursor, view }, call);
-  return Symbol.iterator in list.plants ? shortPage(list) : pageOf(await collect(list.plants), list);
+  return Symbol.iterator in list.plants ? shortPage(list) : pageOf(await beyondFirstPage(list.plants), list);
 }
 
 /** Returns the same message for the same list, so that its encoding can be cached. */
@@ -65,11 +65,5 @@ async function* streamPages(
 }
 
 const batches = ({ plants }: PlantList) => (Symbol.iterator in plants ? [plants] : plants);
-
-async function collect(batches: AsyncIterable<readonly PlantRow[]>): Promise<readonly PlantRow[]> {
-  const rows: PlantRow[] = [];
-  for await (const batch of batches) rows.push(...batch);
-  return rows;
-}
 
 const cursorAfter = (page: readonly PlantRow[]): string => encodeCursor(page.at(-1)!.id);

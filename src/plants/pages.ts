@@ -9,6 +9,17 @@ const PAGE_BYTES = 1024 * 1024;
 /** Most bytes of UTF-8 that one UTF-16 code unit takes. */
 const BYTES_PER_CODE_UNIT = 3;
 
+/** The rows of the first page, and at least one more if any follow. Reads no further batch than that takes. */
+export async function beyondFirstPage(batches: AsyncIterable<readonly PlantRow[]>): Promise<readonly PlantRow[]> {
+  const rows: PlantRow[] = [];
+  for await (const batch of batches) {
+    rows.push(...batch);
+    const [, second] = pages(rows);
+    if (second !== undefined) break;
+  }
+  return rows;
+}
+
 /**
  * Splits rows into pages of one message each: at most MAX_PAGE_PLANTS rows, fewer where they are large. No page is
  * empty.
