@@ -30,11 +30,11 @@ const PORT = 'a port from 0 to 65535 (0: any free one)';
 
 const isReachablePort = (port: number): boolean => port >= 1 && port <= 65_535;
 
-/** `HOST:PORT` of another program. */
-const hostAndPort = (host: RegExp) =>
+/** `HOST:PORT` of another program, of this form. */
+const hostAndPort = (form: RegExp) =>
   z
     .string()
-    .regex(new RegExp(`^(${host.source}):\\d{1,5}$`))
+    .regex(form)
     .refine((value) => isReachablePort(Number(value.slice(value.lastIndexOf(':') + 1))));
 
 /** A host to listen on. An IPv6 address may have the brackets that it has in a URL. */
@@ -95,7 +95,7 @@ export const VARIABLES = {
       'CA that must have signed the certificates of clients on the gRPC port; unset: clients need no certificate',
   },
   ADVERTISE_ADDRESS: {
-    schema: hostAndPort(/[^\s:/@[\]]+|\[[\da-fA-F:.]+\]/),
+    schema: hostAndPort(/^([^\s:/@[\]]+|\[[\da-fA-F:.]+\]):\d{1,5}$/),
     expected: 'HOST:PORT, with a port from 1 to 65535',
     meaning: "address at which other instances reach GRPC_PORT; unset: HOST, or this machine's name if HOST is 0.0.0.0",
   },
@@ -160,7 +160,7 @@ export const VARIABLES = {
   },
   ...LIMIT_VARIABLES,
   KAFKA_BROKERS: {
-    schema: list(/,/).pipe(z.array(hostAndPort(/[^\s:/@]+/)).min(1)),
+    schema: list(/,/).pipe(z.array(hostAndPort(/^[^\s:/@]+:\d{1,5}$/)).min(1)),
     expected: 'HOST:PORT, or several separated by commas, with ports from 1 to 65535',
     meaning: 'brokers that events are published to; unset: events are not published',
     secret: true,

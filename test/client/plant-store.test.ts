@@ -71,7 +71,7 @@ describe('a client', () => {
       const store = await newStore();
       const failure = await store.add(plant as never).catch((error) => error);
       expect(failure).toBeInstanceOf(InvalidRequestError);
-      expect(failure).toMatchObject({ reason: 'INVALID_FIELD', message: 'plant.name is missing' });
+      expect(failure).toMatchObject({ reason: 'INVALID_FIELD', message: 'name is missing' });
     },
   );
 

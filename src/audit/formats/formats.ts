@@ -95,13 +95,18 @@ const MAX_LINE = 64 * 1024;
  * line breaks, at which node:readline would split too.
  */
 async function* wholeLines(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-  let rest: Uint8Array = new Uint8Array();
+  let rest: Uint8Array[] = [];
+  let restBytes = 0;
   for await (const chunk of chunks) {
-    const bytes = rest.length === 0 ? chunk : Buffer.concat([rest, chunk]);
-    const end = bytes.lastIndexOf(LINE_FEED);
-    rest = bytes.subarray(end + 1);
-    if (rest.length > MAX_LINE) throw new Error('a line of the export is longer than any event');
-    if (end >= 0) yield bytes.subarray(0, end);
+    const end = chunk.lastIndexOf(LINE_FEED);
+    if (end >= 0) {
+      yield Buffer.concat([...rest, chunk.subarray(0, end)]);
+      rest = [];
+      restBytes = 0;
+    }
+    rest.push(chunk.subarray(end + 1));
+    restBytes += chunk.length - (end + 1);
+    if (restBytes > MAX_LINE) throw new Error('a line of the export is longer than any event');
   }
-  if (rest.length > 0) throw new Error('the export ends in the middle of a line');
+  if (restBytes > 0) throw new Error('the export ends in the middle of a line');
 }
