@@ -295,9 +295,14 @@ test('a reader that stops is cut off once it is 1 MiB behind, and nobody else no
   using well = await alice.stream();
   await well.take(1);
   const { hostname, port } = new URL(service.url);
+  const ends: Promise<string | undefined>[] = [];
   const sockets = Array.from({ length: 10 }, () => {
     const socket = connect(Number(port), hostname);
-    socket.on('error', () => {});
+    ends.push(
+      new Promise((resolve) => {
+        socket.on('error', ({ code }: NodeJS.ErrnoException) => resolve(code)).on('end', () => resolve('end'));
+      }),
+    );
     socket.pause();
     socket.write(
       `GET /plants HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\nAuthorization: ${alice.headers.authorization}\r\n\r\n`,
@@ -318,7 +323,9 @@ test('a reader that stops is cut off once it is 1 MiB behind, and nobody else no
   }
   while (told < added) await sleep(10);
   expect(await metric('plantstore_watches')).toBe(1);
-  for (const socket of sockets) socket.destroy();
+  // A paused reader in Node that meets an end, and no reset, is ended by an assertion (nodejs/undici#5360).
+  for (const socket of sockets) socket.resume();
+  expect(new Set(await Promise.all(ends))).toEqual(new Set(['ECONNRESET']));
   well.close();
   await reading;
 });

@@ -1,7 +1,10 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { Channel, stepBytes } from '../../src/plants/watch/channel.ts';
 import type { LiveStep, Step } from '../../src/plants/watch/step.ts';
 import { Watch, type WatchKeeper } from '../../src/plants/watch/watch.ts';
+import { type WatchedLog, Watches } from '../../src/plants/watch/watches.ts';
+import { ALICE } from '../support/principal.ts';
 
 const PIECE = 64 * 1024;
 const VALID = { until: Number.POSITIVE_INFINITY, holds: true, confirm: async () => {} };
@@ -52,4 +55,25 @@ test.each([
   expect(pieces).toBeGreaterThan(50);
   expect(turns).toBeGreaterThanOrEqual(pieces - 1);
   expect(watch.isCaughtUp).toBe(true);
+});
+
+test('an erasure ends a beginning that is not read in time, so that nothing erased is sent afterwards', async () => {
+  let erase = () => {};
+  const log = {
+    list: async () => ({ plants: rows, position: missed.length }),
+    status: { head: missed.length },
+    held: () => [],
+    onExtended: () => () => {},
+    onErased: (listener: () => void) => {
+      erase = listener;
+    },
+    changed: new AbortController().signal,
+  } as unknown as WatchedLog;
+  const watches = new Watches(log, { maxWatches: 1, maxOwnerWatches: 1 });
+  const watch = watches.open({ ...ALICE, validity: VALID }, VIEWER);
+  const pieces = (await watch.begin(undefined))[Symbol.asyncIterator]();
+  await pieces.next();
+  erase();
+  await sleep(1_200);
+  await expect(pieces.next()).rejects.toMatchObject({ reason: 'OVERLOADED' });
 });
