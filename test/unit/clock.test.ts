@@ -20,6 +20,7 @@ const ASKS_THE_TIME: Readonly<Record<string, string>> = {
   'src/observe/metrics/auth.ts': 'a metric says when it was',
   'src/observe/metrics/log.ts': 'a metric says since when',
   'src/observe/health.ts': 'a state says since when',
+  'src/observe/logger.ts': 'a line says when it was written',
   'src/observe/metrics/witnesses.ts': 'a metric says when it was',
   'src/publisher/status.ts': 'a state says since when, and the age of an event is told by its time',
   'src/publisher/thread.ts': 'a state says since when',
