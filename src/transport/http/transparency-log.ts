@@ -10,7 +10,7 @@ import { formatTlogProof } from '../../tlog/tlog-proof.ts';
 import type { Checkpoints } from '../../transparency/checkpoints.ts';
 import { proveEvent } from '../../transparency/event-proof.ts';
 import type { LogKey } from '../../transparency/log-key.ts';
-import { Turnstile } from '../admission/turnstile.ts';
+import { Turnstile } from '../../transparency/turnstile.ts';
 import { refuseOtherMethods } from './methods.ts';
 import { asStranger } from './stranger.ts';
 
@@ -36,6 +36,8 @@ const HOUR = 'public, max-age=3600';
  */
 const READERS = 2;
 const WAITING = 64;
+/** All of them take their turns as one owner. */
+const STRANGERS = '';
 
 const compress = promisify(gzip);
 
@@ -69,7 +71,7 @@ export function registerTransparencyLog(app: FastifyInstance, log: TransparencyL
       url,
       onRequest: (request, _reply, next) => asStranger(request, next),
       handler: async (request, reply) => {
-        using _place = await readers.enter();
+        using _place = await readers.enter(STRANGERS);
         try {
           const content = await body(request, reply);
           return reply.type(type).header('cache-control', caching).send(Buffer.from(content));

@@ -1,0 +1,52 @@
+import { create } from '@bufbuild/protobuf';
+import { expect, onTestFinished, test } from 'vitest';
+import { GetReceiptRequestSchema } from '../../gen/plantstore/v1/plant_store_service_pb.ts';
+import { createScopePolicy } from '../../src/auth/scopes.ts';
+import { Tree } from '../../src/log/tree/tree.ts';
+import { Receipts } from '../../src/plants/receipts.ts';
+import { LogCheckpoints } from '../../src/transparency/checkpoints.ts';
+import { logKeyOnDemand } from '../../src/transparency/log-key.ts';
+import { openSqliteStore } from '../store/open-sqlite.ts';
+import { fill } from '../support/fill.ts';
+import { ALICE } from '../support/principal.ts';
+
+const EVENTS = 600;
+
+async function openReceipts(): Promise<Receipts> {
+  const { store, directory, cleanup } = await openSqliteStore();
+  onTestFinished(cleanup);
+  await fill(store, EVENTS, ALICE.owner);
+  const tree = new Tree(store);
+  const key = logKeyOnDemand({ auditSigningKey: undefined, dataDirectory: directory, logOrigin: undefined }, store);
+  const checkpoints = new LogCheckpoints({ head: () => store.head(), nodes: store.tree, tree, key });
+  return new Receipts({ store, tree, checkpoints, scopes: createScopePolicy([]) });
+}
+
+const asked = (position: number) => create(GetReceiptRequestSchema, { position: BigInt(position) });
+
+test('of many receipts that are asked for at once, a turn of the event loop makes two at most', async () => {
+  const receipts = await openReceipts();
+  let turn = 0;
+  const next = () => {
+    turn++;
+    immediate = setImmediate(next);
+  };
+  let immediate = setImmediate(next);
+  const made = new Map<number, number>();
+  const make = async (position: number) => {
+    await receipts.getReceipt(asked(position), { principal: ALICE, signal: { aborted: false } });
+    made.set(turn, (made.get(turn) ?? 0) + 1);
+  };
+  await Promise.all(Array.from({ length: 40 }, (_, index) => make(index * 10 + 1)));
+  clearImmediate(immediate);
+  expect(Math.max(...made.values())).toBeLessThanOrEqual(2);
+});
+
+test('a caller that left while it waited gets no receipt made', async () => {
+  const receipts = await openReceipts();
+  const all = [1, 2, 3, 4].map((position) =>
+    receipts.getReceipt(asked(position), { principal: ALICE, signal: { aborted: position === 4 } }),
+  );
+  const outcomes = await Promise.allSettled(all);
+  expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'fulfilled', 'rejected']);
+});
