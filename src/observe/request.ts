@@ -18,12 +18,15 @@ export const SHED_REASONS = ['in_flight', 'cpu', 'queue', 'owner', 'arrival', 'g
 /** Why a request was shed. */
 export type ShedReason = (typeof SHED_REASONS)[number];
 
+/** The route of every request that has none, so that clients cannot create metrics. */
+export const UNMATCHED = 'unmatched';
+
 /** A request that has ended. Contains no text from the client, except a short and plain request id. */
 export interface EndedRequest {
   readonly protocol: Protocol;
   /** The HTTP method; `_OTHER` for an unsupported one. */
   readonly method: string;
-  /** The template of its path, such as `/plants/{id}` or `/package.Service/Method`; `unmatched` if there is none. */
+  /** The template of its path, such as `/plants/{id}` or `/package.Service/Method`; UNMATCHED if there is none. */
   readonly route: string;
   /** The HTTP status, 499 if the client left; for gRPC and Connect the name of the google.rpc.Code. */
   readonly status: string;

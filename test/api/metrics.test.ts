@@ -79,6 +79,7 @@ test('requests are counted by protocol, template and status, and never by what a
   expect(Object.fromEntries(requestsOf('grpc'))).toEqual({
     [`${method('CreatePlant')} OK`]: 1,
     [`${method('DeletePlant')} NOT_FOUND`]: 1,
+    'POST unmatched UNIMPLEMENTED': 2,
   });
 });
 

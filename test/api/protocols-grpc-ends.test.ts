@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import http2 from 'node:http2';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { create } from '@bufbuild/protobuf';
@@ -118,6 +119,19 @@ const ENDS: [string, Partial<Service['methods']>, (scene: Scene) => Promise<unkn
       session.destroy();
     },
     { status: 'CANCELLED', bytes: 0 },
+  ],
+  [
+    'names a method that nobody serves, and never arrives whole',
+    {},
+    async ({ address }) => {
+      const session = rawSession(address);
+      const headers = { ':method': 'POST', ':path': '/none.Service/None', 'content-type': 'application/grpc', ...CALL };
+      const stream = session.request(headers).on('error', ignored);
+      const [answer] = (await once(stream, 'response')) as [Record<string, string>];
+      expect(decodeURI(answer['grpc-message']!)).toBe('The server does not implement the method /none.Service/None');
+      session.destroy();
+    },
+    { status: 'UNIMPLEMENTED', route: 'unmatched', bytes: 0 },
   ],
   [
     'streams',

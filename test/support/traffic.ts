@@ -41,6 +41,8 @@ export async function sendTraffic(
   try {
     await unary(grpc, 'createPlant', { plant: { id: 2n, name: 'Moss' } }, metadata);
     await unary(grpc, 'deletePlant', { id: 9n }, metadata).catch(() => {});
+    for (const path of ['/plantstore.v1.PlantStoreService/MakeTea', '/nowhere.Service/AtAll'])
+      await new Promise((done) => grpc.makeUnaryRequest(path, Buffer.from, Buffer.from, [], metadata, done));
   } finally {
     grpc.close();
   }

@@ -1,12 +1,14 @@
 import { type Metadata, ServerInterceptingCall, type ServerInterceptor, type StatusObject } from '@grpc/grpc-js';
 import type { Principal } from '../../auth/principal.ts';
 import { PlantStoreError, toPlantStoreError } from '../../domain/errors.ts';
+import { UNMATCHED } from '../../observe/request.ts';
 import type { RequestObserver } from '../../observe/request-observer.ts';
 import { OVERLOADED } from '../admission/admission.ts';
 import type { Entrant, Place } from '../admission/place.ts';
 import { type BaseCall, endStream, limitMessages } from './base-call.ts';
 import type { Door } from './door.ts';
 import { ObservedCall } from './observe.ts';
+import { unmatchedCall } from './unmatched.ts';
 
 /** How calls are admitted, timed, ended and observed. */
 export interface ServingOptions {
@@ -30,11 +32,14 @@ const SERVED = 'plantstore.call';
 // One shared error: a new one for each call would cost a stack trace.
 const OVER = new PlantStoreError('CANCELLED', 'the call is over');
 
-/** The interceptor that makes every call a ServedCall, except calls between instances. */
+/** The interceptor that makes every call of a client a ServedCall, unless nobody serves its method. */
 export function serveCalls(options: ServingOptions): ServerInterceptor {
   const serving = { ...options, overloaded: options.statusOf(OVERLOADED) };
-  return ({ path, responseStream }, call) =>
-    path.startsWith(INTERNAL) ? new ServerInterceptingCall(call) : new ServedCall(call, path, responseStream, serving);
+  return ({ path, responseStream }, call) => {
+    if (path.startsWith(INTERNAL)) return new ServerInterceptingCall(call);
+    if (path === UNMATCHED) return unmatchedCall(call, options.observer);
+    return new ServedCall(call, path, responseStream, serving);
+  };
 }
 
 interface Serving extends ServingOptions {

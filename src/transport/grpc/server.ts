@@ -21,6 +21,7 @@ import { serveCalls, servedCallOf } from './served-call.ts';
 import { GrpcHealth } from './standard/health.ts';
 import { addReflection } from './standard/reflection.ts';
 import { statusOf } from './status.ts';
+import { interceptUnmatched } from './unmatched.ts';
 
 /** Options of the gRPC server. */
 export interface GrpcServerOptions {
@@ -80,6 +81,7 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
       serveCalls({ doorOf: (path) => doors.get(path) ?? standard, observer, statusOf: fail, breakOff, ...limits }),
     ],
   });
+  interceptUnmatched(server);
   const injector = server.createConnectionInjector(ServerCredentials.createInsecure());
   const listener = createListener(tls, limits.requestTimeout, logger, (socket) => {
     connections.add(socket);

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { performance } from 'node:perf_hooks';
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, LogController } from 'fastify';
 import type { PlantStoreError } from '../../domain/errors.ts';
-import { codeName, type Protocol } from '../../observe/request.ts';
+import { codeName, type Protocol, UNMATCHED } from '../../observe/request.ts';
 import type { RequestObserver } from '../../observe/request-observer.ts';
 import type { RequestSpan } from '../../observe/tracing/tracing.ts';
 
@@ -77,7 +77,7 @@ export class ObservedRequests extends LogController {
   override requestCompleted(): void {}
 
   #templateOf(url: string | undefined): string {
-    if (url === undefined) return 'unmatched';
+    if (url === undefined) return UNMATCHED;
     const known = this.#templates.get(url);
     if (known !== undefined) return known;
     const template = url.replaceAll(/:(\w+)/g, '{$1}');
