@@ -77,6 +77,7 @@ export interface Parts {
   log?: EventLog;
   /** The reason why the store cannot be reached, while it cannot. */
   storeFault?: unknown;
+  telemetry?: Telemetry;
   publication?: PublisherThread;
   keys?: KeySet;
   authenticator?: Authenticator;
@@ -86,11 +87,17 @@ export interface Parts {
   app?: FastifyInstance;
 }
 
-/** Whether the store can be used. */
-export function storeReadiness({ log, storeFault }: Parts): Readiness {
+/**
+ * Whether the store can be used. A broken log makes it degraded, and not unready: lists and commands need neither the
+ * events nor the nodes that are broken. Every other instance has the same log, so one request for a proof, which needs
+ * no token, would make all of them unready.
+ */
+export function storeReadiness({ log, storeFault, telemetry }: Parts): Readiness {
   if (storeFault instanceof LogChangedError) return { ready: false, detail: storeFault.message };
   if (storeFault !== undefined) return { ready: false, detail: 'the store cannot be reached; the log says why' };
-  return log === undefined ? STARTING : { ready: true };
+  if (log === undefined) return STARTING;
+  const broken = telemetry?.brokenLog;
+  return broken === undefined ? { ready: true } : { ready: true, degraded: true, detail: broken.message };
 }
 
 /**
@@ -140,6 +147,7 @@ export async function start(
     output: parts.output,
   };
   const telemetry = createTelemetry(logger, config.logOwner, tracing, sources);
+  parts.telemetry = telemetry;
   const admin = await startAdminServer(health, config.adminHost, config.adminPort, telemetry.metrics);
   opened.defer(() => admin.close());
 
@@ -199,7 +207,10 @@ export async function start(
       witnesses: config.witnesses.witnesses.map((witness) => new WitnessClient(witness, tree)),
       quorum: config.witnesses.quorum,
       onOutcome: telemetry.witnessed,
-      onBroken: (err) => logger.error({ err }, 'the log is broken: no checkpoint is made of it'),
+      onBroken: (err) => {
+        telemetry.logBroken(err);
+        logger.error({ err }, 'the log is broken: no checkpoint is made of it');
+      },
     });
     opened.defer(() => parts.cosigning!.close());
   }

@@ -1,4 +1,5 @@
 import type { Decision } from '../auth/authenticator.ts';
+import { BrokenChainError } from '../log/event/chain.ts';
 import type { ForwardObserver, LogObserver, LogStatus } from '../log/observer.ts';
 import type { ListCacheStatistics } from '../log/view/list-cache.ts';
 import { VERSION } from '../version.ts';
@@ -55,6 +56,10 @@ export interface Telemetry {
   shed(protocol: Protocol, reason: ShedReason): void;
   /** A fault of the store was handled. */
   storeFault(error: unknown): void;
+  /** The stored log was found broken. The failure of a request that finds it is taken from the request. */
+  logBroken(error: BrokenChainError): void;
+  /** How the log was first found broken. It stays: nothing repairs a log while instances run on it. */
+  readonly brokenLog: BrokenChainError | undefined;
   /** A token was accepted or refused. */
   decided(decision: Decision): void;
   /** A fetch of the issuer's keys has ended. */
@@ -74,7 +79,11 @@ export function createTelemetry(
   metrics.info('plantstore_build_info', 'Version of the running program.', { version: VERSION, node: process.version });
   const count = requestMetrics(metrics);
   const write = requestLog(logger, owners);
-  const { fault, ...log } = logMetrics(metrics, sources.log, sources.storeReachable);
+  let brokenLog: BrokenChainError | undefined;
+  const { fault, ...log } = logMetrics(metrics, sources.log, {
+    reachable: sources.storeReachable,
+    broken: () => brokenLog !== undefined,
+  });
   const { forwarded, taken } = forwardMetrics(metrics, sources.log);
   // Redaction by path is off, because a decision contains only names of the service and two claims.
   const decisions = logger.child({}, { redact: [] });
@@ -86,18 +95,33 @@ export function createTelemetry(
   lineMetrics(metrics, sources.output);
   const witnessed = witnessMetrics(metrics, logger, sources.cosigning);
   let endedRequests = 0;
+  // Once: whoever asks for what is broken can ask for it again and again.
+  const logBroken = (err: BrokenChainError): void => {
+    if (brokenLog !== undefined) return;
+    brokenLog = err;
+    logger.error(
+      { err },
+      'the stored log is not what was written: run plantstore audit verify, and compare it with a backup',
+    );
+  };
   return {
     metrics,
     version: VERSION,
     get endedRequests() {
       return endedRequests;
     },
+    get brokenLog() {
+      return brokenLog;
+    },
+    logBroken,
     shed,
     witnessed,
     requests: {
       tracing,
       ended(request) {
         endedRequests++;
+        const cause = request.failure?.cause;
+        if (cause instanceof BrokenChainError) logBroken(cause);
         count(request);
         write(request);
       },

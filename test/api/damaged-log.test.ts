@@ -57,6 +57,53 @@ describe('a log that was damaged', () => {
     await expectLogged(service, 'the log is broken at position 1050: the next event has position 1051');
   });
 
+  test('the operator learns of it, once, however many ask; the instance goes on with what is whole', async () => {
+    await write(600);
+    await using service = await startService({ DATA_DIR: directory });
+    const broken = async () =>
+      /^plantstore_log_broken (\d)$/m.exec(await (await fetch(`${service.adminUrl}/metrics`)).text())?.[1];
+    const readyz = async () => {
+      const response = await fetch(`${service.adminUrl}/readyz`);
+      const { dependencies } = (await response.json()) as { dependencies: { name: string }[] };
+      return [response.status, dependencies.find(({ name }) => name === 'store')];
+    };
+    expect(await broken()).toBe('0');
+    expect(await readyz()).toEqual([200, { name: 'store', ready: true, since: expect.any(String) }]);
+    const database = openSqliteDatabase(directory);
+    await database.removeEvent(550);
+    await database.close();
+    const token = await service.token('alice');
+    for (let asked = 0; asked < 3; asked++) expectError(await client(service.url)('GET', '/log/proof/560'), 500, 13);
+    const headers = { authorization: `Bearer ${token}` };
+    for (const { open } of TRANSPORTS)
+      await createClient(PlantStoreService, open(service))
+        .getReceipt({ position: 560n }, { headers })
+        .catch(() => {});
+    await expectLogged(service, 'the stored log is not what was written');
+    expect(await broken()).toBe('1');
+    const detail = 'the log is broken at position 550: the next event has position 551';
+    expect(await readyz()).toEqual([
+      200,
+      { name: 'store', ready: true, degraded: true, detail, since: expect.any(String) },
+    ]);
+    const send = client(service.url, token);
+    expect((await send('POST', '/plants', { body: '{"id":7000,"name":"Fern"}' })).status).toBe(200);
+    expect((await send('GET', '/plants?limit=5')).status).toBe(200);
+    expect(service.logs.filter(({ msg }) => String(msg).startsWith('the stored log is not'))).toHaveLength(1);
+  });
+
+  test.each(TRANSPORTS)('the operator learns of it from a receipt over $name alone', async ({ open }) => {
+    await write(600);
+    await using service = await startService({ DATA_DIR: directory });
+    const database = openSqliteDatabase(directory);
+    await database.removeEvent(550);
+    await database.close();
+    const headers = { authorization: `Bearer ${await service.token('alice')}` };
+    const receipt = createClient(PlantStoreService, open(service)).getReceipt({ position: 560n }, { headers });
+    expect(callErrorOf(await receipt.catch((thrown: unknown) => thrown))).toMatchObject({ reason: 'INTERNAL' });
+    await expectLogged(service, 'the stored log is not what was written');
+  });
+
   test('a service with witnesses writes so to its log, though no reader makes it sign a checkpoint', async () => {
     await write(1_059);
     const key = cosignatureKey('away.example', generateKeyPairSync('ed25519').privateKey);

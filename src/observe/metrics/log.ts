@@ -5,14 +5,22 @@ import type { Metrics } from './metrics.ts';
 /** Reasons of refusals that only the service or its store can cause. */
 const ALERTED: readonly Reason[] = ['OVERLOADED', 'STORE_UNAVAILABLE', 'OUTCOME_UNKNOWN', 'INTERNAL'];
 
+/** What is known of the store. */
+interface StoreState {
+  /** Whether the last access to it succeeded. */
+  readonly reachable: () => boolean;
+  /** Whether the log in it was found broken. */
+  readonly broken: () => boolean;
+}
+
 /**
  * Adds the metrics of commits and of the log's state, and returns their observer. Each scrape calls `status`, which is
- * undefined while the log is not open, and `reachable`, whether the last access to the store succeeded.
+ * undefined while the log is not open, and the functions of `store`.
  */
 export function logMetrics(
   metrics: Metrics,
   status: () => LogStatus | undefined,
-  reachable: () => boolean,
+  store: StoreState,
 ): LogObserver & { fault(): void } {
   const size = metrics.histogram({
     name: 'plantstore_commit_batch_events',
@@ -41,7 +49,12 @@ export function logMetrics(
   });
   gauges(metrics, status);
   metrics.gauge('plantstore_store_reachable', 'Whether the last access to the store succeeded: 1 or 0.', () =>
-    Number(reachable()),
+    Number(store.reachable()),
+  );
+  metrics.gauge(
+    'plantstore_log_broken',
+    'Whether this instance has found since its start that the stored log is not what was written: 1 or 0.',
+    () => Number(store.broken()),
   );
   return {
     appended({ events, seconds, outcome }) {
