@@ -4,7 +4,7 @@ import {
   type ReadEventsResponse,
   ReadEventsResponseSchema,
 } from '../../gen/plantstore/v1/audit_service_pb.ts';
-import { PlantStoreError } from '../domain/errors.ts';
+import { InvalidFieldError } from '../domain/errors.ts';
 import { type LoggedEvent, plantEventOf } from '../log/event/event.ts';
 import type { EventLog } from '../log/log.ts';
 import type { Store } from '../log/store.ts';
@@ -47,7 +47,5 @@ async function startOf(log: EventLog, store: Store, { start }: ReadEventsRequest
   const after = Number(start.value ?? 0n);
   const { position } = await log.head();
   if (after >= 0 && after <= position) return after;
-  throw new PlantStoreError('INVALID_FIELD', `after_position must be from 0 to ${position}, the end of the log now`, {
-    field: 'after_position',
-  });
+  throw new InvalidFieldError('after_position', `must be from 0 to ${position}, the end of the log now`);
 }

@@ -78,6 +78,25 @@ export class PlantStoreError extends Error {
   }
 }
 
+/** The error of a field with an invalid value. Its message is the field's path and what is wrong with it. */
+export class InvalidFieldError extends PlantStoreError {
+  /** Proto path of the field. */
+  readonly field: string;
+  readonly #problem: string;
+
+  /** `problem` continues a sentence that begins with the field, such as `is missing`. */
+  constructor(field: string, problem: string) {
+    super('INVALID_FIELD', `${field} ${problem}`, { field });
+    this.field = field;
+    this.#problem = problem;
+  }
+
+  /** The same error for callers who know the field under another path. */
+  named(field: string): InvalidFieldError {
+    return new InvalidFieldError(field, this.#problem);
+  }
+}
+
 /**
  * Converts any thrown value to the error that the caller gets: any other type becomes INTERNAL, with the original as
  * its cause.

@@ -9,7 +9,7 @@ import { isName } from '../auth/claims.ts';
 import type { Principal } from '../auth/principal.ts';
 import type { ScopePolicy } from '../auth/scopes.ts';
 import { whileValid } from '../auth/while-valid.ts';
-import { PlantStoreError } from '../domain/errors.ts';
+import { InvalidFieldError, PlantStoreError } from '../domain/errors.ts';
 import type { Erased, EraseProgress } from '../log/erasure/eraser.ts';
 import { MayNotEraseError } from '../log/erasure/erasure.ts';
 import type { EventLog } from '../log/log.ts';
@@ -38,10 +38,9 @@ export function implementErasure({ log, scopes, publishes }: ErasureOptions) {
     signal: AbortSignal,
   ): AsyncGenerator<EraseOwnerResponse> {
     if (!isName(owner))
-      throw new PlantStoreError(
-        'INVALID_FIELD',
-        'owner must not be blank or longer than 1024 characters, or contain control characters',
-        { field: 'owner' },
+      throw new InvalidFieldError(
+        'owner',
+        'must not be blank or longer than 1024 characters, or contain control characters',
       );
     let told = 0;
     try {

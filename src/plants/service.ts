@@ -13,7 +13,7 @@ import {
 } from '../../gen/plantstore/v1/plant_store_service_pb.ts';
 import type { Principal } from '../auth/principal.ts';
 import type { ScopePolicy } from '../auth/scopes.ts';
-import { PlantStoreError } from '../domain/errors.ts';
+import { InvalidFieldError, PlantStoreError } from '../domain/errors.ts';
 import type { EventLog } from '../log/log.ts';
 import type { Listing } from '../log/view/listing.ts';
 import type { Call } from './call.ts';
@@ -107,8 +107,7 @@ export class PlantsService {
     call: Call,
   ): Promise<PlantList> {
     const { owner } = this.#caller(call, 'plants:read');
-    if (limit !== undefined && limit < 0)
-      throw new PlantStoreError('INVALID_FIELD', 'limit must not be negative', { field: 'limit' });
+    if (limit !== undefined && limit < 0) throw new InvalidFieldError('limit', 'must not be negative');
     const full = isFull(view);
     return inView(await this.#log.list({ owner, after: decodeCursor(cursor), limit }), full);
   }

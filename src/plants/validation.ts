@@ -1,9 +1,9 @@
-import { PlantStoreError } from '../domain/errors.ts';
+import { InvalidFieldError } from '../domain/errors.ts';
 import { MAX_TEXT_CODE_POINTS } from '../domain/plant.ts';
 
 /** The value of a required field. Throws INVALID_FIELD if it is missing. `field` is its proto path. */
 export function required<Value>(field: string, value: Value | undefined): Value {
-  if (value === undefined) throw new PlantStoreError('INVALID_FIELD', `${field} is missing`, { field });
+  if (value === undefined) throw new InvalidFieldError(field, 'is missing');
   return value;
 }
 
@@ -12,15 +12,10 @@ export function required<Value>(field: string, value: Value | undefined): Value 
  * path.
  */
 export function checkText(field: string, text: string): void {
-  if (!text.isWellFormed())
-    throw new PlantStoreError('INVALID_FIELD', `${field} must be well-formed Unicode, without lone surrogates`, {
-      field,
-    });
+  if (!text.isWellFormed()) throw new InvalidFieldError(field, 'must be well-formed Unicode, without lone surrogates');
   if (text.length <= MAX_TEXT_CODE_POINTS) return;
   if (text.length > 2 * MAX_TEXT_CODE_POINTS || codePoints(text) > MAX_TEXT_CODE_POINTS)
-    throw new PlantStoreError('INVALID_FIELD', `${field} must have at most ${MAX_TEXT_CODE_POINTS} code points`, {
-      field,
-    });
+    throw new InvalidFieldError(field, `must have at most ${MAX_TEXT_CODE_POINTS} code points`);
 }
 
 function codePoints(text: string): number {

@@ -1,5 +1,5 @@
 import { View } from '../../gen/plantstore/v1/plant_pb.ts';
-import { PlantStoreError } from '../domain/errors.ts';
+import { InvalidFieldError } from '../domain/errors.ts';
 import type { PlantRow } from '../log/store.ts';
 
 /** Local names of the fields of Plant that the basic view lacks. */
@@ -9,7 +9,7 @@ export const NOT_IN_BASIC: readonly string[] = ['id'];
 export function isFull(view: View): boolean {
   if (view === View.FULL) return true;
   if (view === View.UNSPECIFIED || view === View.BASIC) return false;
-  throw new PlantStoreError('INVALID_FIELD', 'view must be BASIC or FULL', { field: 'view' });
+  throw new InvalidFieldError('view', 'must be BASIC or FULL');
 }
 
 /** The fields of a plant in the basic view. */

@@ -1,7 +1,7 @@
 import { get } from 'node:http';
 import { setImmediate } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
-import { ERRORS, PlantStoreError, type Reason } from '../../src/domain/errors.ts';
+import { ERRORS, InvalidFieldError, PlantStoreError, type Reason } from '../../src/domain/errors.ts';
 import type { Call } from '../../src/plants/call.ts';
 import { client, expectError } from '../support/http.ts';
 import { RestApp } from '../support/rest-app.ts';
@@ -13,6 +13,16 @@ test.each(Object.entries(ERRORS))('%s has its status and its code', async (reaso
   const reply = await client(app.url)('GET', '/plants');
   expect(expectError(reply, status, code)).toBe('do "this" instead');
   expect(reply.headers['retry-after']).toBe(status === 503 ? '1' : undefined);
+});
+
+test.each([
+  [new InvalidFieldError('plant.name', 'must not be that of plant.tag'), 'name must not be that of plant.tag'],
+  [new InvalidFieldError('plants.name', 'is missing'), 'plants.name is missing'],
+  [new PlantStoreError('IDEMPOTENCY_KEY_REUSED', 'plant.name was another'), 'plant.name was another'],
+])('a field of the body has the name that it has there: %s', async (thrown, told) => {
+  await using app = await RestApp.start({ createPlant: () => Promise.reject(thrown) });
+  const reply = await client(app.url)('POST', '/plants', { body: '{"id":1,"name":"Fern"}' });
+  expect(expectError(reply, thrown.status, thrown.code)).toBe(told);
 });
 
 test('what a caller should know beside the message is in the headers', async () => {

@@ -1,4 +1,4 @@
-import { PlantStoreError } from '../../domain/errors.ts';
+import { InvalidFieldError, PlantStoreError } from '../../domain/errors.ts';
 import type { LoggedEvent } from '../../log/event/event.ts';
 import type { OwnedRow, Store } from '../../log/store.ts';
 import { Fold } from './fold.ts';
@@ -50,9 +50,7 @@ async function positionOfMoment(store: Store, moment: Moment): Promise<number> {
   if ('time' in moment) return positionAt(store, moment.time);
   const { position } = moment;
   if (position < 0 || position > head.position)
-    throw new PlantStoreError('INVALID_FIELD', `position must be from 0 to ${head.position}, the end of the log now`, {
-      field: 'position',
-    });
+    throw new InvalidFieldError('position', `must be from 0 to ${head.position}, the end of the log now`);
   return position;
 }
 

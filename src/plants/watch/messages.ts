@@ -4,7 +4,7 @@ import {
   type WatchPlantsResponse,
   WatchPlantsResponseSchema,
 } from '../../../gen/plantstore/v1/plant_store_service_pb.ts';
-import { PlantStoreError } from '../../domain/errors.ts';
+import { InvalidFieldError, type PlantStoreError } from '../../domain/errors.ts';
 import type { StreamingCall } from '../call.ts';
 import { derivedOnce } from '../derived-once.ts';
 import type { PlantsService } from '../service.ts';
@@ -19,7 +19,7 @@ export async function* watchPlants(
   call: StreamingCall,
 ): AsyncGenerator<WatchPlantsResponse> {
   if (afterPosition !== undefined && afterPosition < 0n)
-    throw new PlantStoreError('INVALID_FIELD', 'after_position must not be negative', { field: 'after_position' });
+    throw new InvalidFieldError('after_position', 'must not be negative');
   const { signal } = call;
   const reader = new Reader();
   const watch = plants.watchPlants(call, reader);

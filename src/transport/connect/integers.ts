@@ -1,5 +1,5 @@
 import { type DescField, type DescMessage, ScalarType } from '@bufbuild/protobuf';
-import { PlantStoreError } from '../../domain/errors.ts';
+import { InvalidFieldError } from '../../domain/errors.ts';
 import { MAX_INT64, MIN_INT64 } from '../../domain/plant.ts';
 
 /** A decimal integer of at most 19 digits after leading zeros, as in a URL of REST. */
@@ -34,7 +34,7 @@ function checkInteger({ scalar, name }: DescField & { fieldKind: 'scalar' }, val
   const integer = integerOf(value);
   if (integer !== undefined && integer >= min && integer <= max) return;
   const field = [...path, name].join('.');
-  throw new PlantStoreError('INVALID_FIELD', `${field} must be an integer from ${min} to ${max}`, { field });
+  throw new InvalidFieldError(field, `must be an integer from ${min} to ${max}`);
 }
 
 function integerOf(value: unknown): bigint | undefined {

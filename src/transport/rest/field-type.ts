@@ -1,7 +1,7 @@
 import { type DescEnum, type DescField, type DescMessage, getOption, ScalarType } from '@bufbuild/protobuf';
 import { FeatureSet_FieldPresence } from '@bufbuild/protobuf/wkt';
 import { FieldBehavior, field_behavior } from '../../../gen/google/api/field_behavior_pb.ts';
-import { PlantStoreError } from '../../domain/errors.ts';
+import { InvalidFieldError } from '../../domain/errors.ts';
 
 /** A field that holds an integer: its bounds, and its form in a message. */
 export interface IntegerType {
@@ -54,8 +54,8 @@ export const isRequired = (field: DescField): boolean =>
   !isOptional(field) || getOption(field, field_behavior).includes(FieldBehavior.REQUIRED);
 
 /** The error of a field with an invalid value. `path`: its proto path. */
-export const invalidField = (path: string, mustBe: string): PlantStoreError =>
-  new PlantStoreError('INVALID_FIELD', `${path} must be ${mustBe}`, { field: path });
+export const invalidField = (path: string, mustBe: string): InvalidFieldError =>
+  new InvalidFieldError(path, `must be ${mustBe}`);
 
 /** An integer of a type. Throws INVALID_FIELD when the value is undefined or out of bounds. */
 export function toInteger(type: IntegerType, value: bigint | undefined, path: string): number | bigint {

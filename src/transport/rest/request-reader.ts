@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { DescField, Message } from '@bufbuild/protobuf';
 import type { FastifyRequest } from 'fastify';
-import { PlantStoreError } from '../../domain/errors.ts';
+import { InvalidFieldError, PlantStoreError } from '../../domain/errors.ts';
 import { readBody } from '../http/body.ts';
 import { BodyReader } from './body-reader.ts';
 import { typeOf } from './field-type.ts';
@@ -28,18 +28,13 @@ export class RequestReader {
   }
 
   /**
-   * What REST says of an error of the method. The body is one field of the message, so a field of the body has no such
-   * prefix as `plant.`.
+   * What REST says of an error of the method. The body is one field of the message, so the path of a field of the body
+   * begins in the body.
    */
   inRest(error: unknown): unknown {
     const { path } = this.#body ?? {};
-    if (path === undefined || !(error instanceof PlantStoreError)) return error;
-    const { reason, message, details } = error;
-    if (!details.field?.startsWith(path) || !message.startsWith(path)) return error;
-    return new PlantStoreError(reason, message.slice(path.length), {
-      ...details,
-      field: details.field.slice(path.length),
-    });
+    if (path === undefined || !(error instanceof InvalidFieldError) || !error.field.startsWith(path)) return error;
+    return error.named(error.field.slice(path.length));
   }
 
   /** Throws MALFORMED_REQUEST or INVALID_FIELD. */
