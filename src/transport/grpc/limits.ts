@@ -3,8 +3,11 @@ import { MAX_MESSAGE } from '../message-size.ts';
 
 /**
  * Bounds on what one client can make the server hold. For metadata and resets, Node's own bounds apply: 64 KiB and 128
- * entries a call, and 1,000 stream resets at once or 33 a second before the connection is closed, which stops a rapid
- * reset.
+ * entries a call, and 1,000 stream resets at once or 33 a second before the connection is closed.
+ *
+ * A client that connects anew after each cut goes on, and has no advantage: a call that it resets costs what one without
+ * a token costs. Its address is not banned, because behind a proxy it would be everybody's. A smaller bound on resets
+ * does not help: Node has already made the calls of all 64 KiB that it reads at once.
  *
  * A ping finds silent connections and those whose client is gone. They are closed within `idleTimeout`, in seconds.
  */
