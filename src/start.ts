@@ -35,6 +35,7 @@ import { PlantsService } from './plants/service.ts';
 import { Watches } from './plants/watch/watches.ts';
 import { startPublication, topicChecks } from './publication.ts';
 import type { PublisherThread } from './publisher/thread.ts';
+import { CheckedTiles } from './transparency/checked-tiles.ts';
 import { LogCheckpoints } from './transparency/checkpoints.ts';
 import { CosignedCheckpoints } from './transparency/cosigned-checkpoints.ts';
 import { logKeyOnDemand } from './transparency/log-key.ts';
@@ -242,6 +243,7 @@ export async function start(
       knownHead: () => log.status.head,
       head: () => log.head(),
       tree,
+      tiles: new CheckedTiles(tree, signed),
       checkpoints,
       key: logKey,
     });

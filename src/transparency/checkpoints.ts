@@ -7,6 +7,7 @@ import { MAX_UNBUILT, type Tree } from '../log/tree/tree.ts';
 import { unavailable } from '../log/unavailable.ts';
 import { checkTree, proveTree } from '../tlog/proof.ts';
 import { TILE_WIDTH } from '../tlog/tile.ts';
+import { TreeEdge } from '../tlog/tree-edge.ts';
 import type { LogKey } from './log-key.ts';
 import { type SignedCheckpoint, signCheckpoint } from './signed-checkpoint.ts';
 
@@ -41,6 +42,8 @@ export interface CheckpointOptions {
 export class LogCheckpoints implements Checkpoints {
   readonly #options: CheckpointOptions;
   #last: SignedCheckpoint | undefined;
+  /** The edge of the tree of the last checkpoint. */
+  #edge: TreeEdge | undefined;
   #madeAt = Number.NEGATIVE_INFINITY;
   #making: Promise<SignedCheckpoint> | undefined;
 
@@ -56,6 +59,15 @@ export class LogCheckpoints implements Checkpoints {
     return this.#making;
   }
 
+  /**
+   * The edge of the last signed tree, in which any damage to the store since then shows. If that tree is smaller than
+   * `size`, tries to sign a newer one first. Rejects like `latest`.
+   */
+  async edge(size: number): Promise<TreeEdge> {
+    if (this.#edge === undefined || this.#edge.size < size) await this.latest();
+    return this.#edge!;
+  }
+
   async #make(): Promise<SignedCheckpoint> {
     try {
       const { head, nodes, tree, key } = this.#options;
@@ -64,9 +76,10 @@ export class LogCheckpoints implements Checkpoints {
       const reach = (await nodes.count(1)) * TILE_WIDTH + MAX_UNBUILT;
       const size = Math.max(Math.min(position, reach), this.#last?.size ?? 0);
       if (size !== this.#last?.size) {
-        const next = await signCheckpoint(tree, size, await key());
+        const edge = await TreeEdge.read(size, tree);
+        const next = await signCheckpoint(edge, size, await key());
         if (this.#last !== undefined) await proveConsistent(tree, next, this.#last);
-        this.#last = next;
+        [this.#last, this.#edge] = [next, edge];
       }
       this.#madeAt = performance.now();
       return this.#last;

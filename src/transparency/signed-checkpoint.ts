@@ -1,6 +1,6 @@
-import type { Tree } from '../log/tree/tree.ts';
 import { type Checkpoint, formatCheckpoint, parseCheckpoint } from '../tlog/checkpoint.ts';
 import { openNote, signNote } from '../tlog/note.ts';
+import { TileHashReader, type TileReader } from '../tlog/tile.ts';
 import { treeHash } from '../tlog/tree.ts';
 import { verifierOf } from '../tlog/verifier.ts';
 import { parseVerifierKey } from '../tlog/verifier-key.ts';
@@ -13,8 +13,9 @@ export interface SignedCheckpoint extends Checkpoint {
 }
 
 /** Signs a checkpoint of the log's first `size` events. */
-export async function signCheckpoint(tree: Tree, size: number, { signer }: LogKey): Promise<SignedCheckpoint> {
-  const checkpoint = { origin: signer.name, size, root: await treeHash(size, tree.at(size)) };
+export async function signCheckpoint(tiles: TileReader, size: number, { signer }: LogKey): Promise<SignedCheckpoint> {
+  const root = await treeHash(size, new TileHashReader(size, tiles));
+  const checkpoint = { origin: signer.name, size, root };
   return { ...checkpoint, note: signNote(formatCheckpoint(checkpoint), [signer]) };
 }
 

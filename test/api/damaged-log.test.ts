@@ -11,6 +11,7 @@ import type { Store } from '../../src/log/store.ts';
 import { cosignatureKey } from '../../src/tlog/cosignature.ts';
 import { EMPTY_ROOT } from '../../src/tlog/hash.ts';
 import { formatVerifierKey } from '../../src/tlog/verifier-key.ts';
+import { CHECKPOINT_INTERVAL } from '../../src/transparency/checkpoints.ts';
 import { openSqliteDatabase } from '../store/sqlite-database.ts';
 import { fill } from '../support/fill.ts';
 import { client, expectError } from '../support/http.ts';
@@ -134,7 +135,8 @@ describe('a log that was damaged', () => {
     expect((await send('GET', '/log/checkpoint')).status).toBe(200);
     for (const path of ['proof/256', 'proof/513', 'tile/0/000', 'tile/entries/000', 'tile/1/000.p/2'])
       expect((await send('GET', `/log/${path}`)).status, path).toBe(200);
-    for (const path of ['proof/300', 'proof/301', 'tile/0/001', 'tile/entries/001']) {
+    const damaged = ['tile/0/001', 'tile/0/001.p/100', 'tile/entries/001', 'tile/entries/001.p/100'];
+    for (const path of ['proof/300', 'proof/301', ...damaged]) {
       const reply = await send('GET', `/log/${path}`);
       expectError(reply, 500, 13);
       expect(reply.headers['cache-control']).toBe('no-store');
@@ -160,6 +162,34 @@ describe('a log that was damaged', () => {
     await stored((store) => store.tree.write(1, 0, [EMPTY_ROOT]));
     expectError(await send('GET', '/log/proof/550'), 500, 13);
     await expectLogged(service, 'the log is broken at position 550: this event, or what the tree has beside it');
+  });
+
+  test('a partial tile stays what was signed, whatever is changed under the service', async () => {
+    await write(600);
+    await using service = await startService({ DATA_DIR: directory });
+    while ((await stored((store) => store.tree.count(1))) < 2) await sleep(50);
+    const send = client(service.url, await service.token('bob'));
+    expect((await send('GET', '/log/checkpoint')).status).toBe(200);
+    const paths = ['tile/1/000.p/1', 'tile/1/000.p/2', 'tile/0/002.p/80', 'tile/0/002.p/88'];
+    const tiles = () =>
+      Promise.all(paths.map(async (path) => (await fetch(`${service.url}/log/${path}`)).bytes().then(String)));
+    const signed = await tiles();
+    await stored((store) => store.tree.write(1, 0, [EMPTY_ROOT, EMPTY_ROOT]));
+    const database = openSqliteDatabase(directory);
+    database.db.exec("UPDATE events SET event_id = 'another' WHERE position = 590");
+    await database.close();
+    expect(await tiles()).toEqual(signed);
+    expectError(await send('GET', '/log/tile/entries/002.p/88'), 500, 13);
+    await expectLogged(
+      service,
+      'the log is broken at position 513: an event from here on, or a node of the tree above',
+    );
+    // A tile of a newer tree, which does not extend the signed one.
+    expect((await send('POST', '/plants', { body: '{"id":1,"name":"Fern"}' })).status).toBe(200);
+    await sleep(2 * CHECKPOINT_INTERVAL);
+    expectError(await send('GET', '/log/tile/0/002.p/89'), 500, 13);
+    await expectLogged(service, 'the log is broken at position 600: the tree no longer extends');
+    expect(await tiles()).toEqual(signed);
   });
 
   test('no receipt is made of an event, or a content, that was changed after its tile was read', async () => {

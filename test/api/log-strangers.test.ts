@@ -22,7 +22,7 @@ test('strangers whose requests for the log hang leave the places of callers with
   const hanging = Promise.withResolvers<never>();
   const unused = () => Promise.reject(new Error('not asked for'));
   registerTransparencyLog(app, {
-    ...{ knownHead: () => 0, head: unused, tree: undefined as never, key: unused },
+    ...{ knownHead: () => 0, head: unused, tree: undefined as never, tiles: undefined as never, key: unused },
     checkpoints: { latest: () => hanging.promise },
   });
   app.decorateRequest('principal', null);

@@ -105,7 +105,7 @@ export function restoredContract(name: string, open: OpenDatabase): void {
       'its tree is not read any more, not even what is remembered of it',
       on(async (scene) => {
         const tree = new Tree(scene.store, undefined, scene.log.changed);
-        const read = () => [tree.readTile({ level: 0, index: 0, width: 3 }), tree.readEntries(0, 3)];
+        const read = () => [tree.readTile({ level: 0, index: 0, width: 3 }), tree.readBlock(0, 3)];
         await Promise.all(read());
         await cut(scene, 3);
         await expect.poll(() => scene.log.changed.aborted).toBe(true);

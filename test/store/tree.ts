@@ -153,6 +153,17 @@ export function treeContract(open: OpenStore): void {
     );
 
     test(
+      'a full tile of nodes that do not make the node above them is not read',
+      on(async ({ store }) => {
+        await store.tree.write(1, 0, hashes(256));
+        const read = () => new Tree(store).readTile({ level: 1, index: 0, width: 256 });
+        expect(await read()).toEqual(Buffer.concat(hashes(256)));
+        await store.tree.write(2, 0, hashes(1));
+        await expect(read()).rejects.toMatchObject({ name: 'BrokenChainError', position: 1 });
+      }),
+    );
+
+    test(
       'an event that is missing is named, and nothing is built or served past it',
       on(async ({ store }) => {
         await append(store, ...plants(600));

@@ -22,9 +22,11 @@ const UPPER_TILES = 128;
 /** Most events without stored nodes that a reader is still served. The builder is seldom that far behind. */
 export const MAX_UNBUILT = 64 * TILE_WIDTH;
 
-/** 256 consecutive events, or the last few, as in the tiles of level 0 and the entry bundles. */
-interface Block {
+/** 256 consecutive events, or the first few of them. */
+export interface Block {
+  /** Their tile of level 0. */
   readonly hashes: Uint8Array;
+  /** Their entry bundle. */
   readonly bundle: Uint8Array;
 }
 
@@ -61,43 +63,48 @@ export class Tree implements TileReader {
     return new TileHashReader(size, this);
   }
 
-  async readTile({ level, index, width }: Tile): Promise<Uint8Array> {
+  /** Throws the reason of the signal once the log was replaced. */
+  throwIfReplaced(): void {
     this.#changed?.throwIfAborted();
-    if (level === 0) return (await this.#block(index, width)).hashes;
+  }
+
+  async readTile({ level, index, width }: Tile): Promise<Uint8Array> {
+    if (level === 0) return (await this.readBlock(index, width)).hashes;
+    this.throwIfReplaced();
     const key = `${level}/${index}`;
     const known = this.#upper.get(key);
     if (known !== undefined) return known.subarray(0, width * (known.length / TILE_WIDTH));
     const start = index * TILE_WIDTH;
     const tile = Buffer.concat(await this.#nodes(level, start, start + width));
-    if (width === TILE_WIDTH) this.#upper.set(key, tile);
+    if (width < TILE_WIDTH) return tile;
+    await this.#checkWhole(level, index, tile, 'one of the nodes of the tree');
+    this.#upper.set(key, tile);
     return tile;
   }
 
-  /** The entry bundle with this index and width: the records of `width` events from position `index` * 256 + 1 on. */
-  async readEntries(index: number, width: number): Promise<Uint8Array> {
-    return (await this.#block(index, width)).bundle;
-  }
-
-  async #block(index: number, width: number): Promise<Block> {
-    this.#changed?.throwIfAborted();
+  /** The block with this index and width: `width` events from position `index` * 256 + 1 on. */
+  async readBlock(index: number, width: number): Promise<Block> {
+    this.throwIfReplaced();
     return width === TILE_WIDTH ? (await this.#blocks.fetch(index))! : this.#readBlock(index, width);
   }
 
-  /**
-   * The block of a full tile. It is served for ever, so it must make the stored node above it: an event that was changed
-   * since, or a node, is a BrokenChainError. A node that is not built yet says nothing.
-   */
   async #readWholeBlock(index: number): Promise<Block> {
-    const [block, [node]] = await Promise.all([
-      this.#readBlock(index, TILE_WIDTH),
-      this.#store.tree.read(1, index, index + 1),
-    ]);
-    if (node !== undefined && !sameHash(node, subtreeHash(block.hashes, 0, TILE_WIDTH)))
-      throw new BrokenChainError(
-        index * TILE_WIDTH + 1,
-        `one of the ${TILE_WIDTH} events from here on, or the node of the tree above them, is not what was written`,
-      );
+    const block = await this.#readBlock(index, TILE_WIDTH);
+    await this.#checkWhole(0, index, block.hashes, `one of the ${TILE_WIDTH} events`);
     return block;
+  }
+
+  /**
+   * A full tile is served for ever, so it must make the stored node above it: an event that was changed since, or a
+   * node, is a BrokenChainError. A node that is not built yet says nothing. `what` is in the tile, in words.
+   */
+  async #checkWhole(level: number, index: number, tile: Uint8Array, what: string): Promise<void> {
+    const [node] = await this.#store.tree.read(level + 1, index, index + 1);
+    if (node !== undefined && !sameHash(node, subtreeHash(tile, 0, TILE_WIDTH)))
+      throw new BrokenChainError(
+        index * recordsPerHash(level + 1) + 1,
+        `${what} from here on, or the node of the tree above them, is not what was written`,
+      );
   }
 
   async #readBlock(index: number, width: number): Promise<Block> {

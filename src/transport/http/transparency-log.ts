@@ -7,6 +7,7 @@ import type { Tree } from '../../log/tree/tree.ts';
 import { unavailable } from '../../log/unavailable.ts';
 import { parseIndexPath, parseLevel, sizeFor, type Tile } from '../../tlog/tile.ts';
 import { formatTlogProof } from '../../tlog/tlog-proof.ts';
+import type { CheckedTiles } from '../../transparency/checked-tiles.ts';
 import type { Checkpoints } from '../../transparency/checkpoints.ts';
 import { proveEvent } from '../../transparency/event-proof.ts';
 import type { LogKey } from '../../transparency/log-key.ts';
@@ -48,6 +49,7 @@ export interface TransparencyLog {
   /** The log's end now. */
   readonly head: () => Promise<Head>;
   readonly tree: Tree;
+  readonly tiles: CheckedTiles;
   readonly checkpoints: Checkpoints;
   readonly key: () => Promise<LogKey>;
 }
@@ -108,14 +110,14 @@ export function registerTransparencyLog(app: FastifyInstance, log: TransparencyL
     if (level === undefined || place === undefined) throw notFound('this is not the path of a tile');
     const tile: Tile = { level, ...place };
     await require(sizeFor(tile));
-    return log.tree.readTile(tile);
+    return log.tiles.readTile(tile);
   });
 
   add('tile/entries/*', IMMUTABLE, BYTES, async (request, reply) => {
     const place = parseIndexPath(param(request, '*'));
     if (place === undefined) throw notFound('this is not the path of an entry bundle');
     await require(sizeFor({ level: 0, ...place }));
-    const bundle = await log.tree.readEntries(place.index, place.width);
+    const bundle = await log.tiles.readEntries(place.index, place.width);
     reply.header('vary', 'accept-encoding');
     if (!acceptsGzip(request)) return bundle;
     reply.header('content-encoding', 'gzip');
