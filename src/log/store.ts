@@ -44,13 +44,11 @@ export class RowsReplacedError extends Error {
   }
 }
 
-/**
- * The store lacks a record that it is created with and that nothing deletes. Retrying is useless: only a backup has it.
- */
+/** The store lacks a record that it is created with and that nothing deletes. Retrying is useless. */
 export class LostRecordError extends Error {
-  /** `what` and `where`, in words. */
-  constructor(what: string, where: string) {
-    super(`the store has lost ${what} (${where}): restore a backup`);
+  /** `what`, `where` and the `remedy`, in words. */
+  constructor(what: string, where: string, remedy = 'restore a backup') {
+    super(`the store has lost ${what} (${where}): ${remedy}`);
     this.name = 'LostRecordError';
   }
 }
@@ -69,7 +67,7 @@ export class DamagedStoreError extends Error {
 
 /** The error for a store without the record that says up to where its read model is folded. */
 export const lostCheckpoint = (): LostRecordError =>
-  new LostRecordError('the checkpoint of its read model', 'plants in checkpoints');
+  new LostRecordError('the checkpoint of its read model', 'plants in checkpoints', 'run plantstore audit rebuild');
 
 /**
  * The read model at one instant. Closing it lets the store forget that instant. Reading rejects with RowsReplacedError
@@ -104,8 +102,8 @@ export interface Rebuild {
   all(): AsyncIterable<OwnedRow[]>;
   /**
    * Replaces the live rows by the built ones as a new generation, and moves the checkpoint to `position`, up to which
-   * the built rows are folded, in one atomic step. Returns false and does nothing when the live read model is further
-   * than that.
+   * the built rows are folded, in one atomic step. A lost checkpoint is made anew. Returns false and does nothing when
+   * the live read model is further than that.
    */
   swap(position: number): Promise<boolean>;
   /** Drops the built rows, unless they were swapped in. */

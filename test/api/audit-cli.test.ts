@@ -138,9 +138,13 @@ describe('verify', () => {
 });
 
 test.each([
-  ['the id of its log (the row of log)', 'DELETE FROM log', ['audit', 'key']],
-  ['the id of its log (the row of log)', 'DELETE FROM log', ['audit', 'checkpoint']],
-  ['the checkpoint of its read model (plants in checkpoints)', 'DELETE FROM checkpoints', ['serve']],
+  ['the id of its log (the row of log): restore a backup', 'DELETE FROM log', ['audit', 'key']],
+  ['the id of its log (the row of log): restore a backup', 'DELETE FROM log', ['audit', 'checkpoint']],
+  [
+    'the checkpoint of its read model (plants in checkpoints): run plantstore audit rebuild',
+    'DELETE FROM checkpoints',
+    ['serve'],
+  ],
 ])('a store that has lost %s says so (%s, %j)', async (lost, sql, args) => {
   await some();
   const { db, close } = openSqliteDatabase(data);
@@ -153,7 +157,17 @@ test.each([
     ADMIN_PORT: '0',
   });
   expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
-  expect(stderr).toContain(`the store has lost ${lost}: restore a backup`);
+  expect(stderr).toContain(`the store has lost ${lost}`);
+});
+
+test('rebuild makes a lost checkpoint anew, from the log', async () => {
+  await some();
+  const { db, close } = openSqliteDatabase(data);
+  db.exec('DELETE FROM checkpoints');
+  await close();
+  expect((await audit('verify')).code).toBe(1);
+  expect(await audit('rebuild')).toMatchObject({ code: 0, stdout: '{"checkpoint":4}\n' });
+  expect((await audit('verify')).stdout).toContain('whole: ');
 });
 
 describe('travel', () => {

@@ -1,5 +1,5 @@
 import { MongoClient } from 'mongodb';
-import { type CheckpointDocument, rowsIn } from '../../src/log/mongo/collections.ts';
+import { type CheckpointDocument, type LiveCheckpoint, rowsIn } from '../../src/log/mongo/collections.ts';
 import { toPlantDocument, toPlantId, toRow } from '../../src/log/mongo/documents.ts';
 import { openMongo } from '../../src/log/mongo/open.ts';
 import { newDatabase } from '../store/open-mongo.ts';
@@ -12,7 +12,7 @@ export async function openMongoPlatform(): Promise<Platform> {
   await client.connect();
   const db = client.db();
   const checkpoint = async () =>
-    (await db.collection<CheckpointDocument>('checkpoints').findOne({ _id: 'plants' })) as CheckpointDocument;
+    (await db.collection<CheckpointDocument>('checkpoints').findOne({ _id: 'plants' })) as LiveCheckpoint;
   const live = async () => rowsIn(db, (await checkpoint()).collection);
   return {
     instances: 2,

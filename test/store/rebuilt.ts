@@ -106,6 +106,38 @@ export function rebuiltContract(name: string, open: OpenDatabase): void {
       }
     });
 
+    test('a lost checkpoint is made anew, and what an instance remembers of the rows before ends', async () => {
+      const opened = await open();
+      await append(opened.store, ...[1n, 2n, 3n].map((id) => added('alice', id)));
+      await project(opened.store);
+      const log = await openLog(await opened.second(), quiet);
+      const database = await opened.database();
+      try {
+        await database.removePlant('alice', 3n);
+        expect(await idsOf(log)).toEqual([1n, 2n]);
+        await database.removeCheckpoint();
+        await expect(opened.store.checkpoint()).rejects.toThrow('run plantstore audit rebuild');
+        const given = await opened.store.rebuild();
+        // Its rows are of nothing yet.
+        for (const read of [opened.store.checkpoint(), opened.store.snapshot(), opened.store.list('alice', 0n, 9)])
+          await expect(read).rejects.toThrow('lost the checkpoint');
+        await given.close();
+        await rebuild(opened.store);
+        expect(await idsOf(log)).toEqual([1n, 2n, 3n]);
+        const generation = await opened.store.generation();
+        await database.removeCheckpoint();
+        await rebuild(opened.store);
+        expect(await opened.store.generation()).toBeGreaterThan(generation);
+        await add(log, 4n);
+        await expect.poll(() => opened.store.checkpoint(), { timeout: 5_000 }).toBe(4);
+        expect((await verdictOf(opened.store)).verdict.ok).toBe(true);
+      } finally {
+        await database.close();
+        await log.close();
+        await opened.cleanup();
+      }
+    });
+
     test('what an instance remembers of a damaged read model ends with a rebuild that mends it, on every instance', async () => {
       const opened = await open();
       await append(opened.store, ...[1n, 2n, 3n].map((id) => added('alice', id)));

@@ -303,7 +303,8 @@ export const TAMPERINGS: readonly Tampering[] = [
     name: 'the checkpoint removed',
     tamper: (database) => database.removeCheckpoint(),
     found: {
-      read_model: 'the store has lost the checkpoint of its read model (plants in checkpoints): restore a backup',
+      read_model:
+        'the store has lost the checkpoint of its read model (plants in checkpoints): run plantstore audit rebuild',
     },
   },
 ];

@@ -1,17 +1,29 @@
 import type { Binary, Collection, Db, Long } from 'mongodb';
-import type { Contact } from '../store.ts';
+import { type Contact, lostCheckpoint } from '../store.ts';
 import type { EventDocument, PlantDocument } from './documents.ts';
 
-/** The checkpoint of the read model and the collection with its rows. Both change in one step. */
+/**
+ * The checkpoint of the read model and the collection with its rows. Both change in one step. Both are missing while a
+ * rebuild makes a lost document anew.
+ */
 export interface CheckpointDocument {
   readonly _id: string;
-  readonly position: Long;
+  readonly position?: Long;
   /** Name of the collection with the rows: `plants`, until a rebuild replaces it. */
-  readonly collection: string;
+  readonly collection?: string;
   /** The number of rebuilds that were ever started. */
   readonly rebuilds: number;
   /** Name of the collection in which the last rebuild makes new rows, until it ends. */
   readonly building?: string;
+}
+
+/** A checkpoint with rows. */
+export type LiveCheckpoint = CheckpointDocument & Required<Pick<CheckpointDocument, 'position' | 'collection'>>;
+
+/** The checkpoint, unless it was lost: then throws LostRecordError. */
+export function live(checkpoint: CheckpointDocument | null | undefined): LiveCheckpoint {
+  if (checkpoint?.collection === undefined) throw lostCheckpoint();
+  return checkpoint as LiveCheckpoint;
 }
 
 /** `_id` in `checkpoints` of the only read model. */

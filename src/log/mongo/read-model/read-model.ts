@@ -1,9 +1,11 @@
 import { type Db, type Document, Long } from 'mongodb';
 import { keyString, type Plant, type PlantKey } from '../../../domain/plant.ts';
-import { type Changes, type FirstRows, lostCheckpoint, type OwnedRow, type PlantRow, type Rows } from '../../store.ts';
+import type { Changes, FirstRows, OwnedRow, PlantRow, Rows } from '../../store.ts';
 import {
   type CheckpointDocument,
   collectionsOf,
+  type LiveCheckpoint,
+  live,
   PLANTS_CHECKPOINT,
   plantsCollection,
   rebuildOf,
@@ -26,7 +28,7 @@ const MAX_SWAPS = 3;
 
 const CHECKPOINT = { _id: PLANTS_CHECKPOINT };
 
-const generationOf = ({ collection }: CheckpointDocument): number => rebuildOf(collection) ?? 0;
+const generationOf = ({ collection }: LiveCheckpoint): number => rebuildOf(collection) ?? 0;
 
 /** The rows of the read model and their checkpoint. Results are majority-committed and no older than the clock. */
 export class ReadModel {
@@ -54,12 +56,10 @@ export class ReadModel {
     return generationOf(await this.#checkpoint());
   }
 
-  async #checkpoint(): Promise<CheckpointDocument> {
-    const checkpoint = await this.#clock.run((session) =>
-      this.#checkpoints.findOne(CHECKPOINT, { session, maxTimeMS: COMMAND_LIMIT }),
+  async #checkpoint(): Promise<LiveCheckpoint> {
+    return live(
+      await this.#clock.run((session) => this.#checkpoints.findOne(CHECKPOINT, { session, maxTimeMS: COMMAND_LIMIT })),
     );
-    if (checkpoint === null) throw lostCheckpoint();
-    return checkpoint;
   }
 
   /** See Store.get. */
@@ -96,8 +96,8 @@ export class ReadModel {
           })
           .toArray(),
       );
-      const checkpoint = found.pop() as CheckpointDocument | undefined;
-      if (checkpoint?.collection === undefined) throw lostCheckpoint();
+      // Without a checkpoint this is a row.
+      const checkpoint = live(found.pop() as CheckpointDocument | undefined);
       if (checkpoint.collection === collection)
         return {
           rows: (found as PlantDocument[]).map(toRow),
@@ -118,9 +118,7 @@ export class ReadModel {
       maxTimeMS: COMMAND_LIMIT,
     };
     const { cursor } = await this.#clock.run((session) => this.#db.command(find, { session }));
-    const [checkpoint] = cursor.firstBatch;
-    if (checkpoint === undefined) throw lostCheckpoint();
-    const { position, collection } = checkpoint;
+    const { position, collection } = live(cursor.firstBatch[0]);
     return new MongoSnapshot(this.#db, Number(position), collection, cursor.atClusterTime, (name) =>
       this.#isRead(name),
     );
@@ -139,7 +137,7 @@ export class ReadModel {
       maxTimeMS: COMMAND_LIMIT,
     };
     const { cursor } = await withCallLimit(this.#db.command(find));
-    return cursor.firstBatch[0].collection === name;
+    return cursor.firstBatch[0]?.collection === name;
   }
 
   /** See Store.advance. The transaction compares the checkpoint first. */
@@ -154,7 +152,7 @@ export class ReadModel {
         WITHIN_TRANSACTION,
       );
       if (moved === null) return false;
-      await applyChanges(rowsIn(this.#db, moved.collection), session, changes);
+      await applyChanges(rowsIn(this.#db, live(moved).collection), session, changes);
       return true;
     });
   }

@@ -1,10 +1,18 @@
 import { type Db, Long } from 'mongodb';
 import type { Changes, OwnedRow, Rebuild } from '../../store.ts';
 import { BATCH, batches } from '../batches.ts';
-import { collectionsOf, PLANTS_CHECKPOINT, plantsCollection, rowsIn } from '../collections.ts';
+import {
+  type CheckpointDocument,
+  collectionsOf,
+  PLANTS_CHECKPOINT,
+  plantsCollection,
+  rebuildOf,
+  rowsIn,
+} from '../collections.ts';
 import { WITHIN_TRANSACTION, withCallLimit } from '../connection/call-limit.ts';
 import type { CausalClock } from '../connection/causal-clock.ts';
 import { COMMAND_LIMIT } from '../connection/client.ts';
+import { CODE, ignoring } from '../connection/errors.ts';
 import type { Transactions } from '../connection/transactions.ts';
 import { toRow } from '../documents.ts';
 import { applyChanges } from './changes.ts';
@@ -39,13 +47,13 @@ export class MongoRebuild implements Rebuild {
   static async start(db: Db, clock: CausalClock, transactions: Transactions): Promise<MongoRebuild> {
     const { checkpoints } = collectionsOf(db);
     const before = await clock.run((session) => checkpoints.findOne(CHECKPOINT, { session }));
-    const { rebuilds, collection } = before!;
+    const { rebuilds, collection } = before ?? (await MongoRebuild.#withoutCheckpoint(db));
     const name = plantsCollection(rebuilds + 1);
     const started = await withCallLimit(
       // Compares the collection too: the previous rebuild may just have been swapped in, and its collection is live
       // now.
       checkpoints.updateOne(
-        { ...CHECKPOINT, rebuilds, collection },
+        { ...CHECKPOINT, rebuilds, collection: collection ?? { $exists: false } },
         { $set: { rebuilds: rebuilds + 1, building: name } },
       ),
     );
@@ -53,6 +61,20 @@ export class MongoRebuild implements Rebuild {
     await dropUnusedRows(db);
     await withCallLimit(db.createCollection(name));
     return new MongoRebuild(db, clock, transactions, name);
+  }
+
+  /**
+   * Begins a lost checkpoint anew. It names no rows until the swap: which of the collections had them, and up to where
+   * they were folded, nobody knows. The next number is higher than that of any rows, for the generation grows.
+   */
+  static async #withoutCheckpoint(db: Db): Promise<CheckpointDocument> {
+    const found = await withCallLimit(
+      db.listCollections({}, { nameOnly: true, authorizedCollections: true }).toArray(),
+    );
+    const rebuilds = Math.max(0, ...found.map(({ name }) => rebuildOf(name) ?? 0));
+    const begun: CheckpointDocument = { _id: PLANTS_CHECKPOINT, rebuilds };
+    await ignoring(CODE.duplicateKey, withCallLimit(collectionsOf(db).checkpoints.insertOne(begun)));
+    return begun;
   }
 
   apply(changes: Changes): Promise<void> {
@@ -84,7 +106,8 @@ export class MongoRebuild implements Rebuild {
     const to = Long.fromNumber(position);
     const before = await this.#clock.run((session) =>
       this.#checkpoints.findOneAndUpdate(
-        { ...CHECKPOINT, building: this.#name, position: { $lte: to } },
+        // No position is not above it either.
+        { ...CHECKPOINT, building: this.#name, position: { $not: { $gt: to } } },
         { $set: { position: to, collection: this.#name }, $unset: { building: '' } },
         { session },
       ),

@@ -37,7 +37,8 @@ export class SqliteRebuild implements Rebuild {
       });
       this.#changes = prepareChanges(this.#db, this.#table);
       this.#moved = this.#db.prepare(
-        'UPDATE checkpoints SET position = :to, generation = generation + 1 WHERE name = :name AND position <= :to',
+        `INSERT INTO checkpoints (name, position, generation) VALUES (:name, :to, :now)
+         ON CONFLICT (name) DO UPDATE SET position = :to, generation = generation + 1 WHERE position <= :to`,
       );
     } catch (error) {
       this.#db.close();
@@ -55,7 +56,8 @@ export class SqliteRebuild implements Rebuild {
 
   async swap(position: number): Promise<boolean> {
     return transaction(this.#db, () => {
-      if (this.#moved.run({ name: PLANTS_CHECKPOINT, to: position }).changes === 0) return false;
+      // The generation of a lost checkpoint is lost too. Milliseconds are more than there were rebuilds.
+      if (this.#moved.run({ name: PLANTS_CHECKPOINT, to: position, now: Date.now() }).changes === 0) return false;
       this.#db.exec(`DROP TABLE ${PLANTS_TABLE}; ALTER TABLE ${this.#table} RENAME TO ${PLANTS_TABLE}`);
       return true;
     });
