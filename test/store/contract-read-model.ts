@@ -29,6 +29,18 @@ const OWNERS = [
   "a'--",
 ];
 
+/** The largest text, and more bytes of texts than one read of any store has. */
+const LARGE = '🌱'.repeat(1024);
+const MOST_BYTES = 2 * 1024 * 1024;
+
+const bytesOf = (rows: readonly PlantRow[]) =>
+  rows.reduce((bytes, { name, tag }) => bytes + Buffer.byteLength(name) + Buffer.byteLength(tag ?? ''), 0);
+
+async function first<Row>(batches: AsyncIterable<Row[]>): Promise<Row[]> {
+  for await (const batch of batches) return batch;
+  return [];
+}
+
 const IDS = [MIN_INT64, -(2n ** 53n) - 1n, -2n, -1n, 0n, 1n, 10n, 2n ** 53n + 1n, MAX_INT64];
 
 /** What the read model of every store has to keep. */
@@ -60,17 +72,43 @@ export function readModelContract(open: OpenStore): void {
     test(
       'rows that are too many at once come in parts, and the last part says that it is the last',
       on(async ({ store }) => {
-        const rows = Array.from({ length: 1_100 }, (_, id) => row('alice', BigInt(id), '🌱'.repeat(1024), 'tag'));
+        const rows = Array.from({ length: 1_100 }, (_, id) => row('alice', BigInt(id), LARGE, LARGE));
         await store.advance(0, 1, changes(rows));
         const read: PlantRow[] = [];
         for (let isOver = false, parts = 0; !isOver; parts++) {
           const part = await store.list('alice', read.at(-1)?.id, Number.POSITIVE_INFINITY);
           expect(part.whole).toBe(read.length + part.rows.length === rows.length && parts > 0);
           expect(part.rows.length).toBeGreaterThan(0);
+          expect(bytesOf(part.rows)).toBeLessThan(MOST_BYTES);
           read.push(...part.rows);
           isOver = part.whole;
         }
         expect(read).toEqual(rows.map(plant));
+        const snapshot = await store.snapshot();
+        for (const batches of [snapshot.list('alice', undefined), snapshot.all()]) {
+          const batch = await first<PlantRow>(batches);
+          expect(batch.length).toBeGreaterThan(0);
+          expect(bytesOf(batch)).toBeLessThan(MOST_BYTES);
+        }
+        await snapshot.close();
+      }),
+    );
+
+    test(
+      'a part ends where its bytes end, however small the rows before were, and a part with room for more is the last',
+      on(async ({ store }) => {
+        const rows = Array.from({ length: 600 }, (_, id) =>
+          row('alice', BigInt(id), id < 300 ? 'Fern' : LARGE, id < 300 ? undefined : LARGE),
+        );
+        await store.advance(0, 1, changes(rows.slice(0, 320)));
+        await store.advance(1, 2, changes(rows.slice(320)));
+        for (const after of [-1n, 250n, 299n, 580n]) {
+          const part = await store.list('alice', after, 1_001);
+          const left = rows.slice(Number(after) + 1);
+          expect(part.rows).toEqual(left.slice(0, part.rows.length).map(plant));
+          expect(part.whole).toBe(after === 580n);
+          expect(bytesOf(part.rows)).toBeLessThan(MOST_BYTES);
+        }
       }),
     );
 

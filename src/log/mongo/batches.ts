@@ -1,16 +1,28 @@
-/** Documents of one read. */
-export const BATCH = 1_000;
+/** Most documents of one read. */
+const BATCH = 1_000;
+
+/** The next items of a read. */
+export interface Page<Item> {
+  readonly items: Item[];
+  /** No item follows. */
+  readonly whole: boolean;
+}
 
 /**
  * Reads in batches. Each batch is a query of its own that continues after the last item of the previous one, so the
- * server holds nothing in between, however slow the reader is. `page` reads the next items, at most BATCH. A batch that
- * is not full is the last one.
+ * server holds nothing in between, however slow the reader is. `page` reads the next items, at most `limit`, and at
+ * least one if there is one.
  */
-export async function* batches<Item>(page: (last: Item | undefined) => Promise<Item[]>): AsyncGenerator<Item[]> {
-  for (let last: Item | undefined; ; ) {
-    const items = await page(last);
+export async function* batches<Item>(
+  page: (last: Item | undefined, limit: number) => Promise<Page<Item>>,
+): AsyncGenerator<Item[]> {
+  let last: Item | undefined;
+  for (let limit = BATCH; ; ) {
+    const { items, whole } = await page(last, limit);
     if (items.length > 0) yield items;
-    if (items.length < BATCH) return;
+    if (whole) return;
     last = items.at(-1);
+    // What is too much at once is looked at once more by the next query: so not much of it.
+    limit = Math.min(BATCH, 2 * items.length);
   }
 }

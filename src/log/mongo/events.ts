@@ -3,7 +3,7 @@ import { type IdempotencyKey, idempotencyString } from '../../domain/idempotency
 import { headAt } from '../event/chain.ts';
 import { EMPTY_HEAD, type Head, type LoggedEvent, plantEventOf } from '../event/event.ts';
 import type { Selection } from '../store.ts';
-import { BATCH, batches } from './batches.ts';
+import { batches } from './batches.ts';
 import { collectionsOf } from './collections.ts';
 import type { CausalClock } from './connection/causal-clock.ts';
 import { BSON, COMMAND_LIMIT } from './connection/client.ts';
@@ -74,7 +74,10 @@ export class EventReader {
       ...(id !== undefined && { plantId: Long.fromBigInt(id) }),
     };
     if (owner !== undefined || id !== undefined) return this.#search(after, to, about);
-    return batches((last) => this.#find(last?.position ?? after, to, about, BATCH));
+    return batches(async (last, limit) => {
+      const items = await this.#find(last?.position ?? after, to, about, limit);
+      return { items, whole: items.length < limit };
+    });
   }
 
   /** See Store.findByIdempotencyKeys. */

@@ -1,6 +1,6 @@
 import { type Db, type Document, Long } from 'mongodb';
 import { keyString, type Plant, type PlantKey } from '../../../domain/plant.ts';
-import type { Changes, FirstRows, OwnedRow, PlantRow, Rows } from '../../store.ts';
+import type { Changes, FirstRows, PlantRow, Rows } from '../../store.ts';
 import {
   type CheckpointDocument,
   collectionsOf,
@@ -17,7 +17,7 @@ import { COMMAND_LIMIT } from '../connection/client.ts';
 import type { Transactions } from '../connection/transactions.ts';
 import { type PlantDocument, toPlantId, toRow } from '../documents.ts';
 import { applyChanges } from './changes.ts';
-import { ownedBy } from './rows.ts';
+import { type FoundRows, firstRows, ownedBy, pageOf } from './rows.ts';
 import { MongoSnapshot } from './snapshot.ts';
 
 /** Most rows of one read: a page of 1,000, and one more that shows whether any follow. */
@@ -64,7 +64,9 @@ export class ReadModel {
 
   /** See Store.get. */
   async get(keys: readonly PlantKey[]): Promise<Rows<Plant | undefined>> {
-    const { rows, ...standing } = await this.#rows([{ $match: { _id: { $in: keys.map(toPlantId) } } }], keys.length);
+    const stages = [{ $match: { _id: { $in: keys.map(toPlantId) } } }];
+    const { found, ...standing } = await this.#read<PlantDocument>(stages, keys.length);
+    const rows = found.map(toRow);
     const plants = new Map(rows.map(({ owner, id, name, tag }) => [keyString(owner, id), { name, tag }]));
     return { rows: keys.map(({ owner, id }) => plants.get(keyString(owner, id))), ...standing };
   }
@@ -72,23 +74,26 @@ export class ReadModel {
   /** See Store.list. */
   async list(owner: string, after: bigint | undefined, limit: number): Promise<FirstRows<PlantRow>> {
     const most = Math.min(limit, MOST_ROWS);
-    const stages = [{ $match: ownedBy(owner, after) }, { $sort: { _id: 1 } }, { $limit: most }];
-    const { rows, ...standing } = await this.#rows(stages, most);
-    return { rows: rows.map(({ id, name, tag }) => ({ id, name, tag })), whole: rows.length < most, ...standing };
+    const { found, ...standing } = await this.#read<FoundRows>(firstRows(ownedBy(owner, after), most), 1);
+    const { items, whole } = pageOf(found[0], most);
+    return { rows: items.map(({ id, name, tag }) => ({ id, name, tag })), whole, ...standing };
   }
 
   /**
    * Reads rows and the checkpoint in one round trip: one pipeline over both collections at one point in time. So the
-   * rows are exactly those of the checkpoint.
+   * rows are exactly those of the checkpoint. The stages give at most `limit` documents.
    */
-  async #rows(stages: Document[], limit: number): Promise<Rows<OwnedRow>> {
+  async #read<Found extends Document>(
+    stages: Document[],
+    limit: number,
+  ): Promise<Omit<Rows<never>, 'rows'> & { readonly found: Found[] }> {
     const pipeline = [...stages, { $unionWith: { coll: 'checkpoints', pipeline: [{ $match: CHECKPOINT }] } }];
     for (let swaps = 0; swaps <= MAX_SWAPS; swaps++) {
       // Another read may change #collection meanwhile. This read must compare the collection that it used.
       const collection = this.#collection;
       const found = await this.#clock.run((session) =>
         rowsIn(this.#db, collection)
-          .aggregate<PlantDocument | CheckpointDocument>(pipeline, {
+          .aggregate<Found | CheckpointDocument>(pipeline, {
             session,
             readConcern: { level: 'snapshot' },
             batchSize: limit + 2,
@@ -96,11 +101,11 @@ export class ReadModel {
           })
           .toArray(),
       );
-      // Without a checkpoint this is a row.
+      // Without a checkpoint this is something else that was found.
       const checkpoint = live(found.pop() as CheckpointDocument | undefined);
       if (checkpoint.collection === collection)
         return {
-          rows: (found as PlantDocument[]).map(toRow),
+          found: found as Found[],
           checkpoint: checkpoint.position.toNumber(),
           generation: generationOf(checkpoint),
         };

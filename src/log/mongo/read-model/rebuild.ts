@@ -1,6 +1,6 @@
 import { type Db, Long } from 'mongodb';
 import type { Changes, OwnedRow, Rebuild } from '../../store.ts';
-import { BATCH, batches } from '../batches.ts';
+import { batches } from '../batches.ts';
 import {
   type CheckpointDocument,
   collectionsOf,
@@ -14,9 +14,8 @@ import type { CausalClock } from '../connection/causal-clock.ts';
 import { COMMAND_LIMIT } from '../connection/client.ts';
 import { CODE, ignoring } from '../connection/errors.ts';
 import type { Transactions } from '../connection/transactions.ts';
-import { toRow } from '../documents.ts';
 import { applyChanges } from './changes.ts';
-import { after } from './rows.ts';
+import { after, type FoundRows, firstRows, pageOf } from './rows.ts';
 import { dropUnusedRows } from './unused-rows.ts';
 
 const CHECKPOINT = { _id: PLANTS_CHECKPOINT };
@@ -89,16 +88,13 @@ export class MongoRebuild implements Rebuild {
   }
 
   all(): AsyncIterable<OwnedRow[]> {
-    return batches(async (last: OwnedRow | undefined) => {
-      const found = await this.#clock.run((session) =>
+    return batches(async (last: OwnedRow | undefined, limit) => {
+      const [found] = await this.#clock.run((session) =>
         rowsIn(this.#db, this.#name)
-          .find(after(last), { session, maxTimeMS: COMMAND_LIMIT })
-          .sort({ _id: 1 })
-          .limit(BATCH)
-          .batchSize(BATCH + 1)
+          .aggregate<FoundRows>(firstRows(after(last), limit), { session, maxTimeMS: COMMAND_LIMIT })
           .toArray(),
       );
-      return found.map(toRow);
+      return pageOf(found, limit);
     });
   }
 

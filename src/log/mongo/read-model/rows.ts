@@ -1,6 +1,8 @@
 import type { Document } from 'mongodb';
 import { MAX_INT64, MIN_INT64, type PlantKey } from '../../../domain/plant.ts';
-import { toPlantId } from '../documents.ts';
+import type { OwnedRow } from '../../store.ts';
+import type { Page } from '../batches.ts';
+import { type PlantDocument, toPlantId, toRow } from '../documents.ts';
 
 /** Selects an owner's plants with ids above `after`, or all of them: a range of the index on `_id`. */
 export const ownedBy = (owner: string, after: bigint | undefined): Document => ({
@@ -16,3 +18,50 @@ export const ownedBy = (owner: string, after: bigint | undefined): Document => (
  */
 export const after = (key: PlantKey | undefined): Document =>
   key === undefined ? {} : { _id: { $gt: toPlantId(key) } };
+
+/**
+ * Most bytes of the rows of one read, in BSON. A list in memory cannot have more (SHORT_LIST): it counts at least 8 for
+ * each 3 bytes of a text in BSON.
+ */
+const MOST_BYTES = 384 * 1024;
+
+/** The one document of `firstRows`, if there are any rows. */
+export interface FoundRows {
+  readonly rows: PlantDocument[];
+  /** Rows that were found, with those that were too much at once. */
+  readonly count: number;
+}
+
+/**
+ * Stages that select the first rows of a filter, in the order of their keys: at most `limit`. If these have more than
+ * MOST_BYTES, only as many as would fit if all were as large as the largest. The server counts, so that no more is sent;
+ * this costs it less than a running sum, and no second round trip.
+ */
+export const firstRows = (filter: Document, limit: number): Document[] => [
+  { $match: filter },
+  { $sort: { _id: 1 } },
+  { $limit: limit },
+  { $set: { size: { $bsonSize: '$$ROOT' } } },
+  {
+    $group: {
+      _id: null,
+      ...{ rows: { $push: '$$ROOT' }, count: { $sum: 1 } },
+      ...{ bytes: { $sum: '$size' }, largest: { $max: '$size' } },
+    },
+  },
+  {
+    $project: {
+      count: 1,
+      rows: { $cond: [{ $lte: ['$bytes', MOST_BYTES] }, '$rows', { $slice: ['$rows', FITTING] }] },
+    },
+  },
+];
+
+/** At least 1: the longest owner, name and tag have 4 KiB each. */
+const FITTING = { $toInt: { $floor: { $divide: [MOST_BYTES, '$largest'] } } };
+
+/** The rows that `firstRows` found. */
+export function pageOf(found: FoundRows | undefined, limit: number): Page<OwnedRow> {
+  const { rows, count } = found ?? { rows: [], count: 0 };
+  return { items: rows.map(toRow), whole: count < limit && rows.length === count };
+}

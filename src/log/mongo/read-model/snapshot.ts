@@ -1,10 +1,9 @@
 import type { Db, Document, Timestamp } from 'mongodb';
 import { type OwnedRow, type PlantRow, RowsReplacedError, type Snapshot } from '../../store.ts';
-import { BATCH, batches } from '../batches.ts';
+import { batches, type Page } from '../batches.ts';
 import { withCallLimit } from '../connection/call-limit.ts';
 import { BSON, COMMAND_LIMIT } from '../connection/client.ts';
-import { type PlantDocument, toRow } from '../documents.ts';
-import { after, ownedBy } from './rows.ts';
+import { after, type FoundRows, firstRows, ownedBy, pageOf } from './rows.ts';
 
 /**
  * The read model at one moment of the replica set. The server keeps every moment for some minutes (parameter
@@ -38,32 +37,30 @@ export class MongoSnapshot implements Snapshot {
   }
 
   list(owner: string, start: bigint | undefined): AsyncIterable<PlantRow[]> {
-    return batches(async (last: PlantRow | undefined) => {
-      const rows = await this.#find(ownedBy(owner, last?.id ?? start));
-      return rows.map(({ id, name, tag }) => ({ id, name, tag }));
+    return batches(async (last: PlantRow | undefined, limit) => {
+      const { items, whole } = await this.#find(ownedBy(owner, last?.id ?? start), limit);
+      return { items: items.map(({ id, name, tag }) => ({ id, name, tag })), whole };
     });
   }
 
   all(): AsyncIterable<OwnedRow[]> {
-    return batches((last: OwnedRow | undefined) => this.#find(after(last)));
+    return batches((last: OwnedRow | undefined, limit) => this.#find(after(last), limit));
   }
 
-  async #find(filter: Document): Promise<OwnedRow[]> {
-    const find = {
-      find: this.#collection,
-      filter,
-      sort: { _id: 1 },
-      limit: BATCH,
-      batchSize: BATCH + 1,
+  async #find(filter: Document, limit: number): Promise<Page<OwnedRow>> {
+    const aggregate = {
+      aggregate: this.#collection,
+      pipeline: firstRows(filter, limit),
+      cursor: {},
       readConcern: { level: 'snapshot', atClusterTime: this.#moment },
       maxTimeMS: COMMAND_LIMIT,
     };
-    const found = this.#closed ? [] : await withCallLimit(this.#db.runCursorCommand(find, BSON).toArray());
+    const [found] = this.#closed ? [] : await withCallLimit(this.#db.runCursorCommand(aggregate, BSON).toArray());
     if (this.#closed) throw new Error('the snapshot is closed');
     // For a collection dropped since the moment, MongoDB 6.0 returns nothing and no error. A non-empty result is
     // complete.
-    if (found.length === 0 && !(await this.#isRead(this.#collection))) throw new RowsReplacedError();
-    return (found as unknown as PlantDocument[]).map(toRow);
+    if (found === undefined && !(await this.#isRead(this.#collection))) throw new RowsReplacedError();
+    return pageOf(found as FoundRows | undefined, limit);
   }
 
   async close(): Promise<void> {
