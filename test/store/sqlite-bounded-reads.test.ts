@@ -92,6 +92,36 @@ describe('of many readers at once, each step is bounded, and each turn of the ev
     });
 });
 
+const KEYS = Array.from({ length: 512 }, (_, index) => ({ owner: 'alice', id: BigInt(SMALL + index) }));
+const NAMES = KEYS.map(({ id }) => ({ owner: 'alice', idempotencyKey: `${id}` }));
+
+const lookUps: Record<string, (count: number) => Promise<unknown>> = {
+  'rows by key': (count) => store.get(KEYS.slice(0, count)),
+  'events by idempotency key': (count) => store.findByIdempotencyKeys(NAMES.slice(0, count)),
+};
+
+for (const [what, lookUp] of Object.entries(lookUps)) {
+  test(`of many look-ups of ${what}, one of few keys waits for a part of each other`, async () => {
+    let ended = 0;
+    const many = Array.from({ length: CONCURRENT }, () => lookUp(KEYS.length).then(() => ended++));
+    await lookUp(1);
+    expect(ended).toBe(0);
+    await Promise.all(many);
+  });
+
+  test(`a look-up of ${what} does not wait for lists`, async () => {
+    let ended = 0;
+    const lists = Array.from({ length: CONCURRENT }, async (_, index) => {
+      await store.list(`owner ${index}`, undefined, ROWS);
+      vi.advanceTimersByTime(1);
+      ended++;
+    });
+    await lookUp(KEYS.length);
+    expect(ended).toBeLessThan(CONCURRENT / 2);
+    await Promise.all(lists);
+  });
+}
+
 test('of many lists at once, one at a time holds rows that are not merged', async () => {
   let held = 0;
   let most = 0;

@@ -3,20 +3,21 @@ const SHARE = 5;
 
 /**
  * Spreads reads over the turns of the event loop. Each read blocks it, and hundreds of requests may want one in the
- * same turn. Owners take turns, so that one with many reads delays those of the others by one read each.
+ * same turn. Lanes take turns, so that one with many reads delays those of the others by one read each. The lane of a
+ * list is its owner; undefined is that of reads that concern no single owner.
  *
  * A read begins when the work that followed from the one before is done, up to its next wait. So the rows of many reads
  * never pile up in memory, and the time counts what is done with the rows. A read that waits holds nothing.
  */
 export class ReadQueue {
-  /** Reads that have not begun, by owner. The owner whose turn it is comes first. */
-  readonly #waiting = new Map<string | undefined, (() => void)[]>();
+  /** Reads that have not begun, by lane. The lane whose turn it is comes first. */
+  readonly #waiting = new Map<unknown, (() => void)[]>();
   #isBusy = false;
   /** The end of this turn's share, by performance.now(). Undefined: no read has begun in this turn. */
   #end: number | undefined;
 
-  /** Does a read in this turn or a later one. `owner`: undefined for a read that concerns no single owner. */
-  do<T>(owner: string | undefined, read: () => T): Promise<T> {
+  /** Does a read in this turn or a later one. */
+  do<T>(lane: unknown, read: () => T): Promise<T> {
     return new Promise((resolve, reject) => {
       const start = () => {
         try {
@@ -25,8 +26,8 @@ export class ReadQueue {
           reject(error);
         }
       };
-      const waiting = this.#waiting.get(owner);
-      if (waiting === undefined) this.#waiting.set(owner, [start]);
+      const waiting = this.#waiting.get(lane);
+      if (waiting === undefined) this.#waiting.set(lane, [start]);
       else waiting.push(start);
       if (this.#isBusy) return;
       this.#isBusy = true;
@@ -46,12 +47,12 @@ export class ReadQueue {
   /** A microtask that asks for a tick: Node runs it after all microtasks, those that they add too. */
   readonly #goLater = (): void => process.nextTick(this.#go);
 
-  /** Removes the first read of the owner whose turn it is, and puts that owner behind the others. */
+  /** Removes the first read of the lane whose turn it is, and puts that lane behind the others. */
   #next(): () => void {
-    const [owner, waiting] = this.#waiting.entries().next().value!;
+    const [lane, waiting] = this.#waiting.entries().next().value!;
     const first = waiting.shift()!;
-    this.#waiting.delete(owner);
-    if (waiting.length > 0) this.#waiting.set(owner, waiting);
+    this.#waiting.delete(lane);
+    if (waiting.length > 0) this.#waiting.set(lane, waiting);
     return first;
   }
 

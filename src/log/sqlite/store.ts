@@ -44,6 +44,9 @@ const MAX_POSITION = Number.MAX_SAFE_INTEGER;
 /** Positions searched at once: a few milliseconds of the event loop. */
 const SEARCHED = 2_000;
 
+/** Keys that are looked up at once: a millisecond, with the longest texts. */
+const KEYS = 16;
+
 /** Most open snapshots. Each has three file descriptors and a small cache. */
 const MAX_SNAPSHOTS = 64;
 
@@ -93,6 +96,8 @@ class SqliteStore implements Store {
   readonly #appending: DatabaseSync;
   readonly #projecting: DatabaseSync;
   readonly #reads = new ReadQueue();
+  /** Look-ups by key have a queue of their own, and so a share of each turn: commits need them, however much is listed. */
+  readonly #lookUps = new ReadQueue();
   readonly #log: ReturnType<typeof prepareLog>;
   readonly #projector: ReturnType<typeof prepareProjector>;
   #insert: StatementSync | undefined;
@@ -198,7 +203,7 @@ class SqliteStore implements Store {
   }
 
   async findByIdempotencyKeys(keys: readonly IdempotencyKey[]): Promise<(LoggedEvent | undefined)[]> {
-    return keys.map(({ owner, idempotencyKey }) => eventsOf(this.#log.named, owner, idempotencyKey)[0]);
+    return this.#each(keys, ({ owner, idempotencyKey }) => eventsOf(this.#log.named, owner, idempotencyKey)[0]);
   }
 
   async checkpoint(): Promise<number> {
@@ -211,8 +216,18 @@ class SqliteStore implements Store {
 
   async get(keys: readonly PlantKey[]): Promise<Rows<Plant | undefined>> {
     const generation = checkpointOf(this.#log.generation);
-    const rows = keys.map(({ owner, id }) => plantOf(this.#log.plant, owner, id));
+    const rows = await this.#each(keys, ({ owner, id }) => plantOf(this.#log.plant, owner, id));
     return { rows, checkpoint: checkpointOf(this.#log.checkpoint), generation };
+  }
+
+  /** What is found for each key, a few keys at a time. Each call is a lane: one of few keys waits for few of the rest. */
+  async #each<Key, Found>(keys: readonly Key[], find: (key: Key) => Found): Promise<Found[]> {
+    const found: Found[] = [];
+    for (let from = 0; from < keys.length; from += KEYS)
+      await this.#lookUps.do(keys, () => {
+        for (const key of keys.slice(from, from + KEYS)) found.push(find(key));
+      });
+    return found;
   }
 
   list(owner: string, after: bigint | undefined, limit: number): Promise<FirstRows<PlantRow>> {
