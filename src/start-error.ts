@@ -1,10 +1,11 @@
+import { resolve, sep } from 'node:path';
 import type { Config } from './config.ts';
 
 type SystemError = NodeJS.ErrnoException & { hostname?: string; address?: string; port?: number };
 
 /** The same error; one of the system says which setting it is about. */
 export function explained(error: unknown, config: Config): unknown {
-  const { code, syscall, hostname, address, port, path } = error as SystemError;
+  const { code, syscall, hostname, address, port } = error as SystemError;
   if (syscall === 'listen') {
     const name = portName(port, config);
     const hostName = address === config.host ? 'HOST' : 'ADMIN_HOST';
@@ -20,16 +21,23 @@ export function explained(error: unknown, config: Config): unknown {
       error,
     );
   }
-  if (path !== undefined && isAlong(path, config.dataDirectory))
-    return because(
-      `DATA_DIR cannot be used: ${(error as Error).message}; set DATA_DIR to a folder that this user may write to`,
-      error,
-    );
-  return error;
+  return aboutDataDirectory(error, config.dataDirectory);
 }
 
-/** Whether a path is a folder, one of its parents, or a file in it. */
-const isAlong = (path: string, folder: string): boolean => folder.startsWith(path) || path.startsWith(folder);
+/** The same error; one of the system about the data directory says that it is DATA_DIR. */
+export function aboutDataDirectory(error: unknown, dataDirectory: string): unknown {
+  const { path } = error as SystemError;
+  if (path === undefined || !isAlong(resolve(path), resolve(dataDirectory))) return error;
+  return because(
+    `DATA_DIR cannot be used: ${(error as Error).message}; set DATA_DIR to a folder that this user may write to`,
+    error,
+  );
+}
+
+/** Whether a path is a folder, one of its parents, or in it. Both are absolute. */
+const isAlong = (path: string, folder: string): boolean => isIn(path, folder) || isIn(folder, path);
+
+const isIn = (path: string, folder: string): boolean => `${path}${sep}`.startsWith(`${folder}${sep}`);
 
 const because = (message: string, cause: unknown): Error => new Error(message, { cause });
 

@@ -2,6 +2,7 @@ import { Command } from 'commander';
 import { headJson } from '../audit/formats/event-json.ts';
 import { loadConfig } from '../config.ts';
 import { backUp } from '../log/sqlite/backup.ts';
+import { inDataDirectory } from './data-directory.ts';
 import { print } from './output.ts';
 
 /** `plantstore backup` */
@@ -26,5 +27,6 @@ Example:
         throw new Error(
           'plantstore backup copies the embedded store, but MONGODB_URI is set; use mongodump --oplog or plantstore audit export',
         );
-      await print([headJson(backUp(dataDirectory, file))]);
+      const head = await inDataDirectory(dataDirectory, async () => backUp(dataDirectory, file));
+      await print([headJson(head)]);
     });

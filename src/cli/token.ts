@@ -1,6 +1,7 @@
 import { Command, InvalidArgumentError } from 'commander';
 import { SCOPES } from '../auth/scopes.ts';
 import { loadConfig } from '../config.ts';
+import { inDataDirectory } from './data-directory.ts';
 import { print } from './output.ts';
 
 /** `plantstore token` */
@@ -28,7 +29,7 @@ Examples:
           'plantstore token works in development mode only, but JWKS_URL is set; get a token from that issuer',
         );
       const { openDevelopmentIssuer } = await import('../auth/development.ts');
-      const development = await openDevelopmentIssuer(dataDirectory);
+      const development = await inDataDirectory(dataDirectory, () => openDevelopmentIssuer(dataDirectory));
       await print([await development.mintToken({ owner, ownerClaim, ttl, ...(scope !== undefined && { scope }) })]);
     });
 

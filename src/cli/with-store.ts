@@ -1,7 +1,8 @@
-import { loadConfig } from '../config.ts';
+import { type Config, loadConfig } from '../config.ts';
 import { lockDataDirectory } from '../log/sqlite/lock.ts';
 import { openSqlite } from '../log/sqlite/store.ts';
 import type { Store } from '../log/store.ts';
+import { inDataDirectory } from './data-directory.ts';
 
 /**
  * What a command does with the store. `read` changes nothing. `write` changes it, and the service may run. `change` and
@@ -11,7 +12,16 @@ export type Access = 'read' | 'write' | 'change' | 'own';
 
 /** Opens the store that the environment names, and closes it after the work. */
 export async function withStore<T>(access: Access, work: (store: Store) => Promise<T>): Promise<T> {
-  const { mongodbUri, dataDirectory } = loadConfig();
+  const config = loadConfig();
+  // With MongoDB too: keys may be there.
+  return inDataDirectory(config.dataDirectory, () => opened(config, access, work));
+}
+
+async function opened<T>(
+  { mongodbUri, dataDirectory }: Config,
+  access: Access,
+  work: (store: Store) => Promise<T>,
+): Promise<T> {
   if (mongodbUri !== undefined) {
     const { openMongo } = await import('../log/mongo/open.ts');
     return closing(await openMongo(mongodbUri, { readOnly: access === 'read' }), work);

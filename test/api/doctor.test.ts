@@ -81,7 +81,7 @@ test('a file where DATA_DIR should be is named, and nobody is told to change its
     expect.stringMatching(/^fail +data +DATA_DIR \S+file is no folder: set DATA_DIR to a folder$/),
   ]);
   expect((await doctor({ DATA_DIR: join(file, 'in') })).troubles).toEqual([
-    expect.stringMatching(/^fail +store .*there is no plant store/),
+    expect.stringMatching(/^fail +store .*DATA_DIR cannot be used: ENOTDIR/),
   ]);
 });
 

@@ -57,10 +57,24 @@ test.each([
   );
 });
 
-test.each(['/etc/passwd', '/etc/passwd/data'])('DATA_DIR=%s, which no folder can be', async (path) => {
-  const { message } = await failureOf(['serve'], { ...FREE, DATA_DIR: path });
-  expect(message).toMatch(/^plantstore: DATA_DIR cannot be used: .*\/etc\/passwd.*; set DATA_DIR to a folder/);
-});
+const COMMANDS = [
+  ['serve'],
+  ['token', '--owner', 'alice'],
+  ['audit', 'head'],
+  ['audit', 'verify'],
+  ['audit', 'rebuild'],
+  ['audit', 'import', '/dev/null'],
+  ['backup', join(directory, 'backup')],
+  ['erase', '--owner', 'alice'],
+];
+
+test.each(COMMANDS.flatMap((args) => ['/etc/passwd', '/etc/passwd/data'].map((path) => [args.join(' '), path, args])))(
+  '%s with DATA_DIR=%s, which no folder can be',
+  async (_, path, args) => {
+    const { message } = await failureOf(args as string[], { ...FREE, DATA_DIR: path as string });
+    expect(message).toMatch(/^plantstore: DATA_DIR cannot be used: .*\/etc\/passwd.*; set DATA_DIR to a folder/);
+  },
+);
 
 // Node's own way to make a folder with its parents never ends there.
 describe.runIf(process.platform === 'linux')('a folder in /proc, where none can be made', () => {
@@ -70,13 +84,14 @@ describe.runIf(process.platform === 'linux')('a folder in /proc, where none can 
   test.each([
     ['serve', ['serve']],
     ['token', ['token', '--owner', 'alice']],
+    ['audit import', ['audit', 'import', '/dev/null']],
     ['the key of a witness', [...witness, '--key', '/proc/nope/key.pem']],
     ['the state of a witness', [...witness, '--key', key, '--state', '/proc/nope']],
   ])('%s', async (_, args) => {
     const limited = ['-s', 'KILL', '20', process.execPath, 'bin/plantstore.js', ...args];
     const { code, stderr } = await run('timeout', limited, { ...FREE, DATA_DIR: '/proc/nope' });
     expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining("mkdir '/proc/nope'") });
-    expect(stderr.includes('DATA_DIR')).toBe(args[0] === 'serve');
+    expect(stderr.includes('DATA_DIR')).toBe(args[0] !== 'witness');
   });
 });
 

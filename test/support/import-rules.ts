@@ -37,7 +37,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   'publisher-thread': ['log', 'publisher'],
   cli: [
     ...['domain', 'tlog', 'log', 'auth', 'observe', 'plants', 'audit', 'publisher', 'transparency', 'witness'],
-    ...['config', 'config-variables', 'grpc-tls', 'main', 'publication', 'version'],
+    ...['config', 'config-variables', 'grpc-tls', 'main', 'publication', 'start-error', 'version'],
   ],
   // What runs in the browser: the API's messages, and nothing of the service.
   console: ['gen', 'client'],

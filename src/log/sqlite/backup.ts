@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { closeSync, existsSync, fsyncSync, linkSync, openSync, rmSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { dirname } from 'node:path';
 import { EMPTY_HEAD, type Head } from '../event/event.ts';
-import { openReader } from './connection.ts';
+import { existingFile, openReader } from './connection.ts';
 import { prepareQuery } from './read-model/rows.ts';
 import { checkSchema } from './schema.ts';
 import { SELECT_HEAD } from './statements.ts';
@@ -14,8 +14,7 @@ import { DATABASE_FILE } from './store.ts';
  * it: the same name with `.draft` at the end. Blocks the event loop. Throws when there is no store or the file exists.
  */
 export function backUp(directory: string, file: string): Head {
-  const path = join(directory, DATABASE_FILE);
-  if (!existsSync(path)) throw new Error(`there is no plant store in ${directory}`);
+  const path = existingFile(directory, DATABASE_FILE);
   if (existsSync(file)) throw taken(file);
   const draft = `${file}.${randomUUID()}.draft`;
   // SQLite treats an empty file as no database, and keeps its mode.

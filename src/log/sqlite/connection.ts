@@ -1,4 +1,4 @@
-import { closeSync, openSync } from 'node:fs';
+import { closeSync, openSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { makePrivateFolder } from '../../private-folder.ts';
@@ -29,6 +29,21 @@ export function privateFile(directory: string, name: string): string {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
   }
   return path;
+}
+
+/**
+ * The path of the database in a directory. Throws when there is none, and the error of the system when that cannot be
+ * said.
+ */
+export function existingFile(directory: string, name: string): string {
+  const path = join(directory, name);
+  try {
+    statSync(path);
+    return path;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+    throw new Error(`there is no plant store in ${directory}`);
+  }
 }
 
 /**

@@ -1,5 +1,4 @@
-import { existsSync, statSync } from 'node:fs';
-import { join } from 'node:path';
+import { statSync } from 'node:fs';
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { setImmediate as turn } from 'node:timers/promises';
 import { PlantStoreError } from '../../domain/errors.ts';
@@ -22,7 +21,7 @@ import {
 } from '../store.ts';
 import { LogChangedError } from '../tail/log-changed.ts';
 import { batches, firstRows } from './batches.ts';
-import { openReader, openWriter, privateFile, transaction } from './connection.ts';
+import { existingFile, openReader, openWriter, privateFile, transaction } from './connection.ts';
 import { readable } from './damage.ts';
 import { SqliteErasures } from './erasures.ts';
 import { integrityFault } from './integrity.ts';
@@ -63,8 +62,7 @@ export interface SqliteOptions {
  * or when a newer release wrote the data; DamagedStoreError when the database is damaged.
  */
 export function openSqlite(directory: string, { readOnly = false, alone = false }: SqliteOptions = {}): Store {
-  const path = readOnly ? join(directory, DATABASE_FILE) : privateFile(directory, DATABASE_FILE);
-  if (!existsSync(path)) throw new Error(`there is no plant store in ${directory}`);
+  const path = readOnly ? existingFile(directory, DATABASE_FILE) : privateFile(directory, DATABASE_FILE);
   return readable(path, () => openDatabase(path, readOnly, alone));
 }
 
