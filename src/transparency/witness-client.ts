@@ -54,11 +54,11 @@ export class WitnessClient {
   readonly name: string;
   readonly #endpoint: string;
   readonly #verifier: Verifier;
-  readonly #tree: Tree;
+  readonly #tree: Pick<Tree, 'at'>;
   /** Size of the last checkpoint that the witness cosigned, as far as known. */
   #last = 0;
 
-  constructor({ url, key }: WitnessAddress, tree: Tree) {
+  constructor({ url, key }: WitnessAddress, tree: Pick<Tree, 'at'>) {
     this.name = key.name;
     this.#endpoint = `${url.href.replace(/\/$/, '')}/add-checkpoint`;
     this.#verifier = verifierOf(key);

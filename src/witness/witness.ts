@@ -20,17 +20,18 @@ export interface Reply {
  */
 export class Witness {
   readonly #signer: Signer;
-  readonly #logs: ReadonlyMap<string, VerifierKey>;
+  /** The keys of each log, by origin. */
+  readonly #logs: ReadonlyMap<string, readonly VerifierKey[]>;
   readonly #records: Records;
   readonly #refusals: Refusals;
 
   /**
-   * The name of each key is the log's origin, which also identifies its record. `write` gets a line for each checkpoint
-   * that may be of another history.
+   * The name of each key is the log's origin, which also identifies its record. A log may have several keys. `write`
+   * gets a line for each checkpoint that may be of another history.
    */
   constructor(signer: Signer, logs: readonly VerifierKey[], records: Records, write: (line: string) => void) {
     this.#signer = signer;
-    this.#logs = new Map(logs.map((key) => [key.name, key]));
+    this.#logs = Map.groupBy(logs, ({ name }) => name);
     this.#records = records;
     this.#refusals = new Refusals(write);
   }
@@ -43,18 +44,20 @@ export class Witness {
     });
     if (request instanceof Error) return refusal(400, request);
     const { older, proof, note, origin, size, root } = request;
-    const key = this.#logs.get(origin);
-    if (key === undefined)
+    const keys = this.#logs.get(origin);
+    if (keys === undefined)
       return { status: 404, body: 'this witness does not know the log; ask its operator to add the vkey of the log\n' };
-    const opened = attempt(() => openNote(note, [verifierOf(key)]));
+    const opened = attempt(() => openNote(note, keys.map(verifierOf)));
     if (opened instanceof Error) return refusal(403, opened);
     if (older > size) return { status: 400, body: 'the old size is larger than the checkpoint\n' };
     const last = this.#records.last(origin);
-    if (older !== last.size) return { status: 409, type: SIZE_TYPE, body: `${last.size}\n` };
+    const conflict: Reply = { status: 409, type: SIZE_TYPE, body: `${last.size}\n` };
+    if (older !== last.size) return conflict;
     const inconsistent = attempt(() => checkTree(proof, size, root, older, last.root));
     if (inconsistent instanceof Error) {
       this.#refusals.add(origin, last, { size, root });
-      return refusal(422, inconsistent);
+      // At one size there is nothing to prove: it is the roots that differ.
+      return size === last.size && proof.length === 0 ? conflict : refusal(422, inconsistent);
     }
     const cosignature = formatSignature(signatureOf(opened.text, this.#signer));
     const cosigned = `${opened.text}\n${opened.verified.map(formatSignature).join('')}${cosignature}`;

@@ -284,7 +284,7 @@ test('plantstore witness prints its vkey, cosigns for a service, and goes on whe
     once(second.errors, 'line') as Promise<[string]>,
     fetch(`${second.url}/add-checkpoint`, { method: 'POST', body }),
   ]);
-  expect(status).toBe(422);
+  expect(status).toBe(409);
   expect(written).toContain(`error: the log ${signer.name} has signed two checkpoints of 3 events (root `);
   second.child.kill('SIGTERM');
   await once(second.child, 'close');

@@ -15,6 +15,7 @@ import { proveTree } from '../../src/tlog/proof.ts';
 import { treeHash } from '../../src/tlog/tree.ts';
 import { verifierOf } from '../../src/tlog/verifier.ts';
 import { formatAddCheckpoint, parseAddCheckpoint, parseSize } from '../../src/tlog/witness-request.ts';
+import { WitnessAheadError, WitnessClient, WitnessForkedError } from '../../src/transparency/witness-client.ts';
 import { Records } from '../../src/witness/records.ts';
 import { createWitnessServer } from '../../src/witness/server.ts';
 import { Witness } from '../../src/witness/witness.ts';
@@ -116,7 +117,12 @@ describe('a witness', () => {
     const other = generateKeyPairSync('ed25519').privateKey;
     const cases: [string, number, string][] = [
       ['a fork', 422, formatAddCheckpoint({ older: 300, proof, checkpoint: await checkpointOf(trees.forked, 400) })],
-      ['a fork of the same size', 422, await request(300, 300, trees.forked)],
+      ['a fork of the same size', 409, await request(300, 300, trees.forked)],
+      [
+        'a proof where there is nothing to prove',
+        422,
+        formatAddCheckpoint({ older: 300, proof, checkpoint: await checkpointOf(trees.real, 300) }),
+      ],
       ['no proof', 422, formatAddCheckpoint({ older: 300, proof: [], checkpoint })],
       ['another older size', 409, await request(200, 400)],
       ['a dropped end', 400, await request(300, 200)],
@@ -149,7 +155,8 @@ describe('a witness', () => {
       ['too many hashes', 400, formatAddCheckpoint({ older: 300, proof: Array(64).fill(EMPTY_ROOT), checkpoint })],
     ];
     for (const [name, status, body] of cases) expect(witness.addCheckpoint(body).status, name).toBe(status);
-    expect(witness.addCheckpoint(await request(200, 400))).toMatchObject({ type: 'text/x.tlog.size', body: '300\n' });
+    for (const conflict of [await request(200, 400), await request(300, 300, trees.forked)])
+      expect(witness.addCheckpoint(conflict)).toMatchObject({ type: 'text/x.tlog.size', body: '300\n' });
     expect(witness.addCheckpoint(await request(300, 400)).status).toBe(200);
   });
 
@@ -158,7 +165,7 @@ describe('a witness', () => {
     const rootOf = async (tree: MemoryTree, size: number) => formatHash(await treeHash(size, tree.at(size)));
     expect(witness.addCheckpoint(real).status).toBe(200);
     const known = `300 events (root ${await rootOf(trees.real, 300)})`;
-    for (let times = 0; times < 3; times++) expect(witness.addCheckpoint(forked).status).toBe(422);
+    for (let times = 0; times < 3; times++) expect(witness.addCheckpoint(forked).status).toBe(409);
     expect(lines.splice(0)).toEqual([
       `error: the log log.example has signed two checkpoints of ${known}: the other has the root ${await rootOf(trees.forked, 300)}`,
     ]);
@@ -191,10 +198,54 @@ describe('a witness', () => {
         proof: [],
         checkpoint: signNote(formatCheckpoint({ origin: ORIGIN, size: 0, root }), [signer]),
       });
-    expect(witness.addCheckpoint(ofNothing(sha256(Buffer.from('x')))).status).toBe(422);
+    expect(witness.addCheckpoint(ofNothing(sha256(Buffer.from('x')))).status).toBe(409);
     expect(witness.addCheckpoint(ofNothing(EMPTY_ROOT)).status).toBe(200);
     const checkpoint = await checkpointOf(trees.real, 5);
     expect(witness.addCheckpoint(formatAddCheckpoint({ older: 0, proof: [EMPTY_ROOT], checkpoint })).status).toBe(422);
+  });
+
+  test('takes each of the keys that a log has', async () => {
+    const next = generateKeyPairSync('ed25519').privateKey;
+    const both = new Witness(
+      cosigner('witness.example', keys.witness),
+      [logKey, noteKey(ORIGIN, next)],
+      records,
+      () => {},
+    );
+    expect(both.addCheckpoint(await request(0, 10)).status).toBe(200);
+    const text = formatCheckpoint({ origin: ORIGIN, size: 20, root: await treeHash(20, trees.real.at(20)) });
+    const checkpoint = signNote(text, [noteSigner(ORIGIN, next)]);
+    const proof = await proveTree(20, 10, trees.real.at(20));
+    expect(both.addCheckpoint(formatAddCheckpoint({ older: 10, proof, checkpoint })).status).toBe(200);
+  });
+
+  test('is understood by the client of a log, whatever it answers', async () => {
+    const server = createWitnessServer(witness).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const url = new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+    const cosign = async (client: WitnessClient, size: number, tree = trees.real, origin = ORIGIN, by = signer) => {
+      const checkpoint = { origin, size, root: await treeHash(size, tree.at(size)) };
+      const note = signNote(formatCheckpoint(checkpoint), [by]);
+      return client.cosign({ ...checkpoint, note }, new AbortController().signal);
+    };
+    const clientOf = (tree = trees.real) => new WitnessClient({ url, key: witnessKey }, tree);
+    const known = clientOf();
+    await cosign(known, 300);
+    // 409 with the size: one that knows nothing yet is told what to build on.
+    await cosign(clientOf(), 400);
+    await cosign(known, 400);
+    await expect(cosign(known, 350)).rejects.toThrow(WitnessAheadError);
+    // 409 at the same size, and 422 beyond it.
+    await expect(cosign(clientOf(trees.forked), 400, trees.forked)).rejects.toThrow(WitnessForkedError);
+    await expect(cosign(clientOf(trees.forked), 500, trees.forked)).rejects.toThrow(WitnessForkedError);
+    await expect(cosign(known, 500, trees.real, 'other.example')).rejects.toThrow('answered 404 ');
+    const stranger = noteSigner(ORIGIN, generateKeyPairSync('ed25519').privateKey);
+    await expect(cosign(known, 500, trees.real, ORIGIN, stranger)).rejects.toThrow('answered 403 ');
+    await expect(cosign(known, 500, trees.real, '')).rejects.toThrow('answered 400 ');
+    await cosign(known, 500);
+    server.closeAllConnections();
+    server.close();
+    await once(server, 'close');
   });
 
   test('two processes on the same records do not cosign past each other', async () => {
