@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect, test } from 'vitest';
 import { verdictText } from '../../src/audit/verdict-text.ts';
-import { EVENT_COLUMNS } from '../../src/log/sqlite/read-model/rows.ts';
+import { EVENT_COLUMNS } from '../../src/log/sqlite/events.ts';
 import { DATABASE_FILE } from '../../src/log/sqlite/store.ts';
 import { added, append, project, TRACEPARENT } from '../support/events.ts';
 import { unreadableAt } from '../support/tampering.ts';

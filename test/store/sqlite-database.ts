@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { EVENT_COLUMNS, EVENT_VALUES, valuesOf } from '../../src/log/sqlite/read-model/rows.ts';
+import { EVENT_COLUMNS, EVENT_VALUES, valuesOf } from '../../src/log/sqlite/events.ts';
 import { DATABASE_FILE } from '../../src/log/sqlite/store.ts';
 import type { Database } from '../support/tampering.ts';
 

@@ -1,6 +1,6 @@
 import { closeSync, openSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
+import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { makePrivateFolder } from '../../private-folder.ts';
 
 /**
@@ -68,6 +68,14 @@ export function openWriter(path: string, synchronous: 'FULL' | 'NORMAL'): Databa
 /** Opens an existing database for reading. */
 export const openReader = (path: string): DatabaseSync =>
   new DatabaseSync(path, { readOnly: true, timeout: BUSY_TIMEOUT });
+
+/** Prepares a query with rows as arrays (measured: 2.4 times as fast as objects) and exact integers. */
+export function prepareQuery(db: DatabaseSync, sql: string): StatementSync {
+  const statement = db.prepare(sql);
+  statement.setReadBigInts(true);
+  statement.setReturnArrays(true);
+  return statement;
+}
 
 /**
  * Commits all of the work, or throws with none of it applied. Either way the connection is free for the next

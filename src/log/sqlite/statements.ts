@@ -1,6 +1,8 @@
 import type { DatabaseSync } from 'node:sqlite';
+import { prepareQuery } from './connection.ts';
+import { EVENT_COLUMNS, EVENT_VALUES } from './events.ts';
 import { prepareChanges } from './read-model/changes.ts';
-import { EVENT_COLUMNS, EVENT_VALUES, PLANT_COLUMNS, prepareQuery } from './read-model/rows.ts';
+import { PLANT_COLUMNS } from './read-model/rows.ts';
 import { PLANTS_TABLE } from './schema.ts';
 
 /** The checkpoint of the read model. Its parameter is PLANTS_CHECKPOINT. */

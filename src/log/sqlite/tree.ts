@@ -1,7 +1,6 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { TreeNodes } from '../tree/nodes.ts';
-import { transaction } from './connection.ts';
-import { prepareQuery } from './read-model/rows.ts';
+import { prepareQuery, transaction } from './connection.ts';
 
 /** The nodes of the tree in their table. A power cut may lose the last of them, which are then made again. */
 export class SqliteTree implements TreeNodes {

@@ -2,8 +2,9 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { OwnedRow } from '../../store.ts';
 import { listBytes } from '../../view/listing.ts';
 import { batches, type Table } from '../batches.ts';
+import { prepareQuery } from '../connection.ts';
 import type { ReadQueue } from '../read-queue.ts';
-import { PLANT_COLUMNS, prepareQuery } from './rows.ts';
+import { PLANT_COLUMNS } from './rows.ts';
 
 /** Every row of a table of plants, in primary key order. */
 export async function* allPlants(db: DatabaseSync, reads: ReadQueue, table: string): AsyncGenerator<OwnedRow[]> {

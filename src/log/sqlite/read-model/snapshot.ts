@@ -1,12 +1,12 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { lostCheckpoint, type OwnedRow, type PlantRow, type Snapshot } from '../../store.ts';
 import { batches } from '../batches.ts';
-import { openReader } from '../connection.ts';
+import { openReader, prepareQuery } from '../connection.ts';
 import type { ReadQueue } from '../read-queue.ts';
 import { PLANTS_CHECKPOINT, PLANTS_TABLE } from '../schema.ts';
 import { SELECT_CHECKPOINT, SELECT_PLANTS } from '../statements.ts';
 import { allPlants } from './all-plants.ts';
-import { plantsIn, prepareQuery } from './rows.ts';
+import { plantsIn } from './rows.ts';
 
 /** Page cache in KiB of a connection that reads each page once. Small, since many may be open. */
 const CACHE = 256;
