@@ -56,7 +56,7 @@ import { createHttpServer } from './transport/http/server.ts';
 import { registerTransparencyLog } from './transport/http/transparency-log.ts';
 import { registerDocumentation } from './transport/openapi/documentation.ts';
 import { registerRest } from './transport/rest/rest.ts';
-import { welcome } from './welcome.ts';
+import { welcome } from './start/welcome.ts';
 
 /** Milliseconds for requests in flight to end once the service stops. Their connections are then closed. */
 const DRAIN_LIMIT = 10_000;
