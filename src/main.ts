@@ -5,7 +5,8 @@ import { Health } from './observe/health.ts';
 import { LogOutput, openStdout } from './observe/log-output.ts';
 import { createLogger } from './observe/logger.ts';
 import { publicationReadiness } from './publication.ts';
-import { type Parts, STARTING, start, storeReadiness } from './start.ts';
+import { type Parts, STARTING, storeReadiness } from './start/parts.ts';
+import { start } from './start.ts';
 import { explained } from './start-error.ts';
 
 /** Most milliseconds that shutdown may take after the grace, accepted commands included. */

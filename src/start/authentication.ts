@@ -1,0 +1,54 @@
+import { type Authenticator, createAuthenticator } from '../auth/authenticator.ts';
+import { DEVELOPMENT_ISSUER, openDevelopmentIssuer } from '../auth/development.ts';
+import { RemoteKeySet } from '../auth/keys/jwks.ts';
+import type { KeySet } from '../auth/keys/key-set.ts';
+import { limitRate } from '../auth/rate-limit.ts';
+import type { Config } from '../config.ts';
+import type { Telemetry } from '../observe/telemetry.ts';
+
+/** Seconds for which the token in the welcome is valid. */
+const WELCOME_TTL = 3600;
+/** The scopes of that token: everything the console shows. */
+const WELCOME_SCOPE = 'plants:read plants:write plants:audit';
+
+/** How callers are identified. */
+export interface Authentication {
+  /** The keys of the trusted issuer. */
+  readonly keys: KeySet;
+  readonly authenticator: Authenticator;
+  /** Identifies a caller, within the rate limit of the settings. */
+  readonly authenticate: Authenticator['authenticate'];
+  /** A first token, in development mode. */
+  readonly token?: string;
+}
+
+/** Opens the token issuer that the settings trust; in development mode the service's own. */
+export async function openAuthentication(
+  config: Config,
+  { decided, fetched }: Telemetry,
+  opened: AsyncDisposableStack,
+): Promise<Authentication> {
+  const { token, ...issuer } = await openIssuer(config, fetched);
+  opened.defer(async () => issuer.keys.close());
+  const authenticator = createAuthenticator({ ...issuer, ownerClaim: config.ownerClaim, onDecision: decided });
+  const { authenticate } = authenticator;
+  return {
+    keys: issuer.keys,
+    authenticator,
+    authenticate: config.rateLimit ? limitRate(authenticate, config.rateLimit) : authenticate,
+    ...(token !== undefined && { token }),
+  };
+}
+
+async function openIssuer(
+  { issuer: settings, dataDirectory, ownerClaim }: Config,
+  onFetch: Telemetry['fetched'],
+): Promise<{ issuer: string; audience: string; keys: KeySet; token?: string }> {
+  if (settings !== undefined) {
+    const { jwksUrl: url, issuer, audience, maxStale } = settings;
+    return { issuer, audience, keys: new RemoteKeySet({ url, maxStale, onFetch }) };
+  }
+  const { keys, mintToken } = await openDevelopmentIssuer(dataDirectory);
+  const token = await mintToken({ owner: 'alice', ownerClaim, scope: WELCOME_SCOPE, ttl: WELCOME_TTL });
+  return { issuer: DEVELOPMENT_ISSUER, audience: DEVELOPMENT_ISSUER, keys, token };
+}

@@ -1,0 +1,32 @@
+import type { Config } from '../config.ts';
+import { startAdminServer } from '../observe/admin.ts';
+import type { Health } from '../observe/health.ts';
+import type { Logger } from '../observe/logger.ts';
+import { createTelemetry, type Sources, type Telemetry } from '../observe/telemetry.ts';
+import { startTracing } from '../observe/tracing/start-tracing.ts';
+import type { Tracing } from '../observe/tracing/tracing.ts';
+
+/** What reports on the service. */
+export interface Observation {
+  /** Undefined when the settings ask for no traces. */
+  readonly tracing: Tracing | undefined;
+  readonly telemetry: Telemetry;
+  /** The URL of the probes and metrics. */
+  readonly adminUrl: string;
+}
+
+/** Starts the traces, the metrics, and the port of the probes, which answers from here to the end. */
+export async function startObserving(
+  config: Config,
+  logger: Logger,
+  health: Health,
+  sources: Sources,
+  opened: AsyncDisposableStack,
+): Promise<Observation> {
+  const tracing = config.tracing && (await startTracing(logger, config.tracing.serviceName));
+  if (tracing) opened.defer(() => tracing.close());
+  const telemetry = createTelemetry(logger, config.logOwner, tracing, sources);
+  const admin = await startAdminServer(health, config.adminHost, config.adminPort, telemetry.metrics);
+  opened.defer(() => admin.close());
+  return { tracing, telemetry, adminUrl: admin.url };
+}

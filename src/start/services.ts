@@ -1,0 +1,36 @@
+import { AuditService } from '../../gen/plantstore/v1/audit_service_pb.ts';
+import { ErasureService } from '../../gen/plantstore/v1/erasure_service_pb.ts';
+import { PlantStoreService } from '../../gen/plantstore/v1/plant_store_service_pb.ts';
+import { implementAudit } from '../audit/service.ts';
+import type { ScopePolicy } from '../auth/scopes.ts';
+import type { Config } from '../config.ts';
+import { implementErasure } from '../erasure/service.ts';
+import type { OpenedLog } from '../log/open.ts';
+import { implementPlantStore } from '../plants/implementation.ts';
+import { Receipts } from '../plants/receipts.ts';
+import type { PlantsService } from '../plants/service.ts';
+import { topicChecks } from '../publication.ts';
+import type { Service } from '../transport/service.ts';
+import type { Transparency } from './transparency.ts';
+
+/** The services of Connect and gRPC. */
+export function servicesOf(
+  config: Config,
+  { store, log }: OpenedLog,
+  scopes: ScopePolicy,
+  plants: PlantsService,
+  { tree, key, signed, cosigned }: Transparency,
+): Service[] {
+  const receipts = new Receipts({ store, tree, checkpoints: cosigned ?? signed, scopes });
+  return [
+    { desc: PlantStoreService, methods: implementPlantStore(plants, receipts) },
+    {
+      desc: AuditService,
+      methods: implementAudit({ log, store, scopes, key, checkpoints: signed, checks: () => topicChecks(config) }),
+    },
+    {
+      desc: ErasureService,
+      methods: implementErasure({ log, scopes, publishes: config.kafka !== undefined }),
+    },
+  ];
+}

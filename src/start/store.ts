@@ -1,0 +1,65 @@
+import type { Config } from '../config.ts';
+import { UnsuitableDatabaseError } from '../log/mongo/connection/unsuitable-database.ts';
+import { type OpenedLog, openWhenReachable, type StoreToOpen } from '../log/open.ts';
+import { lockDataDirectory } from '../log/sqlite/lock.ts';
+import { openSqlite } from '../log/sqlite/store.ts';
+import { LogChangedError } from '../log/tail/log-changed.ts';
+import type { Logger } from '../observe/logger.ts';
+import type { Telemetry } from '../observe/telemetry.ts';
+import type { Parts } from './parts.ts';
+
+/**
+ * Opens the store that the settings name, and its log. Waits for a store that cannot be reached, until `opened` is
+ * disposed of. `parts` has the store's fault meanwhile, and whenever the store is lost later.
+ */
+export async function openStore(
+  config: Config,
+  logger: Logger,
+  telemetry: Telemetry,
+  parts: Parts,
+  opened: AsyncDisposableStack,
+): Promise<OpenedLog> {
+  const stopped = new AbortController();
+  opened.defer(async () => stopped.abort());
+  const { store, log } = await openWhenReachable(
+    storeOf(config, opened),
+    {
+      limits: { queue: config.limits.maxQueuedCommands, lists: config.limits.maxLongLists },
+      listCacheBytes: config.listCacheBytes,
+      onFault: telemetry.storeFault,
+      observer: telemetry.log,
+      onReachable: (fault) => {
+        if (fault === undefined) logger.info('the store can be reached');
+        else if (fault instanceof LogChangedError) logger.fatal({ err: fault }, 'the log was replaced');
+        else logger.error({ err: fault }, 'the store cannot be reached');
+        parts.storeFault = fault;
+      },
+    },
+    stopped.signal,
+    (fault) => {
+      if (parts.storeFault === undefined) logger.error({ err: fault }, 'waiting for the store');
+      parts.storeFault = fault;
+    },
+  );
+  parts.storeFault = undefined;
+  opened.defer(() => log.close());
+  return { store, log };
+}
+
+/**
+ * The store that the settings name: MongoDB, whose driver is loaded only then, or SQLite in the data directory, which
+ * is locked for this process.
+ */
+function storeOf({ mongodbUri, strictReads, dataDirectory }: Config, opened: AsyncDisposableStack): StoreToOpen {
+  if (mongodbUri !== undefined)
+    return {
+      open: async () => {
+        const { openMongo } = await import('../log/mongo/open.ts');
+        return openMongo(mongodbUri, { strictReads });
+      },
+      isFinal: (error) => error instanceof UnsuitableDatabaseError,
+    };
+  const unlock = lockDataDirectory(dataDirectory);
+  opened.defer(async () => unlock());
+  return { open: async () => openSqlite(dataDirectory, { alone: true }), isFinal: () => true };
+}
