@@ -11,12 +11,12 @@ import {
 } from '../../gen/plantstore/v1/audit_service_pb.ts';
 import type { ScopePolicy } from '../auth/scopes.ts';
 import { whileValid } from '../auth/while-valid.ts';
+import type { Call, Methods, StreamingCall } from '../call.ts';
 import { PlantStoreError } from '../domain/errors.ts';
+import { required } from '../domain/validation.ts';
 import type { EventLog } from '../log/log.ts';
 import type { Store } from '../log/store.ts';
 import { unavailable } from '../log/unavailable.ts';
-import type { Call, Methods, StreamingCall } from '../plants/call.ts';
-import { required } from '../plants/validation.ts';
 import type { Checkpoint } from '../tlog/checkpoint.ts';
 import type { Checkpoints } from '../transparency/checkpoints.ts';
 import type { LogKey } from '../transparency/log-key.ts';

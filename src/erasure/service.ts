@@ -9,12 +9,12 @@ import { isName } from '../auth/claims.ts';
 import type { Principal } from '../auth/principal.ts';
 import type { ScopePolicy } from '../auth/scopes.ts';
 import { whileValid } from '../auth/while-valid.ts';
+import type { Methods } from '../call.ts';
 import { InvalidFieldError, PlantStoreError } from '../domain/errors.ts';
 import type { Erased, EraseProgress } from '../log/erasure/eraser.ts';
 import { MayNotEraseError } from '../log/erasure/erasure.ts';
 import type { EventLog } from '../log/log.ts';
 import { unavailable } from '../log/unavailable.ts';
-import type { Methods } from '../plants/call.ts';
 
 /** Dependencies of the service. */
 export interface ErasureOptions {

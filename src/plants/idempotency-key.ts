@@ -1,6 +1,6 @@
+import type { Call } from '../call.ts';
 import { PlantStoreError } from '../domain/errors.ts';
 import { MAX_IDEMPOTENCY_KEY } from '../domain/idempotency.ts';
-import type { Call } from './call.ts';
 
 /**
  * A String of Structured Fields (RFC 9651, section 3.3.3): printable ASCII in quotes, with quotes and backslashes

@@ -9,10 +9,10 @@ import {
   StreamPlantsResponseSchema,
 } from '../../gen/plantstore/v1/plant_store_service_pb.ts';
 import { whileValid } from '../auth/while-valid.ts';
+import type { Call, Methods, StreamingCall } from '../call.ts';
+import { derivedOnce } from '../derived-once.ts';
 import type { PlantRow } from '../log/store.ts';
-import type { Call, Methods, StreamingCall } from './call.ts';
 import { encodeCursor } from './cursor.ts';
-import { derivedOnce } from './derived-once.ts';
 import { beyondFirstPage, MAX_PAGE_PLANTS, pages } from './pages.ts';
 import type { Receipts } from './receipts.ts';
 import type { PlantList, PlantsService } from './service.ts';

@@ -5,6 +5,7 @@ import {
   GetReceiptResponseSchema,
 } from '../../gen/plantstore/v1/plant_store_service_pb.ts';
 import type { ScopePolicy } from '../auth/scopes.ts';
+import type { Call } from '../call.ts';
 import { PlantStoreError } from '../domain/errors.ts';
 import { type LoggedEvent, plantEventOf } from '../log/event/event.ts';
 import type { Store } from '../log/store.ts';
@@ -13,7 +14,6 @@ import { unavailable } from '../log/unavailable.ts';
 import { type Checkpoints, checkpointWith } from '../transparency/checkpoints.ts';
 import { makeReceipt } from '../transparency/receipt.ts';
 import { Turnstile } from '../transparency/turnstile.ts';
-import type { Call } from './call.ts';
 
 /** Dependencies of Receipts. */
 export interface ReceiptOptions {

@@ -13,13 +13,13 @@ import {
 } from '../../gen/plantstore/v1/plant_store_service_pb.ts';
 import type { Principal } from '../auth/principal.ts';
 import type { ScopePolicy } from '../auth/scopes.ts';
+import type { Call } from '../call.ts';
 import { InvalidFieldError, PlantStoreError } from '../domain/errors.ts';
+import { checkText, required } from '../domain/validation.ts';
 import type { EventLog } from '../log/log.ts';
 import type { Listing } from '../log/view/listing.ts';
-import type { Call } from './call.ts';
 import { decodeCursor, encodeCursor } from './cursor.ts';
 import { idempotencyKeyOf } from './idempotency-key.ts';
-import { checkText, required } from './validation.ts';
 import { basicPlant, fullPlant, isFull } from './view.ts';
 import type { Viewer, Watch } from './watch/watch.ts';
 import type { Watches } from './watch/watches.ts';

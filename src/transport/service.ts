@@ -1,6 +1,6 @@
 import type { DescService } from '@bufbuild/protobuf';
 import type { Authenticator } from '../auth/authenticator.ts';
-import type { StreamingCall } from '../plants/call.ts';
+import type { StreamingCall } from '../call.ts';
 
 /**
  * A service for gRPC and Connect: its descriptor, and its methods by local name. Each method takes a decoded request

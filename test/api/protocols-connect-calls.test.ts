@@ -9,8 +9,8 @@ import {
   type WatchPlantsRequest,
   WatchPlantsResponseSchema,
 } from '../../gen/plantstore/v1/plant_store_service_pb.ts';
+import type { StreamingCall } from '../../src/call.ts';
 import { PlantStoreError } from '../../src/domain/errors.ts';
-import type { StreamingCall } from '../../src/plants/call.ts';
 import { ConnectApp } from '../support/connect-app.ts';
 import { client } from '../support/http.ts';
 import { callErrorOf } from '../support/protocols.ts';

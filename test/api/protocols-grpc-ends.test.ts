@@ -8,10 +8,10 @@ import {
   ListPlantsResponseSchema,
   StreamPlantsResponseSchema,
 } from '../../gen/plantstore/v1/plant_store_service_pb.ts';
+import type { StreamingCall } from '../../src/call.ts';
 import { loadConfig } from '../../src/config.ts';
 import { PlantStoreError } from '../../src/domain/errors.ts';
 import type { EndedRequest } from '../../src/observe/request.ts';
-import type { StreamingCall } from '../../src/plants/call.ts';
 import { Admission, OVERLOADED } from '../../src/transport/admission/admission.ts';
 import type { Service } from '../../src/transport/service.ts';
 import { GrpcApp, type GrpcClient, grpcClient, unary } from '../support/grpc.ts';

@@ -16,8 +16,8 @@ import {
   ListPlantsResponseSchema,
   StreamPlantsResponseSchema,
 } from '../../gen/plantstore/v1/plant_store_service_pb.ts';
+import type { StreamingCall } from '../../src/call.ts';
 import { PlantStoreError } from '../../src/domain/errors.ts';
-import type { StreamingCall } from '../../src/plants/call.ts';
 import { GrpcApp, grpcClient, richStatus, unary } from '../support/grpc.ts';
 
 const DETAILS = createRegistry(BadRequestSchema, ErrorInfoSchema, RequestInfoSchema, RetryInfoSchema);

@@ -14,12 +14,16 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   auth: ['domain', 'time', 'private-folder'],
   observe: ['domain', 'log', 'auth', 'version'],
   log: ['domain', 'tlog', 'time', 'private-folder'],
-  plants: ['domain', 'log', 'auth', 'transparency', 'gen'],
-  audit: ['domain', 'json', 'tlog', 'log', 'auth', 'plants', 'transparency', 'gen'],
-  erasure: ['domain', 'log', 'auth', 'plants', 'gen'],
+  'derived-once': [],
+  call: ['log', 'auth'],
+  plants: ['domain', 'log', 'auth', 'transparency', 'call', 'derived-once', 'gen'],
+  audit: ['domain', 'json', 'tlog', 'log', 'auth', 'transparency', 'call', 'gen'],
+  erasure: ['domain', 'log', 'auth', 'call', 'gen'],
   publisher: ['domain', 'log', 'time', 'gen'],
   transparency: ['domain', 'tlog', 'log', 'auth', 'time', 'gen'],
-  transport: [...['domain', 'json', 'tlog', 'log', 'auth', 'observe', 'plants', 'transparency', 'gen']],
+  transport: [
+    ...['domain', 'json', 'tlog', 'log', 'auth', 'observe', 'plants', 'transparency', 'call', 'derived-once', 'gen'],
+  ],
   'limit-variables': [],
   'transparency-variables': ['tlog'],
   'config-variables': ['limit-variables', 'transparency-variables'],
@@ -56,7 +60,7 @@ const ROOMS_OF_TRANSPORT: Record<string, readonly string[]> = {
 
 /** Libraries of transports: what the application does is the same whichever a call came over. */
 const TRANSPORT_LIBRARIES = /^(@connectrpc\/|@grpc\/|fastify|@fastify\/)/;
-const KNOW_NO_TRANSPORT = ['domain', 'log', 'auth', 'plants', 'audit', 'erasure', 'publisher', 'transparency'];
+const KNOW_NO_TRANSPORT = ['domain', 'log', 'auth', 'call', 'plants', 'audit', 'erasure', 'publisher', 'transparency'];
 
 /** Folders that only the outermost parts know: they connect the log and the publisher to a database or a broker. */
 const ADAPTERS = ['src/log/sqlite/', 'src/log/mongo/', 'src/publisher/kafka/'];

@@ -1,8 +1,8 @@
 import { get } from 'node:http';
 import { setImmediate } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
+import type { Call } from '../../src/call.ts';
 import { ERRORS, InvalidFieldError, PlantStoreError, type Reason } from '../../src/domain/errors.ts';
-import type { Call } from '../../src/plants/call.ts';
 import { client, expectError } from '../support/http.ts';
 import { RestApp } from '../support/rest-app.ts';
 

@@ -2,8 +2,8 @@ import { isName } from '../../auth/claims.ts';
 import { PlantStoreError } from '../../domain/errors.ts';
 import type { PlantAdded } from '../../domain/events.ts';
 import { MAX_IDEMPOTENCY_KEY } from '../../domain/idempotency.ts';
+import { checkText } from '../../domain/validation.ts';
 import type { LoggedEvent } from '../../log/event/event.ts';
-import { checkText } from '../../plants/validation.ts';
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 

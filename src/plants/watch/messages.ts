@@ -4,9 +4,9 @@ import {
   type WatchPlantsResponse,
   WatchPlantsResponseSchema,
 } from '../../../gen/plantstore/v1/plant_store_service_pb.ts';
+import type { StreamingCall } from '../../call.ts';
+import { derivedOnce } from '../../derived-once.ts';
 import { InvalidFieldError, type PlantStoreError } from '../../domain/errors.ts';
-import type { StreamingCall } from '../call.ts';
-import { derivedOnce } from '../derived-once.ts';
 import type { PlantsService } from '../service.ts';
 import { fullPlant } from '../view.ts';
 import type { Step } from './step.ts';

@@ -5,7 +5,7 @@ import type { UniversalHandler } from '@connectrpc/connect/protocol';
 import { fastifyConnectPlugin } from '@connectrpc/connect-fastify';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Authenticator } from '../../auth/authenticator.ts';
-import type { StreamingCall } from '../../plants/call.ts';
+import type { StreamingCall } from '../../call.ts';
 import { stopping } from '../failure.ts';
 import { identify } from '../http/authentication.ts';
 import { readBody } from '../http/body.ts';

@@ -1,6 +1,6 @@
 import type { ServerUnaryCall, ServerWritableStream } from '@grpc/grpc-js';
 import type { Principal } from '../../auth/principal.ts';
-import type { StreamingCall } from '../../plants/call.ts';
+import type { StreamingCall } from '../../call.ts';
 import { type ServedCall, servedCallOf } from './served-call.ts';
 
 /** A call as grpc-js passes it to a handler. */

@@ -1,6 +1,6 @@
 import { type DescMessage, type DescMethod, type DescService, fromBinary, toBinary } from '@bufbuild/protobuf';
 import type { MethodDefinition, ServiceDefinition } from '@grpc/grpc-js';
-import { derivedOnce } from '../../plants/derived-once.ts';
+import { derivedOnce } from '../../derived-once.ts';
 
 /**
  * The definition of a service for grpc-js servers and clients, made from its descriptor. Methods have their local

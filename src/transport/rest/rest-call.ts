@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { FastifyRequest } from 'fastify';
 import type { Principal } from '../../auth/principal.ts';
-import type { Call } from '../../plants/call.ts';
+import type { Call } from '../../call.ts';
 import { entrantOf } from '../http/entrant.ts';
 
 /** A call of the service by a REST request. */

@@ -1,6 +1,6 @@
 import type { DescService, Message } from '@bufbuild/protobuf';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { Call } from '../../plants/call.ts';
+import type { Call } from '../../call.ts';
 import type { Viewer, Watch } from '../../plants/watch/watch.ts';
 import { prefersEvents } from '../http/accept.ts';
 import { type Authenticate, authentication } from '../http/authentication.ts';

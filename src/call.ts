@@ -1,6 +1,6 @@
 import type { DescMethod, DescService, MessageShape } from '@bufbuild/protobuf';
-import type { Principal } from '../auth/principal.ts';
-import type { Cancellation } from '../log/commit/committer.ts';
+import type { Principal } from './auth/principal.ts';
+import type { Cancellation } from './log/commit/committer.ts';
 
 /** An authenticated call with one response, independent of its protocol. The transport creates it. */
 export interface Call {

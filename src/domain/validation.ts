@@ -1,5 +1,5 @@
-import { InvalidFieldError } from '../domain/errors.ts';
-import { MAX_TEXT_CODE_POINTS } from '../domain/plant.ts';
+import { InvalidFieldError } from './errors.ts';
+import { MAX_TEXT_CODE_POINTS } from './plant.ts';
 
 /** The value of a required field. Throws INVALID_FIELD if it is missing. `field` is its proto path. */
 export function required<Value>(field: string, value: Value | undefined): Value {
