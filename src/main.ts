@@ -7,7 +7,7 @@ import { createLogger } from './observe/logger.ts';
 import { publicationReadiness } from './publication.ts';
 import { type Parts, STARTING, storeReadiness } from './start/parts.ts';
 import { start } from './start.ts';
-import { explained } from './start-error.ts';
+import { explainStartError } from './start-error.ts';
 
 /** Most milliseconds that shutdown may take after the grace, accepted commands included. */
 const STOP_LIMIT = 25_000;
@@ -54,6 +54,6 @@ export async function serve(config: Config): Promise<void> {
     if (health.draining) return;
     grace.uninstall();
     await stop();
-    throw explained(error, config);
+    throw explainStartError(error, config);
   }
 }

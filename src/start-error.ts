@@ -4,7 +4,7 @@ import type { Config } from './config.ts';
 type SystemError = NodeJS.ErrnoException & { hostname?: string; address?: string; port?: number };
 
 /** The same error; one of the system says which setting it is about. */
-export function explained(error: unknown, config: Config): unknown {
+export function explainStartError(error: unknown, config: Config): unknown {
   const { code, syscall, hostname, address, port } = error as SystemError;
   if (syscall === 'listen') {
     const name = portName(port, config);

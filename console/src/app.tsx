@@ -3,7 +3,7 @@ import { may, owner, settings } from './access.ts';
 import { PANES } from './panes/panes.ts';
 import { offline } from './reach.ts';
 import { linkTo, route } from './router.ts';
-import { decide, hadBadLink, offered, refusal, session, signOut } from './session.ts';
+import { answerOffer, hadBadLink, offered, refusal, session, signOut } from './session.ts';
 import { Needs } from './ui/access.tsx';
 import { SignIn } from './ui/sign-in.tsx';
 import { localTime } from './ui/when.tsx';
@@ -58,10 +58,10 @@ export function App() {
               The link that you opened signs in as <strong>{offered.value.claims.subject}</strong>. You are signed in as{' '}
               <strong>{owner.value}</strong>.
             </p>
-            <button type="button" onClick={() => decide(true)}>
+            <button type="button" onClick={() => answerOffer(true)}>
               Sign in as {offered.value.claims.subject}
             </button>
-            <button type="button" onClick={() => decide(false)}>
+            <button type="button" onClick={() => answerOffer(false)}>
               Stay {owner.value}
             </button>
           </section>

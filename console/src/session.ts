@@ -61,7 +61,7 @@ export const offered = signal<Session | undefined>(undefined);
 export const hadBadLink = signal(false);
 
 /** Signs in with the token of the link, or keeps the present one. */
-export function decide(takeIt: boolean): void {
+export function answerOffer(takeIt: boolean): void {
   if (takeIt) signIn(offered.value?.token ?? '');
   offered.value = undefined;
 }

@@ -22,9 +22,9 @@ import type { Checkpoints } from '../transparency/checkpoints.ts';
 import type { LogKey } from '../transparency/log-key.ts';
 import { openCheckpoint } from '../transparency/signed-checkpoint.ts';
 import type { Check } from './checks/check.ts';
+import { ConcurrencyLimit } from './concurrency-limit.ts';
 import { type Moment, plantsAsOf } from './fold/as-of.ts';
 import { recordMessage } from './formats/event-protobuf.ts';
-import { Gate } from './gate.ts';
 import { partsOf } from './message-parts.ts';
 import { headMessage, millisecondsOf, ownedPlantMessage, progressMessage, verdictMessage } from './messages.ts';
 import { readEvents } from './read-events.ts';
@@ -54,7 +54,7 @@ const PROGRESS = 1_000;
  */
 export function implementAudit(options: AuditOptions) {
   const { log, store, scopes, checkpoints } = options;
-  const longCalls = new Gate(MAX_LONG_CALLS);
+  const longCalls = new ConcurrencyLimit(MAX_LONG_CALLS);
   const admit = ({ principal }: Call) => scopes.require(principal, 'plants:audit');
 
   /** The messages of a stream, for as long as the auditor's token is valid. */

@@ -2,12 +2,12 @@ import { bearerToken, checkCharacters } from './bearer.ts';
 import { principalFrom } from './claims.ts';
 import type { KeySet } from './keys/key-set.ts';
 import type { Principal } from './principal.ts';
-import { Refusal, type Subject, type Why } from './refusal.ts';
+import { Refusal, type TokenIdentity, type Why } from './refusal.ts';
 import { TokenCache } from './token-cache.ts';
 import { createVerifier, type VerifiedToken } from './verifier.ts';
 
 /** The decision on a token that was not cached. It does not contain the token. */
-export interface Decision extends Subject {
+export interface Decision extends TokenIdentity {
   readonly outcome: 'accepted' | 'refused';
   /** Why it was refused. */
   readonly reason?: Why;

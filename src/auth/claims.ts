@@ -1,6 +1,6 @@
 import type { JWTPayload } from 'jose';
 import type { Principal } from './principal.ts';
-import { Refusal, type Subject } from './refusal.ts';
+import { Refusal, type TokenIdentity } from './refusal.ts';
 import type { Validity } from './validity.ts';
 
 /** Most code points in the name of an owner or actor. Every event contains both names. */
@@ -19,7 +19,7 @@ export function principalFrom(claims: JWTPayload, issuer: string, ownerClaim: st
 }
 
 /** Issuer and subject of claims, if they are text. */
-export const aboutOf = ({ iss, sub }: JWTPayload): Subject => ({
+export const aboutOf = ({ iss, sub }: JWTPayload): TokenIdentity => ({
   ...(typeof iss === 'string' && { issuer: iss }),
   ...(typeof sub === 'string' && { subject: sub }),
 });

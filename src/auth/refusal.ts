@@ -53,7 +53,7 @@ const REFUSALS = {
 export type Why = keyof typeof REFUSALS;
 
 /** Issuer and subject of a token. Known only once its signature is verified. */
-export interface Subject {
+export interface TokenIdentity {
   readonly issuer?: string;
   readonly subject?: string;
 }
@@ -61,9 +61,9 @@ export interface Subject {
 /** The refusal of a call. It contains no usable part of a token. */
 export class Refusal extends PlantStoreError {
   readonly why: Why;
-  readonly about: Subject;
+  readonly about: TokenIdentity;
 
-  constructor(why: Why, about: Subject = {}, details: { retryAfter?: number; scope?: string } = {}) {
+  constructor(why: Why, about: TokenIdentity = {}, details: { retryAfter?: number; scope?: string } = {}) {
     const [reason, text] = REFUSALS[why];
     const { scope, ...rest } = details;
     const message = scope === undefined ? text : `${text}: ${scope}`;

@@ -8,7 +8,7 @@ import { pause } from '../time/pause.ts';
 import { follow } from './follow.ts';
 import { readAhead } from './read-ahead.ts';
 import { type PublisherStatus, StatusKeeper } from './status.ts';
-import { type Published, type Session, type Topic, TopicMismatchError } from './topic.ts';
+import { type Published, type Topic, TopicMismatchError, type TopicSession } from './topic.ts';
 
 /** Longest pause after a failure, in milliseconds. The first takes a tenth of a second. */
 const MAX_PAUSE = 10_000;
@@ -148,7 +148,7 @@ export class Publisher {
     return headAt(event);
   }
 
-  #noticeOf({ start, notice }: Session): string | undefined {
+  #noticeOf({ start, notice }: TopicSession): string | undefined {
     const before = this.#status.published ?? 0;
     if (start.position >= before) return notice;
     const lost = `Kafka has lost the acknowledged events ${start.position + 1} to ${before}; they are being published again`;

@@ -12,7 +12,7 @@ export interface Published {
 export type ErasedOwners = ReadonlyMap<string, string>;
 
 /** The exclusive right to publish to a topic, until another session opens. */
-export interface Session {
+export interface TopicSession {
   /** The end of the topic when the session began. */
   readonly start: Published;
   /** What an operator should know, although publication works. */
@@ -33,7 +33,7 @@ export interface Topic {
    * Opens a session. Ends any other session, aborts its unfinished transaction, and finds where to continue. Rejects
    * with TopicMismatchError if that is uncertain.
    */
-  open(): Promise<Session>;
+  open(): Promise<TopicSession>;
 }
 
 /**

@@ -6,7 +6,7 @@ import type { EventLog } from '../log/log.ts';
 import type { Logger } from '../observe/logger.ts';
 import type { Telemetry } from '../observe/telemetry.ts';
 import type { Tracing } from '../observe/tracing/tracing.ts';
-import { addressOf, identityFrom, leafOf } from '../transport/forward/contact.ts';
+import { addressOf, identityFrom, leafCertificate } from '../transport/forward/contact.ts';
 import { linksOf } from '../transport/forward/link.ts';
 import { addForwarding } from '../transport/forward/service.ts';
 
@@ -47,7 +47,7 @@ function forwardingOf(
   const address = advertiseAddress ?? addressOf(grpcAddress);
   let unreachable = false;
   return {
-    contact: () => ({ address, certificate: identity && leafOf(identity()) }),
+    contact: () => ({ address, certificate: identity && leafCertificate(identity()) }),
     openLink: linksOf(identity),
     observer: telemetry.forwarding,
     traced: tracing && ((submit) => tracing.taken(submit)),

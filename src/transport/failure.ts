@@ -20,17 +20,17 @@ export interface Detail<Desc extends DescMessage = DescMessage> {
 }
 
 /** What the caller of a failed gRPC or Connect call gets. */
-export interface Failure {
+export interface RpcError {
   readonly error: PlantStoreError;
   /** ErrorInfo always; BadRequest, RetryInfo and RequestInfo where they help. */
   readonly details: readonly Detail[];
 }
 
 /**
- * Maps any thrown value to a failure. A value that is not a PlantStoreError is internal: it is logged under the request
- * id, and the caller gets only that id (RequestInfo).
+ * Maps any thrown value to the error of a call. A value that is not a PlantStoreError is internal: it is logged under
+ * the request id, and the caller gets only that id (RequestInfo).
  */
-export function failureOf(thrown: unknown, log: Pick<Logger, 'error'>, requestId: string = randomUUID()): Failure {
+export function rpcErrorOf(thrown: unknown, log: Pick<Logger, 'error'>, requestId: string = randomUUID()): RpcError {
   const error = toPlantStoreError(thrown);
   const details = detailsOf(error);
   if (error !== thrown) {

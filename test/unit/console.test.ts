@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { readEvents } from '../../console/src/api/event-stream.ts';
+import { readEventStream } from '../../console/src/api/event-stream.ts';
 import { claimsOf } from '../../console/src/claims.ts';
 import { rates, upTo } from '../../console/src/instance/report.ts';
 import { idOf, positionOf } from '../../console/src/numbers.ts';
@@ -28,7 +28,7 @@ test('a stream of events is read the same wherever it is cut', async () => {
       const places = [0, ...cuts.toSorted((one, other) => one - other), bytes.length];
       const parts = places.slice(1).map((end, index) => bytes.slice(places[index], end));
       const read: unknown[] = [];
-      for await (const events of readEvents(ReadableStream.from(parts) as ReadableStream<Uint8Array>, '3'))
+      for await (const events of readEventStream(ReadableStream.from(parts) as ReadableStream<Uint8Array>, '3'))
         read.push(...events);
       expect(read).toEqual(whole);
     }),

@@ -1,6 +1,6 @@
 import { hostname } from 'node:os';
 import { expect, test } from 'vitest';
-import { addressOf, leafOf } from '../../src/transport/forward/contact.ts';
+import { addressOf, leafCertificate } from '../../src/transport/forward/contact.ts';
 
 test.each([
   ['127.0.0.1:50051', '127.0.0.1:50051'],
@@ -13,5 +13,5 @@ test.each([
 test('of a chain of certificates the first is the instance’s own', () => {
   const pem = (text: string) => `-----BEGIN CERTIFICATE-----\n${text}\n-----END CERTIFICATE-----`;
   const certificate = Buffer.from(`a comment\n${pem('own')}\n${pem('authority')}\n`);
-  expect(leafOf({ certificate, key: Buffer.alloc(0) })).toBe(pem('own'));
+  expect(leafCertificate({ certificate, key: Buffer.alloc(0) })).toBe(pem('own'));
 });

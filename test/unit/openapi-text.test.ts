@@ -1,7 +1,7 @@
 import { createRegistry } from '@bufbuild/protobuf';
 import { expect, test } from 'vitest';
 import { PlantStoreService } from '../../gen/plantstore/v1/plant_store_service_pb.ts';
-import { FIELDS, METHODS } from '../../src/transport/openapi/text.ts';
+import { FIELD_TEXTS, METHODS } from '../../src/transport/openapi/text.ts';
 import { httpRulesOf } from '../../src/transport/rest/http-rule.ts';
 
 test('every method that REST exposes is described, and no other', () => {
@@ -11,7 +11,7 @@ test('every method that REST exposes is described, and no other', () => {
 
 test('every field that is described exists', () => {
   const registry = createRegistry(PlantStoreService.file, ...PlantStoreService.file.dependencies);
-  for (const name of Object.keys(FIELDS)) {
+  for (const name of Object.keys(FIELD_TEXTS)) {
     const [, message, field] = /^(.*)\.(\w+)$/.exec(name)!;
     expect(
       registry.getMessage(message!)?.fields.map((found) => found.name),

@@ -81,8 +81,8 @@ test('in batches as one after the other, with and without keys, before and after
           key: keyString(one.owner, plantIdOf(one)),
           idempotency: idempotencyString(one),
         }));
-        const { events, verdicts } = plan(head, keyed, { isThere, eventOf }, clock);
-        for (const [index, { outcome, needs }] of verdicts.entries()) {
+        const { events, decisions } = plan(head, keyed, { isThere, eventOf }, clock);
+        for (const [index, { outcome, needs }] of decisions.entries()) {
           const expected = told(log, step.commands[index]!, Math.max(clock, log.at(-1)?.time ?? 0));
           if (outcome instanceof PlantStoreError) {
             expect(outcome.reason).toBe(expected);

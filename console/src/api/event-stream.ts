@@ -4,7 +4,7 @@ import { EventStreamParser, type StreamEvent } from '../../../client/event-strea
  * Reads a body as an event stream that continues after `lastEventId`, empty for a new one. A browser's own EventSource sends no
  * token.
  */
-export async function* readEvents(
+export async function* readEventStream(
   body: ReadableStream<Uint8Array>,
   lastEventId: string,
 ): AsyncGenerator<readonly StreamEvent[]> {

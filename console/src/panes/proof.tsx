@@ -2,7 +2,7 @@ import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import { settings } from '../access.ts';
 import { mapOutcome } from '../proof/outcome.ts';
-import { eventsOf } from '../proof/words.ts';
+import { eventCount } from '../proof/words.ts';
 import { replaceRoute, route } from '../router.ts';
 import { Field } from '../ui/field.tsx';
 import { type EventInLog, isMemoryDamaged, verifyEvent, verifyReceipt, verifyWholeLog } from './proof/acts.ts';
@@ -161,7 +161,7 @@ export function ProofPane() {
             <div class="running">
               <progress aria-label="Events checked" value={progress.value.events} max={progress.value.size || 1} />
               <p>
-                {progress.value.events.toLocaleString('en')} of {eventsOf(progress.value.size)}
+                {progress.value.events.toLocaleString('en')} of {eventCount(progress.value.size)}
               </p>
               <button type="button" onClick={() => running.current?.abort()}>
                 Cancel

@@ -1,5 +1,5 @@
 import { signal } from '@preact/signals';
-import { readEvents } from '../api/event-stream.ts';
+import { readEventStream } from '../api/event-stream.ts';
 import { call } from '../api/rest.ts';
 import { Refused } from '../api/trouble.ts';
 import { keepLive, type Liveness } from '../live.ts';
@@ -35,7 +35,7 @@ export class PlantWatch {
     const response = await call('/plants', { headers, signal: abort });
     // A resumed stream sends nothing until something happens.
     if (this.#lastId !== '') isLive();
-    for await (const events of readEvents(response.body!, this.#lastId)) {
+    for await (const events of readEventStream(response.body!, this.#lastId)) {
       for (const event of events) {
         this.#lastId = event.lastEventId;
         if (event.type === 'reset') this.#begin();

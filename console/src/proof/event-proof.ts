@@ -5,7 +5,7 @@ import { recordHash, sha256 } from './hash.ts';
 import type { ProvenLog } from './log.ts';
 import { type Findings, NotVerified } from './outcome.ts';
 import { entriesPath, TILE_WIDTH, widthAt } from './tile.ts';
-import { eventsOf } from './words.ts';
+import { eventCount } from './words.ts';
 
 /** An event that is proved to be in a log. */
 export interface ProvenEvent {
@@ -63,7 +63,7 @@ async function proveEntry(log: ProvenLog, position: number) {
     throw new NotVerified('A position is a whole number, 1 or more.');
   if (position > tree.size)
     throw new NotVerified(
-      `The checkpoint has ${eventsOf(tree.size)}, so none at position ${position}. A new event appears in it after some seconds.`,
+      `The checkpoint has ${eventCount(tree.size)}, so none at position ${position}. A new event appears in it after some seconds.`,
     );
   const bundle = Math.floor(index / TILE_WIDTH);
   const width = widthAt(tree.size, 0, bundle);

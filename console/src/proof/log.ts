@@ -6,7 +6,7 @@ import { parseVerifierKey, type VerifierKey } from './note.ts';
 import { type Findings, NotVerified } from './outcome.ts';
 import type { LogSource } from './source.ts';
 import { Tree } from './tree.ts';
-import { eventsOf, momentOf } from './words.ts';
+import { eventCount, momentOf } from './words.ts';
 
 /** A log whose newest checkpoint is verified, and continues what this browser saw of it. */
 export interface ProvenLog {
@@ -27,7 +27,7 @@ export async function openLog(source: LogSource, memory: Memory, findings: Findi
   const text = await source.checkpoint();
   const checkpoint = await openCheckpoint(text, key);
   const { origin, size } = checkpoint;
-  findings.checked.push(`The checkpoint of ${eventsOf(size)} is signed by the key ${key.id} of the log ${origin}.`);
+  findings.checked.push(`The checkpoint of ${eventCount(size)} is signed by the key ${key.id} of the log ${origin}.`);
   const cosignatures = await checkCosignatures(checkpoint, memory.witnesses(), findings);
   const tree = new Tree(size, checkpoint.root, (tile) => source.tile(tile));
   if (known !== undefined)
@@ -56,7 +56,7 @@ function checkKey(key: VerifierKey, known: RememberedLog | undefined, memory: Me
     const [other] = memory.logs();
     if (other !== undefined)
       findings.unchecked.push(
-        `That this is the right log: the service showed the log ${other.origin} of ${eventsOf(other.size)} on ${momentOf(other.seenAt)}, and this is another.`,
+        `That this is the right log: the service showed the log ${other.origin} of ${eventCount(other.size)} on ${momentOf(other.seenAt)}, and this is another.`,
       );
     return;
   }
@@ -76,10 +76,10 @@ async function checkExtends(
   { seenAt }: RememberedLog,
   findings: Findings,
 ): Promise<void> {
-  const seen = `${eventsOf(older.size)} that this browser saw on ${momentOf(seenAt)}`;
+  const seen = `${eventCount(older.size)} that this browser saw on ${momentOf(seenAt)}`;
   if (size < older.size)
     throw new NotVerified(
-      `The checkpoint was rolled back: it has ${eventsOf(size)}, fewer than the ${seen}. The log has lost its end, or the service shows an old checkpoint.`,
+      `The checkpoint was rolled back: it has ${eventCount(size)}, fewer than the ${seen}. The log has lost its end, or the service shows an old checkpoint.`,
     );
   const begins = size === older.size ? root : await tree.rootAt(older.size);
   if (!equal(begins, older.root))

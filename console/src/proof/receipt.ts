@@ -7,7 +7,7 @@ import { HASH_SIZE, recordHash } from './hash.ts';
 import { isIncluded } from './inclusion.ts';
 import { parseVerifierKey } from './note.ts';
 import { type Findings, NotVerified } from './outcome.ts';
-import { eventsOf } from './words.ts';
+import { eventCount } from './words.ts';
 
 /** The event of a receipt, and the checkpoint that covers it. */
 export interface ProvenReceipt extends ProvenEvent {
@@ -43,7 +43,7 @@ export async function proveReceipt(
   });
   const checkpoint = await openCheckpoint(note, key);
   findings.checked.push(
-    `The checkpoint of ${eventsOf(checkpoint.size)} in the receipt is signed by the key ${key.id} of the log ${checkpoint.origin}.`,
+    `The checkpoint of ${eventCount(checkpoint.size)} in the receipt is signed by the key ${key.id} of the log ${checkpoint.origin}.`,
   );
   findings.unchecked.push(trust);
   const cosignatures = await checkCosignatures(checkpoint, witnesses, findings);

@@ -5,7 +5,7 @@ import { fold, recordHash } from './hash.ts';
 import type { ProvenLog } from './log.ts';
 import { type Findings, NotVerified } from './outcome.ts';
 import { entriesPath, TILE_WIDTH, widthAt } from './tile.ts';
-import { eventsOf } from './words.ts';
+import { eventCount } from './words.ts';
 
 /** How to follow the check of a whole log, and how to end it. */
 export interface WholeLogOptions {
@@ -39,13 +39,13 @@ export async function proveWholeLog(
   } catch (error) {
     if (!signal.aborted) throw error;
     throw new NotVerified(
-      `You cancelled the check after ${eventsOf(last?.position ?? 0)} of ${size.toLocaleString('en')}.`,
+      `You cancelled the check after ${eventCount(last?.position ?? 0)} of ${size.toLocaleString('en')}.`,
       error,
     );
   }
   if (size === 0) await log.tree.edge();
   findings.checked.push(
-    `All entries of the log were read: the ${eventsOf(size)} make the root of the checkpoint, none changed, missing or added.`,
+    `All entries of the log were read: the ${eventCount(size)} make the root of the checkpoint, none changed, missing or added.`,
     'Their positions are 1, 2, 3, ... and their times never fall.',
   );
   findings.unchecked.push(

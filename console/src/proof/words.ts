@@ -3,4 +3,4 @@ export const momentOf = (milliseconds: number): string =>
   `${new Date(milliseconds).toISOString().slice(0, 16).replace('T', ' ')} UTC`;
 
 /** A number of events for people. */
-export const eventsOf = (count: number): string => `${count.toLocaleString('en')} event${count === 1 ? '' : 's'}`;
+export const eventCount = (count: number): string => `${count.toLocaleString('en')} event${count === 1 ? '' : 's'}`;

@@ -102,7 +102,7 @@ export class Committer {
   readonly #waiting: Waiting[] = [];
   #loaded: Loaded[] = [];
   /**
-   * Commands in doubt with a refusal as their verdict. A refusal needs certainty that no other instance applies the
+   * Commands in doubt with a refusal as their decision. A refusal needs certainty that no other instance applies the
    * command, so they wait for the next append that lands.
    */
   readonly #parked: Waiting[] = [];
@@ -343,10 +343,10 @@ export class Committer {
     await this.#follower.sync();
   }
 
-  /** Answers the commands whose verdicts stand once `landed` of the plan's events are in the log. Keeps the rest. */
-  #answerLanded(commands: Waiting[], { verdicts }: Plan, landed: number): void {
+  /** Answers the commands whose decisions stand once `landed` of the plan's events are in the log. Keeps the rest. */
+  #answerLanded(commands: Waiting[], { decisions }: Plan, landed: number): void {
     this.#keep(commands, (waiting, index) => {
-      const { outcome, needs } = verdicts[index]!;
+      const { outcome, needs } = decisions[index]!;
       if (landed < needs) return true;
       if (needs > 0 && this.#isInDoubt(waiting)) this.#park(waiting);
       else this.#answer(waiting, outcome);

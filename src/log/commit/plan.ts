@@ -5,14 +5,14 @@ import { headAt, seal } from '../event/chain.ts';
 import { type Committed, type Head, type LoggedEvent, plantEventOf } from '../event/event.ts';
 
 /** The decision on one command. */
-export interface Verdict {
+export interface CommandDecision {
   /**
    * The command's event or its refusal. The event is one of the plan's, or an earlier command with the same idempotency
    * key produced it.
    */
   readonly outcome: (LoggedEvent & Committed) | PlantStoreError;
   /**
-   * The verdict stands once this many of the plan's events are in the log. A refusal needs the events before it, and at
+   * The decision stands once this many of the plan's events are in the log. A refusal needs the events before it, and at
    * least one: only a successful append proves that the plan's head was still the head of the log.
    */
   readonly needs: number;
@@ -23,7 +23,7 @@ export interface Plan {
   /** The events to append after the head. */
   readonly events: readonly LoggedEvent[];
   /** One for each command, in their order. */
-  readonly verdicts: readonly Verdict[];
+  readonly decisions: readonly CommandDecision[];
 }
 
 /** A command and its lookup keys. */
@@ -54,8 +54,8 @@ export function plan(head: Head, commands: readonly Keyed[], known: Known, clock
   const named = new Map<string, LoggedEvent>();
   const events: LoggedEvent[] = [];
   let last = head;
-  const refused = (outcome: PlantStoreError): Verdict => ({ outcome, needs: Math.max(events.length, 1) });
-  const repeated = (command: Command, idempotency: string): Verdict | undefined => {
+  const refused = (outcome: PlantStoreError): CommandDecision => ({ outcome, needs: Math.max(events.length, 1) });
+  const repeated = (command: Command, idempotency: string): CommandDecision | undefined => {
     const earlier = named.get(idempotency) ?? known.eventOf(idempotency);
     if (earlier === undefined || Math.max(clock, last.time) - earlier.time >= IDEMPOTENCY_TTL) return undefined;
     const refusal = refuseReuse(command, plantEventOf(earlier)!);
@@ -64,17 +64,17 @@ export function plan(head: Head, commands: readonly Keyed[], known: Known, clock
       ? refused(refusal)
       : { outcome: { ...earlier, replayed: true }, needs: earlier.position - head.position };
   };
-  const verdicts = commands.map(({ command, eventId, key, idempotency }): Verdict => {
-    const verdict = idempotency === undefined ? undefined : repeated(command, idempotency);
-    if (verdict !== undefined) return verdict;
-    const decision = decide(command, touched.get(key) ?? known.isThere(key));
-    if (decision instanceof PlantStoreError) return refused(decision);
-    const event = seal(last, decision, eventId, clock);
-    touched.set(key, decision.type === 'PlantAdded');
+  const decisions = commands.map(({ command, eventId, key, idempotency }): CommandDecision => {
+    const decision = idempotency === undefined ? undefined : repeated(command, idempotency);
+    if (decision !== undefined) return decision;
+    const decided = decide(command, touched.get(key) ?? known.isThere(key));
+    if (decided instanceof PlantStoreError) return refused(decided);
+    const event = seal(last, decided, eventId, clock);
+    touched.set(key, decided.type === 'PlantAdded');
     if (idempotency !== undefined) named.set(idempotency, event);
     events.push(event);
     last = headAt(event);
     return { outcome: event, needs: events.length };
   });
-  return { events, verdicts };
+  return { events, decisions };
 }

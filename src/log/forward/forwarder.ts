@@ -6,7 +6,14 @@ import type { Committed, LoggedEvent } from '../event/event.ts';
 import type { ForwardObserver } from '../observer.ts';
 import type { Contact } from '../store.ts';
 import type { Tail } from '../tail/tail.ts';
-import { type Answers, type ForwardedCommand, HEARTBEAT, type Link, type OpenLink, type Outcome } from './hop.ts';
+import {
+  type Answers,
+  type CommandOutcome,
+  type ForwardedCommand,
+  HEARTBEAT,
+  type Link,
+  type OpenLink,
+} from './hop.ts';
 
 /** Missed heartbeats in a row after which the writer counts as frozen or unreachable: 1.5 s. */
 const MISSING = 6;
@@ -190,7 +197,7 @@ export class Forwarder {
     this.#flush();
   }
 
-  #settle(forwarded: Forwarded, outcome: Outcome): void {
+  #settle(forwarded: Forwarded, outcome: CommandOutcome): void {
     if (outcome.kind === 'returned') {
       this.#options.observer?.forwarded('returned', 0);
       this.#forward(forwarded);

@@ -23,7 +23,7 @@ export interface ForwardedBatch {
 }
 
 /** The outcome of a command. */
-export type Outcome =
+export type CommandOutcome =
   | { readonly kind: 'applied'; readonly number: number; readonly position: number; readonly eventId: string }
   | { readonly kind: 'refused'; readonly number: number; readonly error: PlantStoreError }
   /** The command was not applied and will not be. The sender may send it again, unless the writer leaves. */
@@ -33,7 +33,7 @@ export type Outcome =
 export interface Answers {
   /** The log's end when the message was made, as far as the writer knew. */
   readonly position: number;
-  readonly outcomes: readonly Outcome[];
+  readonly outcomes: readonly CommandOutcome[];
   /** The writer is about to give up its role. It answers what it has and wants no more commands. */
   readonly leaving: boolean;
 }

@@ -4,7 +4,7 @@ import { RETURNED, type Submit } from '../commit/committer.ts';
 import type { ForwardObserver } from '../observer.ts';
 import type { Follower } from '../tail/follower.ts';
 import type { Tail } from '../tail/tail.ts';
-import { type Answers, type ForwardedBatch, type ForwardedCommand, HEARTBEAT, type Outcome } from './hop.ts';
+import { type Answers, type CommandOutcome, type ForwardedBatch, type ForwardedCommand, HEARTBEAT } from './hop.ts';
 
 /** Milliseconds to answer accepted commands after this instance stops being the writer. */
 const FAREWELL = 1_000;
@@ -69,7 +69,7 @@ export class Taking {
   readonly #end: () => void;
   readonly #ended = Promise.withResolvers<void>();
   #heartbeat: NodeJS.Timeout | undefined;
-  #outcomes: Outcome[] = [];
+  #outcomes: CommandOutcome[] = [];
   #pending = 0;
   #flushing = false;
   #leaving = false;
@@ -137,12 +137,12 @@ export class Taking {
     );
   }
 
-  #refusal(number: number, error: unknown): Outcome {
+  #refusal(number: number, error: unknown): CommandOutcome {
     if (!(error instanceof PlantStoreError)) this.#options.onFault(error);
     return { kind: 'refused', number, error: toPlantStoreError(error) };
   }
 
-  #settle(outcome: Outcome): void {
+  #settle(outcome: CommandOutcome): void {
     this.#pending--;
     if (this.aborted) return;
     this.#outcomes.push(outcome);

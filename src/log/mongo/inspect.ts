@@ -4,7 +4,7 @@ import { type Collections, collectionsOf, PLANTS_CHECKPOINT } from './collection
 import { withCallLimit } from './connection/call-limit.ts';
 import { createClient, databaseOf } from './connection/client.ts';
 import { checkJournal, checkServers, ifPermitted } from './connection/requirements.ts';
-import { explained } from './connection/unreachable.ts';
+import { explainUnreachable } from './connection/unreachable.ts';
 import { checkSchema, KEYS_INDEX, SCHEMA_VERSION } from './schema.ts';
 
 /** Most milliseconds of an inspection. */
@@ -24,7 +24,7 @@ export async function inspectMongo(uri: string): Promise<Inspection> {
   try {
     return await withCallLimit(inspected(db), LIMIT);
   } catch (error) {
-    throw explained(error);
+    throw explainUnreachable(error);
   } finally {
     await withCallLimit(client.close()).catch(() => {});
   }

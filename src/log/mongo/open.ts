@@ -7,7 +7,7 @@ import { createClient, databaseOf } from './connection/client.ts';
 import { CODE, ignoring } from './connection/errors.ts';
 import { Primary } from './connection/primary.ts';
 import { checkJournal, checkServers } from './connection/requirements.ts';
-import { explained } from './connection/unreachable.ts';
+import { explainUnreachable } from './connection/unreachable.ts';
 import { dropUnusedRows } from './read-model/unused-rows.ts';
 import { checkSchema, ensureSchema } from './schema.ts';
 import { MongoStore } from './store.ts';
@@ -55,6 +55,6 @@ export async function openMongo(uri: string, options: MongoOptions = {}): Promis
     return new MongoStore(client, db, clock, primary);
   } catch (error) {
     await withCallLimit(client.close()).catch(() => {});
-    throw explained(error);
+    throw explainUnreachable(error);
   }
 }

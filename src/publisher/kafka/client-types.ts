@@ -16,7 +16,7 @@ export interface KafkaConnection {
 }
 
 /** Offsets of a partition. */
-export interface Range {
+export interface OffsetRange {
   /** Offset of the first record. */
   readonly low: number;
   /**
@@ -27,7 +27,7 @@ export interface Range {
 }
 
 /** The committed offset of a consumer group for a partition. */
-export interface Committed {
+export interface CommittedOffset {
   readonly offset: number;
   readonly metadata: string;
 }
@@ -61,5 +61,5 @@ export interface TransactionalProducer {
   /**
    * Adds a consumer group's offset for partition 0 of a topic, and commits. After a rejection the outcome is unknown.
    */
-  commit(group: string, topic: string, committed: Committed): Promise<void>;
+  commit(group: string, topic: string, committed: CommittedOffset): Promise<void>;
 }

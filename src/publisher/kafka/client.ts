@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Admin, type IHeaders, Kafka, logLevel, Partitioners, type SASLOptions, type Transaction } from 'kafkajs';
 import type {
-  Committed,
+  CommittedOffset,
   Consumer,
   Consumption,
   KafkaConnection,
-  Range,
+  OffsetRange,
   TransactionalProducer,
 } from './client-types.ts';
 import { Sockets } from './sockets.ts';
@@ -89,7 +89,7 @@ export class KafkaClient {
   }
 
   /** The offsets of each partition of a topic. Rejects if the topic does not exist. */
-  async ranges(topic: string): Promise<Range[]> {
+  async ranges(topic: string): Promise<OffsetRange[]> {
     const partitions = await patiently(() => this.#admin.fetchTopicOffsets(topic));
     return partitions
       .sort((a, b) => a.partition - b.partition)
@@ -97,7 +97,7 @@ export class KafkaClient {
   }
 
   /** The committed offset of a consumer group for partition 0 of a topic, if there is one. */
-  async committed(group: string, topic: string): Promise<Committed | undefined> {
+  async committed(group: string, topic: string): Promise<CommittedOffset | undefined> {
     const [found] = await patiently(() => this.#admin.fetchOffsets({ groupId: group, topics: [topic] }));
     const partition = found?.partitions.find((of) => of.partition === 0);
     if (partition === undefined || Number(partition.offset) < 0) return undefined;

@@ -1,4 +1,4 @@
-import type { Session, Topic } from '../topic.ts';
+import type { Topic, TopicSession } from '../topic.ts';
 import { KafkaClient } from './client.ts';
 import type { KafkaConnection, TransactionalProducer } from './client-types.ts';
 import { createTopics, type TopicSettings } from './create-topics.ts';
@@ -26,7 +26,7 @@ export class KafkaTopic implements Topic {
   }
 
   /** See Topic.open. Creates the topic if it never existed. */
-  async open(): Promise<Session> {
+  async open(): Promise<TopicSession> {
     const client = new KafkaClient(this.#options);
     try {
       const producer = await within(OPEN_LIMIT, this.#takeOver(client));

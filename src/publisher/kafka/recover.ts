@@ -1,8 +1,8 @@
 import { HASH_HEADER, POSITION_HEADER } from '../message.ts';
 import { TopicMismatchError } from '../topic.ts';
-import { type Checkpoint, emptyCheckpoint, fromCommitted, reaches } from './checkpoint.ts';
+import { emptyCheckpoint, fromCommitted, type PublisherCheckpoint, reaches } from './checkpoint.ts';
 import type { KafkaClient } from './client.ts';
-import type { Range, TopicRecord } from './client-types.ts';
+import type { OffsetRange, TopicRecord } from './client-types.ts';
 import { within } from './deadline.ts';
 import type { Names } from './names.ts';
 import { TopicReader } from './reader.ts';
@@ -13,7 +13,7 @@ const LIMIT = 30_000;
 
 /** Where publication continues. */
 export interface Recovered {
-  readonly checkpoint: Checkpoint;
+  readonly checkpoint: PublisherCheckpoint;
   /** What an operator should know. */
   readonly notice: string | undefined;
 }
@@ -38,8 +38,8 @@ const asked = async (client: KafkaClient, { group, checkpoint, topic }: Names) =
 async function compare(
   client: KafkaClient,
   names: Names,
-  checkpoint: Checkpoint,
-  ranges: readonly Range[],
+  checkpoint: PublisherCheckpoint,
+  ranges: readonly OffsetRange[],
 ): Promise<void> {
   const { position, ends } = checkpoint;
   const lost = new TopicMismatchError(
@@ -64,7 +64,7 @@ async function compare(
  * Reconstructs a lost checkpoint from the topic. Events arrive in whole transactions, so the records show where the
  * topic ends, and over how many partitions keys are distributed. Rejects with TopicMismatchError if they do not.
  */
-export async function adopt(client: KafkaClient, names: Names, ranges: readonly Range[]): Promise<Recovered> {
+export async function adopt(client: KafkaClient, names: Names, ranges: readonly OffsetRange[]): Promise<Recovered> {
   const empty = emptyCheckpoint(ranges.length);
   const spread = new Spread(ranges.length);
   let { position, hash } = empty;

@@ -1,7 +1,7 @@
 import type { LoggedEvent } from '../../log/event/event.ts';
 import { type EventMessage, eventMessage } from '../message.ts';
-import { type ErasedOwners, type Published, type Session, TopicMismatchError } from '../topic.ts';
-import { type Checkpoint, reaches, toCommitted } from './checkpoint.ts';
+import { type ErasedOwners, type Published, TopicMismatchError, type TopicSession } from '../topic.ts';
+import { type PublisherCheckpoint, reaches, toCommitted } from './checkpoint.ts';
 import { type KafkaClient, partitioner } from './client.ts';
 import type { TransactionalProducer } from './client-types.ts';
 import { within } from './deadline.ts';
@@ -18,14 +18,14 @@ const REQUEST_BYTES = 512 * 1024;
 const OVERHEAD = 550;
 
 /** Publishes each batch in one transaction with the checkpoint. */
-export class KafkaSession implements Session {
+export class KafkaSession implements TopicSession {
   readonly start: Published;
   readonly notice: string | undefined;
   readonly #client: KafkaClient;
   readonly #producer: TransactionalProducer;
   readonly #names: Names;
   readonly #partitionOf: (key: string) => number;
-  #checkpoint: Checkpoint;
+  #checkpoint: PublisherCheckpoint;
 
   constructor(client: KafkaClient, producer: TransactionalProducer, names: Names, { checkpoint, notice }: Recovered) {
     this.start = checkpoint;

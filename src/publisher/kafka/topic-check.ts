@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { LoggedEvent } from '../../log/event/event.ts';
 import { eventMessage, POSITION_HEADER } from '../message.ts';
-import { type Checkpoint, fromCommitted, reaches } from './checkpoint.ts';
+import { fromCommitted, type PublisherCheckpoint, reaches } from './checkpoint.ts';
 import { KafkaClient, partitioner } from './client.ts';
-import type { Range, TopicRecord } from './client-types.ts';
+import type { OffsetRange, TopicRecord } from './client-types.ts';
 import type { KafkaOptions } from './kafka-topic.ts';
 import { type Names, namesFor } from './names.ts';
 import { TopicReader } from './reader.ts';
@@ -58,8 +58,8 @@ class TopicCheck implements TopicQuestion {
   failure: TopicFailure | undefined;
   readonly #client: KafkaClient;
   readonly #reader: TopicReader;
-  readonly #checkpoint: Checkpoint;
-  readonly #ranges: readonly Range[];
+  readonly #checkpoint: PublisherCheckpoint;
+  readonly #ranges: readonly OffsetRange[];
   readonly #partitionOf: (key: string) => number;
   /** For each partition, the next record, if read but not matched yet. */
   readonly #heads = new Map<number, TopicRecord>();
@@ -67,7 +67,12 @@ class TopicCheck implements TopicQuestion {
   readonly #begun = new Set<number>();
   #position = 0;
 
-  private constructor(client: KafkaClient, reader: TopicReader, checkpoint: Checkpoint, ranges: readonly Range[]) {
+  private constructor(
+    client: KafkaClient,
+    reader: TopicReader,
+    checkpoint: PublisherCheckpoint,
+    ranges: readonly OffsetRange[],
+  ) {
     this.#client = client;
     this.#reader = reader;
     this.#checkpoint = checkpoint;
@@ -180,7 +185,7 @@ class TopicCheck implements TopicQuestion {
  * The checkpoint, reconstructed if lost, and ranges that reach at least as far. A commit may be known shortly before it
  * is visible in every partition.
  */
-async function settled(client: KafkaClient, names: Names): Promise<[Checkpoint, Range[]]> {
+async function settled(client: KafkaClient, names: Names): Promise<[PublisherCheckpoint, OffsetRange[]]> {
   const committed = await client.committed(names.group, names.checkpoint);
   if (committed === undefined) {
     const ranges = await client.ranges(names.topic);

@@ -1,7 +1,7 @@
 import { Code, ConnectError } from '@connectrpc/connect';
 import type { FastifyRequest } from 'fastify';
 import { PlantStoreError } from '../../domain/errors.ts';
-import { failureOf } from '../failure.ts';
+import { rpcErrorOf } from '../failure.ts';
 
 /**
  * Maps any thrown value to Connect's error: code, message and details as in gRPC, and headers as in REST. Records the
@@ -25,7 +25,7 @@ const isAnswered = (thrown: unknown): thrown is ConnectError => thrown instanceo
 function failed(thrown: unknown, request: Pick<FastifyRequest, 'id' | 'log' | 'failure'>): ConnectError {
   const { id, log } = request;
   const cause = isUndecoded(thrown) ? new PlantStoreError('MALFORMED_REQUEST', thrown.rawMessage) : thrown;
-  const { error, details } = failureOf(cause, log, id);
+  const { error, details } = rpcErrorOf(cause, log, id);
   request.failure = error;
   const { challenge, retryAfter } = error.details;
   const headers = new Headers({ 'x-request-id': id });

@@ -40,4 +40,5 @@ export function identityFrom({ certificate, key }: TlsFiles): () => Identity {
 }
 
 /** The certificate itself, without the rest of its chain. */
-export const leafOf = ({ certificate }: Identity): string => PEM.exec(certificate.toString('latin1'))?.[0] ?? '';
+export const leafCertificate = ({ certificate }: Identity): string =>
+  PEM.exec(certificate.toString('latin1'))?.[0] ?? '';

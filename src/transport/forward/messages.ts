@@ -13,7 +13,7 @@ import {
 } from '../../../gen/plantstore/internal/v1/forwarding_service_pb.ts';
 import type { Command } from '../../domain/decider.ts';
 import { ERRORS, PlantStoreError, type Reason } from '../../domain/errors.ts';
-import type { Answers, ForwardedBatch, ForwardedCommand, Outcome } from '../../log/forward/hop.ts';
+import type { Answers, CommandOutcome, ForwardedBatch, ForwardedCommand } from '../../log/forward/hop.ts';
 
 /** The protobuf message of a batch. */
 export const toRequest = ({ after, commands }: ForwardedBatch): ForwardRequest =>
@@ -81,7 +81,7 @@ const deletion = ({ id }: DeletePlant): Deletion => ({ type: 'DeletePlant', id }
 export const toResponse = ({ position, outcomes, leaving }: Answers): ForwardResponse =>
   create(ForwardResponseSchema, { position: BigInt(position), outcomes: outcomes.map(toOutcome), leaving });
 
-function toOutcome(outcome: Outcome): MessageInitShape<typeof OutcomeSchema> {
+function toOutcome(outcome: CommandOutcome): MessageInitShape<typeof OutcomeSchema> {
   const { number } = outcome;
   switch (outcome.kind) {
     case 'applied': {
@@ -106,7 +106,7 @@ export const fromResponse = ({ position, outcomes, leaving }: ForwardResponse): 
   leaving,
 });
 
-function fromOutcome({ number, outcome }: OutcomeMessage): Outcome {
+function fromOutcome({ number, outcome }: OutcomeMessage): CommandOutcome {
   switch (outcome.case) {
     case 'applied': {
       const { position, eventId } = outcome.value;

@@ -7,7 +7,7 @@ import type { Logger } from '../../observe/logger.ts';
 import type { RequestObserver } from '../../observe/request-observer.ts';
 import type { Admission } from '../admission/admission.ts';
 import { type ConnectionLimits, limitConnections } from '../admission/connections.ts';
-import { failureOf } from '../failure.ts';
+import { rpcErrorOf } from '../failure.ts';
 import type { Service } from '../service.ts';
 import type { ServerCall } from './call.ts';
 import type { TlsFiles } from './certificates.ts';
@@ -72,7 +72,7 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
   const stop = new AbortController();
   const connections = new Connections();
   const breakOff = (peer: string) => connections.breakOff(peer);
-  const fail = (thrown: unknown, requestId?: string) => statusOf(failureOf(thrown, logger, requestId));
+  const fail = (thrown: unknown, requestId?: string) => statusOf(rpcErrorOf(thrown, logger, requestId));
   const standard = { admission: admission.beside(STANDARD_PLACES), maxMessage: STANDARD_MESSAGE, awaitsRest: true };
   const doors = new Map(services.flatMap((service) => doorsOf(service, admission, authenticate)));
   const server = new Server({

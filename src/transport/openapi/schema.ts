@@ -1,6 +1,6 @@
 import type { DescField, DescMessage } from '@bufbuild/protobuf';
 import { isRequired, typeOf } from '../rest/field-type.ts';
-import { FIELDS, INT64_WARNING } from './text.ts';
+import { FIELD_TEXTS, INT64_WARNING } from './text.ts';
 
 declare global {
   interface JSON {
@@ -24,7 +24,7 @@ export function messageSchema(message: DescMessage): Schema {
 /** The schema of a field's JSON form. Messages are references into the components. */
 export function fieldSchema(field: DescField): Schema {
   const type = typeOf(field);
-  const more = FIELDS[fullName(field)];
+  const more = FIELD_TEXTS[fullName(field)];
   switch (type.kind) {
     case 'string':
       return { type: 'string', ...more };

@@ -17,7 +17,7 @@ export const INT64_ADVICE =
   'within 2^53, or use a client that keeps all digits: `plantstore/client` (ids are bigint), or Connect and gRPC, whose generated clients do.';
 
 /** JSON Schema keywords for fields, by full name, beyond the descriptors. */
-export const FIELDS: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
+export const FIELD_TEXTS: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
   'plantstore.v1.Plant.name': { ...TEXT, description: 'Well-formed Unicode; may be empty.', examples: ['Fern'] },
   'plantstore.v1.Plant.tag': { ...TEXT, description: TAG, examples: ['indoor'] },
   'plantstore.v1.Plant.id': { description: 'There with `view=FULL` only.', examples: [7] },

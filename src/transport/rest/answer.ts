@@ -13,10 +13,14 @@ import type { HttpRule } from './http-rule.ts';
 import { compileNextLink } from './next-link.ts';
 
 /** Sets the status and the headers of a response, and returns its body. Undefined: no body. */
-export type Answer = (result: Fields, request: Fields, reply: FastifyReply) => string | Buffer | Readable | undefined;
+export type Responder = (
+  result: Fields,
+  request: Fields,
+  reply: FastifyReply,
+) => string | Buffer | Readable | undefined;
 
 /** Compiles the function that turns the result of a rule's method, for a request, into the response. */
-export function compileAnswer(rule: HttpRule): Answer {
+export function compileResponder(rule: HttpRule): Responder {
   const { responseField } = rule;
   const position = positionAnswer(rule);
   if (responseField === undefined)
@@ -58,7 +62,7 @@ interface Representation {
   readonly link: string | undefined;
 }
 
-function listAnswer(rule: HttpRule, { localName }: DescField, row: DescMessage): Answer {
+function listAnswer(rule: HttpRule, { localName }: DescField, row: DescMessage): Responder {
   const basic = compileEncoder(row, NOT_IN_BASIC);
   const full = compileEncoder(row);
   const encoderOf = (result: Fields) => (result.isFull === true ? full : basic);

@@ -5,7 +5,7 @@ import type { Viewer, Watch } from '../../plants/watch/watch.ts';
 import { prefersEvents } from '../http/accept.ts';
 import { type Authenticate, authentication } from '../http/authentication.ts';
 import { refuseOtherMethods } from '../http/methods.ts';
-import { compileAnswer } from './answer.ts';
+import { compileResponder } from './answer.ts';
 import type { Fields } from './encode.ts';
 import { streamEvents } from './event-stream.ts';
 import { invalidField } from './field-type.ts';
@@ -54,7 +54,7 @@ function addRoute(app: FastifyInstance, rule: HttpRule, { methods, authenticate,
   if (method === undefined) throw new Error(`${rule.method} has no implementation`);
   const watch = watches?.[rule.method.localName];
   const reader = new RequestReader(rule);
-  const answer = compileAnswer(rule);
+  const answer = compileResponder(rule);
   const respond = async (message: Message, call: RestCall, reply: FastifyReply) => {
     try {
       const result = await method(message, call);

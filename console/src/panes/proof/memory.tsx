@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals';
 import { parseWitnessKey } from '../../proof/cosignatures.ts';
 import type { RememberedLog } from '../../proof/memory.ts';
-import { eventsOf, momentOf } from '../../proof/words.ts';
+import { eventCount, momentOf } from '../../proof/words.ts';
 import { Field } from '../../ui/field.tsx';
 import { memory } from './acts.ts';
 
@@ -44,7 +44,7 @@ function RememberedView({ log: { origin, size, seenAt, trustedSince, vkey, check
     <div>
       <strong>{origin}</strong>
       <p>
-        {eventsOf(size)}, seen at {momentOf(seenAt)}. Its key, trusted since {momentOf(trustedSince)}:
+        {eventCount(size)}, seen at {momentOf(seenAt)}. Its key, trusted since {momentOf(trustedSince)}:
       </p>
       <code>{vkey}</code>
       <details>

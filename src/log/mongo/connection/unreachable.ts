@@ -4,7 +4,7 @@ import { MongoServerSelectionError, type TopologyDescription } from 'mongodb';
  * Returns the error. If it says that no primary was found, says instead what each server answered and, where known, the
  * remedy.
  */
-export function explained(error: unknown): unknown {
+export function explainUnreachable(error: unknown): unknown {
   const topology = error instanceof MongoServerSelectionError ? error.reason : undefined;
   if (topology === undefined || !('servers' in topology)) return error;
   const { servers, setName } = topology as TopologyDescription;

@@ -1,7 +1,7 @@
 import { PlantStoreError } from '../domain/errors.ts';
 
 /** Limits the number of concurrent calls. Refuses further calls immediately. */
-export class Gate {
+export class ConcurrencyLimit {
   #free: number;
 
   constructor(places: number) {
