@@ -8,6 +8,7 @@ import {
   type VerifyLogResponse,
   VerifyLogResponseSchema,
 } from '../../gen/plantstore/v1/audit_service_pb.ts';
+import { setFields } from '../domain/plant.ts';
 import type { Head } from '../log/event/event.ts';
 import type { OwnedRow } from '../log/store.ts';
 import type { Failure } from './checks/check.ts';
@@ -25,8 +26,8 @@ export const headMessage = ({ position, hash, time }: Head): HeadMessage =>
   });
 
 /** A row of the fold as a message. */
-export const ownedPlantMessage = ({ owner, id, name, tag }: OwnedRow): ListPlantsAsOfResponse_OwnedPlant =>
-  create(ListPlantsAsOfResponse_OwnedPlantSchema, tag === undefined ? { owner, id, name } : { owner, id, name, tag });
+export const ownedPlantMessage = (row: OwnedRow): ListPlantsAsOfResponse_OwnedPlant =>
+  create(ListPlantsAsOfResponse_OwnedPlantSchema, { owner: row.owner, id: row.id, ...setFields(row) });
 
 /** The progress of a verification as a message. */
 export const progressMessage = ({ position, end }: Progress): VerifyLogResponse =>

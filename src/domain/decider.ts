@@ -1,6 +1,6 @@
 import { PlantStoreError } from './errors.ts';
 import type { PlantEvent } from './events.ts';
-import type { NewPlant, Plant } from './plant.ts';
+import { type NewPlant, type Plant, plantFields } from './plant.ts';
 
 /** Adds a plant of the owner. */
 export interface AddPlant {
@@ -61,4 +61,4 @@ export function decide(command: Command, isThere: boolean): PlantEvent | PlantSt
 
 /** The state of a key after one of its events. Pure. */
 export const evolve = (_state: PlantState, event: PlantEvent): PlantState =>
-  event.type === 'PlantAdded' ? { name: event.name, tag: event.tag } : undefined;
+  event.type === 'PlantAdded' ? plantFields(event) : undefined;

@@ -1,4 +1,4 @@
-import type { PlantKey } from './plant.ts';
+import type { Plant, PlantKey } from './plant.ts';
 
 /** Members that all events have. */
 interface Circumstances {
@@ -13,12 +13,10 @@ interface Circumstances {
 }
 
 /** The owner had no plant of this id, and has one now. */
-export interface PlantAdded extends Circumstances {
+export interface PlantAdded extends Circumstances, Plant {
   readonly type: 'PlantAdded';
   readonly owner: string;
   readonly plantId: bigint;
-  readonly name: string;
-  readonly tag: string | undefined;
 }
 
 /** The owner had a plant of this id, and has none now. */

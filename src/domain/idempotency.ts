@@ -1,6 +1,7 @@
 import { type Command, plantIdOf } from './decider.ts';
 import { PlantStoreError } from './errors.ts';
 import type { PlantEvent } from './events.ts';
+import { isSamePlant } from './plant.ts';
 
 /**
  * A caller's name for one request (draft-ietf-httpapi-idempotency-key-header). Each owner has a separate set of names.
@@ -38,7 +39,7 @@ export function refuseReuse(command: Command, earlier: PlantEvent): PlantStoreEr
   const isSame =
     plantIdOf(command) === earlier.plantId &&
     (command.type === 'AddPlant'
-      ? earlier.type === 'PlantAdded' && command.plant.name === earlier.name && command.plant.tag === earlier.tag
+      ? earlier.type === 'PlantAdded' && isSamePlant(command.plant, earlier)
       : earlier.type === 'PlantDeleted');
   if (isSame) return undefined;
   return new PlantStoreError(

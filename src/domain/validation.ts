@@ -1,5 +1,5 @@
 import { InvalidFieldError } from './errors.ts';
-import { MAX_TEXT_CODE_POINTS } from './plant.ts';
+import { MAX_TEXT_CODE_POINTS, type Plant } from './plant.ts';
 
 /** The value of a required field. Throws INVALID_FIELD if it is missing. `field` is its proto path. */
 export function required<Value>(field: string, value: Value | undefined): Value {
@@ -8,10 +8,15 @@ export function required<Value>(field: string, value: Value | undefined): Value 
 }
 
 /**
- * Throws INVALID_FIELD unless the text is well-formed Unicode of at most MAX_TEXT_CODE_POINTS. `field` is its proto
- * path.
+ * Throws INVALID_FIELD unless the plant's texts are well-formed Unicode of at most MAX_TEXT_CODE_POINTS each. `path`:
+ * what stands before a field's name in its proto path.
  */
-export function checkText(field: string, text: string): void {
+export function checkTexts({ name, tag }: Plant, path = ''): void {
+  checkText(`${path}name`, name);
+  if (tag !== undefined) checkText(`${path}tag`, tag);
+}
+
+function checkText(field: string, text: string): void {
   if (!text.isWellFormed()) throw new InvalidFieldError(field, 'must be well-formed Unicode, without lone surrogates');
   if (text.length <= MAX_TEXT_CODE_POINTS) return;
   if (text.length > 2 * MAX_TEXT_CODE_POINTS || codePoints(text) > MAX_TEXT_CODE_POINTS)

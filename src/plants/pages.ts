@@ -1,3 +1,4 @@
+import { textLength } from '../domain/plant.ts';
 import type { PlantRow } from '../log/store.ts';
 
 /** Most plants that one message holds. */
@@ -28,8 +29,7 @@ export function* pages(rows: readonly PlantRow[]): Generator<readonly PlantRow[]
   let start = 0;
   let bytes = 0;
   for (let end = 0; end < rows.length; end++) {
-    const { name, tag } = rows[end]!;
-    const size = BYTES_PER_CODE_UNIT * (name.length + (tag?.length ?? 0));
+    const size = BYTES_PER_CODE_UNIT * textLength(rows[end]!);
     if (end - start === MAX_PAGE_PLANTS || (end > start && bytes + size > PAGE_BYTES)) {
       yield rows.slice(start, end);
       start = end;

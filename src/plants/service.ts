@@ -15,7 +15,8 @@ import type { Principal } from '../auth/principal.ts';
 import type { ScopePolicy } from '../auth/scopes.ts';
 import type { Call } from '../call.ts';
 import { InvalidFieldError, PlantStoreError } from '../domain/errors.ts';
-import { checkText, required } from '../domain/validation.ts';
+import type { NewPlant } from '../domain/plant.ts';
+import { checkTexts, required } from '../domain/validation.ts';
 import type { EventLog } from '../log/log.ts';
 import type { Listing } from '../log/view/listing.ts';
 import { decodeCursor, encodeCursor } from './cursor.ts';
@@ -59,16 +60,14 @@ export class PlantsService {
     const { owner, actor, issuer } = this.#caller(call, 'plants:write');
     const { tag, ...set } = required('plant', plant);
     const id = required('plant.id', set.id);
-    const name = required('plant.name', set.name);
-    checkText('plant.name', name);
-    if (tag !== undefined) checkText('plant.tag', tag);
+    const added: NewPlant = { id, name: required('plant.name', set.name), tag };
+    checkTexts(added, 'plant.');
     const { position, replayed } = await this.#log.submit(
-      { type: 'AddPlant', owner, actor, issuer, idempotencyKey: idempotencyKeyOf(call), plant: { id, name, tag } },
+      { type: 'AddPlant', owner, actor, issuer, idempotencyKey: idempotencyKeyOf(call), plant: added },
       call.signal,
     );
     if (replayed) call.replayed = true;
-    const added = tag === undefined ? { name } : { name, tag };
-    return create(CreatePlantResponseSchema, { plant: added, position: BigInt(position) });
+    return create(CreatePlantResponseSchema, { plant: basicPlant(added), position: BigInt(position) });
   }
 
   /** Deletes a plant; resolves when its event is durable. */

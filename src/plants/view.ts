@@ -1,5 +1,6 @@
 import { View } from '../../gen/plantstore/v1/plant_pb.ts';
 import { InvalidFieldError } from '../domain/errors.ts';
+import { setFields } from '../domain/plant.ts';
 import type { PlantRow } from '../log/store.ts';
 
 /** Local names of the fields of Plant that the basic view lacks. */
@@ -13,7 +14,7 @@ export function isFull(view: View): boolean {
 }
 
 /** The fields of a plant in the basic view. */
-export const basicPlant = ({ name, tag }: Omit<PlantRow, 'id'>) => (tag === undefined ? { name } : { name, tag });
+export const basicPlant = setFields;
 
 /** The fields of a plant in the full view. */
-export const fullPlant = ({ id, name, tag }: PlantRow) => (tag === undefined ? { id, name } : { id, name, tag });
+export const fullPlant = (row: PlantRow) => ({ ...setFields(row), id: row.id });

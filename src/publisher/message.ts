@@ -1,4 +1,5 @@
 import type { DomainEvent, PlantEvent } from '../domain/events.ts';
+import { plantFields } from '../domain/plant.ts';
 import type { LoggedEvent } from '../log/event/event.ts';
 
 /** An event as a Kafka message: a CloudEvent 1.0 in binary content mode (Kafka protocol binding). */
@@ -77,6 +78,6 @@ function dataOf(event: DomainEvent, owner: string): string {
   const { actor } = event;
   if (event.type === 'OwnerErased') return JSON.stringify({ owner, actor, erased: event.erased });
   const plantId = JSON.rawJSON(String(event.plantId));
-  const plant = event.type === 'PlantAdded' ? { name: event.name, tag: event.tag } : {};
+  const plant = event.type === 'PlantAdded' ? plantFields(event) : {};
   return JSON.stringify({ owner, actor, plantId, ...plant });
 }

@@ -2,7 +2,7 @@ import { isName } from '../../auth/claims.ts';
 import { PlantStoreError } from '../../domain/errors.ts';
 import type { PlantAdded } from '../../domain/events.ts';
 import { MAX_IDEMPOTENCY_KEY } from '../../domain/idempotency.ts';
-import { checkText } from '../../domain/validation.ts';
+import { checkTexts } from '../../domain/validation.ts';
 import type { LoggedEvent } from '../../log/event/event.ts';
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
@@ -22,10 +22,9 @@ export function flawOf({ eventId, event }: LoggedEvent): string | undefined {
 const isIdempotencyKey = (key: string): boolean =>
   key !== '' && key.length <= MAX_IDEMPOTENCY_KEY && key.isWellFormed();
 
-function textFlaw({ name, tag }: PlantAdded): string | undefined {
+function textFlaw(event: PlantAdded): string | undefined {
   try {
-    checkText('name', name);
-    if (tag !== undefined) checkText('tag', tag);
+    checkTexts(event);
     return undefined;
   } catch (error) {
     if (!(error instanceof PlantStoreError)) throw error;

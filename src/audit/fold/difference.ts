@@ -1,3 +1,4 @@
+import { isSamePlant, plantFields } from '../../domain/plant.ts';
 import type { OwnedRow } from '../../log/store.ts';
 import type { Failure } from '../checks/check.ts';
 
@@ -24,7 +25,7 @@ export async function firstDifference(fold: Batches, model: Batches): Promise<Fa
 function difference(expected: OwnedRow, actual: OwnedRow): Failure | undefined {
   if (expected.owner !== actual.owner || expected.id !== actual.id)
     return compareKeys(expected, actual) < 0 ? missing(expected) : extra(actual);
-  if (expected.name === actual.name && expected.tag === actual.tag) return undefined;
+  if (isSamePlant(expected, actual)) return undefined;
   return at(expected, `is ${show(actual)} in the read model, but ${show(expected)} in the log`);
 }
 
@@ -37,7 +38,7 @@ const at = ({ owner, id }: OwnedRow, what: string): Failure => ({
   plant: { owner, id },
 });
 
-const show = ({ name, tag }: OwnedRow): string => JSON.stringify({ name, tag });
+const show = (row: OwnedRow): string => JSON.stringify(plantFields(row));
 
 const compareKeys = (a: OwnedRow, b: OwnedRow): number =>
   Buffer.compare(Buffer.from(a.owner), Buffer.from(b.owner)) || (a.id < b.id ? -1 : 1);

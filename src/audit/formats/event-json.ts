@@ -1,3 +1,4 @@
+import { plantFields } from '../../domain/plant.ts';
 import type { Head, LoggedEvent } from '../../log/event/event.ts';
 import { FIELDS, type Kind } from '../../log/event/fields.ts';
 import { flattened } from '../../log/event/flat-event.ts';
@@ -67,5 +68,5 @@ const hex = ({ buffer, byteOffset, byteLength }: Uint8Array): string =>
   Buffer.from(buffer, byteOffset, byteLength).toString('hex');
 
 /** A plant of the fold in the same form. */
-export const plantJson = ({ owner, id, name, tag }: OwnedRow): string =>
-  JSON.stringify({ owner, id: JSON.rawJSON(String(id)), name, tag });
+export const plantJson = (row: OwnedRow): string =>
+  JSON.stringify({ owner: row.owner, id: JSON.rawJSON(String(row.id)), ...plantFields(row) });

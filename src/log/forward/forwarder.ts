@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Command } from '../../domain/decider.ts';
 import { PlantStoreError } from '../../domain/errors.ts';
+import { textLength } from '../../domain/plant.ts';
 import type { Cancellation, Committer } from '../commit/committer.ts';
 import type { Committed, LoggedEvent } from '../event/event.ts';
 import type { ForwardObserver } from '../observer.ts';
@@ -281,6 +282,4 @@ function withdrawn({ cancellation, deadline }: Forwarded, now: number): PlantSto
 }
 
 const textOf = (command: Command): number =>
-  command.owner.length +
-  command.actor.length +
-  (command.type === 'AddPlant' ? command.plant.name.length + (command.plant.tag?.length ?? 0) : 0);
+  command.owner.length + command.actor.length + (command.type === 'AddPlant' ? textLength(command.plant) : 0);

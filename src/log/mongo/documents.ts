@@ -1,5 +1,5 @@
 import { Binary, Long } from 'mongodb';
-import type { PlantKey } from '../../domain/plant.ts';
+import type { Plant, PlantKey } from '../../domain/plant.ts';
 import { BrokenChainError } from '../event/chain.ts';
 import type { LoggedEvent } from '../event/event.ts';
 import { FIELDS, type Field, type FlatEvent, type Kind } from '../event/fields.ts';
@@ -26,10 +26,8 @@ export interface PlantId {
 }
 
 /** A row of the read model. */
-export interface PlantDocument {
+export interface PlantDocument extends Plant {
   readonly _id: PlantId;
-  readonly name: string;
-  readonly tag?: string | undefined;
 }
 
 const POSITION = FIELDS.find(({ name }) => name === 'position')!;

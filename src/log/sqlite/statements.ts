@@ -2,7 +2,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import { prepareQuery } from './connection.ts';
 import { EVENT_COLUMNS, EVENT_VALUES } from './events.ts';
 import { prepareChanges } from './read-model/changes.ts';
-import { PLANT_COLUMNS } from './read-model/rows.ts';
+import { FIELD_COLUMNS, PLANT_COLUMNS } from './read-model/rows.ts';
 import { PLANTS_TABLE } from './schema.ts';
 
 /** The checkpoint of the read model. Its parameter is PLANTS_CHECKPOINT. */
@@ -36,7 +36,7 @@ export const prepareLog = (db: DatabaseSync) => ({
   version: prepareQuery(db, 'PRAGMA data_version'),
   checkpoint: prepareQuery(db, SELECT_CHECKPOINT),
   generation: prepareQuery(db, 'SELECT generation FROM checkpoints WHERE name = ?'),
-  plant: prepareQuery(db, 'SELECT name, tag FROM plants WHERE owner = ? AND id = ?'),
+  plant: prepareQuery(db, `SELECT ${FIELD_COLUMNS} FROM plants WHERE owner = ? AND id = ?`),
   plants: prepareQuery(db, SELECT_PLANTS),
   logId: prepareQuery(db, 'SELECT id FROM log'),
 });

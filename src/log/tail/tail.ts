@@ -1,7 +1,7 @@
 import type { PlantState } from '../../domain/decider.ts';
 import { evolve } from '../../domain/decider.ts';
 import { idempotencyString } from '../../domain/idempotency.ts';
-import { keyString } from '../../domain/plant.ts';
+import { keyString, textLength } from '../../domain/plant.ts';
 import { headAt } from '../event/chain.ts';
 import { type Head, type LoggedEvent, plantEventOf } from '../event/event.ts';
 
@@ -32,7 +32,7 @@ export function sizeOf(logged: LoggedEvent): number {
   const event = plantEventOf(logged);
   if (event === undefined) return EVENT_OVERHEAD;
   const { owner, actor, issuer, idempotencyKey: key, traceparent } = event;
-  const named = event.type === 'PlantAdded' ? event.name.length + (event.tag?.length ?? 0) : 0;
+  const named = event.type === 'PlantAdded' ? textLength(event) : 0;
   const about = owner.length + actor.length + (issuer?.length ?? 0) + (key?.length ?? 0) + (traceparent?.length ?? 0);
   const inIndexes = owner.length + (key === undefined ? 0 : key.length + owner.length);
   return EVENT_OVERHEAD + CODE_UNIT * (about + named + inIndexes);

@@ -1,4 +1,5 @@
 import { PlantStoreError } from '../../domain/errors.ts';
+import { textLength } from '../../domain/plant.ts';
 import type { PlantRow, Snapshot } from '../store.ts';
 import type { TailEntry } from '../tail/tail.ts';
 import { unavailable } from '../unavailable.ts';
@@ -46,7 +47,7 @@ const BYTES_PER_CODE_UNIT = 8;
 /** Most bytes of plants in memory, including their encoded forms. */
 export function listBytes(plants: readonly PlantRow[]): number {
   let codeUnits = 0;
-  for (const { name, tag } of plants) codeUnits += name.length + (tag?.length ?? 0);
+  for (const plant of plants) codeUnits += textLength(plant);
   return PLANT_OVERHEAD * plants.length + BYTES_PER_CODE_UNIT * codeUnits;
 }
 

@@ -1,4 +1,5 @@
 import type { PlantEvent } from '../../domain/events.ts';
+import { textBytes, withId } from '../../domain/plant.ts';
 import type { LoggedEvent } from '../../log/event/event.ts';
 import type { LiveStep, Step } from './step.ts';
 
@@ -70,10 +71,8 @@ export class Channel {
 /** The step of an event. */
 export const stepOf = ({ position, event }: PositionedEvent): LiveStep =>
   event.type === 'PlantAdded'
-    ? { type: 'added', position, plant: { id: event.plantId, name: event.name, tag: event.tag } }
+    ? { type: 'added', position, plant: withId(event.plantId, event) }
     : { type: 'deleted', position, id: event.plantId };
 
 /** Approximate bytes of a step. */
-export const stepBytes = (step: Step): number =>
-  STEP_OVERHEAD +
-  (step.type === 'added' ? Buffer.byteLength(step.plant.name) + Buffer.byteLength(step.plant.tag ?? '') : 0);
+export const stepBytes = (step: Step): number => STEP_OVERHEAD + (step.type === 'added' ? textBytes(step.plant) : 0);

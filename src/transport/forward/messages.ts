@@ -13,6 +13,7 @@ import {
 } from '../../../gen/plantstore/internal/v1/forwarding_service_pb.ts';
 import type { Command } from '../../domain/decider.ts';
 import { ERRORS, PlantStoreError, type Reason } from '../../domain/errors.ts';
+import { type NewPlant, setFields } from '../../domain/plant.ts';
 import type { Answers, CommandOutcome, ForwardedBatch, ForwardedCommand } from '../../log/forward/hop.ts';
 
 /** The protobuf message of a batch. */
@@ -37,8 +38,8 @@ export const toRequest = ({ after, commands }: ForwardedBatch): ForwardRequest =
 
 function actionOf(command: Command) {
   if (command.type === 'DeletePlant') return { case: 'deletePlant', value: { id: command.id } } as const;
-  const { id, name, tag } = command.plant;
-  return { case: 'addPlant', value: tag === undefined ? { id, name } : { id, name, tag } } as const;
+  const { plant } = command;
+  return { case: 'addPlant', value: { id: plant.id, ...setFields(plant) } } as const;
 }
 
 /**
@@ -57,7 +58,7 @@ function commandOf({ number, eventId, timeLeft, ...message }: CommandMessage): F
   return { number, eventId, timeLeft, command: { ...about, ...askedOf(action) } };
 }
 
-type Asked = { type: 'AddPlant'; plant: { id: bigint; name: string; tag: string | undefined } } | Deletion;
+type Asked = { type: 'AddPlant'; plant: NewPlant } | Deletion;
 interface Deletion {
   type: 'DeletePlant';
   id: bigint;

@@ -1,5 +1,5 @@
 import { type Db, type Document, Long } from 'mongodb';
-import { keyString, type Plant, type PlantKey } from '../../../domain/plant.ts';
+import { keyString, type Plant, type PlantKey, plantFields, withId } from '../../../domain/plant.ts';
 import type { Changes, FirstRows, PlantRow, Rows } from '../../store.ts';
 import {
   type CheckpointDocument,
@@ -66,8 +66,7 @@ export class ReadModel {
   async get(keys: readonly PlantKey[]): Promise<Rows<Plant | undefined>> {
     const stages = [{ $match: { _id: { $in: keys.map(toPlantId) } } }];
     const { found, ...standing } = await this.#read<PlantDocument>(stages, keys.length);
-    const rows = found.map(toRow);
-    const plants = new Map(rows.map(({ owner, id, name, tag }) => [keyString(owner, id), { name, tag }]));
+    const plants = new Map(found.map(toRow).map((row) => [keyString(row.owner, row.id), plantFields(row)]));
     return { rows: keys.map(({ owner, id }) => plants.get(keyString(owner, id))), ...standing };
   }
 
@@ -76,7 +75,7 @@ export class ReadModel {
     const most = Math.min(limit, MOST_ROWS);
     const { found, ...standing } = await this.#read<FoundRows>(firstRows(ownedBy(owner, after), most), 1);
     const { items, whole } = pageOf(found[0], most);
-    return { rows: items.map(({ id, name, tag }) => ({ id, name, tag })), whole, ...standing };
+    return { rows: items.map((row) => withId(row.id, row)), whole, ...standing };
   }
 
   /**

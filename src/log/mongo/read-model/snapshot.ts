@@ -1,4 +1,5 @@
 import type { Db, Document, Timestamp } from 'mongodb';
+import { withId } from '../../../domain/plant.ts';
 import { type OwnedRow, type PlantRow, RowsReplacedError, type Snapshot } from '../../store.ts';
 import { batches, type Page } from '../batches.ts';
 import { withCallLimit } from '../connection/call-limit.ts';
@@ -39,7 +40,7 @@ export class MongoSnapshot implements Snapshot {
   list(owner: string, start: bigint | undefined): AsyncIterable<PlantRow[]> {
     return batches(async (last: PlantRow | undefined, limit) => {
       const { items, whole } = await this.#find(ownedBy(owner, last?.id ?? start), limit);
-      return { items: items.map(({ id, name, tag }) => ({ id, name, tag })), whole };
+      return { items: items.map((row) => withId(row.id, row)), whole };
     });
   }
 
