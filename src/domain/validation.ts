@@ -1,5 +1,5 @@
 import { InvalidFieldError } from './errors.ts';
-import { MAX_TEXT_CODE_POINTS, type Plant } from './plant.ts';
+import { MAX_TEXT_CODE_POINTS, type Plant, plantFields } from './plant.ts';
 
 /** The value of a required field. Throws INVALID_FIELD if it is missing. `field` is its proto path. */
 export function required<Value>(field: string, value: Value | undefined): Value {
@@ -11,9 +11,8 @@ export function required<Value>(field: string, value: Value | undefined): Value 
  * Throws INVALID_FIELD unless the plant's texts are well-formed Unicode of at most MAX_TEXT_CODE_POINTS each. `path`:
  * what stands before a field's name in its proto path.
  */
-export function checkTexts({ name, tag }: Plant, path = ''): void {
-  checkText(`${path}name`, name);
-  if (tag !== undefined) checkText(`${path}tag`, tag);
+export function checkTexts(plant: Plant, path = ''): void {
+  for (const [name, text] of Object.entries(plantFields(plant))) if (text !== undefined) checkText(path + name, text);
 }
 
 function checkText(field: string, text: string): void {

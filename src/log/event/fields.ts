@@ -1,4 +1,4 @@
-import type { DomainEvent, OwnerErased, PlantAdded } from '../../domain/events.ts';
+import type { DomainEvent, OwnerErased, PlantAdded, PlantDeleted } from '../../domain/events.ts';
 import { isTraceparent } from '../../domain/trace-context.ts';
 import type { LoggedEvent } from './event.ts';
 
@@ -8,7 +8,11 @@ const DIGEST = 32;
 export const SALT = 16;
 
 /** The members of all events, with those that say how an event is stored. */
-interface Members extends Omit<PlantAdded, 'type'>, Omit<OwnerErased, 'type'>, Omit<LoggedEvent, 'type' | 'event'> {
+interface Members
+  extends Omit<PlantAdded, 'type'>,
+    Omit<PlantDeleted, 'type'>,
+    Omit<OwnerErased, 'type'>,
+    Omit<LoggedEvent, 'type' | 'event'> {
   readonly type: string;
 }
 
