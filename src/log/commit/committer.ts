@@ -12,6 +12,8 @@ import type { Follower } from '../tail/follower.ts';
 import type { Tail } from '../tail/tail.ts';
 import { unavailable } from '../unavailable.ts';
 import type { Appender } from './appender.ts';
+import { OwnAppends } from './own-appends.ts';
+import { Parking } from './parking.ts';
 import { type Keyed, type Known, type Plan, plan } from './plan.ts';
 import { combined, type StateReader, type States } from './states.ts';
 
@@ -101,20 +103,10 @@ export class Committer {
   readonly #observer: LogObserver | undefined;
   readonly #waiting: Waiting[] = [];
   #loaded: Loaded[] = [];
-  /**
-   * Commands in doubt with a refusal as their decision. A refusal needs certainty that no other instance applies the
-   * command, so they wait for the next append that lands.
-   */
-  readonly #parked: Waiting[] = [];
-  #parking: NodeJS.Timeout | undefined;
+  readonly #parking = new Parking<Waiting>((commands) => this.#enqueue(...commands));
+  readonly #appends = new OwnAppends();
   #pending = 0;
   #doubts = 0;
-  /** The tail's end after the last append here. Events beyond it came from other instances. */
-  #ownHead = -1;
-  /** Every event after this position is from this instance. */
-  #foreignUpTo = -1;
-  /** Position of the last event that was appended here. */
-  #landedUpTo = -1;
   #loading = false;
   #committing = false;
   #closed = false;
@@ -168,7 +160,7 @@ export class Committer {
     return new Promise((resolve, reject) => {
       this.#pending++;
       if (terms?.doubt !== undefined) this.#doubts++;
-      this.#waiting.push({
+      this.#enqueue({
         command,
         key: keyString(command.owner, plantIdOf(command)),
         idempotency: idempotencyString(command),
@@ -180,7 +172,6 @@ export class Committer {
         resolve,
         reject,
       });
-      if (!this.#loading) void this.#load();
     });
   }
 
@@ -199,12 +190,16 @@ export class Committer {
   /** Refuses new commands. Resolves when all accepted commands are answered. */
   async close(): Promise<void> {
     this.#closed = true;
-    clearTimeout(this.#parking);
-    for (const waiting of this.#parked.splice(0)) this.#answer(waiting, outcomeUnknown());
+    for (const waiting of this.#parking.clear()) this.#answer(waiting, outcomeUnknown());
     if (this.#pending === 0) return;
     await new Promise<void>((resolve) => {
       this.#idle = resolve;
     });
+  }
+
+  #enqueue(...commands: Waiting[]): void {
+    this.#waiting.push(...commands);
+    if (!this.#loading) void this.#load();
   }
 
   /** Reads the keys of the waiting commands, one batch at a time, ahead of the commit. */
@@ -237,7 +232,7 @@ export class Committer {
 
   /** Whether the instance that got the command may still apply it. An append here since then prevents that. */
   #isInDoubt({ doubt }: Waiting): boolean {
-    return doubt !== undefined && doubt.after >= this.#landedUpTo;
+    return doubt !== undefined && !this.#appends.ownAfter(doubt.after);
   }
 
   /**
@@ -245,32 +240,13 @@ export class Committer {
    * have taken them back.
    */
   #sift(commands: Waiting[]): void {
-    const { position } = this.#tail.head;
-    if (position !== this.#ownHead) this.#foreignUpTo = position;
+    this.#appends.saw(this.#tail.head.position);
     this.#keep(commands, (waiting) => {
-      const outcome =
-        waiting.onlyAfter !== undefined && waiting.onlyAfter < this.#foreignUpTo ? RETURNED : waiting.doubt?.landed();
+      const { onlyAfter, doubt } = waiting;
+      const outcome = onlyAfter !== undefined && this.#appends.othersAfter(onlyAfter) ? RETURNED : doubt?.landed();
       if (outcome !== undefined) this.#answer(waiting, outcome);
       return outcome === undefined;
     });
-  }
-
-  /** Parks a command in doubt that would be refused at the head. */
-  #park(waiting: Waiting): void {
-    if (this.#closed) {
-      this.#answer(waiting, outcomeUnknown());
-      return;
-    }
-    this.#parked.push(waiting);
-    this.#parking ??= setTimeout(() => this.#unpark(), Math.max(waiting.deadline - performance.now(), 1));
-  }
-
-  #unpark(): void {
-    clearTimeout(this.#parking);
-    this.#parking = undefined;
-    if (this.#parked.length === 0) return;
-    this.#waiting.push(...this.#parked.splice(0));
-    if (!this.#loading) void this.#load();
   }
 
   async #commitAll(): Promise<void> {
@@ -319,15 +295,14 @@ export class Committer {
       const { position } = this.#tail.head;
       const begun = performance.now();
       const { landed, certain } = await this.#appender.append(decided.events, deadline);
-      this.#ownHead = position + landed;
-      if (landed > 0) this.#landedUpTo = this.#ownHead;
+      this.#appends.appended(position, landed);
       this.#observer?.appended({
         events: decided.events.slice(0, landed),
         seconds: (performance.now() - begun) / 1000,
         outcome: landed === decided.events.length ? 'landed' : certain ? 'conflict' : 'unknown',
       });
       this.#answerLanded(commands, decided, landed);
-      if (landed > 0) this.#unpark();
+      if (landed > 0) this.#parking.release();
       if (!certain) throw outcomeUnknown();
       if (commands.length > 0 && performance.now() >= deadline)
         throw new PlantStoreError('STORE_UNAVAILABLE', 'not applied: other instances were faster; try again', {
@@ -348,8 +323,9 @@ export class Committer {
     this.#keep(commands, (waiting, index) => {
       const { outcome, needs } = decisions[index]!;
       if (landed < needs) return true;
-      if (needs > 0 && this.#isInDoubt(waiting)) this.#park(waiting);
-      else this.#answer(waiting, outcome);
+      if (needs === 0 || !this.#isInDoubt(waiting)) this.#answer(waiting, outcome);
+      else if (this.#closed) this.#answer(waiting, outcomeUnknown());
+      else this.#parking.park(waiting);
       return false;
     });
   }

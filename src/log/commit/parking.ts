@@ -1,0 +1,33 @@
+/**
+ * Commands in doubt with a refusal as their decision. A refusal needs certainty that no other instance applies the
+ * command, so they wait for the next append that lands here, or for the end of the first one's time.
+ */
+export class Parking<Parked extends { readonly deadline: number }> {
+  readonly #parked: Parked[] = [];
+  readonly #leave: (commands: Parked[]) => void;
+  #timer: NodeJS.Timeout | undefined;
+
+  /** `leave` gets the commands that have waited, to be decided anew. */
+  constructor(leave: (commands: Parked[]) => void) {
+    this.#leave = leave;
+  }
+
+  /** Parks a command until `release`, at the latest until its deadline or that of a command parked before it. */
+  park(command: Parked): void {
+    this.#parked.push(command);
+    this.#timer ??= setTimeout(() => this.release(), Math.max(command.deadline - performance.now(), 1));
+  }
+
+  /** Lets all commands leave. */
+  release(): void {
+    const commands = this.clear();
+    if (commands.length > 0) this.#leave(commands);
+  }
+
+  /** Takes all commands out. They do not leave. */
+  clear(): Parked[] {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    return this.#parked.splice(0);
+  }
+}
