@@ -1,20 +1,16 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
-import type { Record } from '../../../gen/plantstore/v1/event_pb.ts';
-import { messageOf } from '../api/trouble.ts';
-import { EventDetail } from '../log/event-detail.tsx';
-import { type LogFilter, LogView } from '../log/log-view.ts';
-import { readEvent } from '../log/reader.ts';
-import { subjectOf } from '../log/words.ts';
-import { idOf, positionOf } from '../numbers.ts';
-import { linkTo, replaceRoute, route } from '../router.ts';
+import { EventRow } from '../log/event-row.tsx';
+import { LogView } from '../log/log-view.ts';
+import { positionOf } from '../numbers.ts';
+import { linkTo, route } from '../router.ts';
 import { usable } from '../session.ts';
-import { Field } from '../ui/field.tsx';
 import { LiveChip } from '../ui/live-chip.tsx';
-import { useNarrow } from '../ui/narrow.ts';
 import { Notice } from '../ui/notice.tsx';
 import { type RowAttributes, Rows } from '../ui/rows.tsx';
+import { useScrolledAway } from '../ui/scrolled-away.ts';
 import { Spoken } from '../ui/spoken.tsx';
-import { When } from '../ui/when.tsx';
+import { Chosen } from './log/chosen.tsx';
+import { Filters, filterOf, textsIn } from './log/filters.tsx';
 
 const COLUMNS = [
   { name: 'position', title: 'Position' },
@@ -24,20 +20,11 @@ const COLUMNS = [
   { name: 'time', title: 'Time' },
 ];
 
-const TYPES = ['PlantAdded', 'PlantDeleted', 'OwnerErased'];
-
-/** The filters in the address, as text. */
-const NAMES = ['owner', 'plant', 'type', 'from', 'until'] as const;
-type Texts = { readonly [Name in (typeof NAMES)[number]]: string };
-
-/** Milliseconds after the last key before a filter takes effect. */
-const PAUSE = 300;
-
 /** Every event of every owner, live. */
 export function LogPane() {
   const { query } = route.value;
   const { value: current } = usable;
-  const texts = Object.fromEntries(NAMES.map((name) => [name, query.get(name) ?? ''])) as Texts;
+  const texts = textsIn(query);
   const wanted = JSON.stringify(texts);
   const chosen = query.get('event') ?? '';
   const [isPaused, setPaused] = useState(false);
@@ -50,12 +37,7 @@ export function LogPane() {
   }, [view, current]);
 
   // A user who has scrolled down is reading: nothing moves.
-  const [isAway, setAway] = useState(false);
-  useEffect(() => {
-    const look = (): void => setAway(scrollY > 200);
-    addEventListener('scroll', look, { passive: true });
-    return () => removeEventListener('scroll', look);
-  }, []);
+  const isAway = useScrolledAway();
   useEffect(() => {
     view.isHeld = isPaused || isAway;
   }, [view, isPaused, isAway]);
@@ -74,31 +56,9 @@ export function LogPane() {
   const row = (index: number, attributes: RowAttributes) => {
     const record = shown.at(index);
     const position = String(record.event!.position);
-    const subject = subjectOf(record);
+    const link = linkTo('log', { ...texts, event: position });
     return (
-      <tr {...attributes} key={position} class={position === chosen ? 'chosen' : undefined}>
-        <td class="position code">
-          <a
-            href={linkTo('log', { ...texts, event: position })}
-            aria-current={position === chosen ? 'true' : undefined}
-            aria-label={`Event ${position}`}
-          >
-            {position}
-          </a>
-        </td>
-        <td class={`type ${record.event!.type}`}>{record.event!.type}</td>
-        <td class="owner">{subject?.owner ?? <span class="none">{record.content ? '' : 'erased'}</span>}</td>
-        <td class="plant">
-          {subject !== undefined && (
-            <>
-              <span class="code">{String(subject.id)}</span> {subject.name}
-            </>
-          )}
-        </td>
-        <td class="time">
-          <When time={record.event!.time!} />
-        </td>
-      </tr>
+      <EventRow key={position} record={record} link={link} isChosen={position === chosen} attributes={attributes} />
     );
   };
 
@@ -163,124 +123,4 @@ export function LogPane() {
       </div>
     </div>
   );
-}
-
-/** The selected event. */
-function Chosen({
-  position,
-  back,
-  loaded,
-}: {
-  readonly position: string;
-  readonly back: string;
-  readonly loaded: Record | undefined;
-}) {
-  const [found, setFound] = useState<Record>();
-  const [problem, setProblem] = useState('');
-  useEffect(() => {
-    const abort = new AbortController();
-    setFound(undefined);
-    setProblem('');
-    if (loaded !== undefined) return;
-    const number = positionOf(position);
-    if (number === undefined) {
-      setProblem('A position is a whole number, 1 or more.');
-      return;
-    }
-    readEvent(number, abort.signal).then(
-      (record) => (record === undefined ? setProblem('The log does not reach this position yet.') : setFound(record)),
-      (error) => abort.signal.aborted || setProblem(messageOf(error)),
-    );
-    return () => abort.abort();
-  }, [position, loaded === undefined]);
-  useEffect(() => {
-    const close = ({ key }: KeyboardEvent): void => {
-      if (key === 'Escape') location.hash = back;
-    };
-    addEventListener('keydown', close);
-    return () => {
-      removeEventListener('keydown', close);
-      document
-        .querySelector<HTMLElement>(`a[aria-label="Event ${CSS.escape(position)}"]`)
-        ?.focus({ preventScroll: true });
-    };
-  }, [back, position]);
-  const record = loaded ?? found;
-  return (
-    <aside class="detail" aria-label={`Event ${position}`}>
-      <a class="close" href={back}>
-        Close
-      </a>
-      {record !== undefined && <EventDetail record={record} />}
-      {problem !== '' && <Notice title={problem} isProblem />}
-    </aside>
-  );
-}
-
-/** The filters. Typed text takes effect after a pause, and then also appears in the address. */
-function Filters({ texts }: { readonly texts: Texts }) {
-  const [typed, setTyped] = useState(texts);
-  const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
-  const known = JSON.stringify(texts);
-  useEffect(() => setTyped(texts), [known]);
-  useEffect(() => () => clearTimeout(timer.current), []);
-  const change = (changed: Partial<Texts>): void => {
-    const next = { ...typed, ...changed };
-    setTyped(next);
-    clearTimeout(timer.current);
-    timer.current = setTimeout(
-      () => replaceRoute('log', { ...next, event: route.peek().query.get('event') ?? '' }),
-      PAUSE,
-    );
-  };
-  const isNoId = typed.plant !== '' && idOf(typed.plant) === undefined;
-  const fields = (
-    <search class="filters">
-      <Field label="Owner" value={typed.owner} onInput={(owner) => change({ owner })} />
-      <Field
-        label="Plant"
-        value={typed.plant}
-        onInput={(plant) => change({ plant })}
-        inputMode="numeric"
-        isCode
-        hint={isNoId ? 'an id is a whole number' : undefined}
-      />
-      <div class="field">
-        <label for="log-type">Type</label>
-        <select
-          id="log-type"
-          value={typed.type}
-          onChange={({ currentTarget }) => change({ type: currentTarget.value })}
-        >
-          <option value="">All</option>
-          {TYPES.map((type) => (
-            <option key={type}>{type}</option>
-          ))}
-        </select>
-      </div>
-      <Field label="From" type="datetime-local" value={typed.from} onInput={(from) => change({ from })} />
-      <Field label="Until" type="datetime-local" value={typed.until} onInput={(until) => change({ until })} />
-    </search>
-  );
-  if (!useNarrow()) return fields;
-  return (
-    <details class="fold">
-      <summary>Filters</summary>
-      {fields}
-    </details>
-  );
-}
-
-function filterOf({ owner, plant, type, from, until }: Texts): LogFilter {
-  const timeOf = (text: string): number | undefined => {
-    const time = new Date(text).getTime();
-    return Number.isNaN(time) ? undefined : time;
-  };
-  return {
-    owner: owner || undefined,
-    plantId: idOf(plant),
-    type: type || undefined,
-    from: timeOf(from),
-    until: timeOf(until),
-  };
 }

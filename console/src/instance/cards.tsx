@@ -1,0 +1,97 @@
+import type { ComponentChildren } from 'preact';
+import { integer, percent, size, uptime } from './figures.ts';
+import type { Report } from './report.ts';
+
+const ROLES = {
+  writer: 'This instance writes',
+  forwards: 'Another instance writes; this one forwards to it',
+  alone: 'This instance writes by itself: it cannot reach the writer',
+};
+
+/** The state of an instance, part by part. A part that is off has no card. */
+export function Cards({ report }: { readonly report: Report }) {
+  const { log, listCache, watches, publication, cosigning, requests, process } = report;
+  const lists = listCache && listCache.hits + listCache.misses;
+  return (
+    <div class="cards">
+      <Card title="Needs">
+        {report.dependencies.map(({ name, ready, degraded, detail }) => (
+          <Fact key={name} name={name}>
+            <span class={ready && !degraded ? 'good' : 'bad'}>
+              {degraded ? 'degraded' : ready ? 'ready' : 'not ready'}
+            </span>
+            {detail !== undefined && <span class="none"> {detail}</span>}
+          </Fact>
+        ))}
+      </Card>
+      {log !== undefined && (
+        <Card title="Log">
+          <Fact name="Writer">{log.role === undefined ? 'This instance, the only one' : ROLES[log.role]}</Fact>
+          <Fact name="Head">{integer(log.head)}</Fact>
+          <Fact name="Read model at">{integer(log.checkpoint)}</Fact>
+          <Fact name="In memory">
+            {integer(log.tail.events)} events, {size(log.tail.bytes)}
+          </Fact>
+          <Fact name="Commands waiting">{integer(log.pending)}</Fact>
+          {log.erasures.count > 0 && <Fact name="Erasures under way">{integer(log.erasures.count)}</Fact>}
+        </Card>
+      )}
+      <Card title="Kafka">
+        {publication === undefined ? (
+          <Fact name="Publication">off</Fact>
+        ) : (
+          <>
+            <Fact name="Publication">{publication.state}</Fact>
+            {publication.lagEvents !== undefined && (
+              <Fact name="Behind">
+                {integer(publication.lagEvents)} events, {integer(publication.lagSeconds ?? 0)} s
+              </Fact>
+            )}
+          </>
+        )}
+        {cosigning !== undefined && (
+          <Fact name="Cosigned">
+            {cosigning.size === undefined ? 'nothing yet' : `${integer(cosigning.size)} events`}
+          </Fact>
+        )}
+      </Card>
+      <Card title="Requests">
+        <Fact name="In flight">{integer(requests.inFlight)}</Fact>
+        <Fact name="Waiting">{integer(requests.waiting)}</Fact>
+        {watches !== undefined && <Fact name="Live streams">{integer(watches.open)}</Fact>}
+      </Card>
+      {listCache !== undefined && (
+        <Card title="List cache">
+          <Fact name="Answered from memory">{lists ? percent(listCache.hits / lists) : 'no list yet'}</Fact>
+          <Fact name="Lists held">
+            {integer(listCache.entries)}, {size(listCache.bytes)}
+          </Fact>
+        </Card>
+      )}
+      <Card title="Process">
+        <Fact name="Version">{report.version}</Fact>
+        <Fact name="Node.js">{report.node}</Fact>
+        <Fact name="Up">{uptime(report.time / 1000)}</Fact>
+        <Fact name="Memory">{size(process.memoryBytes)}</Fact>
+      </Card>
+    </div>
+  );
+}
+
+function Card({ title, children }: { readonly title: string; readonly children: ComponentChildren }) {
+  return (
+    <section class="card">
+      <h2>{title}</h2>
+      <dl>{children}</dl>
+    </section>
+  );
+}
+
+function Fact({ name, children }: { readonly name: string; readonly children: ComponentChildren }) {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>{children}</dd>
+    </div>
+  );
+}

@@ -1,0 +1,33 @@
+import { linkTo } from '../router.ts';
+import type { Draft } from './commands.ts';
+import type { CommandResult } from './use-commands.ts';
+
+/** The result of the last command, with its event, and the undo of a deletion. */
+export function ResultLine({
+  result,
+  addAgain,
+}: {
+  readonly result: CommandResult | undefined;
+  readonly addAgain: (draft: Draft) => void;
+}) {
+  return (
+    <p class={`outcome${result?.isProblem ? ' problem' : ''}`} role="status">
+      {result?.text}{' '}
+      {result?.position !== undefined && (
+        <a href={linkTo('proof', { position: result.position })}>Event {result.position}</a>
+      )}{' '}
+      {result?.deleted !== undefined && (
+        <button
+          type="button"
+          class="quiet"
+          onClick={() => {
+            const { id, name, tag = '' } = result.deleted!;
+            addAgain({ id: String(id), name, tag });
+          }}
+        >
+          Add again
+        </button>
+      )}
+    </p>
+  );
+}

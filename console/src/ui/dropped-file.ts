@@ -1,0 +1,20 @@
+import { useEffect } from 'preact/hooks';
+
+/** Takes files that are dropped anywhere on the page. It keeps the first `take` that it is given. */
+export function useDroppedFile(take: (file: File) => void): void {
+  useEffect(() => {
+    const ended = new AbortController();
+    const { signal } = ended;
+    addEventListener('dragover', (event) => event.preventDefault(), { signal });
+    addEventListener(
+      'drop',
+      (event) => {
+        event.preventDefault();
+        const file = event.dataTransfer?.files[0];
+        if (file) take(file);
+      },
+      { signal },
+    );
+    return () => ended.abort();
+  }, []);
+}
