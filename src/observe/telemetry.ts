@@ -3,6 +3,7 @@ import { BrokenChainError } from '../log/event/chain.ts';
 import type { ForwardObserver, LogObserver, LogStatus } from '../log/observer.ts';
 import type { ListCacheStatistics } from '../log/view/list-cache.ts';
 import { VERSION } from '../version.ts';
+import { decisionLog } from './decision-log.ts';
 import type { Logger } from './logger.ts';
 import { type AuthenticationStatus, authMetrics } from './metrics/auth.ts';
 import { forwardMetrics } from './metrics/forwarding.ts';
@@ -22,7 +23,7 @@ import {
 import { requestMetrics } from './metrics/requests.ts';
 import { type CosigningStatus, witnessMetrics } from './metrics/witnesses.ts';
 import type { Protocol, ShedReason } from './request.ts';
-import { ownerHash, requestLog } from './request-log.ts';
+import { requestLog } from './request-log.ts';
 import type { RequestObserver } from './request-observer.ts';
 import type { Tracing } from './tracing/tracing.ts';
 
@@ -85,8 +86,7 @@ export function createTelemetry(
     broken: () => brokenLog !== undefined,
   });
   const { forwarded, taken } = forwardMetrics(metrics, sources.log);
-  // Redaction by path is off, because a decision contains only names of the service and two claims.
-  const decisions = logger.child({}, { redact: [] });
+  const writeDecision = decisionLog(logger, owners);
   const authentication = authMetrics(metrics, sources.authentication);
   listCacheMetrics(metrics, sources.listCache);
   const shed = admissionMetrics(metrics, sources.admission);
@@ -146,13 +146,7 @@ export function createTelemetry(
     },
     decided(decision) {
       authentication.decided(decision);
-      const { subject, ...rest } = decision;
-      const level = decision.outcome === 'refused' ? 'info' : 'debug';
-      if (!decisions.isLevelEnabled(level)) return;
-      decisions[level](
-        { decision: { ...rest, ...(owners && subject !== undefined && { subject: ownerHash(subject) }) } },
-        'authentication',
-      );
+      writeDecision(decision);
     },
     fetched(err) {
       authentication.fetched(err);

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Server as Listener } from 'node:net';
 import { Server, ServerCredentials } from '@grpc/grpc-js';
 import type { Authenticator } from '../../auth/authenticator.ts';
 import { toPlantStoreError } from '../../domain/errors.ts';
@@ -113,28 +113,37 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
       return `${host.includes(':') ? `[${host}]` : host}:${(listener.address() as AddressInfo).port}`;
     },
 
-    drain: (milliseconds) =>
-      new Promise((resolve) => {
-        health.close();
-        standard.admission.close();
-        const close = () => {
-          // It finds connections through channelz, so channelz must stay on.
-          server.forceShutdown();
-          resolve();
-        };
-        let timer = setTimeout(() => {
-          stop.abort();
-          timer = setTimeout(close, FAREWELL);
-        }, milliseconds);
-        server.tryShutdown(() => {});
-        // The callback of tryShutdown does not wait for the connections of a separate listener. This one runs once the
-        // last connection is closed.
-        listener.close(() => {
-          clearTimeout(timer);
-          resolve();
-        });
-      }),
+    drain: async (milliseconds) => {
+      health.close();
+      standard.admission.close();
+      await shutDown(server, listener, milliseconds, stop);
+    },
   };
+}
+
+/**
+ * Accepts nothing more and resolves once every connection is closed. Calls that last longer than `milliseconds` are
+ * stopped, and their connections are closed a moment later.
+ */
+function shutDown(server: Server, listener: Listener, milliseconds: number, stop: AbortController): Promise<void> {
+  return new Promise((resolve) => {
+    const close = () => {
+      // It finds connections through channelz, so channelz must stay on.
+      server.forceShutdown();
+      resolve();
+    };
+    let timer = setTimeout(() => {
+      stop.abort();
+      timer = setTimeout(close, FAREWELL);
+    }, milliseconds);
+    server.tryShutdown(() => {});
+    // The callback of tryShutdown does not wait for the connections of a separate listener. This one runs once the
+    // last connection is closed.
+    listener.close(() => {
+      clearTimeout(timer);
+      resolve();
+    });
+  });
 }
 
 /** The doors of a service's methods, by path. */
