@@ -16,6 +16,7 @@ const ASKS_THE_TIME: Readonly<Record<string, string>> = {
   'src/log/commit/committer.ts': 'an event says when it happened',
   'src/log/erasure/eraser.ts': 'an erasure says since when, and an event when it happened',
   'src/log/tail/follower.ts': 'a metric says when it was',
+  'src/log/sqlite/read-model/rebuild.ts': 'a generation above all earlier ones, whose number is lost',
   'src/log/sqlite/store.ts': 'a lease is shared by processes, which have no other clock in common',
   'src/observe/metrics/auth.ts': 'a metric says when it was',
   'src/observe/metrics/log.ts': 'a metric says since when',
