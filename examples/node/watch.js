@@ -1,10 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { EventSource } from 'eventsource';
+import { Agent, fetch } from 'undici';
+
+// The service sends something at least every 15 s. A connection that is silent for longer than this, in milliseconds, is
+// dead.
+const SILENCE = 45_000;
+const dispatcher = new Agent({ headersTimeout: SILENCE, bodyTimeout: SILENCE });
 
 const authorization = `Bearer ${process.env.TOKEN}`;
 const source = new EventSource(`${process.env.STORE}/plants`, {
   fetch: async (input, init) => {
-    const response = await fetch(input, { ...init, headers: { ...init.headers, authorization } });
+    const response = await fetch(input, { ...init, dispatcher, headers: { ...init.headers, authorization } });
     // EventSource tries again when fetch fails. It gives up after any status but 200.
     if (response.status === 429 || response.status >= 500) {
       await sleep((Number(response.headers.get('retry-after')) || 0) * 1000);

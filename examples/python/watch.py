@@ -1,12 +1,16 @@
 import http.client, json, os, time, urllib.error, urllib.request
 
+# The service sends something at least every 15 s. A connection that is silent for longer than this, in seconds, is dead.
+SILENCE = 45
+
 def watch_plants(store, token):
     last_event_id = ""
     while True:
         headers = {"accept": "text/event-stream", "authorization": f"Bearer {token}", "last-event-id": last_event_id}
         pause = 1
         try:
-            with urllib.request.urlopen(urllib.request.Request(f"{store}/plants", headers=headers), timeout=30) as stream:
+            request = urllib.request.Request(f"{store}/plants", headers=headers)
+            with urllib.request.urlopen(request, timeout=SILENCE) as stream:
                 if not last_event_id:
                     yield "reset", {}, ""
                 event = {}
@@ -27,7 +31,7 @@ def watch_plants(store, token):
             seconds = refused.headers.get("retry-after", "")
             pause = int(seconds) if seconds.isdigit() else 1
         except (OSError, http.client.HTTPException):
-            pass  # the connection broke: resume after the last event
+            pass  # the connection broke or fell silent: resume after the last event
         time.sleep(pause)
 
 for kind, data, position in watch_plants(os.environ["STORE"], os.environ["TOKEN"]):

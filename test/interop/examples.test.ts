@@ -15,6 +15,7 @@ import { type Service, startService } from '../support/service.ts';
 import { TcpProxy } from '../support/tcp-proxy.ts';
 
 const python = await findPython(readFileSync('examples/python/requirements.txt', 'utf8').trim().split('\n'));
+const hasPython = python !== undefined;
 const hasGo = (await run('go', ['version']).catch(() => ({ code: 1 }))).code === 0;
 if (!hasGo && process.env.CI === 'true') throw new Error('the examples in Go need Go on PATH');
 if (!hasGo) console.error('\nNOT TESTED: the examples in Go, since it is not on PATH\n');
@@ -60,7 +61,7 @@ function commands(heading: string): string[] {
 const LANGUAGES = [
   { name: 'TypeScript and JavaScript', folder: 'client', lists: ['9007199254740993n Fern'], is: true },
   { name: 'Node', folder: 'node', lists: ['Fern'], is: true },
-  { name: 'Python', folder: 'python', lists: ['Fern'], is: python !== undefined },
+  { name: 'Python', folder: 'python', lists: ['Fern'], is: hasPython },
   { name: 'Go', folder: 'go', lists: ['Fern'], is: hasGo },
 ];
 
@@ -89,12 +90,21 @@ const PAGE = `import { watchPlants } from './watch.js';
 watchPlants(process.env.STORE, process.env.TOKEN, (type, data, id) => console.log(type, id, JSON.stringify(data)));`;
 
 const WATCHERS = [
-  { name: 'client', command: ['node', 'watch.js'], is: true },
-  { name: 'browser', command: ['node', 'page.js'], is: true },
-  { name: 'node', command: ['node', 'watch.js'], is: true },
-  { name: 'python', command: ['python', 'watch.py'], is: python !== undefined },
-  { name: 'go', command: ['go', 'run', './watch'], is: hasGo },
+  { name: 'client', command: ['node', 'watch.js'], silence: ['dist/client/watch.js', '45_000'], is: true },
+  { name: 'browser', command: ['node', 'page.js'], silence: ['examples/browser/watch.js', '45_000'], is: true },
+  { name: 'node', command: ['node', 'watch.js'], silence: ['examples/node/watch.js', '45_000'], is: true },
+  { name: 'python', command: ['python', 'watch.py'], silence: ['examples/python/watch.py', '45'], is: hasPython },
+  { name: 'go', command: ['go', 'run', './watch'], silence: ['examples/go/watch/main.go', '45 *'], is: hasGo },
 ];
+
+/** Changes a program in the clone, so that it waits for 2 s where it waits for 45 s. */
+function impatient([file, silence]: readonly string[]): Disposable {
+  const path = clone.file(file!);
+  const source = readFileSync(path, 'utf8');
+  expect(source.split(silence!)).toHaveLength(2);
+  writeFileSync(path, source.replace(silence!, silence!.replace('45', '2')));
+  return { [Symbol.dispose]: () => writeFileSync(path, source) };
+}
 
 /** A program that watches, and the lines that it has printed. */
 class Watcher {
@@ -212,5 +222,28 @@ describe.each(WATCHERS.filter(({ is }) => is))('the watch in examples/$name', (w
       server.close();
       server.closeAllConnections();
     }
+
+  test('replaces a connection that falls silent and one that gets no answer', async () => {
+    const asked: unknown[] = [];
+    const server = createServer(({ headers }, response) => {
+      asked.push(headers['last-event-id'] || undefined);
+      if (asked.length === 2) return;
+      response.writeHead(asked.length <= 3 ? 200 : 401, { 'content-type': 'text/event-stream' });
+      if (asked.length === 1) response.write('retry: 10\n\nevent: ready\nid: 5\ndata: {"position":5}\n\n');
+      else if (asked.length === 3) response.end('event: deleted\nid: 6\ndata: {"id":7}\n\n');
+      else response.end('HTTP 401');
+    });
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    try {
+      using _shortened = impatient(watcher.silence);
+      using running = new Watcher(watcher, 'token', `http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+      await running.ends();
+      expect(running.heard, running.errors).toEqual(['ready', 'deleted 7']);
+      expect(asked.slice(0, 4)).toEqual([undefined, '5', '5', '6']);
+    } finally {
+      server.close();
+      server.closeAllConnections();
+    }
+  }, 120_000);
   }, 120_000);
 });

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"io"
 	"log"
@@ -12,10 +13,17 @@ import (
 	"time"
 )
 
+// The service sends something at least every 15 s. A connection that is silent for longer than this is dead.
+const silence = 45 * time.Second
+
 // Calls on for each event of one stream. Returns the id to resume after and the pause before that, or an error if the
 // service refuses the request.
 func watch(lastEventID string, on func(event, id, data string)) (string, time.Duration, error) {
-	request, _ := http.NewRequest("GET", os.Getenv("STORE")+"/plants", nil)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	dead := time.AfterFunc(silence, cancel)
+	defer dead.Stop()
+	request, _ := http.NewRequestWithContext(ctx, "GET", os.Getenv("STORE")+"/plants", nil)
 	request.Header.Set("Accept", "text/event-stream")
 	request.Header.Set("Authorization", "Bearer "+os.Getenv("TOKEN"))
 	if lastEventID != "" {
@@ -41,6 +49,7 @@ func watch(lastEventID string, on func(event, id, data string)) (string, time.Du
 	id := lastEventID
 	lines := bufio.NewScanner(response.Body)
 	for lines.Scan() {
+		dead.Reset(silence)
 		field, value, _ := strings.Cut(lines.Text(), ":")
 		value = strings.TrimPrefix(value, " ")
 		switch {
