@@ -75,7 +75,7 @@ export class UnavailableError extends PlantStoreError {
   override readonly name = 'UnavailableError';
 }
 
-/** A fault of the service. Its log has the request id. */
+/** A fault of the service at every attempt. Its log has the request id of the last one. */
 export class InternalError extends PlantStoreError {
   override readonly name = 'InternalError';
 }

@@ -19,14 +19,15 @@ const LONGEST_PAUSE = 10_000;
 /** Longest Retry-After that a request waits for, in milliseconds. A longer one makes the request fail at once. */
 const LONGEST_RETRY_AFTER = 60_000;
 
-const RETRIED: readonly number[] = [408, 429, 502, 503, 504];
-
-/** Whether another attempt may succeed. It is safe for a write only under the same idempotency key. */
+/**
+ * Whether another attempt may succeed. It is safe for a write only under the same idempotency key. That holds for a fault
+ * of the service, too: another instance, or the same one a moment later, may be without it.
+ */
 export function mayRetry(error: unknown): boolean {
   if (error instanceof ConnectionError) return true;
-  return (
-    error instanceof PlantStoreError && RETRIED.includes(error.status) && (error.retryAfter ?? 0) <= LONGEST_RETRY_AFTER
-  );
+  if (!(error instanceof PlantStoreError)) return false;
+  const { status, retryAfter = 0 } = error;
+  return (status >= 500 || status === 408 || status === 429) && retryAfter <= LONGEST_RETRY_AFTER;
 }
 
 /** Whether the failed attempt may have been applied. If the service names a reason, it was not, with one exception. */

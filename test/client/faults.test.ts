@@ -135,17 +135,17 @@ describe('a write', () => {
     expect(await direct.add(FERN, { idempotencyKey })).toMatchObject({ replayed: true });
   });
 
-  test('that meets 503 is sent again under the same key, and no key serves two writes', async () => {
+  test('that meets 503 and 500 is sent again under the same key, and no key serves two writes', async () => {
     withoutPauses();
     const busy = refusal(503, 'OVERLOADED', { 'retry-after': '1' });
-    using fake = await scripted(busy, busy, refusal(503, 'OUTCOME_UNKNOWN'), WRITTEN);
+    using fake = await scripted(busy, busy, refusal(503, 'OUTCOME_UNKNOWN'), refusal(500, 'INTERNAL'), WRITTEN);
     expect(await fake.store.add(FERN)).toEqual({ position: 3n, replayed: false });
     await fake.store.add(FERN);
     const [first, ...rest] = fake.keys;
     expect(first).toMatch(/^"[0-9a-f]{32}"$/);
-    expect(rest.slice(0, 3)).toEqual([first, first, first]);
-    expect(rest).toHaveLength(4);
-    expect(rest[3]).not.toBe(first);
+    expect(rest.slice(0, 4)).toEqual([first, first, first, first]);
+    expect(rest).toHaveLength(5);
+    expect(rest[4]).not.toBe(first);
   });
 
   test.each([
@@ -171,7 +171,14 @@ describe('a write', () => {
       2,
     ],
     ['a proxy that refuses', [{ status: 404, body: '<html>' }], PlantStoreError, 1],
-    ['a fault of the service', [refusal(500, 'INTERNAL')], OutcomeUnknownError, 1],
+    ['a fault of the service', [refusal(500, 'INTERNAL')], OutcomeUnknownError, 6],
+    [
+      'a fault of the service and then a refusal',
+      [refusal(500, 'INTERNAL'), refusal(400, 'PLANT_ALREADY_EXISTS')],
+      PlantAlreadyExistsError,
+      2,
+    ],
+    ['a server of something else', [{ status: 501, body: '<html>' }], OutcomeUnknownError, 6],
     ['a bad token', [refusal(401, 'TOKEN_INVALID')], UnauthenticatedError, 1],
     ['a refusal', [refusal(400, 'PLANT_ALREADY_EXISTS')], PlantAlreadyExistsError, 1],
     ['a pause that is too long', [refusal(503, 'OVERLOADED', { 'retry-after': '61' })], UnavailableError, 1],
@@ -245,7 +252,7 @@ describe('a read', () => {
   test.each([
     ['an answer that is cut off', { status: 200, body: '{"id":7,"na' }, ConnectionError, 6],
     ['an answer that is none', { status: 200, body: '{"id":7}' }, ConnectionError, 6],
-    ['a fault of the service', refusal(500, 'INTERNAL'), InternalError, 1],
+    ['a fault of the service', refusal(500, 'INTERNAL'), InternalError, 6],
   ])('ends on %s', async (_, answer, error, attempts) => {
     withoutPauses();
     using fake = await scripted(answer);
@@ -301,6 +308,7 @@ describe('a watch', () => {
     using fake = await scripted(
       refusal(429, 'TOO_MANY_WATCHES'),
       refusal(503, 'OVERLOADED', { 'retry-after': '3' }),
+      refusal(500, 'INTERNAL'),
       stream('retry: 20\n\nevent: added\ndata: {"id":9007199254740993,"name":"Oak"}\n\nevent: rea'),
       stream('event: ready\nid: 5\ndata: {"position":5}\n\nevent: of tomorrow\nid: 6\ndata: {}\n\n'),
       stream(
@@ -315,7 +323,7 @@ describe('a watch', () => {
     await expect(watching()).rejects.toThrow(UnauthenticatedError);
     const reset = { type: 'reset' };
     expect(seen).toEqual([
-      ...[reset, reset, reset, { type: 'added', plant: { id: 9007199254740993n, name: 'Oak' } }],
+      ...[reset, reset, reset, reset, { type: 'added', plant: { id: 9007199254740993n, name: 'Oak' } }],
       ...[reset, { type: 'ready', position: 5n }],
       { type: 'deleted', id: 9007199254740993n, position: 7n },
     ]);
