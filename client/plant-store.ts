@@ -30,7 +30,7 @@ export interface WriteOptions extends CallOptions {
 
 /** Options of a list. */
 export interface ListOptions extends CallOptions {
-  /** Plants in each page; 1,000 by default. */
+  /** Plants in each page, at least 1; 1,000 by default. */
   readonly pageSize?: number;
 }
 
@@ -79,8 +79,13 @@ export class PlantStore {
     return await this.#send({ method: 'GET', path }, async (answer) => plantOf(parseJson(await answer.text())), signal);
   }
 
-  /** All plants in ascending id. Skips and repeats no plant while others add and delete. */
+  /**
+   * All plants in ascending id. Skips and repeats no plant while others add and delete. Throws RangeError for
+   * a pageSize below 1.
+   */
   async *list({ pageSize = 1_000, signal }: ListOptions = {}): AsyncGenerator<Plant, void> {
+    // The service answers a page of 0 with nothing, which would read as having no plants.
+    if (!(pageSize >= 1)) throw new RangeError(`pageSize must be at least 1, and is ${pageSize}`);
     let next: string | undefined = `?view=FULL&limit=${pageSize}`;
     while (next !== undefined) {
       const request: Request = { method: 'GET', path: `/plants${next}` };
