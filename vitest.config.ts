@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
+import { count } from './test/support/soak.ts';
 
 // Worker threads of the code under test load it with Node alone, once for each verification. Half of a suite of
 // verifications was their compilation.
@@ -13,7 +14,8 @@ export default defineConfig({
     // Suites start services of their own, which need the cores too, and wait for leases and time limits meanwhile.
     pool: 'forks',
     maxWorkers: 4,
-    testTimeout: 60_000,
+    // A long run repeats up to a hundred times what a short one does.
+    testTimeout: count(60_000, 1_800_000),
     hookTimeout: 60_000,
     // As long as a browser's own waiting.
     expect: { poll: { timeout: 30_000 } },
