@@ -19,6 +19,9 @@ const LONGEST_PAUSE = 10_000;
 /** Longest Retry-After that a request waits for, in milliseconds. A longer one makes the request fail at once. */
 const LONGEST_RETRY_AFTER = 60_000;
 
+/** What no attempt changes: another server than a Plant Store, or a proxy that speaks no HTTP/1.1. */
+const NEVER = [501, 505];
+
 /**
  * Whether another attempt may succeed. It is safe for a write only under the same idempotency key. That holds for a fault
  * of the service, too: another instance, or the same one a moment later, may be without it.
@@ -27,10 +30,11 @@ export function mayRetry(error: unknown): boolean {
   if (error instanceof ConnectionError) return true;
   if (!(error instanceof PlantStoreError)) return false;
   const { status, retryAfter = 0 } = error;
-  return (status >= 500 || status === 408 || status === 429) && retryAfter <= LONGEST_RETRY_AFTER;
+  const isPassing = status >= 500 ? !NEVER.includes(status) : status === 408 || status === 429;
+  return isPassing && retryAfter <= LONGEST_RETRY_AFTER;
 }
 
-/** Whether the failed attempt may have been applied. If the service names a reason, it was not, with one exception. */
+/** Whether the failed attempt may have been applied. If the service names a reason, it was not, with two exceptions. */
 export const mayBeApplied = (error: unknown): boolean =>
   error instanceof PlantStoreError
     ? error.status >= 500 && ['', 'OUTCOME_UNKNOWN', 'INTERNAL'].includes(error.reason)

@@ -34,7 +34,7 @@ export async function serve(config: Config): Promise<void> {
       kafka: () => (parts.publication ? publicationReadiness(parts.publication.stats()) : STARTING),
     }),
   });
-  // Closed in reverse order: the listeners first, then the store, the probes last.
+  // Closed in reverse order: the listeners first, then the store, the probes and traces last.
   const opened = new AsyncDisposableStack();
   const stop = () => opened.disposeAsync();
   const drainGrace = config.drainGrace * 1_000;

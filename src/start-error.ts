@@ -26,17 +26,18 @@ export function explainStartError(error: unknown, config: Config): unknown {
 
 /** The same error; one of the system about the data directory says that it is DATA_DIR. */
 export function aboutDataDirectory(error: unknown, dataDirectory: string): unknown {
-  const { path } = error as SystemError;
-  if (path === undefined || !isAlong(resolve(path), resolve(dataDirectory))) return error;
+  const { path, code } = error as SystemError;
+  if (path === undefined) return error;
+  const [at, folder] = [resolve(path), resolve(dataDirectory)];
+  // What is missing in the folder is a file that the user named; the folder itself is there.
+  if (!isIn(folder, at) && (code === 'ENOENT' || !isIn(at, folder))) return error;
   return because(
     `DATA_DIR cannot be used: ${(error as Error).message}; set DATA_DIR to a folder that this user may write to`,
     error,
   );
 }
 
-/** Whether a path is a folder, one of its parents, or in it. Both are absolute. */
-const isAlong = (path: string, folder: string): boolean => isIn(path, folder) || isIn(folder, path);
-
+/** Whether a path is a folder or in it. Both are absolute. */
 const isIn = (path: string, folder: string): boolean => `${path}${sep}`.startsWith(`${folder}${sep}`);
 
 const because = (message: string, cause: unknown): Error => new Error(message, { cause });

@@ -61,7 +61,7 @@ export async function start(
   const plants = new PlantsService(tracing ? tracing.commands(log) : log, scopes, watches);
   const transparency = openTransparency(config, logger, telemetry, { store, log }, opened);
   parts.cosigning = transparency.cosigned;
-  const services = servicesOf(config, { store, log }, scopes, plants, transparency);
+  const services = servicesOf(config, { store, log }, scopes, plants, transparency, telemetry.logBroken);
 
   const admission = new Admission(config.limits, telemetry.shed);
   parts.admission = admission;

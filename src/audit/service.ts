@@ -14,6 +14,7 @@ import { whileValid } from '../auth/while-valid.ts';
 import type { Call, Methods, StreamingCall } from '../call.ts';
 import { PlantStoreError } from '../domain/errors.ts';
 import { required } from '../domain/validation.ts';
+import { BrokenChainError } from '../log/event/chain.ts';
 import type { EventLog } from '../log/log.ts';
 import type { Store } from '../log/store.ts';
 import { unavailable } from '../log/unavailable.ts';
@@ -21,14 +22,14 @@ import type { Checkpoint } from '../tlog/checkpoint.ts';
 import type { Checkpoints } from '../transparency/checkpoints.ts';
 import type { LogKey } from '../transparency/log-key.ts';
 import { openCheckpoint } from '../transparency/signed-checkpoint.ts';
-import type { Check } from './checks/check.ts';
+import type { Check, Question } from './checks/check.ts';
 import { ConcurrencyLimit } from './concurrency-limit.ts';
 import { type Moment, plantsAsOf } from './fold/as-of.ts';
 import { recordMessage } from './formats/event-protobuf.ts';
 import { partsOf } from './message-parts.ts';
 import { headMessage, millisecondsOf, ownedPlantMessage, progressMessage, verdictMessage } from './messages.ts';
 import { readEvents } from './read-events.ts';
-import { verifyLog } from './verify.ts';
+import { type Verdict, verifyLog } from './verify.ts';
 
 /** Dependencies of the audit. */
 export interface AuditOptions {
@@ -41,6 +42,8 @@ export interface AuditOptions {
   readonly key: () => Promise<LogKey>;
   /** Opens further checks for a verification. */
   readonly checks: () => Promise<readonly Check[]>;
+  /** Called with the first place where a verification finds that the stored log is not what was written. */
+  readonly onBroken: (error: BrokenChainError) => void;
 }
 
 /** Concurrent calls that read the whole log. Most use a thread and a temporary file. */
@@ -127,19 +130,33 @@ async function* getHistory(store: Store, owner: string, id: bigint) {
 }
 
 async function* verify(
-  { store, key, checks }: AuditOptions,
+  { store, key, checks, onBroken }: AuditOptions,
   request: VerifyLogRequest,
   signal: AbortSignal,
 ): AsyncGenerator<VerifyLogResponse> {
   const checkpoint = request.checkpoint === undefined ? undefined : trusted(request.checkpoint, await key());
   let told = 0;
   for await (const step of verifyLog(store, { checkpoint, checks: await checks(), signal })) {
-    if ('answers' in step) yield verdictMessage(step);
-    else if (performance.now() >= told + PROGRESS) {
+    if ('answers' in step) {
+      const broken = brokenIn(step);
+      if (broken !== undefined) onBroken(broken);
+      yield verdictMessage(step);
+    } else if (performance.now() >= told + PROGRESS) {
       told = performance.now();
       yield progressMessage(step);
     }
   }
+}
+
+/** The questions that only the log itself answers, whatever its read model or the caller's checkpoint says. */
+const OF_THE_LOG: readonly Question[] = ['positions', 'chain', 'contents', 'tree'];
+
+/** Where a verdict says that the log is broken. */
+function brokenIn({ answers }: Verdict): BrokenChainError | undefined {
+  for (const { question, failure } of answers)
+    if (OF_THE_LOG.includes(question) && failure?.position !== undefined)
+      return new BrokenChainError(failure.position, failure.message);
+  return undefined;
 }
 
 function trusted(note: string, { vkey }: LogKey): Checkpoint {

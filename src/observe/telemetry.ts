@@ -57,7 +57,10 @@ export interface Telemetry {
   shed(protocol: Protocol, reason: ShedReason): void;
   /** A fault of the store was handled. */
   storeFault(error: unknown): void;
-  /** The stored log was found broken. The failure of a request that finds it is taken from the request. */
+  /**
+   * The stored log was found broken. The failure of a request that finds it is taken from the request, and a fault of
+   * the store that is one from the fault.
+   */
   logBroken(error: BrokenChainError): void;
   /** How the log was first found broken. It stays: nothing repairs a log while instances run on it. */
   readonly brokenLog: BrokenChainError | undefined;
@@ -142,7 +145,8 @@ export function createTelemetry(
     },
     storeFault(err) {
       fault();
-      logger.warn({ err }, 'the store failed');
+      if (err instanceof BrokenChainError) logBroken(err);
+      else logger.warn({ err }, 'the store failed');
     },
     decided(decision) {
       authentication.decided(decision);

@@ -13,7 +13,7 @@ import type { Tree } from '../log/tree/tree.ts';
 import { unavailable } from '../log/unavailable.ts';
 import { type Checkpoints, checkpointWith } from '../transparency/checkpoints.ts';
 import { makeReceipt } from '../transparency/receipt.ts';
-import { Turnstile } from '../transparency/turnstile.ts';
+import { Turnstile } from '../turnstile.ts';
 
 /** Dependencies of Receipts. */
 export interface ReceiptOptions {

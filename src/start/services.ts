@@ -5,6 +5,7 @@ import { implementAudit } from '../audit/service.ts';
 import type { ScopePolicy } from '../auth/scopes.ts';
 import type { Config } from '../config.ts';
 import { implementErasure } from '../erasure/service.ts';
+import type { BrokenChainError } from '../log/event/chain.ts';
 import type { OpenedLog } from '../log/open.ts';
 import { implementPlantStore } from '../plants/implementation.ts';
 import { Receipts } from '../plants/receipts.ts';
@@ -13,20 +14,25 @@ import { topicChecks } from '../publication.ts';
 import type { Service } from '../transport/service.ts';
 import type { Transparency } from './transparency.ts';
 
-/** The services of Connect and gRPC. */
+/** The services of Connect and gRPC. `onBroken` is called when a verification finds the stored log broken. */
 export function servicesOf(
   config: Config,
   { store, log }: OpenedLog,
   scopes: ScopePolicy,
   plants: PlantsService,
   { tree, key, signed, cosigned }: Transparency,
+  onBroken: (error: BrokenChainError) => void,
 ): Service[] {
   const receipts = new Receipts({ store, tree, checkpoints: cosigned ?? signed, scopes });
   return [
     { desc: PlantStoreService, methods: implementPlantStore(plants, receipts) },
     {
       desc: AuditService,
-      methods: implementAudit({ log, store, scopes, key, checkpoints: signed, checks: () => topicChecks(config) }),
+      methods: implementAudit({
+        ...{ log, store, scopes, key, onBroken },
+        checkpoints: signed,
+        checks: () => topicChecks(config),
+      }),
     },
     {
       desc: ErasureService,

@@ -6,10 +6,17 @@ import { recordsPerHash, sizeFor, TILE_WIDTH, type Tile, widthAt } from '../tlog
 import type { TreeEdge } from '../tlog/tree-edge.ts';
 import type { LogCheckpoints } from './checkpoints.ts';
 
+/** What others may read. */
+export interface Checked {
+  readonly bytes: Uint8Array;
+  /** Whether it may be kept for ever. What is newer than every tree that was signed can be compared with nothing. */
+  readonly isFinal: boolean;
+}
+
 /**
- * Reads tiles and bundles of entries for others, who keep them for ever. A partial one must be what this instance has
- * signed: the beginning of a tile that is full by now, which the tree checks, or of one on the edge of a signed tree.
- * What is newer than every signed tree can be compared with nothing. Rejects with BrokenChainError where they differ.
+ * Reads tiles and bundles of entries for others, who keep them for ever. A partial one is compared with what this
+ * instance has signed: the beginning of a tile that is full by now, which the tree checks, or of one on the edge of a
+ * signed tree. Rejects with BrokenChainError where they differ.
  */
 export class CheckedTiles {
   readonly #tree: Tree;
@@ -21,29 +28,31 @@ export class CheckedTiles {
   }
 
   /** A tile of the log, which must have its events. */
-  async readTile(tile: Tile): Promise<Uint8Array> {
+  async readTile(tile: Tile): Promise<Checked> {
     const { level, index, width } = tile;
     const whole = { level, index, width: TILE_WIDTH };
-    if (width === TILE_WIDTH) return this.#tree.readTile(whole);
+    if (width === TILE_WIDTH) return final(await this.#tree.readTile(whole));
     const edge = await this.#edge(tile);
-    if (widthAt(edge.size, level, index) === TILE_WIDTH) return beginning(await this.#tree.readTile(whole), width);
+    if (widthAt(edge.size, level, index) === TILE_WIDTH)
+      return final(beginning(await this.#tree.readTile(whole), width));
     const signed = edge.at(level, index);
-    if (signed !== undefined && signed.length >= width * HASH_SIZE) return beginning(signed, width);
-    const read = await this.#tree.readTile(tile);
-    expectSame(tile, read, signed);
-    return read;
+    if (signed !== undefined && signed.length >= width * HASH_SIZE) return final(beginning(signed, width));
+    const bytes = await this.#tree.readTile(tile);
+    expectSame(tile, bytes, signed);
+    return { bytes, isFinal: false };
   }
 
   /** The bundle of the first `width` entries of a tile of level 0. The log must have them. */
-  async readEntries(index: number, width: number): Promise<Uint8Array> {
-    if (width === TILE_WIDTH) return (await this.#tree.readBlock(index, width)).bundle;
+  async readEntries(index: number, width: number): Promise<Checked> {
+    if (width === TILE_WIDTH) return final((await this.#tree.readBlock(index, width)).bundle);
     const tile = { level: 0, index, width };
     const edge = await this.#edge(tile);
     if (widthAt(edge.size, 0, index) === TILE_WIDTH)
-      return firstEntries(await this.#tree.readBlock(index, TILE_WIDTH), width);
+      return final(firstEntries(await this.#tree.readBlock(index, TILE_WIDTH), width));
     const { hashes, bundle } = await this.#tree.readBlock(index, width);
-    expectSame(tile, hashes, edge.at(0, index));
-    return bundle;
+    const signed = edge.at(0, index);
+    expectSame(tile, hashes, signed);
+    return { bytes: bundle, isFinal: signed !== undefined && signed.length >= hashes.length };
   }
 
   #edge(tile: Tile): Promise<TreeEdge> {
@@ -51,6 +60,8 @@ export class CheckedTiles {
     return this.#checkpoints.edge(sizeFor(tile));
   }
 }
+
+const final = (bytes: Uint8Array): Checked => ({ bytes, isFinal: true });
 
 const beginning = (tile: Uint8Array, width: number): Uint8Array => tile.subarray(0, width * HASH_SIZE);
 

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createClient } from '@connectrpc/connect';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { AuditService } from '../../gen/plantstore/v1/audit_service_pb.ts';
 import { PlantStoreService } from '../../gen/plantstore/v1/plant_store_service_pb.ts';
 import { openSqlite } from '../../src/log/sqlite/store.ts';
 import type { Store } from '../../src/log/store.ts';
@@ -103,6 +104,57 @@ describe('a log that was damaged', () => {
     const receipt = createClient(PlantStoreService, open(service)).getReceipt({ position: 560n }, { headers });
     expect(callErrorOf(await receipt.catch((thrown: unknown) => thrown))).toMatchObject({ reason: 'INTERNAL' });
     await expectLogged(service, 'the stored log is not what was written');
+  });
+
+  test('no reader of the log gets past an event that is lost as if nothing were missing', async () => {
+    await write(600);
+    await using service = await startService({ DATA_DIR: directory });
+    const database = openSqliteDatabase(directory);
+    await database.removeEvent(550);
+    await database.close();
+    const headers = { authorization: `Bearer ${await service.token('alice', 'plants:audit')}` };
+    for (const { open } of TRANSPORTS) {
+      const audit = createClient(AuditService, open(service));
+      const read: bigint[] = [];
+      const reading = async () => {
+        const start = { case: 'afterPosition', value: 500n } as const;
+        for await (const { records } of audit.readEvents({ start }, { headers }))
+          read.push(...records.map(({ event }) => event!.position));
+      };
+      expect(callErrorOf(await reading().catch((thrown: unknown) => thrown))).toMatchObject({ reason: 'INTERNAL' });
+      expect(read.every((position) => position < 550n)).toBe(true);
+      const listing = async () => {
+        for await (const _ of audit.listPlantsAsOf({}, { headers }));
+      };
+      expect(callErrorOf(await listing().catch((thrown: unknown) => thrown))).toMatchObject({ reason: 'INTERNAL' });
+    }
+    await expectLogged(service, 'the log is broken at position 550');
+    const { code, stdout, stderr } = await plantstore(['audit', 'export', '--after', '500'], { DATA_DIR: directory });
+    expect(code).toBe(1);
+    expect(stderr).toContain('the log is broken at position 550');
+    expect(stdout).not.toContain('"position":551');
+  });
+
+  test('the operator learns of it from a verification that says no', async () => {
+    await write(600);
+    await using service = await startService({ DATA_DIR: directory });
+    const database = openSqliteDatabase(directory);
+    await database.removeEvent(550);
+    await database.close();
+    const headers = { authorization: `Bearer ${await service.token('alice', 'plants:audit')}` };
+    for await (const _ of createClient(AuditService, TRANSPORTS[0]!.open(service)).verifyLog({}, { headers }));
+    await expectLogged(service, 'the stored log is not what was written');
+  });
+
+  test('the operator learns of it from an instance that nobody asks anything, once', async () => {
+    await write(600);
+    const database = openSqliteDatabase(directory);
+    await database.removeEvent(100);
+    await database.close();
+    await using service = await startService({ DATA_DIR: directory });
+    await expectLogged(service, 'the log is broken at position 100');
+    await sleep(3_000);
+    expect(service.logs.filter((line) => JSON.stringify(line).includes('broken at position 100'))).toHaveLength(1);
   });
 
   test('a service with witnesses writes so to its log, though no reader makes it sign a checkpoint', async () => {

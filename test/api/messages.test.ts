@@ -76,6 +76,15 @@ test.each(COMMANDS.flatMap((args) => ['/etc/passwd', '/etc/passwd/data'].map((pa
   },
 );
 
+test.each([
+  ['an import of a file', ['audit', 'import', join(directory, 'missing.ndjson')]],
+  ['a backup into a folder', ['backup', join(directory, 'missing', 'copy.sqlite')]],
+])('%s that is missing in DATA_DIR says so, and does not blame DATA_DIR', async (_, args) => {
+  const { message } = await failureOf(args, { ...FREE, DATA_DIR: directory });
+  expect(message).toContain(join(directory, 'missing'));
+  expect(message).not.toContain('set DATA_DIR');
+});
+
 // Node's own way to make a folder with its parents never ends there.
 describe.runIf(process.platform === 'linux')('a folder in /proc, where none can be made', () => {
   const key = join(directory, 'witness.pem');

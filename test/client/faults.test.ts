@@ -178,7 +178,7 @@ describe('a write', () => {
       PlantAlreadyExistsError,
       2,
     ],
-    ['a server of something else', [{ status: 501, body: '<html>' }], OutcomeUnknownError, 6],
+    ['a server of something else', [{ status: 501, body: '<html>' }], OutcomeUnknownError, 1],
     ['a bad token', [refusal(401, 'TOKEN_INVALID')], UnauthenticatedError, 1],
     ['a refusal', [refusal(400, 'PLANT_ALREADY_EXISTS')], PlantAlreadyExistsError, 1],
     ['a pause that is too long', [refusal(503, 'OVERLOADED', { 'retry-after': '61' })], UnavailableError, 1],

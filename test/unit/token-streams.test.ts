@@ -56,6 +56,7 @@ function streams(): readonly (readonly [string, object, Streaming])[] {
         ...{ log, store, scopes, checkpoints },
         key: missing,
         checks: async () => [],
+        onBroken: () => {},
       }),
     },
   ];

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { Turnstile } from '../../src/transparency/turnstile.ts';
+import { Turnstile } from '../../src/turnstile.ts';
 
 test('callers that wait go on one in a turn of the event loop, in order; beyond the bound they are refused', async () => {
   const turnstile = new Turnstile(1, 3);

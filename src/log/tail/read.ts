@@ -1,5 +1,6 @@
 import type { LoggedEvent } from '../event/event.ts';
 import type { Store } from '../store.ts';
+import { wholeRange } from '../whole-range.ts';
 import type { Follower } from './follower.ts';
 import type { Tail } from './tail.ts';
 
@@ -17,7 +18,8 @@ export interface ReadOptions {
 /**
  * The events after a position, in order, each once: from the store where the tail does not reach back, then from the
  * tail. Without `follow` it ends at a head that includes everything acknowledged before the first batch was requested.
- * Its only state is a position, so it never skips or repeats an event, however slow its reader is.
+ * Its only state is a position, so it never skips or repeats an event, however slow its reader is. Rejects with
+ * BrokenChainError where the store has lost an event.
  */
 export async function* readLog(
   store: Store,
@@ -33,7 +35,7 @@ export async function* readLog(
   while (position < end && !stopped()) {
     follower.changed.throwIfAborted();
     if (position < tail.base) {
-      for await (const batch of store.read(position)) {
+      for await (const batch of wholeRange(store, position)) {
         if (stopped()) return;
         const wanted = upTo(batch, end);
         position = wanted.at(-1)?.position ?? position;

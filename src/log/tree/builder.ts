@@ -8,8 +8,8 @@ import type { LoggedEvent } from '../event/event.ts';
 import { leafHash } from '../event/leaf.ts';
 import type { Store } from '../store.ts';
 import type { Tail } from '../tail/tail.ts';
+import { wholeRange } from '../whole-range.ts';
 import type { TreeNodes } from './nodes.ts';
-import { wholeRange } from './whole-range.ts';
 
 /** Milliseconds for which nodes gather before they are written. */
 const LINGER = 500;

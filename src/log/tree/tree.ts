@@ -13,7 +13,7 @@ import {
 import { BrokenChainError } from '../event/chain.ts';
 import { recordOf } from '../event/leaf.ts';
 import type { Store } from '../store.ts';
-import { wholeRange } from './whole-range.ts';
+import { wholeRange } from '../whole-range.ts';
 
 /** Most bytes of cached event blocks, and of cached upper tiles. */
 const BLOCK_BYTES = 8 * 1024 * 1024;

@@ -7,11 +7,11 @@ import type { Tree } from '../../log/tree/tree.ts';
 import { unavailable } from '../../log/unavailable.ts';
 import { parseIndexPath, parseLevel, sizeFor, type Tile } from '../../tlog/tile.ts';
 import { formatTlogProof } from '../../tlog/tlog-proof.ts';
-import type { CheckedTiles } from '../../transparency/checked-tiles.ts';
+import type { Checked, CheckedTiles } from '../../transparency/checked-tiles.ts';
 import type { Checkpoints } from '../../transparency/checkpoints.ts';
 import { proveEvent } from '../../transparency/event-proof.ts';
 import type { LogKey } from '../../transparency/log-key.ts';
-import { Turnstile } from '../../transparency/turnstile.ts';
+import { Turnstile } from '../../turnstile.ts';
 import { refuseOtherMethods } from './methods.ts';
 import { asStranger } from './stranger.ts';
 
@@ -76,7 +76,8 @@ export function registerTransparencyLog(app: FastifyInstance, log: TransparencyL
         using _place = await readers.enter(STRANGERS);
         try {
           const content = await body(request, reply);
-          return reply.type(type).header('cache-control', caching).send(Buffer.from(content));
+          if (!reply.hasHeader('cache-control')) reply.header('cache-control', caching);
+          return reply.type(type).send(Buffer.from(content));
         } catch (error) {
           throw unavailable(error);
         }
@@ -104,25 +105,31 @@ export function registerTransparencyLog(app: FastifyInstance, log: TransparencyL
     return formatTlogProof({ index: position - 1, hashes: proof, checkpoint: checkpoint.note });
   });
 
-  add('tile/:level/*', IMMUTABLE, BYTES, async (request) => {
+  add('tile/:level/*', IMMUTABLE, BYTES, async (request, reply) => {
     const level = parseLevel(param(request, 'level'));
     const place = parseIndexPath(param(request, '*'));
     if (level === undefined || place === undefined) throw notFound('this is not the path of a tile');
     const tile: Tile = { level, ...place };
     await require(sizeFor(tile));
-    return log.tiles.readTile(tile);
+    return cacheable(await log.tiles.readTile(tile), reply);
   });
 
   add('tile/entries/*', IMMUTABLE, BYTES, async (request, reply) => {
     const place = parseIndexPath(param(request, '*'));
     if (place === undefined) throw notFound('this is not the path of an entry bundle');
     await require(sizeFor({ level: 0, ...place }));
-    const bundle = await log.tiles.readEntries(place.index, place.width);
+    const bundle = cacheable(await log.tiles.readEntries(place.index, place.width), reply);
     reply.header('vary', 'accept-encoding');
     if (!acceptsGzip(request)) return bundle;
     reply.header('content-encoding', 'gzip');
     return compress(bundle);
   });
+}
+
+/** The bytes; caches keep them for seconds only if nothing that was signed covers them. */
+function cacheable({ bytes, isFinal }: Checked, reply: FastifyReply): Uint8Array {
+  if (!isFinal) reply.header('cache-control', SECONDS);
+  return bytes;
 }
 
 const notFound = (message: string): PlantStoreError => new PlantStoreError('ROUTE_NOT_FOUND', message);

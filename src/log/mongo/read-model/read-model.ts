@@ -17,7 +17,7 @@ import { COMMAND_LIMIT } from '../connection/client.ts';
 import type { Transactions } from '../connection/transactions.ts';
 import { type PlantDocument, toPlantId, toRow } from '../documents.ts';
 import { applyChanges } from './changes.ts';
-import { type FoundRows, firstRows, ownedBy, pageOf } from './rows.ts';
+import { type FoundRows, firstRowsStages, ownedBy, pageOf } from './rows.ts';
 import { MongoSnapshot } from './snapshot.ts';
 
 /** Most rows of one read: a page of 1,000, and one more that shows whether any follow. */
@@ -73,7 +73,7 @@ export class ReadModel {
   /** See Store.list. */
   async list(owner: string, after: bigint | undefined, limit: number): Promise<FirstRows<PlantRow>> {
     const most = Math.min(limit, MOST_ROWS);
-    const { found, ...standing } = await this.#read<FoundRows>(firstRows(ownedBy(owner, after), most), 1);
+    const { found, ...standing } = await this.#read<FoundRows>(firstRowsStages(ownedBy(owner, after), most), 1);
     const { items, whole } = pageOf(found[0], most);
     return { rows: items.map((row) => withId(row.id, row)), whole, ...standing };
   }

@@ -15,7 +15,7 @@ import { COMMAND_LIMIT } from '../connection/client.ts';
 import { CODE, ignoring } from '../connection/errors.ts';
 import type { Transactions } from '../connection/transactions.ts';
 import { applyChanges } from './changes.ts';
-import { after, type FoundRows, firstRows, pageOf } from './rows.ts';
+import { after, type FoundRows, firstRowsStages, pageOf } from './rows.ts';
 import { dropUnusedRows } from './unused-rows.ts';
 
 const CHECKPOINT = { _id: PLANTS_CHECKPOINT };
@@ -91,7 +91,7 @@ export class MongoRebuild implements Rebuild {
     return batches(async (last: OwnedRow | undefined, limit) => {
       const [found] = await this.#clock.run((session) =>
         rowsIn(this.#db, this.#name)
-          .aggregate<FoundRows>(firstRows(after(last), limit), { session, maxTimeMS: COMMAND_LIMIT })
+          .aggregate<FoundRows>(firstRowsStages(after(last), limit), { session, maxTimeMS: COMMAND_LIMIT })
           .toArray(),
       );
       return pageOf(found, limit);

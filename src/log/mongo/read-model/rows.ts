@@ -20,12 +20,12 @@ export const after = (key: PlantKey | undefined): Document =>
   key === undefined ? {} : { _id: { $gt: toPlantId(key) } };
 
 /**
- * Most bytes of the rows of one read, in BSON. A list in memory cannot have more (SHORT_LIST): it counts at least 8 for
- * each 3 bytes of a text in BSON.
+ * Most bytes of the rows of one read, in BSON. A list in memory (SHORT_LIST) has hardly ever more: only the owner, who is
+ * in each row, can be longer than the rest. Such a list takes several reads.
  */
 const MOST_BYTES = 384 * 1024;
 
-/** The one document of `firstRows`, if there are any rows. */
+/** The one document of `firstRowsStages`, if there are any rows. */
 export interface FoundRows {
   readonly rows: PlantDocument[];
   /** Rows that were found, with those that were too much at once. */
@@ -37,7 +37,7 @@ export interface FoundRows {
  * MOST_BYTES, only as many as would fit if all were as large as the largest. The server counts, so that no more is sent;
  * this costs it less than a running sum, and no second round trip.
  */
-export const firstRows = (filter: Document, limit: number): Document[] => [
+export const firstRowsStages = (filter: Document, limit: number): Document[] => [
   { $match: filter },
   { $sort: { _id: 1 } },
   { $limit: limit },
@@ -60,7 +60,7 @@ export const firstRows = (filter: Document, limit: number): Document[] => [
 /** At least 1: the longest owner, name and tag have 4 KiB each. */
 const FITTING = { $toInt: { $floor: { $divide: [MOST_BYTES, '$largest'] } } };
 
-/** The rows that `firstRows` found. */
+/** The rows that `firstRowsStages` found. */
 export function pageOf(found: FoundRows | undefined, limit: number): Page<OwnedRow> {
   const { rows, count } = found ?? { rows: [], count: 0 };
   return { items: rows.map(toRow), whole: count < limit && rows.length === count };

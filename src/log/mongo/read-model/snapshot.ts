@@ -4,7 +4,7 @@ import { type OwnedRow, type PlantRow, RowsReplacedError, type Snapshot } from '
 import { batches, type Page } from '../batches.ts';
 import { withCallLimit } from '../connection/call-limit.ts';
 import { BSON, COMMAND_LIMIT } from '../connection/client.ts';
-import { after, type FoundRows, firstRows, ownedBy, pageOf } from './rows.ts';
+import { after, type FoundRows, firstRowsStages, ownedBy, pageOf } from './rows.ts';
 
 /**
  * The read model at one moment of the replica set. The server keeps every moment for some minutes (parameter
@@ -51,7 +51,7 @@ export class MongoSnapshot implements Snapshot {
   async #find(filter: Document, limit: number): Promise<Page<OwnedRow>> {
     const aggregate = {
       aggregate: this.#collection,
-      pipeline: firstRows(filter, limit),
+      pipeline: firstRowsStages(filter, limit),
       cursor: {},
       readConcern: { level: 'snapshot', atClusterTime: this.#moment },
       maxTimeMS: COMMAND_LIMIT,

@@ -1,4 +1,4 @@
-import { PlantStoreError } from '../domain/errors.ts';
+import { PlantStoreError } from './domain/errors.ts';
 
 const FULL = new PlantStoreError('OVERLOADED', 'too many requests are being served; try again', { retryAfter: 1 });
 

@@ -1,0 +1,25 @@
+import { BrokenChainError } from './event/chain.ts';
+import type { LoggedEvent } from './event/event.ts';
+import type { Store } from './store.ts';
+
+/**
+ * The events after position `after`, up to `to` or the log's end. Rejects with BrokenChainError at the first that is
+ * missing, so that no reader skips an event without knowing. With `to`, which the log must be known to reach, that
+ * holds for its end too.
+ */
+export async function* wholeRange(
+  store: Pick<Store, 'read'>,
+  after: number,
+  to?: number,
+): AsyncGenerator<readonly LoggedEvent[]> {
+  let expected = after + 1;
+  for await (const events of store.read(after, { to })) {
+    for (const { position } of events) {
+      if (position !== expected) throw new BrokenChainError(expected, `the next event has position ${position}`);
+      expected++;
+    }
+    yield events;
+  }
+  if (to !== undefined && expected <= to)
+    throw new BrokenChainError(expected, `missing, yet the log was seen to reach ${to}`);
+}

@@ -1,0 +1,43 @@
+import { expect, test } from 'vitest';
+import type { BrokenChainError } from '../../src/log/event/chain.ts';
+import type { LoggedEvent } from '../../src/log/event/event.ts';
+import type { Store } from '../../src/log/store.ts';
+import { wholeRange } from '../../src/log/whole-range.ts';
+import { follow } from '../../src/publisher/follow.ts';
+
+/** A store that has events at these positions, two in a batch. */
+const storeOf = (...positions: number[]): Pick<Store, 'read'> => ({
+  async *read(after, { to = Number.POSITIVE_INFINITY } = {}) {
+    const found = positions.filter((position) => position > after && position <= to);
+    for (let from = 0; from < found.length; from += 2)
+      yield found.slice(from, from + 2).map((position) => ({ position }) as LoggedEvent);
+  },
+});
+
+/** The positions that were read, and the position of the error. */
+async function read(events: AsyncIterable<readonly LoggedEvent[]>) {
+  const positions: number[] = [];
+  try {
+    for await (const batch of events) positions.push(...batch.map(({ position }) => position));
+    return { positions };
+  } catch (error) {
+    return { positions, missing: (error as BrokenChainError).position };
+  }
+}
+
+test.each([
+  ['whole', storeOf(1, 2, 3, 4), 0, 4, { positions: [1, 2, 3, 4] }],
+  ['whole, from within', storeOf(1, 2, 3, 4), 2, undefined, { positions: [3, 4] }],
+  ['of nothing', storeOf(1, 2), 2, 2, { positions: [] }],
+  ['without its first event', storeOf(2, 3), 0, undefined, { positions: [], missing: 1 }],
+  ['with a hole between batches', storeOf(1, 2, 4), 0, undefined, { positions: [1, 2], missing: 3 }],
+  ['with a hole in a batch', storeOf(1, 2, 3, 5), 0, 5, { positions: [1, 2], missing: 4 }],
+  ['without its end', storeOf(1, 2), 0, 3, { positions: [1, 2], missing: 3 }],
+])('a range %s', async (_, store, after, to, expected) => {
+  expect(await read(wholeRange(store, after, to))).toEqual(expected);
+});
+
+test('what follows the log for publication stops at a lost event, and publishes nothing after it', async () => {
+  const stop = new AbortController();
+  expect(await read(follow(storeOf(1, 2, 4, 5), 0, stop.signal))).toEqual({ positions: [1, 2], missing: 3 });
+});
