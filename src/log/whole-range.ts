@@ -1,4 +1,4 @@
-import { BrokenChainError } from './event/chain.ts';
+import { BrokenChainError, verifyContent } from './event/chain.ts';
 import type { LoggedEvent } from './event/event.ts';
 import type { Store } from './store.ts';
 
@@ -22,4 +22,16 @@ export async function* wholeRange(
   }
   if (to !== undefined && expected <= to)
     throw new BrokenChainError(expected, `missing, yet the log was seen to reach ${to}`);
+}
+
+/** Like wholeRange, and rejects at the first event whose content was changed, so that no reader takes it for the log's. */
+export async function* intactRange(
+  store: Pick<Store, 'read'>,
+  after: number,
+  to?: number,
+): AsyncGenerator<readonly LoggedEvent[]> {
+  for await (const events of wholeRange(store, after, to)) {
+    for (const event of events) verifyContent(event);
+    yield events;
+  }
 }

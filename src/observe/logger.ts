@@ -7,6 +7,8 @@ const TOKENS: readonly (readonly [RegExp, string])[] = [
   // A JWT anywhere, with any prefix joined by a hyphen. The search runs once for each run of token characters, and only
   // if two dots follow. Otherwise it would scan a run without dots again from each "ey".
   [/(?<![\w-])(?=[\w-]+\.[\w-]+\.)(?:[\w-]*-)?ey[\w-]+\.[\w-]+\.[\w-]*/gi, REDACTED],
+  // The key of a document, which names an owner, in MongoDB's message about a duplicate. Up to the end of the text.
+  [/(dup key: )(?:[^"\\]|\\.)*/g, `$1${REDACTED}`],
   // Any other bearer token in a query (RFC 6750, section 2.3) or in a header (section 2.1).
   [/(\baccess_token=)[^&\s"\\]+/gi, `$1${REDACTED}`],
   // A challenge stays readable, because only short parameter names follow its "Bearer".
@@ -14,14 +16,17 @@ const TOKENS: readonly (readonly [RegExp, string])[] = [
 ];
 
 // Every line with a token matches one of these. Most lines match none and skip the search.
-const MAYBE_TOKENS = /ey|bearer|access_token/i;
+const MAYBE_TOKENS = /ey|bearer|access_token|dup key/i;
+
+/** Members of MongoDB's errors that repeat documents: owners' names. */
+const ROWS = ['keyValue', 'errorResponse', 'writeErrors', 'result'];
 
 /** A logger of the service. Passed to Fastify as `loggerInstance`, it logs requests without their headers. */
 export type { Logger } from 'pino';
 
 /**
  * Creates the service's logger: one JSON object per line, with `level` (a word), `time` (ISO 8601, UTC) and `msg`. No
- * line contains a token, whether from an object, a message or an error.
+ * line contains a token or a row of MongoDB, whether from an object, a message or an error.
  */
 export function createLogger(level: string, destination: DestinationStream): Logger {
   const options = {
@@ -39,6 +44,7 @@ export function createLogger(level: string, destination: DestinationStream): Log
       err: (error: Error) => {
         const serialized = stdSerializers.err(error);
         if (error instanceof Error) serialized.message = messageOf(error);
+        for (const name of ROWS) delete serialized[name];
         return serialized;
       },
     },

@@ -31,6 +31,8 @@ import type { Tracing } from './tracing/tracing.ts';
 export interface Sources {
   readonly log: () => LogStatus | undefined;
   readonly storeReachable: () => boolean;
+  /** Whether the log is no longer the one that this instance has read. */
+  readonly logReplaced: () => boolean;
   readonly authentication: () => AuthenticationStatus | undefined;
   readonly listCache: () => ListCacheStatistics | undefined;
   readonly watches: () => WatchStatus | undefined;
@@ -86,7 +88,7 @@ export function createTelemetry(
   let brokenLog: BrokenChainError | undefined;
   const { fault, ...log } = logMetrics(metrics, sources.log, {
     reachable: sources.storeReachable,
-    broken: () => brokenLog !== undefined,
+    broken: () => brokenLog !== undefined || sources.logReplaced(),
   });
   const { forwarded, taken } = forwardMetrics(metrics, sources.log);
   const writeDecision = decisionLog(logger, owners);

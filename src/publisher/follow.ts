@@ -1,6 +1,6 @@
 import type { LoggedEvent } from '../log/event/event.ts';
 import type { Store } from '../log/store.ts';
-import { wholeRange } from '../log/whole-range.ts';
+import { intactRange } from '../log/whole-range.ts';
 import { pause } from '../time/pause.ts';
 
 /** Milliseconds between two polls for new events. */
@@ -17,7 +17,7 @@ export async function* follow(
 ): AsyncGenerator<readonly LoggedEvent[]> {
   let position = after;
   while (!signal.aborted) {
-    for await (const batch of wholeRange(store, position)) {
+    for await (const batch of intactRange(store, position)) {
       if (signal.aborted) return;
       position = batch.at(-1)!.position;
       yield batch;

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { headAt, verifyNext } from '../log/event/chain.ts';
 import { EMPTY_HEAD, type Head, type LoggedEvent } from '../log/event/event.ts';
 import type { Store } from '../log/store.ts';
-import { wholeRange } from '../log/whole-range.ts';
+import { intactRange } from '../log/whole-range.ts';
 import { Backoff } from '../time/backoff.ts';
 import { Lease } from '../time/lease.ts';
 import { pause } from '../time/pause.ts';
@@ -124,7 +124,7 @@ export class Publisher {
     const [first, last] = [events.at(0), events.at(-1)];
     if (first === undefined || last === undefined) return events;
     const again: LoggedEvent[] = [];
-    for await (const batch of wholeRange(this.#store, first.position - 1, last.position)) again.push(...batch);
+    for await (const batch of intactRange(this.#store, first.position - 1, last.position)) again.push(...batch);
     return again;
   }
 

@@ -43,10 +43,14 @@ export function storeReadiness({ log, storeFault, telemetry }: Parts): Readiness
   return broken === undefined ? { ready: true } : { ready: true, degraded: true, detail: broken.message };
 }
 
+const isReplaced = ({ storeFault }: Parts): boolean => storeFault instanceof LogChangedError;
+
 /** The state of the parts, for metrics. */
 export const sourcesOf = (parts: Parts): Sources => ({
   log: () => parts.log?.status,
-  storeReachable: () => storeReadiness(parts).ready,
+  // A log that was replaced is there, and does not come back by itself.
+  storeReachable: () => parts.log !== undefined && (parts.storeFault === undefined || isReplaced(parts)),
+  logReplaced: () => isReplaced(parts),
   authentication: () =>
     parts.authenticator && parts.keys && { cacheHits: parts.authenticator.cacheHits, ready: parts.keys.ready().ready },
   listCache: () => parts.log?.listCache,

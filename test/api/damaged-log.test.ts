@@ -135,6 +135,25 @@ describe('a log that was damaged', () => {
     expect(stdout).not.toContain('"position":551');
   });
 
+  test('content that was changed reaches neither a reader of events nor, by a rebuild, the lists', async () => {
+    await write(600);
+    const database = openSqliteDatabase(directory);
+    database.db.exec("UPDATE events SET name = 'EVIL' WHERE position = 550");
+    await database.close();
+    const rebuilt = await plantstore(['audit', 'rebuild'], { DATA_DIR: directory });
+    expect(rebuilt.stderr).toContain('the log is broken at position 550');
+    await using service = await startService({ DATA_DIR: directory });
+    const token = await service.token('alice', 'plants:read plants:audit');
+    const list = await client(service.url, token)('GET', '/plants?limit=600');
+    expect([list.status, list.text.includes('EVIL')]).toEqual([200, false]);
+    const reading = async () => {
+      const audit = createClient(AuditService, TRANSPORTS[0]!.open(service));
+      for await (const _ of audit.readEvents({}, { headers: { authorization: `Bearer ${token}` } }));
+    };
+    expect(callErrorOf(await reading().catch((thrown: unknown) => thrown))).toMatchObject({ reason: 'INTERNAL' });
+    await expectLogged(service, 'the log is broken at position 550');
+  });
+
   test('the operator learns of it from a verification that says no', async () => {
     await write(600);
     await using service = await startService({ DATA_DIR: directory });

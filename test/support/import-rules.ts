@@ -13,7 +13,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   witness: ['tlog', 'private-folder'],
   auth: ['domain', 'time', 'private-folder'],
   observe: ['domain', 'log', 'auth', 'version'],
-  log: ['domain', 'tlog', 'time', 'private-folder'],
+  log: ['domain', 'tlog', 'time', 'private-folder', 'turnstile'],
   'derived-once': [],
   turnstile: ['domain'],
   call: ['log', 'auth'],

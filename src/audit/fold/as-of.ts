@@ -1,7 +1,7 @@
 import { InvalidFieldError, PlantStoreError } from '../../domain/errors.ts';
 import type { LoggedEvent } from '../../log/event/event.ts';
 import type { OwnedRow, Store } from '../../log/store.ts';
-import { wholeRange } from '../../log/whole-range.ts';
+import { intactRange } from '../../log/whole-range.ts';
 import { Fold } from './fold.ts';
 
 /** A moment in the history of a log: a position, or milliseconds since 1970. Undefined: the end of the log. */
@@ -33,7 +33,7 @@ async function* foldUpTo(
   const fold = stack.adopt(new Fold(), (opened) => opened.close());
   await refuseErasures(store);
   // Of the events of one owner, nobody can tell that one is missing.
-  const events = owner === undefined ? wholeRange(store, 0, position) : store.read(0, { to: position, owner });
+  const events = owner === undefined ? intactRange(store, 0, position) : store.read(0, { to: position, owner });
   for await (const batch of events) await fold.apply(batch);
   await refuseErasures(store);
   yield* fold.rows();

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { headAt, verifyNext } from '../../log/event/chain.ts';
+import { headAt, verifyContent, verifyNext } from '../../log/event/chain.ts';
 import { EMPTY_HEAD, type Head, type LoggedEvent } from '../../log/event/event.ts';
 import type { Changes, Rebuild, Store } from '../../log/store.ts';
 import { GENERATION_LIMIT } from '../../log/view/generation.ts';
@@ -39,6 +39,7 @@ export async function* rebuildReadModel(store: Store): AsyncGenerator<Progress> 
   const verify = (events: readonly LoggedEvent[]) => {
     for (const event of events) {
       verifyNext(head, event);
+      verifyContent(event);
       head = headAt(event);
     }
   };

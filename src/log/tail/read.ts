@@ -1,6 +1,6 @@
 import type { LoggedEvent } from '../event/event.ts';
 import type { Store } from '../store.ts';
-import { wholeRange } from '../whole-range.ts';
+import { intactRange } from '../whole-range.ts';
 import type { Follower } from './follower.ts';
 import type { Tail } from './tail.ts';
 
@@ -35,7 +35,7 @@ export async function* readLog(
   while (position < end && !stopped()) {
     follower.changed.throwIfAborted();
     if (position < tail.base) {
-      for await (const batch of wholeRange(store, position)) {
+      for await (const batch of intactRange(store, position)) {
         if (stopped()) return;
         const wanted = upTo(batch, end);
         position = wanted.at(-1)?.position ?? position;

@@ -53,7 +53,7 @@ export function logMetrics(
   );
   metrics.gauge(
     'plantstore_log_broken',
-    'Whether this instance has found since its start that the stored log is not what was written: 1 or 0.',
+    'Whether this instance has found since its start that the stored log is not what was written, or was replaced: 1 or 0.',
     () => Number(store.broken()),
   );
   return {

@@ -1,5 +1,6 @@
 import { type Db, type Document, Long } from 'mongodb';
 import { keyString, type Plant, type PlantKey, plantFields, withId } from '../../../domain/plant.ts';
+import { Turnstile } from '../../../turnstile.ts';
 import type { Changes, FirstRows, PlantRow, Rows } from '../../store.ts';
 import {
   type CheckpointDocument,
@@ -23,6 +24,14 @@ import { MongoSnapshot } from './snapshot.ts';
 /** Most rows of one read: a page of 1,000, and one more that shows whether any follow. */
 const MOST_ROWS = 1_001;
 
+/**
+ * Most reads of rows at once. To decode the longest rows of one takes the event loop some 10 ms, and the replies to many
+ * would come in one turn. Further reads wait, and owners take turns.
+ */
+const READS = 4;
+/** Most reads of one owner that wait; no owner has as many requests. */
+const WAITING = 1_024;
+
 /** Swaps by rebuilds after which one read is given up. */
 const MAX_SWAPS = 3;
 
@@ -36,6 +45,7 @@ export class ReadModel {
   readonly #checkpoints;
   readonly #clock: CausalClock;
   readonly #transactions: Transactions;
+  readonly #reads = new Turnstile(READS, WAITING);
   /** The collection of the rows at the last read. */
   #collection = plantsCollection(0);
 
@@ -73,6 +83,7 @@ export class ReadModel {
   /** See Store.list. */
   async list(owner: string, after: bigint | undefined, limit: number): Promise<FirstRows<PlantRow>> {
     const most = Math.min(limit, MOST_ROWS);
+    using _place = await this.#reads.enter(owner);
     const { found, ...standing } = await this.#read<FoundRows>(firstRowsStages(ownedBy(owner, after), most), 1);
     const { items, whole } = pageOf(found[0], most);
     return { rows: items.map((row) => withId(row.id, row)), whole, ...standing };
@@ -123,7 +134,7 @@ export class ReadModel {
     };
     const { cursor } = await this.#clock.run((session) => this.#db.command(find, { session }));
     const { position, collection } = live(cursor.firstBatch[0]);
-    return new MongoSnapshot(this.#db, Number(position), collection, cursor.atClusterTime, (name) =>
+    return new MongoSnapshot(this.#db, Number(position), collection, cursor.atClusterTime, this.#reads, (name) =>
       this.#isRead(name),
     );
   }

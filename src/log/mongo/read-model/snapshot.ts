@@ -1,5 +1,6 @@
 import type { Db, Document, Timestamp } from 'mongodb';
 import { withId } from '../../../domain/plant.ts';
+import type { Turnstile } from '../../../turnstile.ts';
 import { type OwnedRow, type PlantRow, RowsReplacedError, type Snapshot } from '../../store.ts';
 import { batches, type Page } from '../batches.ts';
 import { withCallLimit } from '../connection/call-limit.ts';
@@ -16,29 +17,34 @@ export class MongoSnapshot implements Snapshot {
   readonly #db: Db;
   readonly #collection: string;
   readonly #moment: Timestamp;
+  readonly #reads: Turnstile;
   readonly #isRead: (collection: string) => Promise<boolean>;
   #closed = false;
 
   /**
-   * `moment`: a moment at which the rows are in `collection` and at checkpoint `position`. `isRead`: whether a
-   * collection holds the live rows now. It returns false from before the collection is dropped.
+   * `moment`: a moment at which the rows are in `collection` and at checkpoint `position`. `reads` bounds the reads of an
+   * owner's rows. `isRead`: whether a collection holds the live rows now. It returns false from before the collection is
+   * dropped.
    */
   constructor(
     db: Db,
     position: number,
     collection: string,
     moment: Timestamp,
+    reads: Turnstile,
     isRead: (collection: string) => Promise<boolean>,
   ) {
     this.#db = db;
     this.position = position;
     this.#collection = collection;
     this.#moment = moment;
+    this.#reads = reads;
     this.#isRead = isRead;
   }
 
   list(owner: string, start: bigint | undefined): AsyncIterable<PlantRow[]> {
     return batches(async (last: PlantRow | undefined, limit) => {
+      using _place = await this.#reads.enter(owner);
       const { items, whole } = await this.#find(ownedBy(owner, last?.id ?? start), limit);
       return { items: items.map((row) => withId(row.id, row)), whole };
     });
