@@ -192,6 +192,15 @@ describe('calls that are written wrongly', () => {
       session.destroy();
     }
   });
+
+  test('16 KiB of metadata are served, and more are refused before anything is made of them', async () => {
+    const session = rawSession(service.grpcUrl);
+    const call = (size: number) =>
+      rawCall(session, { authorization: `Bearer ${token}`, fern: Array(4).fill('x'.repeat(size)) }, frame(LIST));
+    expect((await call(3_500)).status).toBe(status.OK);
+    expect((await call(4_100)).status).toBe(status.RESOURCE_EXHAUSTED);
+    session.destroy();
+  });
 });
 
 test.each([

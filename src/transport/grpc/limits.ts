@@ -2,8 +2,8 @@ import type { ServerOptions } from '@grpc/grpc-js';
 import { MAX_MESSAGE } from '../message-size.ts';
 
 /**
- * Bounds on what one client can make the server hold. For metadata and resets, Node's own bounds apply: 64 KiB and 128
- * entries a call, and 1,000 stream resets at once or 33 a second before the connection is closed.
+ * Bounds on what one client can make the server hold. For resets, Node's own bounds apply: 1,000 stream resets at once
+ * or 33 a second before the connection is closed. For metadata, see limitMetadata.
  *
  * A client that connects anew after each cut goes on, and has no advantage: a call that it resets costs what one without
  * a token costs. Its address is not banned, because behind a proxy it would be everybody's. A smaller bound on resets

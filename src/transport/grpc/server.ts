@@ -17,6 +17,7 @@ import type { Door } from './door.ts';
 import { handlersOf } from './handlers.ts';
 import { limitsOf } from './limits.ts';
 import { createListener } from './listener.ts';
+import { limitMetadata } from './metadata-limit.ts';
 import { serveCalls, servedCallOf } from './served-call.ts';
 import { GrpcHealth } from './standard/health.ts';
 import { addReflection } from './standard/reflection.ts';
@@ -82,6 +83,7 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
     ],
   });
   interceptUnmatched(server);
+  limitMetadata(server, observer);
   const injector = server.createConnectionInjector(ServerCredentials.createInsecure());
   const listener = createListener(tls, limits.requestTimeout, logger, (socket) => {
     connections.add(socket);
