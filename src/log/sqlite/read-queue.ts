@@ -2,12 +2,6 @@
 const SHARE = 5;
 
 /**
- * Turns of the event loop without a read after each turn with reads. The system hands over one new connection in a turn:
- * with reads in each, new connections would wait for seconds.
- */
-const REST = 8;
-
-/**
  * Spreads reads over the turns of the event loop. Each read blocks it, and hundreds of requests may want one in the
  * same turn. Lanes take turns, so that one with many reads delays those of the others by one read each. The lane of a
  * list is its owner; undefined is that of reads that concern no single owner.
@@ -19,7 +13,7 @@ export class ReadQueue {
   /** Reads that have not begun, by lane. The lane whose turn it is comes first. */
   readonly #waiting = new Map<unknown, (() => void)[]>();
   #isBusy = false;
-  /** The end of the share under way, by performance.now(). Undefined: a read may begin a new one. */
+  /** The end of this turn's share, by performance.now(). Undefined: no read has begun in this turn. */
   #end: number | undefined;
 
   /** Does a read in this turn or a later one. */
@@ -66,16 +60,10 @@ export class ReadQueue {
     const now = performance.now();
     if (this.#end === undefined) {
       this.#end = now + SHARE;
-      this.#rest(REST);
+      setImmediate(() => {
+        this.#end = undefined;
+      });
     }
     return now < this.#end;
-  }
-
-  /** Ends the share after a number of turns. */
-  #rest(turns: number): void {
-    setImmediate(() => {
-      if (turns > 0) this.#rest(turns - 1);
-      else this.#end = undefined;
-    });
   }
 }
