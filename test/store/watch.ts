@@ -63,6 +63,11 @@ class Instance {
 /** Milliseconds that a follower may take to catch up. */
 const PATIENCE = 20_000;
 
+/** Numbers below `end`, again and again. */
+function* cycle(end: number): Generator<number> {
+  for (;;) for (let number = 0; number < end; number += 37) yield number;
+}
+
 const textOf = ({ id, name, tag }: PlantRow): [string, string] => [
   `${id}`,
   `{"id":${id},"name":${JSON.stringify(name)}${tag === undefined ? '' : `,"tag":${JSON.stringify(tag)}`}}`,
@@ -82,6 +87,19 @@ const step = fc.oneof(
   { weight: 1, arbitrary: fc.record({ do: fc.constant('rebuild' as const) }) },
 );
 
+/** Events that an instance remembers: fewer and more than WHOLE has. */
+const [FEW, MANY] = [3, 10_000];
+
+/** A history of one step. */
+const WHOLE = {
+  do: 'write' as const,
+  commands: Array.from({ length: 12 }, (_, id) => ({
+    ...{ type: 'AddPlant' as const, owner: 'alice', actor: 'alice' },
+    plant: { id: BigInt(id), name: 'Fern', tag: undefined },
+  })),
+  by: 0,
+};
+
 /** What event streams have to keep, on any store. */
 export function watchContract(name: string, open: OpenStore): void {
   describe(`event streams of two instances on ${name}`, () => {
@@ -92,7 +110,7 @@ export function watchContract(name: string, open: OpenStore): void {
         await fc.assert(
           fc.asyncProperty(
             fc.array(step, { minLength: 6, maxLength: 16 }),
-            fc.constantFrom(3, 10_000),
+            fc.constantFrom(FEW, MANY),
             fc.infiniteStream(fc.nat(600)),
             async (steps, remembered, random) => {
               await withStore(open)(async (opened) => {
@@ -113,6 +131,9 @@ export function watchContract(name: string, open: OpenStore): void {
                   }
                 };
                 const followers = [new Follower(), new Follower(), new Follower()];
+                // A client that is away for the whole history.
+                const away = new Follower();
+                while (away.bookmark === undefined) await away.follow(instances[0]!.url, undefined, 100);
                 const running = followers.map(run);
                 for (const action of steps) {
                   if (action.do === 'pause') await sleep(action.milliseconds);
@@ -133,6 +154,7 @@ export function watchContract(name: string, open: OpenStore): void {
                 }
                 isOver = true;
                 await Promise.all(running);
+                followers.push(away);
                 const events = await readLog(reader);
                 const own = events.filter(({ event }) => event.owner === 'alice').map(({ position }) => position);
                 const last = own.at(-1) ?? 0;
@@ -159,7 +181,15 @@ export function watchContract(name: string, open: OpenStore): void {
               })();
             },
           ),
-          { numRuns: count(4, 200), endOnFailure: true },
+          {
+            numRuns: count(5, 200),
+            endOnFailure: true,
+            // One that has to reset the client that was away, and one that has to give it every event.
+            examples: [
+              [[WHOLE], FEW, fc.stream(cycle(600))],
+              [[WHOLE], MANY, fc.stream(cycle(600))],
+            ],
+          },
         );
         // It was about something.
         expect(resets).toBeGreaterThan(0);
