@@ -40,6 +40,13 @@ async function stored<T>(work: (store: Store) => Promise<T>): Promise<T> {
 
 const write = (events: number): Promise<void> => stored((store) => fill(store, events, 'alice'));
 
+/** Deletes an event by hand, behind the back of the service. */
+async function lose(position: number): Promise<void> {
+  const database = openSqliteDatabase(directory);
+  await database.removeEvent(position);
+  await database.close();
+}
+
 /** Expects that the service has logged why, at the level error. */
 const expectLogged = async (service: Service, why: string): Promise<void> => {
   const fits = (line: object) => JSON.stringify(line).includes(why);
@@ -50,9 +57,7 @@ describe('a log that was damaged', () => {
   test('an event that is lost while the service runs is a broken log, not a store that is away', async () => {
     await write(1_059);
     await using service = await startService({ DATA_DIR: directory });
-    const database = openSqliteDatabase(directory);
-    await database.removeEvent(1_050);
-    await database.close();
+    await lose(1_050);
     const send = client(service.url);
     for (const path of ['checkpoint', 'proof/1050', 'tile/0/004.p/35', 'tile/entries/004.p/35'])
       expectError(await send('GET', `/log/${path}`), 500, 13);
@@ -71,9 +76,7 @@ describe('a log that was damaged', () => {
     };
     expect(await broken()).toBe('0');
     expect(await readyz()).toEqual([200, { name: 'store', ready: true, since: expect.any(String) }]);
-    const database = openSqliteDatabase(directory);
-    await database.removeEvent(550);
-    await database.close();
+    await lose(550);
     const token = await service.token('alice');
     for (let asked = 0; asked < 3; asked++) expectError(await client(service.url)('GET', '/log/proof/560'), 500, 13);
     const headers = { authorization: `Bearer ${token}` };
@@ -97,9 +100,7 @@ describe('a log that was damaged', () => {
   test.each(TRANSPORTS)('the operator learns of it from a receipt over $name alone', async ({ open }) => {
     await write(600);
     await using service = await startService({ DATA_DIR: directory });
-    const database = openSqliteDatabase(directory);
-    await database.removeEvent(550);
-    await database.close();
+    await lose(550);
     const headers = { authorization: `Bearer ${await service.token('alice')}` };
     const receipt = createClient(PlantStoreService, open(service)).getReceipt({ position: 560n }, { headers });
     expect(callErrorOf(await receipt.catch((thrown: unknown) => thrown))).toMatchObject({ reason: 'INTERNAL' });
@@ -109,9 +110,7 @@ describe('a log that was damaged', () => {
   test('no reader of the log gets past an event that is lost as if nothing were missing', async () => {
     await write(600);
     await using service = await startService({ DATA_DIR: directory });
-    const database = openSqliteDatabase(directory);
-    await database.removeEvent(550);
-    await database.close();
+    await lose(550);
     const headers = { authorization: `Bearer ${await service.token('alice', 'plants:audit')}` };
     for (const { open } of TRANSPORTS) {
       const audit = createClient(AuditService, open(service));
@@ -157,9 +156,7 @@ describe('a log that was damaged', () => {
   test('the operator learns of it from a verification that says no', async () => {
     await write(600);
     await using service = await startService({ DATA_DIR: directory });
-    const database = openSqliteDatabase(directory);
-    await database.removeEvent(550);
-    await database.close();
+    await lose(550);
     const headers = { authorization: `Bearer ${await service.token('alice', 'plants:audit')}` };
     for await (const _ of createClient(AuditService, TRANSPORTS[0]!.open(service)).verifyLog({}, { headers }));
     await expectLogged(service, 'the stored log is not what was written');
@@ -167,9 +164,7 @@ describe('a log that was damaged', () => {
 
   test('the operator learns of it from an instance that nobody asks anything, once', async () => {
     await write(600);
-    const database = openSqliteDatabase(directory);
-    await database.removeEvent(100);
-    await database.close();
+    await lose(100);
     await using service = await startService({ DATA_DIR: directory });
     await expectLogged(service, 'the log is broken at position 100');
     await sleep(3_000);
@@ -183,9 +178,7 @@ describe('a log that was damaged', () => {
       DATA_DIR: directory,
       WITNESSES: `http://127.0.0.1:1=${formatVerifierKey(key)}`,
     });
-    const database = openSqliteDatabase(directory);
-    await database.removeEvent(1_050);
-    await database.close();
+    await lose(1_050);
     const send = client(service.url, await service.token('bob'));
     expect((await send('POST', '/plants', { body: '{"id":1,"name":"Fern"}' })).status).toBe(200);
     await expectLogged(service, 'the log is broken at position 1050');
