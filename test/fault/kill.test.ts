@@ -15,8 +15,14 @@ interface Known {
   readonly states: readonly (string | undefined)[];
 }
 
-/** Adds and deletes its own plants one after the other until the service is gone. */
-async function client(number: number, url: string, token: string, known: Map<number, Known>): Promise<void> {
+/** Adds and deletes its own plants one after the other until the service is gone. Calls back at each reply. */
+async function client(
+  number: number,
+  url: string,
+  token: string,
+  known: Map<number, Known>,
+  onReply: () => void,
+): Promise<void> {
   for (let step = 0; ; step++) {
     const id = number * 10 + (step % 7);
     const now = known.get(id)?.states ?? [undefined];
@@ -34,6 +40,7 @@ async function client(number: number, url: string, token: string, known: Map<num
     if (reply === undefined) return;
     expect([200, 204], reply.body).toContain(reply.status);
     known.set(id, { states: [name] });
+    onReply();
   }
 }
 
@@ -65,8 +72,17 @@ test('killed under load again and again, the embedded store loses nothing acknow
       for (const id of names.keys()) expect(known.has(id)).toBe(true);
       acknowledged = events.length;
 
-      const clients = Array.from({ length: CLIENTS }, (_, number) => client(number, service.url, token, known));
-      await sleep(30 + Math.random() * 170);
+      const { promise: underLoad, resolve } = Promise.withResolvers<void>();
+      let replies = 0;
+      const onReply = () => {
+        if (++replies === CLIENTS) resolve();
+      };
+      const clients = Array.from({ length: CLIENTS }, (_, number) =>
+        client(number, service.url, token, known, onReply),
+      );
+      // A kill on a slow machine would else come before the first reply.
+      await Promise.race([underLoad, ...clients]);
+      await sleep(Math.random() * 170);
       await service.kill();
       await Promise.all(clients);
     }

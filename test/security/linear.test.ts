@@ -256,10 +256,11 @@ describe.each([
   });
 });
 
+// Other load may make one measurement miss it, so that there are three.
 test.each([
   ['a quadratic expression', 4_096, (text: string) => /"(?:[^"\\]|\\.)*"/.test(text), shape('\\"')],
   ['a text that is looked through again for each character', 4_096, reread, shape('a')],
-])('the measurement finds it: %s', async (name, size, read, of) => {
+])('the measurement finds it: %s', { retry: 2 }, async (name, size, read, of) => {
   await expect(expectLinear(name, size, { read, cpu: ownCpu }, of)).rejects.toThrow('times as much');
 });
 
