@@ -2,9 +2,10 @@ import { ConnectionError, errorOfAnswer, PlantStoreError, UnauthenticatedError }
 
 /**
  * A bearer token, or a function that returns one. The client calls the function before each attempt, and again when the
- * service refuses the token. If the function throws, the call ends with that error.
+ * service refuses the token. Its time is part of the attempt's. The signal aborts when the attempt ends; a function that
+ * has not returned by then ends the call, and so does one that throws.
  */
-export type TokenSource = string | ((signal: AbortSignal | undefined) => string | Promise<string>);
+export type TokenSource = string | ((signal: AbortSignal) => string | Promise<string>);
 
 /** One attempt at a request. */
 export interface Attempt {
@@ -22,7 +23,7 @@ export interface Attempt {
 /** Sends requests with their token. Throws TypeError for an invalid URL. */
 export class Connection {
   readonly #url: string;
-  readonly #token: (signal: AbortSignal | undefined) => string | Promise<string>;
+  readonly #token: TokenSource;
   readonly #fetch: typeof fetch;
 
   constructor(url: string, token: TokenSource, fetcher: typeof fetch) {
@@ -33,25 +34,38 @@ export class Connection {
       throw new TypeError('token must be a token, or a function that returns one');
     const { href } = new URL(url);
     this.#url = href.endsWith('/') ? href.slice(0, -1) : href;
-    this.#token = typeof token === 'string' ? () => token : token;
+    this.#token = token;
     this.#fetch = fetcher;
   }
 
   /**
    * Sends a request, and reads a successful answer with `read`. If the service refuses the token and there is another one
    * now, sends the request again with that one. Throws PlantStoreError; ConnectionError if no complete answer arrived; the
-   * reason of the signal; TypeError for a token that no header can hold.
+   * reason of the signal; TypeError for a token that no header can hold; what the token function throws.
    */
   async send<Value>(attempt: Attempt, read: (answer: Response) => Promise<Value>): Promise<Value> {
-    const token = await this.#token(attempt.signal);
+    const token = await this.#tokenFor(attempt);
     try {
       return await this.#sendWith(token, attempt, read);
     } catch (error) {
       if (!(error instanceof UnauthenticatedError)) throw error;
-      const other = await this.#token(attempt.signal);
+      const other = await this.#tokenFor(attempt);
       if (other === token) throw error;
       return await this.#sendWith(other, attempt, read);
     }
+  }
+
+  #tokenFor({ signal, limit }: Attempt): string | Promise<string> {
+    const token = this.#token;
+    if (typeof token === 'string') return token;
+    const ended = either(signal, limit);
+    return new Promise((resolve, reject) => {
+      const end = () =>
+        reject(signal?.aborted ? signal.reason : new Error('the token function did not return in time'));
+      if (ended.aborted) return end();
+      ended.addEventListener('abort', end, { once: true });
+      Promise.resolve(token(ended)).then(resolve, reject);
+    });
   }
 
   async #sendWith<Value>(
@@ -67,7 +81,7 @@ export class Connection {
         headers: sent,
         body: body ?? null,
         cache: 'no-store',
-        signal: signal === undefined ? limit : AbortSignal.any([signal, limit]),
+        signal: either(signal, limit),
       });
       if (!answer.ok) throw await errorOfAnswer(answer);
       return await read(answer);
@@ -78,3 +92,6 @@ export class Connection {
     }
   }
 }
+
+const either = (signal: AbortSignal | undefined, limit: AbortSignal): AbortSignal =>
+  signal === undefined ? limit : AbortSignal.any([signal, limit]);

@@ -228,6 +228,43 @@ describe('a service that takes requests and never answers', () => {
   });
 });
 
+describe('a token function that never returns', () => {
+  const never = () => new Promise<string>(() => {});
+
+  test('ends the call after the time-out of an attempt, and nothing was sent', async () => {
+    using fake = await scripted(WRITTEN);
+    const signals: AbortSignal[] = [];
+    const token = (signal: AbortSignal) => {
+      signals.push(signal);
+      return never();
+    };
+    const store = new PlantStore({ url: fake.url, token, timeout: 50 });
+    await expect(store.add(FERN)).rejects.toThrow('the token function did not return in time');
+    expect(fake.keys).toEqual([]);
+    expect(signals.map(({ aborted }) => aborted)).toEqual([true]);
+  });
+
+  test('ends the call too when it is asked for another token', async () => {
+    using fake = await scripted(refusal(401, 'TOKEN_INVALID'));
+    let asked = 0;
+    const store = new PlantStore({ url: fake.url, token: () => (asked++ === 0 ? 'old' : never()), timeout: 200 });
+    await expect(store.get(7)).rejects.toThrow('the token function did not return in time');
+  });
+
+  test('is left at once when the signal aborts', async () => {
+    using fake = await scripted(WRITTEN);
+    const store = new PlantStore({ url: fake.url, token: never });
+    const stop = new AbortController();
+    const { signal } = stop;
+    const watching = store.watch({ signal });
+    await watching.next();
+    const all = Promise.allSettled([store.add(FERN, { signal }), store.get(7, { signal }), watching.next()]);
+    const reason = new Error('enough');
+    stop.abort(reason);
+    expect(await all).toEqual(Array(3).fill({ status: 'rejected', reason }));
+  });
+});
+
 describe('a read', () => {
   test('whose connection is cut is asked again', async () => {
     const { store, direct } = await newStore();
