@@ -6,6 +6,7 @@ import type { EventLog } from './log/log.ts';
 import type { Health } from './observe/health.ts';
 import { instanceReport } from './observe/instance-report.ts';
 import type { Logger } from './observe/logger.ts';
+import { sparing } from './observe/sparing.ts';
 import { PlantsService } from './plants/service.ts';
 import { Watches } from './plants/watch/watches.ts';
 import { startPublication } from './publication.ts';
@@ -106,5 +107,5 @@ function followErasures(log: EventLog, authenticator: Authenticator, logger: Log
     authenticator.forget();
     logger.info({ position, events }, 'an owner is erased: all that was remembered is forgotten');
   });
-  log.finishErasures((err) => logger.error({ err }, 'an erasure cannot go on'));
+  log.finishErasures(sparing((fault) => logger.error(fault, 'an erasure cannot go on')));
 }

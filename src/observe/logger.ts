@@ -65,7 +65,7 @@ function isoTime(): () => string {
 }
 
 /** The message with those of the causes, each told once: most errors of drivers repeat their cause. */
-function messageOf(error: Error): string {
+export function messageOf(error: Error): string {
   const seen = new Set<unknown>([error]);
   let message = error.message;
   for (let { cause } = error; cause instanceof Error && !seen.has(cause); { cause } = cause) {

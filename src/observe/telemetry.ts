@@ -25,6 +25,7 @@ import { type CosigningStatus, witnessMetrics } from './metrics/witnesses.ts';
 import type { Protocol, ShedReason } from './request.ts';
 import { requestLog } from './request-log.ts';
 import type { RequestObserver } from './request-observer.ts';
+import { sparing } from './sparing.ts';
 import type { Tracing } from './tracing/tracing.ts';
 
 /** The state of the service, for metrics. A value is undefined until its part has started. */
@@ -100,6 +101,8 @@ export function createTelemetry(
   lineMetrics(metrics, sources.output);
   const witnessed = witnessMetrics(metrics, logger, sources.cosigning);
   let endedRequests = 0;
+  const storeFailed = sparing((fault) => logger.warn(fault, 'the store failed'));
+  const keysNotFetched = sparing((fault) => logger.warn(fault, "the issuer's keys could not be fetched"));
   // Once: whoever asks for what is broken can ask for it again and again.
   const logBroken = (err: BrokenChainError): void => {
     if (brokenLog !== undefined) return;
@@ -148,7 +151,7 @@ export function createTelemetry(
     storeFault(err) {
       fault();
       if (err instanceof BrokenChainError) logBroken(err);
-      else logger.warn({ err }, 'the store failed');
+      else storeFailed(err);
     },
     decided(decision) {
       authentication.decided(decision);
@@ -156,7 +159,7 @@ export function createTelemetry(
     },
     fetched(err) {
       authentication.fetched(err);
-      if (err !== undefined) logger.warn({ err }, "the issuer's keys could not be fetched");
+      if (err !== undefined) keysNotFetched(err);
     },
   };
 }

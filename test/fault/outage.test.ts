@@ -87,6 +87,22 @@ async function expectNothingLost(store: Store, service: Service, { acknowledged,
   expect(JSON.parse(text)).toEqual(names.map((name) => ({ name })));
 }
 
+/** Expects that the loops which failed again and again have each fault in the log once in half a minute. */
+async function expectSparing(service: Service): Promise<void> {
+  const metrics = await (await fetch(`${service.adminUrl}/metrics`)).text();
+  expect(Number(/^plantstore_store_faults_total (\d+)$/m.exec(metrics)?.[1])).toBeGreaterThan(20);
+  const lines = service.logs.filter(({ msg }) => msg === 'the store failed');
+  expect(lines).not.toEqual([]);
+  const faults = Map.groupBy(lines, ({ err }) => {
+    const { message, errcode } = err as { message: string; errcode: number };
+    return `${message} ${errcode}`;
+  });
+  for (const [, written] of faults) {
+    const times = written.map(({ time }) => Date.parse(String(time)));
+    for (let line = 1; line < times.length; line++) expect(times[line]! - times[line - 1]!).toBeGreaterThan(29_000);
+  }
+}
+
 test.skipIf(process.platform !== 'linux')(
   'a full disk: adds are refused with 503 and lists go on; with room again adds do too, without a restart',
   async () => {
@@ -101,6 +117,7 @@ test.skipIf(process.platform !== 'linux')(
       limitFiles(statSync(join(directory, `${DATABASE_FILE}-wal`)).size);
       while (!load.answers.has('POST 503')) await sleep(20);
       const before = load.acknowledged.size;
+      await expectSparing(service);
       expect((await send('GET', '/plants')).status).toBe(200);
       expect(load.answers.has('GET 503')).toBe(false);
       limitFiles('unlimited');
