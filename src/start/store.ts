@@ -5,6 +5,7 @@ import { lockDataDirectory } from '../log/sqlite/lock.ts';
 import { openSqlite } from '../log/sqlite/store.ts';
 import { LogChangedError } from '../log/tail/log-changed.ts';
 import type { Logger } from '../observe/logger.ts';
+import { sparing } from '../observe/sparing.ts';
 import type { Telemetry } from '../observe/telemetry.ts';
 import type { Parts } from './parts.ts';
 
@@ -21,6 +22,11 @@ export async function openStore(
 ): Promise<OpenedLog> {
   const stopped = new AbortController();
   opened.defer(async () => stopped.abort());
+  const began = performance.now();
+  const waits = sparing((fault) => {
+    const waited = Math.round((performance.now() - began) / 1_000);
+    logger.error({ ...fault, waited }, 'waiting for the store');
+  });
   const { store, log } = await openWhenReachable(
     storeOf(config, opened),
     {
@@ -37,7 +43,7 @@ export async function openStore(
     },
     stopped.signal,
     (fault) => {
-      if (parts.storeFault === undefined) logger.error({ err: fault }, 'waiting for the store');
+      waits(fault);
       parts.storeFault = fault;
     },
   );

@@ -1,10 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { HAS_MONGODB } from '../store/open-mongo.ts';
+import { freePort } from '../support/free-port.ts';
 import { client } from '../support/http.ts';
 import { Mongod } from '../support/mongod.ts';
 import { findMongod } from '../support/mongod-binary.ts';
-import { startService } from '../support/service.ts';
+import { type LogLine, Service, startService } from '../support/service.ts';
 
 const PAGE = readFileSync('docs/mongodb.md', 'utf8');
 const BEGIN = PAGE.split('\n## Begin\n')[1]!.split('\n## ')[0]!;
@@ -25,4 +26,20 @@ test.skipIf(!HAS_MONGODB)('the first steps of mongodb.md lead to a service that 
   } finally {
     await mongod.remove();
   }
+});
+
+test('a service that was started before MongoDB says so, and says it again with how long it has waited', async () => {
+  // Time runs 20 times as fast.
+  const fast = 'const now = performance.now.bind(performance); performance.now = () => 20 * now();';
+  const environment = {
+    MONGODB_URI: `mongodb://127.0.0.1:${await freePort()}/plantstore?replicaSet=plantstore`,
+    NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(fast)}`,
+  };
+  await using service = new Service(environment);
+  const waiting = ({ msg }: LogLine) => msg === 'waiting for the store';
+  const first = await service.logged(waiting);
+  expect(first).toMatchObject({ level: 'error', err: { message: expect.stringContaining('does not answer') } });
+  const again = await service.logged((line) => waiting(line) && line !== first);
+  expect(again).toMatchObject({ level: 'error', err: { message: expect.stringContaining('does not answer') } });
+  expect(Number(again.waited) - Number(first.waited)).toBeGreaterThanOrEqual(30);
 });
