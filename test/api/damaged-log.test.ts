@@ -1,13 +1,14 @@
 import { generateKeyPairSync } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createClient } from '@connectrpc/connect';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { AuditService } from '../../gen/plantstore/v1/audit_service_pb.ts';
 import { PlantStoreService } from '../../gen/plantstore/v1/plant_store_service_pb.ts';
-import { openSqlite } from '../../src/log/sqlite/store.ts';
+import { DATABASE_FILE, openSqlite } from '../../src/log/sqlite/store.ts';
 import type { Store } from '../../src/log/store.ts';
 import { cosignatureKey } from '../../src/tlog/cosignature.ts';
 import { EMPTY_ROOT } from '../../src/tlog/hash.ts';
@@ -54,6 +55,30 @@ const expectLogged = async (service: Service, why: string): Promise<void> => {
 };
 
 describe('a log that was damaged', () => {
+  test.each(['TRIGGER events_are_only_erased', 'TRIGGER events_are_not_deleted', 'INDEX events_by_idempotency_key'])(
+    'nobody writes to a database whose %s was dropped; it can be verified and moved',
+    async (object) => {
+      await write(3);
+      const database = new DatabaseSync(join(directory, DATABASE_FILE));
+      database.exec(`DROP ${object}`);
+      database.close();
+      const environment = { DATA_DIR: directory, PORT: '0', GRPC_PORT: '0', ADMIN_PORT: '0' };
+      for (const command of [['serve'], ['audit', 'rebuild'], ['erase', '--owner', 'alice']]) {
+        const { code, stderr } = await plantstore(command, environment);
+        expect([command, code]).toEqual([command, 1]);
+        expect(stderr).toContain(`plantstore.sqlite lacks ${object.split(' ')[1]}, which somebody dropped: run`);
+      }
+      expect(await plantstore(['audit', 'verify'], environment)).toMatchObject({ code: 0 });
+      const exported = join(directory, 'log.ndjson');
+      writeFileSync(exported, (await plantstore(['audit', 'export'], environment)).stdout);
+      const moved = { ...environment, DATA_DIR: join(directory, 'moved') };
+      expect(await plantstore(['audit', 'import', exported], moved)).toMatchObject({ code: 0 });
+      await using service = await startService(moved);
+      const list = await client(service.url, await service.token('alice'))('GET', '/plants');
+      expect(JSON.parse(list.text)).toHaveLength(3);
+    },
+  );
+
   test('an event that is lost while the service runs is a broken log, not a store that is away', async () => {
     await write(1_059);
     await using service = await startService({ DATA_DIR: directory });

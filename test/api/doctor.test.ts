@@ -4,14 +4,14 @@ import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSyn
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { MongoClient } from 'mongodb';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { headAt, seal } from '../../src/log/event/chain.ts';
-import { openSqlite } from '../../src/log/sqlite/store.ts';
+import { DATABASE_FILE, openSqlite } from '../../src/log/sqlite/store.ts';
 import { cosignatureKey } from '../../src/tlog/cosignature.ts';
 import { formatVerifierKey } from '../../src/tlog/verifier-key.ts';
 import { HAS_MONGODB, newDatabase, openMongoStore } from '../store/open-mongo.ts';
-import { openSqliteDatabase } from '../store/sqlite-database.ts';
 import { added, append, project } from '../support/events.ts';
 import { freePort } from '../support/free-port.ts';
 import { plantstore } from '../support/run.ts';
@@ -87,11 +87,8 @@ test('a file where DATA_DIR should be is named, and nobody is told to change its
 
 describe('finds, alone', () => {
   const sql = (text: string) => () => {
-    const { db } = openSqliteDatabase(data);
-    db.exec(`
-      CREATE TRIGGER events_are_only_erased BEFORE UPDATE ON events BEGIN SELECT RAISE(ABORT, ''); END;
-      CREATE TRIGGER events_are_not_deleted BEFORE DELETE ON events BEGIN SELECT RAISE(ABORT, ''); END;
-      ${text}`);
+    const db = new DatabaseSync(join(data, DATABASE_FILE));
+    db.exec(text);
     db.close();
   };
   const file = (name: string, text: string, mode: number) => () => {

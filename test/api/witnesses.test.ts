@@ -21,6 +21,7 @@ import { openLogKey } from '../../src/transparency/log-key.ts';
 import { Records } from '../../src/witness/records.ts';
 import { createWitnessServer } from '../../src/witness/server.ts';
 import { Witness } from '../../src/witness/witness.ts';
+import { openSqliteDatabase } from '../store/sqlite-database.ts';
 import { client, type Send } from '../support/http.ts';
 import { plantstore } from '../support/run.ts';
 import { startService } from '../support/service.ts';
@@ -221,11 +222,9 @@ describe('a service with witnesses', () => {
     await served(send, 10);
     await first.stop();
     // The same log id and key, and other events.
-    const { DatabaseSync } = await import('node:sqlite');
-    const db = new DatabaseSync(join(data, 'plantstore.sqlite'));
-    db.exec(`DROP TRIGGER events_are_not_deleted; DELETE FROM events; DELETE FROM plants; DELETE FROM tree;
-      UPDATE checkpoints SET position = 0`);
-    db.close();
+    const { db, close } = openSqliteDatabase(data);
+    db.exec('DELETE FROM events; DELETE FROM plants; DELETE FROM tree; UPDATE checkpoints SET position = 0');
+    await close();
     const second = await start([witness.entry]);
     const again = client(second.url, await second.token('mallory'));
     await add(again, 0, 5);

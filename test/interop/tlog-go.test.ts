@@ -19,6 +19,7 @@ import { proveRecord, proveTree } from '../../src/tlog/proof.ts';
 import { treeHash } from '../../src/tlog/tree.ts';
 import { verifierOf } from '../../src/tlog/verifier.ts';
 import { formatVerifierKey, parseVerifierKey } from '../../src/tlog/verifier-key.ts';
+import { openSqliteDatabase } from '../store/sqlite-database.ts';
 import { fill } from '../support/fill.ts';
 import { buildGo } from '../support/go.ts';
 import { client } from '../support/http.ts';
@@ -130,7 +131,9 @@ test.skipIf(program === undefined)(
       return await check(['fsck', `${service.url}/log`, vkey]);
     };
     expect(await fsck()).toMatchObject({ code: 0 });
-    db.exec('DROP TRIGGER events_are_only_erased; UPDATE events SET time = time + 1 WHERE position = 300');
+    const tampering = openSqliteDatabase(directory);
+    tampering.db.exec('UPDATE events SET time = time + 1 WHERE position = 300');
+    await tampering.close();
     const { code, stderr } = await fsck();
     expect(code).toBe(1);
     expect(stderr).toMatch(/tile\/entries\/001\S*: 500/);

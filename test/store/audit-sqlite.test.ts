@@ -5,7 +5,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { expect, test } from 'vitest';
 import { verdictText } from '../../src/audit/verdict-text.ts';
 import { EVENT_COLUMNS } from '../../src/log/sqlite/events.ts';
-import { DATABASE_FILE } from '../../src/log/sqlite/store.ts';
+import { DATABASE_FILE, openSqlite } from '../../src/log/sqlite/store.ts';
 import { added, append, project, TRACEPARENT } from '../support/events.ts';
 import { unreadableAt } from '../support/tampering.ts';
 import { auditContract } from './audit.ts';
@@ -97,7 +97,10 @@ test.each([
   const changing = new DatabaseSync(join(opened.directory, DATABASE_FILE));
   changing.exec(`UPDATE events SET ${column} = ${value} WHERE position = ${position}`);
   changing.close();
-  const { verdict, places } = await verdictOf(await opened.reopen());
+  // A handle that read the table with its types keeps them.
+  const reader = openSqlite(opened.directory, { readOnly: true });
+  const { verdict, places } = await verdictOf(reader);
+  await reader.close();
   expect(verdictText(verdict)).toContain('NOT WHOLE');
   expect(places).toMatchObject({ positions: position, chain: position, contents: position });
   await opened.cleanup();

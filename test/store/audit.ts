@@ -321,8 +321,8 @@ export function auditContract(name: string, open: OpenDatabase): void {
       );
       await database.putEvent(events.at(-1)!);
       await database.putEvent({ ...events[6]!, eventId: 'x' });
-      await expect(drain(rebuildReadModel(await opened.second()))).rejects.toThrow('broken at position 7');
       await database.close();
+      await expect(drain(rebuildReadModel(await opened.second()))).rejects.toThrow('broken at position 7');
       await opened.cleanup();
     });
 

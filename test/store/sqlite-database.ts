@@ -4,9 +4,13 @@ import { EVENT_COLUMNS, EVENT_VALUES, valuesOf } from '../../src/log/sqlite/even
 import { DATABASE_FILE } from '../../src/log/sqlite/store.ts';
 import type { Database } from '../support/tampering.ts';
 
-/** The SQLite database in a directory, to be tampered with: the triggers that keep events as they are, are gone. */
+/**
+ * The SQLite database in a directory, to be tampered with: the triggers that keep events as they are, are gone until it
+ * is closed, as no store opens without them.
+ */
 export function openSqliteDatabase(directory: string): Database & { readonly db: DatabaseSync } {
   const db = new DatabaseSync(join(directory, DATABASE_FILE));
+  const triggers = db.prepare("SELECT sql FROM sqlite_schema WHERE type = 'trigger'").all();
   db.exec(
     'PRAGMA ignore_check_constraints = ON; DROP TRIGGER events_are_only_erased; DROP TRIGGER events_are_not_deleted',
   );
@@ -20,6 +24,9 @@ export function openSqliteDatabase(directory: string): Database & { readonly db:
     removePlant: async (owner, id) => void db.prepare('DELETE FROM plants WHERE owner = ? AND id = ?').run(owner, id),
     setCheckpoint: async (position) => void db.prepare('UPDATE checkpoints SET position = ?').run(position),
     removeCheckpoint: async () => db.exec('DELETE FROM checkpoints'),
-    close: async () => db.close(),
+    close: async () => {
+      for (const { sql } of triggers) db.exec(String(sql));
+      db.close();
+    },
   };
 }

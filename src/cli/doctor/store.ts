@@ -56,7 +56,10 @@ async function inspect({ mongodbUri, dataDirectory }: Config): Promise<Inspectio
 
 function schemaFinding({ schema, missing }: Inspection): Finding {
   if (missing.length > 0)
-    return fail('schema', `the database lacks ${missing.join(', ')}, which were dropped: restore a backup`);
+    return fail(
+      'schema',
+      `the database lacks ${missing.join(', ')}, which somebody dropped: run plantstore audit verify; then restore a backup, or plantstore audit export the log, and audit import it into an empty store`,
+    );
   return ok('schema', `version ${schema}, that of this release`);
 }
 

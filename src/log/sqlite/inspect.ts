@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import type { Inspection } from '../inspection.ts';
 import { openReader } from './connection.ts';
 import { REBUILT_TABLES } from './read-model/rebuild.ts';
-import { checkSchema, SCHEMA_OBJECTS, SCHEMA_VERSION } from './schema.ts';
+import { checkSchema, missingObjects, SCHEMA_VERSION } from './schema.ts';
 import { DATABASE_FILE } from './store.ts';
 
 /** Inspects the database in a data directory. Throws when it cannot be read or holds no store of this release. */
@@ -11,8 +11,7 @@ export function inspectSqlite(directory: string): Inspection {
   const db = openReader(path);
   try {
     checkSchema(db, path);
-    const names = db.prepare('SELECT name FROM sqlite_schema').all();
-    const there = new Set(names.map(({ name }) => String(name)));
+    const rebuilt = db.prepare('SELECT name FROM sqlite_schema WHERE name GLOB ?').all(`${REBUILT_TABLES}*`);
     const now = Date.now();
     const leases = db
       .prepare('SELECT name, holder, until FROM leases')
@@ -22,8 +21,8 @@ export function inspectSqlite(directory: string): Inspection {
     return {
       schema: SCHEMA_VERSION,
       leases,
-      leftovers: isRebuilding ? [] : [...there].filter((name) => name.startsWith(REBUILT_TABLES)),
-      missing: SCHEMA_OBJECTS.filter((name) => !there.has(name)),
+      leftovers: isRebuilding ? [] : rebuilt.map(({ name }) => String(name)),
+      missing: missingObjects(db),
       clockAhead: undefined,
     };
   } finally {

@@ -6,11 +6,7 @@ import { transaction } from './connection.ts';
 export const SCHEMA_VERSION = 5;
 
 /** Indexes and triggers of this version. */
-export const SCHEMA_OBJECTS = [
-  'events_are_only_erased',
-  'events_are_not_deleted',
-  'events_by_idempotency_key',
-] as const;
+const SCHEMA_OBJECTS = ['events_are_only_erased', 'events_are_not_deleted', 'events_by_idempotency_key'] as const;
 
 /** The `checkpoints` row of the only read model. */
 export const PLANTS_CHECKPOINT = 'plants';
@@ -113,6 +109,30 @@ export function checkSchema(db: DatabaseSync, path: string): void {
   if (version === 0) throw new Error(`${path} holds no plant store`);
   if (version < SCHEMA_VERSION)
     throw new Error(`${path} has schema ${version}, from before the first release, which nothing reads any more`);
+}
+
+/** The indexes and triggers of this version that the database lacks, because somebody dropped them. */
+export function missingObjects(db: DatabaseSync): string[] {
+  const there = new Set(
+    db
+      .prepare('SELECT name FROM sqlite_schema')
+      .all()
+      .map(({ name }) => name),
+  );
+  return SCHEMA_OBJECTS.filter((name) => !there.has(name));
+}
+
+/**
+ * Throws unless the database has all indexes and triggers of this version. While a trigger is gone, nothing in the
+ * database keeps events from being changed or removed, so whoever writes refuses. Whoever reads does not: an operator
+ * has to verify such a log, and to move it.
+ */
+export function checkObjects(db: DatabaseSync, path: string): void {
+  const missing = missingObjects(db);
+  if (missing.length > 0)
+    throw new Error(
+      `${path} lacks ${missing.join(', ')}, which somebody dropped: run plantstore audit verify; then restore a backup, or plantstore audit export the log, and audit import it into an empty DATA_DIR`,
+    );
 }
 
 /** The schema version of a database. */

@@ -31,7 +31,7 @@ import { SqliteRebuild } from './read-model/rebuild.ts';
 import { plantOf, plantsIn } from './read-model/rows.ts';
 import { checkpointOf, SqliteSnapshot } from './read-model/snapshot.ts';
 import { ReadQueue } from './read-queue.ts';
-import { checkSchema, ensureSchema, PLANTS_CHECKPOINT } from './schema.ts';
+import { checkObjects, checkSchema, ensureSchema, PLANTS_CHECKPOINT } from './schema.ts';
 import { INSERT_EVENT, prepareLog, prepareProjector } from './statements.ts';
 import { SqliteTree } from './tree.ts';
 
@@ -60,7 +60,7 @@ export interface SqliteOptions {
 
 /**
  * Opens the store in a data directory, and creates it if missing. Throws with the reason when there is nothing to read,
- * or when a newer release wrote the data; DamagedStoreError when the database is damaged.
+ * when a newer release wrote the data, or when it is to be written to and lacks a trigger or an index; DamagedStoreError when the database is damaged.
  */
 export function openSqlite(directory: string, { readOnly = false, alone = false }: SqliteOptions = {}): Store {
   const path = readOnly ? existingFile(directory, DATABASE_FILE) : privateFile(directory, DATABASE_FILE);
@@ -74,6 +74,7 @@ function openDatabase(path: string, readOnly: boolean, alone: boolean): Store {
     if (!readOnly) log.exec('PRAGMA wal_checkpoint(TRUNCATE)');
     if (!readOnly) ensureSchema(log);
     checkSchema(log, path);
+    if (!readOnly) checkObjects(log, path);
     const projecting = readOnly ? openReader(path) : openWriter(path, 'NORMAL');
     // A power cut may undo the projector's last steps, which are then repeated. The log cannot lose more: both are in
     // one write-ahead log, which loses only its end, and each append syncs all of it.
