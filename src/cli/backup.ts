@@ -14,8 +14,8 @@ export const backupCommand = (): Command =>
       'after',
       `
 Prints the head of the copy once the copy is on disk. Only the file's owner can
-read it. To restore it, put it into an empty DATA_DIR as plantstore.sqlite.
-To back up a store on MongoDB, use mongodump.
+read it. To restore it, put it into an empty DATA_DIR as plantstore.sqlite, or
+see docs/operations.md. To back up a store on MongoDB, use mongodump.
 
 Example:
   $ plantstore backup monday.sqlite

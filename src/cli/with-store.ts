@@ -1,6 +1,8 @@
+import { join } from 'node:path';
 import { type Config, loadConfig } from '../config.ts';
+import { refuseForeignWal } from '../log/sqlite/foreign-wal.ts';
 import { lockDataDirectory } from '../log/sqlite/lock.ts';
-import { openSqlite } from '../log/sqlite/store.ts';
+import { DATABASE_FILE, openSqlite } from '../log/sqlite/store.ts';
 import type { Store } from '../log/store.ts';
 import { inDataDirectory } from './data-directory.ts';
 
@@ -26,6 +28,7 @@ async function opened<T>(
     const { openMongo } = await import('../log/mongo/open.ts');
     return closing(await openMongo(mongodbUri, { readOnly: access === 'read' }), work);
   }
+  refuseForeignWal(join(dataDirectory, DATABASE_FILE));
   // A missing store means a wrong path, so it is not created.
   if (access === 'write' || access === 'change') await openSqlite(dataDirectory, { readOnly: true }).close();
   const unlock = access === 'own' || access === 'change' ? lockDataDirectory(dataDirectory) : () => {};

@@ -1,8 +1,10 @@
+import { join } from 'node:path';
 import type { Config } from '../config.ts';
 import { UnsuitableDatabaseError } from '../log/mongo/connection/unsuitable-database.ts';
 import { type OpenedLog, openWhenReachable, type StoreToOpen } from '../log/open.ts';
+import { refuseForeignWal } from '../log/sqlite/foreign-wal.ts';
 import { lockDataDirectory } from '../log/sqlite/lock.ts';
-import { openSqlite } from '../log/sqlite/store.ts';
+import { DATABASE_FILE, openSqlite } from '../log/sqlite/store.ts';
 import { LogChangedError } from '../log/tail/log-changed.ts';
 import type { Logger } from '../observe/logger.ts';
 import { sparing } from '../observe/sparing.ts';
@@ -67,5 +69,6 @@ function storeOf({ mongodbUri, strictReads, dataDirectory }: Config, opened: Asy
     };
   const unlock = lockDataDirectory(dataDirectory);
   opened.defer(async () => unlock());
+  refuseForeignWal(join(dataDirectory, DATABASE_FILE));
   return { open: async () => openSqlite(dataDirectory, { alone: true }), isFinal: () => true };
 }

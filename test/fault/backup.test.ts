@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { copyFileSync, cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, inject, test } from 'vitest';
@@ -148,6 +148,29 @@ test.skipIf(process.platform !== 'linux')('a disk that fills up leaves no backup
   expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
   expect(stderr).toMatch(/disk I\/O error|disk is full/);
   expect(readdirSync(backup)).toEqual([]);
+});
+
+test('a backup in the place of a database whose service was killed is not opened with what that left', async () => {
+  const data = join(root, 'data');
+  const environment = { DATA_DIR: data, BACKUP: backup };
+  const service = await startService({ DATA_DIR: data });
+  const send = client(service.url, await service.token('alice'));
+  const add = async (id: number) =>
+    expect((await send('POST', '/plants', { body: `{"id":${id},"name":"Plant ${id}"}` })).status).toBe(200);
+  await add(0);
+  expect(await shell(backUpFile, environment)).toMatchObject({ code: 0 });
+  await add(1);
+  await service.kill();
+  const file = join(data, 'plantstore.sqlite');
+  copyFileSync(join(backup, 'plantstore.sqlite'), file);
+  const ports = { PORT: '0', GRPC_PORT: '0', ADMIN_PORT: '0' };
+  for (const command of [['serve'], ['audit', 'verify'], ['backup', join(backup, 'again.sqlite')], ['doctor']]) {
+    const { code, stdout, stderr } = await plantstore(command, { ...environment, ...ports });
+    expect(code).toBe(1);
+    expect(stdout + stderr).toContain(`${file} is a backup, and ${file}-wal is of the database that it replaced`);
+  }
+  expect(await shell(restoreFile, environment)).toMatchObject({ code: 0, stderr: '' });
+  await expectRestored({ DATA_DIR: data }, { sure: 1, most: 1 });
 });
 
 test('a backup that somebody has changed does not verify', async () => {

@@ -3,6 +3,7 @@ import { closeSync, existsSync, fsyncSync, linkSync, openSync, rmSync } from 'no
 import { dirname } from 'node:path';
 import { EMPTY_HEAD, type Head } from '../event/event.ts';
 import { existingFile, openReader, prepareQuery } from './connection.ts';
+import { refuseForeignWal } from './foreign-wal.ts';
 import { checkSchema } from './schema.ts';
 import { SELECT_HEAD } from './statements.ts';
 import { DATABASE_FILE } from './store.ts';
@@ -14,6 +15,7 @@ import { DATABASE_FILE } from './store.ts';
  */
 export function backUp(directory: string, file: string): Head {
   const path = existingFile(directory, DATABASE_FILE);
+  refuseForeignWal(path);
   if (existsSync(file)) throw taken(file);
   const draft = `${file}.${randomUUID()}.draft`;
   // SQLite treats an empty file as no database, and keeps its mode.
