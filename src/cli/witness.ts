@@ -1,7 +1,9 @@
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
 import { ed25519KeyFile } from '../auth/keys/key-file.ts';
+import { naming } from '../log/sqlite/damage.ts';
 import { cosignatureKey, cosigner } from '../tlog/cosignature.ts';
 import { formatVerifierKey, isKeyName, parseVerifierKey, type VerifierKey } from '../tlog/verifier-key.ts';
 import { print } from './output.ts';
@@ -44,13 +46,11 @@ Example:
     )
     .action(async ({ key: file, name, log, state, host, port }: Options) => {
       const key = await ed25519KeyFile(file, 'logs that trust the old key must be given the new one');
-      const { Records } = await import('../witness/records.ts');
+      const { Records, RECORDS_FILE } = await import('../witness/records.ts');
       const { createWitnessServer } = await import('../witness/server.ts');
       const { Witness } = await import('../witness/witness.ts');
-      const records = new Records(
-        state,
-        log.map((known) => known.name),
-      );
+      const origins = log.map((known) => known.name);
+      const records = naming(join(state, RECORDS_FILE), () => new Records(state, origins));
       const server = createWitnessServer(new Witness(cosigner(name, key), log, records, console.error));
       server.listen(port, host);
       await once(server, 'listening');

@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import type { Config } from '../config.ts';
 import { UnsuitableDatabaseError } from '../log/mongo/connection/unsuitable-database.ts';
 import { type OpenedLog, openWhenReachable, type StoreToOpen } from '../log/open.ts';
+import { aboutStore } from '../log/sqlite/damage.ts';
 import { refuseForeignWal } from '../log/sqlite/foreign-wal.ts';
 import { lockDataDirectory } from '../log/sqlite/lock.ts';
 import { DATABASE_FILE, openSqlite } from '../log/sqlite/store.ts';
@@ -48,7 +49,9 @@ export async function openStore(
       waits(fault);
       parts.storeFault = fault;
     },
-  );
+  ).catch((error) => {
+    throw aboutStore(join(config.dataDirectory, DATABASE_FILE), error);
+  });
   parts.storeFault = undefined;
   opened.defer(() => log.close());
   return { store, log };

@@ -12,6 +12,9 @@ export interface Cosigned {
   readonly note: string;
 }
 
+/** File name of the records in their folder. */
+export const RECORDS_FILE = 'witness.sqlite';
+
 /** The last cosigned checkpoint of each log. A record is on disk before its cosignature is returned. */
 export class Records {
   readonly #db: DatabaseSync;
@@ -19,7 +22,7 @@ export class Records {
   /** Opens the records in a folder, and creates what is missing. `origins` names the logs. */
   constructor(folder: string, origins: readonly string[]) {
     makePrivateFolder(folder);
-    this.#db = new DatabaseSync(join(folder, 'witness.sqlite'), { timeout: 1_000 });
+    this.#db = new DatabaseSync(join(folder, RECORDS_FILE), { timeout: 1_000 });
     this.#db.exec('PRAGMA synchronous = FULL');
     this.#db.exec(
       'CREATE TABLE IF NOT EXISTS logs (origin TEXT PRIMARY KEY, size INTEGER, root BLOB, note TEXT) STRICT',

@@ -1,13 +1,65 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { generateKeyPairSync } from 'node:crypto';
+import { closeSync, mkdirSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { DATABASE_FILE, openSqlite } from '../../src/log/sqlite/store.ts';
+import { cosignatureKey } from '../../src/tlog/cosignature.ts';
+import { formatVerifierKey } from '../../src/tlog/verifier-key.ts';
+import { fill } from '../support/fill.ts';
 import { plantstore, run } from '../support/run.ts';
 import { type Service, startService } from '../support/service.ts';
 
 const EMPTY = mkdtempSync(join(tmpdir(), 'plantstore-cli-'));
 afterAll(() => rmSync(EMPTY, { recursive: true }));
+
+describe('an error of SQLite names the file', () => {
+  const ports = { PORT: '0', GRPC_PORT: '0', ADMIN_PORT: '0' };
+  const temporary = () => mkdtempSync(join(EMPTY, 'files-'));
+
+  test.each([
+    ['plantstore.sqlite', ['audit', 'head'], 'disk I/O error'],
+    ['plantstore.sqlite', ['serve'], 'unable to open database file'],
+    ['plantstore.lock', ['serve'], 'unable to open database file'],
+  ])('%s that is a folder, in the way of %j', async (name, command, said) => {
+    const DATA_DIR = temporary();
+    mkdirSync(join(DATA_DIR, name));
+    const { code, stderr } = await plantstore(command, { ...ports, DATA_DIR });
+    expect({ code, stderr }).toEqual({ code: 1, stderr: `plantstore: ${join(DATA_DIR, name)}: ${said}\n` });
+  });
+
+  test('a page of the log that is damaged, which only a read of it finds', async () => {
+    const DATA_DIR = temporary();
+    const store = openSqlite(DATA_DIR);
+    await fill(store, 600, 'alice');
+    await store.close();
+    const file = join(DATA_DIR, DATABASE_FILE);
+    const pages = new DatabaseSync(file);
+    const root = pages.prepare("SELECT rootpage FROM sqlite_schema WHERE name = 'events'").get()!.rootpage as number;
+    pages.close();
+    const descriptor = openSync(file, 'r+');
+    writeSync(descriptor, Buffer.alloc(4096, 1), 0, 4096, (root - 1) * 4096);
+    closeSync(descriptor);
+    for (const command of [['audit', 'export'], ['audit', 'head'], ['backup', join(DATA_DIR, 'copy')], ['serve']]) {
+      const { code, stderr } = await plantstore(command, { ...ports, DATA_DIR });
+      expect([command, code]).toEqual([command, 1]);
+      expect(stderr).toContain(`plantstore: ${file} is damaged (database disk image is malformed): restore a backup`);
+    }
+  });
+
+  test('the records of a witness', async () => {
+    const state = temporary();
+    mkdirSync(join(state, 'witness.sqlite'));
+    const vkey = formatVerifierKey(cosignatureKey('log.example', generateKeyPairSync('ed25519').privateKey));
+    const { code, stderr } = await plantstore([
+      ...['witness', '--state', state, '--key', join(state, 'key.pem'), '--name', 'witness.example', '--log', vkey],
+    ]);
+    expect(code).toBe(1);
+    expect(stderr).toContain(`plantstore: ${join(state, 'witness.sqlite')}: unable to open database file`);
+  });
+});
 
 describe('how to use it', () => {
   test.each(['', 'serve', 'token', 'audit', 'audit export', 'audit head'])('plantstore %s --help', async (command) => {

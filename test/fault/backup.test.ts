@@ -146,7 +146,7 @@ test.skipIf(process.platform !== 'linux')('a disk that fills up leaves no backup
     data,
   );
   expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
-  expect(stderr).toMatch(/disk I\/O error|disk is full/);
+  expect(stderr).toMatch(/plants\.sqlite\.[\w-]+\.draft: (disk I\/O error|database or disk is full)$/m);
   expect(readdirSync(backup)).toEqual([]);
 });
 

@@ -3,6 +3,7 @@ import { closeSync, existsSync, fsyncSync, linkSync, openSync, rmSync } from 'no
 import { dirname } from 'node:path';
 import { EMPTY_HEAD, type Head } from '../event/event.ts';
 import { existingFile, openReader, prepareQuery } from './connection.ts';
+import { aboutFile, isDamage } from './damage.ts';
 import { refuseForeignWal } from './foreign-wal.ts';
 import { checkSchema } from './schema.ts';
 import { SELECT_HEAD } from './statements.ts';
@@ -43,6 +44,9 @@ function copy(path: string, draft: string): void {
   try {
     checkSchema(db, path);
     db.prepare('VACUUM INTO ?').run(draft);
+  } catch (error) {
+    // Damage is the source's, since the copy is new. The rest, such as a full disk, is the copy's.
+    throw isDamage(error) ? error : aboutFile(draft, error);
   } finally {
     db.close();
   }

@@ -10,11 +10,21 @@ export function isDamage(error: unknown): error is Error {
   return errcode !== undefined && DAMAGE.includes(errcode & 0xff);
 }
 
-/** Does the work on a database. Throws DamagedStoreError when the work finds it damaged. */
-export function readable<T>(path: string, work: () => T): T {
+/** The same error; one of SQLite names the file, since SQLite never does. A damaged file makes a DamagedStoreError. */
+export const aboutStore = (path: string, error: unknown): unknown =>
+  isDamage(error) ? new DamagedStoreError(path, error) : aboutFile(path, error);
+
+/** Does the work on a file of SQLite that holds no store. An error of SQLite then names the file. */
+export function naming<T>(path: string, work: () => T): T {
   try {
     return work();
   } catch (error) {
-    throw isDamage(error) ? new DamagedStoreError(path, error) : error;
+    throw aboutFile(path, error);
   }
+}
+
+/** The same error; one of SQLite names the file. */
+export function aboutFile(path: string, error: unknown): unknown {
+  const { code, message } = error as NodeJS.ErrnoException;
+  return code === 'ERR_SQLITE_ERROR' ? new Error(`${path}: ${message}`, { cause: error }) : error;
 }

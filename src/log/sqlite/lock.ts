@@ -1,5 +1,6 @@
 import { DatabaseSync } from 'node:sqlite';
 import { privateFile } from './connection.ts';
+import { naming } from './damage.ts';
 
 const LOCK_FILE = 'plantstore.lock';
 const SQLITE_BUSY = 5;
@@ -14,12 +15,13 @@ const held = new Set<DatabaseSync>();
  */
 export function lockDataDirectory(directory: string): () => void {
   // SQLite's own lock on an otherwise unused, empty database: Node has no other lock that the kernel drops.
-  const lock = new DatabaseSync(privateFile(directory, LOCK_FILE));
+  const path = privateFile(directory, LOCK_FILE);
+  const lock = naming(path, () => new DatabaseSync(path));
   try {
-    lock.exec('BEGIN EXCLUSIVE');
+    naming(path, () => lock.exec('BEGIN EXCLUSIVE'));
   } catch (error) {
     lock.close();
-    if ((error as { errcode?: number }).errcode !== SQLITE_BUSY) throw error;
+    if (((error as Error).cause as { errcode?: number } | undefined)?.errcode !== SQLITE_BUSY) throw error;
     throw new Error(
       `another service runs on the data directory ${directory}: stop it first, or start this one with a DATA_DIR of its own`,
     );

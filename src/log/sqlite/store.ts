@@ -22,7 +22,7 @@ import {
 import { LogChangedError } from '../tail/log-changed.ts';
 import { batches, firstRows } from './batches.ts';
 import { existingFile, openReader, openWriter, privateFile, transaction } from './connection.ts';
-import { readable } from './damage.ts';
+import { aboutStore } from './damage.ts';
 import { SqliteErasures } from './erasures.ts';
 import { eventsIn, eventsOf, valuesOf } from './events.ts';
 import { integrityFault } from './integrity.ts';
@@ -64,7 +64,11 @@ export interface SqliteOptions {
  */
 export function openSqlite(directory: string, { readOnly = false, alone = false }: SqliteOptions = {}): Store {
   const path = readOnly ? existingFile(directory, DATABASE_FILE) : privateFile(directory, DATABASE_FILE);
-  return readable(path, () => openDatabase(path, readOnly, alone));
+  try {
+    return openDatabase(path, readOnly, alone);
+  } catch (error) {
+    throw aboutStore(path, error);
+  }
 }
 
 function openDatabase(path: string, readOnly: boolean, alone: boolean): Store {
