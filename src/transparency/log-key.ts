@@ -25,12 +25,16 @@ export interface LogKeySettings {
   readonly logOrigin: string | undefined;
 }
 
-/** Opens the key. Rejects if the store is unreachable or the key file is damaged. */
-export async function openLogKey(
-  { auditSigningKey, dataDirectory, logOrigin }: LogKeySettings,
+/** The origin of a log: the name of its key. */
+export const originOf = async (
+  { logOrigin }: Pick<LogKeySettings, 'logOrigin'>,
   store: Pick<Store, 'logId'>,
-): Promise<LogKey> {
-  const origin = logOrigin ?? `plantstore/${await store.logId()}`;
+): Promise<string> => logOrigin ?? `plantstore/${await store.logId()}`;
+
+/** Opens the key. Rejects if the store is unreachable or the key file is damaged. */
+export async function openLogKey(settings: LogKeySettings, store: Pick<Store, 'logId'>): Promise<LogKey> {
+  const { auditSigningKey, dataDirectory } = settings;
+  const origin = await originOf(settings, store);
   const privateKey =
     auditSigningKey ??
     (await ed25519KeyFile(

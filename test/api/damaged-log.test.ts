@@ -120,6 +120,10 @@ describe('a log that was damaged', () => {
     expect((await send('POST', '/plants', { body: '{"id":7000,"name":"Fern"}' })).status).toBe(200);
     expect((await send('GET', '/plants?limit=5')).status).toBe(200);
     expect(service.logs.filter(({ msg }) => String(msg).startsWith('the stored log is not'))).toHaveLength(1);
+    const [PORT, ADMIN_PORT] = [new URL(service.url).port, new URL(service.adminUrl).port];
+    const doctor = await plantstore(['doctor'], { DATA_DIR: directory, PORT, ADMIN_PORT });
+    expect(doctor.code).toBe(1);
+    expect(doctor.stdout).toMatch(/^fail +service +it runs, but .*broken at position 550: .*: stop the writes, run/m);
   });
 
   test.each(TRANSPORTS)('the operator learns of it from a receipt over $name alone', async ({ open }) => {

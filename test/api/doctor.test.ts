@@ -9,9 +9,17 @@ import { MongoClient } from 'mongodb';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { headAt, seal } from '../../src/log/event/chain.ts';
 import { DATABASE_FILE, openSqlite } from '../../src/log/sqlite/store.ts';
-import { cosignatureKey } from '../../src/tlog/cosignature.ts';
-import { formatVerifierKey } from '../../src/tlog/verifier-key.ts';
+import { Tree } from '../../src/log/tree/tree.ts';
+import { cosignatureKey, cosigner } from '../../src/tlog/cosignature.ts';
+import { formatVerifierKey, parseVerifierKey } from '../../src/tlog/verifier-key.ts';
+import { formatAddCheckpoint } from '../../src/tlog/witness-request.ts';
+import { openLogKey } from '../../src/transparency/log-key.ts';
+import { signCheckpoint } from '../../src/transparency/signed-checkpoint.ts';
+import { Records } from '../../src/witness/records.ts';
+import { createWitnessServer } from '../../src/witness/server.ts';
+import { Witness } from '../../src/witness/witness.ts';
 import { HAS_MONGODB, newDatabase, openMongoStore } from '../store/open-mongo.ts';
+import { openSqliteDatabase } from '../store/sqlite-database.ts';
 import { added, append, project } from '../support/events.ts';
 import { freePort } from '../support/free-port.ts';
 import { plantstore } from '../support/run.ts';
@@ -82,6 +90,32 @@ test('a file where DATA_DIR should be is named, and nobody is told to change its
   ]);
   expect((await doctor({ DATA_DIR: join(file, 'in') })).troubles).toEqual([
     expect.stringMatching(/^fail +store .*DATA_DIR cannot be used: ENOTDIR/),
+    expect.stringMatching(/^fail +audit key .*cannot be generated, because \S+file\/in cannot be used \(ENOTDIR\)/),
+    expect.stringMatching(/^fail +token key .*cannot be generated/),
+  ]);
+});
+
+test('a key is not promised in a folder that does not exist', async () => {
+  const missing = join(data, 'missing');
+  expect((await doctor({ DATA_DIR: missing })).troubles).toEqual([
+    expect.stringMatching(/^fail +store /),
+    expect.stringMatching(/^warn +audit key .*\/missing does not exist: create it, or set DATA_DIR/),
+    expect.stringMatching(/^warn +token key .*\/missing does not exist/),
+  ]);
+  expect(readdirSync(data)).toEqual([]);
+});
+
+test.each([
+  ['lost', 'DELETE FROM events WHERE position = 2', /^fail +log +.*broken at position 2: .*: stop the writes, run/],
+  ['changed', "UPDATE events SET name = 'x' WHERE position = 3", /^fail +log +.*broken at position 3: .*audit verify/],
+])('an event that was %s, with which no service would start', async (_, sql, found) => {
+  await fill(1);
+  const { db, close } = openSqliteDatabase(data);
+  db.exec(sql);
+  await close();
+  expect((await doctor()).troubles).toEqual([
+    expect.stringMatching(found),
+    expect.stringMatching(/^warn +read model +2 events behind/),
   ]);
 });
 
@@ -196,6 +230,63 @@ describe('finds, alone', () => {
       expect.stringMatching(/^fail +witness +away\.example does not answer .*503 until 2 witnesses answer/),
     ]);
     server.close();
+  });
+});
+
+describe('a witness', () => {
+  const NAME = 'witness.example';
+  const LOG_ORIGIN = 'log.example';
+
+  /** A witness that has cosigned the store of three events, and the settings of its log. */
+  async function cosigned() {
+    const key = generateKeyPairSync('ed25519').privateKey;
+    const store = openSqlite(data);
+    const logKey = await openLogKey({ auditSigningKey: undefined, dataDirectory: data, logOrigin: LOG_ORIGIN }, store);
+    const { note } = await signCheckpoint(new Tree(store), 3, logKey);
+    await store.close();
+    const records = new Records(join(data, 'witness'), [LOG_ORIGIN]);
+    const witness = new Witness(cosigner(NAME, key), [parseVerifierKey(logKey.vkey)], records, () => {});
+    expect(witness.addCheckpoint(formatAddCheckpoint({ older: 0, proof: [], checkpoint: note })).status).toBe(200);
+    const before = records.last(LOG_ORIGIN);
+    const server = createWitnessServer(witness).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as { port: number };
+    const WITNESSES = `http://127.0.0.1:${port}=${formatVerifierKey(cosignatureKey(NAME, key))}`;
+    const close = () => {
+      expect(records.last(LOG_ORIGIN)).toEqual(before);
+      server.close();
+      records.close();
+    };
+    return { settings: { WITNESSES, LOG_ORIGIN }, [Symbol.dispose]: close };
+  }
+
+  /** Puts another store of so many events in the place of the one that was cosigned. */
+  async function replace(events: number): Promise<void> {
+    for (const name of readdirSync(data)) if (name.startsWith(DATABASE_FILE)) rmSync(join(data, name));
+    const store = openSqlite(data);
+    await append(store, ...Array.from({ length: events }, (_, id) => added('alice', BigInt(id))));
+    await project(store);
+    await store.close();
+  }
+
+  test('that has cosigned this log is well, and one that has cosigned another or a longer one is not', async () => {
+    await fill();
+    using witness = await cosigned();
+    const well = await doctor(witness.settings);
+    expect(well.troubles).toEqual([]);
+    expect(well.lines).toContainEqual(
+      expect.stringMatching(/^ok +witness +witness\.example has cosigned .* 3 events$/),
+    );
+    await replace(3);
+    expect((await doctor(witness.settings)).troubles).toContainEqual(
+      expect.stringMatching(
+        /^fail +witness +witness\.example has cosigned .* 3 events, which this log of 3 does not extend: stop the writes/,
+      ),
+    );
+    await replace(2);
+    expect((await doctor(witness.settings)).troubles).toContainEqual(
+      expect.stringMatching(/^fail +witness .* 3 events, but this log has 2: stop the writes, and compare/),
+    );
   });
 });
 

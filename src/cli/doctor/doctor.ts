@@ -11,7 +11,7 @@ export async function* examine(config: Config): AsyncGenerator<Finding> {
   yield* findings;
   yield* await examineFiles(config);
   yield await examineIssuer(config.issuer);
-  if (config.witnesses !== undefined) yield* await examineWitnesses(config.witnesses);
+  if (config.witnesses !== undefined) yield* await examineWitnesses(config, config.witnesses);
   if (config.kafka !== undefined) {
     // Loads Kafka's client only if the settings name Kafka.
     const { examineKafka } = await import('./kafka.ts');

@@ -1,6 +1,6 @@
 import { createPrivateKey } from 'node:crypto';
-import { readFile, stat, statfs } from 'node:fs/promises';
-import { join } from 'node:path';
+import { access, constants, readFile, stat, statfs } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { DEVELOPMENT_KEY_FILE } from '../../auth/keys/development-key.ts';
 import type { Config, GrpcTls } from '../../config.ts';
 import { examineGrpcTls } from '../../grpc-tls.ts';
@@ -73,7 +73,7 @@ async function rights(subject: string, path: string): Promise<Finding[]> {
 }
 
 async function keyFile(subject: string, path: string): Promise<Finding[]> {
-  if ((await statOf(path)) === undefined) return [ok(subject, `${path} will be generated on first use`)];
+  if ((await statOf(path)) === undefined) return [await missingKey(subject, path)];
   try {
     const { asymmetricKeyType } = createPrivateKey(await readFile(path, 'utf8'));
     if (asymmetricKeyType !== 'ed25519') throw new Error('it is not an Ed25519 key');
@@ -81,6 +81,21 @@ async function keyFile(subject: string, path: string): Promise<Finding[]> {
     return [fail(subject, `${path} cannot be used: ${reasonOf(error)}; restore the key from a backup`)];
   }
   return rights(subject, path);
+}
+
+/** Examines whether a missing key can be generated, without generating it. */
+async function missingKey(subject: string, path: string): Promise<Finding> {
+  const folder = dirname(path);
+  try {
+    await access(folder, constants.W_OK | constants.X_OK);
+    return ok(subject, `${path} will be generated on first use`);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    const message = `${path} cannot be generated, because ${folder}`;
+    return code === 'ENOENT'
+      ? warn(subject, `${message} does not exist: create it, or set DATA_DIR to a folder that this user may write to`)
+      : fail(subject, `${message} cannot be used (${code}): set DATA_DIR to a folder that this user may write to`);
+  }
 }
 
 async function room(directory: string): Promise<Finding[]> {

@@ -16,6 +16,10 @@ export const warn = (subject: string, message: string): Finding => ({ level: 'wa
 /** A finding that something is wrong. */
 export const fail = (subject: string, message: string): Finding => ({ level: 'fail', subject, message });
 
+/** What to do about a broken log. */
+export const BROKEN_LOG =
+  'stop the writes, run plantstore audit verify, and compare the log with a backup: see docs/operations.md';
+
 /** The first line of an error's message. */
 export const reasonOf = (error: unknown): string =>
   (error instanceof Error ? error.message || error.name : String(error)).split('\n', 1)[0]!;

@@ -1,7 +1,7 @@
 import { connect } from 'node:net';
 import { boundedFetch } from '../../auth/keys/jwks-fetch.ts';
 import type { Config, Issuer } from '../../config.ts';
-import { type Finding, fail, ok, reasonOf, warn } from './finding.ts';
+import { BROKEN_LOG, type Finding, fail, ok, reasonOf, warn } from './finding.ts';
 
 /** Most milliseconds for an answer of a port or of the issuer. */
 const LIMIT = 3_000;
@@ -36,6 +36,9 @@ async function readiness(host: string, port: number): Promise<Finding | undefine
     const troubled = dependencies.filter(({ ready, degraded }) => !ready || degraded === true);
     const why = troubled.map(({ name, detail }) => `${name}: ${detail ?? 'not ready'}`).join('; ');
     if (response.status !== 200) return fail('service', `it runs, but is ${status}: ${why || 'see its log'}`);
+    // The one reason for which a store that is ready is degraded: an event is not what was written.
+    const broken = troubled.find(({ name }) => name === 'store');
+    if (broken !== undefined) return fail('service', `it runs, but ${broken.detail}: ${BROKEN_LOG}`);
     return why === '' ? ok('service', `ready, according to ${url}`) : warn('service', `ready, but ${why}`);
   } catch {
     return undefined;

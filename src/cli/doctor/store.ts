@@ -1,11 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Config } from '../../config.ts';
-import type { Head } from '../../log/event/event.ts';
+import { BrokenChainError, headAt, verifyNext } from '../../log/event/chain.ts';
+import { EMPTY_HEAD, type Head } from '../../log/event/event.ts';
 import type { HeldLease, Inspection } from '../../log/inspection.ts';
 import { inspectSqlite } from '../../log/sqlite/inspect.ts';
 import type { Store } from '../../log/store.ts';
+import { intactRange } from '../../log/whole-range.ts';
 import { withStore } from '../with-store.ts';
-import { type Finding, fail, lasting, ok, reasonOf, warn } from './finding.ts';
+import { BROKEN_LOG, type Finding, fail, lasting, ok, reasonOf, warn } from './finding.ts';
 import { isListening } from './service.ts';
 
 /** Milliseconds within which a busy projector normally makes progress. */
@@ -32,6 +34,7 @@ export async function examineStore(config: Config): Promise<ExaminedStore> {
       const findings = [
         ok('store', `${where} is readable; the log ends at position ${head.position}`),
         schemaFinding(inspection),
+        await logFinding(store, head),
         await readModelFinding(store, head, inspection.leases),
         ...(await leaseFindings(inspection.leases)),
         leftoversFinding(inspection.leftovers, config.mongodbUri === undefined),
@@ -61,6 +64,28 @@ function schemaFinding({ schema, missing }: Inspection): Finding {
       `the database lacks ${missing.join(', ')}, which somebody dropped: run plantstore audit verify; then restore a backup, or plantstore audit export the log, and audit import it into an empty store`,
     );
   return ok('schema', `version ${schema}, that of this release`);
+}
+
+/** Verifies what a start verifies: that the events after the read model's checkpoint continue the log. */
+async function logFinding(store: Store, head: Head): Promise<Finding> {
+  const after = Math.min(await store.checkpoint(), head.position);
+  let last = EMPTY_HEAD;
+  try {
+    for await (const events of intactRange(store, Math.max(after - 1, 0), head.position))
+      for (const event of events) {
+        if (event.position > after) verifyNext(last, event);
+        last = headAt(event);
+      }
+  } catch (error) {
+    if (error instanceof BrokenChainError) return fail('log', `${error.message}: ${BROKEN_LOG}`);
+    throw error;
+  }
+  const newest = head.position - after;
+  const whole =
+    newest === 0
+      ? 'the read model has every event'
+      : `the last ${newest} events, which the read model lacks, are whole`;
+  return ok('log', `${whole}; plantstore audit verify examines the whole log`);
 }
 
 async function readModelFinding(store: Store, head: Head, leases: readonly HeldLease[]): Promise<Finding> {
