@@ -120,6 +120,13 @@ export interface Contact {
   readonly certificate?: string | undefined;
 }
 
+/**
+ * Most milliseconds of a lease. One that seems to last longer is that of a clock that has since been set back, or was
+ * written by hand, and counts as over. It is far more than anybody takes a lease for, so that the clocks of two database
+ * servers may differ by much before one of them takes a good lease for such a one.
+ */
+export const LONGEST_LEASE = 60_000;
+
 /** The holder of a lease. */
 export interface Leaseholder extends Contact {
   readonly holder: string;
@@ -204,9 +211,9 @@ export interface Store {
   rebuild(): Promise<Rebuild>;
 
   /**
-   * Takes or renews a lease for this many milliseconds; 0 gives it back. Returns false while another holder has it. A
-   * lease only avoids useless work: everything done under it is safe without it. With a contact, `leaseholder` tells
-   * other instances how to reach the holder.
+   * Takes or renews a lease for this many milliseconds, at most LONGEST_LEASE; 0 gives it back. Returns false while
+   * another holder has it. A lease only avoids useless work: everything done under it is safe without it. With a
+   * contact, `leaseholder` tells other instances how to reach the holder.
    */
   lease(name: string, holder: string, milliseconds: number, contact?: Contact): Promise<boolean>;
 

@@ -280,6 +280,27 @@ export function readModelContract(open: OpenStore): void {
     );
 
     test(
+      'a lease that seems to last longer than any is taken for is over, and only one other takes it',
+      on(async ({ store, second }) => {
+        const other = await second();
+        expect(await store.lease('projector', 'gone', 3_600_000)).toBe(true);
+        const taken = await Promise.all(['two', 'three'].map((holder) => other.lease('projector', holder, 60_000)));
+        expect(taken.toSorted()).toEqual([false, true]);
+        expect(await store.lease('projector', 'gone', 60_000)).toBe(false);
+      }),
+    );
+
+    test(
+      'giving a lease back that another holds takes nothing from the other',
+      on(async ({ store, second }) => {
+        const other = await second();
+        expect(await store.lease('projector', 'one', 60_000)).toBe(true);
+        expect(await other.lease('projector', 'two', 0)).toBe(false);
+        expect(await other.lease('projector', 'two', 1_000)).toBe(false);
+      }),
+    );
+
+    test(
       'rows, checkpoint and leases are there after a restart',
       on(async ({ store, reopen }) => {
         await store.advance(0, 5, changes([row('a\u0000', MIN_INT64, 'x', '')]));

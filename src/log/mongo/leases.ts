@@ -1,9 +1,14 @@
 import type { Binary, Db } from 'mongodb';
-import type { Contact, Leaseholder } from '../store.ts';
+import { type Contact, type Leaseholder, LONGEST_LEASE } from '../store.ts';
 import type { Collections, LeaseDocument } from './collections.ts';
 import { withCallLimit } from './connection/call-limit.ts';
 import type { CausalClock } from './connection/causal-clock.ts';
 import { CODE, hasCode } from './connection/errors.ts';
+
+/** Whether a lease is over, as the server evaluates it. */
+const OVER = {
+  $or: [{ $lte: ['$until', '$$NOW'] }, { $gt: ['$until', { $add: ['$$NOW', LONGEST_LEASE] }] }],
+};
 
 /**
  * Leases by the server's clock. A lease without a contact names the server session in which its holder runs
@@ -67,7 +72,7 @@ export class Leases {
     const lease = await this.#clock.run((session) =>
       this.#leases.findOne<LeaseDocument & { over: boolean }>(
         { _id: name },
-        { session, projection: { holder: 1, session: 1, contact: 1, until: 1, over: { $lte: ['$until', '$$NOW'] } } },
+        { session, projection: { holder: 1, session: 1, contact: 1, until: 1, over: OVER } },
       ),
     );
     return lease ?? undefined;

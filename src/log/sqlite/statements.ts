@@ -1,4 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
+import { LONGEST_LEASE } from '../store.ts';
 import { prepareQuery } from './connection.ts';
 import { EVENT_COLUMNS, EVENT_VALUES } from './events.ts';
 import { prepareChanges } from './read-model/changes.ts';
@@ -45,9 +46,8 @@ export const prepareLog = (db: DatabaseSync) => ({
 export const prepareProjector = (db: DatabaseSync) => ({
   advance: db.prepare('UPDATE checkpoints SET position = ? WHERE name = ? AND position = ?'),
   changes: prepareChanges(db, PLANTS_TABLE),
-  // A lease that would outlast a new one was taken before the clock was set back. It counts as over.
   lease: db.prepare(`
     INSERT INTO leases (name, holder, until) VALUES (:name, :holder, :until)
     ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, until = excluded.until
-    WHERE holder = excluded.holder OR until <= :now OR until > excluded.until`),
+    WHERE holder = excluded.holder OR until <= :now OR until > :now + ${LONGEST_LEASE}`),
 });
