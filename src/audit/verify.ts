@@ -1,6 +1,6 @@
 import { BrokenChainError } from '../log/event/chain.ts';
 import type { Head } from '../log/event/event.ts';
-import { type DamagedStoreError, LostRecordError, type Store } from '../log/store.ts';
+import { BrokenReadModelError, type DamagedStoreError, LostRecordError, type Store } from '../log/store.ts';
 import type { Checkpoint } from '../tlog/checkpoint.ts';
 import { ChainCheck } from './checks/chain.ts';
 import type { Check, Failure, Question } from './checks/check.ts';
@@ -113,7 +113,7 @@ async function checkpointOf(store: Store): Promise<number> {
   try {
     return await store.checkpoint();
   } catch (error) {
-    if (!(error instanceof LostRecordError)) throw error;
+    if (!(error instanceof BrokenReadModelError)) throw error;
     return 0;
   }
 }
@@ -149,7 +149,7 @@ async function finished(check: Check, reads: Reads): Promise<Failure | undefined
     await check.finish();
     return check.failure;
   } catch (error) {
-    if (error instanceof LostRecordError) return { message: error.message };
+    if (error instanceof LostRecordError || error instanceof BrokenReadModelError) return { message: error.message };
     return unanswered(check.question, await reads.stopAt(error));
   }
 }

@@ -13,7 +13,7 @@ import { type Committed, EMPTY_HEAD, type Head, type LoggedEvent } from './event
 import { Forwarding, type ForwardingOptions } from './forward/forwarding.ts';
 import type { Taker } from './forward/taker.ts';
 import type { LogObserver, LogStatus } from './observer.ts';
-import type { Store } from './store.ts';
+import type { BrokenReadModelError, Store } from './store.ts';
 import { Follower } from './tail/follower.ts';
 import { type ReadOptions, readLog } from './tail/read.ts';
 import { Tail } from './tail/tail.ts';
@@ -55,6 +55,8 @@ export interface EventLogOptions {
   readonly onFault: (error: unknown) => void;
   /** Called when the store becomes unreachable (with the fault) and when it is reachable again (with undefined). */
   readonly onReachable?: (fault: unknown) => void;
+  /** Called when the read model is of no use until it is rebuilt (with the fault), and when it is again (with undefined). */
+  readonly onReadModel?: (fault: BrokenReadModelError | undefined) => void;
   readonly observer?: LogObserver;
 }
 
@@ -78,7 +80,7 @@ export class EventLog {
   #forwarding: Forwarding | undefined;
 
   constructor(store: Store, tail: Tail, options: EventLogOptions) {
-    const { limits, listCacheBytes, onFault, onReachable, observer } = options;
+    const { limits, listCacheBytes, onFault, onReachable, onReadModel, observer } = options;
     this.#store = store;
     this.#tail = tail;
     this.#onFault = onFault;
@@ -92,7 +94,7 @@ export class EventLog {
     this.#commitLimit = bounds.commitLimit;
     this.#committer = new Committer(tail, this.#states, this.#follower, appender, bounds, observer);
     this.#eraser = new Eraser({ store, tail, follower: this.#follower, submit: (command) => this.#submit(command) });
-    this.#projector = new Projector(store, tail, randomUUID(), onFault);
+    this.#projector = new Projector(store, tail, randomUUID(), onFault, onReadModel ?? (() => {}));
     this.#treeBuilder = new TreeBuilder(store, tail, () => this.#projector.leads(), onFault);
     this.#follower.changed.addEventListener('abort', () => {
       this.#projector.stop();

@@ -2,11 +2,14 @@ import { Backoff } from '../time/backoff.ts';
 import { pause } from '../time/pause.ts';
 import { BrokenChainError } from './event/chain.ts';
 import { type EventLog, type EventLogOptions, openLog } from './log.ts';
-import { LostRecordError, type Store } from './store.ts';
+import { BrokenReadModelError, LostRecordError, type Store } from './store.ts';
 
 /** First and longest pause between two attempts, in milliseconds. */
 const PAUSE = 200;
 const MAX_PAUSE = 2_000;
+
+/** Errors of what is stored, which waiting does not change. */
+const PERMANENT = [BrokenChainError, LostRecordError, BrokenReadModelError];
 
 /** A store to open, and which errors of opening are final. */
 export interface StoreToOpen {
@@ -24,7 +27,7 @@ export interface OpenedLog {
 /**
  * Opens the log on a store that may not be reachable yet. Retries until it succeeds, calls `onWait` with each fault,
  * and gives up when the signal aborts. Rejects at once with permanent errors: BrokenChainError, LostRecordError,
- * and those that `isFinal` names.
+ * BrokenReadModelError, and those that `isFinal` names.
  */
 export async function openWhenReachable(
   { open, isFinal }: StoreToOpen,
@@ -43,7 +46,7 @@ export async function openWhenReachable(
         throw error;
       }
     } catch (error) {
-      if (error instanceof BrokenChainError || error instanceof LostRecordError || isFinal(error)) throw error;
+      if (PERMANENT.some((kind) => error instanceof kind) || isFinal(error)) throw error;
       onWait(error);
     }
     await pause(backoff.next(), signal);

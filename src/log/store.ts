@@ -46,9 +46,9 @@ export class RowsReplacedError extends Error {
 
 /** The store lacks a record that it is created with and that nothing deletes. Retrying is useless. */
 export class LostRecordError extends Error {
-  /** `what`, `where` and the `remedy`, in words. */
-  constructor(what: string, where: string, remedy = 'restore a backup') {
-    super(`the store has lost ${what} (${where}): ${remedy}`);
+  /** `what` and `where`, in words. */
+  constructor(what: string, where: string) {
+    super(`the store has lost ${what} (${where}): restore a backup`);
     this.name = 'LostRecordError';
   }
 }
@@ -65,9 +65,21 @@ export class DamagedStoreError extends Error {
   }
 }
 
+/**
+ * The read model cannot be used: its checkpoint is gone or was set back, or its rows are not those of its checkpoint.
+ * Retrying is useless until it is rebuilt.
+ */
+export class BrokenReadModelError extends Error {
+  /** `why`, in words. */
+  constructor(why: string, options?: ErrorOptions) {
+    super(`${why}: run plantstore audit rebuild`, options);
+    this.name = 'BrokenReadModelError';
+  }
+}
+
 /** The error for a store without the record that says up to where its read model is folded. */
-export const lostCheckpoint = (): LostRecordError =>
-  new LostRecordError('the checkpoint of its read model', 'plants in checkpoints', 'run plantstore audit rebuild');
+export const lostCheckpoint = (): BrokenReadModelError =>
+  new BrokenReadModelError('the store has lost the checkpoint of its read model (plants in checkpoints)');
 
 /**
  * The read model at one instant. Closing it lets the store forget that instant. Reading rejects with RowsReplacedError
@@ -177,7 +189,7 @@ export interface Store {
    */
   findByIdempotencyKeys(keys: readonly IdempotencyKey[]): Promise<(LoggedEvent | undefined)[]>;
 
-  /** The position up to which the read model is folded. Rejects with LostRecordError when it is gone. */
+  /** The position up to which the read model is folded. Rejects with BrokenReadModelError when it is gone. */
   checkpoint(): Promise<number>;
 
   /**
@@ -200,7 +212,8 @@ export interface Store {
 
   /**
    * Moves the checkpoint from `from` to `to` and applies the changes, in one atomic step. Returns false and does
-   * nothing when the checkpoint is not at `from`. Rejects and does nothing when the changes do not fit the rows.
+   * nothing when the checkpoint is not at `from`. Rejects with BrokenReadModelError and does nothing when the changes do
+   * not fit the rows.
    */
   advance(from: number, to: number, changes: Changes): Promise<boolean>;
 

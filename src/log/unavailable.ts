@@ -1,16 +1,16 @@
 import { PlantStoreError } from '../domain/errors.ts';
 import { BrokenChainError } from './event/chain.ts';
+import { BrokenReadModelError } from './store.ts';
 import { LogChangedError } from './tail/log-changed.ts';
 
 /** Maps a store's own error to the 503 for the caller. An error with another cause stays as it is. */
 export const unavailable = (error: unknown): Error =>
   error instanceof PlantStoreError || error instanceof BrokenChainError
     ? error
-    : new PlantStoreError(
-        'STORE_UNAVAILABLE',
-        error instanceof LogChangedError
-          ? 'this instance does not serve: its log was replaced; try again'
-          : 'the store cannot be reached now; try again',
-        { retryAfter: 1 },
-        { cause: error },
-      );
+    : new PlantStoreError('STORE_UNAVAILABLE', messageOf(error), { retryAfter: 1 }, { cause: error });
+
+function messageOf(error: unknown): string {
+  if (error instanceof LogChangedError) return 'this instance does not serve: its log was replaced; try again';
+  if (error instanceof BrokenReadModelError) return 'the plants cannot be read now; try again';
+  return 'the store cannot be reached now; try again';
+}

@@ -34,6 +34,8 @@ export interface Sources {
   readonly storeReachable: () => boolean;
   /** Whether the log is no longer the one that this instance has read. */
   readonly logReplaced: () => boolean;
+  /** Whether the read model is of no use until it is rebuilt. */
+  readonly readModelBroken: () => boolean;
   readonly authentication: () => AuthenticationStatus | undefined;
   readonly listCache: () => ListCacheStatistics | undefined;
   readonly watches: () => WatchStatus | undefined;
@@ -90,6 +92,7 @@ export function createTelemetry(
   const { fault, ...log } = logMetrics(metrics, sources.log, {
     reachable: sources.storeReachable,
     broken: () => brokenLog !== undefined || sources.logReplaced(),
+    readModelBroken: sources.readModelBroken,
   });
   const { forwarded, taken } = forwardMetrics(metrics, sources.log);
   const writeDecision = decisionLog(logger, owners);

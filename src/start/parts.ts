@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import type { Authenticator } from '../auth/authenticator.ts';
 import type { KeySet } from '../auth/keys/key-set.ts';
 import type { EventLog } from '../log/log.ts';
+import type { BrokenReadModelError } from '../log/store.ts';
 import { LogChangedError } from '../log/tail/log-changed.ts';
 import type { Readiness } from '../observe/health.ts';
 import type { LogOutput } from '../observe/log-output.ts';
@@ -20,6 +21,8 @@ export interface Parts {
   log?: EventLog;
   /** The reason why the store cannot be reached, while it cannot. */
   storeFault?: unknown;
+  /** The reason why the read model cannot be used, while it cannot. */
+  readModelFault?: BrokenReadModelError | undefined;
   telemetry?: Telemetry;
   publication?: PublisherThread | undefined;
   keys?: KeySet;
@@ -33,14 +36,16 @@ export interface Parts {
 /**
  * Whether the store can be used. A broken log makes it degraded, and not unready: lists and commands need neither the
  * events nor the nodes that are broken. Every other instance has the same log, so one request for a proof, which needs
- * no token, would make all of them unready.
+ * no token, would make all of them unready. A broken read model is the same for all of them too, and what needs no rows
+ * of it is served.
  */
-export function storeReadiness({ log, storeFault, telemetry }: Parts): Readiness {
+export function storeReadiness({ log, storeFault, readModelFault, telemetry }: Parts): Readiness {
   if (storeFault instanceof LogChangedError) return { ready: false, detail: storeFault.message };
   if (storeFault !== undefined) return { ready: false, detail: 'the store cannot be reached; the log says why' };
   if (log === undefined) return STARTING;
-  const broken = telemetry?.brokenLog;
-  return broken === undefined ? { ready: true } : { ready: true, degraded: true, detail: broken.message };
+  const faults = [telemetry?.brokenLog, readModelFault].filter((fault) => fault !== undefined);
+  if (faults.length === 0) return { ready: true };
+  return { ready: true, degraded: true, detail: faults.map(({ message }) => message).join('; ') };
 }
 
 const isReplaced = ({ storeFault }: Parts): boolean => storeFault instanceof LogChangedError;
@@ -51,6 +56,7 @@ export const sourcesOf = (parts: Parts): Sources => ({
   // A log that was replaced is there, and does not come back by itself.
   storeReachable: () => parts.log !== undefined && (parts.storeFault === undefined || isReplaced(parts)),
   logReplaced: () => isReplaced(parts),
+  readModelBroken: () => parts.readModelFault !== undefined,
   authentication: () =>
     parts.authenticator && parts.keys && { cacheHits: parts.authenticator.cacheHits, ready: parts.keys.ready().ready },
   listCache: () => parts.log?.listCache,

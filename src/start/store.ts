@@ -36,6 +36,11 @@ export async function openStore(
       limits: { queue: config.limits.maxQueuedCommands, lists: config.limits.maxLongLists },
       listCacheBytes: config.listCacheBytes,
       onFault: telemetry.storeFault,
+      onReadModel: (fault) => {
+        if (fault === undefined) logger.info('the read model can be used again');
+        else logger.error({ err: fault }, 'the read model cannot be used');
+        parts.readModelFault = fault;
+      },
       observer: telemetry.log,
       onReachable: (fault) => {
         if (fault === undefined) logger.info('the store can be reached');

@@ -64,7 +64,13 @@ class ProjectorSwitch {
   async advance(step: () => Promise<boolean>): Promise<boolean> {
     await this.#on.promise;
     if (this.#ended) throw new Error('the instance ends');
-    return step();
+    try {
+      return await step();
+    } catch (error) {
+      // The log tells a read model that does not fit its events once, and not at each step.
+      this.failed(error);
+      throw error;
+    }
   }
 
   failed(fault: unknown): void {

@@ -1,4 +1,5 @@
 import { describe } from 'vitest';
+import { brokenReadModelContract } from './broken-read-model.ts';
 import { idempotencyContract } from './idempotency.ts';
 import { instancesContract } from './instances.ts';
 import { knownKeysContract } from './known-keys.ts';
@@ -24,4 +25,5 @@ describe.runIf(HAS_MONGODB)('MongoDB', () => {
   pinnedContract('MongoDB', openMongoStore);
   restoredContract('MongoDB', withDatabase);
   rebuiltContract('MongoDB', withDatabase);
+  brokenReadModelContract('MongoDB', withDatabase);
 });

@@ -1,3 +1,4 @@
+import { brokenReadModelContract } from './broken-read-model.ts';
 import { idempotencyContract } from './idempotency.ts';
 import { instancesContract } from './instances.ts';
 import { knownKeysContract } from './known-keys.ts';
@@ -22,3 +23,4 @@ const withDatabase = async () => {
 pinnedContract('SQLite', openSqliteStore);
 restoredContract('SQLite', withDatabase);
 rebuiltContract('SQLite', withDatabase);
+brokenReadModelContract('SQLite', withDatabase);

@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache';
 import { type LoggedEvent, plantEventOf } from '../event/event.ts';
 import type { Store } from '../store.ts';
 import type { Follower } from '../tail/follower.ts';
-import type { Tail } from '../tail/tail.ts';
+import type { Pin, Tail } from '../tail/tail.ts';
 import type { Generation } from '../view/generation.ts';
 
 /** Most owners whose ids are known, and most remembered candidates. */
@@ -74,7 +74,7 @@ export class KnownKeys {
   async #learn(owner: string): Promise<void> {
     const pin = this.#tail.pin();
     try {
-      const read = await this.#idsOf(owner);
+      const read = await this.#idsOf(owner, pin);
       this.#candidates.set(owner, read !== undefined);
       if (read === undefined || !this.#generation.isCurrent(read.generation)) return;
       const { ids } = read;
@@ -97,14 +97,14 @@ export class KnownKeys {
    * The ids of an owner's rows, each as of some moment since the tail was pinned, with the oldest generation of those
    * rows. Undefined: too many rows.
    */
-  async #idsOf(owner: string): Promise<{ ids: Set<CompactId>; generation: number } | undefined> {
+  async #idsOf(owner: string, pin: Pin): Promise<{ ids: Set<CompactId>; generation: number } | undefined> {
     const ids = new Set<CompactId>();
     let oldest = Number.POSITIVE_INFINITY;
     for (let after: bigint | undefined; ids.size <= LEARNED_ROWS && !this.#closed; ) {
       const { rows, whole, checkpoint, generation } = await this.#store.list(owner, after, PAGE);
       this.#generation.heard(generation);
       oldest = Math.min(oldest, generation);
-      await this.#follower.reachCheckpoint(checkpoint);
+      await this.#follower.reachCheckpoint(checkpoint, pin);
       for (const { id } of rows) ids.add(compact(id));
       if (whole) return { ids, generation: oldest };
       after = rows.at(-1)!.id;

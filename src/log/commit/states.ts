@@ -3,7 +3,7 @@ import { idempotencyString } from '../../domain/idempotency.ts';
 import { type LoggedEvent, plantEventOf } from '../event/event.ts';
 import type { Store } from '../store.ts';
 import type { Follower } from '../tail/follower.ts';
-import type { Tail } from '../tail/tail.ts';
+import type { Pin, Tail } from '../tail/tail.ts';
 import { unavailable } from '../unavailable.ts';
 import type { Generation } from '../view/generation.ts';
 import { KnownKeys } from './known-keys.ts';
@@ -44,7 +44,7 @@ export class StateReader {
     const pin = this.#tail.pin();
     try {
       await this.#generation.look();
-      const [rows, events] = await Promise.all([this.#rowsOf(commands), this.#eventsOf(commands)]);
+      const [rows, events] = await Promise.all([this.#rowsOf(commands, pin), this.#eventsOf(commands)]);
       const isThere = (key: string): boolean => {
         const entry = this.#tail.get(key);
         return entry === undefined ? rows.get(key) === true : entry.state !== undefined;
@@ -63,7 +63,7 @@ export class StateReader {
   }
 
   /** Whether the read model has the plant of each key. Keys in the tail are not read. */
-  async #rowsOf(commands: readonly Keyed[]): Promise<Map<string, boolean>> {
+  async #rowsOf(commands: readonly Keyed[], pin: Pin): Promise<Map<string, boolean>> {
     const rows = new Map<string, boolean>();
     const missing: Keyed[] = [];
     for (const keyed of commands) {
@@ -78,7 +78,7 @@ export class StateReader {
       missing.map(({ command }) => ({ owner: command.owner, id: plantIdOf(command) })),
     );
     this.#generation.heard(read.generation);
-    await this.#follower.reachCheckpoint(read.checkpoint);
+    await this.#follower.reachCheckpoint(read.checkpoint, pin);
     missing.forEach(({ key }, index) => {
       rows.set(key, read.rows[index] !== undefined);
     });

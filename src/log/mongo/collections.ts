@@ -20,7 +20,7 @@ export interface CheckpointDocument {
 /** A checkpoint with rows. */
 export type LiveCheckpoint = CheckpointDocument & Required<Pick<CheckpointDocument, 'position' | 'collection'>>;
 
-/** The checkpoint, unless it was lost: then throws LostRecordError. */
+/** The checkpoint, unless it was lost: then throws BrokenReadModelError. */
 export function live(checkpoint: CheckpointDocument | null | undefined): LiveCheckpoint {
   if (checkpoint?.collection === undefined) throw lostCheckpoint();
   return checkpoint as LiveCheckpoint;

@@ -4,8 +4,9 @@ import { BrokenChainError, headAt, verifyContent, verifyKept, verifyNext } from 
 import type { Head, LoggedEvent } from '../event/event.ts';
 import type { Store } from '../store.ts';
 import { LogChangedError } from './log-changed.ts';
+import { notSetBack } from './set-back.ts';
 import { shareCalls } from './share-calls.ts';
-import type { Tail } from './tail.ts';
+import type { Pin, Tail } from './tail.ts';
 
 /** Reads without progress after which a missing event counts as a fault of the store. */
 const MAX_EMPTY_READS = 3;
@@ -97,8 +98,12 @@ export class Follower {
     }
   }
 
-  /** Resolves when the tail reaches a checkpoint of the read model. Rows of that checkpoint need such a tail on top. */
-  async reachCheckpoint(checkpoint: number): Promise<void> {
+  /**
+   * Resolves when the tail reaches the checkpoint of rows that were read under a pin of the tail: such rows need that
+   * tail on top. Rejects with BrokenReadModelError when they are older than the pin, so that events between are missing.
+   */
+  async reachCheckpoint(checkpoint: number, pin: Pin): Promise<void> {
+    notSetBack(pin.base, checkpoint);
     await this.reach(checkpoint);
     this.#tail.projected(checkpoint);
   }

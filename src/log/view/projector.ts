@@ -5,7 +5,8 @@ import { Lease, RENEWAL } from '../../time/lease.ts';
 import { pause } from '../../time/pause.ts';
 import { repeat } from '../../time/repeat.ts';
 import { type LoggedEvent, plantEventOf } from '../event/event.ts';
-import type { Changes, PlantRow, Store } from '../store.ts';
+import { BrokenReadModelError, type Changes, type PlantRow, type Store } from '../store.ts';
+import { notSetBack } from '../tail/set-back.ts';
 import type { Tail } from '../tail/tail.ts';
 
 /** Milliseconds after the first event of a step in which more events may gather. */
@@ -13,6 +14,8 @@ const LINGER = 25;
 /** First and longest pause after a failed step, in milliseconds. */
 const PAUSE = 200;
 const MAX_PAUSE = 2_000;
+/** Milliseconds between two looks at the checkpoint while there is nothing to project, or no use in trying. */
+const LOOK = 500;
 
 /**
  * Folds events into one step of the read model. A key's last event alone decides its row. A key's first event shows
@@ -43,33 +46,61 @@ export class Projector {
   readonly #tail: Tail;
   readonly #lease: Lease;
   readonly #onFault: (error: unknown) => void;
+  readonly #onBroken: (fault: BrokenReadModelError | undefined) => void;
   readonly #stop = new AbortController();
-  #wake: (() => void) | undefined;
+  #isBroken = false;
+  #wake = new AbortController();
 
-  constructor(store: Store, tail: Tail, holder: string, onFault: (error: unknown) => void) {
+  /**
+   * `onBroken` is called when the read model is found to be of no use, with the fault, and when it is of use again. What
+   * else fails goes to `onFault`.
+   */
+  constructor(
+    store: Store,
+    tail: Tail,
+    holder: string,
+    onFault: (error: unknown) => void,
+    onBroken: (fault: BrokenReadModelError | undefined) => void,
+  ) {
     this.#store = store;
     this.#tail = tail;
     this.#lease = new Lease((milliseconds) => store.lease('projector', holder, milliseconds));
     this.#onFault = onFault;
+    this.#onBroken = onBroken;
   }
 
   /** Projects until `stop`. Resolves when it has stopped. Reports faults and tries again after a pause. */
   async run(): Promise<void> {
-    const forget = this.#tail.onExtended(() => this.#wake?.());
-    await repeat(() => this.#step(), this.#stop.signal, new Backoff(PAUSE, MAX_PAUSE), this.#onFault);
+    const forget = this.#tail.onExtended(() => this.#wake.abort());
+    await repeat(() => this.#watchedStep(), this.#stop.signal, new Backoff(PAUSE, MAX_PAUSE), this.#onFault);
     forget();
   }
 
   /** Ends `run` after the current step. */
   stop(): void {
     this.#stop.abort();
-    this.#wake?.();
+    this.#wake.abort();
+  }
+
+  /** Every instance looks at the checkpoint, also one that has nothing to project: its lists need it. */
+  async #watchedStep(): Promise<void> {
+    try {
+      if (this.#isBroken) await this.#look();
+      await this.#step();
+      if (this.#isBroken) this.#onBroken(undefined);
+      this.#isBroken = false;
+    } catch (error) {
+      if (!(error instanceof BrokenReadModelError)) throw error;
+      if (!this.#isBroken) this.#onBroken(error);
+      this.#isBroken = true;
+      await pause(LOOK, this.#stop.signal);
+    }
   }
 
   async #step(): Promise<void> {
     if (this.#tail.checkpoint >= this.#tail.head.position) return this.#untilExtended();
     if (!(await this.leads())) {
-      this.#tail.projected(await this.#store.checkpoint());
+      await this.#look();
       return pause(RENEWAL, this.#stop.signal);
     }
     if (this.#tail.head.position - this.#tail.checkpoint < this.#store.advanceLimit)
@@ -78,7 +109,12 @@ export class Projector {
     const events = this.#tail.after(from, this.#store.advanceLimit);
     const to = events.at(-1)?.position ?? from;
     if (await this.#store.advance(from, to, changesOf(events))) this.#tail.projected(to);
-    else this.#tail.projected(await this.#store.checkpoint());
+    else await this.#look();
+  }
+
+  async #look(): Promise<void> {
+    const known = this.#tail.checkpoint;
+    this.#tail.projected(notSetBack(known, await this.#store.checkpoint()));
   }
 
   /** Whether this instance holds the lease to derive data from the log. Takes the lease if it is free. */
@@ -87,9 +123,8 @@ export class Projector {
   }
 
   async #untilExtended(): Promise<void> {
-    await new Promise<void>((resolve) => {
-      this.#wake = resolve;
-    });
-    this.#wake = undefined;
+    this.#wake = new AbortController();
+    await pause(LOOK, this.#wake.signal);
+    if (!this.#wake.signal.aborted) await this.#look();
   }
 }

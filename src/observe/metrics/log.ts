@@ -11,6 +11,8 @@ interface StoreState {
   readonly reachable: () => boolean;
   /** Whether the log in it was found broken. */
   readonly broken: () => boolean;
+  /** Whether its read model is of no use until it is rebuilt. */
+  readonly readModelBroken: () => boolean;
 }
 
 /**
@@ -55,6 +57,11 @@ export function logMetrics(
     'plantstore_log_broken',
     'Whether this instance has found since its start that the stored log is not what was written, or was replaced: 1 or 0.',
     () => Number(store.broken()),
+  );
+  metrics.gauge(
+    'plantstore_read_model_broken',
+    'Whether the read model cannot be used until it is rebuilt: 1 or 0.',
+    () => Number(store.readModelBroken()),
   );
   return {
     appended({ events, seconds, outcome }) {

@@ -51,7 +51,7 @@ export class SqliteSnapshot implements Snapshot {
 
 /**
  * The number that a prepared query over `checkpoints` reads: SELECT_CHECKPOINT or the query for the generation. Throws
- * LostRecordError when the row is gone.
+ * BrokenReadModelError when the row is gone.
  */
 export function checkpointOf(query: StatementSync): number {
   const row = query.get(PLANTS_CHECKPOINT) as [bigint] | undefined;

@@ -1,0 +1,122 @@
+import { describe, expect, test } from 'vitest';
+import { rebuildReadModel } from '../../src/audit/rebuild/rebuild.ts';
+import { type EventLog, openLog } from '../../src/log/log.ts';
+import { BrokenReadModelError, type Store } from '../../src/log/store.ts';
+import type { Database } from '../support/tampering.ts';
+import type { OpenDatabase } from './audit-tampering.ts';
+
+const IDS = [1n, 2n, 3n, 4n, 5n];
+
+const UNAVAILABLE = { reason: 'STORE_UNAVAILABLE', message: 'the plants cannot be read now; try again' };
+
+const add = (log: EventLog, id: bigint) =>
+  log.submit({ type: 'AddPlant', owner: 'alice', actor: 'alice', plant: { id, name: 'Fern', tag: undefined } });
+
+const get = (log: EventLog, id: bigint) => log.get({ owner: 'alice', id });
+
+async function rebuild(store: Store): Promise<void> {
+  for await (const _ of rebuildReadModel(store));
+}
+
+/** An instance, and what it has told of its read model, in order: why it is of no use, or undefined. */
+interface Instance {
+  readonly log: EventLog;
+  readonly told: (string | undefined)[];
+}
+
+/** An instance on a log of five events, all of them in the read model. */
+interface Scene extends Instance {
+  readonly store: Store;
+  readonly database: Database;
+  /** One more instance of the log. */
+  another(): Promise<Instance>;
+}
+
+/** What a running instance does when somebody edits its read model, or restores it alone, on any store. */
+export function brokenReadModelContract(name: string, open: OpenDatabase): void {
+  const on = (run: (scene: Scene) => Promise<void>) => async (): Promise<void> => {
+    const opened = await open();
+    const logs: EventLog[] = [];
+    const another = async () => {
+      const told: (string | undefined)[] = [];
+      const onReadModel = (fault: Error | undefined) => told.push(fault?.message);
+      const log = await openLog(await opened.second(), { onFault: () => {}, onReadModel });
+      logs.push(log);
+      return { log, told };
+    };
+    const first = await another();
+    const database = await opened.database();
+    try {
+      for (const id of IDS) await add(first.log, id);
+      await expect.poll(() => first.log.status.checkpoint).toBe(5);
+      await run({ ...first, store: opened.store, database, another });
+    } finally {
+      await database.close();
+      for (const log of logs) await log.close();
+      await opened.cleanup();
+    }
+  };
+
+  describe(`a read model that is edited under a running instance, on ${name}`, () => {
+    test(
+      'without a checkpoint: the instance says so, reads no rows, and goes on once it is rebuilt',
+      on(async ({ log, told, store, database }) => {
+        await database.removeCheckpoint();
+        await expect(get(log, 1n)).rejects.toMatchObject(UNAVAILABLE);
+        const why =
+          'the store has lost the checkpoint of its read model (plants in checkpoints): run plantstore audit rebuild';
+        await expect.poll(() => told).toEqual([why]);
+        await rebuild(store);
+        await expect.poll(() => told).toEqual([why, undefined]);
+        expect(await get(log, 1n)).toMatchObject({ name: 'Fern' });
+      }),
+    );
+
+    test(
+      'set back with its rows: no plant is taken to be gone, and an instance that starts on it mends it for all',
+      on(async ({ log, told, database, another }) => {
+        for (const id of [3n, 4n, 5n]) await database.removePlant('alice', id);
+        await database.setCheckpoint(2);
+        await expect(get(log, 4n)).rejects.toMatchObject(UNAVAILABLE);
+        const why = 'the read model was set back from position 5 to 2: run plantstore audit rebuild';
+        await expect.poll(() => told).toEqual([why]);
+        const later = await another();
+        for (const id of IDS) expect(await get(later.log, id)).toMatchObject({ name: 'Fern' });
+        await log.close();
+        await expect.poll(() => later.log.status.checkpoint).toBe(5);
+        expect(later.told).toEqual([]);
+      }),
+    );
+
+    test(
+      'set back without its rows: an instance that starts on it lists what is in the log, and says what does not fit',
+      on(async ({ log, told, store, database, another }) => {
+        await database.setCheckpoint(2);
+        await expect.poll(() => told).toHaveLength(1);
+        await log.close();
+        const later = await another();
+        for (const id of IDS) expect(await get(later.log, id)).toMatchObject({ name: 'Fern' });
+        const why = 'the read model has a plant that is to be added: run plantstore audit rebuild';
+        await expect.poll(() => later.told).toEqual([why]);
+        await add(later.log, 6n);
+        await rebuild(store);
+        await expect.poll(() => later.told).toEqual([why, undefined]);
+        expect(later.log.status.checkpoint).toBe(6);
+      }),
+    );
+
+    test(
+      'a step that does not fit the rows does nothing',
+      on(async ({ store }) => {
+        const plant = (id: bigint) => ({ owner: 'alice', id, name: 'Palm', tag: undefined });
+        for (const changes of [
+          { deletes: [{ owner: 'alice', id: 9n }], inserts: [] },
+          { deletes: [], inserts: [plant(8n), plant(1n)] },
+        ])
+          await expect(store.advance(5, 6, changes)).rejects.toBeInstanceOf(BrokenReadModelError);
+        expect(await store.checkpoint()).toBe(5);
+        expect((await store.get([{ owner: 'alice', id: 8n }])).rows).toEqual([undefined]);
+      }),
+    );
+  });
+}
