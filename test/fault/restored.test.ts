@@ -21,6 +21,10 @@ async function expectRefusal(service: Service, why: RegExp): Promise<void> {
   const { dependencies } = (await ready.json()) as { dependencies: { name: string; detail?: string }[] };
   expect(dependencies.find(({ name }) => name === 'store')!.detail).toMatch(why);
   expectError(await add(), 503, 14);
+  // The log in it is another, and the store as such is there.
+  const metrics = await (await fetch(`${service.adminUrl}/metrics`)).text();
+  expect(metrics).toMatch(/^plantstore_log_broken 1$/m);
+  expect(metrics).toMatch(/^plantstore_store_reachable 1$/m);
 }
 
 async function fill(service: Service): Promise<void> {

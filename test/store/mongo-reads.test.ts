@@ -1,6 +1,10 @@
 import { MongoClient } from 'mongodb';
 import { describe, expect, test } from 'vitest';
 import type { MetaDocument } from '../../src/log/mongo/collections.ts';
+import { CausalClock } from '../../src/log/mongo/connection/causal-clock.ts';
+import { BSON } from '../../src/log/mongo/connection/client.ts';
+import { Transactions } from '../../src/log/mongo/connection/transactions.ts';
+import { ReadModel } from '../../src/log/mongo/read-model/read-model.ts';
 import type { Store } from '../../src/log/store.ts';
 import { added, append } from '../support/events.ts';
 import { HAS_MONGODB, openMongoStore } from './open-mongo.ts';
@@ -13,7 +17,34 @@ const FIRST_READS: Record<string, (store: Store) => Promise<unknown>> = {
   'of the generation of the rows': (store) => store.generation(),
 };
 
+/** Reads of one owner that are asked for at once. */
+const MANY = 64;
+
+const ROW_READS: Record<string, (readModel: ReadModel, owner: string) => Promise<unknown>> = {
+  'of rows': (readModel, owner) => readModel.list(owner, undefined, 1_000),
+  'of rows of a snapshot': async (readModel, owner) => {
+    for await (const _ of (await readModel.snapshot()).list(owner, undefined));
+  },
+};
+
 describe.runIf(HAS_MONGODB)('reads of MongoDB', () => {
+  test.each(Object.keys(ROW_READS))('many reads %s of one owner leave room for one of another owner', async (name) => {
+    const { uri, cleanup } = await openMongoStore();
+    const client = new MongoClient(uri, { ...BSON, monitorCommands: true });
+    const sent: string[] = [];
+    client.on('commandStarted', ({ commandName, command }) => {
+      if (commandName === 'aggregate') sent.push(command.pipeline[0].$match._id.$gte.owner);
+    });
+    const clock = new CausalClock(client);
+    const readModel = new ReadModel(client.db(), clock, new Transactions(client, clock));
+    const owners = [...Array.from({ length: MANY }, () => 'alice'), 'bob'];
+    await Promise.all(owners.map((owner) => ROW_READS[name]!(readModel, owner)));
+    expect(sent).toHaveLength(owners.length);
+    expect(sent.indexOf('bob')).toBeLessThan(MANY / 4);
+    await client.close();
+    await cleanup();
+  });
+
   test.each(Object.keys(FIRST_READS))(
     'the first read %s under a primary follows on a majority write: what a new primary has may not be known to be committed',
     async (name) => {
