@@ -94,7 +94,7 @@ export class EventLog {
     this.#commitLimit = bounds.commitLimit;
     this.#committer = new Committer(tail, this.#states, this.#follower, appender, bounds, observer);
     this.#eraser = new Eraser({ store, tail, follower: this.#follower, submit: (command) => this.#submit(command) });
-    this.#projector = new Projector(store, tail, randomUUID(), onFault, onReadModel ?? (() => {}));
+    this.#projector = new Projector(store, tail, this.#follower, randomUUID(), onFault, onReadModel ?? (() => {}));
     this.#treeBuilder = new TreeBuilder(store, tail, () => this.#projector.leads(), onFault);
     this.#follower.changed.addEventListener('abort', () => {
       this.#projector.stop();

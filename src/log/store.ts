@@ -66,13 +66,13 @@ export class DamagedStoreError extends Error {
 }
 
 /**
- * The read model cannot be used: its checkpoint is gone or was set back, or its rows are not those of its checkpoint.
- * Retrying is useless until it is rebuilt.
+ * The read model cannot be used: its checkpoint is gone or was set, or its rows are not those of its checkpoint.
+ * Retrying is useless until it is mended.
  */
 export class BrokenReadModelError extends Error {
-  /** `why`, in words. */
-  constructor(why: string, options?: ErrorOptions) {
-    super(`${why}: run plantstore audit rebuild`, options);
+  /** `why` and the `remedy`, in words. */
+  constructor(why: string, remedy = 'run plantstore audit rebuild') {
+    super(`${why}: ${remedy}`);
     this.name = 'BrokenReadModelError';
   }
 }

@@ -106,6 +106,21 @@ export function brokenReadModelContract(name: string, open: OpenDatabase): void 
     );
 
     test(
+      'set beyond the end of the log: no event is taken to be in the rows, and all goes on once it is right again',
+      on(async ({ log, told, database }) => {
+        await database.setCheckpoint(7);
+        const why = 'the read model stands at position 7, and the log ends before that: run plantstore doctor';
+        await expect.poll(() => told).toEqual([why]);
+        await expect(get(log, 1n)).rejects.toMatchObject(UNAVAILABLE);
+        await database.setCheckpoint(5);
+        await expect.poll(() => told).toEqual([why, undefined]);
+        await add(log, 6n);
+        await expect.poll(() => log.status.checkpoint).toBe(6);
+        for (const id of [...IDS, 6n]) expect(await get(log, id)).toMatchObject({ name: 'Fern' });
+      }),
+    );
+
+    test(
       'a step that does not fit the rows does nothing',
       on(async ({ store }) => {
         const plant = (id: bigint) => ({ owner: 'alice', id, name: 'Palm', tag: undefined });

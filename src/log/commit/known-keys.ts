@@ -104,7 +104,7 @@ export class KnownKeys {
       const { rows, whole, checkpoint, generation } = await this.#store.list(owner, after, PAGE);
       this.#generation.heard(generation);
       oldest = Math.min(oldest, generation);
-      await this.#follower.reachCheckpoint(checkpoint, pin);
+      await this.#follower.reachCheckpoint(checkpoint, pin.base);
       for (const { id } of rows) ids.add(compact(id));
       if (whole) return { ids, generation: oldest };
       after = rows.at(-1)!.id;

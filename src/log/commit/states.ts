@@ -78,7 +78,7 @@ export class StateReader {
       missing.map(({ command }) => ({ owner: command.owner, id: plantIdOf(command) })),
     );
     this.#generation.heard(read.generation);
-    await this.#follower.reachCheckpoint(read.checkpoint, pin);
+    await this.#follower.reachCheckpoint(read.checkpoint, pin.base);
     missing.forEach(({ key }, index) => {
       rows.set(key, read.rows[index] !== undefined);
     });

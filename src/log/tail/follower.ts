@@ -2,11 +2,10 @@ import { Backoff } from '../../time/backoff.ts';
 import { pause } from '../../time/pause.ts';
 import { BrokenChainError, headAt, verifyContent, verifyKept, verifyNext } from '../event/chain.ts';
 import type { Head, LoggedEvent } from '../event/event.ts';
-import type { Store } from '../store.ts';
+import { BrokenReadModelError, type Store } from '../store.ts';
 import { LogChangedError } from './log-changed.ts';
-import { notSetBack } from './set-back.ts';
 import { shareCalls } from './share-calls.ts';
-import type { Pin, Tail } from './tail.ts';
+import type { Tail } from './tail.ts';
 
 /** Reads without progress after which a missing event counts as a fault of the store. */
 const MAX_EMPTY_READS = 3;
@@ -99,12 +98,21 @@ export class Follower {
   }
 
   /**
-   * Resolves when the tail reaches the checkpoint of rows that were read under a pin of the tail: such rows need that
-   * tail on top. Rejects with BrokenReadModelError when they are older than the pin, so that events between are missing.
+   * Resolves when the tail reaches a checkpoint of the read model. Rows of that checkpoint need such a tail on top.
+   * `known`: a checkpoint, or the base of a pin, from before it was read.
+   *
+   * Rejects with BrokenReadModelError for a checkpoint that no projector can have left there. Rows of a lower one lack
+   * events that the tail no longer holds, and for a higher one the tail would drop events that no row has.
    */
-  async reachCheckpoint(checkpoint: number, pin: Pin): Promise<void> {
-    notSetBack(pin.base, checkpoint);
-    await this.reach(checkpoint);
+  async reachCheckpoint(checkpoint: number, known: number): Promise<void> {
+    if (checkpoint < known)
+      throw new BrokenReadModelError(`the read model was set back from position ${known} to ${checkpoint}`);
+    if (checkpoint > this.#tail.head.position) await this.readOn();
+    if (checkpoint > this.#tail.head.position)
+      throw new BrokenReadModelError(
+        `the read model stands at position ${checkpoint}, and the log ends before that`,
+        'run plantstore doctor',
+      );
     this.#tail.projected(checkpoint);
   }
 

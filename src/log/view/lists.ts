@@ -75,7 +75,7 @@ export class Lists {
       try {
         const { row, checkpoint, generation } = await this.#rows.row(key);
         this.#generation.heard(generation);
-        await this.#follower.reachCheckpoint(checkpoint, pin);
+        await this.#follower.reachCheckpoint(checkpoint, pin.base);
         const later = this.#tail.get(name);
         return later === undefined ? row : later.state;
       } finally {
@@ -122,7 +122,7 @@ export class Lists {
         const { rows, whole, checkpoint, generation } = await this.#store.list(owner, last, wanted);
         this.#generation.heard(generation);
         oldest = Math.min(oldest, generation);
-        await this.#follower.reachCheckpoint(checkpoint, pin);
+        await this.#follower.reachCheckpoint(checkpoint, pin.base);
         known.push(...rows);
         const list = this.#atHead(query, known, whole, oldest);
         if (list !== undefined) return list;
@@ -165,7 +165,7 @@ export class Lists {
     try {
       const snapshot = await this.#owners.open(owner, () => this.#store.snapshot());
       try {
-        await this.#follower.reachCheckpoint(snapshot.position, pin);
+        await this.#follower.reachCheckpoint(snapshot.position, pin.base);
         return { snapshot, entries: this.#tail.ownedBy(owner, after), position: this.#tail.head.position };
       } catch (error) {
         await snapshot.close();

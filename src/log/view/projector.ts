@@ -6,7 +6,7 @@ import { pause } from '../../time/pause.ts';
 import { repeat } from '../../time/repeat.ts';
 import { type LoggedEvent, plantEventOf } from '../event/event.ts';
 import { BrokenReadModelError, type Changes, type PlantRow, type Store } from '../store.ts';
-import { notSetBack } from '../tail/set-back.ts';
+import type { Follower } from '../tail/follower.ts';
 import type { Tail } from '../tail/tail.ts';
 
 /** Milliseconds after the first event of a step in which more events may gather. */
@@ -44,6 +44,7 @@ export function changesOf(events: readonly LoggedEvent[]): Changes {
 export class Projector {
   readonly #store: Store;
   readonly #tail: Tail;
+  readonly #follower: Follower;
   readonly #lease: Lease;
   readonly #onFault: (error: unknown) => void;
   readonly #onBroken: (fault: BrokenReadModelError | undefined) => void;
@@ -58,12 +59,14 @@ export class Projector {
   constructor(
     store: Store,
     tail: Tail,
+    follower: Follower,
     holder: string,
     onFault: (error: unknown) => void,
     onBroken: (fault: BrokenReadModelError | undefined) => void,
   ) {
     this.#store = store;
     this.#tail = tail;
+    this.#follower = follower;
     this.#lease = new Lease((milliseconds) => store.lease('projector', holder, milliseconds));
     this.#onFault = onFault;
     this.#onBroken = onBroken;
@@ -114,7 +117,7 @@ export class Projector {
 
   async #look(): Promise<void> {
     const known = this.#tail.checkpoint;
-    this.#tail.projected(notSetBack(known, await this.#store.checkpoint()));
+    await this.#follower.reachCheckpoint(await this.#store.checkpoint(), known);
   }
 
   /** Whether this instance holds the lease to derive data from the log. Takes the lease if it is free. */

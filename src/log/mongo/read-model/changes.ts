@@ -29,6 +29,6 @@ export async function applyChanges(
     await withCallLimit(rows.insertMany(inserts.map(toPlantDocument), { session }), WITHIN_TRANSACTION);
   } catch (error) {
     if (!hasCode(error, CODE.duplicateKey)) throw error;
-    throw new BrokenReadModelError('the read model has a plant that is to be added', { cause: error });
+    throw new BrokenReadModelError('the read model has a plant that is to be added');
   }
 }
