@@ -1,12 +1,17 @@
+import { LONGEST_LEASE } from './store.ts';
+
 /** A lease as the store holds it. */
 export interface HeldLease {
   readonly name: string;
   readonly holder: string;
-  /** Milliseconds until it ends. At 0 or less it is over, and any instance may take it. */
+  /** Milliseconds until it ends. See `isHeld`. */
   readonly left: number;
   /** `host:port` at which the holder takes commands of other instances, if it does. */
   readonly address?: string | undefined;
 }
+
+/** Whether nobody but the holder may take the lease: it is not over, and somebody can have taken it for so long. */
+export const isHeld = ({ left }: HeldLease): boolean => left > 0 && left <= LONGEST_LEASE;
 
 /** Facts about a database for an operator that the store does not report. Collecting them changes nothing. */
 export interface Inspection {

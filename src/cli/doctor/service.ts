@@ -6,6 +6,9 @@ import { BROKEN_LOG, type Finding, fail, ok, reasonOf, warn } from './finding.ts
 /** Most milliseconds for an answer of a port or of the issuer. */
 const LIMIT = 3_000;
 
+/** How the message of a BrokenChainError begins, and with it the detail of a store with a broken log. */
+const LOG_IS_BROKEN = 'the log is broken';
+
 /** Examines the service on this host: if it runs, whether it is ready; otherwise, whether its ports are free. */
 export async function examineService({ host, port, grpcPort, adminPort }: Config): Promise<Finding[]> {
   const address = reachable(host);
@@ -36,9 +39,10 @@ async function readiness(host: string, port: number): Promise<Finding | undefine
     const troubled = dependencies.filter(({ ready, degraded }) => !ready || degraded === true);
     const why = troubled.map(({ name, detail }) => `${name}: ${detail ?? 'not ready'}`).join('; ');
     if (response.status !== 200) return fail('service', `it runs, but is ${status}: ${why || 'see its log'}`);
-    // The one reason for which a store that is ready is degraded: an event is not what was written.
-    const broken = troubled.find(({ name }) => name === 'store');
-    if (broken !== undefined) return fail('service', `it runs, but ${broken.detail}: ${BROKEN_LOG}`);
+    // A store that is ready is degraded by what is broken: the log, or the read model, whose detail has the remedy.
+    const { detail } = troubled.find(({ name }) => name === 'store') ?? {};
+    if (detail !== undefined)
+      return fail('service', `it runs, but ${detail}${detail.startsWith(LOG_IS_BROKEN) ? `: ${BROKEN_LOG}` : ''}`);
     return why === '' ? ok('service', `ready, according to ${url}`) : warn('service', `ready, but ${why}`);
   } catch {
     return undefined;

@@ -2,9 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Config } from '../../config.ts';
 import { BrokenChainError, headAt, verifyNext } from '../../log/event/chain.ts';
 import { EMPTY_HEAD, type Head } from '../../log/event/event.ts';
-import type { HeldLease, Inspection } from '../../log/inspection.ts';
+import { type HeldLease, type Inspection, isHeld } from '../../log/inspection.ts';
 import { inspectSqlite } from '../../log/sqlite/inspect.ts';
-import type { Store } from '../../log/store.ts';
+import { LONGEST_LEASE, type Store } from '../../log/store.ts';
 import { intactRange } from '../../log/whole-range.ts';
 import { withStore } from '../with-store.ts';
 import { BROKEN_LOG, type Finding, fail, lasting, ok, reasonOf, warn } from './finding.ts';
@@ -12,8 +12,6 @@ import { isListening } from './service.ts';
 
 /** Milliseconds within which a busy projector normally makes progress. */
 const WAIT = 2_000;
-/** Most milliseconds that a lease can last. A longer one was taken with a wrong clock. */
-const LONGEST_LEASE = 60_000;
 /** Difference of two clocks in milliseconds: above the first deserves a warning, above the second is a fault. */
 const CLOCK_OFF = 1_000;
 const CLOCK_WRONG = 60_000;
@@ -102,7 +100,7 @@ async function readModelFinding(store: Store, head: Head, leases: readonly HeldL
   const behind = `${head.position - after} events behind position ${head.position}`;
   if (after >= head.position) return ok(subject, `it has reached position ${head.position}`);
   if (after > before) return ok(subject, `${behind} and catching up`);
-  if (leases.some(({ name, left }) => name === 'projector' && left > 0))
+  if (leases.some((lease) => lease.name === 'projector' && isHeld(lease)))
     return fail(
       subject,
       `${behind} and makes no progress: see the log of the service; run plantstore audit verify, then audit rebuild`,

@@ -1,5 +1,5 @@
 import type { Db } from 'mongodb';
-import type { HeldLease, Inspection } from '../inspection.ts';
+import { type HeldLease, type Inspection, isHeld } from '../inspection.ts';
 import { type Collections, collectionsOf, PLANTS_CHECKPOINT } from './collections.ts';
 import { withCallLimit } from './connection/call-limit.ts';
 import { createClient, databaseOf } from './connection/client.ts';
@@ -66,7 +66,7 @@ const leasesOf = ({ leases }: Collections): Promise<HeldLease[]> =>
 
 async function leftoversOf(db: Db, { checkpoints }: Collections, leases: readonly HeldLease[]): Promise<string[]> {
   // A rebuild in progress has collections that are not live and not leftovers.
-  if (leases.some(({ name, left }) => name === 'rebuild' && left > 0)) return [];
+  if (leases.some((lease) => lease.name === 'rebuild' && isHeld(lease))) return [];
   const checkpoint = await checkpoints.findOne({ _id: PLANTS_CHECKPOINT });
   const found = await db.listCollections({}, { nameOnly: true }).toArray();
   return found.map(({ name }) => name).filter((name) => ROWS.test(name) && name !== checkpoint?.collection);

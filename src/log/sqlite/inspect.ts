@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import type { Inspection } from '../inspection.ts';
+import { type Inspection, isHeld } from '../inspection.ts';
 import { openReader } from './connection.ts';
 import { REBUILT_TABLES } from './read-model/rebuild.ts';
 import { checkSchema, missingObjects, SCHEMA_VERSION } from './schema.ts';
@@ -17,7 +17,7 @@ export function inspectSqlite(directory: string): Inspection {
       .prepare('SELECT name, holder, until FROM leases')
       .all()
       .map(({ name, holder, until }) => ({ name: String(name), holder: String(holder), left: Number(until) - now }));
-    const isRebuilding = leases.some(({ name, left }) => name === 'rebuild' && left > 0);
+    const isRebuilding = leases.some((lease) => lease.name === 'rebuild' && isHeld(lease));
     return {
       schema: SCHEMA_VERSION,
       leases,

@@ -60,7 +60,8 @@ export interface SqliteOptions {
 
 /**
  * Opens the store in a data directory, and creates it if missing. Throws with the reason when there is nothing to read,
- * when a newer release wrote the data, or when it is to be written to and lacks a trigger or an index; DamagedStoreError when the database is damaged.
+ * when a newer release wrote the data, or when it is to be written to and lacks a trigger or an index; DamagedStoreError
+ * when the database is damaged.
  */
 export function openSqlite(directory: string, { readOnly = false, alone = false }: SqliteOptions = {}): Store {
   const path = readOnly ? existingFile(directory, DATABASE_FILE) : privateFile(directory, DATABASE_FILE);
