@@ -67,9 +67,12 @@ test.each([setBack, lost])(
   'a checkpoint that is %s under a service on SQLite is told of once, until it is rebuilt',
   async (_, damage, why) => {
     await using service = await startService();
-    const database = openSqliteDatabase(service.dataDirectory);
-    await expectTold(service, { DATA_DIR: service.dataDirectory }, () => damage(database), why);
-    await database.close();
+    const edited = async () => {
+      const database = openSqliteDatabase(service.dataDirectory);
+      await damage(database);
+      await database.close();
+    };
+    await expectTold(service, { DATA_DIR: service.dataDirectory }, edited, why);
   },
 );
 
