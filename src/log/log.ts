@@ -8,7 +8,7 @@ import { Appender } from './commit/appender.ts';
 import { type Cancellation, Committer, type CommitterLimits } from './commit/committer.ts';
 import { StateReader } from './commit/states.ts';
 import { type Erased, type EraseProgress, type EraseRequest, Eraser } from './erasure/eraser.ts';
-import { BrokenChainError, headAt, verifyNext } from './event/chain.ts';
+import { BrokenChainError, headAt, verifyContent, verifyNext } from './event/chain.ts';
 import { type Committed, EMPTY_HEAD, type Head, type LoggedEvent } from './event/event.ts';
 import { Forwarding, type ForwardingOptions } from './forward/forwarding.ts';
 import type { Taker } from './forward/taker.ts';
@@ -252,8 +252,8 @@ export class EventLog {
 }
 
 /**
- * Opens the log on a store: reads the events after the checkpoint and checks that they continue the chain. Rejects with
- * BrokenChainError when the chain is broken.
+ * Opens the log on a store: reads the events after the checkpoint and checks that they continue the chain, and that
+ * their content is what was written. Rejects with BrokenChainError when they do not.
  */
 export async function openLog(store: Store, options: EventLogOptions): Promise<EventLog> {
   const checkpoint = await store.checkpoint();
@@ -261,7 +261,10 @@ export async function openLog(store: Store, options: EventLogOptions): Promise<E
   let head: Head = EMPTY_HEAD;
   for await (const batch of store.read(Math.max(checkpoint - 1, 0))) {
     for (const event of batch) {
-      if (event.position > checkpoint) verifyNext(head, event);
+      if (event.position > checkpoint) {
+        verifyNext(head, event);
+        verifyContent(event);
+      }
       head = headAt(event);
       if (event.position === checkpoint) tail = new Tail(head);
     }
