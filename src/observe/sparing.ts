@@ -16,7 +16,7 @@ export interface ReportedFault {
 /**
  * A function that takes every fault of work that is tried again and again, and writes it sparingly: a fault that is new
  * at once, and the same fault at most twice a minute. Faults with different messages or codes are different, so no
- * fault hides another.
+ * fault hides another. What a driver measures or counts in its messages makes no difference.
  */
 export function sparing(write: (fault: ReportedFault) => void): (fault: unknown) => void {
   const known = new Map<string, { readonly writtenAt: number; repeated: number }>();
@@ -36,8 +36,11 @@ export function sparing(write: (fault: ReportedFault) => void): (fault: unknown)
   };
 }
 
+/** Times, and numbers of connections: a database that does not answer has new ones in each message. */
+const MEASURED = /\b\d+ ?ms\b|\bconnection \d+\b/g;
+
 function nameOf(fault: unknown): string {
   if (!(fault instanceof Error)) return String(fault);
   const { name, code, errcode } = fault as Error & { readonly code?: unknown; readonly errcode?: unknown };
-  return [name, code, errcode, messageOf(fault)].join();
+  return [name, code, errcode, messageOf(fault).replaceAll(MEASURED, '')].join();
 }

@@ -44,6 +44,17 @@ test('another fault is written at once, however often the first one comes', () =
   expect(written).toEqual([full(), ...others].map((err) => ({ err })));
 });
 
+test('what a driver measures or counts makes no other fault', () => {
+  const silent = (attempt: number) =>
+    new Error(`mongo:27017 does not answer (Socket 'connect' timed out after ${3_000 + attempt}ms)`, {
+      cause: new Error(`connection ${attempt} to 10.0.0.1:27017 closed`),
+    });
+  for (let attempt = 0; attempt < 100; attempt++) report(silent(attempt));
+  expect(written).toEqual([{ err: silent(0) }]);
+  report(new Error('read ECONNRESET'));
+  expect(written).toHaveLength(2);
+});
+
 test('a fault that comes once in a while is written each time', () => {
   for (let hour = 0; hour < 3; hour++) {
     report(full());
