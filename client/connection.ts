@@ -55,17 +55,21 @@ export class Connection {
     }
   }
 
-  #tokenFor({ signal, limit }: Attempt): string | Promise<string> {
+  async #tokenFor({ signal, limit }: Attempt): Promise<string> {
     const token = this.#token;
     if (typeof token === 'string') return token;
     const ended = either(signal, limit);
-    return new Promise((resolve, reject) => {
-      const end = () =>
-        reject(signal?.aborted ? signal.reason : new Error('the token function did not return in time'));
-      if (ended.aborted) return end();
-      ended.addEventListener('abort', end, { once: true });
-      Promise.resolve(token(ended)).then(resolve, reject);
+    let end!: () => void;
+    const late = new Promise<never>((_, reject) => {
+      end = () => reject(signal?.aborted ? signal.reason : new Error('the token function did not return in time'));
     });
+    if (ended.aborted) end();
+    ended.addEventListener('abort', end);
+    try {
+      return await Promise.race([late, token(ended)]);
+    } finally {
+      ended.removeEventListener('abort', end);
+    }
   }
 
   async #sendWith<Value>(

@@ -98,7 +98,7 @@ export class PlantStore {
   /**
    * The current plants and then every change to them, until the signal aborts or the caller stops. It replaces a lost
    * connection and resumes where it broke, without gaps or repetitions. Throws only errors that no new connection can
-   * solve.
+   * solve, and those of the token function.
    */
   watch({ after, signal }: WatchOptions = {}): AsyncGenerator<Change, never> {
     return watch(this.#connection, after === undefined ? undefined : exactInteger(after), signal);
