@@ -56,7 +56,7 @@ export const sourcesOf = (parts: Parts): Sources => ({
   // A log that was replaced is there, and does not come back by itself.
   storeReachable: () => parts.log !== undefined && (parts.storeFault === undefined || isReplaced(parts)),
   logReplaced: () => isReplaced(parts),
-  readModelBroken: () => parts.readModelFault !== undefined,
+  readModelBroken: () => parts.readModelFault !== undefined && !isReplaced(parts),
   authentication: () =>
     parts.authenticator && parts.keys && { cacheHits: parts.authenticator.cacheHits, ready: parts.keys.ready().ready },
   listCache: () => parts.log?.listCache,

@@ -117,8 +117,11 @@ export function brokenReadModelContract(name: string, open: OpenDatabase): void 
         const why = 'the read model stands at position 7, and the log ends before that: run plantstore doctor';
         await expect.poll(() => told).toEqual([why]);
         await expect(get(log, 1n)).rejects.toMatchObject(UNAVAILABLE);
+        await edit((database) => database.setCheckpoint(2));
+        const other = 'the read model was set back from position 5 to 2: run plantstore audit rebuild';
+        await expect.poll(() => told).toEqual([why, other]);
         await edit((database) => database.setCheckpoint(5));
-        await expect.poll(() => told).toEqual([why, undefined]);
+        await expect.poll(() => told).toEqual([why, other, undefined]);
         await add(log, 6n);
         await expect.poll(() => log.status.checkpoint).toBe(6);
         for (const id of [...IDS, 6n]) expect(await get(log, id)).toMatchObject({ name: 'Fern' });

@@ -49,7 +49,8 @@ export class Projector {
   readonly #onFault: (error: unknown) => void;
   readonly #onBroken: (fault: BrokenReadModelError | undefined) => void;
   readonly #stop = new AbortController();
-  #isBroken = false;
+  /** What was told last to be wrong with the read model. */
+  #broken: string | undefined;
   #wake = new AbortController();
 
   /**
@@ -88,20 +89,31 @@ export class Projector {
   /** Every instance looks at the checkpoint, also one that has nothing to project: its lists need it. */
   async #watchedStep(): Promise<void> {
     try {
-      if (this.#isBroken) await this.#look();
+      if (this.#broken !== undefined) {
+        const before = this.#tail.checkpoint;
+        await this.#look();
+        if (this.#tail.checkpoint > before) this.#tell(undefined);
+      }
       await this.#step();
-      if (this.#isBroken) this.#onBroken(undefined);
-      this.#isBroken = false;
     } catch (error) {
       if (!(error instanceof BrokenReadModelError)) throw error;
-      if (!this.#isBroken) this.#onBroken(error);
-      this.#isBroken = true;
+      this.#tell(error);
       await pause(LOOK, this.#stop.signal);
     }
   }
 
+  /** Tells what is new. The read model is right again once it has moved, or is at the head. */
+  #tell(fault: BrokenReadModelError | undefined): void {
+    if (fault?.message === this.#broken) return;
+    this.#broken = fault?.message;
+    this.#onBroken(fault);
+  }
+
   async #step(): Promise<void> {
-    if (this.#tail.checkpoint >= this.#tail.head.position) return this.#untilExtended();
+    if (this.#tail.checkpoint >= this.#tail.head.position) {
+      this.#tell(undefined);
+      return this.#untilExtended();
+    }
     if (!(await this.leads())) {
       await this.#look();
       return pause(RENEWAL, this.#stop.signal);
@@ -111,8 +123,10 @@ export class Projector {
     const from = this.#tail.checkpoint;
     const events = this.#tail.after(from, this.#store.advanceLimit);
     const to = events.at(-1)?.position ?? from;
-    if (await this.#store.advance(from, to, changesOf(events))) this.#tail.projected(to);
-    else await this.#look();
+    if (await this.#store.advance(from, to, changesOf(events))) {
+      this.#tail.projected(to);
+      this.#tell(undefined);
+    } else await this.#look();
   }
 
   async #look(): Promise<void> {
