@@ -110,7 +110,8 @@ function saysForked({ older, status, body }: Answer, { size }: SignedCheckpoint)
 /** The status and the beginning of the body, in one line. */
 const statusOf = ({ status, body }: Answer): string => `${status} ${JSON.stringify(body.slice(0, 200))}`;
 
-async function textOf(response: Response): Promise<string> {
+/** The body of a witness's answer. Rejects when it has more than 64 KiB. */
+export async function textOf(response: Response): Promise<string> {
   const chunks: Uint8Array[] = [];
   let length = 0;
   for await (const chunk of response.body ?? []) {

@@ -1,6 +1,7 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { once } from 'node:events';
 import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer as createHttpServer } from 'node:http';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -99,8 +100,8 @@ test('a key is not promised in a folder that does not exist', async () => {
   const missing = join(data, 'missing');
   expect((await doctor({ DATA_DIR: missing })).troubles).toEqual([
     expect.stringMatching(/^fail +store /),
-    expect.stringMatching(/^warn +audit key .*\/missing does not exist: create it, or set DATA_DIR/),
-    expect.stringMatching(/^warn +token key .*\/missing does not exist/),
+    expect.stringMatching(/^warn +audit key .* if this user may make .*\/missing, which does not exist$/),
+    expect.stringMatching(/^warn +token key .*\/missing, which does not exist$/),
   ]);
   expect(readdirSync(data)).toEqual([]);
 });
@@ -117,6 +118,8 @@ test.each([
     expect.stringMatching(found),
     expect.stringMatching(/^warn +read model +2 events behind/),
   ]);
+  const start = await plantstore(['serve'], settings);
+  expect(start).toMatchObject({ code: 1, stderr: expect.stringMatching(/^plantstore: the log is broken at position/) });
 });
 
 describe('finds, alone', () => {
@@ -287,6 +290,32 @@ describe('a witness', () => {
     expect((await doctor(witness.settings)).troubles).toContainEqual(
       expect.stringMatching(/^fail +witness .* 3 events, but this log has 2: stop the writes, and compare/),
     );
+  });
+
+  test('that cannot be compared is not said to be well, and is asked for no endless answer', async () => {
+    await fill();
+    using witness = await cosigned();
+    writeFileSync(join(data, DATABASE_FILE), 'no database');
+    expect((await doctor(witness.settings)).troubles).toContainEqual(
+      expect.stringMatching(
+        /^warn +witness +witness\.example has cosigned .* 3 events; the log was not compared with it: /,
+      ),
+    );
+    const answers = ['no note', 'x'.repeat(65 * 1024)];
+    const server = createHttpServer((_, response) => response.end(answers.shift())).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as { port: number };
+    const other = {
+      ...witness.settings,
+      WITNESSES: witness.settings.WITNESSES.replace(/^[^=]+/, `http://127.0.0.1:${port}`),
+    };
+    expect((await doctor(other)).troubles).toContainEqual(
+      expect.stringMatching(/^warn +witness +witness\.example answers at .*; its last checkpoint was not compared: /),
+    );
+    expect((await doctor(other)).troubles).toContainEqual(
+      expect.stringMatching(/^fail +witness +witness\.example does not answer .*the answer of the witness is too long/),
+    );
+    server.close();
   });
 });
 

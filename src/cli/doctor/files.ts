@@ -91,10 +91,15 @@ async function missingKey(subject: string, path: string): Promise<Finding> {
     return ok(subject, `${path} will be generated on first use`);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    const message = `${path} cannot be generated, because ${folder}`;
-    return code === 'ENOENT'
-      ? warn(subject, `${message} does not exist: create it, or set DATA_DIR to a folder that this user may write to`)
-      : fail(subject, `${message} cannot be used (${code}): set DATA_DIR to a folder that this user may write to`);
+    if (code === 'ENOENT')
+      return warn(
+        subject,
+        `${path} will be generated on first use, if this user may make ${folder}, which does not exist`,
+      );
+    return fail(
+      subject,
+      `${path} cannot be generated, because ${folder} cannot be used (${code}): set DATA_DIR to a folder that this user may write to`,
+    );
   }
 }
 

@@ -81,7 +81,7 @@ async function logFinding(store: Store, head: Head): Promise<Finding> {
   const newest = head.position - after;
   const whole =
     newest === 0
-      ? 'the read model has every event'
+      ? 'no event is newer than the read model'
       : `the last ${newest} events, which the read model lacks, are whole`;
   return ok('log', `${whole}; plantstore audit verify examines the whole log`);
 }

@@ -3,7 +3,7 @@ import { closeSync, existsSync, fsyncSync, linkSync, openSync, rmSync } from 'no
 import { dirname } from 'node:path';
 import { EMPTY_HEAD, type Head } from '../event/event.ts';
 import { existingFile, openReader, prepareQuery } from './connection.ts';
-import { aboutFile, isDamage } from './damage.ts';
+import { aboutFile, isDamage, naming } from './damage.ts';
 import { refuseForeignWal } from './foreign-wal.ts';
 import { checkSchema } from './schema.ts';
 import { SELECT_HEAD } from './statements.ts';
@@ -24,7 +24,7 @@ export function backUp(directory: string, file: string): Head {
   try {
     copy(path, draft);
     sync(draft);
-    const head = headOf(draft);
+    const head = naming(draft, () => headOf(draft));
     // Unlike a rename, a link never replaces a file.
     linkSync(draft, file);
     sync(dirname(file));
@@ -43,10 +43,13 @@ function copy(path: string, draft: string): void {
   const db = openReader(path);
   try {
     checkSchema(db, path);
-    db.prepare('VACUUM INTO ?').run(draft);
-  } catch (error) {
-    // Damage is the source's, since the copy is new. The rest, such as a full disk, is the copy's.
-    throw isDamage(error) ? error : aboutFile(draft, error);
+    const vacuum = db.prepare('VACUUM INTO ?');
+    try {
+      vacuum.run(draft);
+    } catch (error) {
+      // Damage is the source's, since the copy is new. The rest, such as a full disk, is the copy's.
+      throw isDamage(error) ? error : aboutFile(draft, error);
+    }
   } finally {
     db.close();
   }
