@@ -14,9 +14,10 @@ export default defineConfig({
     // Suites start services of their own, which need the cores too, and wait for leases and time limits meanwhile.
     pool: 'forks',
     maxWorkers: 4,
-    // A long run repeats up to a hundred times what a short one does.
-    testTimeout: count(60_000, 1_800_000),
-    hookTimeout: 60_000,
+    // These are against hanging alone, so that a slow machine is no failure. A long run repeats up to a hundred times what
+    // a short one does.
+    testTimeout: count(240_000, 1_800_000),
+    hookTimeout: 120_000,
     // As long as a browser's own waiting.
     expect: { poll: { timeout: 30_000 } },
     // CI reads the counts from the JSON report.

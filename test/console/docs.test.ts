@@ -17,7 +17,7 @@ describe.skipIf(CHROMIUM === undefined)('the page /docs', () => {
   test('tries out one request after the other', async () => {
     await using opened = await openPage(browser, `${service.url}/docs`);
     const { page, offences } = opened;
-    page.setDefaultTimeout(20_000);
+    page.setDefaultTimeout(60_000);
     await page.getByRole('button', { name: 'Authorize' }).click();
     const dialog = page.locator('.dialog-ux');
     await dialog.locator('input').fill(await service.token('alice'));

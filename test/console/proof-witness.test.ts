@@ -62,7 +62,7 @@ describe.skipIf(CHROMIUM === undefined)('a log with a witness', () => {
   test('is shown with what the witness says, once its key is given', async () => {
     await using opened = await openConsole(browser, service.url, { hash: '#/proof?position=1' });
     const { page, offences } = opened;
-    page.setDefaultTimeout(10_000);
+    page.setDefaultTimeout(60_000);
     const shown = page.locator('.proven');
     await shown.getByText(`Cosignatures in the name of ${NAME}: their keys are unknown here.`).waitFor();
 

@@ -83,7 +83,7 @@ describe.skipIf(CHROMIUM === undefined)('the pane Proof', () => {
       hash: '#/proof',
     });
     page = watched.page;
-    page.setDefaultTimeout(10_000);
+    page.setDefaultTimeout(60_000);
   });
   afterEach(async () => {
     expect(watched.offences).toEqual([]);

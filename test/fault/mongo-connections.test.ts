@@ -79,7 +79,7 @@ describe.runIf(HAS_MONGODB)('connections to MongoDB', () => {
   }
 
   test('a call ends even if a connection closes just when it is used, whichever of its commands that hits; the next one is answered', {
-    timeout: 90_000,
+    timeout: 400_000,
   }, async () => {
     const faults: { name: string; command: number; setting: Awaited<ReturnType<typeof open>> }[] = [];
     for (const [name, call] of Object.entries(CALLS)) {

@@ -171,7 +171,8 @@ export function publishing(bench: KafkaBench): void {
       await instance[Symbol.asyncDispose]();
       const dying = new KafkaClient(settings);
       await dying.connect();
-      const producer = await dying.producer(`${settings.topic}.publisher`, 60_000);
+      // Kafka would end its transaction long after a test has given up.
+      const producer = await dying.producer(`${settings.topic}.publisher`, 600_000);
       await producer.send(settings.topic, 1, [{ key: 'a', value: '{}', headers: { 'plantstore-position': '21' } }]);
       dying.close();
       await using successor = await Instance.start(directory, settings);

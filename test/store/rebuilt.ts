@@ -129,7 +129,7 @@ export function rebuiltContract(name: string, open: OpenDatabase): void {
         await rebuild(opened.store);
         expect(await opened.store.generation()).toBeGreaterThan(generation);
         await add(log, 4n);
-        await expect.poll(() => opened.store.checkpoint(), { timeout: 5_000 }).toBe(4);
+        await expect.poll(() => opened.store.checkpoint()).toBe(4);
         expect((await verdictOf(opened.store)).verdict.ok).toBe(true);
       } finally {
         await database.close();
@@ -164,7 +164,7 @@ export function rebuiltContract(name: string, open: OpenDatabase): void {
         }
         await remove(logs[0]!, 3n);
         const { position } = await logs[1]!.head();
-        await expect.poll(() => opened.store.checkpoint(), { timeout: 5_000 }).toBe(position);
+        await expect.poll(() => opened.store.checkpoint()).toBe(position);
         expect((await verdictOf(opened.store)).verdict.ok).toBe(true);
       } finally {
         await Promise.all(logs.map((log) => log.close()));

@@ -12,7 +12,7 @@ import type { PublisherStatus } from '../../src/publisher/status.ts';
 import { append } from './events.ts';
 
 /** Most milliseconds that a test waits for a publisher, also on a busy machine. */
-const PATIENCE = 45_000;
+const PATIENCE = 120_000;
 
 /** Kafka settings for a test broker. */
 export const kafkaOptions = (brokers: readonly string[], topic: string): KafkaOptions => ({

@@ -9,7 +9,7 @@ import { openDevelopmentIssuer } from '../../src/auth/development.ts';
 
 const PROGRAM = join(import.meta.dirname, '../../bin/plantstore.js');
 /** Most milliseconds until the service is ready, also on a busy machine. */
-const READY_LIMIT = 30_000;
+const READY_LIMIT = 120_000;
 const READY_POLL = 20;
 
 /** One log line of the service. */
