@@ -289,7 +289,8 @@ test('an import that is killed again and again goes on, and ends with the same l
   expect(code).toBe(0);
   expect(readFileSync(file, 'utf8')).toBe(linesOf(events));
   const copy = join(root, 'copy');
-  for (let milliseconds = 250; !(await killed(['import', file], copy, milliseconds)); milliseconds += count(300, 100));
+  // By a factor: a machine on which it takes long would else be at it for the square of that.
+  for (let milliseconds = 250; !(await killed(['import', file], copy, milliseconds)); milliseconds *= count(1.5, 1.2));
   const after = await plantstore(['audit', 'export'], { DATA_DIR: copy });
   expect(after.stdout === linesOf(events)).toBe(true);
   const { stdout } = await plantstore(['audit', 'verify', '--json'], { DATA_DIR: copy });
@@ -320,18 +321,22 @@ test('a file that is wrong at its end is not imported at all; of a pipe the righ
 
 test('a rebuild that is killed at any moment leaves the read model whole; the next one is made', async () => {
   await many();
-  using db = new DatabaseSync(join(data, DATABASE_FILE));
+  using db = new DatabaseSync(join(data, DATABASE_FILE), { timeout: 10_000 });
   const built = db.prepare("SELECT count(*) AS tables FROM sqlite_schema WHERE name GLOB 'plants_rebuilt_*'");
   const leased = db.prepare('SELECT 1 FROM leases');
   const isBuilding = () => built.get()!.tables === 1;
+  const isLeased = () => leased.get() !== undefined;
   let broken = 0;
-  for (let milliseconds = 0; milliseconds < 60; milliseconds += count(15, 6)) {
+  const step = count(15, 6);
+  // The first one is killed while it builds for certain, the others anywhere after they have begun.
+  for (let milliseconds = -step; milliseconds < 60; milliseconds += step) {
+    const hasBegun = milliseconds < 0 ? isBuilding : isLeased;
     // What was killed before has the lease for a while, and has left its table.
     db.exec('DELETE FROM leases');
     const child = start(['rebuild'], data);
     const closed = once(child, 'close');
-    while (child.exitCode === null && leased.get() === undefined) await sleep(1);
-    await sleep(milliseconds);
+    while (child.exitCode === null && !hasBegun()) await sleep(1);
+    if (milliseconds >= 0) await sleep(milliseconds);
     child.kill('SIGKILL');
     await closed;
     if (isBuilding()) broken++;

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import http2 from 'node:http2';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
 import { create, createRegistry } from '@bufbuild/protobuf';
 import { anyUnpack } from '@bufbuild/protobuf/wkt';
 import { type ClientReadableStream, type ServiceError, status } from '@grpc/grpc-js';
@@ -86,7 +87,10 @@ describe('the end of a call reaches its method', () => {
   test('when the deadline passes', async () => {
     const { promise, resolve } = Promise.withResolvers();
     await using app = await GrpcApp.start(waiting(resolve));
-    const call = unary(grpcClient(app.address), 'listPlants', {}, undefined, { deadline: Date.now() + 100 });
+    const client = grpcClient(app.address);
+    // A deadline that passes before the method is called is another matter.
+    await promisify(client.waitForReady.bind(client))(Date.now() + 60_000);
+    const call = unary(client, 'listPlants', {}, undefined, { deadline: Date.now() + 2_000 });
     expect((await failure(call)).code).toBe(status.DEADLINE_EXCEEDED);
     expect(await promise).toMatchObject({ reason: 'CANCELLED' });
   });

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { openSqlite } from '../../src/log/sqlite/store.ts';
 import { formatCheckpoint, parseCheckpoint } from '../../src/tlog/checkpoint.ts';
 import { cosignatureKey, cosigner } from '../../src/tlog/cosignature.ts';
@@ -25,6 +25,9 @@ import { openSqliteDatabase } from '../store/sqlite-database.ts';
 import { client, type Send } from '../support/http.ts';
 import { plantstore } from '../support/run.ts';
 import { startService } from '../support/service.ts';
+
+// What was not cosigned at once would be after a minute anyhow.
+vi.setConfig({ testTimeout: 60_000 });
 
 let root: string;
 let data: string;
@@ -143,11 +146,10 @@ describe('a service with witnesses', () => {
     const { port } = two.server.address() as AddressInfo;
     await close(two.server);
     await add(send, 5, 5);
-    await sleep(2_000);
+    const failures = /^plantstore_witness_requests_total\{witness="two\.example",outcome="failed"\} (\d+)$/m;
+    await expect.poll(async () => Number(await metric(service.adminUrl, failures))).toBeGreaterThan(0);
     // Both are needed: what was cosigned is served on.
     expect(sizeOf(await served(send, 0))).toBe(5);
-    const failures = /^plantstore_witness_requests_total\{witness="two\.example",outcome="failed"\} (\d+)$/m;
-    expect(Number(await metric(service.adminUrl, failures))).toBeGreaterThan(0);
     await service.logged(({ msg, witness }) => msg === 'the witness did not cosign' && witness === 'two.example');
     const again = createWitnessServer(two.witness);
     await listen(again, port);

@@ -151,11 +151,12 @@ describe.skipIf(CHROMIUM === undefined)('the pane Plants', () => {
 
   test('when the token ends it says so, and goes on with another one', async () => {
     const { mintToken } = await openDevelopmentIssuer(service.dataDirectory);
-    const token = await mintToken({ owner: 'late', ownerClaim: 'sub', ttl: 3, scope: BOTH });
+    const token = await mintToken({ owner: 'late', ownerClaim: 'sub', ttl: 15, scope: BOTH });
     const client = new PlantsClient(service.url, await service.token('late', BOTH));
     await client.add({ id: 1, name: 'Early fern' });
     await using opened = await openConsole(browser, service.url, { token });
     const { page, offences } = opened;
+    await rowOf(page, 'Early fern').waitFor();
     await page.getByRole('alert').filter({ hasText: 'no longer accepts your token' }).waitFor();
     expect(await rowOf(page, 'Early fern').count()).toBe(1);
     await page.getByLabel('Token').fill(await service.token('late', BOTH));

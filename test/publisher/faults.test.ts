@@ -1,6 +1,8 @@
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, expect, test } from 'vitest';
-import { openSqlite } from '../../src/log/sqlite/store.ts';
+import { DATABASE_FILE, openSqlite } from '../../src/log/sqlite/store.ts';
 import type { KafkaOptions } from '../../src/publisher/kafka/kafka-topic.ts';
 import { append } from '../support/events.ts';
 import { Kafka } from '../support/kafka.ts';
@@ -26,7 +28,7 @@ function faultTest(
       using directory = dataDirectory();
       await run(kafka!, directory.path, kafkaOptions(kafka!.brokers, `faults-${Date.now()}`));
     },
-    90_000,
+    300_000,
   );
 }
 
@@ -70,7 +72,11 @@ faultTest(
     broker.signal('SIGSTOP');
     await append(store, ...plants(50, 50));
     await sleep(500);
-    zombie.signal('SIGSTOP');
+    // It must not have the write lock of the database, which nobody could take from it then.
+    using lock = new DatabaseSync(join(directory, DATABASE_FILE), { timeout: 10_000 });
+    lock.exec('BEGIN IMMEDIATE');
+    await zombie.freeze();
+    lock.exec('ROLLBACK');
     broker.signal('SIGCONT');
     await successor.until(publishing);
     await append(store, ...plants(100, 50));

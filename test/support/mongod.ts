@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { MongoClient } from 'mongodb';
 import { freePort } from './free-port.ts';
+import { freeze } from './freeze.ts';
 
 /** One mongod in its own process. Port and directory stay the same after a restart. */
 export class Mongod {
@@ -48,6 +49,11 @@ export class Mongod {
     running.add(child);
     child.once('exit', () => running.delete(child));
     await listening(child);
+  }
+
+  /** Freezes it. Resolves when it stands still. */
+  freeze(): Promise<void> {
+    return freeze(this.#process!);
   }
 
   /** Sends a signal: SIGSTOP freezes it, SIGCONT wakes it. */

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { KafkaOptions } from '../../src/publisher/kafka/kafka-topic.ts';
 import type { PublisherStatus } from '../../src/publisher/status.ts';
+import { freeze } from './freeze.ts';
 
 const PROGRAM = join(import.meta.dirname, 'publisher-program.ts');
 
@@ -36,6 +37,11 @@ export class PublisherProcess implements AsyncDisposable {
       if (this.#process.exitCode !== null) throw new Error(`it ended after ${JSON.stringify(this.changes)}`);
       await Promise.race([this.#heard.promise, this.#ended]);
     }
+  }
+
+  /** Freezes it. Resolves when it stands still. */
+  freeze(): Promise<void> {
+    return freeze(this.#process);
   }
 
   /** Sends a signal: SIGSTOP freezes it, SIGCONT wakes it. */

@@ -3,6 +3,8 @@ import { adminCommand, Mongod } from './mongod.ts';
 import { findMongod } from './mongod-binary.ts';
 
 const NAME = 'plantstore-test';
+/** MongoDB's error code. */
+const EXCEEDED_TIME_LIMIT = 262;
 
 /**
  * Fast failovers (milliseconds), and all secondaries replicate from the primary, so that a test controls which member
@@ -62,9 +64,18 @@ export class ReplicaSet {
     throw new Error('the replica set has no primary');
   }
 
-  /** Makes the primary step down, as for maintenance. */
+  /** Makes the primary step down, as for maintenance. Tries again when no secondary has caught up in time. */
   async stepDown(): Promise<void> {
-    await (await this.primary()).command({ replSetStepDown: 5, secondaryCatchUpPeriodSecs: 4 });
+    for (let attempt = 1; ; attempt++) {
+      try {
+        await (await this.primary()).command({ replSetStepDown: 5, secondaryCatchUpPeriodSecs: 4 });
+        return;
+      } catch (error) {
+        const { code, message } = error as { code?: number; message?: string };
+        const isBehind = code === EXCEEDED_TIME_LIMIT || /no electable secondaries/i.test(`${message}`);
+        if (!isBehind || attempt === 5) throw error;
+      }
+    }
   }
 
   /** Runs a command on the admin database of the primary. */
