@@ -65,7 +65,7 @@ describe('errors of the inside say nothing, but for an id under which the log ha
 });
 
 describe('a time limit that passes ends the call', () => {
-  const limit = { 'connect-timeout-ms': '50' };
+  const limit = { 'connect-timeout-ms': '500' };
 
   test('of one answer', async () => {
     await using app = await ConnectApp.start({ listPlants: untilAborted });

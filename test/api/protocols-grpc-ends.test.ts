@@ -76,7 +76,7 @@ const ENDS: [string, Partial<Service['methods']>, (scene: Scene) => Promise<unkn
     async ({ address, held }) => {
       const session = rawSession(address);
       // A client that keeps the time itself may cancel the call before the service looks at its clock.
-      const call = rawCall(session, { ...CALL, 'grpc-timeout': '1S' }, frame(Buffer.alloc(0)));
+      const call = rawCall(session, { ...CALL, 'grpc-timeout': '5S' }, frame(Buffer.alloc(0)));
       const { signal, answer } = await held;
       while (!signal.aborted) await sleep(1);
       answer();

@@ -18,7 +18,8 @@ beforeAll(async () => {
   const store = openSqlite(directory);
   await fill(store, PLANTS, 'alice');
   await store.close();
-  service = await startService({ DATA_DIR: directory });
+  // So that hundreds of requests at once are served on a slow machine too.
+  service = await startService({ DATA_DIR: directory, MAX_WAIT: '30000' });
 });
 afterAll(async () => {
   await service.stop();

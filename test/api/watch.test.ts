@@ -13,7 +13,8 @@ import { type Service, startService } from '../support/service.ts';
 
 let service: Service;
 beforeAll(async () => {
-  service = await startService();
+  // So that a hundred requests at once are served on a slow machine too.
+  service = await startService({ MAX_WAIT: '30000' });
 });
 afterAll(async () => {
   await service.stop();
@@ -275,12 +276,14 @@ test('a stopping instance ends every stream at once, over gRPC and Connect as UN
   const auditor = { headers: { authorization: `Bearer ${await stopping.token('auditor', 'plants:audit')}` } };
   const log = audit.readEvents({ follow: true }, { ...auditor, signal: abort.signal });
   let isFollowing = true;
+  const begun = Promise.withResolvers<void>();
   const following = (async () => {
-    for await (const _ of log);
+    for await (const _ of log) begun.resolve();
   })().catch(() => {
     isFollowing = false;
   });
   await alice.add(1, 'one');
+  await begun.promise;
   const stopped = stopping.stop();
   expect(await Promise.all(ends)).toEqual(TRANSPORTS.map(() => 14));
   await stream.take(1_000);

@@ -206,7 +206,7 @@ describe('a service that takes requests and never answers', () => {
   test('is given up on after the time-out of each attempt: a write may have been done, a read was not', async () => {
     withoutPauses();
     using fake = await scripted(NEVER);
-    const store = new PlantStore({ url: fake.url, token: 'x', timeout: 300 });
+    const store = new PlantStore({ url: fake.url, token: 'x', timeout: 600 });
     await expect(store.add(FERN)).rejects.toThrow(OutcomeUnknownError);
     expect(new Set(fake.keys).size).toBe(1);
     expect(fake.keys).toHaveLength(6);

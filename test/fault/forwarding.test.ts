@@ -14,7 +14,7 @@ import { count, SOAK } from '../support/soak.ts';
 import type { Fate } from '../support/tcp-proxy.ts';
 
 /** Milliseconds after which a client gives up an instance that does not answer. */
-const PATIENCE = 5_000;
+const PATIENCE = 20_000;
 /** Owners at once, each with a client that goes to whatever instance. */
 const OWNERS = 4;
 const CLIENTS = 3;
@@ -142,7 +142,7 @@ describe.runIf(HAS_MONGODB)('three instances, of which one writes', () => {
 
   const failuresNotAt = ({ failures }: Tally, victim: Service) => failures.filter(({ at }) => at !== victim);
   const other = (writer: number) => (writer + 1) % 3;
-  const timeout = count(60_000, 600_000);
+  const timeout = count(240_000, 600_000);
 
   test('the writer is killed: no request at the others fails, and another writes', { timeout }, async () => {
     for (let times = 0; times < count(1, 10); times++) {

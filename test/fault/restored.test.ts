@@ -49,7 +49,7 @@ describe('a service under which an older log is restored says why it does not se
     await using service = await startService();
     await fill(service);
     const file = join(service.dataDirectory, 'plantstore.sqlite');
-    new DatabaseSync(file).exec(`VACUUM INTO '${file}.backup'`);
+    new DatabaseSync(file, { timeout: 10_000 }).exec(`VACUUM INTO '${file}.backup'`);
     copyFileSync(`${file}.backup`, `${file}.new`);
     renameSync(`${file}.new`, file);
     await sleep(20);

@@ -23,7 +23,7 @@ beforeAll(async () => {
   const store = openSqlite(directory);
   await fill(store, PLANTS, 'alice', () => ({ name: TEXT, tag: TEXT }));
   await store.close();
-  service = await startService({ DATA_DIR: directory, REQUEST_TIMEOUT: '1', IDLE_TIMEOUT: '1', MAX_IN_FLIGHT: '1' });
+  service = await startService({ DATA_DIR: directory, REQUEST_TIMEOUT: '1', IDLE_TIMEOUT: '3', MAX_IN_FLIGHT: '1' });
   token = await service.token('alice');
 });
 afterAll(async () => {

@@ -10,7 +10,7 @@ import type { Platform } from './platform.ts';
 export async function openSqlitePlatform(): Promise<Platform> {
   const directory = mkdtempSync(join(tmpdir(), 'plantstore-model-'));
   await openSqlite(directory).close();
-  const db = new DatabaseSync(join(directory, DATABASE_FILE), { timeout: 1_000 });
+  const db = new DatabaseSync(join(directory, DATABASE_FILE), { timeout: 10_000 });
   const select = (sql: string): unknown[][] => {
     const query = db.prepare(sql);
     query.setReadBigInts(true);

@@ -214,7 +214,7 @@ export function forwardingContract(name: string, open: OpenStore): void {
           scene.hop.cut('1');
           expect(await answer).toBe('OUTCOME_UNKNOWN');
         },
-        { commitLimit: 500 },
+        { commitLimit: 3_000 },
       ),
     );
 

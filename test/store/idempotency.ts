@@ -188,7 +188,7 @@ export function idempotencyContract(name: string, open: OpenStore): void {
         weight: 6,
         arbitrary: fc.record({
           kind: fc.constant('late copy' as const),
-          milliseconds: fc.integer({ min: 0, max: 60 }),
+          milliseconds: fc.integer({ min: 0, max: 300 }),
         }),
       },
       { weight: 1, arbitrary: fc.constant({ kind: 'reply lost' as const }) },
@@ -205,7 +205,7 @@ export function idempotencyContract(name: string, open: OpenStore): void {
           const opened = await open();
           let calls = 0;
           const next = (): Fault => script[calls++] ?? { kind: 'none' };
-          const limits = { commitLimit: 10 };
+          const limits = { commitLimit: 50 };
           const logs = [
             await openLog(withFaults(opened.store, next), { ...quiet, limits }),
             await openLog(withFaults(await opened.second(), next), { ...quiet, limits }),

@@ -185,7 +185,7 @@ export function logContract(name: string, open: OpenStore): void {
     test('a store that is out of reach: commands are given up in time and not applied, or are said to be unknown', async () => {
       const opened = await open();
       const lost = withFaults(opened.store, () => ({ kind: 'request lost' }));
-      const log = await openLog(lost, { ...quiet, limits: { commitLimit: 500 } });
+      const log = await openLog(lost, { ...quiet, limits: { commitLimit: 3_000 } });
       const outcome = await log
         .submit({ type: 'DeletePlant', owner: 'a', actor: 'a', id: 1n })
         .catch((error) => error.reason);

@@ -9,7 +9,7 @@ import type { Database } from '../support/tampering.ts';
  * is closed, as no store opens without them.
  */
 export function openSqliteDatabase(directory: string): Database & { readonly db: DatabaseSync } {
-  const db = new DatabaseSync(join(directory, DATABASE_FILE));
+  const db = new DatabaseSync(join(directory, DATABASE_FILE), { timeout: 10_000 });
   const triggers = db.prepare("SELECT sql FROM sqlite_schema WHERE type = 'trigger'").all();
   db.exec(
     'PRAGMA ignore_check_constraints = ON; DROP TRIGGER events_are_only_erased; DROP TRIGGER events_are_not_deleted',

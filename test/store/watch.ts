@@ -133,7 +133,8 @@ export function watchContract(name: string, open: OpenStore): void {
                 const followers = [new Follower(), new Follower(), new Follower()];
                 // A client that is away for the whole history.
                 const away = new Follower();
-                while (away.bookmark === undefined) await away.follow(instances[0]!.url, undefined, 100);
+                for (let milliseconds = 100; away.bookmark === undefined; milliseconds *= 2)
+                  await away.follow(instances[0]!.url, undefined, milliseconds);
                 const running = followers.map(run);
                 for (const action of steps) {
                   if (action.do === 'pause') await sleep(action.milliseconds);

@@ -109,7 +109,7 @@ describe('beyond maxInFlight', () => {
   });
 
   test('whose client has left is let in no more, and is counted', async () => {
-    const { admission: limited, shed, outcomes, enter, leave } = admission({ maxInFlight: 1, maxWait: 20 });
+    const { admission: limited, shed, outcomes, enter, leave } = admission({ maxInFlight: 1 });
     enter();
     for (let request = 0; request < 2; request++) enter();
     const gone = enter();

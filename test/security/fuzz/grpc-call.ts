@@ -8,8 +8,10 @@ import {
 import type { GrpcRequest } from './grpc-grammar.ts';
 import type { Acknowledged } from './judge.ts';
 
-/** Milliseconds after which a call that may never end is cancelled. */
-const PATIENCE = 300;
+/** Milliseconds after which a call without an answer is cancelled. */
+const PATIENCE = 2_000;
+/** Milliseconds after the beginning of an answer after which a call that may never end is cancelled. */
+const ANSWERED_PATIENCE = 300;
 /** Milliseconds after which one that was cancelled must have ended. */
 const HANG_LIMIT = 30_000;
 
@@ -45,7 +47,7 @@ function outcome(session: ClientHttp2Session, headers: GrpcRequest['headers'], b
   return new Promise((resolve, reject) => {
     let found: Outcome = {};
     const chunks: Buffer[] = [];
-    const take = (fields: http2.IncomingHttpHeaders & { ':status'?: number }) => {
+    const take = (fields: http2.IncomingHttpHeaders & { ':status'?: number | undefined }) => {
       if (fields[':status'] !== undefined) found = { ...found, http: fields[':status'] };
       if (fields['grpc-status'] !== undefined) found = { ...found, status: Number(fields['grpc-status']) };
     };
@@ -55,10 +57,15 @@ function outcome(session: ClientHttp2Session, headers: GrpcRequest['headers'], b
       te: 'trailers',
       ...headers,
     });
-    const patience = setTimeout(() => call.close(http2.constants.NGHTTP2_CANCEL), PATIENCE);
+    const cancel = () => call.close(http2.constants.NGHTTP2_CANCEL);
+    let patience = setTimeout(cancel, PATIENCE);
     const limit = setTimeout(() => reject(new Error('the call hangs')), HANG_LIMIT);
     call
-      .on('response', take)
+      .on('response', (fields) => {
+        take(fields);
+        clearTimeout(patience);
+        patience = setTimeout(cancel, ANSWERED_PATIENCE);
+      })
       .on('trailers', take)
       .on('data', (chunk: Buffer) => chunks.push(chunk))
       .on('error', () => {})
