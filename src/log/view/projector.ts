@@ -75,7 +75,10 @@ export class Projector {
 
   /** Projects until `stop`. Resolves when it has stopped. Reports faults and tries again after a pause. */
   async run(): Promise<void> {
-    const forget = this.#tail.onExtended(() => this.#wake.abort());
+    const forget = this.#tail.onExtended(() => {
+      // Each abort without a reason makes one, with a stack trace, also a second abort.
+      if (!this.#wake.signal.aborted) this.#wake.abort();
+    });
     await repeat(() => this.#watchedStep(), this.#stop.signal, new Backoff(PAUSE, MAX_PAUSE), this.#onFault);
     forget();
   }
