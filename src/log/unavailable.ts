@@ -2,6 +2,7 @@ import { PlantStoreError } from '../domain/errors.ts';
 import { BrokenChainError } from './event/chain.ts';
 import { BrokenReadModelError } from './store.ts';
 import { LogChangedError } from './tail/log-changed.ts';
+import { BrokenTreeError } from './tree/nodes.ts';
 
 /** Maps a store's own error to the 503 for the caller. An error with another cause stays as it is. */
 export const unavailable = (error: unknown): Error =>
@@ -12,5 +13,7 @@ export const unavailable = (error: unknown): Error =>
 function messageOf(error: unknown): string {
   if (error instanceof LogChangedError) return 'this instance does not serve: its log was replaced; try again';
   if (error instanceof BrokenReadModelError) return 'the plants cannot be read now; try again';
+  if (error instanceof BrokenTreeError)
+    return 'nothing can be proved of this part of the log until its tree is rebuilt; try again';
   return 'the store cannot be reached now; try again';
 }

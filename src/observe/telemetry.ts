@@ -36,6 +36,8 @@ export interface Sources {
   readonly logReplaced: () => boolean;
   /** Whether the read model is of no use until it is rebuilt. */
   readonly readModelBroken: () => boolean;
+  /** Whether the stored tree of the log is broken until it is rebuilt. */
+  readonly treeBroken: () => boolean;
   readonly authentication: () => AuthenticationStatus | undefined;
   readonly listCache: () => ListCacheStatistics | undefined;
   readonly watches: () => WatchStatus | undefined;
@@ -93,6 +95,7 @@ export function createTelemetry(
     reachable: sources.storeReachable,
     broken: () => brokenLog !== undefined || sources.logReplaced(),
     readModelBroken: sources.readModelBroken,
+    treeBroken: sources.treeBroken,
   });
   const { forwarded, taken } = forwardMetrics(metrics, sources.log);
   const writeDecision = decisionLog(logger, owners);

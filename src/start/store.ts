@@ -41,6 +41,11 @@ export async function openStore(
         else logger.error({ err: fault }, 'the read model cannot be used');
         parts.readModelFault = fault;
       },
+      onTree: (fault) => {
+        if (fault === undefined) logger.info('the tree of the log is whole again');
+        else logger.error({ err: fault }, 'the tree of the log is broken');
+        parts.treeFault = fault;
+      },
       observer: telemetry.log,
       onReachable: (fault) => {
         if (fault === undefined) logger.info('the store can be reached');
