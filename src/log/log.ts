@@ -13,7 +13,7 @@ import { type Committed, EMPTY_HEAD, type Head, type LoggedEvent } from './event
 import { Forwarding, type ForwardingOptions } from './forward/forwarding.ts';
 import type { Taker } from './forward/taker.ts';
 import type { LogObserver, LogStatus } from './observer.ts';
-import type { BrokenReadModelError, Store } from './store.ts';
+import { type BrokenReadModelError, LostRecordError, type Store } from './store.ts';
 import { Follower } from './tail/follower.ts';
 import { type ReadOptions, readLog } from './tail/read.ts';
 import { Tail } from './tail/tail.ts';
@@ -48,6 +48,9 @@ export const DEFAULT_LIST_CACHE = 64 * 1024 * 1024;
 /** Milliseconds between two checks for abandoned erasures. */
 const ERASURES = 2_000;
 
+/** Milliseconds between two looks whether the store still has the log's id. */
+const IDENTITY = 2_000;
+
 /** Options of a log. */
 export interface EventLogOptions {
   readonly limits?: Partial<LogLimits>;
@@ -61,6 +64,8 @@ export interface EventLogOptions {
   readonly onReadModel?: (fault: BrokenReadModelError | undefined) => void;
   /** Called when the stored tree is broken until it is rebuilt (with the fault), and when it is no more (with undefined). */
   readonly onTree?: (fault: BrokenTreeError | undefined) => void;
+  /** Called when the store has lost the log's id (with the fault), and when it has it again (with undefined). */
+  readonly onIdentity?: (fault: LostRecordError | undefined) => void;
   readonly observer?: LogObserver;
 }
 
@@ -85,7 +90,7 @@ export class EventLog {
   #forwarding: Forwarding | undefined;
 
   constructor(store: Store, tail: Tail, options: EventLogOptions) {
-    const { limits, listCacheBytes, onFault, onReachable, onReadModel, onTree, observer } = options;
+    const { limits, listCacheBytes, onFault, onReachable, onReadModel, onTree, onIdentity, observer } = options;
     this.#store = store;
     this.#tail = tail;
     this.#onFault = onFault;
@@ -116,6 +121,7 @@ export class EventLog {
       this.#projector.run(),
       this.#treeBuilder.run(),
       this.#treeHealth.run(),
+      this.#watchIdentity(onIdentity ?? (() => {})),
       this.#follower.watch(this.#stop.signal, onReachable ?? (() => {})),
     ]);
   }
@@ -173,6 +179,31 @@ export class EventLog {
       await pause(ERASURES, signal);
     };
     await repeat(finish, signal, new Backoff(ERASURES, ERASURES), this.#onFault);
+  }
+
+  /**
+   * The id is needed only to open the key that signs checkpoints. So without this look, nobody would learn that it is
+   * gone before an instance is started again.
+   */
+  async #watchIdentity(onChange: (fault: LostRecordError | undefined) => void): Promise<void> {
+    const { signal } = this.#stop;
+    let isLost = false;
+    const tell = (fault: LostRecordError | undefined) => {
+      if ((fault !== undefined) === isLost) return;
+      isLost = fault !== undefined;
+      onChange(fault);
+    };
+    const look = async () => {
+      try {
+        await this.#store.logId();
+        tell(undefined);
+      } catch (error) {
+        if (!(error instanceof LostRecordError)) throw error;
+        tell(error);
+      }
+      await pause(IDENTITY, signal);
+    };
+    await repeat(look, signal, new Backoff(IDENTITY, IDENTITY), this.#onFault);
   }
 
   /** Calls back with each OwnerErased event: everything remembered of owners must be forgotten. */

@@ -38,6 +38,8 @@ export interface Sources {
   readonly readModelBroken: () => boolean;
   /** Whether the stored tree of the log is broken until it is rebuilt. */
   readonly treeBroken: () => boolean;
+  /** Whether the store has lost the id of its log. */
+  readonly logIdLost: () => boolean;
   readonly authentication: () => AuthenticationStatus | undefined;
   readonly listCache: () => ListCacheStatistics | undefined;
   readonly watches: () => WatchStatus | undefined;
@@ -96,6 +98,7 @@ export function createTelemetry(
     broken: () => brokenLog !== undefined || sources.logReplaced(),
     readModelBroken: sources.readModelBroken,
     treeBroken: sources.treeBroken,
+    logIdLost: sources.logIdLost,
   });
   const { forwarded, taken } = forwardMetrics(metrics, sources.log);
   const writeDecision = decisionLog(logger, owners);

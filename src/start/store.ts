@@ -46,6 +46,11 @@ export async function openStore(
         else logger.error({ err: fault }, 'the tree of the log is broken');
         parts.treeFault = fault;
       },
+      onIdentity: (fault) => {
+        if (fault === undefined) logger.info('the log has its id again');
+        else logger.error({ err: fault }, 'the log has lost its id');
+        parts.identityFault = fault;
+      },
       observer: telemetry.log,
       onReachable: (fault) => {
         if (fault === undefined) logger.info('the store can be reached');

@@ -4,7 +4,7 @@ import { BrokenChainError, headAt, verifyNext } from '../../log/event/chain.ts';
 import { EMPTY_HEAD, type Head } from '../../log/event/event.ts';
 import { type HeldLease, type Inspection, isHeld } from '../../log/inspection.ts';
 import { inspectSqlite } from '../../log/sqlite/inspect.ts';
-import { LONGEST_LEASE, type Store } from '../../log/store.ts';
+import { LONGEST_LEASE, LostRecordError, type Store } from '../../log/store.ts';
 import { examineNodes } from '../../log/tree/health.ts';
 import { BrokenTreeError } from '../../log/tree/nodes.ts';
 import { Tree } from '../../log/tree/tree.ts';
@@ -69,11 +69,12 @@ function schemaFinding({ schema, missing }: Inspection): Finding {
   return ok('schema', `version ${schema}, that of this release`);
 }
 
-/** Verifies what a start verifies: that the events after the read model's checkpoint continue the log. */
+/** Verifies that the log has its id and, as a start does, that the events after the checkpoint continue the log. */
 async function logFinding(store: Store, head: Head): Promise<Finding> {
   const after = Math.min(await store.checkpoint(), head.position);
   let last = EMPTY_HEAD;
   try {
+    await store.logId();
     for await (const events of intactRange(store, Math.max(after - 1, 0), head.position))
       for (const event of events) {
         if (event.position > after) verifyNext(last, event);
@@ -81,6 +82,7 @@ async function logFinding(store: Store, head: Head): Promise<Finding> {
       }
   } catch (error) {
     if (error instanceof BrokenChainError) return fail('log', `${error.message}: ${BROKEN_LOG}`);
+    if (error instanceof LostRecordError) return fail('log', error.message);
     throw error;
   }
   const newest = head.position - after;

@@ -15,6 +15,8 @@ interface StoreState {
   readonly readModelBroken: () => boolean;
   /** Whether the tree of the log is broken until it is rebuilt. */
   readonly treeBroken: () => boolean;
+  /** Whether the id of the log is lost. */
+  readonly logIdLost: () => boolean;
 }
 
 /**
@@ -69,6 +71,9 @@ export function logMetrics(
     'plantstore_tree_broken',
     "Whether a stored node of the log's tree is lost or wrong, until the tree is rebuilt: 1 or 0.",
     () => Number(store.treeBroken()),
+  );
+  metrics.gauge('plantstore_log_id_lost', 'Whether the store has lost the id of its log: 1 or 0.', () =>
+    Number(store.logIdLost()),
   );
   return {
     appended({ events, seconds, outcome }) {
