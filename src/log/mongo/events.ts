@@ -3,7 +3,7 @@ import { type IdempotencyKey, idempotencyString } from '../../domain/idempotency
 import { headAt } from '../event/chain.ts';
 import { EMPTY_HEAD, type Head, type LoggedEvent, plantEventOf } from '../event/event.ts';
 import type { Selection } from '../store.ts';
-import { batches, MOST_BYTES, type Page } from './batches.ts';
+import { batches } from './batches.ts';
 import { collectionsOf } from './collections.ts';
 import type { CausalClock } from './connection/causal-clock.ts';
 import { BSON, COMMAND_LIMIT } from './connection/client.ts';
@@ -16,10 +16,10 @@ import { slices } from './slices.ts';
 const SEARCHED = 5_000;
 
 /**
- * Most events of a read that are read without a look at their size. The longest have some 17 KiB: owner, actor, name and
- * tag of 4 KiB each. Who keeps up with the log, or reads one event, seldom needs more.
+ * Most events of one read. The longest have some 17 KiB: owner, actor, name and tag of 4 KiB each. So a read has 4 MiB at
+ * most, and many auditors may read at once. Reads of 1,000 are no faster.
  */
-const FEW = 16;
+const BATCH = 250;
 
 /**
  * Most owners in one branch of a look-up, each combined with as many idempotency keys. Each branch costs the server a
@@ -80,7 +80,7 @@ export class EventReader {
       ...(id !== undefined && { plantId: Long.fromBigInt(id) }),
     };
     if (owner !== undefined || id !== undefined) return this.#search(after, to, about);
-    return batches<LoggedEvent>((last, limit) => this.#page(last?.position ?? after, to, about, limit), FEW);
+    return this.#batches(after, to, about);
   }
 
   /** See Store.findByIdempotencyKeys. */
@@ -107,58 +107,19 @@ export class EventReader {
     const { position } = await this.head();
     const end = Math.min(position, to ?? position);
     for (let from = after; from < end; from += SEARCHED) {
-      const last = Math.min(from + SEARCHED, end);
-      yield* batches<LoggedEvent>((before, limit) => this.#page(before?.position ?? from, last, about, limit));
+      yield* this.#batches(from, Math.min(from + SEARCHED, end), about);
     }
   }
 
-  /**
-   * The first matching events after a position: at most `limit`. If these have more than MOST_BYTES, only as many as
-   * would fit if all were as large as the largest. Any number of auditors may read at once, a thousand of the longest
-   * events have 17 MiB, and the heap that an instance is given has 320.
-   */
-  async #page(
-    after: number,
-    to: number | undefined,
-    about: Filter<EventDocument>,
-    limit: number,
-  ): Promise<Page<LoggedEvent>> {
-    if (limit <= FEW) return this.#find(after, to, about, limit);
-    const { count, bytes, largest } = await this.#measure(after, to, about, limit);
-    const fitting = bytes <= MOST_BYTES ? count : Math.max(1, Math.floor(MOST_BYTES / largest));
-    const { items } = count === 0 ? { items: [] } : await this.#find(after, to, about, fitting);
-    return { items, whole: items.length === 0 || (count < limit && items.length >= count) };
+  #batches(after: number, to: number | undefined, about: Filter<EventDocument>): AsyncGenerator<LoggedEvent[]> {
+    return batches(async (last, limit) => {
+      const items = await this.#find(last?.position ?? after, to, about, limit);
+      return { items, whole: items.length < limit };
+    }, BATCH);
   }
 
   /**
-   * How many events a find would find, and their size. A look of its own costs the server less than a pipeline that
-   * collects the events, and is as good for events beyond any bound, which somebody may have written by hand.
-   */
-  async #measure(
-    after: number,
-    to: number | undefined,
-    about: Filter<EventDocument>,
-    limit: number,
-  ): Promise<{ readonly count: number; readonly bytes: number; readonly largest: number }> {
-    const aggregate = {
-      aggregate: this.#events.collectionName,
-      pipeline: [
-        { $match: { _id: between(after, to), ...about } },
-        { $sort: { _id: 1 } },
-        { $limit: limit },
-        { $project: { size: { $bsonSize: '$$ROOT' } } },
-        { $group: { _id: null, count: { $sum: 1 }, bytes: { $sum: '$size' }, largest: { $max: '$size' } } },
-      ],
-      cursor: {},
-      readConcern: { level: 'majority' },
-      maxTimeMS: COMMAND_LIMIT,
-    };
-    const { cursor } = await retried(() => this.#clock.run((session) => this.#db.command(aggregate, { session })));
-    return cursor.firstBatch[0] ?? { count: 0, bytes: 0, largest: 0 };
-  }
-
-  /**
-   * The first matching events after a position, or the first of them that a reply of 16 MiB holds. A plain command, whose reply is decoded as a whole: the driver's cursor
+   * The first matching events after a position. A plain command, whose reply is decoded as a whole: the driver's cursor
    * decodes documents one by one and costs half as much again.
    */
   async #find(
@@ -166,7 +127,7 @@ export class EventReader {
     to: number | undefined,
     about: Filter<EventDocument>,
     limit: number,
-  ): Promise<Page<LoggedEvent>> {
+  ): Promise<LoggedEvent[]> {
     const find = {
       find: this.#events.collectionName,
       filter: { _id: between(after, to), ...about },
@@ -179,11 +140,12 @@ export class EventReader {
     };
     const { cursor } = await retried(() => this.#clock.run((session) => this.#db.command(find, { session, ...BSON })));
     const found = (cursor.firstBatch as EventDocument[]).map(toLoggedEvent);
-    if (!cursor.id.isZero())
-      await this.#clock.run((session) =>
-        this.#db.command({ killCursors: this.#events.collectionName, cursors: [cursor.id] }, { session }),
-      );
-    return { items: found, whole: cursor.id.isZero() && found.length < limit };
+    if (cursor.id.isZero()) return found;
+    // A reply holds at most 16 MiB.
+    await this.#clock.run((session) =>
+      this.#db.command({ killCursors: this.#events.collectionName, cursors: [cursor.id] }, { session }),
+    );
+    return found.concat(await this.#find(found.at(-1)!.position, to, about, limit - found.length));
   }
 }
 

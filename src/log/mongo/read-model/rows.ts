@@ -1,7 +1,7 @@
 import type { Document } from 'mongodb';
 import { MAX_INT64, MIN_INT64, type PlantKey } from '../../../domain/plant.ts';
 import type { OwnedRow } from '../../store.ts';
-import { MOST_BYTES, type Page } from '../batches.ts';
+import type { Page } from '../batches.ts';
 import { type PlantDocument, toPlantId, toRow } from '../documents.ts';
 
 /** Selects an owner's plants with ids above `after`, or all of them: a range of the index on `_id`. */
@@ -18,6 +18,12 @@ export const ownedBy = (owner: string, after: bigint | undefined): Document => (
  */
 export const after = (key: PlantKey | undefined): Document =>
   key === undefined ? {} : { _id: { $gt: toPlantId(key) } };
+
+/**
+ * Most bytes of the rows of one read, in BSON. A list in memory (SHORT_LIST) has hardly ever more: only the owner, who is
+ * in each row, can be longer than the rest. Such a list takes several reads.
+ */
+const MOST_BYTES = 384 * 1024;
 
 /** The one document of `firstRowsStages`, if there are any rows. */
 export interface FoundRows {
