@@ -130,7 +130,7 @@ async function* getHistory(store: Store, owner: string, id: bigint) {
 }
 
 async function* verify(
-  { store, key, checks, onBroken }: AuditOptions,
+  { log, store, key, checks, onBroken }: AuditOptions,
   request: VerifyLogRequest,
   signal: AbortSignal,
 ): AsyncGenerator<VerifyLogResponse> {
@@ -139,7 +139,9 @@ async function* verify(
   for await (const step of verifyLog(store, { checkpoint, checks: await checks(), signal })) {
     if ('answers' in step) {
       const broken = brokenIn(step);
+      const tree = step.answers.find(({ question }) => question === 'tree')?.failure?.tree;
       if (broken !== undefined) onBroken(broken);
+      else if (tree !== undefined) log.treeBroken(tree);
       yield verdictMessage(step);
     } else if (performance.now() >= told + PROGRESS) {
       told = performance.now();
@@ -151,10 +153,10 @@ async function* verify(
 /** The questions that only the log itself answers, whatever its read model or the caller's checkpoint says. */
 const OF_THE_LOG: readonly Question[] = ['positions', 'chain', 'contents', 'tree'];
 
-/** Where a verdict says that the log is broken. */
+/** Where a verdict says that the log is broken. A fault of the tree alone is none of the log. */
 function brokenIn({ answers }: Verdict): BrokenChainError | undefined {
   for (const { question, failure } of answers)
-    if (OF_THE_LOG.includes(question) && failure?.position !== undefined)
+    if (OF_THE_LOG.includes(question) && failure?.position !== undefined && failure.tree === undefined)
       return new BrokenChainError(failure.position, failure.message);
   return undefined;
 }

@@ -13,11 +13,13 @@ import { type Committed, EMPTY_HEAD, type Head, type LoggedEvent } from './event
 import { Forwarding, type ForwardingOptions } from './forward/forwarding.ts';
 import type { Taker } from './forward/taker.ts';
 import type { LogObserver, LogStatus } from './observer.ts';
-import type { BrokenReadModelError, Store } from './store.ts';
+import { type BrokenReadModelError, LostRecordError, type Store } from './store.ts';
 import { Follower } from './tail/follower.ts';
 import { type ReadOptions, readLog } from './tail/read.ts';
 import { Tail } from './tail/tail.ts';
 import { TreeBuilder } from './tree/builder.ts';
+import { TreeHealth } from './tree/health.ts';
+import { BrokenTreeError } from './tree/nodes.ts';
 import { unavailable } from './unavailable.ts';
 import { Generation } from './view/generation.ts';
 import { ListCache, type ListCacheStatistics } from './view/list-cache.ts';
@@ -46,6 +48,9 @@ export const DEFAULT_LIST_CACHE = 64 * 1024 * 1024;
 /** Milliseconds between two checks for abandoned erasures. */
 const ERASURES = 2_000;
 
+/** Milliseconds between two looks whether the store still has the log's id. */
+const IDENTITY = 2_000;
+
 /** Options of a log. */
 export interface EventLogOptions {
   readonly limits?: Partial<LogLimits>;
@@ -57,6 +62,10 @@ export interface EventLogOptions {
   readonly onReachable?: (fault: unknown) => void;
   /** Called when the read model is of no use until it is rebuilt (with the fault), and when it is again (with undefined). */
   readonly onReadModel?: (fault: BrokenReadModelError | undefined) => void;
+  /** Called when the stored tree is broken until it is rebuilt (with the fault), and when it is no more (with undefined). */
+  readonly onTree?: (fault: BrokenTreeError | undefined) => void;
+  /** Called when the store has lost the log's id (with the fault), and when it has it again (with undefined). */
+  readonly onIdentity?: (fault: LostRecordError | undefined) => void;
   readonly observer?: LogObserver;
 }
 
@@ -69,6 +78,7 @@ export class EventLog {
   readonly #lists: Lists;
   readonly #projector: Projector;
   readonly #treeBuilder: TreeBuilder;
+  readonly #treeHealth: TreeHealth;
   readonly #tail: Tail;
   readonly #follower: Follower;
   readonly #stop = new AbortController();
@@ -80,7 +90,7 @@ export class EventLog {
   #forwarding: Forwarding | undefined;
 
   constructor(store: Store, tail: Tail, options: EventLogOptions) {
-    const { limits, listCacheBytes, onFault, onReachable, onReadModel, observer } = options;
+    const { limits, listCacheBytes, onFault, onReachable, onReadModel, onTree, onIdentity, observer } = options;
     this.#store = store;
     this.#tail = tail;
     this.#onFault = onFault;
@@ -95,14 +105,23 @@ export class EventLog {
     this.#committer = new Committer(tail, this.#states, this.#follower, appender, bounds, observer);
     this.#eraser = new Eraser({ store, tail, follower: this.#follower, submit: (command) => this.#submit(command) });
     this.#projector = new Projector(store, tail, this.#follower, randomUUID(), onFault, onReadModel ?? (() => {}));
-    this.#treeBuilder = new TreeBuilder(store, tail, () => this.#projector.leads(), onFault);
+    this.#treeHealth = new TreeHealth(store, onFault, onTree ?? (() => {}));
+    this.#treeBuilder = new TreeBuilder(
+      store,
+      tail,
+      () => this.#projector.leads(),
+      (error) => (error instanceof BrokenTreeError ? this.treeBroken(error) : onFault(error)),
+    );
     this.#follower.changed.addEventListener('abort', () => {
       this.#projector.stop();
       this.#treeBuilder.stop();
+      this.#treeHealth.stop();
     });
     this.#running = Promise.all([
       this.#projector.run(),
       this.#treeBuilder.run(),
+      this.#treeHealth.run(),
+      this.#watchIdentity(onIdentity ?? (() => {})),
       this.#follower.watch(this.#stop.signal, onReachable ?? (() => {})),
     ]);
   }
@@ -162,6 +181,31 @@ export class EventLog {
     await repeat(finish, signal, new Backoff(ERASURES, ERASURES), this.#onFault);
   }
 
+  /**
+   * The id is needed only to open the key that signs checkpoints. So without this look, nobody would learn that it is
+   * gone before an instance is started again.
+   */
+  async #watchIdentity(onChange: (fault: LostRecordError | undefined) => void): Promise<void> {
+    const { signal } = this.#stop;
+    let isLost = false;
+    const tell = (fault: LostRecordError | undefined) => {
+      if ((fault !== undefined) === isLost) return;
+      isLost = fault !== undefined;
+      onChange(fault);
+    };
+    const look = async () => {
+      try {
+        await this.#store.logId();
+        tell(undefined);
+      } catch (error) {
+        if (!(error instanceof LostRecordError)) throw error;
+        tell(error);
+      }
+      await pause(IDENTITY, signal);
+    };
+    await repeat(look, signal, new Backoff(IDENTITY, IDENTITY), this.#onFault);
+  }
+
   /** Calls back with each OwnerErased event: everything remembered of owners must be forgotten. */
   onErased(listener: (position: number, events: number) => void): void {
     this.#tail.onExtended((news) => {
@@ -218,6 +262,11 @@ export class EventLog {
     return this.#tail.after(this.#tail.base, this.#tail.size);
   }
 
+  /** Takes what a reader of the stored tree found wrong with it. */
+  treeBroken(fault: BrokenTreeError): void {
+    this.#treeHealth.tell(fault);
+  }
+
   /** Counters and size of the list cache. */
   get listCache(): ListCacheStatistics {
     return this.#listCache.statistics;
@@ -244,6 +293,7 @@ export class EventLog {
     await this.#committer.close();
     this.#projector.stop();
     this.#treeBuilder.stop();
+    this.#treeHealth.stop();
     this.#stop.abort();
     await Promise.all([this.#running, this.#states.close(), this.#finishing]);
     await this.#eraser.close();

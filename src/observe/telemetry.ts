@@ -36,6 +36,10 @@ export interface Sources {
   readonly logReplaced: () => boolean;
   /** Whether the read model is of no use until it is rebuilt. */
   readonly readModelBroken: () => boolean;
+  /** Whether the stored tree of the log is broken until it is rebuilt. */
+  readonly treeBroken: () => boolean;
+  /** Whether the store has lost the id of its log. */
+  readonly logIdLost: () => boolean;
   readonly authentication: () => AuthenticationStatus | undefined;
   readonly listCache: () => ListCacheStatistics | undefined;
   readonly watches: () => WatchStatus | undefined;
@@ -93,6 +97,8 @@ export function createTelemetry(
     reachable: sources.storeReachable,
     broken: () => brokenLog !== undefined || sources.logReplaced(),
     readModelBroken: sources.readModelBroken,
+    treeBroken: sources.treeBroken,
+    logIdLost: sources.logIdLost,
   });
   const { forwarded, taken } = forwardMetrics(metrics, sources.log);
   const writeDecision = decisionLog(logger, owners);

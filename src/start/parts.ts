@@ -2,8 +2,9 @@ import type { FastifyInstance } from 'fastify';
 import type { Authenticator } from '../auth/authenticator.ts';
 import type { KeySet } from '../auth/keys/key-set.ts';
 import type { EventLog } from '../log/log.ts';
-import type { BrokenReadModelError } from '../log/store.ts';
+import type { BrokenReadModelError, LostRecordError } from '../log/store.ts';
 import { LogChangedError } from '../log/tail/log-changed.ts';
+import type { BrokenTreeError } from '../log/tree/nodes.ts';
 import type { Readiness } from '../observe/health.ts';
 import type { LogOutput } from '../observe/log-output.ts';
 import type { Sources, Telemetry } from '../observe/telemetry.ts';
@@ -23,6 +24,10 @@ export interface Parts {
   storeFault?: unknown;
   /** The reason why the read model cannot be used, while it cannot. */
   readModelFault?: BrokenReadModelError | undefined;
+  /** What is wrong with the stored tree, until it is mended. */
+  treeFault?: BrokenTreeError | undefined;
+  /** The reason why the log has no id, while it has none. */
+  identityFault?: LostRecordError | undefined;
   telemetry?: Telemetry;
   publication?: PublisherThread | undefined;
   keys?: KeySet;
@@ -36,14 +41,23 @@ export interface Parts {
 /**
  * Whether the store can be used. A broken log makes it degraded, and not unready: lists and commands need neither the
  * events nor the nodes that are broken. Every other instance has the same log, so one request for a proof, which needs
- * no token, would make all of them unready. A broken read model is the same for all of them too, and what needs no rows
- * of it is served.
+ * no token, would make all of them unready. A broken read model, a broken tree and a lost id are the same for all of them
+ * too, and what does not need them is served.
  */
-export function storeReadiness({ log, storeFault, readModelFault, telemetry }: Parts): Readiness {
+export function storeReadiness({
+  log,
+  storeFault,
+  readModelFault,
+  treeFault,
+  identityFault,
+  telemetry,
+}: Parts): Readiness {
   if (storeFault instanceof LogChangedError) return { ready: false, detail: storeFault.message };
   if (storeFault !== undefined) return { ready: false, detail: 'the store cannot be reached; the log says why' };
   if (log === undefined) return STARTING;
-  const faults = [telemetry?.brokenLog, readModelFault].filter((fault) => fault !== undefined);
+  const faults = [telemetry?.brokenLog, readModelFault, treeFault, identityFault].filter(
+    (fault) => fault !== undefined,
+  );
   if (faults.length === 0) return { ready: true };
   return { ready: true, degraded: true, detail: faults.map(({ message }) => message).join('; ') };
 }
@@ -57,6 +71,8 @@ export const sourcesOf = (parts: Parts): Sources => ({
   storeReachable: () => parts.log !== undefined && (parts.storeFault === undefined || isReplaced(parts)),
   logReplaced: () => isReplaced(parts),
   readModelBroken: () => parts.readModelFault !== undefined && !isReplaced(parts),
+  treeBroken: () => parts.treeFault !== undefined && !isReplaced(parts),
+  logIdLost: () => parts.identityFault !== undefined && !isReplaced(parts),
   authentication: () =>
     parts.authenticator && parts.keys && { cacheHits: parts.authenticator.cacheHits, ready: parts.keys.ready().ready },
   listCache: () => parts.log?.listCache,

@@ -1,6 +1,6 @@
 import type { Config } from '../config.ts';
 import type { OpenedLog } from '../log/open.ts';
-import { MAX_UNBUILT, Tree } from '../log/tree/tree.ts';
+import { Tree } from '../log/tree/tree.ts';
 import type { Logger } from '../observe/logger.ts';
 import type { Telemetry } from '../observe/telemetry.ts';
 import { LogCheckpoints } from '../transparency/checkpoints.ts';
@@ -27,7 +27,7 @@ export function openTransparency(
   { store, log }: OpenedLog,
   opened: AsyncDisposableStack,
 ): Transparency {
-  const tree = new Tree(store, MAX_UNBUILT, log.changed);
+  const tree = new Tree(store, { changed: log.changed, onBroken: (fault) => log.treeBroken(fault) });
   const key = logKeyOnDemand(config, store);
   const signed = new LogCheckpoints({ head: () => log.head(), nodes: store.tree, tree, key });
   const cosigned =

@@ -16,7 +16,7 @@ export interface Checked {
 /**
  * Reads tiles and bundles of entries for others, who keep them for ever. A partial one is compared with what this
  * instance has signed: the beginning of a tile that is full by now, which the tree checks, or of one on the edge of a
- * signed tree. Rejects with BrokenChainError where they differ.
+ * signed tree. Rejects with BrokenTreeError or BrokenChainError where they differ.
  */
 export class CheckedTiles {
   readonly #tree: Tree;
@@ -38,7 +38,7 @@ export class CheckedTiles {
     const signed = edge.at(level, index);
     if (signed !== undefined && signed.length >= width * HASH_SIZE) return final(beginning(signed, width));
     const bytes = await this.#tree.readTile(tile);
-    expectSame(tile, bytes, signed);
+    await this.#expectSame(tile, bytes, signed);
     return { bytes, isFinal: false };
   }
 
@@ -51,13 +51,25 @@ export class CheckedTiles {
       return final(firstEntries(await this.#tree.readBlock(index, TILE_WIDTH), width));
     const { hashes, bundle } = await this.#tree.readBlock(index, width);
     const signed = edge.at(0, index);
-    expectSame(tile, hashes, signed);
+    await this.#expectSame(tile, hashes, signed);
     return { bytes: bundle, isFinal: signed !== undefined && signed.length >= hashes.length };
   }
 
   #edge(tile: Tile): Promise<TreeEdge> {
     this.#tree.throwIfReplaced();
     return this.#checkpoints.edge(sizeFor(tile));
+  }
+
+  /** Compares a tile with the same tile on a signed edge, as far as both reach. */
+  async #expectSame(tile: Tile, read: Uint8Array, signed: Uint8Array | undefined): Promise<void> {
+    const both = Math.min(read.length, signed?.length ?? 0);
+    if (signed === undefined || sameHash(read.subarray(0, both), signed.subarray(0, both))) return;
+    const { level, index } = tile;
+    if (level > 0) await this.#tree.explain(sizeFor(tile));
+    throw new BrokenChainError(
+      index * TILE_WIDTH * recordsPerHash(level) + 1,
+      'an event from here on, or a node of the tree above it, is not what a checkpoint was signed for',
+    );
   }
 }
 
@@ -67,13 +79,3 @@ const beginning = (tile: Uint8Array, width: number): Uint8Array => tile.subarray
 
 const firstEntries = ({ bundle }: Block, width: number): Uint8Array =>
   encodeEntries(decodeEntries(bundle).slice(0, width));
-
-/** Compares a tile with the same tile on a signed edge, as far as both reach. */
-function expectSame({ level, index }: Tile, read: Uint8Array, signed: Uint8Array | undefined): void {
-  const both = Math.min(read.length, signed?.length ?? 0);
-  if (signed === undefined || sameHash(read.subarray(0, both), signed.subarray(0, both))) return;
-  throw new BrokenChainError(
-    index * TILE_WIDTH * recordsPerHash(level) + 1,
-    'an event from here on, or a node of the tree above it, is not what a checkpoint was signed for',
-  );
-}

@@ -7,7 +7,7 @@ import { MAX_UNBUILT, type Tree } from '../log/tree/tree.ts';
 import { unavailable } from '../log/unavailable.ts';
 import { checkTree, proveTree } from '../tlog/proof.ts';
 import { TILE_WIDTH } from '../tlog/tile.ts';
-import { TreeEdge } from '../tlog/tree-edge.ts';
+import type { TreeEdge } from '../tlog/tree-edge.ts';
 import type { LogKey } from './log-key.ts';
 import { type SignedCheckpoint, signCheckpoint } from './signed-checkpoint.ts';
 
@@ -76,7 +76,7 @@ export class LogCheckpoints implements Checkpoints {
       const reach = (await nodes.count(1)) * TILE_WIDTH + MAX_UNBUILT;
       const size = Math.max(Math.min(position, reach), this.#last?.size ?? 0);
       if (size !== this.#last?.size) {
-        const edge = await TreeEdge.read(size, tree);
+        const edge = await tree.edge(size, this.#last?.size);
         const next = await signCheckpoint(edge, size, await key());
         if (this.#last !== undefined) await proveConsistent(tree, next, this.#last);
         [this.#last, this.#edge] = [next, edge];
@@ -94,6 +94,7 @@ async function proveConsistent(tree: Tree, next: SignedCheckpoint, last: SignedC
   try {
     checkTree(proof, next.size, next.root, last.size, last.root);
   } catch {
+    await tree.explain(next.size);
     throw new BrokenChainError(last.size, 'the tree no longer extends the checkpoint that was signed at this size');
   }
 }

@@ -5,8 +5,8 @@ import type { SignedCheckpoint } from './signed-checkpoint.ts';
 
 /**
  * The hash of the event at a position, and the proof that the log has it. The checkpoint must include the position.
- * Rejects with BrokenChainError rather than return a proof that does not verify: nobody else would notice that the
- * events, or the nodes of the tree, are no longer what was signed.
+ * Rejects with BrokenTreeError or BrokenChainError rather than return a proof that does not verify: nobody else would
+ * notice that the nodes of the tree, or the events, are no longer what was signed.
  */
 export async function proveEvent(
   tree: Tree,
@@ -18,6 +18,7 @@ export async function proveEvent(
   try {
     checkRecord(proven.proof, size, root, index, proven.record);
   } catch {
+    await tree.explain(size);
     throw new BrokenChainError(
       position,
       `this event, or what the tree has beside it, is not what the checkpoint of ${size} events was signed for`,

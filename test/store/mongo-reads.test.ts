@@ -1,11 +1,13 @@
-import { MongoClient } from 'mongodb';
+import { BSON as Bson, MongoClient } from 'mongodb';
 import { describe, expect, test } from 'vitest';
+import { MAX_TEXT_CODE_POINTS } from '../../src/domain/plant.ts';
 import type { MetaDocument } from '../../src/log/mongo/collections.ts';
 import { CausalClock } from '../../src/log/mongo/connection/causal-clock.ts';
 import { BSON } from '../../src/log/mongo/connection/client.ts';
 import { Transactions } from '../../src/log/mongo/connection/transactions.ts';
+import { toEventDocument } from '../../src/log/mongo/documents.ts';
 import { ReadModel } from '../../src/log/mongo/read-model/read-model.ts';
-import type { Store } from '../../src/log/store.ts';
+import type { Selection, Store } from '../../src/log/store.ts';
 import { added, append } from '../support/events.ts';
 import { HAS_MONGODB, openMongoStore } from './open-mongo.ts';
 
@@ -64,16 +66,45 @@ describe.runIf(HAS_MONGODB)('reads of MongoDB', () => {
     },
   );
 
+  test('no batch of events has more than 4.5 MiB, whatever their texts, and events come by the hundred', async () => {
+    const { store, cleanup } = await openMongoStore();
+    const longest = '\u{1F335}'.repeat(MAX_TEXT_CODE_POINTS);
+    const lengthOf = async (selection: Selection) => {
+      const lengths: number[] = [];
+      for await (const batch of store.read(0, selection)) {
+        const bytes = batch.map((event) => Bson.calculateObjectSize(toEventDocument(event), { ignoreUndefined: true }));
+        expect(bytes.reduce((sum, size) => sum + size)).toBeLessThanOrEqual(4.5 * 1024 * 1024);
+        lengths.push(batch.length);
+      }
+      return lengths;
+    };
+    const sum = (lengths: readonly number[]) => lengths.reduce((all, length) => all + length, 0);
+    let id = 0n;
+    const fill = async (count: number, owner: string, name: string, tag: string) => {
+      for (let left = count; left > 0; left -= 100)
+        await append(store, ...Array.from({ length: Math.min(left, 100) }, () => added(owner, id++, name, tag)));
+    };
+    await fill(1_500, 'alice', 'Fern', 'indoor');
+    const short = await lengthOf({});
+    expect([sum(short), short.length <= 15]).toEqual([1_500, true]);
+    await fill(300, longest, longest, longest);
+    await fill(100, 'alice', 'Fern', 'indoor');
+    expect(sum(await lengthOf({}))).toBe(1_900);
+    expect(sum(await lengthOf({ owner: longest }))).toBe(300);
+    expect(sum(await lengthOf({ owner: 'alice', to: 1_890 }))).toBe(1_590);
+    await cleanup();
+  });
+
   test('a read goes on where a reply of 16 MiB ends', async () => {
     const { store, cleanup } = await openMongoStore();
-    const name = 'x'.repeat(20 * 1024);
-    // More than one reply holds, and less than one page.
-    for (let first = 0n; first < 900n; first += 100n)
-      await append(store, ...Array.from({ length: 100 }, (_, at) => added('alice', first + BigInt(at), name)));
+    // As nobody but somebody with a shell can write them: ten are more than a reply holds.
+    const name = 'x'.repeat(2 * 1024 * 1024);
+    for (let first = 0n; first < 25n; first += 5n)
+      await append(store, ...Array.from({ length: 5 }, (_, at) => added('alice', first + BigInt(at), name)));
     for (const selection of [{}, { owner: 'alice' }]) {
       const positions: number[] = [];
       for await (const batch of store.read(0, selection)) positions.push(...batch.map(({ position }) => position));
-      expect(positions).toEqual(Array.from({ length: 900 }, (_, at) => at + 1));
+      expect(positions).toEqual(Array.from({ length: 25 }, (_, at) => at + 1));
     }
     await cleanup();
   });

@@ -1,8 +1,11 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { rebuildReadModel } from '../../src/audit/rebuild/rebuild.ts';
+import { PlantStoreError } from '../../src/domain/errors.ts';
+import { hashOf } from '../../src/log/event/chain.ts';
 import { openLog } from '../../src/log/log.ts';
 import type { Store } from '../../src/log/store.ts';
+import { BrokenTreeError } from '../../src/log/tree/nodes.ts';
 import { Tree } from '../../src/log/tree/tree.ts';
 import { sha256 } from '../../src/tlog/hash.ts';
 import { treeHash } from '../../src/tlog/tree.ts';
@@ -30,6 +33,16 @@ async function whileBuilding<T>(store: Store, work: () => Promise<T>): Promise<T
     await log.close();
     expect(faults).toEqual([]);
   }
+}
+
+/** What a BrokenTreeError has. */
+const broken = (level: number, index: number, why: string) => ({ name: 'BrokenTreeError', level, index, why });
+
+/** Loses a node of level 1 between others. */
+async function loseNode({ tree }: Store, index: number): Promise<void> {
+  const nodes = await tree.read(1, index + 1, await tree.count(1));
+  await tree.truncate(1, index);
+  await tree.write(1, index + 1, nodes);
 }
 
 const untilBuilt = async (store: Store, nodes: number): Promise<void> => {
@@ -121,7 +134,7 @@ export function treeContract(open: OpenStore): void {
       'a reader is refused rather than made to wait for the nodes of a long log',
       on(async ({ store }) => {
         await append(store, ...plants(600));
-        const tree = new Tree(store, 256);
+        const tree = new Tree(store, { maxUnbuilt: 256 });
         await expect(treeHash(600, tree.at(600))).rejects.toMatchObject({ reason: 'OVERLOADED' });
         await project(store);
         await whileBuilding(store, () => untilBuilt(store, 2));
@@ -144,11 +157,120 @@ export function treeContract(open: OpenStore): void {
         await append(store, ...plants(10, 600));
         await store.tree.write(1, 1, hashes(1));
         await new Promise((resolve) => setTimeout(resolve, CHECKPOINT_INTERVAL + 50));
-        await expect(checkpoints.latest()).rejects.toThrow(
-          'the log is broken at position 600: the tree no longer extends',
-        );
+        await expect(checkpoints.latest()).rejects.toThrow(PlantStoreError);
+        await expect(checkpoints.latest()).rejects.toMatchObject({ cause: broken(1, 1, 'is not that of its events') });
         await drain(rebuildReadModel(store));
         expect((await checkpoints.latest()).size).toBe(610);
+      }),
+    );
+
+    test.each([
+      ['lost', (store: Store) => loseNode(store, 1), broken(1, 1, 'is missing')],
+      ['changed', (store: Store) => store.tree.write(1, 1, hashes(1)), broken(1, 1, 'is not that of its events')],
+      [
+        'cut short',
+        (store: Store) => store.tree.write(1, 1, [hashes(1)[0]!.subarray(1)]),
+        broken(1, 1, 'is malformed'),
+      ],
+    ])('of a tree with a node that was %s nothing is signed or served that needs it', (_, damage, fault) =>
+      on(async ({ store }) => {
+        await append(store, ...plants(1_100));
+        await project(store);
+        await whileBuilding(store, () => untilBuilt(store, 4));
+        await damage(store);
+        const settings = {
+          auditSigningKey: generateKeyPairSync('ed25519').privateKey,
+          dataDirectory: '',
+          logOrigin: 'log.example',
+        };
+        const head = () => store.head();
+        const faults: unknown[] = [];
+        const tree = new Tree(store, { onBroken: (found) => faults.push(found) });
+        const key = () => openLogKey(settings, store);
+        const checkpoints = new LogCheckpoints({ head, nodes: store.tree, tree, key });
+        await expect(checkpoints.latest()).rejects.toMatchObject({ reason: 'STORE_UNAVAILABLE', cause: fault });
+        await expect(tree.readTile({ level: 0, index: 1, width: 256 })).rejects.toMatchObject(fault);
+        expect(faults).toContainEqual(expect.objectContaining(fault));
+        await tree.readTile({ level: 0, index: 2, width: 256 });
+        expect((await verdictOf(store)).places).toEqual({ tree: 512 });
+        await drain(rebuildReadModel(store));
+        expect((await checkpoints.latest()).size).toBe(1_100);
+        expect((await verdictOf(store)).places).toEqual({});
+      })(),
+    );
+
+    test(
+      'an event that was changed is not taken for a node that is wrong, wherever in its tile',
+      on(async ({ store }) => {
+        const events = await append(store, ...plants(600));
+        await project(store);
+        await whileBuilding(store, () => untilBuilt(store, 2));
+        for (const position of [257, 400, 512]) {
+          const changed = override(store, {
+            async *read(...args: Parameters<Store['read']>) {
+              for await (const batch of store.read(...args))
+                yield batch.map((event) => {
+                  if (event.position !== position) return event;
+                  const other = { ...event, eventId: 'another' };
+                  return { ...other, hash: hashOf(events[position - 2]!.hash, other) };
+                });
+            },
+          });
+          await expect(new Tree(changed).readTile({ level: 0, index: 1, width: 256 })).rejects.toMatchObject({
+            name: 'BrokenChainError',
+            position: position + 1,
+          });
+        }
+      }),
+    );
+
+    test(
+      'the log finds by itself, and once, that a node is lost or wrong, and that the tree is mended',
+      on(async ({ store }) => {
+        await append(store, ...plants(1_100));
+        await project(store);
+        await whileBuilding(store, () => untilBuilt(store, 4));
+        await loseNode(store, 2);
+        const told: (string | undefined)[] = [];
+        const log = await openLog(override(store, { close: async () => {} }), {
+          onFault: () => {},
+          onTree: (fault) => told.push(fault?.message),
+        });
+        const missing = expect.stringContaining('broken: node 2 of level 1 is missing: run plantstore audit verify');
+        await expect.poll(() => told, { timeout: 10_000 }).toEqual([missing]);
+        log.treeBroken(new BrokenTreeError(1, 0, 'is not that of its events'));
+        expect(told).toHaveLength(1);
+        await drain(rebuildReadModel(store));
+        await expect.poll(() => told, { timeout: 10_000 }).toEqual([missing, undefined]);
+        await store.tree.write(1, 0, hashes(1));
+        log.treeBroken(new BrokenTreeError(1, 0, 'is not that of its events'));
+        await new Promise((resolve) => setTimeout(resolve, 2_500));
+        expect(told).toHaveLength(3);
+        await drain(rebuildReadModel(store));
+        await expect.poll(() => told, { timeout: 10_000 }).toHaveLength(4);
+        expect(told[3]).toBeUndefined();
+        await log.close();
+      }),
+    );
+
+    test(
+      'the last nodes, lost under a builder, are made again, and leave no gap',
+      on(async ({ store }) => {
+        await append(store, ...plants(1_100));
+        await project(store);
+        const faults: unknown[] = [];
+        const log = await openLog(override(store, { close: async () => {} }), {
+          onFault: (error) => faults.push(error),
+        });
+        await untilBuilt(store, 4);
+        await store.tree.truncate(1, 1);
+        await append(store, ...plants(300, 1_100));
+        await untilBuilt(store, 5);
+        await log.close();
+        expect(faults).toEqual([
+          expect.objectContaining({ message: expect.stringContaining('from node 1 of level 1') }),
+        ]);
+        expect((await verdictOf(store)).places).toEqual({});
       }),
     );
 
@@ -159,7 +281,7 @@ export function treeContract(open: OpenStore): void {
         const read = () => new Tree(store).readTile({ level: 1, index: 0, width: 256 });
         expect(await read()).toEqual(Buffer.concat(hashes(256)));
         await store.tree.write(2, 0, hashes(1));
-        await expect(read()).rejects.toMatchObject({ name: 'BrokenChainError', position: 1 });
+        await expect(read()).rejects.toMatchObject(broken(2, 0, 'is not that of the nodes below it'));
       }),
     );
 
@@ -172,8 +294,8 @@ export function treeContract(open: OpenStore): void {
             for await (const events of store.read(...args)) yield events.filter(({ position }) => position !== 300);
           },
         });
-        const broken = { name: 'BrokenChainError', position: 300 };
-        await expect(treeHash(600, new Tree(holed).at(600))).rejects.toMatchObject(broken);
+        const lost = { name: 'BrokenChainError', position: 300 };
+        await expect(treeHash(600, new Tree(holed).at(600))).rejects.toMatchObject(lost);
         const beyond = new Tree(store).readTile({ level: 0, index: 2, width: 100 });
         await expect(beyond).rejects.toMatchObject({ name: 'BrokenChainError', position: 601 });
         await project(store);
@@ -181,7 +303,7 @@ export function treeContract(open: OpenStore): void {
         const log = await openLog(override(holed, { close: async () => {} }), {
           onFault: (error) => faults.push(error),
         });
-        await expect.poll(() => faults).toContainEqual(expect.objectContaining(broken));
+        await expect.poll(() => faults).toContainEqual(expect.objectContaining(lost));
         await log.close();
         expect(await store.tree.count(1)).toBe(0);
       }),

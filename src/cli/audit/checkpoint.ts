@@ -25,8 +25,12 @@ Examples:
     .action(() =>
       withStore('read', async (store) => {
         const { position } = await store.head();
-        const tree = new Tree(store, Number.POSITIVE_INFINITY);
-        const { note } = await signCheckpoint(tree, position, await openLogKey(loadConfig(), store));
+        const tree = new Tree(store, { maxUnbuilt: Number.POSITIVE_INFINITY });
+        const { note } = await signCheckpoint(
+          await tree.edge(position),
+          position,
+          await openLogKey(loadConfig(), store),
+        );
         await write([note]);
       }),
     );

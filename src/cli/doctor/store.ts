@@ -4,8 +4,12 @@ import { BrokenChainError, headAt, verifyNext } from '../../log/event/chain.ts';
 import { EMPTY_HEAD, type Head } from '../../log/event/event.ts';
 import { type HeldLease, type Inspection, isHeld } from '../../log/inspection.ts';
 import { inspectSqlite } from '../../log/sqlite/inspect.ts';
-import { LONGEST_LEASE, type Store } from '../../log/store.ts';
+import { LONGEST_LEASE, LostRecordError, type Store } from '../../log/store.ts';
+import { examineNodes } from '../../log/tree/health.ts';
+import { BrokenTreeError } from '../../log/tree/nodes.ts';
+import { Tree } from '../../log/tree/tree.ts';
 import { intactRange } from '../../log/whole-range.ts';
+import { TILE_WIDTH } from '../../tlog/tile.ts';
 import { withStore } from '../with-store.ts';
 import { BROKEN_LOG, type Finding, fail, lasting, ok, reasonOf, warn } from './finding.ts';
 import { isListening } from './service.ts';
@@ -22,7 +26,7 @@ export interface ExaminedStore {
   readonly head: Head | undefined;
 }
 
-/** Examines the store that the settings name: access, schema, read model, leases, leftovers and clocks. */
+/** Examines the store that the settings name: access, schema, log, tree, read model, leases, leftovers and clocks. */
 export async function examineStore(config: Config): Promise<ExaminedStore> {
   const where = config.mongodbUri === undefined ? `SQLite in ${config.dataDirectory}` : 'MongoDB';
   try {
@@ -33,6 +37,7 @@ export async function examineStore(config: Config): Promise<ExaminedStore> {
         ok('store', `${where} is readable; the log ends at position ${head.position}`),
         schemaFinding(inspection),
         await logFinding(store, head),
+        await treeFinding(store, head),
         await readModelFinding(store, head, inspection.leases),
         ...(await leaseFindings(inspection.leases)),
         leftoversFinding(inspection.leftovers, config.mongodbUri === undefined),
@@ -64,11 +69,12 @@ function schemaFinding({ schema, missing }: Inspection): Finding {
   return ok('schema', `version ${schema}, that of this release`);
 }
 
-/** Verifies what a start verifies: that the events after the read model's checkpoint continue the log. */
+/** Verifies that the log has its id and, as a start does, that the events after the checkpoint continue the log. */
 async function logFinding(store: Store, head: Head): Promise<Finding> {
   const after = Math.min(await store.checkpoint(), head.position);
   let last = EMPTY_HEAD;
   try {
+    await store.logId();
     for await (const events of intactRange(store, Math.max(after - 1, 0), head.position))
       for (const event of events) {
         if (event.position > after) verifyNext(last, event);
@@ -76,6 +82,7 @@ async function logFinding(store: Store, head: Head): Promise<Finding> {
       }
   } catch (error) {
     if (error instanceof BrokenChainError) return fail('log', `${error.message}: ${BROKEN_LOG}`);
+    if (error instanceof LostRecordError) return fail('log', error.message);
     throw error;
   }
   const newest = head.position - after;
@@ -84,6 +91,22 @@ async function logFinding(store: Store, head: Head): Promise<Finding> {
       ? 'no event is newer than the read model'
       : `the last ${newest} events, which the read model lacks, are whole`;
   return ok('log', `${whole}; plantstore audit verify examines the whole log`);
+}
+
+/** Examines what the nodes of the tree show by themselves, and by their events those that no node above covers. */
+async function treeFinding(store: Store, head: Head): Promise<Finding> {
+  try {
+    const nodes = await examineNodes(store.tree);
+    const built = (await store.tree.count(1)) * TILE_WIDTH;
+    await new Tree(store).edge(Math.min(built, head.position));
+    return ok(
+      'tree',
+      `none of its ${nodes} stored nodes is lost; plantstore audit verify compares all with the events`,
+    );
+  } catch (error) {
+    if (error instanceof BrokenTreeError) return fail('tree', error.message);
+    throw error;
+  }
 }
 
 async function readModelFinding(store: Store, head: Head, leases: readonly HeldLease[]): Promise<Finding> {

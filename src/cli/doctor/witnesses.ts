@@ -1,6 +1,7 @@
 import type { Config, WitnessSettings } from '../../config.ts';
 import { BrokenChainError } from '../../log/event/chain.ts';
 import type { Store } from '../../log/store.ts';
+import { BrokenTreeError } from '../../log/tree/nodes.ts';
 import { Tree } from '../../log/tree/tree.ts';
 import { type Checkpoint, parseCheckpoint } from '../../tlog/checkpoint.ts';
 import { sameHash, sha256 } from '../../tlog/hash.ts';
@@ -105,9 +106,11 @@ async function compared(store: Store, tree: Tree, seen: string, { size, root }: 
     const { position } = await store.head();
     if (position < size) return fail('witness', `${seen}, but this log has ${position}: ${REMEDY}`);
     if (sameHash(await treeHash(size, tree.at(size)), root)) return ok('witness', seen);
+    await tree.explain(size);
     return fail('witness', `${seen}, which this log of ${position} does not extend: ${REMEDY}`);
   } catch (error) {
     if (error instanceof BrokenChainError) return fail('witness', `${seen}, and ${error.message}: ${REMEDY}`);
+    if (error instanceof BrokenTreeError) return fail('witness', `${seen}, and ${error.message}`);
     return notCompared(seen, error);
   }
 }

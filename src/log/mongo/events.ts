@@ -16,6 +16,12 @@ import { slices } from './slices.ts';
 const SEARCHED = 5_000;
 
 /**
+ * Most events of one read. The longest have some 17 KiB: owner, actor, name and tag of 4 KiB each. So a read has 4 MiB at
+ * most, and many auditors may read at once. Reads of 1,000 are no faster.
+ */
+const BATCH = 250;
+
+/**
  * Most owners in one branch of a look-up, each combined with as many idempotency keys. Each branch costs the server a
  * plan: one branch for each key takes five times as long. The limit also bounds the surplus results of a branch when
  * owners share keys.
@@ -74,10 +80,7 @@ export class EventReader {
       ...(id !== undefined && { plantId: Long.fromBigInt(id) }),
     };
     if (owner !== undefined || id !== undefined) return this.#search(after, to, about);
-    return batches(async (last, limit) => {
-      const items = await this.#find(last?.position ?? after, to, about, limit);
-      return { items, whole: items.length < limit };
-    });
+    return this.#batches(after, to, about);
   }
 
   /** See Store.findByIdempotencyKeys. */
@@ -104,9 +107,15 @@ export class EventReader {
     const { position } = await this.head();
     const end = Math.min(position, to ?? position);
     for (let from = after; from < end; from += SEARCHED) {
-      const found = await this.#find(from, Math.min(from + SEARCHED, end), about, SEARCHED);
-      if (found.length > 0) yield found;
+      yield* this.#batches(from, Math.min(from + SEARCHED, end), about);
     }
+  }
+
+  #batches(after: number, to: number | undefined, about: Filter<EventDocument>): AsyncGenerator<LoggedEvent[]> {
+    return batches(async (last, limit) => {
+      const items = await this.#find(last?.position ?? after, to, about, limit);
+      return { items, whole: items.length < limit };
+    }, BATCH);
   }
 
   /**

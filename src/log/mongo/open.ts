@@ -36,8 +36,11 @@ export async function openMongo(uri: string, options: MongoOptions = {}): Promis
   const db = databaseOf(client, uri);
   const clock = new CausalClock(client);
   const { meta } = collectionsOf(db);
+  // An update that matches nothing writes nothing, and confirms nothing: so a lost document is made anew.
   const confirm = () =>
-    clock.run((session) => meta.updateOne({ _id: PRIMARY_ID }, { $inc: { confirmations: Long.ONE } }, { session }));
+    clock.run((session) =>
+      meta.updateOne({ _id: PRIMARY_ID }, { $inc: { confirmations: Long.ONE } }, { session, upsert: true }),
+    );
   const primary = new Primary(client, strictReads, readOnly ? async () => {} : confirm);
   const prepare = async () => {
     await client.connect();

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { type Db, Long } from 'mongodb';
+import { LostRecordError } from '../store.ts';
 import {
   type Collections,
   collectionsOf,
@@ -18,15 +19,31 @@ export const SCHEMA_VERSION = 4;
 /** The index that finds the event of an idempotency key. */
 export const KEYS_INDEX = 'events_by_idempotency_key';
 
-/** Creates what the store needs in a database without a store. Several instances may do so at once. */
+/**
+ * Creates what the store needs in a database without a store. Several instances may do so at once. Rejects with
+ * LostRecordError if there are events: the log that they are of would get another id.
+ */
 export async function ensureSchema(db: Db): Promise<void> {
   const collections = collectionsOf(db);
-  if ((await versionOf(collections)) === undefined) await createSchema(db, collections);
+  if ((await versionOf(collections)) !== undefined) return;
+  await expectNoEvents(collections);
+  await createSchema(db, collections);
 }
 
-/** Rejects with UnsuitableDatabaseError and the reason, unless this release can read the database. */
+/** No store has events before its version is written. */
+async function expectNoEvents({ events }: Collections): Promise<void> {
+  if ((await events.findOne({}, { projection: { _id: 1 } })) !== null)
+    throw new LostRecordError('the version of its schema', 'schema in meta');
+}
+
+/**
+ * Rejects with the reason, unless this release can read the database: with LostRecordError if the database has lost its
+ * version, and with UnsuitableDatabaseError otherwise.
+ */
 export async function checkSchema(db: Db): Promise<void> {
-  const version = await versionOf(collectionsOf(db));
+  const collections = collectionsOf(db);
+  const version = await versionOf(collections);
+  if (version === undefined) await expectNoEvents(collections);
   if (version === undefined) throw new UnsuitableDatabaseError(`database ${db.databaseName} holds no plant store`);
   if (version > SCHEMA_VERSION)
     throw new UnsuitableDatabaseError(

@@ -1,5 +1,5 @@
 import { Binary, type Db, Long } from 'mongodb';
-import type { TreeNodes } from '../tree/nodes.ts';
+import { storedHash, type TreeNodes } from '../tree/nodes.ts';
 import { collectionsOf } from './collections.ts';
 import { withCallLimit } from './connection/call-limit.ts';
 import type { CausalClock } from './connection/causal-clock.ts';
@@ -35,7 +35,7 @@ export class MongoTree implements TreeNodes {
         .toArray(),
     );
     const gap = found.findIndex(({ _id }, at) => Number(_id.node) !== start + at);
-    return found.slice(0, gap < 0 ? found.length : gap).map(({ hash }) => Uint8Array.from(hash.value()));
+    return found.slice(0, gap < 0 ? found.length : gap).map(({ hash }, at) => hashOf(level, start + at, hash));
   }
 
   async write(level: number, start: number, nodes: readonly Uint8Array[]): Promise<void> {
@@ -58,6 +58,9 @@ export class MongoTree implements TreeNodes {
     await withCallLimit(this.#nodes.deleteMany(range(level, count)));
   }
 }
+
+const hashOf = (level: number, node: number, hash: unknown): Uint8Array =>
+  storedHash(level, node, hash instanceof Binary ? Uint8Array.from(hash.value()) : undefined);
 
 const idOf = (level: number, node: number) => ({ level, node: Long.fromNumber(node) });
 

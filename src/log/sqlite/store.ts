@@ -126,9 +126,19 @@ class SqliteStore implements Store {
   }
 
   async logId(): Promise<string> {
-    const row = this.#log.logId.get() as [string] | undefined;
+    const row = this.#logId();
     if (row === undefined) throw new LostRecordError('the id of its log', 'the row of log');
     return row[0];
+  }
+
+  /** Undefined: the row is gone, or its table. */
+  #logId(): [string] | undefined {
+    try {
+      return this.#log.logId.get() as [string] | undefined;
+    } catch (error) {
+      if ((error as Error).message === 'no such table: log') return undefined;
+      throw error;
+    }
   }
 
   async head(): Promise<Head> {

@@ -1,5 +1,5 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
-import type { TreeNodes } from '../tree/nodes.ts';
+import { storedHash, type TreeNodes } from '../tree/nodes.ts';
 import { prepareQuery, transaction } from './connection.ts';
 
 /** The nodes of the tree in their table. A power cut may lose the last of them, which are then made again. */
@@ -24,7 +24,7 @@ export class SqliteTree implements TreeNodes {
   async read(level: number, start: number, end: number): Promise<Uint8Array[]> {
     const rows = this.#read.all(level, start, end) as unknown as [bigint, Uint8Array][];
     const gap = rows.findIndex(([node], at) => Number(node) !== start + at);
-    return rows.slice(0, gap < 0 ? rows.length : gap).map(([, hash]) => hash);
+    return rows.slice(0, gap < 0 ? rows.length : gap).map(([, hash], at) => storedHash(level, start + at, hash));
   }
 
   async write(level: number, start: number, nodes: readonly Uint8Array[]): Promise<void> {

@@ -9,12 +9,14 @@ import { leafHash } from '../event/leaf.ts';
 import type { Store } from '../store.ts';
 import type { Tail } from '../tail/tail.ts';
 import { wholeRange } from '../whole-range.ts';
-import type { TreeNodes } from './nodes.ts';
+import { builtNodes, type TreeNodes } from './nodes.ts';
 
 /** Milliseconds for which nodes gather before they are written. */
 const LINGER = 500;
 /** Milliseconds until an instance checks again whether it is the one to build. */
 const STANDBY = 1_000;
+/** Milliseconds until a builder without work looks again what is stored. */
+const LOOK = 60_000;
 /** Longest pause after a failed step, in milliseconds. */
 const MAX_PAUSE = 5_000;
 /** Most nodes of level 1 that one step makes and writes. */
@@ -43,9 +45,9 @@ export class TreeBuilder {
   readonly #leaves = Buffer.alloc(MAX_LEAVES * HASH_SIZE);
   #first = 1;
   #count = 0;
-  /** Known number of stored nodes of level 1. Undefined: not read yet. */
-  #built: number | undefined;
-  #wake: (() => void) | undefined;
+  /** Number of stored nodes of level 1 at the last look. */
+  #built = 0;
+  #wake = new AbortController();
 
   /** `leads` returns whether this instance is the builder. */
   constructor(store: Store, tail: Tail, leads: () => Promise<boolean>, onFault: (error: unknown) => void) {
@@ -58,27 +60,19 @@ export class TreeBuilder {
   /** Builds until `stop`. Resolves when it has stopped. Reports faults and tries again after a pause. */
   async run(): Promise<void> {
     const forget = this.#tail.onExtended((news) => this.#hear(news));
-    await repeat(
-      () => this.#step(),
-      this.#stop.signal,
-      new Backoff(2 * LINGER, MAX_PAUSE),
-      (error) => {
-        this.#built = undefined;
-        this.#onFault(error);
-      },
-    );
+    await repeat(() => this.#step(), this.#stop.signal, new Backoff(2 * LINGER, MAX_PAUSE), this.#onFault);
     forget();
   }
 
   /** Ends `run` after the current step. */
   stop(): void {
     this.#stop.abort();
-    this.#wake?.();
+    this.#wake.abort();
   }
 
   #hear(news: readonly LoggedEvent[]): void {
     if (this.#isLeading && this.#news.push(news) === 1) setImmediate(() => this.#hash());
-    if (this.#toBuild() > 0) this.#wake?.();
+    if (this.#toBuild() > 0) this.#wake.abort();
   }
 
   #hash(): void {
@@ -97,16 +91,13 @@ export class TreeBuilder {
   }
 
   /** The number of nodes of level 1 that the log has events for but that are not built. */
-  #toBuild = (): number => Math.floor(this.#tail.head.position / TILE_WIDTH) - (this.#built ?? 0);
+  #toBuild = (): number => Math.floor(this.#tail.head.position / TILE_WIDTH) - this.#built;
 
   async #step(): Promise<void> {
-    this.#built ??= await this.#store.tree.count(1);
+    await this.#look();
     if (this.#toBuild() <= 0) return this.#untilExtended();
     this.#isLeading = await this.#leads();
-    if (!this.#isLeading) {
-      this.#built = undefined;
-      return pause(STANDBY, this.#stop.signal);
-    }
+    if (!this.#isLeading) return pause(STANDBY, this.#stop.signal);
     this.#hash();
     const start = this.#built;
     const nodes: Uint8Array[] = [];
@@ -119,6 +110,21 @@ export class TreeBuilder {
     if (this.#first <= this.#built * TILE_WIDTH) this.#forgetLeaves(this.#built * TILE_WIDTH + 1);
     await buildUpper(this.#store.tree, 1, this.#built);
     if (this.#toBuild() < STEP) await pause(LINGER, this.#stop.signal);
+  }
+
+  /**
+   * Every step begins after the last node that is stored then. If the last ones were lost, it makes them again rather
+   * than leave a gap.
+   */
+  async #look(): Promise<void> {
+    const before = this.#built;
+    this.#built = await this.#store.tree.count(1);
+    if (this.#built < before)
+      this.#onFault(
+        new Error(
+          `the store has lost nodes of the log's tree, from node ${this.#built} of level 1 on: they are made again`,
+        ),
+      );
   }
 
   /** The full tiles of level 0 with these indexes. */
@@ -141,23 +147,22 @@ export class TreeBuilder {
   }
 
   async #untilExtended(): Promise<void> {
-    if (this.#stop.signal.aborted) return;
-    await new Promise<void>((resolve) => {
-      this.#wake = resolve;
-    });
-    this.#wake = undefined;
+    this.#wake = new AbortController();
+    if (!this.#stop.signal.aborted) await pause(LOOK, this.#wake.signal);
   }
 }
 
-/** Makes and writes the nodes of all levels above `below`, which has `countBelow` nodes. */
+/**
+ * Makes and writes the nodes of all levels above `below`, which has `countBelow` nodes. Rejects with BrokenTreeError if
+ * one of these is lost.
+ */
 export async function buildUpper(tree: TreeNodes, below: number, countBelow: number): Promise<void> {
   const level = below + 1;
   const end = Math.floor(countBelow / TILE_WIDTH);
   if (end === 0) return;
   const start = await tree.count(level);
   for (let node = start; node < end; node++) {
-    const nodes = await tree.read(below, node * TILE_WIDTH, (node + 1) * TILE_WIDTH);
-    if (nodes.length < TILE_WIDTH) throw new Error(`nodes of level ${below} of the log's tree are missing`);
+    const nodes = await builtNodes(tree, below, node * TILE_WIDTH, (node + 1) * TILE_WIDTH);
     await tree.write(level, node, [subtreeHash(Buffer.concat(nodes), 0, TILE_WIDTH)]);
   }
   await buildUpper(tree, level, Math.max(start, end));

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { PlantStoreError } from '../../domain/errors.ts';
 import { encodeEntries } from '../../tlog/entry-bundle.ts';
-import { recordHash, sameHash } from '../../tlog/hash.ts';
+import { HASH_SIZE, recordHash, sameHash } from '../../tlog/hash.ts';
 import {
   recordsPerHash,
   subtreeHash,
@@ -10,10 +10,13 @@ import {
   TileHashReader,
   type TileReader,
 } from '../../tlog/tile.ts';
-import { BrokenChainError } from '../event/chain.ts';
+import { TreeEdge } from '../../tlog/tree-edge.ts';
+import { BrokenChainError, headAt, verifyNext } from '../event/chain.ts';
+import { EMPTY_HEAD, type Head } from '../event/event.ts';
 import { recordOf } from '../event/leaf.ts';
 import type { Store } from '../store.ts';
 import { wholeRange } from '../whole-range.ts';
+import { BrokenTreeError, builtNodes } from './nodes.ts';
 
 /** Most bytes of cached event blocks, and of cached upper tiles. */
 const BLOCK_BYTES = 8 * 1024 * 1024;
@@ -21,6 +24,19 @@ const UPPER_TILES = 128;
 
 /** Most events without stored nodes that a reader is still served. The builder is seldom that far behind. */
 export const MAX_UNBUILT = 64 * TILE_WIDTH;
+
+/** Milliseconds for which an explanation stands: it reads up to 65,536 events, and anybody can ask for what needs one. */
+const EXPLAINED = 30_000;
+
+/** Options of a tree. */
+export interface TreeOptions {
+  /** Most events without stored nodes from which a reader's nodes are made. Default: MAX_UNBUILT. */
+  readonly maxUnbuilt?: number;
+  /** Aborts once the log was replaced. The tree then rejects with the signal's reason. */
+  readonly changed?: AbortSignal;
+  /** Called when a stored node is found lost or wrong, each time. */
+  readonly onBroken?: (fault: BrokenTreeError) => void;
+}
 
 /** 256 consecutive events, or the first few of them. */
 export interface Block {
@@ -33,23 +49,23 @@ export interface Block {
 /**
  * Reads the log's Merkle tree: upper tiles from the stored nodes, the lowest tiles and the entry bundles from the
  * events. Its memory is bounded, however long the log is. Callers may ask only for what the log has: a missing event is
- * a BrokenChainError.
+ * a BrokenChainError. A stored node that is lost or wrong is a BrokenTreeError.
  */
 export class Tree implements TileReader {
   readonly #store: Store;
   readonly #maxUnbuilt: number;
   readonly #changed: AbortSignal | undefined;
+  readonly #onBroken: (fault: BrokenTreeError) => void;
   readonly #blocks: LRUCache<number, Block>;
   readonly #upper = new LRUCache<string, Uint8Array>({ max: UPPER_TILES });
+  #explained: { readonly until: number; readonly whole: Promise<unknown> } | undefined;
 
-  /**
-   * Rejects with OVERLOADED when a reader would need nodes from more than `maxUnbuilt` events. Once `changed` aborts,
-   * because the log was replaced, it rejects with the signal's reason.
-   */
-  constructor(store: Store, maxUnbuilt = MAX_UNBUILT, changed?: AbortSignal) {
+  /** Rejects with OVERLOADED when a reader would need nodes from more than `maxUnbuilt` events. */
+  constructor(store: Store, { maxUnbuilt = MAX_UNBUILT, changed, onBroken = () => {} }: TreeOptions = {}) {
     this.#store = store;
     this.#maxUnbuilt = maxUnbuilt;
     this.#changed = changed;
+    this.#onBroken = onBroken;
     this.#blocks = new LRUCache({
       maxSize: BLOCK_BYTES,
       sizeCalculation: ({ hashes, bundle }) => hashes.length + bundle.length,
@@ -68,7 +84,39 @@ export class Tree implements TileReader {
     this.#changed?.throwIfAborted();
   }
 
-  async readTile({ level, index, width }: Tile): Promise<Uint8Array> {
+  /**
+   * The edge of the tree of a size, from which its root follows. Each stored node on it is compared with what is below
+   * it, except for those that the tree of the first `covered` events has: nothing else does so before a root is signed
+   * for good. Rejects with BrokenTreeError where they differ.
+   */
+  async edge(size: number, covered = 0): Promise<TreeEdge> {
+    const edge = await TreeEdge.read(size, this);
+    for (let level = 1, count = nodesAt(level, size); count > 0; count = nodesAt(++level, size)) {
+      const index = Math.floor(count / TILE_WIDTH);
+      const tile = edge.at(level, index);
+      for (let node = Math.max(index * TILE_WIDTH, nodesAt(level, covered)); node < count; node++) {
+        const at = (node % TILE_WIDTH) * HASH_SIZE;
+        await this.#compare(level, node, tile!.subarray(at, at + HASH_SIZE));
+      }
+    }
+    return edge;
+  }
+
+  /**
+   * Rejects with BrokenTreeError if a stored node explains why the tree of a size is not what was signed. Otherwise
+   * the events are others.
+   */
+  async explain(size: number): Promise<void> {
+    if (this.#explained === undefined || performance.now() >= this.#explained.until)
+      this.#explained = { until: performance.now() + EXPLAINED, whole: this.edge(size) };
+    await this.#explained.whole;
+  }
+
+  readTile(tile: Tile): Promise<Uint8Array> {
+    return this.#telling(() => this.#readTile(tile));
+  }
+
+  async #readTile({ level, index, width }: Tile): Promise<Uint8Array> {
     if (level === 0) return (await this.readBlock(index, width)).hashes;
     this.throwIfReplaced();
     const key = `${level}/${index}`;
@@ -77,7 +125,7 @@ export class Tree implements TileReader {
     const start = index * TILE_WIDTH;
     const tile = Buffer.concat(await this.#nodes(level, start, start + width));
     if (width < TILE_WIDTH) return tile;
-    await this.#checkWhole(level, index, tile, 'one of the nodes of the tree');
+    await this.#checkWhole(level, index, tile);
     this.#upper.set(key, tile);
     return tile;
   }
@@ -85,26 +133,59 @@ export class Tree implements TileReader {
   /** The block with this index and width: `width` events from position `index` * 256 + 1 on. */
   async readBlock(index: number, width: number): Promise<Block> {
     this.throwIfReplaced();
-    return width === TILE_WIDTH ? (await this.#blocks.fetch(index))! : this.#readBlock(index, width);
+    return this.#telling(async () =>
+      width === TILE_WIDTH ? (await this.#blocks.fetch(index))! : this.#readBlock(index, width),
+    );
+  }
+
+  async #telling<T>(read: () => Promise<T>): Promise<T> {
+    try {
+      return await read();
+    } catch (error) {
+      if (error instanceof BrokenTreeError) this.#onBroken(error);
+      throw error;
+    }
   }
 
   async #readWholeBlock(index: number): Promise<Block> {
     const block = await this.#readBlock(index, TILE_WIDTH);
-    await this.#checkWhole(0, index, block.hashes, `one of the ${TILE_WIDTH} events`);
+    await this.#checkWhole(0, index, block.hashes);
     return block;
   }
 
-  /**
-   * A full tile is served for ever, so it must make the stored node above it: an event that was changed since, or a
-   * node, is a BrokenChainError. A node that is not built yet says nothing. `what` is in the tile, in words.
-   */
-  async #checkWhole(level: number, index: number, tile: Uint8Array, what: string): Promise<void> {
-    const [node] = await this.#store.tree.read(level + 1, index, index + 1);
+  /** A full tile is served for ever, so it must make the stored node above it. One that is not built yet says nothing. */
+  async #checkWhole(level: number, index: number, tile: Uint8Array): Promise<void> {
+    const [node] = await builtNodes(this.#store.tree, level + 1, index, index + 1);
     if (node !== undefined && !sameHash(node, subtreeHash(tile, 0, TILE_WIDTH)))
-      throw new BrokenChainError(
-        index * recordsPerHash(level + 1) + 1,
-        `${what} from here on, or the node of the tree above them, is not what was written`,
-      );
+      throw await this.#wrong(level + 1, index);
+  }
+
+  /** Compares a stored node, as it was read, with what is below it. Events that are broken say nothing of the node. */
+  async #compare(level: number, index: number, node: Uint8Array): Promise<void> {
+    try {
+      const below = await this.readTile({ level: level - 1, index, width: TILE_WIDTH });
+      if (!sameHash(node, subtreeHash(below, 0, TILE_WIDTH))) throw await this.#wrong(level, index);
+    } catch (error) {
+      if (error instanceof BrokenTreeError) this.#onBroken(error);
+      if (!(error instanceof BrokenChainError)) throw error;
+    }
+  }
+
+  /**
+   * The error for a node that is not that of what is below it. Rejects with BrokenChainError if an event is what is
+   * wrong. The chain goes one event further, so that it covers the hash of the last.
+   */
+  async #wrong(level: number, index: number): Promise<BrokenTreeError> {
+    if (level > 1) return new BrokenTreeError(level, index, 'is not that of the nodes below it');
+    const [after, to] = [index * TILE_WIDTH, (index + 1) * TILE_WIDTH + 1];
+    const { position } = await this.#store.head();
+    let head: Head = EMPTY_HEAD;
+    for await (const events of wholeRange(this.#store, Math.max(after - 1, 0), Math.min(to, position)))
+      for (const event of events) {
+        if (event.position > after) verifyNext(head, event);
+        head = headAt(event);
+      }
+    return new BrokenTreeError(level, index, 'is not that of its events');
   }
 
   async #readBlock(index: number, width: number): Promise<Block> {
@@ -117,7 +198,7 @@ export class Tree implements TileReader {
 
   /** Nodes of a level above 0. Nodes that are not stored are made from the events. */
   async #nodes(level: number, start: number, end: number): Promise<Uint8Array[]> {
-    const nodes = await this.#store.tree.read(level, start, end);
+    const nodes = await builtNodes(this.#store.tree, level, start, end);
     const missing = end - start - nodes.length;
     if (missing * recordsPerHash(level) > this.#maxUnbuilt && !(await this.#isBuiltBelow(level, end)))
       throw new PlantStoreError('OVERLOADED', 'the tree of the log is being built; try again', { retryAfter: 5 });
@@ -135,3 +216,6 @@ export class Tree implements TileReader {
     return end * recordsPerHash(level) - built <= this.#maxUnbuilt;
   }
 }
+
+/** The number of nodes of a level in the tree of a size. */
+const nodesAt = (level: number, size: number): number => Math.floor(size / recordsPerHash(level));

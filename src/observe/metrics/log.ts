@@ -13,6 +13,10 @@ interface StoreState {
   readonly broken: () => boolean;
   /** Whether its read model is of no use until it is rebuilt. */
   readonly readModelBroken: () => boolean;
+  /** Whether the tree of the log is broken until it is rebuilt. */
+  readonly treeBroken: () => boolean;
+  /** Whether the id of the log is lost. */
+  readonly logIdLost: () => boolean;
 }
 
 /**
@@ -62,6 +66,14 @@ export function logMetrics(
     'plantstore_read_model_broken',
     'Whether the read model cannot be used until it is rebuilt: 1 or 0.',
     () => Number(store.readModelBroken()),
+  );
+  metrics.gauge(
+    'plantstore_tree_broken',
+    "Whether a stored node of the log's tree is lost or wrong, until the tree is rebuilt: 1 or 0.",
+    () => Number(store.treeBroken()),
+  );
+  metrics.gauge('plantstore_log_id_lost', 'Whether the store has lost the id of its log: 1 or 0.', () =>
+    Number(store.logIdLost()),
   );
   return {
     appended({ events, seconds, outcome }) {

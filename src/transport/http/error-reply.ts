@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { PlantStoreError, type Reason, toPlantStoreError } from '../../domain/errors.ts';
+import { isToldOnce } from '../../log/unavailable.ts';
 import { entrantOf } from './entrant.ts';
 import { errorBody, JSON_TYPE, REASON_HEADER } from './error-body.ts';
 import { answerWhileReading, isUnread } from './linger.ts';
@@ -20,7 +21,7 @@ export function sendError(thrown: unknown, request: FastifyRequest, reply: Fasti
   request.failure = error;
   if (error.reason === 'INTERNAL')
     request.log.error({ err: error.cause ?? error, requestId: request.id }, error.message);
-  else if (error.status >= 500 && error.cause !== undefined)
+  else if (error.status >= 500 && error.cause !== undefined && !isToldOnce(error.cause))
     request.log.warn({ err: error.cause, requestId: request.id }, error.message);
   const { retryAfter, challenge } = error.details;
   // A list may set the link to its next page and then fail before its first byte.

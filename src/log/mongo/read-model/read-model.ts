@@ -72,7 +72,11 @@ export class ReadModel {
     );
   }
 
-  /** See Store.get. */
+  /**
+   * See Store.get. It has no bound on bytes: the longest row has 12.3 KiB (owner, name and tag of 4 KiB each), the
+   * committer reads the rows of 512 commands at a time, and other calls one row for each of MAX_IN_FLIGHT requests. So
+   * all reads at once have 1,536 rows, 19 MiB, of which a reply has 6 MiB.
+   */
   async get(keys: readonly PlantKey[]): Promise<Rows<Plant | undefined>> {
     const stages = [{ $match: { _id: { $in: keys.map(toPlantId) } } }];
     const { found, ...standing } = await this.#read<PlantDocument>(stages, keys.length);
