@@ -1,12 +1,13 @@
 import type { ServerHttp2Stream } from 'node:http2';
 import type { ServerInterceptor } from '@grpc/grpc-js';
+import { knownCaller } from './strangers.ts';
 
 /** The library's side of a call, as an interceptor gets it. */
 export type BaseCall = Parameters<ServerInterceptor>[1];
 
 /**
  * Private members of grpc-js calls. The library offers one message limit for a whole server, and no way to end a stream
- * whose client keeps sending after the status. Tests show that both uses take effect.
+ * whose client keeps sending after the status, or to get the stream of a call. Tests show that these uses take effect.
  */
 interface Internals {
   readonly stream: ServerHttp2Stream;
@@ -29,3 +30,6 @@ export function endStream(call: BaseCall): void {
   const { stream } = call as unknown as Internals;
   if (!stream.destroyed) stream.close();
 }
+
+/** The call counts no more as one of an unknown caller. */
+export const callerIsKnown = (call: BaseCall): void => knownCaller((call as unknown as Internals).stream);

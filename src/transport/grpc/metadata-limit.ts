@@ -1,8 +1,9 @@
-import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
+import { constants, type Http2Session, type IncomingHttpHeaders, type ServerHttp2Stream } from 'node:http2';
 import { type Server, status as Status } from '@grpc/grpc-js';
 import { UNMATCHED } from '../../observe/request.ts';
 import type { RequestObserver } from '../../observe/request-observer.ts';
 import { requestIdOf } from '../request-id.ts';
+import { breakOff, Strangers } from './strangers.ts';
 
 /** Most bytes of a call's metadata, counted as HTTP/2 does (RFC 9113, section 6.5.2). A token has up to 8 KiB. */
 const MAX_METADATA = 16 * 1024;
@@ -10,51 +11,97 @@ const MAX_METADATA = 16 * 1024;
 /** What HTTP/2 counts for each field beside its name and value. */
 const FIELD = 32;
 
+/** What Node and the library hold for each field beside its name and value, about, in bytes. */
+const FIELD_HELD = 256;
+
+const TOO_LARGE = 'the metadata of a call may have 16 KiB';
+const TOO_MANY =
+  'calls of unknown callers hold too much memory; send fewer at once on this connection, or smaller ones';
+
 type Handle = (interceptors: unknown, stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => void;
 
-/** Private members of the server: whichever of them it uses gets each stream. A test shows that they are asked. */
+/**
+ * Private members of the server: its open connections, and two handlers, one of which gets each stream. Tests show that
+ * they are asked.
+ */
 interface Internals {
+  readonly sessions: ReadonlyMap<Http2Session, unknown>;
   _streamHandler: Handle;
   _channelzHandler: Handle;
 }
 
 /**
- * Refuses calls with more metadata, before anything else is made of them. Compression lets a client repeat a header of
- * kilobytes with a byte: thousands of calls at once, without a token, would fill the memory. The library has no such
- * bound, and HTTP/2's own setting binds only clients that acknowledge it. To be called before the server gets
- * connections.
+ * Refuses calls with more metadata, and calls for which unknown callers have no memory left (see Strangers), before
+ * anything else is made of them. Compression lets a client repeat a header of kilobytes with a byte: thousands of calls
+ * at once, without a token, would fill the memory. The library has no such bound, and HTTP/2's own setting binds only
+ * clients that acknowledge it. To be called before the server gets connections. Returns a timer that lasts as long as
+ * the server.
  */
-export function limitMetadata(server: Server, observer: RequestObserver | undefined): void {
+export function limitMetadata(server: Server, observer: RequestObserver | undefined): NodeJS.Timeout {
   const internals = server as unknown as Internals;
+  const strangers = new Strangers();
   for (const name of ['_streamHandler', '_channelzHandler'] as const) {
     const handle = internals[name];
     internals[name] = (interceptors, stream, headers) => {
-      if (sizeOf(headers) <= MAX_METADATA) handle.call(server, interceptors, stream, headers);
-      else refuse(stream, observer);
+      const { session } = stream;
+      // The client has left.
+      if (session === undefined || session.destroyed) return;
+      const { size, held } = measure(headers);
+      const metadata = size <= MAX_METADATA ? held : 0;
+      const verdict = strangers.judge(session, metadata);
+      if (verdict === 'breakOff') {
+        breakOff(session);
+        return;
+      }
+      const tooMany = () => refuse(stream, TOO_MANY, observer);
+      if (size > MAX_METADATA) strangers.hold(stream, 0, () => refuse(stream, TOO_LARGE, observer), tooMany);
+      else if (verdict === 'refuse') strangers.hold(stream, 0, tooMany, tooMany);
+      else {
+        dropBinary(headers);
+        strangers.hold(stream, metadata, () => handle.call(server, interceptors, stream, headers), tooMany);
+      }
     };
   }
+  return strangers.watch(() => internals.sessions.keys());
 }
 
-/** Reads lengths alone: Node has joined repeated headers, and to read the text would copy them. */
-function sizeOf(headers: IncomingHttpHeaders): number {
+/**
+ * The size of metadata as HTTP/2 counts it, and what it holds in memory. Reads lengths alone: Node has joined repeated
+ * headers, and to read the text would copy them.
+ */
+function measure(headers: IncomingHttpHeaders): { readonly size: number; readonly held: number } {
   let size = 0;
+  let fields = 0;
   for (const name in headers) {
     const value = headers[name];
+    const values = typeof value === 'string' ? 1 : (value?.length ?? 0);
     size += FIELD + name.length;
     if (typeof value === 'string') size += value.length;
     else for (const each of value ?? []) size += FIELD + each.length;
+    fields += values;
   }
-  return size;
+  return { size, held: size + fields * FIELD_HELD };
 }
 
-function refuse(stream: ServerHttp2Stream, observer: RequestObserver | undefined): void {
+/** Nobody reads binary metadata. The library would make an object of each comma in it: 1 MiB of 14 KiB. */
+function dropBinary(headers: IncomingHttpHeaders): void {
+  for (const name in headers) if (name.endsWith('-bin')) delete headers[name];
+}
+
+/** Answers a call with RESOURCE_EXHAUSTED, or resets it when it has been answered. */
+function refuse(stream: ServerHttp2Stream, message: string, observer: RequestObserver | undefined): void {
+  if (stream.destroyed) return;
+  if (stream.headersSent) {
+    stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM);
+    return;
+  }
   stream.on('error', () => {});
   stream.respond(
     {
       ':status': 200,
       'content-type': 'application/grpc',
       'grpc-status': Status.RESOURCE_EXHAUSTED,
-      'grpc-message': 'the metadata of a call may have 16 KiB',
+      'grpc-message': message,
     },
     { endStream: true },
   );

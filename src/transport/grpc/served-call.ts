@@ -5,7 +5,7 @@ import { UNMATCHED } from '../../observe/request.ts';
 import type { RequestObserver } from '../../observe/request-observer.ts';
 import { OVERLOADED } from '../admission/admission.ts';
 import type { Entrant, Place } from '../admission/place.ts';
-import { type BaseCall, endStream, limitMessages } from './base-call.ts';
+import { type BaseCall, callerIsKnown, endStream, limitMessages } from './base-call.ts';
 import type { Door } from './door.ts';
 import { ObservedCall } from './observe.ts';
 import { unmatchedCall } from './unmatched.ts';
@@ -36,11 +36,20 @@ const OVER = new PlantStoreError('CANCELLED', 'the call is over');
 export function serveCalls(options: ServingOptions): ServerInterceptor {
   const serving = { ...options, overloaded: options.statusOf(OVERLOADED) };
   return ({ path, responseStream }, call) => {
-    if (path.startsWith(INTERNAL)) return new ServerInterceptingCall(call);
+    if (path.startsWith(INTERNAL)) return internalCall(call);
     if (path === UNMATCHED) return unmatchedCall(call, options.observer);
     return new ServedCall(call, path, responseStream, serving);
   };
 }
+
+/** A call of another instance. It gets a message only once it has shown the writer's secret. */
+const internalCall = (call: BaseCall): ServerInterceptingCall =>
+  new ServerInterceptingCall(call, {
+    sendMessage: (message, next) => {
+      callerIsKnown(call);
+      next(message);
+    },
+  });
 
 interface Serving extends ServingOptions {
   /** The status of refusals by admission. Made once, so that a refusal is cheap. */
@@ -211,6 +220,7 @@ export class ServedCall extends ServerInterceptingCall implements Listener, Entr
 
   #admitCaller(principal: Principal): void {
     this.observed.principal = principal;
+    callerIsKnown(this.#next);
     this.#place!.belongTo(principal.owner);
   }
 

@@ -83,12 +83,13 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
     ],
   });
   interceptUnmatched(server);
-  limitMetadata(server, observer);
+  const limiting = limitMetadata(server, observer);
   const injector = server.createConnectionInjector(ServerCredentials.createInsecure());
   const listener = createListener(tls, limits.requestTimeout, logger, (socket) => {
     connections.add(socket);
     injector.injectConnection(socket);
   });
+  listener.on('close', () => clearInterval(limiting));
   limitConnections(listener, limits.maxConnections, logger);
   const handling = {
     statusOf: (thrown: unknown, { metadata }: ServerCall) => {
