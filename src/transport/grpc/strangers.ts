@@ -133,8 +133,8 @@ export class Strangers {
 
   /**
    * Counts the bytes of connections without a known caller that may belong to headers without an end: those since the
-   * last call began that are no message, and those that were read with it. Ends the connections for which they are more than their part, the
-   * largest first.
+   * last call began that are no message, and those that were read with it. Ends the connections for which they are more
+   * than their part, the largest first.
    */
   #look(sessions: Iterable<Http2Session>): void {
     const strangers: [Http2Session, Share][] = [];
