@@ -108,7 +108,6 @@ export const CLASSES: Readonly<Record<string, Class>> = {
   METHOD_NOT_ALLOWED: InvalidRequestError,
   BODY_TOO_LARGE: InvalidRequestError,
   UNSUPPORTED_MEDIA_TYPE: InvalidRequestError,
-  HEADERS_TOO_LARGE: InvalidRequestError,
   PLANT_ALREADY_EXISTS: PlantAlreadyExistsError,
   PLANT_NOT_FOUND: PlantNotFoundError,
   IDEMPOTENCY_KEY_REUSED: IdempotencyKeyReusedError,

@@ -28,7 +28,6 @@ export const ERRORS = {
   TOO_MANY_LISTS: { code: 8, status: 429 },
   TOO_MANY_WATCHES: { code: 8, status: 429 },
   TOO_MANY_REQUESTS: { code: 8, status: 429 },
-  HEADERS_TOO_LARGE: { code: 8, status: 431 },
   CANCELLED: { code: 1, status: 499 },
   INTERNAL: { code: 13, status: 500 },
   OVERLOADED: { code: 14, status: 503 },

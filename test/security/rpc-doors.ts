@@ -40,8 +40,8 @@ export async function openConnect(scene: Scene): Promise<Door> {
       );
       const reply = await send('POST', LIST, { headers: outgoing, body: '{}' });
       const wwwAuthenticate = reply.headers['www-authenticate'];
-      if (reply.status === 200 || reply.status === 431) return { status: reply.status, wwwAuthenticate };
-      return { status: statusOf(JSON.parse(reply.text).details[0].debug.reason), wwwAuthenticate };
+      const { details } = JSON.parse(reply.text);
+      return { status: details === undefined ? reply.status : statusOf(details[0].debug.reason), wwwAuthenticate };
     },
     answerTo: ({ expect: { status, wwwAuthenticate }, expectOverHttp }) =>
       expectOverHttp ?? { status, wwwAuthenticate },
@@ -63,7 +63,7 @@ export async function openGrpc(scene: Scene): Promise<Door> {
         frame(Buffer.alloc(0)),
       );
       session.destroy();
-      if (reset !== undefined) return answer(431);
+      if (reset !== undefined) return answer(400);
       if (status === 0) return answer(200);
       const [info] = fromBinary(StatusSchema, details!).details;
       return answer(statusOf(anyUnpack(info!, ErrorInfoSchema)!.reason));

@@ -36,7 +36,7 @@ export function enterInTurn<Entrant>(gate: Gate<Entrant>, entrant: Entrant, resp
   const { socket } = response.req;
   const first = answerOn(socket)!;
   if (first === response) gate.enter(entrant);
-  else if (lasting.has(socket)) socket.destroy();
+  else if (lastsOn(socket)) socket.destroy();
   else {
     const line = lineBefore(response, socket);
     if (line.waiting === 0 && isSafe(response) && isSafe(first)) gate.enter(entrant);
@@ -66,6 +66,9 @@ function waitIn(line: Line, response: ServerResponse, enter: () => void): void {
 }
 
 const isSafe = ({ req }: ServerResponse): boolean => SAFE.has(req.method!);
+
+/** Whether a response that lasts as long as its client likes is being sent on a connection. */
+export const lastsOn = (socket: Socket): boolean => lasting.has(socket);
 
 /**
  * Marks a response that lasts as long as its client likes. Its connection serves nothing else, and ends if other

@@ -13,10 +13,7 @@ import { routeAllMethods } from './methods.ts';
 import { activateSpans, ObservedRequests } from './observe.ts';
 import { answerSocketError, refuseConnect } from './socket-error.ts';
 
-/**
- * Most bytes of a request line and its headers. Less than one read of a socket, so that an overflow shows where it
- * began.
- */
+/** Most bytes of a request line and its headers. */
 const MAX_HEADERS = 32 * 1024;
 /** Milliseconds for the headers of a request, and for the first bytes of a new connection. */
 const HEADERS_TIMEOUT = 20_000;

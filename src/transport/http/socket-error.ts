@@ -4,6 +4,7 @@ import type { Duplex } from 'node:stream';
 import { PlantStoreError } from '../../domain/errors.ts';
 import { answerOn } from './answer-on.ts';
 import { errorBody, JSON_TYPE, REASON_HEADER } from './error-body.ts';
+import { lastsOn } from './pipelining.ts';
 
 /**
  * Milliseconds for a client that still sends to read its answer. Closing at once would reset the connection and lose
@@ -11,29 +12,42 @@ import { errorBody, JSON_TYPE, REASON_HEADER } from './error-body.ts';
  */
 const LINGER = 1_000;
 
-/** Node's error for bytes that are not a request. */
-interface ClientError extends Error {
-  readonly code?: string;
-  /** The last bytes read from the socket, a Buffer, and how many of them were parsed. */
-  readonly rawPacket?: unknown;
-  readonly bytesParsed?: number;
-}
+/** Connections whose last answer is an error that waits for the answers before it. */
+const refused = new WeakSet<Socket>();
 
 /**
  * Answers bytes that Node's HTTP parser refused, if an answer can be read, and closes the connection. For the
- * `clientError` event.
+ * `clientError` event, which Node emits again for each further packet.
  */
-export function answerSocketError(error: ClientError, socket: Socket): void {
-  if (error.code === 'ECONNRESET' || !socket.writable || answerBegun(socket)) {
+export function answerSocketError(error: NodeJS.ErrnoException, socket: Socket): void {
+  if (error.code === 'ECONNRESET' || !socket.writable || lastsOn(socket)) {
     if (!socket.writableEnded) socket.destroy(error);
     return;
   }
-  endWith(socket, toPlantStoreError(error));
+  if (refused.has(socket)) return;
+  refused.add(socket);
+  afterAnswers(socket, () => {
+    // A client would take an error for a part of the answer that has begun.
+    if (!socket.writable || answerOn(socket)?.headersSent === true) socket.destroy(error);
+    else endWith(socket, toPlantStoreError(error));
+  });
 }
 
 /** Answers CONNECT, whose target is never a path of the service, and closes the connection. For the `connect` event. */
-export const refuseConnect = (_request: unknown, socket: Duplex): void =>
-  endWith(socket, new PlantStoreError('MALFORMED_REQUEST', 'CONNECT is for proxies, and this is none'));
+export function refuseConnect(_request: unknown, socket: Duplex): void {
+  const error = new PlantStoreError('MALFORMED_REQUEST', 'CONNECT is for proxies, and this is none');
+  afterAnswers(socket, () => endWith(socket, error));
+}
+
+/**
+ * Calls `next` once the requests that have arrived completely are answered: answers come in the order of the requests
+ * (RFC 9112, section 9.3.2). The refused bytes belong to a later request, or to one that has arrived in part.
+ */
+function afterAnswers(socket: Duplex, next: () => void): void {
+  const answer = answerOn(socket);
+  if (answer?.req.complete === true) answer.once('close', () => afterAnswers(socket, next));
+  else next();
+}
 
 function endWith(socket: Duplex, error: PlantStoreError): void {
   const body = errorBody(error);
@@ -45,22 +59,15 @@ function endWith(socket: Duplex, error: PlantStoreError): void {
   setTimeout(() => socket.destroy(), LINGER).unref();
 }
 
-/** Whether part of a response has been sent. A client would take an error for a part of that response. */
-const answerBegun = (socket: Socket): boolean => answerOn(socket)?.headersSent === true;
-
-function toPlantStoreError(error: ClientError): PlantStoreError {
-  switch (error.code) {
+function toPlantStoreError({ code }: NodeJS.ErrnoException): PlantStoreError {
+  switch (code) {
     case 'ERR_HTTP_REQUEST_TIMEOUT':
       return new PlantStoreError('REQUEST_TIMEOUT', 'the request took too long to arrive');
     case 'HPE_HEADER_OVERFLOW':
-      return requestLineEnded(error)
-        ? new PlantStoreError('HEADERS_TOO_LARGE', 'the headers are too large')
-        : new PlantStoreError('MALFORMED_REQUEST', 'the URL or a header is too long');
+      // Node does not say whether the URL or a header was too long, and the bytes at hand need not show it: they are
+      // the last packet alone. So both get one answer, that of an id which is too long to be one.
+      return new PlantStoreError('MALFORMED_REQUEST', 'the URL and the headers may have at most 32 KiB together');
     default:
       return new PlantStoreError('MALFORMED_REQUEST', 'the request is not valid HTTP/1.1');
   }
 }
-
-/** Whether the bytes before the overflow show that the URL had ended. A long line may have begun in earlier bytes. */
-const requestLineEnded = ({ rawPacket, bytesParsed }: ClientError): boolean =>
-  Buffer.isBuffer(rawPacket) && rawPacket.subarray(0, bytesParsed).includes('\n');

@@ -25,7 +25,6 @@ const MESSAGES: Readonly<
   RATE_LIMITED: 'the owner exceeds its request rate; slow down and try again',
   TOO_MANY_REQUESTS: 'too many requests of this owner are being served; wait for their answers',
   TOO_MANY_WATCHES: 'this owner has 16 streams open, which is all there may be; share one, or end one',
-  HEADERS_TOO_LARGE: 'the headers are too large',
   INTERNAL: 'internal error; find it in the log of the service by this request id',
   OVERLOADED: 'too many commands are waiting; try again',
   STORE_UNAVAILABLE: 'the store cannot be reached now; try again',

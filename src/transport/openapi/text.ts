@@ -108,7 +108,6 @@ export const ANY_FAILURES: readonly Reason[] = [
   'REQUEST_TIMEOUT',
   'RATE_LIMITED',
   'TOO_MANY_REQUESTS',
-  'HEADERS_TOO_LARGE',
   'INTERNAL',
   'OVERLOADED',
   'STORE_UNAVAILABLE',
@@ -133,7 +132,7 @@ export const FAILURES: Readonly<
     string
   >
 > = {
-  MALFORMED_REQUEST: 'not a well-formed request, or a body that is not a JSON object',
+  MALFORMED_REQUEST: 'not a well-formed request, a URL and headers over 32 KiB, or a body that is not a JSON object',
   INVALID_FIELD: 'a missing or wrong value',
   INVALID_CURSOR: 'a cursor that no list returned',
   PLANT_ALREADY_EXISTS: 'you have a plant of this id',
@@ -153,7 +152,6 @@ export const FAILURES: Readonly<
   TOO_MANY_WATCHES: 'more streams at once than you may have',
   WATCH_TOO_SLOW: 'a stream whose reader fell too far behind',
   TOO_MANY_LISTS: 'more long lists at once than you may read',
-  HEADERS_TOO_LARGE: 'headers over 32 KiB',
   INTERNAL: 'a fault of the service',
   OVERLOADED: 'too much to do at the moment',
   STORE_UNAVAILABLE: 'the log cannot be reached',

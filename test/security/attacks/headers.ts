@@ -55,6 +55,6 @@ export const headerAttacks: readonly Attack[] = [
   ),
   {
     ...token('a token of 64 KiB', TOO_LONG, () => 'A'.repeat(65_536)),
-    expectOverHttp: { status: 431, wwwAuthenticate: undefined },
+    expectOverHttp: { status: 400, wwwAuthenticate: undefined },
   },
 ];

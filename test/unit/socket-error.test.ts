@@ -1,0 +1,115 @@
+import { once } from 'node:events';
+import { type AddressInfo, connect, type Socket } from 'node:net';
+import { Writable } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
+import { setImmediate } from 'node:timers/promises';
+import type { FastifyInstance } from 'fastify';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { loadConfig } from '../../src/config.ts';
+import { createLogger } from '../../src/observe/logger.ts';
+import { createHttpServer } from '../../src/transport/http/server.ts';
+
+const HEAD = 'Host: x\r\nConnection: keep-alive\r\n';
+const GET = `GET /done HTTP/1.1\r\n${HEAD}\r\n`;
+const POST = `POST /done HTTP/1.1\r\n${HEAD}Content-Length: 4\r\n\r\n{\r\n}`;
+const HELD = GET.replace('done', 'held');
+
+/** What is too large, and the rest of that request. */
+const OVERFLOWS = {
+  'an id': `DELETE /plants/${'1'.repeat(70_000)} HTTP/1.1\r\n${HEAD}\r\n`,
+  'an id without an end': `DELETE /plants/${'1'.repeat(70_000)}`,
+  'a query with line ends, as text': `GET /plants?a=${'%0d%0a'.repeat(12_000)} HTTP/1.1\r\n${HEAD}\r\n`,
+  'a header': `GET /plants HTTP/1.1\r\n${HEAD}Authorization: Bearer ${'A'.repeat(65_536)}\r\n\r\n`,
+  'the name of a header': `GET /plants HTTP/1.1\r\n${HEAD}${'x'.repeat(65_536)}: y\r\n\r\n`,
+  'a header that looks like a request line': `GET /plants HTTP/1.1\r\n${HEAD}X: GET /${'1'.repeat(65_536)} HTTP/1.1\r\n\r\n`,
+  'all headers together': `GET /plants HTTP/1.1\r\n${HEAD}${'X: x\r\n'.repeat(20_000)}\r\n`,
+};
+
+/** Where bytes are cut into packets, as offsets in the request that is too large. */
+const CUTS = {
+  nowhere: [],
+  'in the method': [2],
+  'in the URL': [13],
+  'before the first header': [22],
+  'in the first header': [30],
+  'one byte before the limit': [32_767],
+  'everywhere near the limit': Array.from({ length: 40 }, (_, index) => 32_760 + index * 5),
+  'every 1,000 bytes': Array.from({ length: 60 }, (_, index) => index * 1_000),
+  'every 9,999 bytes': Array.from({ length: 6 }, (_, index) => index * 9_999),
+};
+
+/** What is sent before it, on the same connection, and the statuses of the answers to that. */
+const BEFORE = {
+  'on a new connection': ['', []],
+  'behind a request': [GET, [200]],
+  'behind a request with a body': [POST, [200]],
+  'behind three requests, one of which takes a while': [GET + HELD + GET, [200, 200, 200]],
+} as const;
+
+let app: FastifyInstance;
+/** Answers the requests to /held. */
+let release = () => {};
+
+beforeAll(async () => {
+  const quiet = new Writable({ write: (_line, _encoding, done) => done() });
+  app = createHttpServer(createLogger('fatal', quiet), loadConfig({}).limits);
+  app.addContentTypeParser('*', (_request, _payload, done) => done(null));
+  app.all('/done', async () => 'done');
+  app.get('/held', async () => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    release = resolve;
+    await promise;
+    return 'held';
+  });
+  await app.listen({ host: '127.0.0.1', port: 0 });
+});
+
+afterAll(() => app.close());
+
+/**
+ * Sends packets that the server reads one by one, then lets it answer /held, and returns what it answers until it
+ * closes the connection.
+ */
+async function send(packets: readonly string[]): Promise<string> {
+  const accepted = once(app.server, 'connection');
+  const client = connect((app.server.address() as AddressInfo).port, '127.0.0.1').setNoDelay(true);
+  const answers = buffer(client).then(String);
+  const [server] = (await accepted) as [Socket];
+  let sent = 0;
+  for (const packet of packets) {
+    if (!client.writable) break;
+    client.write(packet);
+    sent += packet.length;
+    while (server.bytesRead < sent && client.writable) await setImmediate();
+  }
+  release();
+  return answers;
+}
+
+const statusesOf = (answers: string) => Array.from(answers.matchAll(/HTTP\/1\.1 (\d+) /g), ([, status]) => +status!);
+
+const cut = (text: string, offsets: readonly number[]) =>
+  [0, ...offsets].map((offset, index) => text.slice(offset, offsets[index])).filter((packet) => packet !== '');
+
+describe.each(Object.entries(OVERFLOWS))('too large: %s', (_what, request) => {
+  describe.each(Object.entries(BEFORE))('%s', (_where, [before, statuses]) => {
+    test.each(Object.entries(CUTS))('cut %s, it has the same answer, in its turn', async (_cut, offsets) => {
+      const [first, ...others] = cut(request, offsets);
+      const answers = await send([before + first, ...others]);
+      expect(statusesOf(answers)).toEqual([...statuses, 400]);
+      const last = answers.slice(answers.lastIndexOf('HTTP/1.1'));
+      expect(last).toContain('plantstore-reason: MALFORMED_REQUEST\r\n');
+      expect(last).toMatch(/"message":"the URL and the headers may have at most 32 KiB together"\}$/);
+    });
+  });
+});
+
+test.each([
+  ['no HTTP', 'hello\r\n\r\n'],
+  ['CONNECT', `CONNECT example.com:443 HTTP/1.1\r\n${HEAD}\r\n`],
+])(
+  'behind requests without an answer, %s is refused in its turn, and nothing behind it is served',
+  async (_, bytes) => {
+    expect(statusesOf(await send([HELD + bytes + GET, GET]))).toEqual([200, 400]);
+  },
+);
