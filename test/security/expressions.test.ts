@@ -14,6 +14,8 @@ test.each([
   ['a run before what is looked behind for', String.raw`/(?<=\bBearer +)x/g`],
   ['spaces at the end', String.raw`/\s+$/`],
   ['two ways to read each character', '/^(a|a)*$/'],
+  ['the same, looked ahead for', '/^(?=(a|a)*$)b/'],
+  ['a run that is repeated', String.raw`/(?=x)(.*)=\1$/`],
   ['a pattern that is put together', "new RegExp('a*$')"],
   ['the same, called', "RegExp('a*$')"],
 ])('one that does not is found: %s', (_, expression) => {
