@@ -1,5 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { Backoff } from '../../time/backoff.ts';
+import { Nap } from '../../time/nap.ts';
 import { pause } from '../../time/pause.ts';
 import { repeat } from '../../time/repeat.ts';
 import { HASH_SIZE } from '../../tlog/hash.ts';
@@ -47,7 +48,7 @@ export class TreeBuilder {
   #count = 0;
   /** Number of stored nodes of level 1 at the last look. */
   #built = 0;
-  #wake = new AbortController();
+  readonly #nap = new Nap();
 
   /** `leads` returns whether this instance is the builder. */
   constructor(store: Store, tail: Tail, leads: () => Promise<boolean>, onFault: (error: unknown) => void) {
@@ -67,12 +68,12 @@ export class TreeBuilder {
   /** Ends `run` after the current step. */
   stop(): void {
     this.#stop.abort();
-    this.#wake.abort();
+    this.#nap.wake();
   }
 
   #hear(news: readonly LoggedEvent[]): void {
     if (this.#isLeading && this.#news.push(news) === 1) setImmediate(() => this.#hash());
-    if (this.#toBuild() > 0) this.#wake.abort();
+    if (this.#toBuild() > 0) this.#nap.wake();
   }
 
   #hash(): void {
@@ -147,8 +148,7 @@ export class TreeBuilder {
   }
 
   async #untilExtended(): Promise<void> {
-    this.#wake = new AbortController();
-    if (!this.#stop.signal.aborted) await pause(LOOK, this.#wake.signal);
+    if (!this.#stop.signal.aborted) await this.#nap.take(LOOK);
   }
 }
 

@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { Backoff } from '../../time/backoff.ts';
-import { pause } from '../../time/pause.ts';
+import { Nap } from '../../time/nap.ts';
 import { repeat } from '../../time/repeat.ts';
 import { sameHash } from '../../tlog/hash.ts';
 import { recordsPerHash, subtreeHash, TILE_WIDTH } from '../../tlog/tile.ts';
@@ -48,7 +48,7 @@ export class TreeHealth {
   readonly #onChange: (fault: BrokenTreeError | undefined) => void;
   readonly #stop = new AbortController();
   #fault: BrokenTreeError | undefined;
-  #wake = new AbortController();
+  readonly #nap = new Nap();
 
   /**
    * `onChange` is called when the tree is found broken, with the first fault, and when it can be used again. What else
@@ -65,7 +65,7 @@ export class TreeHealth {
     if (this.#fault !== undefined) return;
     this.#fault = fault;
     this.#onChange(fault);
-    this.#wake.abort();
+    this.#nap.wake();
   }
 
   /** Examines until `stop`. Resolves when it has stopped. */
@@ -76,11 +76,10 @@ export class TreeHealth {
   /** Ends `run` after the current step. */
   stop(): void {
     this.#stop.abort();
-    this.#wake.abort();
+    this.#nap.wake();
   }
 
   async #step(): Promise<void> {
-    this.#wake = new AbortController();
     const known = this.#fault;
     try {
       if (known !== undefined) await this.#lookAt(known);
@@ -91,7 +90,7 @@ export class TreeHealth {
       this.tell(error);
     }
     if (this.#stop.signal.aborted) return;
-    await (this.#fault === undefined ? pause(EXAMINE, this.#wake.signal) : pause(LOOK, this.#stop.signal));
+    await this.#nap.take(this.#fault === undefined ? EXAMINE : LOOK);
   }
 
   /** A fault that was told meanwhile has not been looked at. */

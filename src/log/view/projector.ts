@@ -2,6 +2,7 @@ import { keyOf } from '../../domain/events.ts';
 import { keyString, type PlantKey } from '../../domain/plant.ts';
 import { Backoff } from '../../time/backoff.ts';
 import { Lease, RENEWAL } from '../../time/lease.ts';
+import { Nap } from '../../time/nap.ts';
 import { pause } from '../../time/pause.ts';
 import { repeat } from '../../time/repeat.ts';
 import { type LoggedEvent, plantEventOf } from '../event/event.ts';
@@ -51,7 +52,7 @@ export class Projector {
   readonly #stop = new AbortController();
   /** What was told last to be wrong with the read model. */
   #broken: string | undefined;
-  #wake = new AbortController();
+  readonly #nap = new Nap();
 
   /**
    * `onBroken` is called when the read model is found to be of no use, with the fault, and when it is of use again. What
@@ -75,10 +76,7 @@ export class Projector {
 
   /** Projects until `stop`. Resolves when it has stopped. Reports faults and tries again after a pause. */
   async run(): Promise<void> {
-    const forget = this.#tail.onExtended(() => {
-      // Each abort without a reason makes one, with a stack trace, also a second abort.
-      if (!this.#wake.signal.aborted) this.#wake.abort();
-    });
+    const forget = this.#tail.onExtended(() => this.#nap.wake());
     await repeat(() => this.#watchedStep(), this.#stop.signal, new Backoff(PAUSE, MAX_PAUSE), this.#onFault);
     forget();
   }
@@ -86,7 +84,7 @@ export class Projector {
   /** Ends `run` after the current step. */
   stop(): void {
     this.#stop.abort();
-    this.#wake.abort();
+    this.#nap.wake();
   }
 
   /** Every instance looks at the checkpoint, also one that has nothing to project: its lists need it. */
@@ -143,8 +141,7 @@ export class Projector {
   }
 
   async #untilExtended(): Promise<void> {
-    this.#wake = new AbortController();
-    await pause(LOOK, this.#wake.signal);
-    if (!this.#wake.signal.aborted) await this.#look();
+    if (this.#stop.signal.aborted) return;
+    if (!(await this.#nap.take(LOOK))) await this.#look();
   }
 }

@@ -174,11 +174,11 @@ export class Watches implements WatchKeeper {
 
   #extended(news: readonly LoggedEvent[]): void {
     this.#recent.add(news);
-    for (const { position, ...logged } of news) {
+    for (const logged of news) {
       const event = plantEventOf(logged);
       const channel = event && this.#channels.get(event.owner);
       if (event === undefined || channel === undefined) continue;
-      channel.tell({ position, event });
+      channel.tell({ position: logged.position, event });
       this.#rounds.begin(channel);
     }
   }
