@@ -186,7 +186,7 @@ export class EventLog {
    * gone before an instance is started again.
    */
   async #watchIdentity(onChange: (fault: LostRecordError | undefined) => void): Promise<void> {
-    const { signal } = this.#stop;
+    const signal = AbortSignal.any([this.#stop.signal, this.#follower.changed]);
     let isLost = false;
     const tell = (fault: LostRecordError | undefined) => {
       if ((fault !== undefined) === isLost) return;

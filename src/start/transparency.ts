@@ -1,5 +1,7 @@
 import type { Config } from '../config.ts';
+import type { BrokenChainError } from '../log/event/chain.ts';
 import type { OpenedLog } from '../log/open.ts';
+import { BrokenTreeError } from '../log/tree/nodes.ts';
 import { Tree } from '../log/tree/tree.ts';
 import type { Logger } from '../observe/logger.ts';
 import type { Telemetry } from '../observe/telemetry.ts';
@@ -27,7 +29,9 @@ export function openTransparency(
   { store, log }: OpenedLog,
   opened: AsyncDisposableStack,
 ): Transparency {
-  const tree = new Tree(store, { changed: log.changed, onBroken: (fault) => log.treeBroken(fault) });
+  const onBroken = (fault: BrokenTreeError | BrokenChainError) =>
+    fault instanceof BrokenTreeError ? log.treeBroken(fault) : telemetry.logBroken(fault);
+  const tree = new Tree(store, { changed: log.changed, onBroken });
   const key = logKeyOnDemand(config, store);
   const signed = new LogCheckpoints({ head: () => log.head(), nodes: store.tree, tree, key });
   const cosigned =

@@ -163,6 +163,8 @@ export async function buildUpper(tree: TreeNodes, below: number, countBelow: num
   const start = await tree.count(level);
   for (let node = start; node < end; node++) {
     const nodes = await builtNodes(tree, below, node * TILE_WIDTH, (node + 1) * TILE_WIDTH);
+    // A rebuild has removed some of them meanwhile. The next step goes on.
+    if (nodes.length < TILE_WIDTH) return;
     await tree.write(level, node, [subtreeHash(Buffer.concat(nodes), 0, TILE_WIDTH)]);
   }
   await buildUpper(tree, level, Math.max(start, end));

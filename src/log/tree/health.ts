@@ -51,8 +51,8 @@ export class TreeHealth {
   readonly #nap = new Nap();
 
   /**
-   * `onChange` is called when the tree is found broken, with the first fault, and when it can be used again. What else
-   * fails goes to `onFault`.
+   * `onChange` is called when the tree is found broken, with the first fault; when that is mended and another is found,
+   * with that; and when the tree can be used again. What else fails goes to `onFault`.
    */
   constructor(store: Store, onFault: (error: unknown) => void, onChange: (fault: BrokenTreeError | undefined) => void) {
     this.#store = store;
@@ -62,10 +62,7 @@ export class TreeHealth {
 
   /** Takes what was found wrong with the tree. */
   tell(fault: BrokenTreeError): void {
-    if (this.#fault !== undefined) return;
-    this.#fault = fault;
-    this.#onChange(fault);
-    this.#nap.wake();
+    if (this.#fault === undefined) this.#change(fault);
   }
 
   /** Examines until `stop`. Resolves when it has stopped. */
@@ -87,7 +84,9 @@ export class TreeHealth {
       this.#mended(known);
     } catch (error) {
       if (!(error instanceof BrokenTreeError)) throw error;
-      this.tell(error);
+      // Of two faults the first may be mended: what is told is what is wrong now.
+      if (known !== undefined && this.#fault === known && known.message !== error.message) this.#change(error);
+      else this.tell(error);
     }
     if (this.#stop.signal.aborted) return;
     await this.#nap.take(this.#fault === undefined ? EXAMINE : LOOK);
@@ -95,9 +94,13 @@ export class TreeHealth {
 
   /** A fault that was told meanwhile has not been looked at. */
   #mended(known: BrokenTreeError | undefined): void {
-    if (known === undefined || this.#fault !== known) return;
-    this.#fault = undefined;
-    this.#onChange(undefined);
+    if (known !== undefined && this.#fault === known) this.#change(undefined);
+  }
+
+  #change(fault: BrokenTreeError | undefined): void {
+    this.#fault = fault;
+    this.#onChange(fault);
+    this.#nap.wake();
   }
 
   /** Rejects with BrokenTreeError while the node of a fault is not what is below it. */

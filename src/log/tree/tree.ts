@@ -27,6 +27,8 @@ export const MAX_UNBUILT = 64 * TILE_WIDTH;
 
 /** Milliseconds for which an explanation stands: it reads up to 65,536 events, and anybody can ask for what needs one. */
 const EXPLAINED = 30_000;
+/** Milliseconds for which a fault of an edge stands, for the same reason. */
+const EDGE_FAULT = 5_000;
 
 /** Options of a tree. */
 export interface TreeOptions {
@@ -34,8 +36,8 @@ export interface TreeOptions {
   readonly maxUnbuilt?: number;
   /** Aborts once the log was replaced. The tree then rejects with the signal's reason. */
   readonly changed?: AbortSignal;
-  /** Called when a stored node is found lost or wrong, each time. */
-  readonly onBroken?: (fault: BrokenTreeError) => void;
+  /** Called when a stored node is found lost or wrong, or an event below one on the way, each time. */
+  readonly onBroken?: (fault: BrokenTreeError | BrokenChainError) => void;
 }
 
 /** 256 consecutive events, or the first few of them. */
@@ -55,10 +57,11 @@ export class Tree implements TileReader {
   readonly #store: Store;
   readonly #maxUnbuilt: number;
   readonly #changed: AbortSignal | undefined;
-  readonly #onBroken: (fault: BrokenTreeError) => void;
+  readonly #onBroken: (fault: BrokenTreeError | BrokenChainError) => void;
   readonly #blocks: LRUCache<number, Block>;
   readonly #upper = new LRUCache<string, Uint8Array>({ max: UPPER_TILES });
-  #explained: { readonly until: number; readonly whole: Promise<unknown> } | undefined;
+  #explained: { readonly size: number; readonly until: number; readonly whole: Promise<unknown> } | undefined;
+  #edgeFault: { readonly until: number; readonly fault: BrokenTreeError } | undefined;
 
   /** Rejects with OVERLOADED when a reader would need nodes from more than `maxUnbuilt` events. */
   constructor(store: Store, { maxUnbuilt = MAX_UNBUILT, changed, onBroken = () => {} }: TreeOptions = {}) {
@@ -87,9 +90,19 @@ export class Tree implements TileReader {
   /**
    * The edge of the tree of a size, from which its root follows. Each stored node on it is compared with what is below
    * it, except for those that the tree of the first `covered` events has: nothing else does so before a root is signed
-   * for good. Rejects with BrokenTreeError where they differ.
+   * for good. Rejects with BrokenTreeError where they differ, and for some seconds without another look.
    */
   async edge(size: number, covered = 0): Promise<TreeEdge> {
+    if (this.#edgeFault !== undefined && performance.now() < this.#edgeFault.until) throw this.#edgeFault.fault;
+    try {
+      return await this.#checkedEdge(size, covered);
+    } catch (error) {
+      if (error instanceof BrokenTreeError) this.#edgeFault = { until: performance.now() + EDGE_FAULT, fault: error };
+      throw error;
+    }
+  }
+
+  async #checkedEdge(size: number, covered: number): Promise<TreeEdge> {
     const edge = await TreeEdge.read(size, this);
     for (let level = 1, count = nodesAt(level, size); count > 0; count = nodesAt(++level, size)) {
       const index = Math.floor(count / TILE_WIDTH);
@@ -104,11 +117,20 @@ export class Tree implements TileReader {
 
   /**
    * Rejects with BrokenTreeError if a stored node explains why the tree of a size is not what was signed. Otherwise
-   * the events are others.
+   * the events are others. Explains one size at a time, and rejects with OVERLOADED for others.
    */
   async explain(size: number): Promise<void> {
-    if (this.#explained === undefined || performance.now() >= this.#explained.until)
-      this.#explained = { until: performance.now() + EXPLAINED, whole: this.edge(size) };
+    if (this.#explained === undefined || performance.now() >= this.#explained.until) {
+      const whole = this.edge(size);
+      this.#explained = { size, until: performance.now() + EXPLAINED, whole };
+      whole.catch(() => {
+        this.#explained = undefined;
+      });
+    }
+    if (this.#explained.size !== size)
+      throw new PlantStoreError('OVERLOADED', 'what is wrong with the tree is being looked for; try again', {
+        retryAfter: EXPLAINED / 1_000,
+      });
     await this.#explained.whole;
   }
 
@@ -160,13 +182,13 @@ export class Tree implements TileReader {
       throw await this.#wrong(level + 1, index);
   }
 
-  /** Compares a stored node, as it was read, with what is below it. Events that are broken say nothing of the node. */
+  /** Compares a stored node, as it was read, with what is below it. Broken events are told, but say nothing of the node. */
   async #compare(level: number, index: number, node: Uint8Array): Promise<void> {
     try {
       const below = await this.readTile({ level: level - 1, index, width: TILE_WIDTH });
       if (!sameHash(node, subtreeHash(below, 0, TILE_WIDTH))) throw await this.#wrong(level, index);
     } catch (error) {
-      if (error instanceof BrokenTreeError) this.#onBroken(error);
+      if (error instanceof BrokenTreeError || error instanceof BrokenChainError) this.#onBroken(error);
       if (!(error instanceof BrokenChainError)) throw error;
     }
   }

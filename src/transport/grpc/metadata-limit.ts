@@ -1,8 +1,9 @@
-import { constants, type Http2Session, type IncomingHttpHeaders, type ServerHttp2Stream } from 'node:http2';
+import type { Http2Session, IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
 import { type Server, status as Status } from '@grpc/grpc-js';
 import { UNMATCHED } from '../../observe/request.ts';
 import type { RequestObserver } from '../../observe/request-observer.ts';
 import { requestIdOf } from '../request-id.ts';
+import { peerOf } from './connections.ts';
 import { breakOff, Strangers } from './strangers.ts';
 
 /** Most bytes of a call's metadata, counted as HTTP/2 does (RFC 9113, section 6.5.2). A token has up to 8 KiB. */
@@ -13,10 +14,6 @@ const FIELD = 32;
 
 /** What Node and the library hold for each field beside its name and value, about, in bytes. */
 const FIELD_HELD = 256;
-
-const TOO_LARGE = 'the metadata of a call may have 16 KiB';
-const TOO_MANY =
-  'calls of unknown callers hold too much memory; send fewer at once on this connection, or smaller ones';
 
 type Handle = (interceptors: unknown, stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => void;
 
@@ -31,34 +28,38 @@ interface Internals {
 }
 
 /**
- * Refuses calls with more metadata, and calls for which unknown callers have no memory left (see Strangers), before
- * anything else is made of them. Compression lets a client repeat a header of kilobytes with a byte: thousands of calls
- * at once, without a token, would fill the memory. The library has no such bound, and HTTP/2's own setting binds only
- * clients that acknowledge it. To be called before the server gets connections. Returns a timer that lasts as long as
- * the server.
+ * Refuses calls with more metadata before anything else is made of them, and bounds what all unknown callers hold (see
+ * Strangers). Compression lets a client repeat a header of kilobytes with a byte: thousands of calls at once, without a
+ * token, would fill the memory. The library has no such bound, and HTTP/2's own setting binds only clients that
+ * acknowledge it. To be called before the server gets connections. `closeSoon` is called for each peer whose connection is
+ * ended for what it holds: Node itself waits for clients that read nothing. Returns a timer that lasts as long as the
+ * server.
  */
-export function limitMetadata(server: Server, observer: RequestObserver | undefined): NodeJS.Timeout {
+export function limitMetadata(
+  server: Server,
+  observer: RequestObserver | undefined,
+  closeSoon: (peer: string) => void,
+): NodeJS.Timeout {
   const internals = server as unknown as Internals;
-  const strangers = new Strangers();
+  const strangers = new Strangers((session) => {
+    const peer = peerOf(session.socket);
+    breakOff(session);
+    closeSoon(peer);
+  });
   for (const name of ['_streamHandler', '_channelzHandler'] as const) {
     const handle = internals[name];
     internals[name] = (interceptors, stream, headers) => {
-      const { session } = stream;
       // The client has left.
-      if (session === undefined || session.destroyed) return;
+      if (stream.session === undefined || stream.session.destroyed) return;
       const { size, held } = measure(headers);
-      const metadata = size <= MAX_METADATA ? held : 0;
-      const verdict = strangers.judge(session, metadata);
-      if (verdict === 'breakOff') {
-        breakOff(session);
-        return;
-      }
-      const tooMany = () => refuse(stream, TOO_MANY, observer);
-      if (size > MAX_METADATA) strangers.hold(stream, 0, () => refuse(stream, TOO_LARGE, observer), tooMany);
-      else if (verdict === 'refuse') strangers.hold(stream, 0, tooMany, tooMany);
-      else {
+      const call = strangers.begin(stream);
+      if (size > MAX_METADATA) {
+        refuse(stream, observer);
+        call.count(stream, 0);
+      } else {
         dropBinary(headers);
-        strangers.hold(stream, metadata, () => handle.call(server, interceptors, stream, headers), tooMany);
+        handle.call(server, interceptors, stream, headers);
+        call.count(stream, held);
       }
     };
   }
@@ -88,20 +89,14 @@ function dropBinary(headers: IncomingHttpHeaders): void {
   for (const name in headers) if (name.endsWith('-bin')) delete headers[name];
 }
 
-/** Answers a call with RESOURCE_EXHAUSTED, or resets it when it has been answered. */
-function refuse(stream: ServerHttp2Stream, message: string, observer: RequestObserver | undefined): void {
-  if (stream.destroyed) return;
-  if (stream.headersSent) {
-    stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM);
-    return;
-  }
+function refuse(stream: ServerHttp2Stream, observer: RequestObserver | undefined): void {
   stream.on('error', () => {});
   stream.respond(
     {
       ':status': 200,
       'content-type': 'application/grpc',
       'grpc-status': Status.RESOURCE_EXHAUSTED,
-      'grpc-message': message,
+      'grpc-message': 'the metadata of a call may have 16 KiB',
     },
     { endStream: true },
   );

@@ -5,6 +5,7 @@ import type { Authenticator } from '../../auth/authenticator.ts';
 import { toPlantStoreError } from '../../domain/errors.ts';
 import type { Logger } from '../../observe/logger.ts';
 import type { RequestObserver } from '../../observe/request-observer.ts';
+import { sparing } from '../../observe/sparing.ts';
 import type { Admission } from '../admission/admission.ts';
 import { type ConnectionLimits, limitConnections } from '../admission/connections.ts';
 import { rpcErrorOf } from '../failure.ts';
@@ -83,7 +84,11 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
     ],
   });
   interceptUnmatched(server);
-  const limiting = limitMetadata(server, observer);
+  const tellBrokenOff = sparing(({ err, repeated }) => logger.warn({ repeated }, String(err)));
+  const limiting = limitMetadata(server, observer, (peer) => {
+    connections.breakOffSoon(peer);
+    tellBrokenOff('a connection over gRPC was ended: callers without a verified token held too much memory');
+  });
   const injector = server.createConnectionInjector(ServerCredentials.createInsecure());
   const listener = createListener(tls, limits.requestTimeout, logger, (socket) => {
     connections.add(socket);

@@ -3,8 +3,8 @@ import { constants, type Http2Session, type ServerHttp2Stream } from 'node:http2
 /** Most bytes of memory that unknown callers hold together. */
 const MAX_HELD = 64 * 1024 * 1024;
 
-/** What unknown callers hold on one connection is at most this fraction, 1/n, of what is still free of MAX_HELD. */
-const PART = 4;
+/** What is left to them once that was too much: so that the connections are put in order seldom. */
+const LEFT = 48 * 1024 * 1024;
 
 /** What a call holds beside its metadata and its message, in bytes: the objects of Node and of the library. */
 const CALL = 4 * 1024;
@@ -14,12 +14,6 @@ const READ = 64 * 1024;
 
 /** Milliseconds between two looks at what connections have sent. */
 const LOOK = 250;
-
-/**
- * What becomes of a call. `serve`: it fits. `refuse`: only its refusal does. `breakOff`: not even that, so that its
- * connection ends: a client that does not read its refusals makes the server hold them.
- */
-export type Verdict = 'serve' | 'refuse' | 'breakOff';
 
 /** What unknown callers hold on one connection. */
 class Share {
@@ -33,134 +27,95 @@ class Share {
   messages = 0;
   /** Whether a caller has shown a token. */
   isKnown = false;
+  /** The connection is closed, or will be: nothing of it counts. */
+  isOver = false;
 
   get held(): number {
     return this.calls + this.headers;
   }
 }
 
-const KNOWN = Symbol('known');
+const UNKNOWN = Symbol('unknown');
 
 interface Marked {
-  [KNOWN]?: () => void;
+  [UNKNOWN]?: UnknownCall;
 }
 
 /** The caller of this call is known and has bounds of its own. The call counts no more. */
-export const knownCaller = (stream: ServerHttp2Stream): void => (stream as Marked)[KNOWN]?.();
+export function knownCaller(stream: ServerHttp2Stream): void {
+  const call = (stream as Marked)[UNKNOWN];
+  if (call === undefined) return;
+  call.share.isKnown = true;
+  call.release();
+}
 
 /**
  * Bounds the memory of all unknown callers together: calls that wait for admission or for the verification of their
  * token, calls that need no token, refused calls whose answer is not read, and headers that do not end. The bounds of a
  * connection do not bound many connections.
  *
- * A connection may hold a part of what is free, and not of the whole. So however many connections take what they can,
- * some stays free, and a connection with few calls is served (dynamic thresholds, as in switches that share a buffer).
+ * When they hold too much, the connections that hold most are ended, those first on which nobody has shown a token. So
+ * whoever holds little is served, however many others take what they can.
  */
 export class Strangers {
-  readonly #shares = new WeakMap<Http2Session, Share>();
-  #calls = 0;
-  #headers = 0;
+  readonly #end: (session: Http2Session) => void;
+  readonly #shares = new Map<Http2Session, Share>();
+  #held = 0;
+
+  /** `end` ends a connection for good. */
+  constructor(end: (session: Http2Session) => void) {
+    this.#end = end;
+  }
 
   /** Looks at the open connections from time to time, until the timer that it returns is cleared. */
   watch(sessions: () => Iterable<Http2Session>): NodeJS.Timeout {
     return setInterval(() => this.#look(sessions()), LOOK).unref();
   }
 
-  /** Judges a call that is about to begin, with so many bytes of metadata in memory. */
-  judge(session: Http2Session, metadata: number): Verdict {
+  /** A call that begins. It counts from `UnknownCall.count` until its caller is known or its stream is closed. */
+  begin(stream: ServerHttp2Stream): UnknownCall {
+    const session = stream.session!;
     const share = this.#shareOf(session);
     share.begun = session.socket.bytesRead;
     share.messages = 0;
-    if (this.#fits(share, CALL + metadata)) return 'serve';
-    // Refusals may take as much again, so that a burst of calls is refused, and its connection stays.
-    return share.held + CALL <= 2 * this.#part ? 'refuse' : 'breakOff';
+    const call = new UnknownCall(share, (bytes) => this.#take(share, bytes));
+    (stream as Marked)[UNKNOWN] = call;
+    return call;
   }
 
-  /**
-   * Begins a call with `begin`, and counts it from there until its caller is known or its stream is closed.
-   * `refuse`: ends the call, because the bytes of its message do not fit.
-   */
-  hold(stream: ServerHttp2Stream, metadata: number, begin: () => void, refuse: () => void): void {
-    const share = this.#shareOf(stream.session!);
-    let held = 0;
-    let isOver = false;
-    const take = (bytes: number) => {
-      if (isOver) return;
-      held += bytes;
-      share.calls += bytes;
-      this.#calls += bytes;
-    };
-    const release = () => {
-      take(-held);
-      isOver = true;
-    };
-    (stream as Marked)[KNOWN] = () => {
-      share.isKnown = true;
-      release();
-    };
-    begin();
-    if (isOver || stream.destroyed) return;
-    take(CALL + metadata);
-    stream.once('close', release);
-    // Until somebody reads the message, Node holds a window of it, 64 KiB. Whoever reads it bounds it.
-    let unread = 0;
-    let isFull = false;
-    const push = stream.push;
-    stream.push = (chunk: Buffer | null) => {
-      if (chunk === null) return push.call(stream, chunk);
-      share.messages += chunk.length;
-      if (stream.closed || isFull) return false;
-      if (!this.#fits(share, chunk.length)) {
-        isFull = true;
-        // Now, while Node reads, the reset would overtake the answer.
-        setImmediate(refuse);
-        return false;
-      }
-      unread += chunk.length;
-      take(chunk.length);
-      // The chunk is a view of all that was read from the socket at once, and would keep that.
-      return push.call(stream, Buffer.from(chunk));
-    };
-    const read = () => {
-      // The library begins with a pause, and Node reports even that as an end of a pause.
-      if (stream.isPaused()) return;
-      stream.off('resume', read);
-      stream.push = push;
-      take(-unread);
-    };
-    stream.on('resume', read);
+  #take(share: Share, bytes: number): void {
+    if (share.isOver) return;
+    share.calls += bytes;
+    this.#held += bytes;
+    if (bytes > 0) this.#endLargest();
   }
 
   /**
    * Counts the bytes of connections without a known caller that may belong to headers without an end: those since the
-   * last call began that are no message, and those that were read with it. Ends the connections for which they are more
-   * than their part, the largest first.
+   * last call began that are no message, and those that were read with it.
    */
   #look(sessions: Iterable<Http2Session>): void {
-    const strangers: [Http2Session, Share][] = [];
-    this.#headers = 0;
     for (const session of sessions) {
+      if (session.destroyed) continue;
       const share = this.#shareOf(session);
-      const read = session.destroyed || share.isKnown ? 0 : session.socket.bytesRead;
-      share.headers = Math.min(read, Math.max(0, read - share.begun - share.messages + READ));
-      this.#headers += share.headers;
-      if (read > 0) strangers.push([session, share]);
+      const read = share.isKnown ? 0 : session.socket.bytesRead;
+      const headers = Math.min(read, Math.max(0, read - share.begun - share.messages + READ));
+      this.#held += headers - share.headers;
+      share.headers = headers;
     }
-    strangers.sort(([, one], [, other]) => other.headers - one.headers);
-    for (const [session, { headers }] of strangers) {
-      if (headers <= this.#part) return;
-      this.#headers -= headers;
-      breakOff(session);
-    }
+    this.#endLargest();
   }
 
-  /** The most bytes of one connection, as things stand. */
-  get #part(): number {
-    return (MAX_HELD - this.#calls - this.#headers) / PART;
-  }
-
-  #fits({ held }: Share, bytes: number): boolean {
-    return held + bytes <= this.#part;
+  #endLargest(): void {
+    if (this.#held <= MAX_HELD) return;
+    const byHeld = [...this.#shares].sort(
+      ([, one], [, other]) => Number(one.isKnown) - Number(other.isKnown) || other.held - one.held,
+    );
+    for (const [session, share] of byHeld) {
+      if (this.#held <= LEFT) return;
+      this.#forget(session, share);
+      this.#end(session);
+    }
   }
 
   #shareOf(session: Http2Session): Share {
@@ -168,10 +123,77 @@ export class Strangers {
     if (known !== undefined) return known;
     const share = new Share();
     this.#shares.set(session, share);
+    session.once('close', () => this.#forget(session, share));
     return share;
+  }
+
+  #forget(session: Http2Session, share: Share): void {
+    if (share.isOver) return;
+    share.isOver = true;
+    this.#held -= share.held;
+    this.#shares.delete(session);
   }
 }
 
-/** Ends a connection that holds more than its part, with all its calls. */
-export const breakOff = (session: Http2Session): void =>
-  session.destroy(undefined, constants.NGHTTP2_ENHANCE_YOUR_CALM);
+/** A call whose caller is not known yet. It refers to nothing of the request, since it lasts as long as its stream. */
+export class UnknownCall {
+  readonly share: Share;
+  readonly #take: (bytes: number) => void;
+  #held = 0;
+  #isOver = false;
+
+  constructor(share: Share, take: (bytes: number) => void) {
+    this.share = share;
+    this.#take = take;
+  }
+
+  /** Counts the call with so many bytes of metadata, unless its caller is known already. */
+  count(stream: ServerHttp2Stream, metadata: number): void {
+    if (this.#isOver || stream.destroyed) return;
+    stream.once('close', () => this.release());
+    this.#countMessage(stream);
+    this.#hold(CALL + metadata);
+  }
+
+  /** Counts the call no more. */
+  release(): void {
+    this.#hold(-this.#held);
+    this.#isOver = true;
+  }
+
+  #hold(bytes: number): void {
+    if (this.#isOver) return;
+    this.#held += bytes;
+    this.#take(bytes);
+  }
+
+  /** Until somebody reads the message, Node holds a window of it, 64 KiB. Whoever reads it bounds it. */
+  #countMessage(stream: ServerHttp2Stream): void {
+    let unread = 0;
+    const push = stream.push;
+    stream.push = (chunk: Buffer | null) => {
+      if (chunk === null) return push.call(stream, chunk);
+      this.share.messages += chunk.length;
+      if (this.#isOver) return push.call(stream, chunk);
+      unread += chunk.length;
+      // The chunk is a view of all that was read from the socket at once, and would keep that.
+      const isWanted = push.call(stream, Buffer.from(chunk));
+      this.#hold(chunk.length);
+      return isWanted;
+    };
+    const read = () => {
+      // The library begins with a pause, and Node reports even that as an end of a pause.
+      if (stream.isPaused()) return;
+      stream.off('resume', read);
+      stream.push = push;
+      this.#hold(-unread);
+    };
+    stream.on('resume', read);
+  }
+}
+
+/** Ends the calls of a connection that holds too much, and tells its client (RFC 9113, section 6.8). */
+export function breakOff(session: Http2Session): void {
+  session.goaway(constants.NGHTTP2_ENHANCE_YOUR_CALM);
+  session.destroy();
+}
