@@ -28,7 +28,7 @@ export const MAX_UNBUILT = 64 * TILE_WIDTH;
 /** Milliseconds for which an explanation stands: it reads up to 65,536 events, and anybody can ask for what needs one. */
 const EXPLAINED = 30_000;
 /** Milliseconds for which a fault of an edge stands, for the same reason. */
-const EDGE_FAULT = 5_000;
+const EDGE_FAULT = 2_000;
 
 /** Options of a tree. */
 export interface TreeOptions {
