@@ -160,7 +160,8 @@ export function treeContract(open: OpenStore): void {
         await expect(checkpoints.latest()).rejects.toThrow(PlantStoreError);
         await expect(checkpoints.latest()).rejects.toMatchObject({ cause: broken(1, 1, 'is not that of its events') });
         await drain(rebuildReadModel(store));
-        expect((await checkpoints.latest()).size).toBe(610);
+        // A fault stands for a moment.
+        await expect.poll(async () => (await checkpoints.latest()).size, { timeout: 10_000 }).toBe(610);
       }),
     );
 
@@ -194,7 +195,7 @@ export function treeContract(open: OpenStore): void {
         await tree.readTile({ level: 0, index: 2, width: 256 });
         expect((await verdictOf(store)).places).toEqual({ tree: 512 });
         await drain(rebuildReadModel(store));
-        expect((await checkpoints.latest()).size).toBe(1_100);
+        await expect.poll(async () => (await checkpoints.latest()).size, { timeout: 10_000 }).toBe(1_100);
         expect((await verdictOf(store)).places).toEqual({});
       })(),
     );
