@@ -5,18 +5,13 @@ import { openSqliteDatabase } from '../store/sqlite-database.ts';
 import { client, expectError } from '../support/http.ts';
 import { plantstore } from '../support/run.ts';
 import { type Service, startService } from '../support/service.ts';
+import { storeState } from '../support/store-state.ts';
 import type { Database } from '../support/tampering.ts';
 
 const MESSAGE = 'the read model cannot be used';
 
-/** What the service says of its store: to a load balancer, and in a metric. */
-async function state({ adminUrl }: Service): Promise<unknown> {
-  const [readyz, metrics] = await Promise.all(['readyz', 'metrics'].map((path) => fetch(`${adminUrl}/${path}`)));
-  const { dependencies } = (await readyz!.json()) as { dependencies: { name: string; since?: string }[] };
-  const { since: _, ...store } = dependencies.find(({ name }) => name === 'store')!;
-  const broken = /^plantstore_read_model_broken (\d)$/m.exec(await metrics!.text())?.[1];
-  return { status: readyz!.status, store, broken };
-}
+/** What the service says of its store: to a load balancer, and in metrics. */
+const state = (service: Service) => storeState(service, { broken: 'read_model_broken' });
 
 /** Damages the read model under a service, expects it to tell, and to go on once it is rebuilt. */
 async function expectTold(

@@ -15,19 +15,13 @@ import { client, expectError } from '../support/http.ts';
 import { callErrorOf, TRANSPORTS } from '../support/protocols.ts';
 import { plantstore } from '../support/run.ts';
 import { type Service, startService } from '../support/service.ts';
+import { storeState } from '../support/store-state.ts';
 
 const TOLD = 'the tree of the log is broken';
 const REMEDY = 'run plantstore audit verify, then plantstore audit rebuild';
 
 /** What the service says of its store: to a load balancer, and in metrics. */
-async function state({ adminUrl }: Service): Promise<unknown> {
-  const [readyz, metrics] = await Promise.all(['readyz', 'metrics'].map((path) => fetch(`${adminUrl}/${path}`)));
-  const { dependencies } = (await readyz!.json()) as { dependencies: { name: string; since?: string }[] };
-  const { since: _, ...store } = dependencies.find(({ name }) => name === 'store')!;
-  const text = await metrics!.text();
-  const gauge = (name: string) => new RegExp(`^plantstore_${name} (\\d)$`, 'm').exec(text)?.[1];
-  return { status: readyz!.status, store, tree: gauge('tree_broken'), log: gauge('log_broken') };
-}
+const state = (service: Service) => storeState(service, { tree: 'tree_broken', log: 'log_broken' });
 
 const well = { status: 200, store: { name: 'store', ready: true }, tree: '0', log: '0' };
 

@@ -9,15 +9,10 @@ import { dropDatabase, HAS_MONGODB, newDatabase } from '../store/open-mongo.ts';
 import { client, expectError } from '../support/http.ts';
 import { plantstore } from '../support/run.ts';
 import { type Service, startService } from '../support/service.ts';
+import { storeState } from '../support/store-state.ts';
 
-/** What the service says of its store: to a load balancer, and in a metric. */
-async function state({ adminUrl }: Service): Promise<unknown> {
-  const [readyz, metrics] = await Promise.all(['readyz', 'metrics'].map((path) => fetch(`${adminUrl}/${path}`)));
-  const { dependencies } = (await readyz!.json()) as { dependencies: { name: string; since?: string }[] };
-  const { since: _, ...store } = dependencies.find(({ name }) => name === 'store')!;
-  const lost = /^plantstore_log_id_lost (\d)$/m.exec(await metrics!.text())?.[1];
-  return { status: readyz!.status, store, lost };
-}
+/** What the service says of its store: to a load balancer, and in metrics. */
+const state = (service: Service) => storeState(service, { lost: 'log_id_lost' });
 
 const well = { status: 200, store: { name: 'store', ready: true }, lost: '0' };
 
