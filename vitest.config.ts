@@ -6,9 +6,21 @@ import { count } from './test/support/soak.ts';
 // verifications was their compilation.
 process.env.NODE_COMPILE_CACHE ??= join(import.meta.dirname, 'node_modules/.cache/test');
 
+/** The tests of a folder, without those of some folders in it. */
+const project = (name: string, folder: string, exclude: readonly string[] = []) => ({
+  extends: true as const,
+  test: { name, include: [`${folder}/**/*.test.ts`], exclude: exclude.map((path) => `${path}/**`) },
+});
+
 export default defineConfig({
   test: {
-    include: ['test/**/*.test.ts'],
+    // The static checks of `npm run check`, the tier of `npm test`, and what `npm run test:full` has beside them.
+    projects: [
+      project('check', 'test/check'),
+      project('first', 'test', ['test/check', 'test/full']),
+      project('full', 'test/full'),
+    ],
+    // Once for all projects of a run.
     globalSetup: ['test/support/mongod-setup.ts', 'test/support/console-setup.ts'],
     setupFiles: ['test/support/setup.ts'],
     // Suites start services of their own, which need the cores too, and wait for leases and time limits meanwhile.

@@ -9,7 +9,6 @@ import { DATABASE_FILE, openSqlite } from '../../src/log/sqlite/store.ts';
 import { added, append, project, TRACEPARENT } from '../support/events.ts';
 import { unreadableAt } from '../support/tampering.ts';
 import { auditContract } from './audit.ts';
-import { decisionsContract } from './audit-decisions.ts';
 import { fillForTampering, tamperingContract, verdictOf } from './audit-tampering.ts';
 import { openSqliteStore } from './open-sqlite.ts';
 import { openSqliteDatabase } from './sqlite-database.ts';
@@ -21,7 +20,6 @@ const open = async () => {
 
 auditContract('SQLite', open);
 tamperingContract('SQLite', open);
-decisionsContract('SQLite', open);
 
 test('an index of keys that does not hold what the events hold is found', async () => {
   const opened = await open();

@@ -8,8 +8,12 @@ declare module 'vitest' {
   }
 }
 
-/** Starts one replica set for the whole run. Without a mongod, says so once; with CI set, fails. */
+/**
+ * Starts one replica set for the whole run, which static checks alone do not need. Without a mongod, says so once; with
+ * CI set, fails.
+ */
 export default async function setup(project: TestProject): Promise<(() => Promise<void>) | undefined> {
+  if (project.vitest.projects.every(({ name }) => name === 'check')) return undefined;
   const given = process.env.MONGODB_TEST_URI;
   if (given !== undefined) {
     project.provide('mongodbUri', given);

@@ -1,0 +1,62 @@
+import { existsSync, globSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { expect, test } from 'vitest';
+import { parse } from 'yaml';
+
+const PAGES = globSync(['*.md', 'docs/**/*.md']);
+const ALERTS = 'docs/alerts.yaml';
+
+const textOf = (page: string) => readFileSync(page, 'utf8');
+
+/** The anchors that GitHub gives to the headings of a page. */
+const anchorsOf = (page: string): string[] =>
+  textOf(page)
+    .replaceAll(/^```.*?^```$/gms, '')
+    .matchAll(/^#+ (.+)$/gm)
+    .map(([, heading]) =>
+      heading!
+        .toLowerCase()
+        .replaceAll(/[^\w\- ]/g, '')
+        .replaceAll(' ', '-'),
+    )
+    .toArray();
+
+test.each(PAGES)('every link of %s leads somewhere', (page) => {
+  const links = textOf(page).matchAll(/\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)/g);
+  for (const [link, path, anchor] of links) {
+    const target = path === '' ? page : join(dirname(page), path!);
+    expect(existsSync(target), link).toBe(true);
+    if (anchor !== undefined) expect(anchorsOf(target), link).toContain(anchor);
+  }
+});
+
+test.each(PAGES)('every test that %s names is there', (page) => {
+  for (const [path] of textOf(page).matchAll(/\btest\/[\w./-]+\.ts\b/g)) expect(existsSync(path), path).toBe(true);
+});
+
+test('operations.md says what each alert means', () => {
+  const { groups }: { groups: { rules: { alert?: string }[] }[] } = parse(textOf(ALERTS));
+  const rules = groups.flatMap((group) => group.rules.flatMap(({ alert }) => alert ?? []));
+  const rows = textOf('docs/operations.md')
+    .matchAll(/^\| `(Plantstore\w+)` +\|/gm)
+    .map(([, alert]) => alert!);
+  expect([...rows]).toEqual(rules);
+});
+
+const EXAMPLES = globSync('examples/**/*.{js,json,py,go,yaml}', {
+  exclude: ['**/{gen,node_modules}/**', 'examples/client/package.json'],
+});
+
+/** The programs and settings that calling.md shows. */
+const SHOWN = textOf('docs/calling.md')
+  .matchAll(/^```(?:js|json|ts|python|go|yaml)\n(.*?)^```$/gms)
+  .map(([, block]) => block!)
+  .toArray();
+
+test.each(EXAMPLES)('calling.md shows %s as it is', (example) => {
+  expect(SHOWN).toContain(textOf(example));
+});
+
+test('calling.md shows no program but the examples, which test/full/interop/examples.test.ts runs', () => {
+  expect(SHOWN.filter((block) => !EXAMPLES.map(textOf).includes(block))).toEqual([]);
+});

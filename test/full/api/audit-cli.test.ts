@@ -1,0 +1,388 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { FORMATS } from '../../../src/audit/formats/formats.ts';
+import { headAt } from '../../../src/log/event/chain.ts';
+import type { LoggedEvent } from '../../../src/log/event/event.ts';
+import { DATABASE_FILE, openSqlite } from '../../../src/log/sqlite/store.ts';
+import { verdictOf } from '../../store/audit-tampering.ts';
+import { openSqliteDatabase } from '../../store/sqlite-database.ts';
+import { added, append, chain, deleted, project } from '../../support/events.ts';
+import { plantstore, run } from '../../support/run.ts';
+import { startService } from '../../support/service.ts';
+import { count } from '../../support/soak.ts';
+
+let root: string;
+let data: string;
+
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), 'plantstore-audit-'));
+  data = join(root, 'data');
+});
+
+afterEach(() => rmSync(root, { recursive: true }));
+
+const audit = (...args: string[]) => plantstore(['audit', ...args], { DATA_DIR: data });
+
+/** Fills the store; the read model goes along. */
+async function fill(...events: Parameters<typeof append>[1][]): Promise<LoggedEvent[]> {
+  const store = await openSqlite(data);
+  const logged = await append(store, ...events);
+  await project(store);
+  await store.close();
+  return logged;
+}
+
+const some = () =>
+  fill(added('alice', 7n, 'Fern', 'indoor'), added('bob', -1n, 'Oak'), deleted('alice', 7n), added('alice', 8n, 'Ivy'));
+
+const linesOf = (events: readonly LoggedEvent[]) => FORMATS.ndjson.encode(events);
+
+describe('verify', () => {
+  test('a log that is whole: yes to every question, exit code 0', async () => {
+    await some();
+    const { code, stdout } = await audit('verify');
+    expect(code).toBe(0);
+    expect(stdout).toMatch(
+      /^positions +yes\nchain +yes\ncontents +yes\nread_model +yes\ndecisions +yes\nstorage +yes\ntree +yes\n\nwhole: .*position 4 /,
+    );
+    expect(JSON.parse((await audit('verify', '--json')).stdout)).toMatchObject({
+      ok: true,
+      head: { position: 4 },
+      checkpoint: 4,
+      answers: ['positions', 'chain', 'contents', 'read_model', 'decisions', 'storage', 'tree'].map((question) => ({
+        question,
+        ok: true,
+      })),
+    });
+  });
+
+  test('a log that was changed: the place, for people and for machines, and exit code 1', async () => {
+    const events = await some();
+    const database = openSqliteDatabase(data);
+    await database.putEvent({ ...events[1]!, eventId: 'x' });
+    await database.removePlant('alice', 8n);
+    await database.close();
+    const { code, stdout } = await audit('verify');
+    expect(code).toBe(1);
+    expect(stdout).toMatch(/^chain +NO +at position 2: /m);
+    expect(stdout).toMatch(/^read_model +NO +plant 8 of "alice" is missing/m);
+    const machine = await audit('verify', '--json');
+    expect(machine.code).toBe(1);
+    expect(JSON.parse(machine.stdout)).toMatchObject({
+      ok: false,
+      answers: [
+        { question: 'positions', ok: true },
+        { question: 'chain', ok: false, position: 2 },
+        { question: 'contents', ok: true },
+        { question: 'read_model', ok: false, owner: 'alice', plantId: 8 },
+        { question: 'decisions', ok: false, position: 2 },
+        { question: 'storage', ok: true },
+        { question: 'tree', ok: true },
+      ],
+    });
+  });
+
+  test('a last event that cannot be read: a verdict without a head', async () => {
+    await some();
+    const { db, close } = openSqliteDatabase(data);
+    db.exec('UPDATE events SET time = 9223372036854775807 WHERE position = 4');
+    await close();
+    const { code, stdout } = await audit('verify');
+    expect(code).toBe(1);
+    expect(stdout).toMatch(/^chain +NO +at position 4: its member time is malformed$/m);
+    expect(stdout).toMatch(/^NOT WHOLE: the end of the log cannot be read$/m);
+    const verdict = JSON.parse((await audit('verify', '--json')).stdout);
+    expect(verdict).toMatchObject({
+      ok: false,
+      answers: [{ question: 'positions', ok: false, position: 4 }, {}, {}, {}, {}, {}, {}],
+    });
+    expect(verdict).not.toHaveProperty('head');
+  });
+
+  test('a database cut short: a verdict that blames the storage, and asks nothing else', async () => {
+    await some();
+    truncateSync(join(data, DATABASE_FILE), 3 * 4096);
+    const { code, stdout, stderr } = await audit('verify');
+    expect({ code, stderr }).toEqual({ code: 1, stderr: '' });
+    expect(stdout).toMatch(/^storage +NO +database disk image is malformed$/m);
+    expect(stdout).toMatch(/^chain +NO +not asked: the database cannot be opened$/m);
+    const machine = await audit('verify', '--json');
+    expect(machine.code).toBe(1);
+    expect(JSON.parse(machine.stdout)).toMatchObject({
+      ok: false,
+      answers: [{}, {}, {}, {}, {}, { question: 'storage', message: 'database disk image is malformed' }, {}],
+    });
+  });
+
+  test('a log that was rewritten as a whole is found out by a checkpoint that was signed before', async () => {
+    await some();
+    const checkpoint = join(root, 'monday.checkpoint');
+    writeFileSync(checkpoint, (await audit('checkpoint')).stdout);
+    const key = (await audit('key')).stdout.trim();
+    expect((await audit('verify', '--checkpoint', checkpoint)).code).toBe(0);
+    rmSync(data, { recursive: true });
+    await some();
+    expect((await audit('verify')).code).toBe(0);
+    const { code, stdout } = await audit('verify', '--checkpoint', checkpoint, '--key', key);
+    expect(code).toBe(1);
+    expect(stdout).toMatch(/^checkpoint +NO +at position 4: .*the log was rewritten/m);
+    const otherKey = await audit('verify', '--checkpoint', checkpoint);
+    expect(otherKey).toMatchObject({ code: 1, stdout: '' });
+    expect(otherKey.stderr).toContain('no trusted key has signed the note');
+  });
+});
+
+test.each([
+  ['the id of its log (the row of log): restore a backup', 'DELETE FROM log', ['audit', 'key']],
+  ['the id of its log (the row of log): restore a backup', 'DELETE FROM log', ['audit', 'checkpoint']],
+  [
+    'the checkpoint of its read model (plants in checkpoints): run plantstore audit rebuild',
+    'DELETE FROM checkpoints',
+    ['serve'],
+  ],
+])('a store that has lost %s says so (%s, %j)', async (lost, sql, args) => {
+  await some();
+  const { db, close } = openSqliteDatabase(data);
+  db.exec(sql);
+  await close();
+  const { code, stdout, stderr } = await plantstore(args, {
+    DATA_DIR: data,
+    PORT: '0',
+    GRPC_PORT: '0',
+    ADMIN_PORT: '0',
+  });
+  expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+  expect(stderr).toContain(`the store has lost ${lost}`);
+});
+
+test('rebuild makes a lost checkpoint anew, from the log', async () => {
+  await some();
+  const { db, close } = openSqliteDatabase(data);
+  db.exec('DELETE FROM checkpoints');
+  await close();
+  expect((await audit('verify')).code).toBe(1);
+  expect(await audit('rebuild')).toMatchObject({ code: 0, stdout: '{"checkpoint":4}\n' });
+  expect((await audit('verify')).stdout).toContain('whole: ');
+});
+
+describe('travel', () => {
+  test('list shows the plants of any moment, by position and by time', async () => {
+    const events = await some();
+    const first = '{"owner":"alice","id":7,"name":"Fern","tag":"indoor"}\n';
+    const oak = '{"owner":"bob","id":-1,"name":"Oak"}\n';
+    const ivy = '{"owner":"alice","id":8,"name":"Ivy"}\n';
+    expect(await audit('list', '--as-of', '2')).toEqual({ code: 0, stdout: first + oak, stderr: 'as of position 2\n' });
+    expect((await audit('list', '--owner', 'alice', '--as-of', '1')).stdout).toBe(first);
+    expect((await audit('list')).stdout).toBe(ivy + oak);
+    const now = new Date(events[3]!.time).toISOString();
+    expect((await audit('list', '--owner', 'bob', '--as-of', now)).stdout).toBe(oak);
+    expect((await audit('list', '--as-of', '2001-02-03T04:05:06+02:00')).stdout).toBe('');
+    expect((await audit('list', '--as-of', '5')).stderr).toContain('from 0 to 4');
+  });
+
+  test('history and export show what is asked for', async () => {
+    const events = await some();
+    const of = (...positions: number[]) => linesOf(positions.map((position) => events[position - 1]!));
+    expect((await audit('history', '--owner', 'alice', '--id', '7')).stdout).toBe(of(1, 3));
+    expect((await audit('export', '--owner', 'alice', '--after', '1')).stdout).toBe(of(3, 4));
+    expect((await audit('export', '--id', '-1')).stdout).toBe(of(2));
+    const time = new Date(events[0]!.time).toISOString();
+    expect((await audit('export', '--from', time)).stdout).toBe(of(1, 2, 3, 4));
+    expect((await audit('export', '--from', '2999-01-01T00:00:00Z')).stdout).toBe('');
+  });
+
+  test.each([
+    ['', []],
+    ['with --follow ', ['--follow']],
+  ])('an export %safter the end of the log says so and fails', async (_, follow) => {
+    await some();
+    expect(await audit('export', '--after', '4')).toEqual({ code: 0, stdout: '', stderr: '' });
+    const { code, stdout, stderr } = await audit('export', '--after', '5', ...follow);
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    expect(stderr).toContain('the log ends at position 4, before 5');
+  });
+
+  test('a followed export goes on with what is appended later', async () => {
+    const events = await some();
+    const child = spawn(process.execPath, ['bin/plantstore.js', 'audit', 'export', '--follow'], {
+      env: { PATH: process.env.PATH, DATA_DIR: data },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    let seen = '';
+    child.stdout.on('data', (chunk) => {
+      seen += chunk;
+    });
+    for (let id = 20n; id < 23n; id++) {
+      while (seen.split('\n').length <= events.length) await sleep(10);
+      events.push(...(await fill(added('alice', id))));
+    }
+    while (seen.split('\n').length <= events.length) await sleep(10);
+    child.kill();
+    await once(child, 'close');
+    expect(seen).toBe(linesOf(events));
+  });
+});
+
+test.each([
+  ['list', '--as-of', 'yesterday'],
+  ['list', '--as-of', '2026-02-30T00:00:00Z'],
+  ['list', '--as-of', '2026-01-02T03:04:05'],
+  ['list', '--as-of', '-1'],
+  ['history', '--owner', 'alice'],
+  ['history', '--owner', 'alice', '--id', '9223372036854775808'],
+  ['export', '--format', 'xml'],
+  ['export', '--after', '1', '--from', '2026-01-02T03:04:05Z'],
+  ['verify', '--checkpoint', 'no-such-file'],
+  ['import'],
+  ['import', 'no-such-file'],
+])('wrong use says why and fails: audit %s %s %s', async (...args) => {
+  await some();
+  const { code, stdout, stderr } = await audit(...args);
+  expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+  expect(stderr).toMatch(/\S/);
+  expect(stderr).not.toMatch(/^ +at /m);
+});
+
+test.each(['verify', 'list', 'rebuild'])('audit %s makes no store where there is none', async (command) => {
+  const { code, stderr } = await audit(command);
+  expect(code).toBe(1);
+  expect(stderr).toContain(`there is no plant store in ${data}`);
+});
+
+const start = (args: readonly string[], directory: string): ChildProcess =>
+  spawn(process.execPath, ['bin/plantstore.js', 'audit', ...args], {
+    env: { PATH: process.env.PATH, DATA_DIR: directory },
+    stdio: 'ignore',
+  });
+
+/** Starts a command, and kills it after some time unless it has ended; tells whether it had. */
+async function killed(args: readonly string[], directory: string, milliseconds: number): Promise<boolean> {
+  const child = start(args, directory);
+  const closed = once(child, 'close');
+  await Promise.race([closed, sleep(milliseconds)]);
+  child.kill('SIGKILL');
+  const [code] = await closed;
+  return code === 0;
+}
+
+const MANY = 6_000;
+const many = async () => {
+  const logged: LoggedEvent[] = [];
+  for (let from = 0; from < MANY; from += 1_000)
+    logged.push(...(await fill(...Array.from({ length: 1_000 }, (_, index) => added('alice', BigInt(from + index))))));
+  return logged;
+};
+
+test('an import that is killed again and again goes on, and ends with the same log', async () => {
+  const events = await many();
+  const file = join(root, 'log.ndjson');
+  const { code } = await plantstore(['audit', 'export'], { DATA_DIR: data }).then(({ code, stdout }) => {
+    writeFileSync(file, stdout);
+    return { code };
+  });
+  expect(code).toBe(0);
+  expect(readFileSync(file, 'utf8')).toBe(linesOf(events));
+  const copy = join(root, 'copy');
+  // By a factor: a machine on which it takes long would else be at it for the square of that.
+  for (let milliseconds = 250; !(await killed(['import', file], copy, milliseconds)); milliseconds *= count(1.5, 1.2));
+  const after = await plantstore(['audit', 'export'], { DATA_DIR: copy });
+  expect(after.stdout === linesOf(events)).toBe(true);
+  const { stdout } = await plantstore(['audit', 'verify', '--json'], { DATA_DIR: copy });
+  expect(JSON.parse(stdout)).toMatchObject({ ok: true, checkpoint: MANY });
+});
+
+test('a file that is wrong at its end is not imported at all; of a pipe the right beginning is, and the rest later', async () => {
+  const events = await many();
+  const file = join(root, 'log.ndjson');
+  writeFileSync(file, linesOf(events));
+  const wrong = join(root, 'wrong.ndjson');
+  writeFileSync(wrong, linesOf([...events, ...chain(headAt(events.at(-1)!), [deleted('bob', 1n)])]));
+  const copy = { DATA_DIR: join(root, 'copy') };
+  const why = `broken at position ${MANY + 1}: plant 1 of "bob" is deleted, but did not exist`;
+  const refused = await plantstore(['audit', 'import', wrong], copy);
+  expect(refused).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining(why) });
+  expect(await plantstore(['audit', 'export'], copy)).toEqual({ code: 0, stdout: '', stderr: '' });
+  const piped = ['-c', `cat ${wrong} | "$NODE" bin/plantstore.js audit import -`];
+  const { code, stderr } = await run('bash', piped, { ...copy, NODE: process.execPath });
+  expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining(why) });
+  expect(await plantstore(['audit', 'verify'], copy)).toMatchObject({ code: 0 });
+  const landed = (await plantstore(['audit', 'export'], copy)).stdout;
+  expect(landed.length).toBeGreaterThan(0);
+  expect(linesOf(events).startsWith(landed)).toBe(true);
+  expect(await plantstore(['audit', 'import', file], copy)).toMatchObject({ code: 0 });
+  expect((await plantstore(['audit', 'export'], copy)).stdout === linesOf(events)).toBe(true);
+});
+
+test('a rebuild that is killed at any moment leaves the read model whole; the next one is made', async () => {
+  await many();
+  using db = new DatabaseSync(join(data, DATABASE_FILE), { timeout: 10_000 });
+  const built = db.prepare("SELECT count(*) AS tables FROM sqlite_schema WHERE name GLOB 'plants_rebuilt_*'");
+  const leased = db.prepare('SELECT 1 FROM leases');
+  const isBuilding = () => built.get()!.tables === 1;
+  const isLeased = () => leased.get() !== undefined;
+  let broken = 0;
+  const step = count(15, 6);
+  // The first one is killed while it builds for certain, the others anywhere after they have begun.
+  for (let milliseconds = -step; milliseconds < 60; milliseconds += step) {
+    const hasBegun = milliseconds < 0 ? isBuilding : isLeased;
+    // What was killed before has the lease for a while, and has left its table.
+    db.exec('DELETE FROM leases');
+    const child = start(['rebuild'], data);
+    const closed = once(child, 'close');
+    while (child.exitCode === null && !hasBegun()) await sleep(1);
+    if (milliseconds >= 0) await sleep(milliseconds);
+    child.kill('SIGKILL');
+    await closed;
+    if (isBuilding()) broken++;
+    const store = await openSqlite(data, { readOnly: true });
+    expect((await verdictOf(store)).places).toEqual({});
+    await store.close();
+  }
+  expect(broken).toBeGreaterThan(0);
+  db.exec("DELETE FROM leases; DELETE FROM plants WHERE owner = 'alice' AND id = 3");
+  expect((await audit('verify')).code).toBe(1);
+  expect(await audit('rebuild')).toEqual({ code: 0, stdout: `{"checkpoint":${MANY}}\n`, stderr: '' });
+  expect(isBuilding()).toBe(false);
+  expect((await audit('verify')).code).toBe(0);
+});
+
+test('while the read model is rebuilt the service answers every call, and rightly', async () => {
+  await many();
+  await using service = await startService({ DATA_DIR: data });
+  const token = await service.token('carol');
+  const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
+  const plants: { name: string }[] = [];
+  let running = true;
+  const client = (async () => {
+    for (let id = 0; running; id++) {
+      const body = JSON.stringify({ id, name: `Plant ${id}` });
+      const added = await fetch(`${service.url}/plants`, { method: 'POST', headers, body });
+      expect([added.status, await added.json()]).toEqual([200, { name: `Plant ${id}` }]);
+      plants.push({ name: `Plant ${id}` });
+      const listed = await fetch(`${service.url}/plants`, { headers });
+      expect(await listed.json()).toEqual(plants);
+    }
+  })();
+  for (let round = 0; round < count(1, 3); round++) expect((await audit('rebuild')).code).toBe(0);
+  running = false;
+  await client;
+  expect((await audit('verify')).code).toBe(0);
+});
+
+test('nothing is imported into a store that a service runs on', async () => {
+  await some();
+  const file = join(root, 'log.ndjson');
+  writeFileSync(file, (await audit('export')).stdout);
+  const { lockDataDirectory } = await import('../../../src/log/sqlite/lock.ts');
+  const unlock = lockDataDirectory(data);
+  const { code, stderr } = await audit('import', file);
+  unlock();
+  expect(code).toBe(1);
+  expect(stderr).toContain('another service runs on the data directory');
+});

@@ -1,0 +1,199 @@
+import { generateKeyPairSync } from 'node:crypto';
+import { closeSync, mkdirSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { decodeJwt } from 'jose';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { DATABASE_FILE, openSqlite } from '../../../src/log/sqlite/store.ts';
+import { cosignatureKey } from '../../../src/tlog/cosignature.ts';
+import { formatVerifierKey } from '../../../src/tlog/verifier-key.ts';
+import { fill } from '../../support/fill.ts';
+import { plantstore, run } from '../../support/run.ts';
+import { type Service, startService } from '../../support/service.ts';
+
+const EMPTY = mkdtempSync(join(tmpdir(), 'plantstore-cli-'));
+afterAll(() => rmSync(EMPTY, { recursive: true }));
+
+describe('an error of SQLite names the file', () => {
+  const ports = { PORT: '0', GRPC_PORT: '0', ADMIN_PORT: '0' };
+  const temporary = () => mkdtempSync(join(EMPTY, 'files-'));
+
+  test.each([
+    ['plantstore.sqlite', ['audit', 'head'], 'disk I/O error'],
+    ['plantstore.sqlite', ['serve'], 'unable to open database file'],
+    ['plantstore.lock', ['serve'], 'unable to open database file'],
+  ])('%s that is a folder, in the way of %j', async (name, command, said) => {
+    const DATA_DIR = temporary();
+    mkdirSync(join(DATA_DIR, name));
+    const { code, stderr } = await plantstore(command, { ...ports, DATA_DIR });
+    expect({ code, stderr }).toEqual({ code: 1, stderr: `plantstore: ${join(DATA_DIR, name)}: ${said}\n` });
+  });
+
+  test('a page of the log that is damaged, which only a read of it finds', async () => {
+    const DATA_DIR = temporary();
+    const store = openSqlite(DATA_DIR);
+    await fill(store, 600, 'alice');
+    await store.close();
+    const file = join(DATA_DIR, DATABASE_FILE);
+    const pages = new DatabaseSync(file);
+    const root = pages.prepare("SELECT rootpage FROM sqlite_schema WHERE name = 'events'").get()!.rootpage as number;
+    pages.close();
+    const descriptor = openSync(file, 'r+');
+    writeSync(descriptor, Buffer.alloc(4096, 1), 0, 4096, (root - 1) * 4096);
+    closeSync(descriptor);
+    for (const command of [['audit', 'export'], ['audit', 'head'], ['backup', join(DATA_DIR, 'copy')], ['serve']]) {
+      const { code, stderr } = await plantstore(command, { ...ports, DATA_DIR });
+      expect([command, code]).toEqual([command, 1]);
+      expect(stderr).toContain(`plantstore: ${file} is damaged (database disk image is malformed): restore a backup`);
+    }
+  });
+
+  test('the records of a witness', async () => {
+    const state = temporary();
+    mkdirSync(join(state, 'witness.sqlite'));
+    const vkey = formatVerifierKey(cosignatureKey('log.example', generateKeyPairSync('ed25519').privateKey));
+    const { code, stderr } = await plantstore([
+      ...['witness', '--state', state, '--key', join(state, 'key.pem'), '--name', 'witness.example', '--log', vkey],
+    ]);
+    expect(code).toBe(1);
+    expect(stderr).toContain(`plantstore: ${join(state, 'witness.sqlite')}: unable to open database file`);
+  });
+});
+
+describe('how to use it', () => {
+  test.each(['', 'serve', 'token', 'audit', 'audit export', 'audit head'])('plantstore %s --help', async (command) => {
+    const { code, stdout, stderr } = await plantstore([...command.split(' ').filter(Boolean), '--help']);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(stdout).toContain(`Usage: plantstore ${command}`.trimEnd());
+    if (command !== 'audit') expect(stdout).toMatch(/Examples?:\n {2}\$ .*plantstore /);
+  });
+
+  test.each([
+    [[]],
+    [['nonsense']],
+    [['serve', '--port', '80']],
+    [['token']],
+    [['token', '--owner', 'alice', '--ttl', '0']],
+    [['token', '--owner', 'alice', '--ttl', '1h']],
+    [['token', '--owner', '']],
+    [['audit']],
+    [['audit', 'export', '--after', '-1']],
+    [['audit', 'export', '--after', '1.5']],
+    [['audit', 'export']],
+    [['audit', 'head']],
+  ])('wrong use says why on stderr, prints no result and fails: %j', async (args) => {
+    const { code, stdout, stderr } = await plantstore(args, { DATA_DIR: EMPTY });
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    expect(stderr).toMatch(/\S/);
+    expect(stderr).not.toMatch(/^ +at /m);
+  });
+
+  test('a wrong environment is one line for each wrong value', async () => {
+    expect(await plantstore(['serve'], { PORT: '80a', NODE_ENV: 'production' })).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: expect.stringMatching(
+        /^plantstore: PORT is "80a"; expected .*\nplantstore: NODE_ENV is "production".*\n$/,
+      ),
+    });
+  });
+
+  test('an old Node is told so in one line', async () => {
+    const old = 'Object.defineProperty(process.versions, "node", { value: "20.11.0" })';
+    const { code, stdout, stderr } = await run(process.execPath, [
+      '--import',
+      `data:text/javascript,${old}`,
+      'bin/plantstore.js',
+      '--help',
+    ]);
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    expect(stderr).toMatch(/^plantstore needs Node\.js 24 or newer.*\n$/);
+  });
+});
+
+describe('while the service runs', () => {
+  let service: Service;
+  const cli = (...args: string[]) => plantstore(args, { DATA_DIR: service.dataDirectory });
+  const call = async (token: string, method: string, path: string, body?: string) => {
+    const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
+    const init = body === undefined ? { method, headers } : { method, headers, body };
+    return (await fetch(service.url + path, init)).status;
+  };
+
+  beforeAll(async () => {
+    service = await startService();
+  });
+  afterAll(() => service?.stop());
+
+  test('the head of an empty log is position 0', async () => {
+    const { stdout } = await cli('audit', 'head');
+    expect(JSON.parse(stdout)).toMatchObject({ position: 0, hash: '0'.repeat(64) });
+    expect(await cli('audit', 'export')).toEqual({ code: 0, stdout: '', stderr: '' });
+  });
+
+  test('token prints one token that the service takes, and nothing else', async () => {
+    const { code, stdout, stderr } = await cli('token', '--owner', 'alice', '--scope', 'plants:read', '--ttl', '60');
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(stdout).toMatch(/^[\w-]+\.[\w-]+\.[\w-]+\n$/);
+    const { sub, scope, iat, exp } = decodeJwt(stdout.trim());
+    expect({ sub, scope, ttl: exp! - iat! }).toEqual({ sub: 'alice', scope: 'plants:read', ttl: 60 });
+    expect(await call(stdout.trim(), 'GET', '/plants')).toBe(200);
+  });
+
+  test('token is refused where an issuer is set', async () => {
+    const issuer = { JWKS_URL: 'https://issuer.test/jwks', JWT_ISSUER: 'i', JWT_AUDIENCE: 'a' };
+    expect(await plantstore(['token', '--owner', 'alice'], { DATA_DIR: EMPTY, ...issuer })).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: expect.stringMatching(/^plantstore: .*development mode.*\n$/),
+    });
+  });
+
+  test('export shows every event exactly, and head the last', async () => {
+    const token = await service.token('alice');
+    const largest = '9223372036854775807';
+    expect(await call(token, 'POST', '/plants', '{"id":7,"name":"Fern","tag":"indoor"}')).toBe(200);
+    expect(await call(token, 'POST', '/plants', `{"id":${largest},"name":"\\u0000 \\"🌱\\"\\n"}`)).toBe(200);
+    expect(await call(token, 'POST', '/plants', '{"id":-9223372036854775808,"name":"","tag":""}')).toBe(200);
+    expect(await call(token, 'DELETE', `/plants/${largest}`)).toBe(204);
+
+    const { code, stdout, stderr } = await cli('audit', 'export');
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    const lines = stdout.trimEnd().split('\n');
+    const known = lines.map((line) =>
+      line
+        .replace(/(?<="eventId":)"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"/, 'ID')
+        .replace(/(?<="time":)"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z"/, 'TIME')
+        .replace(/(?<="salt":)"[0-9a-f]{32}"/, 'SALT')
+        .replace(/(?<="hash":)"[0-9a-f]{64}"/, 'HASH'),
+    );
+    const event = (position: number, type: string, plant: string) =>
+      `{"position":${position},"eventId":ID,"time":TIME,"type":"${type}","owner":"alice","actor":"alice","issuer":"plantstore-development",${plant},"salt":SALT,"hash":HASH}`;
+    expect(known).toEqual([
+      event(1, 'PlantAdded', '"plantId":7,"name":"Fern","tag":"indoor"'),
+      event(2, 'PlantAdded', `"plantId":${largest},"name":"\\u0000 \\"🌱\\"\\n"`),
+      event(3, 'PlantAdded', '"plantId":-9223372036854775808,"name":"","tag":""'),
+      event(4, 'PlantDeleted', `"plantId":${largest}`),
+    ]);
+
+    const { position, hash, time } = JSON.parse(lines[3]!);
+    expect((await cli('audit', 'head')).stdout).toBe(`${JSON.stringify({ position, hash, time })}\n`);
+    expect((await cli('audit', 'export', '--after', '2')).stdout).toBe(`${lines.slice(2).join('\n')}\n`);
+    expect((await cli('audit', 'export', '--after', '99')).stdout).toBe('');
+  });
+
+  test('a reader that has seen enough ends an export quietly', async () => {
+    const token = await service.token('bob');
+    const name = 'x'.repeat(1024);
+    await Promise.all(
+      Array.from({ length: 200 }, (_, id) => call(token, 'POST', '/plants', JSON.stringify({ id, name }))),
+    );
+    const script = '"$0" bin/plantstore.js audit export | head -c 5; echo " $PIPESTATUS"';
+    expect(await run('bash', ['-c', script, process.execPath], { DATA_DIR: service.dataDirectory })).toEqual({
+      code: 0,
+      stdout: '{"pos 0\n',
+      stderr: '',
+    });
+  });
+});

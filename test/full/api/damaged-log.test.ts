@@ -1,0 +1,308 @@
+import { generateKeyPairSync } from 'node:crypto';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { createClient } from '@connectrpc/connect';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { AuditService } from '../../../gen/plantstore/v1/audit_service_pb.ts';
+import { PlantStoreService } from '../../../gen/plantstore/v1/plant_store_service_pb.ts';
+import { DATABASE_FILE, openSqlite } from '../../../src/log/sqlite/store.ts';
+import type { Store } from '../../../src/log/store.ts';
+import { cosignatureKey } from '../../../src/tlog/cosignature.ts';
+import { EMPTY_ROOT } from '../../../src/tlog/hash.ts';
+import { formatVerifierKey } from '../../../src/tlog/verifier-key.ts';
+import { CHECKPOINT_INTERVAL } from '../../../src/transparency/checkpoints.ts';
+import { openSqliteDatabase } from '../../store/sqlite-database.ts';
+import { fill } from '../../support/fill.ts';
+import { client, expectError } from '../../support/http.ts';
+import { callErrorOf, TRANSPORTS } from '../../support/protocols.ts';
+import { plantstore } from '../../support/run.ts';
+import { type Service, startService } from '../../support/service.ts';
+
+let directory: string;
+
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'plantstore-damaged-'));
+});
+
+afterEach(() => rmSync(directory, { recursive: true }));
+
+/** The result of some work on the store in the directory. */
+async function stored<T>(work: (store: Store) => Promise<T>): Promise<T> {
+  const store = openSqlite(directory);
+  try {
+    return await work(store);
+  } finally {
+    await store.close();
+  }
+}
+
+const write = (events: number): Promise<void> => stored((store) => fill(store, events, 'alice'));
+
+/** Deletes an event by hand, behind the back of the service. */
+async function lose(position: number): Promise<void> {
+  const database = openSqliteDatabase(directory);
+  await database.removeEvent(position);
+  await database.close();
+}
+
+/** Expects that the service has logged why, at the level error. */
+const expectLogged = async (service: Service, why: string): Promise<void> => {
+  const fits = (line: object) => JSON.stringify(line).includes(why);
+  expect(await service.logged(fits)).toMatchObject({ level: 'error' });
+};
+
+describe('a log that was damaged', () => {
+  test.each(['TRIGGER events_are_only_erased', 'TRIGGER events_are_not_deleted', 'INDEX events_by_idempotency_key'])(
+    'nobody writes to a database whose %s was dropped; it can be verified and moved',
+    async (object) => {
+      await write(3);
+      const database = new DatabaseSync(join(directory, DATABASE_FILE));
+      database.exec(`DROP ${object}`);
+      database.close();
+      const environment = { DATA_DIR: directory, PORT: '0', GRPC_PORT: '0', ADMIN_PORT: '0' };
+      for (const command of [['serve'], ['audit', 'rebuild'], ['erase', '--owner', 'alice']]) {
+        const { code, stderr } = await plantstore(command, environment);
+        expect([command, code]).toEqual([command, 1]);
+        expect(stderr).toContain(`plantstore.sqlite lacks ${object.split(' ')[1]}, which somebody dropped: run`);
+      }
+      expect(await plantstore(['audit', 'verify'], environment)).toMatchObject({ code: 0 });
+      const exported = join(directory, 'log.ndjson');
+      writeFileSync(exported, (await plantstore(['audit', 'export'], environment)).stdout);
+      const moved = { ...environment, DATA_DIR: join(directory, 'moved') };
+      expect(await plantstore(['audit', 'import', exported], moved)).toMatchObject({ code: 0 });
+      await using service = await startService(moved);
+      const list = await client(service.url, await service.token('alice'))('GET', '/plants');
+      expect(JSON.parse(list.text)).toHaveLength(3);
+    },
+  );
+
+  test('an event that is lost while the service runs is a broken log, not a store that is away', async () => {
+    await write(1_059);
+    await using service = await startService({ DATA_DIR: directory });
+    await lose(1_050);
+    const send = client(service.url);
+    for (const path of ['checkpoint', 'proof/1050', 'tile/0/004.p/35', 'tile/entries/004.p/35'])
+      expectError(await send('GET', `/log/${path}`), 500, 13);
+    await expectLogged(service, 'the log is broken at position 1050: the next event has position 1051');
+  });
+
+  test('the operator learns of it, once, however many ask; the instance goes on with what is whole', async () => {
+    await write(600);
+    await using service = await startService({ DATA_DIR: directory });
+    const broken = async () =>
+      /^plantstore_log_broken (\d)$/m.exec(await (await fetch(`${service.adminUrl}/metrics`)).text())?.[1];
+    const readyz = async () => {
+      const response = await fetch(`${service.adminUrl}/readyz`);
+      const { dependencies } = (await response.json()) as { dependencies: { name: string }[] };
+      return [response.status, dependencies.find(({ name }) => name === 'store')];
+    };
+    expect(await broken()).toBe('0');
+    expect(await readyz()).toEqual([200, { name: 'store', ready: true, since: expect.any(String) }]);
+    await lose(550);
+    const token = await service.token('alice');
+    for (let asked = 0; asked < 3; asked++) expectError(await client(service.url)('GET', '/log/proof/560'), 500, 13);
+    const headers = { authorization: `Bearer ${token}` };
+    for (const { open } of TRANSPORTS)
+      await createClient(PlantStoreService, open(service))
+        .getReceipt({ position: 560n }, { headers })
+        .catch(() => {});
+    await expectLogged(service, 'the stored log is not what was written');
+    expect(await broken()).toBe('1');
+    const detail = 'the log is broken at position 550: the next event has position 551';
+    expect(await readyz()).toEqual([
+      200,
+      { name: 'store', ready: true, degraded: true, detail, since: expect.any(String) },
+    ]);
+    const send = client(service.url, token);
+    expect((await send('POST', '/plants', { body: '{"id":7000,"name":"Fern"}' })).status).toBe(200);
+    expect((await send('GET', '/plants?limit=5')).status).toBe(200);
+    expect(service.logs.filter(({ msg }) => String(msg).startsWith('the stored log is not'))).toHaveLength(1);
+    const [PORT, ADMIN_PORT] = [new URL(service.url).port, new URL(service.adminUrl).port];
+    const doctor = await plantstore(['doctor'], { DATA_DIR: directory, PORT, ADMIN_PORT });
+    expect(doctor.code).toBe(1);
+    expect(doctor.stdout).toMatch(/^fail +service +it runs, but .*broken at position 550: .*: stop the writes, run/m);
+  });
+
+  test.each(TRANSPORTS)('the operator learns of it from a receipt over $name alone', async ({ open }) => {
+    await write(600);
+    await using service = await startService({ DATA_DIR: directory });
+    await lose(550);
+    const headers = { authorization: `Bearer ${await service.token('alice')}` };
+    const receipt = createClient(PlantStoreService, open(service)).getReceipt({ position: 560n }, { headers });
+    expect(callErrorOf(await receipt.catch((thrown: unknown) => thrown))).toMatchObject({ reason: 'INTERNAL' });
+    await expectLogged(service, 'the stored log is not what was written');
+  });
+
+  test('no reader of the log gets past an event that is lost as if nothing were missing', async () => {
+    await write(600);
+    await using service = await startService({ DATA_DIR: directory });
+    await lose(550);
+    const headers = { authorization: `Bearer ${await service.token('alice', 'plants:audit')}` };
+    for (const { open } of TRANSPORTS) {
+      const audit = createClient(AuditService, open(service));
+      const read: bigint[] = [];
+      const reading = async () => {
+        const start = { case: 'afterPosition', value: 500n } as const;
+        for await (const { records } of audit.readEvents({ start }, { headers }))
+          read.push(...records.map(({ event }) => event!.position));
+      };
+      expect(callErrorOf(await reading().catch((thrown: unknown) => thrown))).toMatchObject({ reason: 'INTERNAL' });
+      expect(read.every((position) => position < 550n)).toBe(true);
+      const listing = async () => {
+        for await (const _ of audit.listPlantsAsOf({}, { headers }));
+      };
+      expect(callErrorOf(await listing().catch((thrown: unknown) => thrown))).toMatchObject({ reason: 'INTERNAL' });
+    }
+    await expectLogged(service, 'the log is broken at position 550');
+    const { code, stdout, stderr } = await plantstore(['audit', 'export', '--after', '500'], { DATA_DIR: directory });
+    expect(code).toBe(1);
+    expect(stderr).toContain('the log is broken at position 550');
+    expect(stdout).not.toContain('"position":551');
+  });
+
+  test('content that was changed reaches neither a reader of events nor, by a rebuild, the lists', async () => {
+    await write(600);
+    const database = openSqliteDatabase(directory);
+    database.db.exec("UPDATE events SET name = 'EVIL' WHERE position = 550");
+    await database.close();
+    const rebuilt = await plantstore(['audit', 'rebuild'], { DATA_DIR: directory });
+    expect(rebuilt.stderr).toContain('the log is broken at position 550');
+    await using service = await startService({ DATA_DIR: directory });
+    const token = await service.token('alice', 'plants:read plants:audit');
+    const list = await client(service.url, token)('GET', '/plants?limit=600');
+    expect([list.status, list.text.includes('EVIL')]).toEqual([200, false]);
+    const reading = async () => {
+      const audit = createClient(AuditService, TRANSPORTS[0]!.open(service));
+      for await (const _ of audit.readEvents({}, { headers: { authorization: `Bearer ${token}` } }));
+    };
+    expect(callErrorOf(await reading().catch((thrown: unknown) => thrown))).toMatchObject({ reason: 'INTERNAL' });
+    await expectLogged(service, 'the log is broken at position 550');
+  });
+
+  test('the operator learns of it from a verification that says no', async () => {
+    await write(600);
+    await using service = await startService({ DATA_DIR: directory });
+    await lose(550);
+    const headers = { authorization: `Bearer ${await service.token('alice', 'plants:audit')}` };
+    for await (const _ of createClient(AuditService, TRANSPORTS[0]!.open(service)).verifyLog({}, { headers }));
+    await expectLogged(service, 'the stored log is not what was written');
+  });
+
+  test('the operator learns of it from an instance that nobody asks anything, once', async () => {
+    await write(600);
+    await lose(100);
+    await using service = await startService({ DATA_DIR: directory });
+    await expectLogged(service, 'the log is broken at position 100');
+    await sleep(3_000);
+    expect(service.logs.filter((line) => JSON.stringify(line).includes('broken at position 100'))).toHaveLength(1);
+  });
+
+  test('a service with witnesses writes so to its log, though no reader makes it sign a checkpoint', async () => {
+    await write(1_059);
+    const key = cosignatureKey('away.example', generateKeyPairSync('ed25519').privateKey);
+    await using service = await startService({
+      DATA_DIR: directory,
+      WITNESSES: `http://127.0.0.1:1=${formatVerifierKey(key)}`,
+    });
+    await lose(1_050);
+    const send = client(service.url, await service.token('bob'));
+    expect((await send('POST', '/plants', { body: '{"id":1,"name":"Fern"}' })).status).toBe(200);
+    await expectLogged(service, 'the log is broken at position 1050');
+  });
+
+  test('no proof, receipt, tile or bundle is served of an event that was changed while the service was stopped', async () => {
+    await write(600);
+    const built = await startService({ DATA_DIR: directory });
+    while ((await stored((store) => store.tree.count(1))) < 2) await sleep(50);
+    await built.stop();
+    const database = openSqliteDatabase(directory);
+    database.db.exec("UPDATE events SET event_id = 'another' WHERE position = 300");
+    await database.close();
+
+    await using service = await startService({ DATA_DIR: directory });
+    const send = client(service.url);
+    // The nodes are what they were, so the checkpoint is right, and what does not rest on the block is proved. The look
+    // before the first signature finds the event.
+    expect((await send('GET', '/log/checkpoint')).status).toBe(200);
+    await expectLogged(service, 'the log is broken at position 300: its hash does not follow');
+    for (const path of ['proof/256', 'proof/513', 'tile/0/000', 'tile/entries/000', 'tile/1/000.p/2'])
+      expect((await send('GET', `/log/${path}`)).status, path).toBe(200);
+    const damaged = ['tile/0/001', 'tile/0/001.p/100', 'tile/entries/001', 'tile/entries/001.p/100'];
+    for (const path of ['proof/300', 'proof/301', ...damaged]) {
+      const reply = await send('GET', `/log/${path}`);
+      expectError(reply, 500, 13);
+      expect(reply.headers['cache-control']).toBe('no-store');
+    }
+    const headers = { authorization: `Bearer ${await service.token('alice')}` };
+    for (const { open } of TRANSPORTS)
+      for (const position of [300n, 301n]) {
+        const receipt = createClient(PlantStoreService, open(service)).getReceipt({ position }, { headers });
+        expect(callErrorOf(await receipt.catch((thrown: unknown) => thrown))).toMatchObject({ reason: 'INTERNAL' });
+      }
+    const printed = await plantstore(['audit', 'receipt', '301'], { DATA_DIR: directory });
+    expect(printed).toMatchObject({ code: 1, stdout: '' });
+    expect(printed.stderr).toContain('the log is broken at position 300');
+  });
+
+  test('no proof is served of a tree whose upper nodes were changed under the service', async () => {
+    await write(600);
+    await using service = await startService({ DATA_DIR: directory });
+    while ((await stored((store) => store.tree.count(1))) < 2) await sleep(50);
+    const send = client(service.url);
+    expect((await send('GET', '/log/checkpoint')).status).toBe(200);
+    await stored((store) => store.tree.write(1, 0, [EMPTY_ROOT]));
+    expectError(await send('GET', '/log/proof/550'), 503, 14);
+    await expectLogged(service, 'the tree of the log is broken: node 0 of level 1 is not that of its events');
+  });
+
+  test('a partial tile stays what was signed, whatever is changed under the service', async () => {
+    await write(600);
+    await using service = await startService({ DATA_DIR: directory });
+    while ((await stored((store) => store.tree.count(1))) < 2) await sleep(50);
+    const send = client(service.url, await service.token('bob'));
+    expect((await send('GET', '/log/checkpoint')).status).toBe(200);
+    const paths = ['tile/1/000.p/1', 'tile/1/000.p/2', 'tile/0/002.p/80', 'tile/0/002.p/88'];
+    const tiles = () =>
+      Promise.all(paths.map(async (path) => (await fetch(`${service.url}/log/${path}`)).bytes().then(String)));
+    const signed = await tiles();
+    await stored((store) => store.tree.write(1, 0, [EMPTY_ROOT, EMPTY_ROOT]));
+    const database = openSqliteDatabase(directory);
+    database.db.exec("UPDATE events SET event_id = 'another' WHERE position = 590");
+    await database.close();
+    expect(await tiles()).toEqual(signed);
+    expectError(await send('GET', '/log/tile/entries/002.p/88'), 500, 13);
+    await expectLogged(
+      service,
+      'the log is broken at position 513: an event from here on, or a node of the tree above',
+    );
+    // A tile of a newer tree, which does not extend the signed one.
+    expect((await send('POST', '/plants', { body: '{"id":1,"name":"Fern"}' })).status).toBe(200);
+    await sleep(2 * CHECKPOINT_INTERVAL);
+    expectError(await send('GET', '/log/tile/0/002.p/89'), 503, 14);
+    await expectLogged(service, 'the tree of the log is broken: node 0 of level 1 is not that of its events');
+    expect(await tiles()).toEqual(signed);
+  });
+
+  test('no receipt is made of an event, or a content, that was changed after its tile was read', async () => {
+    await write(600);
+    await using service = await startService({ DATA_DIR: directory });
+    expect((await client(service.url)('GET', '/log/proof/300')).status).toBe(200);
+    const database = openSqliteDatabase(directory);
+    database.db.exec(`UPDATE events SET event_id = 'another' WHERE position = 300;
+      UPDATE events SET name = 'Weed' WHERE position = 301`);
+    await database.close();
+    const headers = { authorization: `Bearer ${await service.token('alice')}` };
+    for (const position of [300n, 301n]) {
+      const receipt = createClient(PlantStoreService, TRANSPORTS[0]!.open(service)).getReceipt(
+        { position },
+        { headers },
+      );
+      expect(callErrorOf(await receipt.catch((thrown: unknown) => thrown))).toMatchObject({ reason: 'INTERNAL' });
+    }
+    await expectLogged(service, 'the log is broken at position 300: it is not the event that the tree has');
+    await expectLogged(service, 'the log is broken at position 301: what it says is not what it commits to');
+  });
+});

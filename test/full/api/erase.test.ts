@@ -1,0 +1,181 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type CallOptions, createClient } from '@connectrpc/connect';
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { AuditService } from '../../../gen/plantstore/v1/audit_service_pb.ts';
+import { ErasureService } from '../../../gen/plantstore/v1/erasure_service_pb.ts';
+import { openSqlite } from '../../../src/log/sqlite/store.ts';
+import { EventStreamReader } from '../../support/event-stream.ts';
+import { added, append, project } from '../../support/events.ts';
+import { callErrorOf, PROTOCOLS, TRANSPORTS } from '../../support/protocols.ts';
+import { plantstore } from '../../support/run.ts';
+import { type Service, startService } from '../../support/service.ts';
+import { count } from '../../support/soak.ts';
+
+const OWNER = 'Xaviera-Quux';
+const [NAME, TAG, KEY] = ['Zantedeschia', 'moonlit-tag', 'quux-key-77'];
+const WORDS = [OWNER, NAME, TAG, KEY];
+
+const as = async (service: Service, owner: string, scope?: string): Promise<CallOptions> => ({
+  headers: { authorization: `Bearer ${await service.token(owner, scope)}` },
+});
+
+/** Every byte of every file of a directory. */
+const bytesOf = (directory: string): string =>
+  readdirSync(directory)
+    .map((file) => readFileSync(join(directory, file), 'latin1'))
+    .join('\n');
+
+/** All that a stream of messages says, as text. */
+async function textOf(messages: AsyncIterable<unknown>): Promise<string> {
+  const all: unknown[] = [];
+  for await (const message of messages) all.push(message);
+  return JSON.stringify(all, (_, value) => (typeof value === 'bigint' ? String(value) : value));
+}
+
+async function erase(service: Service, open: (typeof TRANSPORTS)[number]['open'], owner: string, options: CallOptions) {
+  let outcome: { position: bigint; events: bigint } | undefined;
+  for await (const { step } of createClient(ErasureService, open(service)).eraseOwner({ owner }, options))
+    if (step.case === 'outcome') outcome = { position: step.value.position, events: step.value.events };
+  return outcome;
+}
+
+/** Adds and deletes plants of the owner over REST, with a key. */
+async function fill(service: Service): Promise<void> {
+  const authorization = `Bearer ${await service.token(OWNER)}`;
+  const other = PROTOCOLS[0]!.client(service, `Bearer ${await service.token('alice')}`);
+  for (let id = 1n; id <= 5n; id++) {
+    const own = PROTOCOLS[0]!.client(service, authorization, { 'idempotency-key': `"${KEY}-${id}"` });
+    await own.create(id, `${NAME} ${id}`, TAG);
+    await other.create(id, 'Fern');
+  }
+  await PROTOCOLS[0]!.client(service, authorization).delete(2n);
+}
+
+test('of an owner who is erased, nothing is left in any file, answer, metric or line of the log', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'plantstore-erase-'));
+  const service = await startService({ DATA_DIR: directory });
+  await fill(service);
+  const list = PROTOCOLS[0]!.client(service, `Bearer ${await service.token(OWNER)}`);
+  expect((await list.list()).plants).toHaveLength(4);
+  for (const word of WORDS) expect([word, bytesOf(directory).includes(word)]).toEqual([word, true]);
+  const key = await plantstore(['audit', 'key'], { DATA_DIR: directory });
+  const receipt = await plantstore(['audit', 'receipt', '1'], { DATA_DIR: directory });
+  const checkpoint = await plantstore(['audit', 'checkpoint'], { DATA_DIR: directory });
+
+  const [{ open }] = TRANSPORTS.filter(({ name }) => name === 'gRPC') as [(typeof TRANSPORTS)[number]];
+  const nobody = erase(service, open, OWNER, await as(service, 'operator', 'plants:read plants:write plants:audit'));
+  expect(await nobody.catch(callErrorOf)).toMatchObject({ code: 7, reason: 'INSUFFICIENT_SCOPE' });
+  const eraser = await as(service, 'operator', 'plants:erase');
+  expect(await erase(service, open, ' ', eraser).catch(callErrorOf)).toMatchObject({ field: 'owner' });
+  expect(await erase(service, open, OWNER, eraser)).toEqual({ position: 16n, events: 10n });
+  for (const transport of TRANSPORTS)
+    expect(await erase(service, transport.open, OWNER, eraser)).toEqual({ position: 0n, events: 0n });
+
+  // A token of the owner that is looked at would be remembered, with the name: lists of others only, till the end.
+  const audit = createClient(AuditService, open(service));
+  const auditor = await as(service, 'auditor', 'plants:audit');
+  const answers = [
+    await textOf(audit.readEvents({}, auditor)),
+    await textOf(audit.listPlantsAsOf({ asOf: { case: 'position', value: 9n } }, auditor)),
+    await textOf(audit.getHistory({ owner: OWNER, plantId: 1n }, auditor)),
+    (await plantstore(['audit', 'export'], { DATA_DIR: directory })).stdout,
+    (await plantstore(['audit', 'export', '--public'], { DATA_DIR: directory })).stdout,
+    (await plantstore(['audit', 'list', '--as-of', '9'], { DATA_DIR: directory })).stdout,
+    await (await fetch(`${service.adminUrl}/metrics`)).text(),
+    JSON.stringify(service.logs) + service.output,
+    bytesOf(directory),
+  ];
+  for (const [index, answer] of answers.entries())
+    for (const word of WORDS) expect([index, word, answer.includes(word)]).toEqual([index, word, false]);
+  expect(service.logs).toContainEqual(expect.objectContaining({ position: 16, events: 10 }));
+
+  // What was signed and given before the erasure holds after it.
+  const kept = (name: string, content: string) => {
+    writeFileSync(join(directory, name), content);
+    return join(directory, name);
+  };
+  const vkey = key.stdout.trim();
+  const signed = kept('signed.checkpoint', checkpoint.stdout);
+  const verified = await plantstore(['audit', 'verify', '--checkpoint', signed, '--key', vkey], {
+    DATA_DIR: directory,
+  });
+  expect(verified).toMatchObject({ code: 0 });
+  const shown = await plantstore(['audit', 'check-receipt', kept('1.tlog-proof', receipt.stdout), '--key', vkey], {});
+  expect(shown).toMatchObject({ code: 0, stdout: expect.stringContaining(OWNER) });
+  expect((await list.list()).plants).toEqual([]);
+  await PROTOCOLS[0]!.client(service, `Bearer ${await service.token(OWNER)}`).create(1n, 'anew');
+  expect((await list.list()).plants).toHaveLength(1);
+  await service.stop();
+  rmSync(directory, { recursive: true });
+});
+
+test('who watches meanwhile hears of each deletion, and who comes back gets the state, not what is forgotten', async () => {
+  await using service = await startService();
+  await fill(service);
+  const headers = { authorization: `Bearer ${await service.token(OWNER)}` };
+  using watching = await EventStreamReader.open(service.url, { headers });
+  const typesOf = async (reader: EventStreamReader, count: number) =>
+    (await reader.take(count)).map(({ type }) => type);
+  expect(await typesOf(watching, 5)).toEqual(['added', 'added', 'added', 'added', 'ready']);
+  const eraser = await as(service, 'operator', 'plants:erase');
+  const [{ open }] = TRANSPORTS.filter(({ name }) => name === 'gRPC') as [(typeof TRANSPORTS)[number]];
+  await erase(service, open, OWNER, eraser);
+  expect(await typesOf(watching, 4)).toEqual(['deleted', 'deleted', 'deleted', 'deleted']);
+  using back = await EventStreamReader.open(service.url, { headers, lastEventId: '3' });
+  expect(await typesOf(back, 2)).toEqual(['reset', 'ready']);
+});
+
+test('plantstore erase: beside a service it refuses; once it is stopped it erases, and again does nothing', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'plantstore-erase-'));
+  const service = await startService({ DATA_DIR: directory });
+  await fill(service);
+  const run = () => plantstore(['erase', '--owner', OWNER], { DATA_DIR: directory });
+  expect(await run()).toMatchObject({ code: 1, stderr: expect.stringContaining('another service runs') });
+  await service.stop();
+  expect(await run()).toEqual({ code: 0, stdout: '{"position":16,"events":10}\n', stderr: '' });
+  expect(await run()).toEqual({ code: 0, stdout: '{"events":0}\n', stderr: '' });
+  for (const word of WORDS) expect([word, bytesOf(directory).includes(word)]).toEqual([word, false]);
+  const missing = await plantstore(['erase', '--owner', OWNER], { DATA_DIR: join(directory, 'none') });
+  expect(missing).toMatchObject({ code: 1, stderr: expect.stringContaining('there is no plant store') });
+  // Such an actor would be a flaw of the log for ever.
+  for (const wrong of [
+    ['--owner', ' '],
+    ['--owner', 'bob', '--actor', ''],
+    ['--owner', 'bob', '--actor', 'a\nb'],
+  ])
+    expect(await plantstore(['erase', ...wrong], { DATA_DIR: directory })).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('must not be blank'),
+    });
+  rmSync(directory, { recursive: true });
+});
+
+test('a process that is killed while it erases leaves what the next start of the service ends', async () => {
+  for (const milliseconds of fc.sample(fc.integer({ min: 200, max: 2_000 }), count(1, 20))) {
+    const directory = mkdtempSync(join(tmpdir(), 'plantstore-erase-'));
+    const store = openSqlite(directory);
+    for (let from = 0; from < 6_000; from += 1_000) {
+      const ids = Array.from({ length: 1_000 }, (_, index) => BigInt(from + index));
+      await append(store, ...ids.map((id) => added(id % 5n === 0n ? OWNER : 'alice', id, NAME)));
+    }
+    await project(store);
+    await store.close();
+    const service = await startService({ DATA_DIR: directory });
+    const eraser = await as(service, 'operator', 'plants:erase');
+    const erasing = erase(service, TRANSPORTS[3]!.open, OWNER, eraser).catch(() => {});
+    await sleep(milliseconds);
+    await service.kill();
+    await erasing;
+    const next = await startService({ DATA_DIR: directory });
+    const again = await erase(next, TRANSPORTS[3]!.open, OWNER, await as(next, 'operator', 'plants:erase'));
+    expect(again?.events ?? 0n).toBeGreaterThanOrEqual(0n);
+    await next.stop();
+    expect(await plantstore(['audit', 'verify'], { DATA_DIR: directory })).toMatchObject({ code: 0 });
+    expect([milliseconds, bytesOf(directory).includes(OWNER)]).toEqual([milliseconds, false]);
+    rmSync(directory, { recursive: true });
+  }
+});

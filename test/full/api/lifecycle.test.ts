@@ -1,0 +1,187 @@
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { Agent, type ClientRequest, type IncomingMessage, request } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { credentials, makeClientConstructor } from '@grpc/grpc-js';
+import { service as healthService } from 'grpc-health-check';
+import { expect, test } from 'vitest';
+import { bearer, grpcClient, unary } from '../../support/grpc.ts';
+import { plantstore, run } from '../../support/run.ts';
+import { Service, startService } from '../../support/service.ts';
+
+const BODY = '{"id":1,"name":"Fern"}';
+
+/** A request to add a plant, of which the service has seen the headers and waits for the body. */
+async function beginPost(service: Service): Promise<ClientRequest> {
+  const post = request(`${service.url}/plants`, {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${await service.token('alice')}`,
+      'content-type': 'application/json',
+      'content-length': BODY.length,
+      expect: '100-continue',
+    },
+  });
+  post.flushHeaders();
+  await once(post, 'continue');
+  return post;
+}
+
+/** Asks until the answer is as it should be; the test's time limit is the limit. */
+async function until<T>(ask: () => Promise<T>, isRight: (answer: T) => boolean): Promise<T> {
+  for (;;) {
+    const answer = await ask();
+    if (isRight(answer)) return answer;
+    await sleep(10);
+  }
+}
+
+interface Readyz {
+  readonly status: string;
+  readonly dependencies: readonly Record<string, unknown>[];
+}
+
+const readiness = async (service: Service): Promise<Readyz> =>
+  (await (await fetch(`${service.adminUrl}/readyz`)).json()) as Readyz;
+
+test('each port is one line, and the service is ready', async () => {
+  await using service = await startService();
+  const listening = service.logs.filter(({ msg }) => msg === 'listening');
+  expect(listening.map(({ protocol }) => protocol)).toEqual(expect.arrayContaining(['admin', 'rest']));
+  for (const { address } of listening) expect(address).toMatch(/^(http:\/\/)?127\.0\.0\.1:\d+$/);
+  for (const line of service.logs)
+    expect(line).toMatchObject({ level: 'info', time: expect.any(String), msg: expect.any(String) });
+  const { status, dependencies } = await readiness(service);
+  expect(status).toBe('ready');
+  expect(dependencies.map(({ name, ready }) => [name, ready])).toContainEqual(['store', true]);
+});
+
+test('the welcome of development mode has a curl that works as it is', async () => {
+  await using service = await startService();
+  const curl = service.output.split('\n').find((line) => line.startsWith('curl '));
+  expect(await run('bash', ['-c', `${curl} --silent --fail`])).toMatchObject({
+    code: 0,
+    stdout: '{"name":"Fern","tag":"indoor"}',
+  });
+});
+
+test('with an issuer there is no welcome, nothing but JSON lines; one that is down makes it unready and does not stop it', async () => {
+  await using service = new Service({
+    JWKS_URL: 'http://127.0.0.1:1/jwks',
+    JWT_ISSUER: 'issuer',
+    JWT_AUDIENCE: 'plants',
+    NODE_ENV: 'production',
+  });
+  await until(
+    async () => service.logs,
+    (lines) => lines.some(({ msg, protocol }) => msg === 'listening' && protocol === 'rest'),
+  );
+  const { dependencies } = await until(
+    () => readiness(service),
+    (answer) => answer.dependencies[0]?.ready === true,
+  );
+  expect(dependencies).toContainEqual({
+    name: 'issuer',
+    ready: false,
+    detail: expect.stringMatching(/./),
+    since: expect.any(String),
+  });
+  expect(service.output).toBe('');
+});
+
+test('SIGTERM: unready, nothing new, what is in flight ends and is kept, what never ends is broken off, exit 0', async () => {
+  const dataDirectory = mkdtempSync(join(tmpdir(), 'plantstore-stop-'));
+  try {
+    const service = await startService({ DATA_DIR: dataDirectory });
+    const [post, endless] = [await beginPost(service), await beginPost(service)];
+    const broken = once(endless, 'error');
+    const exit = service.stop();
+    await until(
+      () => readiness(service),
+      ({ status }) => status === 'draining',
+    );
+    await until(
+      () => fetch(service.url).catch((error) => error.cause?.code),
+      (answer) => answer === 'ECONNREFUSED',
+    );
+    post.end(BODY);
+    const [response]: IncomingMessage[] = (await once(post, 'response')) as [IncomingMessage];
+    expect([response!.statusCode, await text(response!)]).toEqual([200, '{"name":"Fern"}']);
+    // Else the client would send its next request to where nobody is.
+    expect(response!.headers.connection).toBe('close');
+    expect((await broken)[0]).toMatchObject({ code: 'ECONNRESET' });
+    expect(await exit).toBe(0);
+    expect((await plantstore(['audit', 'export'], { DATA_DIR: dataDirectory })).stdout).toContain('"name":"Fern"');
+  } finally {
+    rmSync(dataDirectory, { recursive: true });
+  }
+});
+
+test('while it drains it is unready and serves, on new connections and on those that are there, one answer each', async () => {
+  await using service = await startService({ DRAIN_GRACE: '600' });
+  const token = await service.token('alice');
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  const get = () =>
+    new Promise<IncomingMessage>((resolve, reject) => {
+      const headers = { authorization: `Bearer ${token}` };
+      request(`${service.url}/plants`, { agent, headers }, (response) => resolve(response.resume()))
+        .on('error', reject)
+        .end();
+    });
+  const health = new (makeClientConstructor(healthService, 'health'))(service.grpcUrl, credentials.createInsecure());
+  const plants = grpcClient(service.grpcUrl);
+  expect((await get()).headers.connection).toBe('keep-alive');
+  expect(await unary(health, 'check', {})).toEqual({ status: 'SERVING' });
+
+  const exit = service.stop();
+  await until(
+    () => readiness(service),
+    ({ status }) => status === 'draining',
+  );
+  for (let request = 0; request < 3; request++)
+    expect(await get()).toMatchObject({ statusCode: 200, headers: { connection: 'close' } });
+  expect(await unary(health, 'check', {})).toEqual({ status: 'NOT_SERVING' });
+  expect(await unary(plants, 'listPlants', {}, bearer(token))).toMatchObject({ plants: [] });
+  process.kill(service.pid, 'SIGTERM');
+  expect(await exit).toBe(1);
+});
+
+test('a second signal ends it at once', async () => {
+  const service = await startService();
+  const endless = await beginPost(service);
+  endless.on('error', () => {});
+  const exit = service.stop();
+  await until(
+    () => readiness(service),
+    ({ status }) => status === 'draining',
+  );
+  process.kill(service.pid, 'SIGTERM');
+  expect(await exit).toBe(1);
+});
+
+test('SIGINT ends it as SIGTERM does', async () => {
+  const service = await startService();
+  expect(await service.stop('SIGINT')).toBe(0);
+});
+
+test('a port that is taken, and a data directory that is in use, each end the start with one line and leave the first alone', async () => {
+  await using service = await startService();
+  const [other, port] = [mkdtempSync(join(tmpdir(), 'plantstore-')), new URL(service.url).port];
+  try {
+    const free = { PORT: '0', GRPC_PORT: '0', ADMIN_PORT: '0' };
+    expect(await plantstore(['serve'], { ...free, DATA_DIR: service.dataDirectory })).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/^plantstore: another service .*\n$/),
+    });
+    expect(await plantstore(['serve'], { ...free, PORT: port, DATA_DIR: other })).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/^plantstore: .*is taken; set PORT.*\n$/),
+    });
+    expect(await readiness(service)).toMatchObject({ status: 'ready' });
+  } finally {
+    rmSync(other, { recursive: true });
+  }
+});

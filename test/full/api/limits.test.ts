@@ -1,0 +1,244 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { buffer } from 'node:stream/consumers';
+import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
+import { Code, createClient } from '@connectrpc/connect';
+import { createConnectTransport, createGrpcWebTransport } from '@connectrpc/connect-web';
+import {
+  type ClientReadableStream,
+  credentials,
+  makeClientConstructor,
+  type ServiceError,
+  status,
+} from '@grpc/grpc-js';
+import { service as healthService } from 'grpc-health-check';
+import { describe, expect, test } from 'vitest';
+import { AuditService } from '../../../gen/plantstore/v1/audit_service_pb.ts';
+import { PlantStoreService } from '../../../gen/plantstore/v1/plant_store_service_pb.ts';
+import { bearer, grpcClient, richStatus, unary } from '../../support/grpc.ts';
+import { client, expectError } from '../../support/http.ts';
+import { parseMetrics } from '../../support/prometheus.ts';
+import { CallError, PROTOCOLS, TRANSPORTS } from '../../support/protocols.ts';
+import { type Service, startService } from '../../support/service.ts';
+
+/** Transports of browsers, which fetch. */
+const browserTransports = ({ url: baseUrl }: Service) => [
+  createConnectTransport({ baseUrl }),
+  createGrpcWebTransport({ baseUrl }),
+];
+
+/** Reads a stream to its end. */
+async function drain(stream: AsyncIterable<unknown>): Promise<void> {
+  for await (const _message of stream);
+}
+
+/** The value of a metric with these labels. */
+async function metric(service: Service, name: string, labels: Record<string, string> = {}): Promise<number> {
+  const metrics = parseMetrics(await (await fetch(`${service.adminUrl}/metrics`)).text());
+  const { samples } = metrics.get(name)!;
+  return samples.find((sample) => Object.entries(labels).every(([label, value]) => sample.labels[label] === value))!
+    .value;
+}
+
+/** How many requests were refused, by protocol and reason. */
+async function shedOf(service: Service): Promise<Map<string, number>> {
+  const metrics = parseMetrics(await (await fetch(`${service.adminUrl}/metrics`)).text());
+  const { samples } = metrics.get('plantstore_requests_shed_total')!;
+  return new Map(samples.map(({ labels: { protocol, reason }, value }) => [`${protocol} ${reason}`, value]));
+}
+
+/**
+ * A call that is being served until it is disposed of: it follows the log. Of an owner of its own. `others`: the calls that
+ * are held beside it. Waits until no more have a place.
+ */
+async function hold(service: Service, others = 0): Promise<Disposable> {
+  const inFlight = () => metric(service, 'plantstore_requests_in_flight');
+  while ((await inFlight()) !== others) await sleep(10);
+  const token = await service.token(`holder ${others}`, 'plants:audit');
+  const audit = grpcClient(service.grpcUrl, { desc: AuditService });
+  for (;;) {
+    let isRefused = false;
+    const call: ClientReadableStream<unknown> = audit.readEvents!({ follow: true }, bearer(token));
+    call
+      .on('error', () => {
+        isRefused = true;
+      })
+      .resume();
+    while (!isRefused && (await inFlight()) === others) await sleep(10);
+    if (isRefused) continue;
+    return {
+      [Symbol.dispose]: () => {
+        call.cancel();
+        audit.close();
+      },
+    };
+  }
+}
+
+describe('RATE_LIMIT', () => {
+  test('one budget for all protocols, each with its own form of the error; other owners have theirs', async () => {
+    await using service = await startService({ RATE_LIMIT: '1' });
+    const [alice, bob] = [await service.token('alice'), await service.token('bob')];
+    // More at once than the budget allows in the time that they take.
+    const burst = PROTOCOLS.flatMap((protocol) =>
+      Array.from({ length: 20 }, () =>
+        protocol
+          .client(service, `Bearer ${alice}`)
+          .list(0)
+          .catch((error) => error),
+      ),
+    );
+    const outcomes = await Promise.all(burst);
+    for (const [index, { name }] of PROTOCOLS.entries()) {
+      const refused = outcomes.slice(index * 20, (index + 1) * 20).filter((outcome) => outcome instanceof CallError);
+      expect(refused.length, name).toBeGreaterThan(0);
+      for (const { code, reason, message } of refused)
+        expect({ code, reason, message }).toEqual({
+          code: 8,
+          reason: 'RATE_LIMITED',
+          message: expect.stringContaining('slow down'),
+        });
+    }
+    expect(await PROTOCOLS[0]!.client(service, `Bearer ${bob}`).list()).toMatchObject({ plants: [] });
+
+    const send = client(service.url, alice);
+    const replies = await Promise.all(Array.from({ length: 20 }, () => send('GET', '/plants')));
+    const refused = replies.find((reply) => reply.status !== 200)!;
+    expectError(refused, 429, 8);
+    expect(refused.headers['retry-after']).toBe('1');
+    const grpc = grpcClient(service.grpcUrl);
+    const calls = Array.from({ length: 20 }, () =>
+      unary(grpc, 'listPlants', {}, bearer(alice)).catch((error) => error),
+    );
+    const error = (await Promise.all(calls)).find((outcome): outcome is ServiceError => outcome instanceof Error)!;
+    expect(error.code).toBe(status.RESOURCE_EXHAUSTED);
+    expect(richStatus(error).details.map(({ typeUrl }) => typeUrl)).toContain(
+      'type.googleapis.com/google.rpc.RetryInfo',
+    );
+    grpc.close();
+  });
+});
+
+describe('MAX_IN_FLIGHT and MAX_WAIT', () => {
+  test('one client that sends on without an answer does not fill the queue: others wait, and are served', async () => {
+    await using service = await startService({ MAX_IN_FLIGHT: '1', MAX_WAIT: '60000' });
+    const token = await service.token('alice');
+    const held = await hold(service);
+    const { hostname, port } = new URL(service.url);
+    const rude = connect(Number(port), hostname);
+    const replies = buffer(rude);
+    rude.end(`GET /plants HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${token}\r\n\r\n`.repeat(12_000));
+    while ((await metric(service, 'plantstore_requests_shed_total', { protocol: 'rest', reason: 'queue' })) === 0)
+      await sleep(10);
+    const polite = client(service.url, token)('GET', '/plants');
+    while ((await metric(service, 'plantstore_requests_waiting')) < 2) await sleep(10);
+    expect(await metric(service, 'plantstore_requests_waiting')).toBe(2);
+    held[Symbol.dispose]();
+    expect((await polite).status).toBe(200);
+    expect((await replies).toString().match(/HTTP\/1.1 (200|503) /g)).toHaveLength(12_000);
+  });
+
+  test('beyond them every protocol refuses in its own form, whatever the token; probes are served, and so is all afterwards', async () => {
+    await using service = await startService({ MAX_IN_FLIGHT: '2', MAX_WAIT: '20' });
+    const token = await service.token('alice');
+    const held = [await hold(service), await hold(service, 1)];
+    // On a busy machine also those are refused now and then that are held in the end.
+    const before = await shedOf(service);
+    for (const authorization of [`Bearer ${token}`, 'Bearer of-nothing', undefined])
+      for (const { name, client: open } of PROTOCOLS)
+        await expect(open(service, authorization).list(), name).rejects.toMatchObject({
+          code: 14,
+          message: expect.stringContaining('too many requests'),
+          reason: name === 'gRPC-Web' ? undefined : 'OVERLOADED',
+        });
+    for (const transport of browserTransports(service))
+      await expect(createClient(PlantStoreService, transport).listPlants({})).rejects.toMatchObject({
+        code: Code.Unavailable,
+        rawMessage: expect.stringContaining('too many requests'),
+      });
+    for (const transport of [...TRANSPORTS.map(({ open }) => open(service)), ...browserTransports(service)])
+      await expect(drain(createClient(PlantStoreService, transport).streamPlants({}))).rejects.toMatchObject({
+        code: Code.Unavailable,
+      });
+    const refused = await client(service.url, token)('GET', '/plants');
+    expectError(refused, 503, 14);
+    expect(refused.headers['retry-after']).toBe('1');
+    expect((await fetch(`${service.adminUrl}/readyz`)).status).toBe(200);
+    const health = new (makeClientConstructor(healthService, 'health'))(service.grpcUrl, credentials.createInsecure());
+    expect(await unary(health, 'check', {})).toEqual({ status: 'SERVING' });
+    health.close();
+    const shed = [...(await shedOf(service))].map(([why, times]) => [why, times - (before.get(why) ?? 0)] as const);
+    expect(Object.fromEntries(shed.filter(([, times]) => times > 0))).toEqual({
+      'rest in_flight': 4,
+      'connect in_flight': 10,
+      'grpc_web in_flight': 6,
+      'grpc in_flight': 4,
+    });
+
+    for (const call of held) call[Symbol.dispose]();
+    while ((await client(service.url, token)('GET', '/plants')).status !== 200);
+    for (const { client: open } of PROTOCOLS)
+      expect(await open(service, `Bearer ${token}`).list()).toMatchObject({ plants: [] });
+  });
+
+  test('what comes beyond it waits, and is served when there is room', async () => {
+    await using service = await startService({ MAX_IN_FLIGHT: '1', MAX_WAIT: '60000' });
+    const token = await service.token('alice');
+    const held = await hold(service);
+    const lists = PROTOCOLS.map(({ client: open }) => open(service, `Bearer ${token}`).list());
+    while ((await metric(service, 'plantstore_requests_waiting')) < PROTOCOLS.length) await sleep(20);
+    held[Symbol.dispose]();
+    for (const list of await Promise.all(lists)) expect(list).toMatchObject({ plants: [] });
+  });
+
+  test('a request whose client goes away while it waits takes no place', async () => {
+    await using service = await startService({ MAX_IN_FLIGHT: '1', MAX_WAIT: '60000' });
+    const token = await service.token('alice');
+    const held = await hold(service);
+    const options = { signal: AbortSignal.timeout(200) };
+    const gone = [...TRANSPORTS.map(({ open }) => open(service)), ...browserTransports(service)].map((transport) =>
+      createClient(PlantStoreService, transport).listPlants({}, options),
+    );
+    for (const outcome of await Promise.allSettled(gone)) expect(outcome.status).toBe('rejected');
+    held[Symbol.dispose]();
+    for (const { client: open } of PROTOCOLS)
+      expect(await open(service, `Bearer ${token}`).list()).toMatchObject({ plants: [] });
+  });
+
+  test('a request whose client went away gives its place back', async () => {
+    await using service = await startService({ MAX_IN_FLIGHT: '1', MAX_WAIT: '20' });
+    const token = await service.token('alice');
+    const send = client(service.url, token);
+    for (let round = 0; round < 3; round++) {
+      (await hold(service))[Symbol.dispose]();
+      while ((await send('GET', '/plants')).status !== 200);
+    }
+  });
+});
+
+describe('MAX_CONNECTIONS', () => {
+  test.each(['url', 'grpcUrl'] as const)(
+    'beyond it a connection is closed at once, and the log says so: %s',
+    async (port) => {
+      await using service = await startService({ MAX_CONNECTIONS: '2' });
+      const { hostname, port: number } = new URL(port === 'url' ? service.url : `tcp://${service.grpcUrl}`);
+      const open = async () => {
+        const socket = connect(Number(number), hostname).on('error', () => {});
+        await once(socket, 'connect');
+        return socket;
+      };
+      const held = [await open(), await open()];
+      const refused = await open();
+      expect((await buffer(refused)).toString()).toBe('');
+      while (!service.logs.some(({ msg }) => msg === 'too many connections')) await setImmediate();
+      for (const socket of held) socket.destroy();
+      const token = await service.token('alice');
+      const { client: openClient } = PROTOCOLS.find(({ name }) => name === (port === 'url' ? 'REST' : 'gRPC'))!;
+      const listed = () =>
+        openClient(service, `Bearer ${token}`)
+          .list()
+          .catch(() => undefined);
+      while ((await listed()) === undefined) await sleep(50);
+    },
+  );
+});

@@ -1,0 +1,176 @@
+import { generateKeyPairSync } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { type AddressInfo, createServer, type Server } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { cosignatureKey } from '../../../src/tlog/cosignature.ts';
+import { formatVerifierKey } from '../../../src/tlog/verifier-key.ts';
+import { type Certificate, CertificateAuthority } from '../../support/certificates.ts';
+import { plantstore, run } from '../../support/run.ts';
+import { startService } from '../../support/service.ts';
+
+// What somebody reads who set something wrong: it names what to change.
+
+let taken: Server;
+let port: string;
+const directory = mkdtempSync(join(tmpdir(), 'plantstore-messages-'));
+const DATA = { DATA_DIR: directory };
+const FREE = { PORT: '0', GRPC_PORT: '0', ADMIN_PORT: '0', LOG_LEVEL: 'fatal' };
+beforeAll(async () => {
+  taken = createServer().listen(0, '127.0.0.1');
+  await once(taken, 'listening');
+  port = String((taken.address() as AddressInfo).port);
+});
+afterAll(() => {
+  taken.close();
+  rmSync(directory, { recursive: true });
+});
+
+const failureOf = async (args: readonly string[], environment: Readonly<Record<string, string>> = {}) => {
+  const { code, stdout, stderr } = await plantstore(args, { ...DATA, ...environment });
+  expect({ code, stderr: stderr.split('\n').length }, stderr).toEqual({ code: 1, stderr: 2 });
+  return { stdout, message: stderr.trimEnd() };
+};
+
+test.each(['PORT', 'GRPC_PORT', 'ADMIN_PORT'])('%s that is taken', async (name) => {
+  const { message } = await failureOf(['serve'], { ...FREE, [name]: port });
+  expect(message).toBe(`plantstore: ${name} ${port} is taken; set ${name} to a free port`);
+});
+
+test.each([
+  ['HOST', { HOST: '192.0.2.1', AUTH_MODE: 'development' }],
+  ['ADMIN_HOST', { ADMIN_HOST: '192.0.2.1' }],
+])('%s that is no address of this machine', async (name, environment) => {
+  const { message } = await failureOf(['serve'], { ...FREE, ...environment });
+  expect(message).toContain(`set ${name} to an address of this machine`);
+});
+
+test.each([
+  ['ADMIN_HOST', { ADMIN_HOST: 'nonsense.invalid' }],
+  ['HOST', { HOST: 'nonsense.invalid', AUTH_MODE: 'development' }],
+])('%s that no machine has', async (name, environment) => {
+  const { message } = await failureOf(['serve'], { ...FREE, ...environment });
+  expect(message).toMatch(
+    new RegExp(`^plantstore: ${name} nonsense\\.invalid cannot be resolved \\(E.*\\); set ${name} to an address`),
+  );
+});
+
+const COMMANDS = [
+  ['serve'],
+  ['token', '--owner', 'alice'],
+  ['audit', 'head'],
+  ['audit', 'verify'],
+  ['audit', 'rebuild'],
+  ['audit', 'import', '/dev/null'],
+  ['backup', join(directory, 'backup')],
+  ['erase', '--owner', 'alice'],
+];
+
+test.each(COMMANDS.flatMap((args) => ['/etc/passwd', '/etc/passwd/data'].map((path) => [args.join(' '), path, args])))(
+  '%s with DATA_DIR=%s, which no folder can be',
+  async (_, path, args) => {
+    const { message } = await failureOf(args as string[], { ...FREE, DATA_DIR: path as string });
+    expect(message).toMatch(/^plantstore: DATA_DIR cannot be used: .*\/etc\/passwd.*; set DATA_DIR to a folder/);
+  },
+);
+
+test.each([
+  ['an import of a file', ['audit', 'import', join(directory, 'missing.ndjson')]],
+  ['a backup into a folder', ['backup', join(directory, 'missing', 'copy.sqlite')]],
+])('%s that is missing in DATA_DIR says so, and does not blame DATA_DIR', async (_, args) => {
+  const { message } = await failureOf(args, { ...FREE, DATA_DIR: directory });
+  expect(message).toContain(join(directory, 'missing'));
+  expect(message).not.toContain('set DATA_DIR');
+});
+
+// Node's own way to make a folder with its parents never ends there.
+describe.runIf(process.platform === 'linux')('a folder in /proc, where none can be made', () => {
+  const key = join(directory, 'witness.pem');
+  const vkey = formatVerifierKey(cosignatureKey('log.example', generateKeyPairSync('ed25519').privateKey));
+  const witness = ['witness', '--name', 'witness.example', '--log', vkey, '--port', '0'];
+  test.each([
+    ['serve', ['serve']],
+    ['token', ['token', '--owner', 'alice']],
+    ['audit import', ['audit', 'import', '/dev/null']],
+    ['the key of a witness', [...witness, '--key', '/proc/nope/key.pem']],
+    ['the state of a witness', [...witness, '--key', key, '--state', '/proc/nope']],
+  ])('%s', async (_, args) => {
+    const limited = ['-s', 'KILL', '20', process.execPath, 'bin/plantstore.js', ...args];
+    const { code, stderr } = await run('timeout', limited, { ...FREE, DATA_DIR: '/proc/nope' });
+    expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining("mkdir '/proc/nope'") });
+    expect(stderr.includes('DATA_DIR')).toBe(args[0] !== 'witness');
+  });
+});
+
+describe('a file of TLS', () => {
+  let good: Record<string, string>;
+  let other: Certificate;
+  beforeAll(() => {
+    const ca = new CertificateAuthority(directory, 'ca');
+    const server = ca.issue('server');
+    other = ca.issue('other');
+    good = { GRPC_TLS_CERT: server.certificate, GRPC_TLS_KEY: server.key, GRPC_TLS_CLIENT_CA: ca.certificate };
+  });
+
+  /** What the start and doctor say of it. */
+  async function said(files: Record<string, string>): Promise<string> {
+    const { message } = await failureOf(['serve'], { ...FREE, ...good, ...files });
+    const { stdout } = await plantstore(['doctor'], { ...DATA, ...FREE, ...good, ...files });
+    const said = message.replace('plantstore: ', '');
+    expect(stdout).toContain(`fail  gRPC TLS    ${said}\n`);
+    return said;
+  }
+
+  describe.each(['GRPC_TLS_CERT', 'GRPC_TLS_KEY', 'GRPC_TLS_CLIENT_CA'])('%s', (name) => {
+    test.each(['/nowhere/file.pem', '/etc'])('cannot be read: %s', async (path) => {
+      expect(await said({ [name]: path })).toContain(`${name} (${path}) cannot be read: E`);
+    });
+
+    test('is no PEM', async () => {
+      const path = join(process.cwd(), 'package.json');
+      expect(await said({ [name]: path })).toMatch(new RegExp(`^${name} \\(${path}\\) has no .* that can be used: `));
+    });
+  });
+
+  test('is the key of another certificate', async () => {
+    expect(await said({ GRPC_TLS_KEY: other.key })).toBe(
+      `GRPC_TLS_KEY (${other.key}) is not the key of GRPC_TLS_CERT (${good.GRPC_TLS_CERT}): set both to files of the same certificate`,
+    );
+  });
+});
+
+test('a MongoDB that is not there', async () => {
+  const { message } = await failureOf(['audit', 'head'], { MONGODB_URI: `mongodb://127.0.0.1:9/plants` });
+  expect(message).toMatch(/^plantstore: no primary of MONGODB_URI can be reached: 127\.0\.0\.1:9 does not answer \(/);
+});
+
+test('a scope that there is none of', async () => {
+  const { stdout, stderr, code } = await plantstore(['token', '--owner', 'alice', '--scope', 'plants:reed'], DATA);
+  expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+  expect(stderr).toContain('plants:read, plants:write, plants:audit, plants:erase');
+});
+
+test('the history of a plant that never was', async () => {
+  await (await startService(DATA)).stop();
+  const { message } = await failureOf(['audit', 'history', '--owner', 'alice', '--id', '7']);
+  expect(message).toBe(
+    'plantstore: there is no event of a plant 7 of alice: the plant never existed, or its owner was erased',
+  );
+});
+
+test('a key without the checkpoint that it is for, which would check nothing', async () => {
+  const { stdout, message } = await failureOf(['audit', 'verify', '--key', 'garbage']);
+  expect({ stdout, message }).toEqual({ stdout: '', message: expect.stringContaining('--checkpoint') });
+});
+
+test('an import of nothing: the other end of a pipe may have failed', async () => {
+  const { stdout, message } = await failureOf(['audit', 'import', '/dev/null'], { DATA_DIR: join(directory, 'new') });
+  expect({ stdout, message }).toEqual({ stdout: '', message: expect.stringContaining('has no events') });
+});
+
+test('--version', async () => {
+  const { code, stdout } = await plantstore(['--version']);
+  expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringMatching(/^\d+\.\d+\.\d+\n$/) });
+});

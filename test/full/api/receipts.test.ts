@@ -1,0 +1,161 @@
+import { randomUUID } from 'node:crypto';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
+import { createClient } from '@connectrpc/connect';
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { RecordSchema } from '../../../gen/plantstore/v1/event_pb.ts';
+import { PlantStoreService } from '../../../gen/plantstore/v1/plant_store_service_pb.ts';
+import { checkReceipt } from '../../../src/audit/check-receipt.ts';
+import { formatTlogProof, parseTlogProof } from '../../../src/tlog/tlog-proof.ts';
+import { AUDIT_KEY_FILE } from '../../../src/transparency/log-key.ts';
+import { client } from '../../support/http.ts';
+import { callErrorOf, TRANSPORTS } from '../../support/protocols.ts';
+import { plantstore } from '../../support/run.ts';
+import { type Service, startService } from '../../support/service.ts';
+
+const root = mkdtempSync(join(tmpdir(), 'plantstore-receipts-'));
+const data = join(root, 'data');
+let service: Service;
+let vkey: string;
+
+const audit = (args: readonly string[], environment: Record<string, string> = { DATA_DIR: data }) =>
+  plantstore(['audit', ...args], environment);
+
+beforeAll(async () => {
+  service = await startService({ DATA_DIR: data });
+  for (const owner of ['alice', 'bob']) {
+    const send = client(service.url, await service.token(owner));
+    for (let id = 1; id <= 3; id++) await send('POST', '/plants', { body: `{"id":${id},"name":"Fern ${id}"}` });
+  }
+  await client(service.url, await service.token('alice'))('DELETE', '/plants/1');
+  vkey = (await audit(['key'])).stdout.trim();
+});
+
+afterAll(async () => {
+  await service.stop();
+  rmSync(root, { recursive: true });
+});
+
+describe.each(TRANSPORTS)('over $name', ({ open }) => {
+  const receiptOf = async (owner: string, position: bigint, scope?: string): Promise<string> => {
+    const headers = { authorization: `Bearer ${await service.token(owner, scope)}` };
+    return (await createClient(PlantStoreService, open(service)).getReceipt({ position }, { headers })).receipt;
+  };
+
+  test('an owner gets receipts for all of their events, as soon as they are acknowledged', async () => {
+    const send = client(service.url, await service.token('alice'));
+    const { headers } = await send('POST', '/plants', { body: `{"id":${Date.now()},"name":"Ivy"}` });
+    const newest = BigInt(headers['plantstore-position'] as string);
+    for (const position of [1n, 2n, 3n, 7n, newest]) {
+      const { event, size } = checkReceipt(await receiptOf('alice', position), vkey);
+      expect(event).toMatchObject({ position: Number(position), event: { owner: 'alice' } });
+      expect(size).toBeGreaterThanOrEqual(Number(position));
+    }
+  });
+
+  test('and for no others, of which it is not told whether there are any', async () => {
+    const refusals = [4n, 0n, -1n, 9_999n, 2n ** 63n - 1n].map((position) =>
+      receiptOf('alice', position).catch((thrown: unknown) => callErrorOf(thrown)),
+    );
+    for (const refusal of await Promise.all(refusals))
+      expect(refusal).toMatchObject({
+        code: 5,
+        reason: 'EVENT_NOT_FOUND',
+        message: 'you have no event at this position',
+      });
+  });
+});
+
+test('a receipt tells what it proves, without a store, and of nothing that was changed in it', async () => {
+  const file = join(root, '7.tlog-proof');
+  const { stdout: receipt } = await audit(['receipt', '7']);
+  writeFileSync(file, receipt);
+  const nowhere = { DATA_DIR: join(root, 'nowhere') };
+  const checked = await audit(['check-receipt', file, '--key', vkey], nowhere);
+  expect(checked).toMatchObject({ code: 0, stderr: '' });
+  expect(checked.stdout).toMatch(
+    /^In the log plantstore\/\w+, the event at position 7 says that plant 1 of "alice" was deleted at 20/,
+  );
+  expect(checked.stdout).toMatch(/proved by the log's checkpoint of \d+ events\.\n$/);
+
+  fc.assert(
+    fc.property(fc.nat(receipt.length - 1), fc.constantFrom('A', 'z', '0', '=', '\n', ' '), (at, character) => {
+      fc.pre(receipt[at] !== character);
+      expect(() => checkReceipt(receipt.slice(0, at) + character + receipt.slice(at + 1), vkey)).toThrow();
+    }),
+    { numRuns: 500 },
+  );
+  const proof = parseTlogProof(receipt);
+  const another = parseTlogProof((await audit(['receipt', '6'])).stdout);
+  expect(() => checkReceipt(formatTlogProof({ ...proof, extra: another.extra }), vkey)).toThrow('proves event 7');
+  expect(() => checkReceipt(formatTlogProof({ ...proof, extra: undefined }), vkey)).toThrow(
+    'does not contain the event',
+  );
+  const unknownField = Buffer.concat([proof.extra!, Buffer.from([0xf8, 0x07, 0x01])]);
+  expect(() => checkReceipt(formatTlogProof({ ...proof, extra: unknownField }), vkey)).toThrow('contains more');
+  const wrong = await audit(['check-receipt', file, '--key', vkey.replace('plantstore/', 'plantstore/0')], nowhere);
+  expect(wrong).toMatchObject({ code: 1, stdout: '' });
+  const absent = await audit(['receipt', '9999']);
+  expect(absent).toMatchObject({ code: 1, stderr: 'plantstore: the log has no event at position 9999\n' });
+});
+
+test('a receipt without the content proves the event, and no erasure', async () => {
+  const { stdout: receipt } = await audit(['receipt', '7']);
+  const proof = parseTlogProof(receipt);
+  const withoutContent = (erasedBy: bigint) => {
+    const { event } = fromBinary(RecordSchema, proof.extra!);
+    return formatTlogProof({
+      ...proof,
+      extra: toBinary(RecordSchema, create(RecordSchema, { event: event!, erasedBy })),
+    });
+  };
+  const file = join(root, 'without.tlog-proof');
+  writeFileSync(file, withoutContent(1_000n));
+  const { code, stdout } = await audit(['check-receipt', file, '--key', vkey]);
+  expect(code).toBe(0);
+  expect(stdout).toMatch(
+    /the event at position 7 is a PlantDeleted of 20\S+, whose content the receipt does not show \(event \S+\); proved/,
+  );
+  for (const erasedBy of [1n, 7n])
+    expect(() => checkReceipt(withoutContent(erasedBy), vkey)).toThrow(
+      `event ${erasedBy} erased the content of event 7`,
+    );
+});
+
+test('what is longer than any receipt is not read to its end', async () => {
+  const checked = await audit(['check-receipt', '/dev/zero', '--key', vkey]);
+  expect(checked).toEqual({
+    code: 1,
+    stdout: '',
+    stderr: 'plantstore: /dev/zero is not a receipt: it has more than 1,000,000 bytes\n',
+  });
+});
+
+test('a receipt holds after the key was rotated, and after the log was moved to the other store', async ({ skip }) => {
+  const { stdout: receipt } = await audit(['receipt', '2']);
+  const { stdout: checkpoint } = await audit(['checkpoint']);
+  const origin = vkey.split('+')[0]!;
+  const exported = join(root, 'log.ndjson');
+  writeFileSync(exported, (await audit(['export'])).stdout);
+  writeFileSync(join(root, 'old.checkpoint'), checkpoint);
+  const uri = inject('mongodbUri')?.replace('/?', `/plantstore-${randomUUID()}?`);
+  if (uri === undefined) return skip();
+  const moved = { DATA_DIR: join(root, 'moved'), MONGODB_URI: uri, LOG_ORIGIN: origin };
+  expect((await audit(['import', exported], moved)).code).toBe(0);
+  const { stdout: newKey } = await audit(['key'], moved);
+  // Another data directory has another key.
+  expect(newKey.startsWith(`${origin}+`)).toBe(true);
+  expect(newKey.trim()).not.toBe(vkey);
+  rmSync(join(moved.DATA_DIR, AUDIT_KEY_FILE));
+  expect(checkReceipt(receipt, vkey).event.position).toBe(2);
+  const verified = await audit(['verify', '--checkpoint', join(root, 'old.checkpoint'), '--key', vkey], moved);
+  expect(verified).toMatchObject({ code: 0 });
+  const { stdout: again } = await audit(['receipt', '2'], moved);
+  expect(() => checkReceipt(again, vkey)).toThrow('no trusted key');
+  expect(checkReceipt(again, (await audit(['key'], moved)).stdout.trim()).event).toEqual(
+    checkReceipt(receipt, vkey).event,
+  );
+});

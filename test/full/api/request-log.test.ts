@@ -1,0 +1,158 @@
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { request } from 'node:http';
+import { createClient } from '@connectrpc/connect';
+import { expect, test } from 'vitest';
+import { AuditService } from '../../../gen/plantstore/v1/audit_service_pb.ts';
+import { bearer, grpcClient, unary } from '../../support/grpc.ts';
+import { Issuer } from '../../support/issuer.ts';
+import { PROTOCOLS, TRANSPORTS } from '../../support/protocols.ts';
+import { type LogLine, startService } from '../../support/service.ts';
+import { sendTraffic } from '../../support/traffic.ts';
+
+const requestOf = (id: string) => (line: LogLine) => line.msg === 'request' && line.requestId === id;
+
+const ALICE = createHash('sha256').update('alice').digest('hex').slice(0, 16);
+
+test('one line a request, alike over every protocol', async () => {
+  await using service = await startService();
+  await sendTraffic(service, await service.token('alice'), { 'x-request-id': 'mine.1' });
+  const isUnmatched = ({ protocol, route }: LogLine) => protocol === 'grpc' && route === 'unmatched';
+  await expect.poll(() => service.logs.filter(isUnmatched).length).toBe(2);
+  const lines = service.logs.filter(requestOf('mine.1'));
+  const told = ({ protocol, method, route, status, reason, why }: LogLine) =>
+    [protocol, method, route, status, reason, why].filter(Boolean).join(' ');
+  expect(lines.map(told)).toEqual([
+    'rest POST /plants 200',
+    'rest POST /plants 400 PLANT_ALREADY_EXISTS',
+    'rest GET /plants 200',
+    'rest DELETE /plants/{id} 204',
+    'rest GET /plants 401 TOKEN_INVALID malformed',
+    'rest GET unmatched 404 ROUTE_NOT_FOUND',
+    'rest GET unmatched 400 MALFORMED_REQUEST',
+    'connect POST /plantstore.v1.PlantStoreService/ListPlants OK',
+    'connect POST /plantstore.v1.PlantStoreService/DeletePlant NOT_FOUND PLANT_NOT_FOUND',
+    'connect POST /plantstore.v1.PlantStoreService/DeletePlant INVALID_ARGUMENT MALFORMED_REQUEST',
+    'grpc_web POST /plantstore.v1.PlantStoreService/ListPlants OK',
+    'grpc_web POST /plantstore.v1.PlantStoreService/DeletePlant NOT_FOUND PLANT_NOT_FOUND',
+    'grpc POST /plantstore.v1.PlantStoreService/CreatePlant OK',
+    'grpc POST /plantstore.v1.PlantStoreService/DeletePlant NOT_FOUND PLANT_NOT_FOUND',
+    'grpc POST unmatched UNIMPLEMENTED',
+    'grpc POST unmatched UNIMPLEMENTED',
+  ]);
+  for (const {
+    level,
+    time,
+    msg,
+    protocol,
+    method,
+    route,
+    status,
+    requestId,
+    owner,
+    bytes,
+    milliseconds,
+    reason: _reason,
+    why: _why,
+    ...rest
+  } of lines) {
+    expect([level, msg, requestId]).toEqual(['info', 'request', 'mine.1']);
+    expect([time, protocol, method, route, status].every((value) => typeof value === 'string')).toBe(true);
+    expect(owner).toBe(status === '401' || route === 'unmatched' ? undefined : ALICE);
+    expect(bytes).toEqual(expect.any(Number));
+    expect(milliseconds).toBeGreaterThan(0);
+    expect(rest).toEqual({});
+  }
+});
+
+test('why a token was refused is in the line, alike over every protocol; the caller gets the reason alone', async () => {
+  await using issuer = await Issuer.start();
+  await using service = await startService({
+    JWKS_URL: issuer.jwksUrl.href,
+    JWT_ISSUER: issuer.issuer,
+    JWT_AUDIENCE: issuer.audience,
+  });
+  const expired = issuer.token({ claims: { exp: 1 } });
+  for (const { name, client } of PROTOCOLS)
+    await expect(client(service, `Bearer ${expired}`, { 'x-request-id': 'expired' }).list(), name).rejects.toThrow();
+  const reader = issuer.token({ claims: { scope: 'plants:read' } });
+  for (const { name, open } of TRANSPORTS)
+    await expect(
+      createClient(AuditService, open(service)).getHead(
+        {},
+        { headers: { authorization: `Bearer ${reader}`, 'x-request-id': 'scope' } },
+      ),
+      name,
+    ).rejects.toThrow();
+  const whyOf = (id: string) => () => service.logs.filter(requestOf(id)).map(({ reason, why }) => `${reason} ${why}`);
+  await expect.poll(whyOf('expired'), { timeout: 30_000 }).toEqual(PROTOCOLS.map(() => 'TOKEN_INVALID expired'));
+  await expect
+    .poll(whyOf('scope'), { timeout: 30_000 })
+    .toEqual(TRANSPORTS.map(() => 'INSUFFICIENT_SCOPE insufficient_scope'));
+});
+
+test('bytes are what the client got, of a streamed list and of gRPC as well', async () => {
+  await using service = await startService();
+  const token = await service.token('alice');
+  const name = 'x'.repeat(1000);
+  for (const id of [1, 2])
+    await (
+      await fetch(`${service.url}/plants`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+        body: JSON.stringify({ id, name }),
+      })
+    ).text();
+  const headers = { authorization: `Bearer ${token}`, 'x-request-id': 'list' };
+  const body = await (await fetch(`${service.url}/plants`, { headers })).text();
+  const { bytes } = await service.logged(requestOf('list'));
+  expect(bytes).toBeGreaterThan(body.length);
+  expect(bytes).toBeLessThan(body.length + 500);
+  const metadata = bearer(token);
+  metadata.set('x-request-id', 'page');
+  const client = grpcClient(service.grpcUrl);
+  await unary(client, 'listPlants', {}, metadata).finally(() => client.close());
+  // Two plants, each with a tag and a length of two bytes, in a field with a tag and a length of two bytes.
+  expect((await service.logged(requestOf('page'))).bytes).toBe(2 * (1000 + 3 + 3));
+});
+
+test('a request that its client gave up is told as such', async () => {
+  await using service = await startService();
+  const token = await service.token('auditor', 'plants:audit');
+  const leaving = request(`${service.url}/plants`, {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${token}`,
+      'content-type': 'application/json',
+      'content-length': 50,
+      expect: '100-continue',
+      'x-request-id': 'left',
+    },
+  });
+  leaving.on('error', () => {});
+  leaving.flushHeaders();
+  await once(leaving, 'continue');
+  leaving.destroy();
+  expect(await service.logged(requestOf('left'))).toMatchObject({ status: '499', route: '/plants' });
+
+  const metadata = bearer(token);
+  metadata.set('x-request-id', 'follower');
+  const client = grpcClient(service.grpcUrl, { desc: AuditService });
+  const call = client.readEvents!({ follow: true }, metadata, { deadline: Date.now() + 3_000 });
+  await once(
+    call.on('data', () => {}),
+    'error',
+  );
+  client.close();
+  const line = await service.logged(requestOf('follower'));
+  expect(line.status).toMatch(/^(DEADLINE_EXCEEDED|CANCELLED)$/);
+});
+
+test('no trace of an owner where that is wanted', async () => {
+  await using service = await startService({ LOG_OWNER: 'off' });
+  const headers = { authorization: `Bearer ${await service.token('alice')}`, 'x-request-id': 'list' };
+  await (await fetch(`${service.url}/plants`, { headers })).text();
+  const line = await service.logged(requestOf('list'));
+  expect(line).not.toHaveProperty('owner');
+  expect(JSON.stringify(service.logs)).not.toContain('alice');
+});

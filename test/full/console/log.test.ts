@@ -1,0 +1,173 @@
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type Service, startService } from '../../support/service.ts';
+import { CHROMIUM, openBrowser, openConsole, type PageOptions } from './browser.ts';
+import { PlantsClient } from './plants-client.ts';
+
+const positions = (page: Page) => page.getByRole('table', { name: 'Events' }).locator('td.position').allTextContents();
+
+describe.skipIf(CHROMIUM === undefined)('what auditors see', () => {
+  let service: Service;
+  let browser: Browser;
+  let token: string;
+  let alice: PlantsClient;
+  let bob: PlantsClient;
+  beforeAll(async () => {
+    [service, browser] = await Promise.all([startService(), openBrowser()]);
+    token = await service.token('auditor', 'plants:audit');
+    alice = new PlantsClient(service.url, await service.token('alice'));
+    bob = new PlantsClient(service.url, await service.token('bob'));
+    await alice.add({ id: 7, name: 'Fern', tag: 'indoor' }, { id: 9007199254740993n, name: 'Oak' });
+    await bob.add({ id: 7, name: 'Moss' });
+    await alice.delete(7);
+    await alice.add({ id: 7, name: 'Ivy' });
+  });
+  afterAll(async () => {
+    await browser.close();
+    await service.stop();
+  });
+
+  const open = (hash: string, options: PageOptions = {}) =>
+    openConsole(browser, service.url, { token, hash, ...options });
+
+  test('the log has the newest event first, each with what it says, its hashes and its place in the tree', async () => {
+    await using opened = await open('#/log');
+    const { page, offences } = opened;
+    await page.getByRole('link', { name: 'Event 5' }).waitFor();
+    expect(await positions(page)).toEqual(['5', '4', '3', '2', '1']);
+    await page.getByRole('link', { name: 'Event 2' }).focus();
+    await page.keyboard.press('Enter');
+    const detail = page.getByRole('complementary', { name: 'Event 2' });
+    await detail.getByText('alice added “Oak” with the id 9007199254740993.').waitFor();
+    const log = new Map(
+      (await (await fetch(`${service.url}/log/tile/0/000.p/5`)).bytes())
+        .reduce<number[][]>((leaves, byte, index) => {
+          if (index % 32 === 0) leaves.push([]);
+          leaves.at(-1)!.push(byte);
+          return leaves;
+        }, [])
+        .map((leaf, index) => [index, Buffer.from(leaf).toString('hex')]),
+    );
+    await detail.getByText(log.get(1)!).waitFor();
+    await page.keyboard.press('Escape');
+    await detail.waitFor({ state: 'detached' });
+    expect(await page.evaluate('document.activeElement.textContent')).toBe('2');
+    expect(offences).toEqual([]);
+  });
+
+  test('it is filtered by owner, plant, type and time', async () => {
+    await using opened = await open('#/log');
+    const { page, offences } = opened;
+    await page.getByLabel('Owner').fill('alice');
+    await expect.poll(() => positions(page)).toEqual(['5', '4', '2', '1']);
+    await page.getByLabel('Plant').fill('7');
+    await expect.poll(() => positions(page)).toEqual(['5', '4', '1']);
+    await page.getByLabel('Type').selectOption('PlantDeleted');
+    await expect.poll(() => positions(page)).toEqual(['4']);
+    await page.getByLabel('From').fill('2100-01-01T00:00:00');
+    await page.getByText('No event matches these filters.').waitFor();
+    await page.getByRole('link', { name: 'Clear the filters' }).click();
+    await expect.poll(() => positions(page)).toHaveLength(5);
+    await page.getByLabel('Until').fill('2020-01-01T00:00:00');
+    await page.getByText('No event matches these filters.').waitFor();
+    expect(offences).toEqual([]);
+  });
+
+  test('a plant has its history', async () => {
+    await using opened = await open('#/log?event=4');
+    const { page, offences } = opened;
+    await page.getByRole('link', { name: 'History of the plant' }).click();
+    await page.getByRole('heading', { name: 'History' }).waitFor();
+    await expect.poll(() => page.locator('.story li').count()).toBe(3);
+    expect(await page.locator('.story li p:last-child').allTextContents()).toEqual([
+      'alice added “Fern” with the id 7 and the tag “indoor”.',
+      'alice deleted plant 7.',
+      'alice added “Ivy” with the id 7.',
+    ]);
+    await page.getByLabel('Owner').fill('carol');
+    await page.getByRole('button', { name: 'Show' }).click();
+    await page.getByText('carol never had a plant with the id 7.').waitFor();
+    expect(offences).toEqual([]);
+  });
+
+  test('the plants are shown as they were, and what changed between two moments', async () => {
+    await using opened = await open('#/time');
+    const { page, offences } = opened;
+    await page.getByText('3 plants').waitFor();
+    const slider = page.getByRole('slider');
+    await slider.focus();
+    await page.keyboard.press('ArrowLeft');
+    await page.getByText('2 plants after event 4').waitFor();
+    await page.getByLabel('Position', { exact: true }).fill('1');
+    await page.getByText('1 plant after event 1').waitFor();
+    const table = page.getByRole('table', { name: 'Plants then' });
+    await table.getByText('Fern').waitFor();
+    await page.getByRole('button', { name: 'Compare' }).click();
+    await page.getByText('From 1 to 5: 1 removed, 3 added').waitFor();
+    await page.getByRole('table', { name: 'Removed' }).getByText('Fern').waitFor();
+    await page.getByRole('table', { name: 'Added' }).getByText('Ivy').waitFor();
+    await page.getByLabel('Owner').fill('bob');
+    await page.getByText('From 1 to 5: 0 removed, 1 added').waitFor();
+    expect(offences).toEqual([]);
+  });
+
+  test('the instance says how it stands', async () => {
+    await using opened = await open('#/instance');
+    const { page, offences } = opened;
+    await page
+      .getByRole('status')
+      .filter({ hasText: /^Ready$/ })
+      .waitFor();
+    await page.getByRole('img', { name: /^Events: / }).waitFor();
+    await page.getByText('This instance, the only one').waitFor();
+    await alice.add({ id: 100, name: 'Sage' });
+    await page.getByText('6', { exact: true }).first().waitFor();
+    expect(offences).toEqual([]);
+  });
+
+  test('what is appended comes by itself; Pause holds it and counts it, Resume shows it', async () => {
+    await using opened = await open('#/log');
+    const { page, offences } = opened;
+    const first = page.getByRole('table', { name: 'Events' }).locator('td.position').first();
+    await page.getByRole('status').filter({ hasText: 'Live' }).waitFor();
+    const before = Number(await first.textContent());
+    await alice.add({ id: 101, name: 'Thyme' });
+    await page.getByRole('link', { name: `Event ${before + 1}` }).waitFor();
+    await page.getByRole('button', { name: 'Pause' }).click();
+    await page.getByRole('status').filter({ hasText: 'Paused' }).waitFor();
+    await bob.add({ id: 101, name: 'Sage' }, { id: 102, name: 'Mint' });
+    await page.locator('.waiting').getByText('2 new events').waitFor();
+    expect(await first.textContent()).toBe(String(before + 1));
+    await page.getByRole('button', { name: 'Resume' }).click();
+    await page.getByRole('link', { name: `Event ${before + 3}` }).waitFor();
+    expect(await page.locator('.waiting').textContent()).toBe('');
+    expect(offences).toEqual([]);
+  });
+
+  test('a long log is read as far as one scrolls, and nothing moves under who reads it', async () => {
+    const many = Array.from({ length: 400 }, (_, index) => ({ id: 1_000 + index, name: `Reed ${index}` }));
+    await Promise.all([bob.add(...many.slice(0, 200)), bob.add(...many.slice(200))]);
+    await using opened = await open('#/log');
+    const { page, offences } = opened;
+    await page.getByRole('link', { name: 'Event 40' }).first().waitFor();
+    const rows = page.getByRole('table', { name: 'Events' }).locator('tbody tr');
+    expect(await rows.count()).toBeLessThan(60);
+    await expect
+      .poll(async () => {
+        await page.evaluate('scrollTo(0, document.body.scrollHeight)');
+        return (await positions(page)).at(-1);
+      })
+      .toBe('1');
+    expect(await rows.count()).toBeLessThan(60);
+    const shown = await positions(page);
+    await alice.add({ id: 103, name: 'Late' });
+    await page.locator('.waiting').getByText('1 new event').waitFor();
+    expect(await positions(page)).toEqual(shown);
+    // It is in sight, wherever one is.
+    const toNewest = page.getByRole('button', { name: 'To the newest' });
+    expect((await toNewest.boundingBox())!.y).toBeGreaterThanOrEqual(0);
+    await toNewest.click();
+    await page.getByText('Late').waitFor();
+    expect(offences).toEqual([]);
+  });
+});

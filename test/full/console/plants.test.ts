@@ -1,0 +1,213 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { openDevelopmentIssuer } from '../../../src/auth/development.ts';
+import { freePort } from '../../support/free-port.ts';
+import { type Service, startService } from '../../support/service.ts';
+import { CHROMIUM, openBrowser, openConsole } from './browser.ts';
+import { PlantsClient } from './plants-client.ts';
+
+const BOTH = 'plants:read plants:write';
+
+const rowOf = (page: Page, name: string) =>
+  page.getByRole('table', { name: 'Plants' }).getByRole('row').filter({ hasText: name });
+
+describe.skipIf(CHROMIUM === undefined)('the pane Plants', () => {
+  let service: Service;
+  let browser: Browser;
+  beforeAll(async () => {
+    [service, browser] = await Promise.all([
+      startService({ JWT_REQUIRED_SCOPES: 'plants:read plants:write' }),
+      openBrowser(),
+    ]);
+  });
+  afterAll(async () => {
+    await browser.close();
+    await service.stop();
+  });
+
+  async function open(owner: string, scope = BOTH) {
+    const token = await service.token(owner, scope);
+    return { ...(await openConsole(browser, service.url, { token })), client: new PlantsClient(service.url, token) };
+  }
+
+  test('the token goes out of the address bar into this tab, and in no request line', async () => {
+    const token = await service.token('alice', BOTH);
+    await using opened = await openConsole(browser, service.url, { token });
+    const { page, offences } = opened;
+    await page.getByText('No plants yet.').waitFor();
+    expect(page.url()).toBe(`${service.url}/console`);
+    expect(await page.evaluate('sessionStorage.getItem("plantstore.token")')).toBe(token);
+    expect(await page.evaluate('history.length')).toBeLessThanOrEqual(2);
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.getByLabel('Token').fill('nonsense');
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByText('This is not a token.').waitFor();
+    expect(await page.evaluate('sessionStorage.length')).toBe(0);
+    await page.getByLabel('Token').fill(token);
+    await page.keyboard.press('Enter');
+    await page.getByText('No plants yet.').waitFor();
+    expect(offences).toEqual([]);
+  });
+
+  test('a link that signs in as somebody else asks first, and one that is cut off says so', async () => {
+    const [alice, mallory] = [await service.token('alice', BOTH), await service.token('mallory', BOTH)];
+    await using opened = await openConsole(browser, service.url, { token: alice });
+    const { page } = opened;
+    await page.getByText('No plants yet.').waitFor();
+    for (const [button, owner] of [
+      ['Stay alice', 'alice'],
+      ['Sign in as mallory', 'mallory'],
+    ] as const) {
+      await page.evaluate(`location.hash = '#token=${mallory}'`);
+      await page.getByRole('button', { name: button }).click();
+      await page.locator('.who-name').filter({ hasText: owner }).waitFor();
+      expect(page.url()).toBe(`${service.url}/console`);
+    }
+    await using other = await openConsole(browser, service.url, { token: alice.slice(0, 20) });
+    await other.page.getByText('holds no whole token').waitFor();
+  });
+
+  test('one adds, sees what the service says of mistakes, deletes, and adds again, by keyboard alone', async () => {
+    const { page, offences } = await open('gardener');
+    await page.getByLabel('Id').focus();
+    await page.keyboard.type('9007199254740993');
+    await page.keyboard.press('Tab');
+    await page.keyboard.type('Oak');
+    await page.keyboard.press('Tab');
+    await page.keyboard.type('balcony');
+    await page.keyboard.press('Enter');
+    await page.getByRole('status').filter({ hasText: 'Added “Oak” (9007199254740993).' }).waitFor();
+    await rowOf(page, 'Oak').getByText('9007199254740993', { exact: true }).waitFor();
+    await expect.poll(() => page.evaluate('document.activeElement.labels?.[0].textContent')).toBe('Id');
+
+    await page.keyboard.type('9007199254740993');
+    await page.keyboard.press('Enter');
+    await page
+      .getByText('a plant with id 9007199254740993 already exists; delete it first, or use another id')
+      .waitFor();
+    await page.getByLabel('Id').fill('seven');
+    await page.keyboard.press('Enter');
+    await page.getByText(/^id must be an integer/).waitFor();
+
+    await page.getByRole('button', { name: 'Delete “Oak” (9007199254740993)' }).focus();
+    await page.keyboard.press('Enter');
+    await page.getByText('No plants yet.').waitFor();
+    await page.getByRole('button', { name: 'Add again' }).click();
+    await rowOf(page, 'Oak').getByText('balcony').waitFor();
+    expect(offences).toEqual([]);
+    await page.context().close();
+  });
+
+  test('what another client does is there by itself', async () => {
+    const { page, offences, client } = await open('watcher');
+    await page.getByText('No plants yet.').waitFor();
+    await client.add({ id: 2, name: 'Fern' }, { id: -1, name: 'Moss', tag: '' });
+    await rowOf(page, 'Fern').waitFor();
+    const names = page.getByRole('table', { name: 'Plants' }).locator('td.name');
+    await expect.poll(() => names.allTextContents()).toEqual(['Moss', 'Fern']);
+    await client.delete(2);
+    await rowOf(page, 'Fern').waitFor({ state: 'detached' });
+    expect(offences).toEqual([]);
+    await page.context().close();
+  });
+
+  test('of many plants only those that can be seen are on the page, and each can be found', async () => {
+    const { page, offences, client } = await open('collector');
+    const plants = Array.from({ length: 400 }, (_, index) => ({ id: index, name: `Plant number ${index}` }));
+    await Promise.all([0, 1, 2, 3].map((part) => client.add(...plants.slice(part * 100, part * 100 + 100))));
+    await page.getByText('400 plants').waitFor();
+    const rows = page.getByRole('table', { name: 'Plants' }).locator('tbody tr');
+    expect(await rows.count()).toBeLessThan(60);
+    await page.evaluate('scrollTo(0, document.body.scrollHeight)');
+    await rowOf(page, 'Plant number 399').waitFor();
+    expect(await rows.count()).toBeLessThan(60);
+    expect(await page.getByRole('table', { name: 'Plants' }).getAttribute('aria-rowcount')).toBe('401');
+    await page.getByLabel('Find').fill('number 377');
+    await page.getByText('1 plant of 400').waitFor();
+    expect(offences).toEqual([]);
+    await page.context().close();
+  });
+
+  test('what a token may not do is not offered, and not asked for', async () => {
+    const reader = await open('reader', 'plants:read');
+    await reader.page.getByText('To add and delete, a token needs plants:write.').waitFor();
+    await reader.client.add({ id: 1, name: 'Fern' }).catch(() => {});
+    expect(await reader.page.getByRole('button', { name: /^(Add|Delete)/ }).count()).toBe(0);
+    for (const pane of ['Log', 'History', 'Time', 'Instance']) {
+      await reader.page.getByRole('link', { name: pane, exact: true }).click();
+      await reader.page.getByRole('heading', { name: 'This pane needs plants:audit' }).waitFor();
+    }
+    expect(reader.offences).toEqual([]);
+    await reader.page.context().close();
+
+    const auditor = await open('auditor', 'plants:audit');
+    await auditor.page.getByRole('heading', { name: 'This pane needs plants:read' }).waitFor();
+    expect(auditor.offences).toEqual([]);
+    await auditor.page.context().close();
+  });
+
+  test('when the token ends it says so, and goes on with another one', async () => {
+    const { mintToken } = await openDevelopmentIssuer(service.dataDirectory);
+    const token = await mintToken({ owner: 'late', ownerClaim: 'sub', ttl: 15, scope: BOTH });
+    const client = new PlantsClient(service.url, await service.token('late', BOTH));
+    await client.add({ id: 1, name: 'Early fern' });
+    await using opened = await openConsole(browser, service.url, { token });
+    const { page, offences } = opened;
+    await rowOf(page, 'Early fern').waitFor();
+    await page.getByRole('alert').filter({ hasText: 'no longer accepts your token' }).waitFor();
+    expect(await rowOf(page, 'Early fern').count()).toBe(1);
+    await page.getByLabel('Token').fill(await service.token('late', BOTH));
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByText('no longer accepts your token').waitFor({ state: 'detached' });
+    await client.add({ id: 2, name: 'Late fern' });
+    await rowOf(page, 'Late fern').waitFor();
+    expect(offences).toEqual([]);
+  });
+});
+
+describe.skipIf(CHROMIUM === undefined)('a service that dies or hangs under the console', () => {
+  test('it says that it sees nothing new, keeps what it has, and goes on by itself', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'plantstore-'));
+    const environment = { DATA_DIR: folder, PORT: String(await freePort()) };
+    let service = await startService(environment);
+    const browser = await openBrowser();
+    try {
+      const token = await service.token('alice', 'plants:audit');
+      const client = new PlantsClient(service.url, token);
+      await client.add({ id: 1, name: 'Fern' });
+      await using plants = await openConsole(browser, service.url, { token });
+      await using log = await openConsole(browser, service.url, { token, hash: '#/log' });
+      await rowOf(plants.page, 'Fern').waitFor();
+      await log.page.getByRole('link', { name: 'Event 1' }).waitFor();
+      await service.kill();
+      for (const { page } of [plants, log]) await page.getByText('The service cannot be reached.').first().waitFor();
+      expect(await rowOf(plants.page, 'Fern').count()).toBe(1);
+      service = await startService(environment);
+      await client.add({ id: 2, name: 'Moss' });
+      await rowOf(plants.page, 'Moss').waitFor();
+      await log.page.getByRole('link', { name: 'Event 2' }).waitFor();
+      // It hangs, and its connections stay open.
+      process.kill(service.pid, 'SIGSTOP');
+      try {
+        for (const { page } of [plants, log]) await page.getByText('The service cannot be reached.').first().waitFor();
+      } finally {
+        process.kill(service.pid, 'SIGCONT');
+      }
+      await client.add({ id: 3, name: 'Ivy' });
+      await rowOf(plants.page, 'Ivy').waitFor();
+      await log.page.getByRole('link', { name: 'Event 3' }).waitFor();
+      for (const { page, offences } of [plants, log]) {
+        await page.getByText('The service cannot be reached.').waitFor({ state: 'detached' });
+        await page.getByRole('status').filter({ hasText: 'Live' }).waitFor();
+        expect(offences).toEqual([]);
+      }
+    } finally {
+      await browser.close();
+      await service.stop();
+      rmSync(folder, { recursive: true });
+    }
+  }, 180_000);
+});

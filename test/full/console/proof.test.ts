@@ -1,0 +1,305 @@
+import { generateKeyPairSync } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { createClient } from '@connectrpc/connect';
+import { createConnectTransport } from '@connectrpc/connect-node';
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { PlantStoreService } from '../../../gen/plantstore/v1/plant_store_service_pb.ts';
+import { client } from '../../support/http.ts';
+import { type Service, startService } from '../../support/service.ts';
+import { CHROMIUM, openBrowser, openConsole, type Watched } from './browser.ts';
+import { TamperingProxy } from './tampering-proxy.ts';
+
+/** What a page has and Node has not. */
+interface BrowserGlobals {
+  readonly DataTransfer: new () => { readonly items: { add(file: File): void } };
+}
+
+const EVENTS = 300;
+const AUDITOR = 'plants:read plants:write plants:audit';
+
+const environment = {
+  AUDIT_SIGNING_KEY: generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }) as string,
+  LOG_ORIGIN: 'log.example/plants',
+};
+
+async function add(service: Service, owner: string, from: number, count: number, name = 'Fern'): Promise<void> {
+  const send = client(service.url, await service.token(owner));
+  for (let id = from; id < from + count; id++)
+    expect((await send('POST', '/plants', { body: JSON.stringify({ id, name }) })).status).toBe(200);
+}
+
+/** The checkpoint of a service, once it has so many events. */
+async function checkpointOf(service: Service, size: number): Promise<string> {
+  for (;;) {
+    const { text } = await client(service.url)('GET', '/log/checkpoint');
+    if (Number(text.split('\n')[1]) >= size) return text;
+    await sleep(50);
+  }
+}
+
+async function receiptOf(service: Service, owner: string, position: number): Promise<string> {
+  const headers = { authorization: `Bearer ${await service.token(owner)}` };
+  const transport = createConnectTransport({ baseUrl: service.url, httpVersion: '1.1' });
+  const { receipt } = await createClient(PlantStoreService, transport).getReceipt(
+    { position: BigInt(position) },
+    { headers },
+  );
+  return receipt;
+}
+
+/** The bytes with another text of the same length in the place of one. */
+function replaced(body: Buffer, text: string, by: string): Buffer {
+  const at = body.indexOf(text);
+  expect(at, `${text} is in the answer`).toBeGreaterThanOrEqual(0);
+  const changed = Buffer.from(body);
+  changed.write(by, at);
+  return changed;
+}
+
+describe.skipIf(CHROMIUM === undefined)('the pane Proof', () => {
+  let service: Service;
+  /** Another log, of the same name and key. */
+  let fork: Service;
+  let browser: Browser;
+  let proxy: TamperingProxy;
+  let watched: Watched;
+  let page: Page;
+
+  beforeAll(async () => {
+    [service, fork, browser] = await Promise.all([startService(environment), startService(environment), openBrowser()]);
+    await Promise.all([add(service, 'alice', 0, EVENTS), add(fork, 'mallory', 0, EVENTS + 5, 'Weed')]);
+    await checkpointOf(service, EVENTS);
+    await checkpointOf(fork, EVENTS + 5);
+  });
+  afterAll(async () => {
+    await browser.close();
+    await Promise.all([service.stop(), fork.stop()]);
+  });
+  beforeEach(async () => {
+    proxy = await TamperingProxy.start(service.url);
+    watched = await openConsole(browser, proxy.url, {
+      token: await service.token('auditor', AUDITOR),
+      hash: '#/proof',
+    });
+    page = watched.page;
+    page.setDefaultTimeout(60_000);
+  });
+  afterEach(async () => {
+    expect(watched.offences).toEqual([]);
+    await watched[Symbol.asyncDispose]();
+    await proxy[Symbol.asyncDispose]();
+  });
+
+  const verify = async (position: number): Promise<string> => {
+    await forgetOutcome();
+    await page.getByLabel('Position').fill(String(position));
+    await page.getByRole('button', { name: 'Verify' }).click();
+    return outcome(`The event at position ${position}.`);
+  };
+  const checkWholeLog = async (): Promise<string> => {
+    await forgetOutcome();
+    await page.getByRole('button', { name: 'Check the whole log' }).click();
+    return outcome('The whole log.');
+  };
+  /** So that the outcome of another act is not taken for that of the next. */
+  const forgetOutcome = (): Promise<void> =>
+    page.locator('.proven').evaluateAll((elements) => {
+      for (const element of elements) element.className = 'old';
+    });
+  /** What the live region says in the end. */
+  const outcome = async (subject: string): Promise<string> => {
+    const shown = page.locator('.proven');
+    await shown
+      .getByRole('status')
+      .locator('p')
+      .filter({ hasText: /^(Not verified|Verified) / })
+      .filter({ hasText: subject })
+      .waitFor();
+    return (await shown.textContent())!;
+  };
+  const drop = async (name: string, text: string): Promise<string> => {
+    const transfer = await page.evaluateHandle(
+      ([content, file]) => {
+        const data = new (globalThis as unknown as BrowserGlobals).DataTransfer();
+        data.items.add(new File([content], file));
+        return data;
+      },
+      [text, name] as const,
+    );
+    await page.dispatchEvent('body', 'drop', { dataTransfer: transfer });
+    return outcome(`The receipt ${name}.`);
+  };
+
+  test('verifies an event with what it says, and says what it did not check', async () => {
+    const text = await verify(17);
+    expect(text).toMatch(/^Verified The event at position 17\./);
+    expect(text).toMatch(/Owner\s*alice/);
+    expect(text).toMatch(/Name\s*Fern/);
+    expect(text).toContain('its hash leads up to the root of the checkpoint');
+    expect(text).toContain('this browser sees it for the first time, and trusts it from now on');
+    expect(text).toContain('no witness that you trust has cosigned it');
+    expect(page.url()).toContain('#/proof?position=17');
+    const again = await verify(EVENTS);
+    expect(again).toMatch(/^Verified/);
+    expect(again).toContain(`The log is still the ${EVENTS} events that this browser saw on`);
+    await page
+      .getByRole('listitem')
+      .filter({ hasText: 'log.example/plants' })
+      .getByText(`${EVENTS} events, seen at`)
+      .waitFor();
+  });
+
+  test('verifies the event that its address names', async () => {
+    await page.goto(`${proxy.url}/console#/proof?position=5`);
+    expect(await outcome('The event at position 5.')).toMatch(/^Verified/);
+  });
+
+  test('verifies for an owner, for another owner, and for nobody in particular, what each may see', async () => {
+    for (const [owner, said] of [
+      ['alice', /Name\s*Fern/],
+      ['bob', /it is not one of yours\. That needs a token with the scope plants:audit/],
+    ] as const) {
+      await page.evaluate(() => sessionStorage.clear());
+      await page.goto('about:blank');
+      await page.goto(`${proxy.url}/console#token=${await service.token(owner)}`);
+      await page.goto(`${proxy.url}/console#/proof`);
+      const text = await verify(3);
+      expect(text).toMatch(/^Verified/);
+      expect(text).toMatch(said);
+    }
+    await page.evaluate(() => sessionStorage.clear());
+    await page.reload();
+    expect(await outcome('The event at position 3.')).toMatch(/^Verified[\s\S]*that needs a token/);
+  });
+
+  test('does not verify an event that was changed in the log', async () => {
+    proxy.tamper = (path, body) =>
+      path.startsWith('/log/tile/entries/000') ? replaced(body, 'PlantAdded', 'PlantAdder') : body;
+    expect(await verify(1)).toMatch(
+      /^Not verified The event at position 1\.\s*The event at position 1 is not the one in the tree of the checkpoint: it was changed\./,
+    );
+  });
+
+  test('does not verify an event that the service tells otherwise', async () => {
+    proxy.tamper = (path, body) => (path.endsWith('/ReadEvents') ? replaced(body, 'PlantAdded', 'PlantAdder') : body);
+    expect(await verify(9)).toContain('The event that the service shows at position 9 is not the one in its log');
+  });
+
+  test('does not verify a content that was changed', async () => {
+    proxy.tamper = (path, body) => (path.endsWith('/ReadEvents') ? replaced(body, 'Fern', 'Weed') : body);
+    const text = await verify(9);
+    expect(text).toMatch(/^Not verified/);
+    expect(text).toContain('The content of the event at position 9 does not fit its commitment: it was changed.');
+  });
+
+  test('does not verify against a tile that is withheld, or changed', async () => {
+    proxy.tamper = (path, body) => (path.startsWith('/log/tile/0/') ? undefined : body);
+    expect(await verify(7)).toMatch(/^Not verified[\s\S]*The service withholds tile\/0\/00[01][\s\S]*it answers 404/);
+    proxy.tamper = (path, body) => {
+      if (path === '/log/tile/0/000') body[99]! ^= 1;
+      return body;
+    };
+    expect(await verify(7)).toMatch(
+      /^Not verified[\s\S]*The tile tile\/0\/000 is not the one in the tree of the checkpoint/,
+    );
+  });
+
+  test('does not verify a checkpoint that was changed, or rolled back', async () => {
+    const old = await checkpointOf(service, EVENTS);
+    await add(service, 'alice', 10_000 + proxy.asked.length, 1);
+    await checkpointOf(service, EVENTS + 1);
+    proxy.tamper = (path, body) => (path === '/log/checkpoint' ? String(body).replace(/\n\d/, '\n9') : body);
+    expect(await verify(1)).toMatch(
+      /^Not verified[\s\S]*The signature of log\.example\/plants on the checkpoint is wrong/,
+    );
+    proxy.beHonest();
+    expect(await verify(1)).toMatch(/^Verified/);
+    proxy.tamper = (path, body) => (path === '/log/checkpoint' ? old : body);
+    expect(await verify(1)).toMatch(
+      /^Not verified[\s\S]*The checkpoint was rolled back: it has 300 events, fewer than/,
+    );
+  });
+
+  test('does not verify a log of the same key with another history, and goes on once that is gone', async () => {
+    expect(await verify(1)).toMatch(/^Verified/);
+    proxy.target = fork.url;
+    for (const act of [() => verify(1), checkWholeLog]) {
+      const text = await act();
+      expect(text).toMatch(/^Not verified/);
+      expect(text).toMatch(/The log was rewritten: it does not begin with the 30\d events that this browser saw/);
+    }
+    proxy.target = service.url;
+    expect(await verify(1)).toMatch(/^Verified/);
+    // Who forgets the log trusts whatever comes next, and is told so.
+    proxy.target = fork.url;
+    await page.getByRole('button', { name: 'Forget log.example/plants' }).click();
+    expect(await verify(1)).toMatch(/^Verified[\s\S]*for the first time/);
+  });
+
+  test('does not verify a log of another key', async () => {
+    expect(await verify(1)).toMatch(/^Verified/);
+    await using other = await startService({ LOG_ORIGIN: environment.LOG_ORIGIN });
+    proxy.target = other.url;
+    expect(await verify(1)).toMatch(/^Not verified[\s\S]*is not the one that this browser has trusted since/);
+  });
+
+  test('reads the whole log, and names the event that was changed', async () => {
+    const text = await checkWholeLog();
+    expect(text).toMatch(/^Verified The whole log\./);
+    expect(text).toMatch(/the 30\d events make the root of the checkpoint, none changed, missing or added/);
+    proxy.tamper = (path, body) =>
+      path.startsWith('/log/tile/entries/001') ? replaced(body, 'PlantAdded', 'PlantAdder') : body;
+    expect(await checkWholeLog()).toMatch(/^Not verified[\s\S]*The event at position 257 is not the one in the tree/);
+  });
+
+  test('does not take damage to what it remembers for nothing', async () => {
+    await page.evaluate(() => localStorage.setItem('plantstore.proof.logs', '[{"origin":'));
+    expect(await verify(1)).toMatch(/^Not verified[\s\S]*is damaged/);
+    await page.getByRole('button', { name: 'Forget everything' }).click();
+    expect(await verify(1)).toMatch(/^Verified[\s\S]*for the first time/);
+  });
+
+  test('stops reading the whole log when it is cancelled', async () => {
+    let release = (): void => {};
+    const held = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    await page.route('**/log/tile/entries/001**', async (route) => {
+      await held;
+      await route.continue().catch(() => {});
+    });
+    await page.getByRole('button', { name: 'Check the whole log' }).click();
+    await page.getByRole('button', { name: 'Cancel' }).click();
+    expect(await outcome('The whole log.')).toMatch(
+      /^Not verified[\s\S]*You cancelled the check after \d+ events of 30\d\./,
+    );
+    release();
+  });
+
+  test('verifies a receipt that is dropped on the page, without the service once the key is known', async () => {
+    const receipt = await receiptOf(service, 'alice', 3);
+    expect(await verify(1)).toMatch(/^Verified/);
+    await page.context().setOffline(true);
+    const text = await drop('3.tlog-proof', receipt);
+    expect(text).toMatch(/^Verified The receipt 3\.tlog-proof\./);
+    expect(text).toMatch(/Owner\s*alice/);
+    expect(text).toContain('the log still has the event today');
+    const changed = receipt.replace(/extra (.{20})./, 'extra $1/');
+    expect(await drop('changed.tlog-proof', changed)).toMatch(/^Not verified/);
+    expect(await drop('letter.txt', 'Dear all')).toMatch(/^Not verified[\s\S]*This is not a receipt/);
+    await page.context().setOffline(false);
+  });
+
+  test('verifies a receipt that is chosen, with the key that the service hands out, or that is given', async () => {
+    const receipt = { name: 'r', mimeType: 'text/plain', buffer: Buffer.from(await receiptOf(service, 'alice', 3)) };
+    const input = page.getByLabel('Receipt', { exact: true });
+    await input.setInputFiles(receipt);
+    expect(await outcome('The receipt r.')).toMatch(/^Verified[\s\S]*the service sent it just now/);
+    const { text: vkey } = await client(fork.url)('GET', '/log/key');
+    await page.getByText('With a key of your own').click();
+    await page.getByLabel('Key', { exact: true }).fill(vkey.replace('log.example', 'log.exampl'));
+    await input.setInputFiles({ ...receipt, name: 's' });
+    expect(await outcome('The receipt s.')).toMatch(/^Not verified[\s\S]*The key is not a valid vkey/);
+  });
+});

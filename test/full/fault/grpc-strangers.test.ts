@@ -1,0 +1,162 @@
+import { once } from 'node:events';
+import { type ClientHttp2Session, constants, type OutgoingHttpHeaders } from 'node:http2';
+import { connect } from 'node:net';
+import { create } from '@bufbuild/protobuf';
+import { status } from '@grpc/grpc-js';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { ListPlantsResponseSchema } from '../../../gen/plantstore/v1/plant_store_service_pb.ts';
+import { Admission } from '../../../src/transport/admission/admission.ts';
+import { bearer, GrpcApp, type GrpcClient, grpcClient, unary } from '../../support/grpc.ts';
+import { ALICE } from '../../support/principal.ts';
+import { frame, rawCall, rawSession } from '../../support/raw-grpc.ts';
+import { type Service, startService } from '../../support/service.ts';
+
+/** Calls at once on a connection: what the service allows. */
+const STREAMS = 128;
+/** Metadata or a message of a call, in bytes. */
+const LARGE = 14_000;
+const MESSAGE = Buffer.alloc(60_000);
+/** What unknown callers may hold together, in bytes. */
+const MAX_HELD = 64 * 1024 * 1024;
+
+let service: Service;
+let token: string;
+let alice: GrpcClient;
+
+beforeAll(async () => {
+  service = await startService({
+    NODE_OPTIONS: '--max-old-space-size=320 --max-semi-space-size=16',
+    // So that no ping ends a connection whose headers do not end.
+    IDLE_TIMEOUT: '600',
+  });
+  token = await service.token('alice');
+  alice = grpcClient(service.grpcUrl);
+});
+afterAll(async () => {
+  alice.close();
+  expect(await service.stop()).toBe(0);
+});
+
+const isServed = () => unary(alice, 'listPlants', {}, bearer(token));
+
+// Whatever strangers did: the process lives, serves others, and has its memory back.
+afterEach(async () => {
+  expect(service.exitCode).toBeNull();
+  await isServed();
+  const session = rawSession(service.grpcUrl);
+  const headers = { authorization: `Bearer ${token}`, fern: 'x'.repeat(LARGE) };
+  expect(await rawCall(session, headers, frame(Buffer.alloc(0)))).toMatchObject({ status: status.OK });
+  session.destroy();
+});
+
+/** Calls of a stranger on connections of their own. They end with the connections. */
+class Strangers implements Disposable {
+  /** Connections that the service ended. */
+  ended = 0;
+  /** Calls that have not ended. */
+  open = 0;
+  readonly #address: string;
+  readonly #sessions: ClientHttp2Session[] = [];
+
+  constructor(address: string) {
+    this.#address = address;
+  }
+
+  /** Begins as many calls as a connection may have, on so many connections. Resolves once all have arrived. */
+  async call(connections: number, headers: OutgoingHttpHeaders, message: Uint8Array): Promise<void> {
+    for (let connection = 0; connection < connections; connection++) {
+      const session = rawSession(this.#address);
+      this.#sessions.push(session);
+      session.on('goaway', (code) => {
+        if (code === constants.NGHTTP2_ENHANCE_YOUR_CALM) this.ended++;
+      });
+      await Promise.all(Array.from({ length: STREAMS }, () => this.#begin(session, headers, message)));
+      if (!session.destroyed) await new Promise((resolve) => session.ping(resolve));
+    }
+  }
+
+  /** Resolves once the message is sent, or the call has ended. */
+  #begin(session: ClientHttp2Session, headers: OutgoingHttpHeaders, message: Uint8Array): Promise<void> {
+    const stream = session.request({
+      ':method': 'POST',
+      'content-type': 'application/grpc',
+      te: 'trailers',
+      ...headers,
+    });
+    this.open++;
+    stream.on('error', () => {}).resume();
+    return new Promise((resolve) => {
+      stream.on('close', () => {
+        this.open--;
+        resolve();
+      });
+      stream.write(message, () => resolve());
+    });
+  }
+
+  [Symbol.dispose](): void {
+    for (const session of this.#sessions) session.destroy();
+  }
+}
+
+test('metadata that a library would make a thousand objects of', async () => {
+  using strangers = new Strangers(service.grpcUrl);
+  const headers = { ':path': '/grpc.health.v1.Health/Check', 'fern-bin': ','.repeat(LARGE) };
+  await strangers.call(16, headers, Buffer.alloc(0));
+  await isServed();
+});
+
+test.each<[string, number, number, OutgoingHttpHeaders, Uint8Array]>([
+  ['metadata', LARGE, 48, { fern: 'x'.repeat(LARGE) }, Buffer.alloc(0)],
+  ['half a message', MESSAGE.length, 16, {}, frame(MESSAGE, { length: MESSAGE.length + 1 })],
+])('calls that wait, each with %s, hold no more on many connections than their bound', async (...about) => {
+  const [, bytes, connections, headers, message] = about;
+  // The issuer does not answer for a key that it is asked for.
+  const authenticate = ([token]: readonly string[]) => (token === 'alice' ? ALICE : new Promise<never>(() => {}));
+  const admission = new Admission({ maxInFlight: 100_000, maxWait: 60_000, requestTimeout: 60 }, () => {});
+  await using app = await GrpcApp.start(
+    { listPlants: () => Promise.resolve(create(ListPlantsResponseSchema)) },
+    { authenticate, admission },
+  );
+  using strangers = new Strangers(app.address);
+  const call = { ':path': '/plantstore.v1.PlantStoreService/ListPlants', authorization: 'unknown', ...headers };
+  // Waits like the others, but holds little.
+  const modest = rawSession(app.address);
+  const waiting = rawCall(modest, { authorization: 'unknown' }, frame(Buffer.alloc(0)));
+  await strangers.call(connections, call, message);
+  expect(strangers.ended).toBeGreaterThan(0);
+  expect(strangers.open).toBeGreaterThan(STREAMS);
+  expect(strangers.open * bytes).toBeLessThanOrEqual(MAX_HELD);
+  expect(modest.destroyed).toBe(false);
+  modest.destroy();
+  await waiting;
+  const session = rawSession(app.address);
+  expect(await rawCall(session, { authorization: 'alice' }, frame(Buffer.alloc(0)))).toMatchObject({
+    status: status.OK,
+  });
+  session.destroy();
+});
+
+test('headers without an end hold no more on many connections than their bound', async () => {
+  const [host, port] = service.grpcUrl.split(':');
+  const head = (length: number, type: number, flags: number, stream: number) => {
+    const bytes = Buffer.alloc(9);
+    bytes.writeUIntBE(length, 0, 3);
+    bytes.writeUInt8(type, 3);
+    bytes.writeUInt8(flags, 4);
+    bytes.writeUInt32BE(stream, 5);
+    return bytes;
+  };
+  // Fields of 16,000 bytes, not indexed: `:fern: xxx`, one to a frame. HEADERS, then CONTINUATION (RFC 9113, 6.10).
+  const field = Buffer.concat([Buffer.from([0x00, 0x01, 0x66, 0x7f, 0x81, 0x7c]), Buffer.alloc(16_000, 'x')]);
+  const block = Array.from({ length: 8 }, (_, index) => [head(field.length, index === 0 ? 1 : 9, 0, 1), field]);
+  const bytes = Buffer.concat([Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'), head(0, 4, 0, 0), ...block.flat()]);
+  const sockets = Array.from({ length: (MAX_HELD / bytes.length) * 1.25 }, () => {
+    const socket = connect(Number(port), host).on('error', () => {});
+    socket.resume().write(bytes);
+    return socket;
+  });
+  await Promise.race(sockets.map((socket) => once(socket, 'close')));
+  await isServed();
+  for (const socket of sockets) socket.destroy();
+}, 60_000);

@@ -1,0 +1,176 @@
+import { execFileSync } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { mkdtempSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect, test } from 'vitest';
+import { openMongo } from '../../../src/log/mongo/open.ts';
+import { DATABASE_FILE, openSqlite } from '../../../src/log/sqlite/store.ts';
+import type { Store } from '../../../src/log/store.ts';
+import { HAS_MONGODB } from '../../store/open-mongo.ts';
+import { fold, readLog, verifyLog } from '../../support/fold.ts';
+import { client, expectError, type Reply, type Send } from '../../support/http.ts';
+import { ReplicaSet } from '../../support/replica-set.ts';
+import { plantstore } from '../../support/run.ts';
+import { type Service, startService } from '../../support/service.ts';
+import { count } from '../../support/soak.ts';
+
+const CLIENTS = 8;
+
+/** What callers saw of adds and lists while something happened to the store. */
+class Load {
+  /** Names of the plants whose adds were acknowledged. */
+  readonly acknowledged = new Set<string>();
+  /** Names of the plants whose adds were answered with 503. */
+  readonly refused = new Set<string>();
+  /** Answers by method and status. */
+  readonly answers = new Map<string, number>();
+  /** The longest that anybody waited for an answer, in milliseconds. */
+  longest = 0;
+  readonly #send: Send;
+  readonly #clients: Promise<unknown>;
+  #running = true;
+  #id = 0;
+
+  constructor(send: Send) {
+    this.#send = send;
+    this.#clients = Promise.all(Array.from({ length: CLIENTS }, () => this.#client()));
+  }
+
+  /** Resolves when so many more adds were acknowledged. */
+  async goesOn(more: number): Promise<void> {
+    const enough = this.acknowledged.size + more;
+    while (this.acknowledged.size < enough) await sleep(20);
+  }
+
+  /** Ends it, and tells what callers saw. */
+  async end(what: string): Promise<void> {
+    this.#running = false;
+    await this.#clients;
+    console.log(`${what}: ${JSON.stringify(Object.fromEntries(this.answers))}, longest ${this.longest.toFixed(0)} ms`);
+  }
+
+  async #client(): Promise<void> {
+    while (this.#running) {
+      const name = `plant ${this.#id++}`;
+      const add = await this.#answer('POST', '/plants', JSON.stringify({ id: this.#id, name }));
+      (add.status === 200 ? this.acknowledged : this.refused).add(name);
+      await this.#answer('GET', '/plants?limit=1');
+    }
+  }
+
+  async #answer(method: string, path: string, body?: string): Promise<Reply> {
+    const start = performance.now();
+    const reply = await this.#send(method, path, body === undefined ? {} : { body });
+    this.longest = Math.max(this.longest, performance.now() - start);
+    const seen = `${method} ${reply.status}`;
+    this.answers.set(seen, (this.answers.get(seen) ?? 0) + 1);
+    if (reply.status !== 200) {
+      expectError(reply, 503, 14);
+      expect(reply.headers['retry-after']).toMatch(/^\d+$/);
+    }
+    return reply;
+  }
+}
+
+/** Expects a log that holds what was acknowledged, once, and nothing but that and what might have been applied. */
+async function expectNothingLost(store: Store, service: Service, { acknowledged, refused }: Load): Promise<void> {
+  const events = await readLog(store);
+  verifyLog(events);
+  const names = (fold(events).get('alice') ?? []).map(({ name }) => name);
+  const kept = new Set(names);
+  expect(kept.size).toBe(names.length);
+  expect([...acknowledged].filter((name) => !kept.has(name))).toEqual([]);
+  expect(names.filter((name) => !acknowledged.has(name) && !refused.has(name))).toEqual([]);
+  const { text } = await client(service.url, await service.token('alice'))('GET', '/plants');
+  expect(JSON.parse(text)).toEqual(names.map((name) => ({ name })));
+}
+
+/** Expects that the loops which failed again and again have each fault in the log once in half a minute. */
+async function expectSparing(service: Service): Promise<void> {
+  const metrics = await (await fetch(`${service.adminUrl}/metrics`)).text();
+  expect(Number(/^plantstore_store_faults_total (\d+)$/m.exec(metrics)?.[1])).toBeGreaterThan(20);
+  const lines = service.logs.filter(({ msg }) => msg === 'the store failed');
+  expect(lines).not.toEqual([]);
+  const faults = Map.groupBy(lines, ({ err }) => {
+    const { message, errcode } = err as { message: string; errcode: number };
+    return `${message} ${errcode}`;
+  });
+  for (const [, written] of faults) {
+    const times = written.map(({ time }) => Date.parse(String(time)));
+    for (let line = 1; line < times.length; line++) expect(times[line]! - times[line - 1]!).toBeGreaterThan(29_000);
+  }
+}
+
+test.skipIf(process.platform !== 'linux')(
+  'a full disk: adds are refused with 503 and lists go on; with room again adds do too, without a restart',
+  async () => {
+    const directory = mkdtempSync(join(tmpdir(), 'plantstore-full-'));
+    try {
+      await using service = await startService({ DATA_DIR: directory });
+      const limitFiles = (bytes: number | 'unlimited') =>
+        execFileSync('prlimit', ['--pid', String(service.pid), `--fsize=${bytes}:`]);
+      const send = client(service.url, await service.token('alice'));
+      const load = new Load(send);
+      await load.goesOn(50);
+      limitFiles(statSync(join(directory, `${DATABASE_FILE}-wal`)).size);
+      while (!load.answers.has('POST 503')) await sleep(20);
+      const before = load.acknowledged.size;
+      await expectSparing(service);
+      expect((await send('GET', '/plants')).status).toBe(200);
+      expect(load.answers.has('GET 503')).toBe(false);
+      limitFiles('unlimited');
+      await load.goesOn(50);
+      expect(load.acknowledged.size).toBeGreaterThan(before);
+      await load.end('disk full');
+      expect(await plantstore(['audit', 'verify'], { DATA_DIR: directory })).toMatchObject({ code: 0 });
+      const store = openSqlite(directory, { readOnly: true });
+      await expectNothingLost(store, service, load);
+      await store.close();
+    } finally {
+      rmSync(directory, { recursive: true });
+    }
+  },
+);
+
+describe.runIf(HAS_MONGODB)('MongoDB is away', () => {
+  const OUTAGES: Readonly<Record<string, (set: ReplicaSet, milliseconds: number) => Promise<void>>> = {
+    frozen: async ({ members: [mongod] }, milliseconds) => {
+      mongod!.signal('SIGSTOP');
+      await sleep(milliseconds);
+      mongod!.signal('SIGCONT');
+    },
+    'killed and started again': async ({ members: [mongod] }, milliseconds) => {
+      await mongod!.kill();
+      await sleep(milliseconds);
+      await mongod!.start();
+    },
+  };
+
+  test.each(Object.entries(OUTAGES))(
+    '%s: 503 in bounded time, nothing lost, and it goes on by itself',
+    async (name, happen) => {
+      const set = await ReplicaSet.start(1);
+      try {
+        const uri = set.uri(`plantstore-${randomUUID()}`);
+        await using service = await startService({ MONGODB_URI: uri });
+        const load = new Load(client(service.url, await service.token('alice')));
+        await load.goesOn(50);
+        await happen(set, count(3_000, 30_000));
+        await load.goesOn(50);
+        await load.end(name);
+        expect([...load.answers.keys()]).toEqual(expect.arrayContaining(['POST 200', 'GET 200']));
+        // The command limit, the patience for an append, and what a busy machine adds.
+        expect(load.longest).toBeLessThan(25_000);
+        expect((await fetch(`${service.adminUrl}/readyz`)).status).toBe(200);
+        const store = await openMongo(uri);
+        await expectNothingLost(store, service, load);
+        await store.close();
+      } finally {
+        await set.remove();
+      }
+    },
+    120_000,
+  );
+});

@@ -1,0 +1,73 @@
+import { copyFileSync, renameSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect, test } from 'vitest';
+import { openMongoDatabase } from '../../store/mongo-database.ts';
+import { dropDatabase, HAS_MONGODB, newDatabase } from '../../store/open-mongo.ts';
+import { openSqliteDatabase } from '../../store/sqlite-database.ts';
+import { client, expectError } from '../../support/http.ts';
+import { type Service, startService } from '../../support/service.ts';
+
+/** What a service says once its log is another. */
+async function expectRefusal(service: Service, why: RegExp): Promise<void> {
+  const alice = client(service.url, await service.token('alice'));
+  const add = () => alice('POST', '/plants', { body: '{"id":99,"name":"Oak"}' });
+  expect(expectError(await add(), 503, 14)).toContain('try again');
+  expectError(await alice('GET', '/plants'), 503, 14);
+  await service.logged(({ msg }) => msg === 'the log was replaced');
+  const ready = await fetch(`${service.adminUrl}/readyz`);
+  expect(ready.status).toBe(503);
+  const { dependencies } = (await ready.json()) as { dependencies: { name: string; detail?: string }[] };
+  expect(dependencies.find(({ name }) => name === 'store')!.detail).toMatch(why);
+  expectError(await add(), 503, 14);
+  // The log in it is another, and the store as such is there.
+  const metrics = await (await fetch(`${service.adminUrl}/metrics`)).text();
+  expect(metrics).toMatch(/^plantstore_log_broken 1$/m);
+  expect(metrics).toMatch(/^plantstore_store_reachable 1$/m);
+}
+
+async function fill(service: Service): Promise<void> {
+  const alice = client(service.url, await service.token('alice'));
+  for (const id of [1, 2, 3, 4])
+    expect((await alice('POST', '/plants', { body: `{"id":${id},"name":"Fern"}` })).status).toBe(200);
+}
+
+describe('a service under which an older log is restored says why it does not serve, and appends nothing', () => {
+  test('on SQLite, events gone', async () => {
+    await using service = await startService();
+    await fill(service);
+    const database = openSqliteDatabase(service.dataDirectory);
+    database.db.exec('DELETE FROM events WHERE position > 2; DELETE FROM plants; UPDATE checkpoints SET position = 0');
+    await sleep(20);
+    await expectRefusal(service, /position 3: missing, yet the log was seen to reach 4; .*start again/);
+    expect(database.db.prepare('SELECT max(position) AS last FROM events').get()).toEqual({ last: 2 });
+    await database.close();
+  });
+
+  test('on SQLite, the file replaced', async () => {
+    await using service = await startService();
+    await fill(service);
+    const file = join(service.dataDirectory, 'plantstore.sqlite');
+    new DatabaseSync(file, { timeout: 10_000 }).exec(`VACUUM INTO '${file}.backup'`);
+    copyFileSync(`${file}.backup`, `${file}.new`);
+    renameSync(`${file}.new`, file);
+    await sleep(20);
+    await expectRefusal(service, /plantstore\.sqlite was replaced or removed; .*start again/);
+  });
+
+  test.runIf(HAS_MONGODB)('on MongoDB, events gone', async () => {
+    const uri = newDatabase();
+    const service = await startService({ MONGODB_URI: uri });
+    await fill(service);
+    const database = openMongoDatabase(uri);
+    for (const position of [4, 3]) await database.removeEvent(position);
+    await database.setCheckpoint(0);
+    await sleep(20);
+    await expectRefusal(service, /position [34]: missing, yet the log was seen to reach 4; .*start again/);
+    expect(await database.client.db().collection('events').countDocuments()).toBe(2);
+    await database.close();
+    await service.stop();
+    await dropDatabase(uri);
+  });
+});

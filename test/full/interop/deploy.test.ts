@@ -1,0 +1,170 @@
+import { generateKeyPairSync } from 'node:crypto';
+import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
+import { afterAll, describe, expect, test } from 'vitest';
+import { parseAllDocuments } from 'yaml';
+import { loadConfig } from '../../../src/config.ts';
+import { VARIABLES } from '../../../src/config-variables.ts';
+import { lastStage, valuesOf } from '../../support/dockerfile.ts';
+import { buildGo } from '../../support/go.ts';
+import { findPython } from '../../support/python.ts';
+import { run } from '../../support/run.ts';
+import { SOAK } from '../../support/soak.ts';
+
+/**
+ * Decodes by the types of Kubernetes, of the Prometheus Operator and of Docker Compose themselves. In the soak only: to compile them
+ * takes minutes.
+ */
+const go = SOAK ? await buildGo('test/full/interop/manifests') : undefined;
+/** Has the JSON schemas of Kubernetes. */
+const python = await findPython(['kubernetes-validate==1.37.0']);
+
+const COMPOSE = 'docker-compose.yml';
+const MANIFESTS = globSync('deploy/kubernetes/*.yaml').sort();
+const SERVICE_MONITOR = 'deploy/kubernetes/service-monitor.yaml';
+
+const folder = mkdtempSync(join(tmpdir(), 'plantstore-deploy-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+/** A copy of a file with something replaced. */
+function changed(path: string, from: string, to: string): string {
+  const text = readFileSync(path, 'utf8');
+  expect(text).toContain(from);
+  const copy = join(folder, basename(path));
+  writeFileSync(copy, text.replace(from, to));
+  return copy;
+}
+
+const decode = (kind: 'compose' | 'kubernetes', ...files: string[]) => run(go!, [kind, ...files]);
+const validate = (...files: string[]) =>
+  run(python!, ['-m', 'kubernetes_validate', '--strict', '--quiet', ...files], { PATH: process.env.PATH! });
+
+describe.skipIf(go === undefined)('the types of the tools themselves', () => {
+  test('take the manifests and the compose file', async () => {
+    expect(await decode('kubernetes', ...MANIFESTS)).toEqual({ code: 0, stdout: '', stderr: '' });
+    expect(await decode('compose', COMPOSE)).toMatchObject({ code: 0 });
+  });
+
+  test.each([
+    ['kubernetes', 'deploy/kubernetes/deployment.yaml', 'readinessProbe:', 'readynessProbe:', /readynessProbe/],
+    ['kubernetes', 'deploy/kubernetes/deployment.yaml', 'replicas: 3', 'replicas: three', /replicas/],
+    ['kubernetes', SERVICE_MONITOR, 'jobLabel:', 'joblabels:', /joblabels/],
+    ['kubernetes', SERVICE_MONITOR, 'kind: ServiceMonitor', 'kind: ServiceMonitors', /no kind "ServiceMonitors"/],
+    ['compose', COMPOSE, 'mem_limit:', 'memory_limit:', /memory_limit/],
+    ['compose', COMPOSE, 'source: alerts', 'source: alarms', /alarms/],
+  ] as const)('refuse a mistake: %s, %s: %s', async (kind, path, from, to, said) => {
+    const { code, stderr } = await decode(kind, changed(path, from, to));
+    expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringMatching(said) });
+  });
+});
+
+describe.skipIf(python === undefined)("Kubernetes' schemas", () => {
+  test('take the manifests', async () => {
+    const core = MANIFESTS.filter((path) => path !== SERVICE_MONITOR);
+    const { code, stdout, stderr } = await validate(...core);
+    expect(code, stdout + stderr).toBe(0);
+  });
+
+  test.each([
+    ['readinessProbe:', 'readynessProbe:'],
+    ['replicas: 3', 'replicas: "3"'],
+    ['  selector:\n', '  selection:\n'],
+  ])('refuse a mistake: %s', async (from, to) => {
+    expect((await validate(changed('deploy/kubernetes/deployment.yaml', from, to))).code).not.toBe(0);
+  });
+});
+
+describe('the manifests', () => {
+  // biome-ignore lint/suspicious/noExplicitAny: their shape was checked above
+  const all: any[] = MANIFESTS.flatMap((path) =>
+    parseAllDocuments(readFileSync(path, 'utf8')).map((doc) => doc.toJS()),
+  );
+  const the = (kind: string, name = 'plantstore') => all.find((one) => one.kind === kind && one.metadata.name === name);
+  const pod = the('Deployment').spec.template;
+  const [container] = pod.spec.containers;
+  const settings = the('ConfigMap').data;
+  const ports = Object.fromEntries(
+    container.ports.map(({ name, containerPort }: { name: string; containerPort: number }) => [name, containerPort]),
+  );
+
+  test('set what the service takes, and secrets by reference alone', () => {
+    const { privateKey } = generateKeyPairSync('ed25519');
+    const secrets: Record<string, string> = {
+      MONGODB_URI: 'mongodb://mongo/?replicaSet=rs0',
+      AUDIT_SIGNING_KEY: privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(),
+    };
+    const image = Object.fromEntries(
+      valuesOf(lastStage('Dockerfile'), 'ENV').flatMap((value) => value.split(' ').map((one) => one.split('='))),
+    );
+    const given: { name: string; value?: string; valueFrom?: { secretKeyRef?: object } }[] = container.env;
+    const referred = given.filter(({ valueFrom }) => valueFrom?.secretKeyRef !== undefined).map(({ name }) => name);
+    expect(referred).toEqual(Object.keys(secrets));
+    // A JWKS_URL is secret only where it has a password in it.
+    const isSecret = ([name, variable]: [string, object]) => 'secret' in variable && name !== 'JWKS_URL';
+    for (const [name] of Object.entries(VARIABLES).filter(isSecret)) {
+      expect(Object.keys(settings)).not.toContain(name);
+      expect(given.find((one) => one.name === name) ?? {}).not.toHaveProperty('value');
+    }
+    const address = given.find(({ name }) => name === 'ADVERTISE_ADDRESS')!.value!.replace('$(POD_IP)', '10.1.2.3');
+    const config = loadConfig({ ...image, ...settings, ...secrets, ADVERTISE_ADDRESS: address });
+    expect(config.issuer).toMatchObject({ audience: settings.JWT_AUDIENCE });
+    const known = (name: string) => name in VARIABLES || ['NODE_OPTIONS', 'POD_IP'].includes(name);
+    expect([...Object.keys(settings), ...given.map(({ name }) => name)].filter((name) => !known(name))).toEqual([]);
+  });
+
+  test('run the image of this release on its ports, with no right that it does not need', () => {
+    const { version } = JSON.parse(readFileSync('package.json', 'utf8'));
+    expect(container.image).toBe(`plantstore:${version}`);
+    expect(ports).toEqual({
+      http: Number(VARIABLES.PORT.fallback),
+      grpc: Number(VARIABLES.GRPC_PORT.fallback),
+      admin: Number(VARIABLES.ADMIN_PORT.fallback),
+    });
+    expect(pod.spec).toMatchObject({ automountServiceAccountToken: false, securityContext: { runAsNonRoot: true } });
+    expect(container.securityContext).toEqual({
+      allowPrivilegeEscalation: false,
+      readOnlyRootFilesystem: true,
+      capabilities: { drop: ['ALL'] },
+    });
+  });
+
+  test('leave an instance the time that it drains', () => {
+    expect(pod.spec.terminationGracePeriodSeconds).toBeGreaterThanOrEqual(Number(settings.DRAIN_GRACE) + 28);
+  });
+
+  test('select what they are about', () => {
+    const { labels } = pod.metadata;
+    for (const selector of [
+      the('Deployment').spec.selector.matchLabels,
+      the('PodDisruptionBudget').spec.selector.matchLabels,
+      the('NetworkPolicy').spec.podSelector.matchLabels,
+      the('Service').spec.selector,
+      the('Service', 'plantstore-admin').spec.selector,
+    ])
+      expect(labels).toMatchObject(selector);
+    const monitor = the('ServiceMonitor').spec;
+    const scraped = the('Service', 'plantstore-admin');
+    expect(scraped.metadata.labels).toMatchObject(monitor.selector.matchLabels);
+    expect(the('Service').metadata.labels).not.toMatchObject(monitor.selector.matchLabels);
+    expect(scraped.spec.ports.map(({ name }: { name: string }) => name)).toEqual([monitor.endpoints[0].port]);
+    // The alerts expect it.
+    expect(scraped.metadata.labels[monitor.jobLabel]).toBe('plantstore');
+  });
+
+  test('let the instances reach each other, both ways, and nobody but Prometheus the admin port', () => {
+    const { ingress, egress } = the('NetworkPolicy').spec;
+    const instances = [{ podSelector: { matchLabels: pod.metadata.labels } }];
+    expect(ingress).toContainEqual({ from: instances, ports: [{ port: 'grpc' }] });
+    expect(egress).toContainEqual({ to: instances, ports: [{ port: ports.grpc }] });
+    const admin = ingress.filter((rule: { ports: { port: string }[] }) =>
+      rule.ports.some(({ port }) => port === 'admin'),
+    );
+    expect(admin).toEqual([
+      {
+        from: [{ namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'monitoring' } } }],
+        ports: [{ port: 'admin' }],
+      },
+    ]);
+  });
+});

@@ -1,0 +1,144 @@
+import { connect as connectHttp2 } from 'node:http2';
+import { createClient, type Transport } from '@connectrpc/connect';
+import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from '@connectrpc/connect-node';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { PlantStoreService } from '../../../gen/plantstore/v1/plant_store_service_pb.ts';
+import { EventParser } from '../../support/event-stream.ts';
+import { client } from '../../support/http.ts';
+import { findProxy, ReverseProxy } from '../../support/proxies.ts';
+import { type Service, startService } from '../../support/service.ts';
+
+const nginx = findProxy('nginx');
+const haproxy = findProxy('haproxy');
+
+let service: Service;
+beforeAll(async () => {
+  service = await startService();
+});
+afterAll(async () => {
+  await service.stop();
+});
+
+let owners = 0;
+/** What an owner's stream tells through a proxy: one plant, ready, and then a plant that is added once that has come. */
+async function throughProxy(open: (token: string) => AsyncIterable<string>): Promise<string[]> {
+  const token = await service.token(`owner ${owners++}`);
+  const send = client(service.url, token);
+  const add = async (id: number) => {
+    const { status } = await send('POST', '/plants', { body: JSON.stringify({ id, name: 'Fern' }) });
+    expect(status).toBe(200);
+  };
+  await add(1);
+  const steps: string[] = [];
+  for await (const step of open(token)) {
+    steps.push(step);
+    if (step === 'ready') await add(2);
+    if (steps.length === 3) break;
+  }
+  return steps;
+}
+
+const STORY = ['added', 'ready', 'added'];
+
+/** The event stream over HTTP/1.1. */
+const events = ({ url }: ReverseProxy) =>
+  async function* (token: string) {
+    const abort = new AbortController();
+    const headers = { accept: 'text/event-stream', authorization: `Bearer ${token}` };
+    const { body } = await fetch(`${url}/plants`, { headers, signal: abort.signal });
+    const parser = new EventParser();
+    try {
+      for await (const bytes of body!) for (const { type } of parser.read(bytes)) yield type;
+    } finally {
+      abort.abort();
+    }
+  };
+
+/** The event stream over HTTP/2. */
+const eventsOverHttp2 = ({ url }: ReverseProxy) =>
+  async function* (token: string) {
+    const session = connectHttp2(url);
+    const parser = new EventParser();
+    try {
+      const request = session.request({
+        ':path': '/plants',
+        accept: 'text/event-stream',
+        authorization: `Bearer ${token}`,
+      });
+      for await (const bytes of request) for (const { type } of parser.read(bytes)) yield type;
+    } finally {
+      session.destroy();
+    }
+  };
+
+/** WatchPlants. */
+const watch = (transport: Transport) =>
+  async function* (token: string) {
+    const options = { headers: { authorization: `Bearer ${token}` } };
+    for await (const { step } of createClient(PlantStoreService, transport).watchPlants({}, options)) yield step.case!;
+  };
+const connectOf = ({ url }: ReverseProxy) => watch(createConnectTransport({ baseUrl: url, httpVersion: '1.1' }));
+const grpcWebOf = ({ url }: ReverseProxy) => watch(createGrpcWebTransport({ baseUrl: url, httpVersion: '1.1' }));
+const grpcOf = ({ url }: ReverseProxy) => watch(createGrpcTransport({ baseUrl: url }));
+
+const CLIENTS = [
+  { what: 'the event stream', open: events },
+  { what: 'Connect', open: connectOf },
+  { what: 'gRPC-Web', open: grpcWebOf },
+];
+
+const hostOf = ({ url }: Service) => url.replace('http://', '');
+
+describe.runIf(nginx !== undefined)('nginx', () => {
+  const start = (listen: string, location: (service: Service) => string) =>
+    ReverseProxy.nginx(nginx!, listen, `location / { ${location(service)} }`);
+  const pass = ({ url }: Service) => `proxy_pass ${url};`;
+
+  test.each(CLIENTS)('as it is hands on $what', async ({ open }) => {
+    await using proxy = await start('', pass);
+    expect(await throughProxy(open(proxy))).toEqual(STORY);
+  });
+
+  test.each(CLIENTS)('with HTTP/1.1 to the service hands on $what', async ({ open }) => {
+    await using proxy = await start('', (of) => `${pass(of)} proxy_http_version 1.1; proxy_set_header Connection "";`);
+    expect(await throughProxy(open(proxy))).toEqual(STORY);
+  });
+
+  test.each(CLIENTS)(
+    'told not to look at what the answer says, and not to buffer, hands on $what',
+    async ({ open }) => {
+      const ignoring = (of: Service) => `${pass(of)} proxy_ignore_headers X-Accel-Buffering; proxy_buffering off;`;
+      await using proxy = await start('', ignoring);
+      expect(await throughProxy(open(proxy))).toEqual(STORY);
+    },
+  );
+
+  test('hands on the event stream over HTTP/2', async () => {
+    await using proxy = await start('http2', pass);
+    expect(await throughProxy(eventsOverHttp2(proxy))).toEqual(STORY);
+  });
+
+  test('hands on WatchPlants over gRPC', async () => {
+    await using proxy = await start('http2', ({ grpcUrl }) => `grpc_pass grpc://${grpcUrl};`);
+    expect(await throughProxy(grpcOf(proxy))).toEqual(STORY);
+  });
+});
+
+describe.runIf(haproxy !== undefined)('HAProxy', () => {
+  const TIMEOUTS = 'timeout connect 5s\ntimeout client 60s\ntimeout server 60s\n';
+
+  test.each(CLIENTS)('hands on $what', async ({ open }) => {
+    await using proxy = await ReverseProxy.haproxy(haproxy!, '', hostOf(service), TIMEOUTS);
+    expect(await throughProxy(open(proxy))).toEqual(STORY);
+  });
+
+  test('hands on the event stream over HTTP/2', async () => {
+    await using proxy = await ReverseProxy.haproxy(haproxy!, 'proto h2', hostOf(service), TIMEOUTS);
+    expect(await throughProxy(eventsOverHttp2(proxy))).toEqual(STORY);
+  });
+
+  test('hands on WatchPlants over gRPC', async () => {
+    await using proxy = await ReverseProxy.haproxy(haproxy!, 'proto h2', `${service.grpcUrl} proto h2`, TIMEOUTS);
+    expect(await throughProxy(grpcOf(proxy))).toEqual(STORY);
+  });
+});

@@ -1,0 +1,68 @@
+import { generateKeyPairSync } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { canonicalContent } from '../../../src/log/event/canonical.ts';
+import { EMPTY_HEAD } from '../../../src/log/event/event.ts';
+import { recordOf } from '../../../src/log/event/leaf.ts';
+import { provenRecordBytes } from '../../../src/log/event/record-bytes.ts';
+import { formatCheckpoint } from '../../../src/tlog/checkpoint.ts';
+import { noteKey, noteSigner } from '../../../src/tlog/ed25519.ts';
+import { signNote } from '../../../src/tlog/note.ts';
+import { proveRecord } from '../../../src/tlog/proof.ts';
+import { formatTlogProof } from '../../../src/tlog/tlog-proof.ts';
+import { treeHash } from '../../../src/tlog/tree.ts';
+import { formatVerifierKey } from '../../../src/tlog/verifier-key.ts';
+import { eventArbitrary } from '../../support/arbitraries.ts';
+import { chain } from '../../support/events.ts';
+import { MemoryTree } from '../../support/memory-tree.ts';
+
+/** The program of docs/transparency.md, which uses what browsers have and nothing else. */
+const [, program] = /^```js\n(.*?)^```$/ms.exec(readFileSync('docs/transparency.md', 'utf8'))!;
+const { checkReceipt } = (await import(`data:text/javascript,${encodeURIComponent(program!)}`)) as {
+  checkReceipt(
+    receipt: string,
+    vkey: string,
+  ): Promise<{ event: Uint8Array; content: Uint8Array; position: number; size: number }>;
+};
+
+const { privateKey } = generateKeyPairSync('ed25519');
+const vkey = formatVerifierKey(noteKey('log.example', privateKey));
+const events = chain(EMPTY_HEAD, fc.sample(eventArbitrary, 600));
+const tree = new MemoryTree(events.map(recordOf).map(Buffer.from));
+
+async function receiptOf(size: number, index: number): Promise<string> {
+  const text = formatCheckpoint({ origin: 'log.example', size, root: await treeHash(size, tree.at(size)) });
+  const checkpoint = signNote(text, [noteSigner('log.example', privateKey)]);
+  const { proof: hashes } = await proveRecord(size, index, tree.at(size));
+  return formatTlogProof({ extra: provenRecordBytes(events[index]!), index, hashes, checkpoint });
+}
+
+test('the program of the documentation has at most 60 lines', () => {
+  expect(program!.trimEnd().split('\n').length).toBeLessThanOrEqual(60);
+});
+
+test('it checks every receipt, and proves nothing else when one is changed', async () => {
+  let refused = 0;
+  await fc.assert(
+    fc.asyncProperty(fc.integer({ min: 1, max: 600 }), fc.nat(), fc.nat(), async (size, seed, place) => {
+      const index = seed % size;
+      const receipt = await receiptOf(size, index);
+      const proved = await checkReceipt(receipt, vkey);
+      const { event, salt } = events[index]!;
+      expect({ ...proved, event: Buffer.from(proved.event), content: Buffer.from(proved.content) }).toEqual({
+        event: recordOf(events[index]!),
+        content: Buffer.from(canonicalContent(event!, salt!)),
+        position: index + 1,
+        size,
+      });
+      const at = place % receipt.length;
+      const changed = receipt.slice(0, at) + (receipt[at] === 'B' ? 'C' : 'B') + receipt.slice(at + 1);
+      // Some characters say nothing, such as the dash before a signature or the last bits of base64: what is proved is then the same.
+      const outcome = await checkReceipt(changed, vkey).catch((refusal: Error) => refusal);
+      if (outcome instanceof Error) refused++;
+      else expect(outcome).toEqual(proved);
+    }),
+  );
+  expect(refused).toBeGreaterThan(50);
+});

@@ -1,0 +1,40 @@
+import { expect, test } from 'vitest';
+import { openSqlite } from '../../../src/log/sqlite/store.ts';
+import { Publisher } from '../../../src/publisher/publisher.ts';
+import { openSqliteDatabase } from '../../store/sqlite-database.ts';
+import { append } from '../../support/events.ts';
+import { dataDirectory } from '../../support/publication.ts';
+import { eventually, plants } from './series.ts';
+
+test('an event whose content was changed is not published, nor any after it; the status says which', async () => {
+  using directory = dataDirectory();
+  const store = openSqlite(directory.path);
+  const events = await append(store, ...plants(0, 5));
+  const database = openSqliteDatabase(directory.path);
+  database.db.exec("UPDATE events SET name = 'EVIL' WHERE position = 4");
+  await database.close();
+  const published: number[] = [];
+  const publisher = new Publisher({
+    store,
+    topic: {
+      open: async () => ({
+        start: { position: 2, hash: Buffer.from(events[1]!.hash).toString('hex') },
+        notice: undefined,
+        publish: async (batch) => void published.push(...batch.map(({ position }) => position)),
+        close: () => {},
+      }),
+    },
+    onChange: () => {},
+  });
+  await eventually(
+    async () => publisher.stats(),
+    (status) => status?.state === 'degraded' || published.length > 0,
+  );
+  expect(publisher.stats()).toMatchObject({
+    state: 'degraded',
+    detail: 'the log is broken at position 4: what it says is not what it commits to',
+  });
+  expect(published).toEqual([]);
+  await publisher.close();
+  await store.close();
+});

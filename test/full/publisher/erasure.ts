@@ -1,0 +1,45 @@
+import { expect, test } from 'vitest';
+import { openLog } from '../../../src/log/log.ts';
+import { openSqlite } from '../../../src/log/sqlite/store.ts';
+import { added } from '../../support/events.ts';
+import type { KafkaBench } from '../../support/kafka-bench.ts';
+import { readTopic } from '../../support/kafka-records.ts';
+import { Instance } from '../../support/publication.ts';
+import { answerOf } from './topic-check.ts';
+
+/** What consumers learn of an erasure. */
+export function erasure(bench: KafkaBench): void {
+  test('an erasure is published, naming the owner, and is over only then; the topic’s audit agrees', ({ expect }) =>
+    bench.withInstance(async (instance, settings, directory) => {
+      await instance.append(added('alice', 1n), added('bob', 1n), added('alice', 2n));
+      await instance.caughtUp();
+      const log = await openLog(openSqlite(directory), { onFault: () => {} });
+      log.finishErasures((fault) => expect.unreachable(String(fault)));
+      for await (const _ of log.erase({ owner: 'alice', actor: 'operator' }, false));
+      const store = openSqlite(directory, { readOnly: true });
+      await expect.poll(() => store.erasures(), { timeout: 30_000 }).toEqual([]);
+      await instance.caughtUp();
+      const records = await readTopic(bench.kafka, settings.topic);
+      const last = records.find(({ headers }) => headers.ce_type === 'plantstore.v1.OwnerErased');
+      expect(last).toMatchObject({ key: 'alice', headers: { 'plantstore-position': '6', ce_subject: 'alice' } });
+      expect(JSON.parse(last!.value)).toEqual({ owner: 'alice', actor: 'operator', erased: 4 });
+      expect(records.filter(({ headers }) => headers['plantstore-position'] === '6')).toHaveLength(1);
+      expect(await answerOf(directory, settings)).toBeUndefined();
+      await log.close();
+      await store.close();
+    }));
+
+  test('what was erased before it could be published is passed over', () =>
+    bench.withInstance(async (instance, settings, directory) => {
+      await instance.publisher.close();
+      await instance.append(added('alice', 1n), added('bob', 1n));
+      const log = await openLog(openSqlite(directory), { onFault: () => {} });
+      for await (const _ of log.erase({ owner: 'alice', actor: 'operator' }, false));
+      await log.close();
+      await using next = await Instance.start(directory, settings);
+      await next.caughtUp();
+      const records = await readTopic(bench.kafka, settings.topic);
+      expect(records.map(({ key }) => key).sort()).toEqual(['alice', 'bob/1']);
+      expect(await answerOf(directory, settings)).toBeUndefined();
+    }));
+}

@@ -1,0 +1,221 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, test } from 'vitest';
+import { type Answer, verifyLog } from '../../../src/audit/verify.ts';
+import { EMPTY_HEAD, type LoggedEvent } from '../../../src/log/event/event.ts';
+import { openSqlite } from '../../../src/log/sqlite/store.ts';
+import { toCommitted } from '../../../src/publisher/kafka/checkpoint.ts';
+import { KafkaClient, partitioner } from '../../../src/publisher/kafka/client.ts';
+import { createTopics } from '../../../src/publisher/kafka/create-topics.ts';
+import type { KafkaOptions } from '../../../src/publisher/kafka/kafka-topic.ts';
+import { namesFor } from '../../../src/publisher/kafka/names.ts';
+import { askTopic } from '../../../src/publisher/kafka/topic-check.ts';
+import {
+  type EventMessage,
+  eventMessage,
+  IDEMPOTENCY_KEY_HEADER,
+  POSITION_HEADER,
+} from '../../../src/publisher/message.ts';
+import { append, chain } from '../../support/events.ts';
+import type { KafkaBench } from '../../support/kafka-bench.ts';
+import { dataDirectory } from '../../support/publication.ts';
+import { eventually, plants } from './series.ts';
+
+type Partitions = [EventMessage[], EventMessage[], EventMessage[]];
+
+/** What `audit verify` answers to the question of the topic. */
+export async function answerOf(directory: string, settings: KafkaOptions): Promise<Answer['failure']> {
+  const store = openSqlite(directory, { readOnly: true });
+  try {
+    for await (const step of verifyLog(store, { checks: [await askTopic(settings)] }))
+      if ('answers' in step) return step.answers.find(({ question }) => question === 'topic')!.failure;
+    throw new Error('no verdict');
+  } finally {
+    await store.close();
+  }
+}
+
+/** Writes a topic by hand: these records, and a checkpoint at a position. */
+async function write(settings: KafkaOptions, partitions: Partitions, position: number): Promise<void> {
+  const names = namesFor(settings.topic);
+  const client = new KafkaClient(settings);
+  await client.connect();
+  await createTopics(client, names, settings);
+  const producer = await client.producer(names.transactionalId, 60_000);
+  for (const [partition, messages] of partitions.entries()) await producer.send(names.topic, partition, messages);
+  const ends = partitions.map(({ length }) => length - 1);
+  await producer.commit(names.group, names.checkpoint, toCommitted({ position, hash: '', ends }));
+  // A commit is known a moment after it was made.
+  await eventually(
+    () => client.committed(names.group, names.checkpoint),
+    (committed) => committed !== undefined,
+  );
+  client.close();
+}
+
+function spread(events: readonly LoggedEvent[]): Partitions {
+  const partitions: Partitions = [[], [], []];
+  const partitionOf = partitioner(3);
+  for (const message of events.map((event) => eventMessage(event)!))
+    partitions[partitionOf(message.key)]!.push(message);
+  return partitions;
+}
+
+/** The audit of the topic. */
+export function topicCheck(bench: KafkaBench): void {
+  test('says yes of what the publisher publishes, while it does', () =>
+    bench.withInstance(async (instance, settings, directory) => {
+      await instance.append(...plants(0, 500));
+      await instance.caughtUp();
+      expect(await answerOf(directory, settings)).toBeUndefined();
+      const appending = (async () => {
+        for (let batch = 1; batch <= 40; batch++) await instance.append(...plants(batch * 500, 50));
+      })();
+      for (let looks = 0; looks < 3; looks++) expect(await answerOf(directory, settings)).toBeUndefined();
+      await appending;
+      await instance.caughtUp();
+      expect(await answerOf(directory, settings)).toBeUndefined();
+    }));
+
+  const events = 90;
+  const cases: [string, (partitions: Partitions) => void, RegExp][] = [
+    ['an event that is missing', (all) => void all[1].splice(5, 1), /should be this event/],
+    ['the last event of a partition that is missing', (all) => void all[1].pop(), /missing in partition 1/],
+    ['an event that is there twice', (all) => void all[1].splice(5, 0, all[1][4]!), /should be this event/],
+    [
+      'two events in the wrong order',
+      (all) => void all[1].splice(4, 2, all[1][5]!, all[1][4]!),
+      /should be this event/,
+    ],
+    ['another value', (all) => void all[1].splice(5, 1, { ...all[1][5]!, value: '{}' }), /differs from/],
+    ['another key', (all) => void all[1].splice(5, 1, { ...all[1][5]!, key: 'bob/7' }), /differs from/],
+    ['an event in another partition', (all) => void all[0].push(...all[1].splice(5, 1)), /should be this event/],
+    [
+      'a forged record whose position is beyond the head',
+      (all) => void all[1].push({ ...all[1].at(-1)!, headers: { ...all[1].at(-1)!.headers, [POSITION_HEADER]: '91' } }),
+      /does not match any event of the log/,
+    ],
+    [
+      'a forged record whose position is beyond every head',
+      (all) =>
+        void all[2].push({
+          ...all[2].at(-1)!,
+          headers: { ...all[2].at(-1)!.headers, [POSITION_HEADER]: `${2 ** 53}` },
+        }),
+      /does not match any event of the log/,
+    ],
+    [
+      'a record of somebody else',
+      (all) => void all[1].push({ key: '', value: 'hello', headers: {} }),
+      /does not match any event/,
+    ],
+  ];
+  test.each(cases)('finds %s', async (_, spoil, why) => {
+    using directory = dataDirectory();
+    const settings = bench.newTopic();
+    const store = openSqlite(directory.path);
+    const partitions = spread(await append(store, ...plants(0, events)));
+    await store.close();
+    spoil(partitions);
+    await write(settings, partitions, events);
+    expect((await answerOf(directory.path, settings))?.message).toMatch(why);
+  });
+
+  test.each([
+    ['left out', undefined],
+    ['that is another', 'other'],
+  ])('finds an idempotency key %s', async (_, header) => {
+    using directory = dataDirectory();
+    const settings = bench.newTopic();
+    const store = openSqlite(directory.path);
+    const keyed = plants(0, events).map((event, index) => ({ ...event, idempotencyKey: `key ${index}` }));
+    const partitions = spread(await append(store, ...keyed)).map((messages) =>
+      messages.map((message) => {
+        const { [IDEMPOTENCY_KEY_HEADER]: key, ...headers } = message.headers;
+        expect(key).toMatch(/^key /);
+        return {
+          ...message,
+          headers: { ...headers, ...(header !== undefined && { [IDEMPOTENCY_KEY_HEADER]: header }) },
+        };
+      }),
+    ) as Partitions;
+    await store.close();
+    await write(settings, partitions, events);
+    expect((await answerOf(directory.path, settings))?.message).toMatch(/differs from/);
+  });
+
+  test('finds a forged record beyond the head while a publisher goes on', () =>
+    bench.withInstance(async (instance, settings, directory) => {
+      const { topic } = settings;
+      await instance.append(...plants(0, 100));
+      await instance.caughtUp();
+      const [forged] = spread(chain({ ...EMPTY_HEAD, position: 1_000_000 }, plants(0, 9)));
+      const client = new KafkaClient(settings);
+      await client.connect();
+      const forger = await client.producer(`${topic}.forger`, 60_000);
+      const offset = await forger.send(topic, 0, forged.slice(0, 1));
+      await forger.commit(`${topic}.forger`, namesFor(topic).checkpoint, { offset: 1, metadata: '' });
+      // A commit is known a moment before its records are visible.
+      await eventually(
+        () => client.ranges(topic),
+        (ranges) => ranges !== undefined && ranges[0]!.high > offset,
+      );
+      client.close();
+      const partitionOf = partitioner(3);
+      let running = true;
+      const appending = (async () => {
+        for (let batch = 1; running; batch++) {
+          // None of them in the forged record's partition: it stays the last there.
+          const others = plants(batch * 500, 90).filter((event) => partitionOf(`alice/${event.plantId}`) !== 0);
+          await instance.append(...others);
+          await sleep(50);
+        }
+      })();
+      try {
+        expect((await answerOf(directory, settings))?.message).toMatch(
+          /partition 0 of the topic does not match any event of the log/,
+        );
+        expect((await answerOf(directory, settings))?.message).toMatch(
+          /partition 0 of the topic does not match any event of the log/,
+        );
+      } finally {
+        running = false;
+        await appending;
+      }
+    }));
+
+  test('finds a topic that reaches beyond the log', async () => {
+    using directory = dataDirectory();
+    const settings = bench.newTopic();
+    const store = openSqlite(directory.path);
+    const [first] = await append(store, ...plants(0, 1));
+    await store.close();
+    await write(settings, spread([first!, ...chain({ ...EMPTY_HEAD, position: 1 }, plants(1, 9))]), 10);
+    expect((await answerOf(directory.path, settings))?.message).toMatch(/reaches position 10, but the log ends at 1/);
+  });
+
+  test('asks for nothing that retention has removed', () =>
+    bench.withInstance(async (instance, settings, directory) => {
+      await using admin = await bench.admin();
+      const { topic } = settings;
+      await instance.append(...plants(0, 200));
+      await instance.caughtUp();
+      await eventually(
+        () => admin.fetchTopicOffsets(topic),
+        (partitions) => partitions?.every(({ high }) => Number(high) > 0) === true,
+      );
+      const partitions = [0, 1, 2].map((partition) => ({ partition, offset: String(10 * partition) }));
+      await admin.deleteTopicRecords({ topic, partitions });
+      expect(await answerOf(directory, settings)).toBeUndefined();
+    }));
+
+  test('says no of a topic that is not there or cannot be asked, and answers what is asked of the log', async () => {
+    using directory = dataDirectory();
+    const settings = bench.newTopic();
+    const store = openSqlite(directory.path);
+    await append(store, ...plants(0, 3));
+    await store.close();
+    expect((await answerOf(directory.path, settings))?.message).toMatch(/reading the topic failed: Kafka has no topic/);
+    const nobody = { ...settings, brokers: ['127.0.0.1:1'] };
+    expect((await answerOf(directory.path, nobody))?.message).toMatch(/reading the topic failed: .*ECONNREFUSED/);
+  });
+}

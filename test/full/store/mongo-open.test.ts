@@ -1,0 +1,224 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { MongoClient } from 'mongodb';
+import { describe, expect, test } from 'vitest';
+import { EMPTY_HEAD } from '../../../src/log/event/event.ts';
+import { UnsuitableDatabaseError } from '../../../src/log/mongo/connection/unsuitable-database.ts';
+import { openMongo } from '../../../src/log/mongo/open.ts';
+import { changesOf } from '../../../src/log/view/projector.ts';
+import { dropDatabase, HAS_MONGODB, newDatabase } from '../../store/open-mongo.ts';
+import { added, append, project } from '../../support/events.ts';
+import { readLog, readModel } from '../../support/fold.ts';
+import { Mongod } from '../../support/mongod.ts';
+import { findMongod } from '../../support/mongod-binary.ts';
+import { ReplicaSet } from '../../support/replica-set.ts';
+import { plantstore } from '../../support/run.ts';
+
+/** What opening a store at a URI is refused for, for good; undefined when it opens, or may open later. */
+async function refusal(uri: string): Promise<string | undefined> {
+  try {
+    await (await openMongo(uri)).close();
+    return undefined;
+  } catch (error) {
+    return error instanceof UnsuitableDatabaseError ? error.message : undefined;
+  }
+}
+
+const resource = (collection: string, ...actions: string[]) => ({
+  resource: { db: 'plantstore', collection },
+  actions: ['find', 'insert', 'createCollection', ...actions],
+});
+
+/** The role that docs/mongodb.md gives the service: nothing in it changes or removes an event. */
+const ROLE = {
+  createRole: 'plantstore',
+  privileges: [
+    resource('events', 'createIndex'),
+    ...['checkpoints', 'leases', 'meta', 'erasures'].map((collection) => resource(collection, 'update')),
+    resource('tree', 'update', 'remove'),
+    ...['plants', 'plants_1', 'plants_2'].map((collection) => resource(collection, 'remove', 'dropCollection')),
+  ],
+  roles: [],
+};
+
+describe.runIf(HAS_MONGODB)('opening a store on MongoDB', () => {
+  test('what is no URI is refused for good', async () => {
+    for (const uri of ['mongodb://', 'http://localhost', 'mongodb://localhost/?nonsense=1'])
+      expect(await refusal(uri)).toMatch(/^the MongoDB URI is not valid: /);
+  });
+
+  test('a server that is no replica set is refused for good', async () => {
+    const mongod = await Mongod.start(await findMongod());
+    try {
+      expect(await refusal(`mongodb://${mongod.address}/`)).toMatch(/not a replica set: start mongod with --replSet/);
+    } finally {
+      await mongod.remove();
+    }
+  });
+
+  test('servers without a journal are refused for good', async ({ skip }) => {
+    const set = await ReplicaSet.start(1, '--storageEngine', 'ephemeralForTest').catch(() => undefined);
+    if (set === undefined) return skip('this mongod has no storage engine without a journal');
+    try {
+      expect(await refusal(set.uri('plantstore'))).toMatch(/keeps no journal/);
+    } finally {
+      await set.remove();
+    }
+  });
+
+  test('a majority that need not have journaled is refused for good', async () => {
+    const set = await ReplicaSet.start(1);
+    try {
+      const { config } = (await set.command({ replSetGetConfig: 1 })) as { config: { version: number } };
+      const changed = { ...config, version: config.version + 1, writeConcernMajorityJournalDefault: false };
+      await set.command({ replSetReconfig: changed });
+      expect(await refusal(set.uri('plantstore'))).toMatch(/set writeConcernMajorityJournalDefault to true/);
+    } finally {
+      await set.remove();
+    }
+  });
+
+  test('what a newer release wrote is refused for good, and left as it is', async () => {
+    const uri = newDatabase();
+    const client = new MongoClient(uri);
+    await client.db().collection<{ _id: string; version: number }>('meta').insertOne({ _id: 'schema', version: 5 });
+    expect(await refusal(uri)).toMatch(/schema 5, which a newer release wrote; this release knows 4/);
+    expect((await client.db().collections()).map(({ collectionName }) => collectionName)).toEqual(['meta']);
+    await client.close();
+    await dropDatabase(uri);
+  });
+
+  test('what was written before the first release is refused for good, and left as it is', async () => {
+    const uri = newDatabase();
+    const client = new MongoClient(uri);
+    await client.db().collection<{ _id: string; version: number }>('meta').insertOne({ _id: 'schema', version: 3 });
+    expect(await refusal(uri)).toMatch(/schema 3, from before the first release/);
+    expect((await client.db().collections()).map(({ collectionName }) => collectionName)).toEqual(['meta']);
+    await client.close();
+    await dropDatabase(uri);
+  });
+
+  test('servers that are not there yet, or not yet a replica set, are not refused for good', async () => {
+    const mongod = await Mongod.start(await findMongod(), '--replSet', 'later');
+    const uri = `mongodb://${mongod.address}/?replicaSet=later`;
+    try {
+      const error = await openMongo(uri).catch((thrown: unknown) => thrown);
+      expect(error).toBeInstanceOf(Error);
+      expect(error).not.toBeInstanceOf(UnsuitableDatabaseError);
+      expect(String(error)).toContain('is in no replica set yet: run rs.initiate() on it');
+      await mongod.command({ replSetInitiate: { _id: 'later', members: [{ _id: 0, host: mongod.address }] } });
+      const store = await openMongo(uri);
+      expect(await store.head()).toEqual(EMPTY_HEAD);
+      await store.close();
+    } finally {
+      await mongod.remove();
+    }
+  });
+
+  test('servers of another replica set are told by the name that they do not have', async () => {
+    const misnamed = newDatabase().replace(/replicaSet=[^&]+/, 'replicaSet=other');
+    await expect(openMongo(misnamed)).rejects.toThrow(
+      'no server of MONGODB_URI is a member of the replica set other: set replicaSet=',
+    );
+    await expect(openMongo(`${misnamed}&directConnection=true`)).rejects.toThrow(
+      'does not answer as a member of the replica set other',
+    );
+  });
+
+  test('a reader of a store that is not there is told so, for good, and nothing is made', async () => {
+    const uri = newDatabase();
+    await expect(openMongo(uri, { readOnly: true })).rejects.toThrow(/^database .* holds no plant store$/);
+    await expect(openMongo(uri, { readOnly: true })).rejects.toThrow(UnsuitableDatabaseError);
+    const client = new MongoClient(uri);
+    expect(await client.db().collections()).toEqual([]);
+    await client.close();
+  });
+
+  test('several instances open a new database at once, and share it', async () => {
+    const uri = newDatabase();
+    const stores = await Promise.all(Array.from({ length: 8 }, () => openMongo(uri)));
+    await append(stores[0]!, added('alice', 1n));
+    expect(await Promise.all(stores.map(async (store) => (await store.head()).position))).toEqual(stores.map(() => 1));
+    expect(await Promise.all(stores.map((store) => store.checkpoint()))).toEqual(stores.map(() => 0));
+    for (const store of stores) await store.close();
+    await dropDatabase(uri);
+  });
+
+  test('the database is the one that the URI names, or plantstore', async () => {
+    const set = await ReplicaSet.start(1);
+    try {
+      for (const [named, name] of [
+        ['my%2Dplants', 'my-plants'],
+        ['', 'plantstore'],
+      ] as const) {
+        await (await openMongo(set.uri(named))).close();
+        const { databases } = (await set.command({ listDatabases: 1 })) as { databases: { name: string }[] };
+        expect(databases.map((database) => database.name)).toContain(name);
+      }
+    } finally {
+      await set.remove();
+    }
+  });
+
+  test('a user that cannot change or remove an event, and has no right on the servers, is enough', async () => {
+    const directory = mkdtempSync(join(tmpdir(), 'plantstore-key-'));
+    const keyFile = join(directory, 'key');
+    writeFileSync(keyFile, randomBytes(96).toString('base64'), { mode: 0o400 });
+    const set = await ReplicaSet.start(1, '--keyFile', keyFile);
+    try {
+      const [password, admin] = [randomUUID(), randomUUID()];
+      await set.command({ createUser: 'admin', pwd: admin, roles: ['root'] });
+      const asAdmin = set.uri('admin').replace('//', `//admin:${admin}@`);
+      const onPlantstore = new MongoClient(asAdmin);
+      const without = [resource('events'), ...ROLE.privileges.slice(1)];
+      await onPlantstore.db('plantstore').command({ ...ROLE, privileges: without });
+      await onPlantstore.db('plantstore').command({ createUser: 'service', pwd: password, roles: ['plantstore'] });
+      await onPlantstore.db('plantstore').command({ createUser: 'auditor', pwd: password, roles: ['read'] });
+      const uri = set.uri('plantstore').replace('//', `//service:${password}@`);
+      expect(await refusal(uri)).toMatch(/give its role createIndex on `events`/);
+      await onPlantstore.db('plantstore').command({ updateRole: 'plantstore', privileges: ROLE.privileges });
+      await onPlantstore.close();
+      const [one, two] = [await openMongo(uri, { strictReads: true }), await openMongo(uri)];
+      await append(one, added('alice', 1n));
+      expect(await one.lease('projector', 'one', 1)).toBe(true);
+      while (!(await two.lease('projector', 'two', 60_000)));
+      expect(await project(two)).toBe(1);
+      expect((await readModel(one, 'alice')).rows).toHaveLength(1);
+      const rebuild = await one.rebuild();
+      await rebuild.apply(changesOf(await readLog(one)));
+      expect(await rebuild.swap(1)).toBe(true);
+      await rebuild.close();
+      expect((await two.list('alice', undefined, 9)).rows).toHaveLength(1);
+      const erasure = { owner: 'alice', eventId: randomUUID(), actor: 'a', since: 0, after: 1, isPublished: true };
+      await expect(one.beginErasure(erasure)).rejects.toThrow(/may not update `events`: run plantstore erase with/);
+      expect(await one.erasures()).toEqual([]);
+      await two.lease('projector', 'two', 0);
+      await one.close();
+      await two.close();
+      const refused = await plantstore(['erase', '--owner', 'alice'], { MONGODB_URI: uri });
+      expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining('may not update `events`') });
+      const reader = await openMongo(set.uri('plantstore').replace('//', `//auditor:${password}@`), { readOnly: true });
+      expect(await readLog(reader)).toHaveLength(1);
+      expect((await reader.head()).position).toBe(1);
+      expect((await readModel(reader, 'alice')).rows).toHaveLength(1);
+      await reader.close();
+      const asService = new MongoClient(uri);
+      const events = asService.db('plantstore').collection('events');
+      await expect(events.updateMany({}, { $set: { owner: 'mallory' } })).rejects.toThrow(/not authorized/);
+      await expect(events.deleteMany({})).rejects.toThrow(/not authorized/);
+      await asService.close();
+      const byAdmin = {
+        MONGODB_URI: set.uri('plantstore').replace('//', `//admin:${admin}@`).replace('?', '?authSource=admin&'),
+      };
+      expect(await plantstore(['erase', '--owner', 'alice'], byAdmin)).toMatchObject({
+        code: 0,
+        stdout: '{"position":3,"events":2}\n',
+      });
+    } finally {
+      await set.remove();
+      rmSync(directory, { recursive: true });
+    }
+  });
+});
