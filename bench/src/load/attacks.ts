@@ -1,0 +1,80 @@
+import { gzipSync } from 'node:zlib';
+import { frame as message } from '../../../test/support/raw-grpc.ts';
+import type { Target } from './attack.ts';
+import type { Attack } from './crowd.ts';
+import { callHeaders } from './grpc-lines.ts';
+import { talkGrpc, talkResets } from './grpc-talk.ts';
+import { talkHttp } from './http-talk.ts';
+
+const PLANTS = '/plantstore.v1.PlantStoreService';
+const HEALTH = '/grpc.health.v1.Health';
+const JSON_BODY = 'content-type: application/json';
+/** Bytes of a body, a little below what the service takes. */
+const BODY = 63 * 1_024;
+/** Connections of an attack on gRPC, and calls at once on each. */
+const [GRPC_CONNECTIONS, CALLS] = [8, 100];
+const EMPTY = message(Buffer.alloc(0));
+/** A field that no message has, so often that it fills 64 KB. */
+const UNKNOWN_FIELDS = Buffer.alloc(64_000, Buffer.from([0x78, 0x00]));
+
+/** What the neighbours of a caller do who means no harm: the attacks are compared with it. */
+export const HARMLESS = 'harmless';
+
+/** By name: whoever is harmless, and every way that was found to take the service from others. */
+export const ATTACKS: Readonly<Record<string, (target: Target) => Attack>> = {
+  [HARMLESS]: http(64, ({ token }) => get('/plants', bearer(token))),
+  headers: http(6_000, () => unfinished(get('/plants', ...lines(980))), { answers: Infinity }),
+  bodies: http(6_000, () => head('POST /plants', JSON_BODY, 'content-length: 10', ...lines(900))),
+  pipelining: http(20, () => get('/nope'), { pipelined: 1_000 }),
+  openapi: http(200, () => get('/openapi.json'), { pipelined: 1_000 }),
+  'openapi-wide': http(2_000, () => get('/openapi.json'), { pipelined: 100 }),
+  lists: http(200, ({ token }) => get('/plants', bearer(token)), { pipelined: 200 }),
+  accept: http(256, () => get('/', `accept: text/html${','.repeat(30 * 1_024)}`)),
+  'json-rest': http(64, ({ token }) => post('/plants', token, emptyArrays())),
+  'json-connect': http(64, ({ token }) => post(`${PLANTS}/CreatePlant`, token, emptyArrays())),
+  inflate: grpc(({ token }) => ({
+    headers: callHeaders(`${PLANTS}/ListPlants`, { 'grpc-encoding': 'gzip', authorization: `Bearer ${token}` }),
+    message: message(gzipSync(UNKNOWN_FIELDS), { compressed: 1 }),
+  })),
+  'unknown-methods': grpc(() => ({ headers: callHeaders(`${PLANTS}/Nope`), message: EMPTY })),
+  resets: ({ grpcPort }) => ({
+    port: grpcPort,
+    connections: GRPC_CONNECTIONS,
+    talk: (socket, count) => talkResets(socket, count, { headers: callHeaders(`${PLANTS}/ListPlants`), atOnce: CALLS }),
+  }),
+  health: grpc(() => ({ headers: callHeaders(`${HEALTH}/Check`), message: EMPTY })),
+  waiting: http(9_000, ({ token }) => get('/plants', bearer(token), ...lines(1_100))),
+};
+
+/** Sends a request again and again, so many at once on each connection, and waits for so many answers. */
+function http(
+  connections: number,
+  request: (target: Target) => string,
+  { pipelined = 1, answers = pipelined }: { readonly pipelined?: number; readonly answers?: number } = {},
+): (target: Target) => Attack {
+  return (target) => {
+    const bytes = Buffer.from(request(target).repeat(pipelined), 'latin1');
+    return { port: target.port, connections, talk: (socket, count) => talkHttp(socket, count, bytes, answers) };
+  };
+}
+
+function grpc(calls: (target: Target) => { headers: Buffer; message: Buffer }): (target: Target) => Attack {
+  return (target) => {
+    const made = { ...calls(target), atOnce: CALLS };
+    const talk: Attack['talk'] = (socket, count) => talkGrpc(socket, count, made);
+    return { port: target.grpcPort, connections: GRPC_CONNECTIONS, talk };
+  };
+}
+
+const head = (line: string, ...headers: readonly string[]): string =>
+  `${[`${line} HTTP/1.1`, 'host: localhost', ...headers].join('\r\n')}\r\n\r\n`;
+const get = (path: string, ...headers: readonly string[]): string => head(`GET ${path}`, ...headers);
+const post = (path: string, token: string, body: string): string =>
+  head(`POST ${path}`, bearer(token), JSON_BODY, `content-length: ${body.length}`) + body;
+const bearer = (token: string): string => `authorization: Bearer ${token}`;
+/** A request without the blank line that ends its headers. */
+const unfinished = (request: string): string => request.slice(0, -2);
+/** So many header lines of 28 bytes. */
+const lines = (count: number): string[] =>
+  Array.from({ length: count }, (_, line) => `x-header-${String(line).padStart(4, '0')}: aaaaaaaaaaa`);
+const emptyArrays = (): string => `{"a":[${'[],'.repeat((BODY - 10) / 3)}[]]}`;
