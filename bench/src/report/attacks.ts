@@ -1,4 +1,5 @@
 import type { Asked } from '../load/bystander.ts';
+import type { Checked } from '../suites/attack-checks.ts';
 import type { Siege } from '../suites/attacks.ts';
 
 /** What a service withstands: twice the heap limit in MiB, times the control's p50, part of the lists, milliseconds. */
@@ -31,6 +32,9 @@ export function attackLines({ isAlive, memory, seconds, cpu, control, seen, atta
     `  attacker: ${tally(attacked)}`,
   ].join('\n');
 }
+
+/** The verdict of a check, and what it found. */
+export const checkLines = ({ isWell, found }: Checked): string => `  ${isWell ? 'withstood' : 'FAILED'}\n  ${found}`;
 
 const isProbeWell = ({ served, latency }: Asked): boolean => served === 1 && latency.p99 <= BOUNDS.probe;
 

@@ -7,7 +7,7 @@ import { LoadGenerator } from '../load/generator.ts';
 import { pin } from '../pin.ts';
 import { ADD, FIRST_ID } from '../plants.ts';
 import { type Checkout, checkoutsOf, type PlantStore, plantstore } from '../plantstore.ts';
-import { attackLines } from '../report/attacks.ts';
+import { attackLines, checkLines } from '../report/attacks.ts';
 import type { Results } from '../report/report.ts';
 import { Bench } from '../resources.ts';
 import { CHECKS } from './attack-checks.ts';
@@ -47,7 +47,9 @@ export async function attacks(_: Bench, effort: Effort): Promise<Results> {
       const check = CHECKS[name];
       console.log(`\n${name}, ${checkout.name}`);
       console.log(
-        check === undefined ? attackLines(await besiege(bench, checkout, name)) : await check(bench, checkout),
+        check === undefined
+          ? attackLines(await besiege(bench, checkout, name))
+          : checkLines(await check(bench, checkout)),
       );
     }
   return {};
