@@ -23,8 +23,10 @@ export const HARMLESS = 'harmless';
 /** By name: whoever is harmless, and every way that was found to take the service from others. */
 export const ATTACKS: Readonly<Record<string, (target: Target) => Attack>> = {
   [HARMLESS]: http(64, ({ token }) => get('/plants', bearer(token))),
-  headers: http(6_000, () => unfinished(get('/plants', ...lines(980))), { answers: Infinity }),
-  bodies: http(6_000, () => head('POST /plants', JSON_BODY, 'content-length: 10', ...lines(900))),
+  headers: http(6_000, () => unfinished(get('/plants', ...lines(980))), { isRepeated: false }),
+  bodies: http(6_000, () => head('POST /plants', JSON_BODY, 'content-length: 10', ...lines(900)), {
+    isRepeated: false,
+  }),
   pipelining: http(20, () => get('/nope'), { pipelined: 1_000 }),
   openapi: http(200, () => get('/openapi.json'), { pipelined: 1_000 }),
   'openapi-wide': http(2_000, () => get('/openapi.json'), { pipelined: 100 }),
@@ -46,13 +48,14 @@ export const ATTACKS: Readonly<Record<string, (target: Target) => Attack>> = {
   waiting: http(9_000, ({ token }) => get('/plants', bearer(token), ...lines(1_100))),
 };
 
-/** Sends a request again and again, so many at once on each connection, and waits for so many answers. */
+/** Sends a request so many times on each connection, and again when all have their answers. */
 function http(
   connections: number,
   request: (target: Target) => string,
-  { pipelined = 1, answers = pipelined }: { readonly pipelined?: number; readonly answers?: number } = {},
+  { pipelined = 1, isRepeated = true } = {},
 ): (target: Target) => Attack {
   return (target) => {
+    const answers = isRepeated ? pipelined : Infinity;
     const bytes = Buffer.from(request(target).repeat(pipelined), 'latin1');
     return { port: target.port, connections, talk: (socket, count) => talkHttp(socket, count, bytes, answers) };
   };
