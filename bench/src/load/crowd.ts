@@ -13,8 +13,8 @@ export interface Attack {
   talk(socket: Socket, count: Count): void;
 }
 
-/** Connections opened a second at most: within a minute, no more than there are ports. */
-const RATE = 1_500;
+/** Connections that are opened anew a second at most: within a minute, fewer than there are ports. */
+const RATE = 1_000;
 /** Milliseconds between two looks at how many are missing. */
 const LOOK = 10;
 
@@ -41,8 +41,9 @@ export class Crowd {
   }
 
   #fill(): void {
-    const due = ((performance.now() - this.#begun) / 1_000) * RATE;
-    while (this.#open.size < this.#attack.connections && this.#tried < due) this.#connect();
+    const { connections } = this.#attack;
+    const due = connections + ((performance.now() - this.#begun) / 1_000) * RATE;
+    while (this.#open.size < connections && this.#tried < due) this.#connect();
   }
 
   #connect(): void {
