@@ -43,11 +43,14 @@ async function watch(job: BystanderJob): Promise<Seen> {
 /** Asks at an even rate, whatever became of the requests before. */
 async function askEvenly(ask: Ask, start: number, seconds: number): Promise<Asked> {
   const [times, failures]: [number[], Record<string, number>] = [[], {}];
+  let served = 0;
   const one = async (due: number) => {
     try {
       await ask();
       times.push(performance.now() - due);
+      served++;
     } catch (error) {
+      times.push(PATIENCE);
       const why = reasonOf(error as Failure);
       failures[why] = (failures[why] ?? 0) + 1;
     }
@@ -60,7 +63,7 @@ async function askEvenly(ask: Ask, start: number, seconds: number): Promise<Aske
     all.push(one(due));
   }
   await Promise.all(all);
-  return { served: times.length / all.length, latency: quantiles(times), failures };
+  return { served: served / all.length, latency: quantiles(times), failures };
 }
 
 type Failure = Error & { readonly code?: string | number };

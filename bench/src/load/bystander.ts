@@ -15,9 +15,9 @@ export interface BystanderJob {
 export interface Asked {
   /** The part of them that was answered with success within 5 s. */
   readonly served: number;
-  /** From when these were due to the end of their answers, in milliseconds. */
+  /** From when a request was due to the end of its answer, in milliseconds. One that failed counts as 5 s. */
   readonly latency: Quantiles;
-  /** How often the others got what. */
+  /** How often those that failed got what. */
   readonly failures: Readonly<Record<string, number>>;
 }
 
