@@ -13,6 +13,8 @@ const JSON_BODY = 'content-type: application/json';
 const BODY = 63 * 1_024;
 /** Connections of an attack on gRPC, and calls at once on each. */
 const [GRPC_CONNECTIONS, CALLS] = [8, 100];
+/** Header lines that a service takes which takes 16 KiB; of 32 KiB, it takes twice as many. */
+const LINES_OF_16_KIB = 460;
 const EMPTY = message(Buffer.alloc(0));
 /** A field that no message has, so often that it fills 64 KB. */
 const UNKNOWN_FIELDS = Buffer.alloc(64_000, Buffer.from([0x78, 0x00]));
@@ -23,15 +25,16 @@ export const HARMLESS = 'harmless';
 /** By name: whoever is harmless, and every way that was found to take the service from others. */
 export const ATTACKS: Readonly<Record<string, (target: Target) => Attack>> = {
   [HARMLESS]: http(64, ({ token }) => get('/plants', bearer(token))),
-  headers: http(6_000, () => unfinished(get('/plants', ...lines(980))), { isRepeated: false }),
-  bodies: http(6_000, () => head('POST /plants', JSON_BODY, 'content-length: 10', ...lines(900)), {
-    isRepeated: false,
-  }),
+  headers: unfinishedHeaders(980),
+  'headers-16k': unfinishedHeaders(LINES_OF_16_KIB),
+  bodies: missingBodies(900),
+  'bodies-16k': missingBodies(LINES_OF_16_KIB),
   pipelining: http(20, () => get('/nope'), { pipelined: 1_000 }),
   openapi: http(200, () => get('/openapi.json'), { pipelined: 1_000 }),
   'openapi-wide': http(2_000, () => get('/openapi.json'), { pipelined: 100 }),
   lists: http(200, ({ token }) => get('/plants', bearer(token)), { pipelined: 200 }),
-  accept: http(256, () => get('/', `accept: text/html${','.repeat(30 * 1_024)}`)),
+  accept: commas(30 * 1_024),
+  'accept-16k': commas(15 * 1_024),
   'json-rest': http(64, ({ token }) => post('/plants', token, emptyArrays())),
   'json-connect': http(64, ({ token }) => post(`${PLANTS}/CreatePlant`, token, emptyArrays())),
   inflate: grpc(({ token }) => ({
@@ -45,8 +48,30 @@ export const ATTACKS: Readonly<Record<string, (target: Target) => Attack>> = {
     talk: (socket, count) => talkResets(socket, count, { headers: callHeaders(`${PLANTS}/ListPlants`), atOnce: CALLS }),
   }),
   health: grpc(() => ({ headers: callHeaders(`${HEALTH}/Check`), message: EMPTY })),
-  waiting: http(9_000, ({ token }) => get('/plants', bearer(token), ...lines(1_100))),
+  waiting: longHeaders(960),
+  'waiting-16k': longHeaders(LINES_OF_16_KIB),
 };
+
+/** Headers that never end. */
+function unfinishedHeaders(count: number): (target: Target) => Attack {
+  return http(6_000, () => unfinished(get('/plants', ...lines(count))), { isRepeated: false });
+}
+
+/** Requests without a token, which are answered, and whose bodies never come. */
+function missingBodies(count: number): (target: Target) => Attack {
+  const request = head('POST /plants', JSON_BODY, 'content-length: 10', ...lines(count));
+  return http(6_000, () => request, { isRepeated: false });
+}
+
+/** Lists of nothing that are dear to read. */
+function commas(count: number): (target: Target) => Attack {
+  return http(256, () => get('/', `accept: text/html${','.repeat(count)}`));
+}
+
+/** Requests that hold as much as they may while they wait. */
+function longHeaders(count: number): (target: Target) => Attack {
+  return http(9_000, ({ token }) => get('/plants', bearer(token), ...lines(count)));
+}
 
 /** Sends a request so many times on each connection, and again when all have their answers. */
 function http(
@@ -69,8 +94,9 @@ function grpc(calls: (target: Target) => { headers: Buffer; message: Buffer }): 
   };
 }
 
-const head = (line: string, ...headers: readonly string[]): string =>
-  `${[`${line} HTTP/1.1`, 'host: localhost', ...headers].join('\r\n')}\r\n\r\n`;
+function head(line: string, ...headers: readonly string[]): string {
+  return `${[`${line} HTTP/1.1`, 'host: localhost', ...headers].join('\r\n')}\r\n\r\n`;
+}
 const get = (path: string, ...headers: readonly string[]): string => head(`GET ${path}`, ...headers);
 const post = (path: string, token: string, body: string): string =>
   head(`POST ${path}`, bearer(token), JSON_BODY, `content-length: ${body.length}`) + body;
@@ -78,6 +104,7 @@ const bearer = (token: string): string => `authorization: Bearer ${token}`;
 /** A request without the blank line that ends its headers. */
 const unfinished = (request: string): string => request.slice(0, -2);
 /** So many header lines of 28 bytes. */
-const lines = (count: number): string[] =>
-  Array.from({ length: count }, (_, line) => `x-header-${String(line).padStart(4, '0')}: aaaaaaaaaaa`);
+function lines(count: number): string[] {
+  return Array.from({ length: count }, (_, line) => `x-header-${String(line).padStart(4, '0')}: aaaaaaaaaaa`);
+}
 const emptyArrays = (): string => `{"a":[${'[],'.repeat((BODY - 10) / 3)}[]]}`;
