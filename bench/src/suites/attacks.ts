@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { openDevelopmentIssuer } from '../../../src/auth/development.ts';
 import type { Effort } from '../compare.ts';
 import { type Attacked, Attacker } from '../load/attack.ts';
@@ -12,8 +13,8 @@ import type { Results } from '../report/report.ts';
 import { Bench } from '../resources.ts';
 import { CHECKS } from './attack-checks.ts';
 
-/** Seconds of the harmless flood before anything is counted, of the harmless flood, and of the attack. */
-const SECONDS = { warmUp: 2, control: 6, attack: 15 };
+/** Seconds of the harmless flood before anything is counted, of the harmless flood, of the attack, and after it. */
+const SECONDS = { warmUp: 2, control: 6, attack: 15, after: 3 };
 /** Milliseconds between two looks at the memory. */
 const LOOK = 50;
 /** Plants of the bystander, and of the attacker. */
@@ -29,7 +30,7 @@ export interface Siege {
   /** What the bystander saw of the harmless flood of the same minute, and of the attack. */
   readonly control: Seen;
   readonly seen: Seen;
-  /** Seconds from the begin of the attack to its end, or to that of the process. */
+  /** Seconds from the begin of the attack until the end of the process, or until 3 s after the attack. */
   readonly seconds: number;
   /** CPU of the service in that time, as a share of one core. */
   readonly cpu: number;
@@ -76,6 +77,8 @@ async function besiege(bench: Bench, checkout: Checkout, name: string): Promise<
   await attacker.begin(name, target);
   const seen = await watch(SECONDS.attack);
   const attacked = await attacker.end();
+  // What the attack left behind may still end the process.
+  await sleep(SECONDS.after * 1_000);
   return { ...observed(), control, seen, attacked };
 }
 
