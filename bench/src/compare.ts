@@ -9,8 +9,10 @@ export interface Effort {
   readonly warmUp: number;
   /** Events in the longest log. */
   readonly events: number;
-  /** Folders of other checkouts of the service, for `versions`. */
+  /** Folders of other checkouts of the service, for `versions` and `attacks`. */
   readonly beside: readonly string[];
+  /** Names of the `attacks` to run; none: all. */
+  readonly only: readonly string[];
 }
 
 /** What one window gave, and what it cost. CPU time is in microseconds for one request. */

@@ -3,6 +3,7 @@ import type { Effort } from './compare.ts';
 import { type Results, report } from './report/report.ts';
 import { tables } from './report/text.ts';
 import { Bench } from './resources.ts';
+import { attacks } from './suites/attacks.ts';
 import { audit } from './suites/audit.ts';
 import { commits } from './suites/commits.ts';
 import { embedded } from './suites/embedded.ts';
@@ -27,6 +28,7 @@ const COMPARISONS = { rest, grpc, commits };
 const BRIEF = { refusals, start };
 /** Run when named, and all of them with --soak. */
 const OTHERS = {
+  attacks,
   audit,
   embedded,
   flood,
@@ -52,6 +54,7 @@ const { values, positionals } = parseArgs({
   options: {
     quick: { type: 'boolean', default: false },
     soak: { type: 'boolean', default: false },
+    only: { type: 'string', multiple: true, default: [] },
     beside: { type: 'string', multiple: true, default: [] },
   },
   allowPositionals: true,
@@ -69,7 +72,7 @@ const turns = names.every((name) => name in { ...COMPARISONS, ...BRIEF, ...NAMED
 const size = values.quick
   ? { rounds: 1, seconds: 0.25, warmUp: 0, events: 100_000 }
   : { ...turns, events: values.soak ? 10_000_000 : 1_000_000 };
-const effort: Effort = { ...size, beside: values.beside };
+const effort: Effort = { ...size, beside: values.beside, only: values.only };
 
 let results: Required<Results> = { comparison: {}, charts: [] };
 for (const name of names) {

@@ -1,14 +1,32 @@
 import { type ChildProcess, execFileSync } from 'node:child_process';
-import { join } from 'node:path';
+import { basename, join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { freePort } from '../../test/support/free-port.ts';
+import type { Effort } from './compare.ts';
 import { type Server, startServer } from './server.ts';
+import { OURS } from './works.ts';
 
 /** The checkout that this bench stands in. */
 const HERE = join(import.meta.dirname, '../..');
 
 /** The program of a checkout. */
 const binOf = (checkout: string): string => join(checkout, 'bin/plantstore.js');
+
+/** A version of the service: what the reports call it, and its folder, whose packages are installed. */
+export interface Checkout {
+  readonly name?: string;
+  readonly checkout?: string;
+}
+
+/** This checkout, and those beside which it is to be measured. */
+export const checkoutsOf = ({ beside }: Effort): Checkout[] => [
+  { name: OURS },
+  ...beside.map((directory) => {
+    // npm runs the bench in its own folder.
+    const checkout = resolve(process.env.INIT_CWD ?? '.', directory);
+    return { name: basename(checkout), checkout };
+  }),
+];
 
 /** Our service, on free ports. */
 export interface PlantStore extends Server {
@@ -18,14 +36,11 @@ export interface PlantStore extends Server {
   readonly adminUrl: string;
 }
 
-/**
- * Starts our service and waits until it is ready. It logs no line for each request unless told, as the peers do not. `checkout`
- * is the folder of another version of it, whose packages are installed; `name` is what the reports call it.
- */
+/** Starts our service and waits until it is ready. It logs no line for each request unless told, as the peers do not. */
 export async function plantstore(
   directory: string,
   env: Record<string, string>,
-  { name = 'plantstore', checkout = HERE }: { readonly name?: string; readonly checkout?: string } = {},
+  { name = OURS, checkout = HERE }: Checkout = {},
 ): Promise<PlantStore> {
   const [rest, grpc, admin] = [await freePort(), await freePort(), await freePort()];
   const ports = { PORT: String(rest), GRPC_PORT: String(grpc), ADMIN_PORT: String(admin) };

@@ -10,7 +10,16 @@ import type { Line, Listener, OpenLine } from './line.ts';
 const CALLS = 100;
 const PREFACE = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
 /** The largest window of a connection less the one that it begins with, so that none has to be given back. */
-const MORE_WINDOW = 2 ** 31 - 1 - 65_535;
+const MORE_WINDOW = Buffer.alloc(4);
+MORE_WINDOW.writeUInt32BE(2 ** 31 - 1 - 65_535);
+/** What a connection begins with. */
+export const OPENING = Buffer.concat([
+  PREFACE,
+  frame(FRAME.settings, 0, 0, Buffer.alloc(0)),
+  frame(FRAME.windowUpdate, 0, 0, MORE_WINDOW),
+]);
+/** The answer to the other side's settings. */
+export const SETTINGS_ACK = frame(FRAME.settings, FLAG.ack, 0, Buffer.alloc(0));
 /** Bytes of one read. All connections share them: what was read is looked at before the next read. */
 const buffer = Buffer.allocUnsafe(256 * 1024);
 
@@ -29,17 +38,8 @@ type Render = () => readonly [headers: Buffer, message: Buffer];
  */
 export function grpcLines({ address, method }: GrpcTarget, { tokens, ids, limit }: ArrivalsJob): OpenLine {
   const { name, input } = PlantStoreService.method[method];
-  const headers = tokens.map((token) =>
-    headerBlock({
-      ':method': 'POST',
-      ':scheme': 'http',
-      ':path': `/${PlantStoreService.typeName}/${name}`,
-      ':authority': 'localhost',
-      'content-type': 'application/grpc',
-      te: 'trailers',
-      authorization: `Bearer ${token}`,
-    }),
-  );
+  const path = `/${PlantStoreService.typeName}/${name}`;
+  const headers = tokens.map((token) => callHeaders(path, { authorization: `Bearer ${token}` }));
   const encode = (request: object) => framed(toBinary(input, create(input, request as never)));
   const list = encode({ limit });
   let [made, id] = [0, ids.from];
@@ -53,6 +53,18 @@ export function grpcLines({ address, method }: GrpcTarget, { tokens, ids, limit 
     return connection.line(listener);
   };
 }
+
+/** The header block of a call. */
+export const callHeaders = (path: string, more: Readonly<Record<string, string>> = {}): Buffer =>
+  headerBlock({
+    ':method': 'POST',
+    ':scheme': 'http',
+    ':path': path,
+    ':authority': 'localhost',
+    'content-type': 'application/grpc',
+    te: 'trailers',
+    ...more,
+  });
 
 /** A message of gRPC: not compressed, with its length. */
 function framed(message: Uint8Array): Buffer {
@@ -85,11 +97,7 @@ class CallConnection {
       .on('close', () => {
         for (const line of this.#lines) line.ended();
       });
-    const window = Buffer.alloc(4);
-    window.writeUInt32BE(MORE_WINDOW);
-    this.#socket.write(
-      Buffer.concat([PREFACE, frame(FRAME.settings, 0, 0, Buffer.alloc(0)), frame(FRAME.windowUpdate, 0, 0, window)]),
-    );
+    this.#socket.write(OPENING);
   }
 
   get isFull(): boolean {
@@ -120,8 +128,7 @@ class CallConnection {
   }
 
   #take(type: number, flags: number, stream: number): void {
-    if (type === FRAME.settings && (flags & FLAG.ack) === 0)
-      this.#socket.write(frame(FRAME.settings, FLAG.ack, 0, Buffer.alloc(0)));
+    if (type === FRAME.settings && (flags & FLAG.ack) === 0) this.#socket.write(SETTINGS_ACK);
     const line = this.#calls.get(stream);
     if (line === undefined) return;
     if (type === FRAME.data) line.hasMessage = true;

@@ -1,11 +1,10 @@
-import { basename, resolve } from 'node:path';
 import { compare, type Effort } from '../compare.ts';
-import { plantstore } from '../plantstore.ts';
+import { checkoutsOf, plantstore } from '../plantstore.ts';
 import type { Results } from '../report/report.ts';
 import type { Bench } from '../resources.ts';
 import { RestSide } from '../rest-side.ts';
 import { Scene } from '../scene.ts';
-import { GRPC_WORKS, OURS, REST_WORKS } from '../works.ts';
+import { GRPC_WORKS, REST_WORKS } from '../works.ts';
 import { openSide } from './grpc.ts';
 
 /**
@@ -15,16 +14,8 @@ import { openSide } from './grpc.ts';
 export async function versions(bench: Bench, effort: Effort): Promise<Results> {
   if (effort.beside.length === 0) throw new Error('versions: name another checkout with --beside DIRECTORY');
   const scene = await Scene.open(bench);
-  const checkouts = [
-    { name: OURS },
-    ...effort.beside.map((directory) => {
-      // npm runs the bench in its own folder.
-      const checkout = resolve(process.env.INIT_CWD ?? '.', directory);
-      return { name: basename(checkout), checkout };
-    }),
-  ];
   const [rest, grpc] = [[], []] as [RestSide[], Awaited<ReturnType<typeof openSide>>[]];
-  for (const [index, checkout] of checkouts.entries()) {
+  for (const [index, checkout] of checkoutsOf(effort).entries()) {
     const database = `version${index}`;
     const server = await bench.server(plantstore(bench.directory(), scene.environment(database), checkout));
     const settled = () => scene.projected(database);

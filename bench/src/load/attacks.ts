@@ -1,0 +1,110 @@
+import { gzipSync } from 'node:zlib';
+import { frame as message } from '../../../test/support/raw-grpc.ts';
+import type { Target } from './attack.ts';
+import type { Attack } from './crowd.ts';
+import { callHeaders } from './grpc-lines.ts';
+import { talkGrpc, talkResets } from './grpc-talk.ts';
+import { talkHttp } from './http-talk.ts';
+
+const PLANTS = '/plantstore.v1.PlantStoreService';
+const HEALTH = '/grpc.health.v1.Health';
+const JSON_BODY = 'content-type: application/json';
+/** Bytes of a body, a little below what the service takes. */
+const BODY = 63 * 1_024;
+/** Connections of an attack on gRPC, and calls at once on each. */
+const [GRPC_CONNECTIONS, CALLS] = [8, 100];
+/** Header lines that a service takes which takes 16 KiB; of 32 KiB, it takes twice as many. */
+const LINES_OF_16_KIB = 460;
+const EMPTY = message(Buffer.alloc(0));
+/** A field that no message has, so often that it fills 64 KB. */
+const UNKNOWN_FIELDS = Buffer.alloc(64_000, Buffer.from([0x78, 0x00]));
+
+/** What the neighbours of a caller do who means no harm: the attacks are compared with it. */
+export const HARMLESS = 'harmless';
+
+/** By name: whoever is harmless, and every way that was found to take the service from others. */
+export const ATTACKS: Readonly<Record<string, (target: Target) => Attack>> = {
+  [HARMLESS]: http(64, ({ token }) => get('/plants', bearer(token))),
+  headers: unfinishedHeaders(980),
+  'headers-16k': unfinishedHeaders(LINES_OF_16_KIB),
+  bodies: missingBodies(900),
+  'bodies-16k': missingBodies(LINES_OF_16_KIB),
+  pipelining: http(20, () => get('/nope'), { pipelined: 1_000 }),
+  openapi: http(200, () => get('/openapi.json'), { pipelined: 1_000 }),
+  'openapi-wide': http(2_000, () => get('/openapi.json'), { pipelined: 100 }),
+  lists: http(200, ({ token }) => get('/plants', bearer(token)), { pipelined: 200 }),
+  accept: commas(30 * 1_024),
+  'accept-16k': commas(15 * 1_024),
+  'json-rest': http(64, ({ token }) => post('/plants', token, emptyArrays())),
+  'json-connect': http(64, ({ token }) => post(`${PLANTS}/CreatePlant`, token, emptyArrays())),
+  inflate: grpc(({ token }) => ({
+    headers: callHeaders(`${PLANTS}/ListPlants`, { 'grpc-encoding': 'gzip', authorization: `Bearer ${token}` }),
+    message: message(gzipSync(UNKNOWN_FIELDS), { compressed: 1 }),
+  })),
+  'unknown-methods': grpc(() => ({ headers: callHeaders(`${PLANTS}/Nope`), message: EMPTY })),
+  resets: ({ grpcPort }) => ({
+    port: grpcPort,
+    connections: GRPC_CONNECTIONS,
+    talk: (socket, count) => talkResets(socket, count, { headers: callHeaders(`${PLANTS}/ListPlants`), atOnce: CALLS }),
+  }),
+  health: grpc(() => ({ headers: callHeaders(`${HEALTH}/Check`), message: EMPTY })),
+  waiting: longHeaders(960),
+  'waiting-16k': longHeaders(LINES_OF_16_KIB),
+};
+
+/** Headers that never end. */
+function unfinishedHeaders(count: number): (target: Target) => Attack {
+  return http(6_000, () => unfinished(get('/plants', ...lines(count))), { isRepeated: false });
+}
+
+/** Requests without a token, which are answered, and whose bodies never come. */
+function missingBodies(count: number): (target: Target) => Attack {
+  const request = head('POST /plants', JSON_BODY, 'content-length: 10', ...lines(count));
+  return http(6_000, () => request, { isRepeated: false });
+}
+
+/** Lists of nothing that are dear to read. */
+function commas(count: number): (target: Target) => Attack {
+  return http(256, () => get('/', `accept: text/html${','.repeat(count)}`));
+}
+
+/** Requests that hold as much as they may while they wait. */
+function longHeaders(count: number): (target: Target) => Attack {
+  return http(9_000, ({ token }) => get('/plants', bearer(token), ...lines(count)));
+}
+
+/** Sends a request so many times on each connection, and again when all have their answers. */
+function http(
+  connections: number,
+  request: (target: Target) => string,
+  { pipelined = 1, isRepeated = true } = {},
+): (target: Target) => Attack {
+  return (target) => {
+    const answers = isRepeated ? pipelined : Infinity;
+    const bytes = Buffer.from(request(target).repeat(pipelined), 'latin1');
+    return { port: target.port, connections, talk: (socket, count) => talkHttp(socket, count, bytes, answers) };
+  };
+}
+
+function grpc(calls: (target: Target) => { headers: Buffer; message: Buffer }): (target: Target) => Attack {
+  return (target) => {
+    const made = { ...calls(target), atOnce: CALLS };
+    const talk: Attack['talk'] = (socket, count) => talkGrpc(socket, count, made);
+    return { port: target.grpcPort, connections: GRPC_CONNECTIONS, talk };
+  };
+}
+
+function head(line: string, ...headers: readonly string[]): string {
+  return `${[`${line} HTTP/1.1`, 'host: localhost', ...headers].join('\r\n')}\r\n\r\n`;
+}
+const get = (path: string, ...headers: readonly string[]): string => head(`GET ${path}`, ...headers);
+const post = (path: string, token: string, body: string): string =>
+  head(`POST ${path}`, bearer(token), JSON_BODY, `content-length: ${body.length}`) + body;
+const bearer = (token: string): string => `authorization: Bearer ${token}`;
+/** A request without the blank line that ends its headers. */
+const unfinished = (request: string): string => request.slice(0, -2);
+/** So many header lines of 28 bytes. */
+function lines(count: number): string[] {
+  return Array.from({ length: count }, (_, line) => `x-header-${String(line).padStart(4, '0')}: aaaaaaaaaaa`);
+}
+const emptyArrays = (): string => `{"a":[${'[],'.repeat((BODY - 10) / 3)}[]]}`;

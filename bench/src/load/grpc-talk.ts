@@ -1,0 +1,66 @@
+import type { Socket } from 'node:net';
+import type { Count } from './crowd.ts';
+import { FLAG, FRAME, FrameReader, frame } from './frames.ts';
+import { OPENING, SETTINGS_ACK } from './grpc-lines.ts';
+
+/** CANCEL (RFC 9113, section 7). */
+const CANCEL = Buffer.from([0, 0, 0, 8]);
+
+/** Calls of gRPC, so many at a time. */
+export interface Calls {
+  /** The header block of each. */
+  readonly headers: Buffer;
+  /** With its prefix. */
+  readonly message: Buffer;
+  readonly atOnce: number;
+}
+
+/** Makes calls on a connection, the next when one has ended. Counts whether they got a message, a status alone or a reset. */
+export function talkGrpc(socket: Socket, count: Count, { headers, message, atOnce }: Calls): void {
+  let stream = 1;
+  const served = new Set<number>();
+  const begin = () => {
+    socket.write(
+      Buffer.concat([
+        frame(FRAME.headers, FLAG.endHeaders, stream, headers),
+        frame(FRAME.data, FLAG.endStream, stream, message),
+      ]),
+    );
+    stream += 2;
+  };
+  hear(socket, (type, flags, of) => {
+    if (type === FRAME.data) served.add(of);
+    if (type !== FRAME.reset && (type !== FRAME.headers || (flags & FLAG.endStream) === 0)) return;
+    count(type === FRAME.reset ? 'reset' : served.delete(of) ? 'message' : 'status alone');
+    begin();
+  });
+  socket.write(OPENING);
+  for (let call = 0; call < atOnce; call++) begin();
+}
+
+/** Begins calls and cancels each at once, as many as the connection takes. */
+export function talkResets(socket: Socket, count: Count, { headers, atOnce }: Omit<Calls, 'message'>): void {
+  let stream = 1;
+  const more = () => {
+    const frames: Buffer[] = [];
+    for (let call = 0; call < atOnce; call++, stream += 2)
+      frames.push(frame(FRAME.headers, FLAG.endHeaders, stream, headers), frame(FRAME.reset, 0, stream, CANCEL));
+    socket.write(Buffer.concat(frames), (error) => {
+      if (error) return;
+      count(`${atOnce} resets sent`);
+      setImmediate(more);
+    });
+  };
+  hear(socket, () => {});
+  socket.write(OPENING);
+  more();
+}
+
+/** Takes the frames of a connection. */
+function hear(socket: Socket, found: (type: number, flags: number, stream: number) => void): void {
+  const frames = new FrameReader((type, flags, stream) => {
+    if (type === FRAME.settings && (flags & FLAG.ack) === 0) socket.write(SETTINGS_ACK);
+    found(type, flags, stream);
+  });
+  socket.on('data', (chunk) => frames.read(chunk, chunk.length));
+}

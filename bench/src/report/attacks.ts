@@ -1,0 +1,47 @@
+import type { Asked } from '../load/bystander.ts';
+import type { Checked } from '../suites/attack-checks.ts';
+import type { Siege } from '../suites/attacks.ts';
+
+/** What a service withstands: twice the heap limit in MiB, times the control's p50, part of the lists, milliseconds. */
+const BOUNDS = { memory: 640, times: 4, served: 0.97, probe: 100 };
+/** Milliseconds by which one request in a hundred may be sent late. Beyond, the client is what was measured. */
+const MAX_LATENESS = 20;
+
+/** The verdict of an attack, and what it rests on. */
+export function attackLines({ isAlive, memory, seconds, cpu, control, seen, attacked }: Siege): string {
+  const { list, probes } = seen;
+  const times = (quantile: 'p50' | 'p99') =>
+    `${list.latency[quantile].toFixed(1)} (control ${control.list.latency[quantile].toFixed(1)}, x ${(list.latency[quantile] / control.list.latency[quantile]).toFixed(1)})`;
+  const ratio = list.latency.p50 / control.list.latency.p50;
+  const broken = [
+    ...(isAlive ? [] : ['dead']),
+    ...(memory < BOUNDS.memory ? [] : ['memory']),
+    ...(ratio <= BOUNDS.times ? [] : ['latency']),
+    ...(list.served >= BOUNDS.served ? [] : ['lists not served']),
+    ...(Object.values(probes).every(isProbeWell) ? [] : ['probes']),
+  ];
+  const late =
+    seen.lateness.p99 > MAX_LATENESS ? `; requests were sent late: p99 ${seen.lateness.p99.toFixed(0)} ms` : '';
+  return [
+    `  ${broken.length === 0 ? 'withstood' : `FAILED: ${broken.join(', ')}`}${late}`,
+    `  service: ${isAlive ? 'alive' : `dead after ${seconds.toFixed(0)} s`}, ${memory.toFixed(0)} MiB, ${(cpu * 100).toFixed(0)} % of a core`,
+    `  bystander: ${asked(list)}, p50 ${times('p50')} ms, p99 ${times('p99')} ms`,
+    `  probes: ${Object.entries(probes)
+      .map(([name, probe]) => `${name} ${asked(probe)}, p99 ${probe.latency.p99.toFixed(0)} ms`)
+      .join('; ')}`,
+    `  attacker: ${tally(attacked)}`,
+  ].join('\n');
+}
+
+/** The verdict of a check, and what it found. */
+export const checkLines = ({ isWell, found }: Checked): string => `  ${isWell ? 'withstood' : 'FAILED'}\n  ${found}`;
+
+const isProbeWell = ({ served, latency }: Asked): boolean => served === 1 && latency.p99 <= BOUNDS.probe;
+
+const asked = ({ served, failures }: Asked): string =>
+  `${(served * 100).toFixed(0)} % served${served < 1 ? ` (${tally(failures)})` : ''}`;
+
+const tally = (counts: Readonly<Record<string, number>>): string =>
+  Object.entries(counts)
+    .map(([what, count]) => `${what}: ${count.toLocaleString('en')}`)
+    .join(', ');
