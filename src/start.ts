@@ -11,6 +11,7 @@ import { PlantsService } from './plants/service.ts';
 import { Watches } from './plants/watch/watches.ts';
 import { startPublication } from './publication.ts';
 import { openAuthentication } from './start/authentication.ts';
+import { closeDataDirectory } from './start/data-directory.ts';
 import { drain, listen, registerLog, registerPages, registerPlants } from './start/http.ts';
 import { instancesOf } from './start/instances.ts';
 import { startObserving } from './start/observation.ts';
@@ -45,6 +46,7 @@ export async function start(
   opened: AsyncDisposableStack,
 ): Promise<void> {
   if (config.grpcTls !== undefined) examineGrpcTls(config.grpcTls);
+  closeDataDirectory(config, logger);
   const sources = sourcesOf(parts);
   const { tracing, telemetry, adminUrl } = await startObserving(config, logger, health, sources, opened);
   parts.telemetry = telemetry;
