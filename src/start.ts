@@ -86,7 +86,8 @@ export async function start(
     observer: telemetry.requests,
     isReady: () => health.ready,
     ...(instances && { addInternal: instances.addTo }),
-    ...(config.grpcTls && { tls: config.grpcTls }),
+    tls: config.grpcTls,
+    identity: instances?.made,
   });
   opened.defer(async () => {
     // First: watchers reconnect elsewhere, and would only delay the end.

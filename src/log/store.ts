@@ -128,7 +128,7 @@ export interface Contact {
   readonly address: string;
   /** The secret that a caller must show there. New each time the lease is taken. */
   readonly secret: string;
-  /** The certificate that the holder shows there, in PEM. Undefined: the holder uses plaintext. */
+  /** The certificate that the holder shows there, in PEM. Undefined: one of 1.0.0, which uses plaintext. */
   readonly certificate?: string | undefined;
 }
 
