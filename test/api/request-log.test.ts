@@ -5,7 +5,9 @@ import { createClient } from '@connectrpc/connect';
 import { expect, test } from 'vitest';
 import { AuditService } from '../../gen/plantstore/v1/audit_service_pb.ts';
 import { bearer, grpcClient, unary } from '../support/grpc.ts';
+import { client } from '../support/http.ts';
 import { Issuer } from '../support/issuer.ts';
+import { parseMetrics } from '../support/prometheus.ts';
 import { PROTOCOLS, TRANSPORTS } from '../support/protocols.ts';
 import { type LogLine, startService } from '../support/service.ts';
 import { sendTraffic } from '../support/traffic.ts';
@@ -155,4 +157,40 @@ test('no trace of an owner where that is wanted', async () => {
   const line = await service.logged(requestOf('list'));
   expect(line).not.toHaveProperty('owner');
   expect(JSON.stringify(service.logs)).not.toContain('alice');
+});
+
+test('whoever has no token cannot fill the log: the first of each kind have lines, all are counted', async () => {
+  await using service = await startService();
+  const [alice, nobody] = [client(service.url, await service.token('alice')), client(service.url)];
+  const times = <T>(count: number, call: () => Promise<T>) => Promise.all(Array.from({ length: count }, call));
+  const grpc = grpcClient(service.grpcUrl);
+  const bytes = () => Buffer.alloc(0);
+  await times(150, () => nobody('GET', '/plants'));
+  await times(150, () => nobody('GET', '/nowhere'));
+  await times(150, () => nobody('GET', '/openapi.json'));
+  await times(150, () => new Promise((done) => grpc.makeUnaryRequest('/nowhere/AtAll', bytes, bytes, {}, done)));
+  grpc.close();
+  await times(150, () => alice('DELETE', '/plants/1'));
+  await alice('GET', '/plants', { headers: { 'x-request-id': 'last' } });
+  await service.logged(requestOf('last'));
+  const counts = new Map<string, number>();
+  for (const { msg, route, status } of service.logs) {
+    const kind = msg === 'request' ? `${route} ${status}` : String(msg);
+    counts.set(kind, (counts.get(kind) ?? 0) + 1);
+  }
+  expect(Object.fromEntries(counts)).toMatchObject({
+    ...{ '/plants 401': 100, 'unmatched 404': 100, '/openapi.json 200': 100, 'unmatched UNIMPLEMENTED': 100 },
+    ...{ authentication: 100, '/plants/{id} 404': 150, '/plants 200': 1 },
+  });
+  const metrics = parseMetrics(await (await fetch(`${service.adminUrl}/metrics`)).text());
+  const ended = (route: string, status: string) =>
+    metrics
+      .get('plantstore_request_duration_seconds')!
+      .samples.find(({ name, labels }) => /_count$/.test(name) && labels.route === route && labels.status === status);
+  for (const [route, status] of [
+    ['/plants', '401'],
+    ['unmatched', '404'],
+    ['unmatched', 'UNIMPLEMENTED'],
+  ] as const)
+    expect(ended(route, status)?.value, `${route} ${status}`).toBe(150);
 });
