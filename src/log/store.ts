@@ -164,6 +164,12 @@ export interface Store {
    */
   logId(): Promise<string>;
 
+  /**
+   * The key with which all instances name owners in their own logs: 32 random bytes, made when first asked for. `renew`:
+   * replaces it, so that nobody can find out any more whom earlier lines name.
+   */
+  ownerKey(renew?: boolean): Promise<Uint8Array>;
+
   /** The log's end, including everything that any instance acknowledged before the call. */
   head(): Promise<Head>;
 
