@@ -1,6 +1,15 @@
 import { mkdirSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 
+/** The mode bits of everybody but the owner. */
+export const OTHERS = 0o077;
+
+/** The user id of root. */
+export const ROOT = 0;
+
+/** What to do about a data directory of root that is open to others. */
+export const CLOSED_FOLDER = 'set DATA_DIR to a folder in it, which the service creates and keeps to itself';
+
 /**
  * Makes a folder that only its owner can access, and the parents that are missing. Throws the error of the first step
  * that fails. (Node's own `recursive` never ends where a folder cannot be made in an existing one for ENOENT, as in

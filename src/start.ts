@@ -6,14 +6,17 @@ import type { EventLog } from './log/log.ts';
 import type { Health } from './observe/health.ts';
 import { instanceReport } from './observe/instance-report.ts';
 import type { Logger } from './observe/logger.ts';
+import { OwnerHashes } from './observe/owner-hashes.ts';
 import { sparing } from './observe/sparing.ts';
 import { PlantsService } from './plants/service.ts';
 import { Watches } from './plants/watch/watches.ts';
 import { startPublication } from './publication.ts';
 import { openAuthentication } from './start/authentication.ts';
+import { closeDataDirectory } from './start/data-directory.ts';
 import { drain, listen, registerLog, registerPages, registerPlants } from './start/http.ts';
 import { instancesOf } from './start/instances.ts';
 import { startObserving } from './start/observation.ts';
+import { followOwnerKey } from './start/owner-key.ts';
 import { type Parts, sourcesOf } from './start/parts.ts';
 import { servicesOf } from './start/services.ts';
 import { openStore } from './start/store.ts';
@@ -45,11 +48,14 @@ export async function start(
   opened: AsyncDisposableStack,
 ): Promise<void> {
   if (config.grpcTls !== undefined) examineGrpcTls(config.grpcTls);
+  closeDataDirectory(config, logger);
   const sources = sourcesOf(parts);
-  const { tracing, telemetry, adminUrl } = await startObserving(config, logger, health, sources, opened);
+  const owners = new OwnerHashes();
+  const { tracing, telemetry, adminUrl } = await startObserving(config, logger, health, sources, owners, opened);
   parts.telemetry = telemetry;
   const { store, log } = await openStore(config, logger, telemetry, parts, opened);
   parts.log = log;
+  if (config.logOwner) await followOwnerKey(owners, { store, log }, telemetry.storeFault);
   parts.publication = opened.use(startPublication(config, logger));
   const { keys, authenticator, authenticate, token } = await openAuthentication(config, telemetry, opened);
   parts.keys = keys;
@@ -84,7 +90,8 @@ export async function start(
     observer: telemetry.requests,
     isReady: () => health.ready,
     ...(instances && { addInternal: instances.addTo }),
-    ...(config.grpcTls && { tls: config.grpcTls }),
+    tls: config.grpcTls,
+    identity: instances?.made,
   });
   opened.defer(async () => {
     // First: watchers reconnect elsewhere, and would only delay the end.

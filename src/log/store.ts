@@ -128,7 +128,7 @@ export interface Contact {
   readonly address: string;
   /** The secret that a caller must show there. New each time the lease is taken. */
   readonly secret: string;
-  /** The certificate that the holder shows there, in PEM. Undefined: the holder uses plaintext. */
+  /** The certificate that the holder shows there, in PEM. Undefined: one of 1.0.0, which uses plaintext. */
   readonly certificate?: string | undefined;
 }
 
@@ -163,6 +163,12 @@ export interface Store {
    * The log's id: 32 hexadecimal digits, made at random with the store. Rejects with LostRecordError when it is gone.
    */
   logId(): Promise<string>;
+
+  /**
+   * The key with which all instances name owners in their own logs: 32 random bytes, made when first asked for. `renew`:
+   * replaces it, so that nobody can find out any more whom earlier lines name.
+   */
+  ownerKey(renew?: boolean): Promise<Uint8Array>;
 
   /** The log's end, including everything that any instance acknowledged before the call. */
   head(): Promise<Head>;

@@ -1,36 +1,37 @@
-import { hash } from 'node:crypto';
-import type { Principal } from '../auth/principal.ts';
 import type { Logger } from './logger.ts';
+import type { OwnerHashes } from './owner-hashes.ts';
 import { type EndedRequest, failureFields } from './request.ts';
+import { sampler } from './sparing.ts';
 
-/** Hexadecimal digits of an owner's hash: enough to distinguish owners. */
-const DIGITS = 16;
+/** Milliseconds, and most lines within them of one kind of request without a known caller. */
+const INTERVAL = 60_000;
+const MOST = 100;
+
+/** A sampler of what callers without a token can cause: they must not be able to write a line each time. */
+export const sampleUnknown = () => sampler(INTERVAL, MOST);
 
 /**
- * A function that writes one line per request, at level info. With `owners`, the line has a hash of the owner. Someone
- * who knows the owner's name can compute the hash and find its requests, but the log reveals no name.
+ * A function that writes one line per request, at level info. Requests without a known caller are sampled, by status,
+ * reason and why.
  */
-export function requestLog(logger: Logger, owners: boolean): (request: EndedRequest) => void {
+export function requestLog(logger: Logger, owners: OwnerHashes): (request: EndedRequest) => void {
   const seriesOf = seriesOfLines(logger);
-  const hashes = new WeakMap<Principal, string>();
-  const hashOf = (principal: Principal): string => {
-    const known = hashes.get(principal);
-    if (known !== undefined) return known;
-    const digest = ownerHash(principal.owner);
-    hashes.set(principal, digest);
-    return digest;
-  };
+  const sample = sampleUnknown();
   return (ended) => {
     if (!logger.isLevelEnabled('info') || isProbe(ended)) return;
     const { principal, failure, seconds, bytes, requestId, traceId } = ended;
+    const fields = failure && failureFields(failure);
+    const repeated = principal === undefined ? sample([ended.status, fields?.reason, fields?.why].join()) : 0;
+    if (repeated === undefined) return;
     const line: Line = {
       bytes,
       requestId,
       traceId,
-      owner: owners && principal !== undefined ? hashOf(principal) : undefined,
+      owner: principal && owners.ofCaller(principal),
       milliseconds: Math.round(seconds * 1e6) / 1e3,
+      repeated: repeated === 0 ? undefined : repeated,
     };
-    seriesOf(ended).info(failure === undefined ? line : { ...line, ...failureFields(failure) }, 'request');
+    seriesOf(ended).info(fields === undefined ? line : { ...line, ...fields }, 'request');
   };
 }
 
@@ -41,6 +42,8 @@ interface Line {
   readonly traceId: string | undefined;
   readonly owner: string | undefined;
   readonly milliseconds: number;
+  /** Requests of the same kind since the line before, without a line. */
+  readonly repeated: number | undefined;
 }
 
 /**
@@ -62,6 +65,3 @@ function seriesOfLines(logger: Logger): (request: EndedRequest) => Logger {
 
 /** Whether the request is a successful health check. Each prober sends one every few seconds. */
 const isProbe = ({ route, status }: EndedRequest): boolean => status === 'OK' && route.startsWith('/grpc.health.');
-
-/** The hash of an owner in the log: the first 16 hexadecimal digits of the SHA-256 of the owner's UTF-8. */
-export const ownerHash = (owner: string): string => hash('sha256', owner).slice(0, DIGITS);

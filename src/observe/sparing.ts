@@ -3,8 +3,8 @@ import { messageOf } from './logger.ts';
 /** Milliseconds between two lines about the same fault. */
 const INTERVAL = 30_000;
 
-/** Most faults to remember. The one whose line is the oldest is forgotten first, and is then new when it comes again. */
-const MAX_KNOWN = 64;
+/** Most kinds to remember. The one whose line is the oldest is forgotten first, and is then new when it comes again. */
+const MAX_KNOWN = 256;
 
 /** What a line says about a fault. */
 export interface ReportedFault {
@@ -19,20 +19,37 @@ export interface ReportedFault {
  * fault hides another. What a driver measures or counts in its messages makes no difference.
  */
 export function sparing(write: (fault: ReportedFault) => void): (fault: unknown) => void {
-  const known = new Map<string, { readonly writtenAt: number; repeated: number }>();
+  const sample = sampler(INTERVAL, 1);
   return (err) => {
-    const name = nameOf(err);
-    const before = known.get(name);
+    const repeated = sample(nameOf(err));
+    if (repeated !== undefined) write(repeated === 0 ? { err } : { err, repeated });
+  };
+}
+
+/**
+ * A function that says whether to write a line about something of a kind: the first `most` within `milliseconds`. It
+ * returns how many of the kind came since the line before, without one; undefined: write none.
+ */
+export function sampler(milliseconds: number, most: number): (kind: string) => number | undefined {
+  const known = new Map<string, { readonly since: number; written: number; repeated: number }>();
+  return (kind) => {
     const now = performance.now();
-    if (before !== undefined && now < before.writtenAt + INTERVAL) {
-      before.repeated++;
-      return;
+    let count = known.get(kind);
+    if (count === undefined || now >= count.since + milliseconds) {
+      // Deleted and set again, so that the map stays in the order of the intervals.
+      known.delete(kind);
+      if (known.size === MAX_KNOWN) known.delete(known.keys().next().value!);
+      count = { since: now, written: 0, repeated: count?.repeated ?? 0 };
+      known.set(kind, count);
     }
-    // Deleted and set again, so that the map stays in the order of the lines.
-    known.delete(name);
-    if (known.size === MAX_KNOWN) known.delete(known.keys().next().value!);
-    known.set(name, { writtenAt: now, repeated: 0 });
-    write(before === undefined || before.repeated === 0 ? { err } : { err, repeated: before.repeated });
+    if (count.written === most) {
+      count.repeated++;
+      return undefined;
+    }
+    const { repeated } = count;
+    count.written++;
+    count.repeated = 0;
+    return repeated;
   };
 }
 

@@ -22,6 +22,7 @@ import {
 } from './metrics/parts.ts';
 import { requestMetrics } from './metrics/requests.ts';
 import { type CosigningStatus, witnessMetrics } from './metrics/witnesses.ts';
+import type { OwnerHashes } from './owner-hashes.ts';
 import type { Protocol, ShedReason } from './request.ts';
 import { requestLog } from './request-log.ts';
 import type { RequestObserver } from './request-observer.ts';
@@ -81,10 +82,10 @@ export interface Telemetry {
   readonly witnessed: ReturnType<typeof witnessMetrics>;
 }
 
-/** Creates the telemetry. With `owners`, log lines have hashes of owners. */
+/** Creates the telemetry. `owners`: how log lines name owners. */
 export function createTelemetry(
   logger: Logger,
-  owners: boolean,
+  owners: OwnerHashes,
   tracing: Tracing | undefined,
   sources: Sources,
 ): Telemetry {

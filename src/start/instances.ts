@@ -8,10 +8,14 @@ import type { Telemetry } from '../observe/telemetry.ts';
 import type { Tracing } from '../observe/tracing/tracing.ts';
 import { addressOf, identityFrom, leafCertificate } from '../transport/forward/contact.ts';
 import { linksOf } from '../transport/forward/link.ts';
+import { selfSigned } from '../transport/forward/self-signed.ts';
 import { addForwarding } from '../transport/forward/service.ts';
+import type { Identity } from '../transport/grpc/certificates.ts';
 
 /** The way between this instance and the others of its log. */
 export interface Instances {
+  /** Made for this instance. The gRPC port shows it to the others if it has no TLS of its own; see createListener. */
+  readonly made: Identity | undefined;
   /** Adds the service that takes the commands of the others. It takes none before `join`. */
   addTo(server: Server): void;
   /** Joins the others: from now on one instance writes. `address`: where the gRPC port listens. */
@@ -26,28 +30,30 @@ export function instancesOf(
   tracing: Tracing | undefined,
   log: EventLog,
 ): Instances | undefined {
-  if (config.mongodbUri === undefined) return undefined;
+  const { mongodbUri, advertiseAddress, grpcTls } = config;
+  if (mongodbUri === undefined) return undefined;
+  const made = grpcTls ? undefined : selfSigned();
+  const identity = made ? () => made : identityFrom(grpcTls!);
   let taker: Taker | undefined;
   return {
+    made,
     addTo: (server) => addForwarding(server, () => taker),
     join: (address) => {
-      taker = log.join(forwardingOf(config, address, telemetry, logger, tracing));
+      taker = log.join(forwardingOf(advertiseAddress ?? addressOf(address), identity, telemetry, logger, tracing));
     },
   };
 }
 
 function forwardingOf(
-  { advertiseAddress, grpcTls }: Config,
-  grpcAddress: string,
+  address: string,
+  identity: () => Identity,
   telemetry: Telemetry,
   logger: Logger,
   tracing: Tracing | undefined,
 ): ForwardingOptions {
-  const identity = grpcTls && identityFrom(grpcTls);
-  const address = advertiseAddress ?? addressOf(grpcAddress);
   let unreachable = false;
   return {
-    contact: () => ({ address, certificate: identity && leafCertificate(identity()) }),
+    contact: () => ({ address, certificate: leafCertificate(identity()) }),
     openLink: linksOf(identity),
     observer: telemetry.forwarding,
     traced: tracing && ((submit) => tracing.taken(submit)),

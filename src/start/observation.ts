@@ -2,6 +2,7 @@ import type { Config } from '../config.ts';
 import { startAdminServer } from '../observe/admin.ts';
 import type { Health } from '../observe/health.ts';
 import type { Logger } from '../observe/logger.ts';
+import type { OwnerHashes } from '../observe/owner-hashes.ts';
 import { createTelemetry, type Sources, type Telemetry } from '../observe/telemetry.ts';
 import { startTracing } from '../observe/tracing/start-tracing.ts';
 import type { Tracing } from '../observe/tracing/tracing.ts';
@@ -21,11 +22,12 @@ export async function startObserving(
   logger: Logger,
   health: Health,
   sources: Sources,
+  owners: OwnerHashes,
   opened: AsyncDisposableStack,
 ): Promise<Observation> {
   const tracing = config.tracing && (await startTracing(logger, config.tracing.serviceName));
   if (tracing) opened.defer(() => tracing.close());
-  const telemetry = createTelemetry(logger, config.logOwner, tracing, sources);
+  const telemetry = createTelemetry(logger, owners, tracing, sources);
   const admin = await startAdminServer(health, config.adminHost, config.adminPort, telemetry.metrics);
   opened.defer(() => admin.close());
   return { tracing, telemetry, adminUrl: admin.url };

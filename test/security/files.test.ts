@@ -1,7 +1,8 @@
-import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { chmodSync, chownSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { closeDataDirectory } from '../../src/start/data-directory.ts';
 import { client } from '../support/http.ts';
 import { plantstore } from '../support/run.ts';
 import { startService } from '../support/service.ts';
@@ -27,4 +28,61 @@ test('whatever the umask, all that the service writes is for its user alone', as
     process.umask(umask);
     rmSync(root, { recursive: true });
   }
+});
+
+describe('an existing DATA_DIR', () => {
+  const embedded = { mongodbUri: undefined, issuer: undefined, auditSigningKey: undefined };
+  const isRoot = process.getuid?.() === 0;
+  const STRANGER = 65_534;
+  let folder: string;
+  let warned: unknown[];
+  const logger = { warn: (...line: unknown[]) => warned.push(line) };
+
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'plantstore-existing-'));
+    warned = [];
+  });
+  afterEach(() => {
+    vi.restoreAllMocks();
+    rmSync(folder, { recursive: true });
+  });
+
+  test('that is open to others is closed to them, and a line says so', async () => {
+    chmodSync(folder, 0o755);
+    await using service = await startService({ DATA_DIR: folder });
+    expect(modeOf(folder)).toBe('700');
+    const line = await service.logged(({ msg }) => /DATA_DIR was open/.test(String(msg)));
+    expect(line).toMatchObject({ level: 'warn', folder, mode: '755' });
+  });
+
+  test.runIf(isRoot)('of another user is refused, with one line', async () => {
+    chownSync(folder, STRANGER, STRANGER);
+    const { code, stderr } = await plantstore(['serve'], { DATA_DIR: folder, PORT: '0', GRPC_PORT: '0' });
+    expect([code, stderr]).toEqual([
+      1,
+      expect.stringMatching(/^plantstore: DATA_DIR \S+ belongs to user 65534, .*\n$/),
+    ]);
+    expect(readdirSync(folder)).toEqual([]);
+  });
+
+  test('of another user is refused even if it is closed to all others', () => {
+    if (isRoot) chownSync(folder, STRANGER, STRANGER);
+    vi.spyOn(process as Required<typeof process>, 'getuid').mockReturnValue(1_000_001);
+    expect(() => closeDataDirectory({ ...embedded, dataDirectory: folder }, logger)).toThrow('belongs to user');
+  });
+
+  test('of root that is open, as a volume with fsGroup is, serves another user, and a line says what to do', () => {
+    vi.spyOn(process as Required<typeof process>, 'getuid').mockReturnValue(1_000);
+    const mode = modeOf('/usr');
+    closeDataDirectory({ ...embedded, dataDirectory: '/usr' }, logger);
+    expect(warned).toEqual([[{ folder: '/usr', mode }, expect.stringContaining('set DATA_DIR to a folder in it')]]);
+    expect(modeOf('/usr')).toBe(mode);
+  });
+
+  test('is left alone where no setting uses it', () => {
+    chmodSync(folder, 0o755);
+    const used = { mongodbUri: 'mongodb://db/', issuer: {}, auditSigningKey: {} } as never;
+    closeDataDirectory({ ...(used as typeof embedded), dataDirectory: folder }, logger);
+    expect([modeOf(folder), warned]).toEqual(['755', []]);
+  });
 });

@@ -93,6 +93,10 @@ export function erasureContract(name: string, open: OpenSearchable): void {
         const known = await opened.everything();
         const checkpoint = checkpointOf(before);
         for (const word of WORDS) expect([word, known.includes(word)]).toEqual([word, true]);
+        const key = Buffer.from(await opened.store.ownerKey());
+        const hasKey = (text: string) =>
+          [key.toString('latin1'), key.toString('base64')].some((form) => text.includes(form));
+        expect(hasKey(await opened.everything())).toBe(true);
 
         const outcome = await erased(opened.store);
         // Each plant that was left is deleted by an event of its own.
@@ -110,6 +114,8 @@ export function erasureContract(name: string, open: OpenSearchable): void {
         expect(verdict.ok).toBe(true);
         const text = await opened.everything();
         for (const word of WORDS) expect([word, text.includes(word)]).toEqual([word, false]);
+        // Whoever kept the service's log cannot find the owner in it by trying names.
+        expect(hasKey(text)).toBe(false);
         for (const format of Object.values(FORMATS)) {
           const exported = Buffer.from(format.encode(after)).toString('latin1');
           for (const word of WORDS) expect(exported.includes(word)).toBe(false);

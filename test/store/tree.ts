@@ -91,6 +91,18 @@ export function treeContract(open: OpenStore): void {
     );
 
     test(
+      'all who use a log have one key for owners, until it is renewed',
+      on(async ({ store, second }) => {
+        const other = await second();
+        const key = await store.ownerKey();
+        expect([key.length, await other.ownerKey(), await store.ownerKey()]).toEqual([32, key, key]);
+        const renewed = await store.ownerKey(true);
+        expect(renewed).not.toEqual(key);
+        expect([await store.ownerKey(), await other.ownerKey()]).toEqual([renewed, renewed]);
+      }),
+    );
+
+    test(
       'it has the root of the events at every size, built or not',
       on(async ({ store }) => {
         const events = await append(store, ...plants(1_100));

@@ -36,13 +36,13 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   start: [
     ...['domain', 'log', 'auth', 'observe', 'plants', 'audit', 'erasure', 'publisher', 'transparency', 'transport'],
     ...['gen'],
-    ...['config', 'grpc-tls', 'publication'],
+    ...['config', 'grpc-tls', 'private-folder', 'publication'],
   ],
   publication: ['observe', 'publisher', 'publisher-thread', 'config'],
   'publisher-thread': ['log', 'publisher'],
   cli: [
     ...['domain', 'tlog', 'log', 'auth', 'observe', 'plants', 'audit', 'publisher', 'transparency', 'witness'],
-    ...['config', 'config-variables', 'grpc-tls', 'main', 'publication', 'start-error', 'version'],
+    ...['config', 'config-variables', 'grpc-tls', 'main', 'private-folder', 'publication', 'start-error', 'version'],
   ],
   // What runs in the browser: the API's messages, and nothing of the service.
   console: ['gen', 'client'],

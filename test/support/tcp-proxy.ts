@@ -11,6 +11,8 @@ export type Fate = 'forward' | 'lose request' | 'lose reply' | 'hold' | 'stall';
 export class TcpProxy {
   /** Decides what happens to each chunk from a client. Forwards all by default. */
   fate: (chunk: Buffer) => Fate = () => 'forward';
+  /** Sees each chunk of a reply. */
+  onReply: (chunk: Buffer) => void = () => {};
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
   #held: { readonly to: Socket; readonly chunk: Buffer }[] = [];
@@ -95,7 +97,8 @@ export class TcpProxy {
       muted ||= fate === 'lose reply';
       server.write(chunk);
     });
-    server.on('data', (chunk) => {
+    server.on('data', (chunk: Buffer) => {
+      this.onReply(chunk);
       if (muted) client.destroy();
       else if (!client.destroyed) client.write(chunk);
     });

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { type ReportedFault, sparing } from '../../src/observe/sparing.ts';
+import { type ReportedFault, sampler, sparing } from '../../src/observe/sparing.ts';
 
 let written: ReportedFault[];
 let report: (fault: unknown) => void;
@@ -64,7 +64,18 @@ test('a fault that comes once in a while is written each time', () => {
 });
 
 test('endless kinds of faults fill no memory: the one that was written first is forgotten', () => {
-  for (let kind = 0; kind < 65; kind++) report(new Error(`fault ${kind}`));
-  for (const kind of [64, 0]) report(new Error(`fault ${kind}`));
-  expect(written.map(({ err }) => (err as Error).message).slice(64)).toEqual(['fault 64', 'fault 0']);
+  for (let kind = 0; kind < 257; kind++) report(new Error(`fault ${kind}`));
+  for (const kind of [256, 0]) report(new Error(`fault ${kind}`));
+  expect(written.map(({ err }) => (err as Error).message).slice(256)).toEqual(['fault 256', 'fault 0']);
+});
+
+test('a sampler lets the first of each kind through, and tells with the next how many it did not', () => {
+  const sample = sampler(60_000, 3);
+  const ask = (kind: string, times: number) => Array.from({ length: times }, () => sample(kind));
+  expect(ask('401', 5)).toEqual([0, 0, 0, undefined, undefined]);
+  expect(ask('404', 1)).toEqual([0]);
+  vi.advanceTimersByTime(59_999);
+  expect(ask('401', 1)).toEqual([undefined]);
+  vi.advanceTimersByTime(1);
+  expect(ask('401', 5)).toEqual([3, 0, 0, undefined, undefined]);
 });

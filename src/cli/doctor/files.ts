@@ -5,6 +5,7 @@ import { DEVELOPMENT_KEY_FILE } from '../../auth/keys/development-key.ts';
 import type { Config, GrpcTls } from '../../config.ts';
 import { examineGrpcTls } from '../../grpc-tls.ts';
 import { DATABASE_FILE } from '../../log/sqlite/store.ts';
+import { CLOSED_FOLDER, OTHERS, ROOT } from '../../private-folder.ts';
 import { AUDIT_KEY_FILE } from '../../transparency/log-key.ts';
 import { type Finding, fail, ok, reasonOf, warn } from './finding.ts';
 
@@ -15,8 +16,6 @@ const LITTLE_ROOM = 1024 ** 3;
 const NO_ROOM = 64 * 1024 ** 2;
 /** Milliseconds before a certificate expires from which to warn. */
 const RENEWAL = 14 * 24 * 60 * 60 * 1_000;
-/** The mode bits for users other than the file's owner. */
-const OTHERS = 0o077;
 
 /**
  * Examines the data directory, the key files and the certificates: whether they are readable, and only by their owner.
@@ -60,9 +59,11 @@ async function rights(subject: string, path: string): Promise<Finding[]> {
   if (found === undefined) return [];
   const others = found.mode & OTHERS;
   const wanted = found.isDirectory() ? '700' : '600';
-  if (others !== 0) return [fail(subject, `${path} is accessible to other users: chmod ${wanted} ${path}`)];
   const user = process.getuid?.();
-  if (user !== undefined && user !== 0 && found.uid !== user)
+  if (others !== 0 && found.isDirectory() && found.uid === ROOT && user !== ROOT)
+    return [warn(subject, `${path} belongs to root and is accessible to other users: ${CLOSED_FOLDER}`)];
+  if (others !== 0) return [fail(subject, `${path} is accessible to other users: chmod ${wanted} ${path}`)];
+  if (user !== undefined && user !== ROOT && found.uid !== user)
     return [
       warn(
         subject,

@@ -189,6 +189,7 @@ export class Eraser {
   async *#appended(erasure: Erasure): AsyncGenerator<EraseProgress, LoggedEvent | undefined> {
     const { store } = this.#parts;
     const counted = await this.#count(erasure);
+    let isKeyRenewed = false;
     for (let attempt = 0, rounds = 0; ; attempt++) {
       if (counted.event !== undefined) return counted.event;
       if (counted.events === 0) return undefined;
@@ -199,6 +200,9 @@ export class Eraser {
       else {
         yield { step: 'event' };
         await this.#leased();
+        // Before the event, at which every instance reads the key again. Then no log says any more who this owner is.
+        if (!isKeyRenewed) await store.ownerKey(true);
+        isKeyRenewed = true;
         await this.#tryAppend(erasure, counted);
         // The log shows whether the event landed.
         if (attempt > 0) await sleep(Math.random() * PAUSE);

@@ -78,12 +78,16 @@ export const PRIMARY_ID = 'primary';
 /** `_id` of the document in `meta` with the log's id. */
 export const LOG_ID = 'log';
 
+/** `_id` of the document in `meta` with the key that names owners in the instances' own logs. */
+export const OWNERS_ID = 'owners';
+
 /** A document about the database itself. */
 export interface MetaDocument {
-  readonly _id: typeof SCHEMA_ID | typeof PRIMARY_ID | typeof LOG_ID;
+  readonly _id: typeof SCHEMA_ID | typeof PRIMARY_ID | typeof LOG_ID | typeof OWNERS_ID;
   readonly version?: number;
   readonly confirmations?: Long;
   readonly logId?: string;
+  readonly key?: Binary;
 }
 
 /** A node of the tree. The level comes first, so that the index on `_id` keeps the nodes of a level together. */

@@ -1,4 +1,5 @@
-import type { Db, MongoClient } from 'mongodb';
+import { randomBytes } from 'node:crypto';
+import { Binary, type Db, type MongoClient } from 'mongodb';
 import type { IdempotencyKey } from '../../domain/idempotency.ts';
 import type { Plant, PlantKey } from '../../domain/plant.ts';
 import type { Erasure } from '../erasure/erasure.ts';
@@ -17,7 +18,7 @@ import {
   type Store,
 } from '../store.ts';
 import { appendEvents } from './append.ts';
-import { collectionsOf, LOG_ID } from './collections.ts';
+import { collectionsOf, LOG_ID, OWNERS_ID } from './collections.ts';
 import { withCallLimit } from './connection/call-limit.ts';
 import type { CausalClock } from './connection/causal-clock.ts';
 import { isTransient } from './connection/errors.ts';
@@ -65,6 +66,17 @@ export class MongoStore implements Store {
     const found = await this.#clock.run((session) => meta.findOne({ _id: LOG_ID }, { session }));
     if (found?.logId === undefined) throw new LostRecordError('the id of its log', 'log in meta');
     return found.logId;
+  }
+
+  async ownerKey(renew = false): Promise<Uint8Array> {
+    const { meta } = collectionsOf(this.#db);
+    const key = new Binary(randomBytes(32));
+    const update = renew ? { $set: { key } } : { $setOnInsert: { key } };
+    const options = { upsert: true, returnDocument: 'after' } as const;
+    const found = await this.#clock.run((session) =>
+      meta.findOneAndUpdate({ _id: OWNERS_ID }, update, { ...options, session }),
+    );
+    return found!.key!.value();
   }
 
   head(): Promise<Head> {

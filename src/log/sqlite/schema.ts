@@ -92,12 +92,17 @@ const TABLES = `CREATE TABLE events (
   CREATE TABLE log (id TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
   INSERT INTO log VALUES (lower(hex(randomblob(16))))`;
 
+/** A table beside the log, which releases that do not know it leave alone. So it needs no new version. */
+const OWNER_KEY = 'CREATE TABLE IF NOT EXISTS owner_key (key BLOB NOT NULL) STRICT';
+
 /** Creates the tables in a database that has none. */
 export function ensureSchema(db: DatabaseSync): void {
   transaction(db, () => {
-    if (versionOf(db) !== 0) return;
-    db.exec(TABLES);
-    db.exec(`PRAGMA user_version = ${SCHEMA_VERSION}`);
+    if (versionOf(db) === 0) {
+      db.exec(TABLES);
+      db.exec(`PRAGMA user_version = ${SCHEMA_VERSION}`);
+    }
+    if (versionOf(db) === SCHEMA_VERSION) db.exec(OWNER_KEY);
   });
 }
 

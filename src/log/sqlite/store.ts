@@ -141,6 +141,15 @@ class SqliteStore implements Store {
     }
   }
 
+  async ownerKey(renew = false): Promise<Uint8Array> {
+    await this.#erasures.vacuuming;
+    return transaction(this.#appending, () => {
+      if (renew) this.#appending.exec('DELETE FROM owner_key');
+      this.#appending.exec('INSERT INTO owner_key SELECT randomblob(32) WHERE NOT EXISTS (SELECT * FROM owner_key)');
+      return this.#appending.prepare('SELECT key FROM owner_key').get()!.key as Uint8Array;
+    });
+  }
+
   async head(): Promise<Head> {
     if (!this.#alone) return this.#readHead();
     this.#checkFile();

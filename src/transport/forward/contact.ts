@@ -1,8 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { createSecureContext } from 'node:tls';
-import type { TlsFiles } from '../grpc/certificates.ts';
-import type { Identity } from './link.ts';
+import type { Identity, TlsFiles } from '../grpc/certificates.ts';
 
 /** Addresses that mean every address of a machine. */
 const ALL = /^(0\.0\.0\.0|\[::\])$/;

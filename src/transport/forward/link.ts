@@ -1,5 +1,5 @@
 import { createSecureContext } from 'node:tls';
-import { ChannelCredentials, Client, credentials, Metadata } from '@grpc/grpc-js';
+import { ChannelCredentials, Client, Metadata } from '@grpc/grpc-js';
 import {
   ForwardingService,
   type ForwardRequest,
@@ -7,15 +7,10 @@ import {
 } from '../../../gen/plantstore/internal/v1/forwarding_service_pb.ts';
 import type { OpenLink } from '../../log/forward/hop.ts';
 import type { Contact } from '../../log/store.ts';
+import type { Identity } from '../grpc/certificates.ts';
 import { definitionOf } from '../grpc/definition.ts';
 import { fromResponse, toRequest } from './messages.ts';
 import { SECRET } from './service.ts';
-
-/** The client certificate that an instance presents, in PEM: its own. */
-export interface Identity {
-  readonly certificate: Buffer;
-  readonly key: Buffer;
-}
 
 /** Channels are not reused: a link to a lost writer must not delay the link to the next one. */
 const OPTIONS = {
@@ -25,14 +20,14 @@ const OPTIONS = {
   'grpc.enable_http_proxy': 0,
 };
 
-/** Opens links over gRPC. `identity`: that of this instance, if its own port has TLS. */
-export function linksOf(identity: (() => Identity) | undefined): OpenLink {
+/** Opens links over gRPC and TLS. `identity`: that of this instance. */
+export function linksOf(identity: () => Identity): OpenLink {
   const { forward } = definitionOf(ForwardingService);
   const { path, requestSerialize, responseDeserialize } = forward!;
   return (to, listener) => {
     const metadata = new Metadata();
     metadata.set(SECRET, to.secret);
-    const client = new Client(to.address, credentialsOf(to, identity?.()), OPTIONS);
+    const client = new Client(to.address, credentialsOf(to, identity()), OPTIONS);
     const call = client.makeBidiStreamRequest<ForwardRequest, ForwardResponse>(
       path,
       requestSerialize as (message: ForwardRequest) => Buffer,
@@ -67,14 +62,14 @@ export function linksOf(identity: (() => Identity) | undefined): OpenLink {
 
 /**
  * Trusts exactly the certificate in the lease, whoever signed it. The database says which instance is the writer, and
- * thereby its identity. So names and addresses in certificates do not matter here.
+ * thereby its identity. So names and addresses in certificates do not matter here. Trusts nobody if the lease has none.
  */
-function credentialsOf({ certificate }: Contact, identity: Identity | undefined): ChannelCredentials {
-  if (certificate === undefined) return credentials.createInsecure();
+function credentialsOf({ certificate }: Contact, identity: Identity): ChannelCredentials {
   const context = createSecureContext({
-    ca: certificate,
+    ca: certificate ?? [],
     allowPartialTrustChain: true,
-    ...(identity && { cert: identity.certificate, key: identity.key }),
+    cert: identity.certificate,
+    key: identity.key,
   });
   return ChannelCredentials.createFromSecureContext(context, { checkServerIdentity: () => undefined });
 }

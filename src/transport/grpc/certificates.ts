@@ -16,6 +16,12 @@ export interface TlsFiles {
   readonly clientCa?: string;
 }
 
+/** A certificate and its key, in PEM: what an instance presents to the others, as the writer and as its client. */
+export interface Identity {
+  readonly certificate: Buffer;
+  readonly key: Buffer;
+}
+
 /** Milliseconds between two checks of the files. */
 const LOOK = 1_000;
 

@@ -11,13 +11,12 @@ import { type ConnectionLimits, limitConnections } from '../admission/connection
 import { rpcErrorOf } from '../failure.ts';
 import type { Service } from '../service.ts';
 import type { ServerCall } from './call.ts';
-import type { TlsFiles } from './certificates.ts';
 import { Connections } from './connections.ts';
 import { serverDefinitionOf } from './definition.ts';
 import type { Door } from './door.ts';
 import { handlersOf } from './handlers.ts';
 import { limitsOf } from './limits.ts';
-import { createListener } from './listener.ts';
+import { createListener, type ListenerTls } from './listener.ts';
 import { limitMetadata } from './metadata-limit.ts';
 import { serveCalls, servedCallOf } from './served-call.ts';
 import { GrpcHealth } from './standard/health.ts';
@@ -26,7 +25,7 @@ import { statusOf } from './status.ts';
 import { interceptUnmatched } from './unmatched.ts';
 
 /** Options of the gRPC server. */
-export interface GrpcServerOptions {
+export interface GrpcServerOptions extends ListenerTls {
   readonly services: readonly Service[];
   readonly authenticate: Authenticator['authenticate'];
   /** Admits a call before it is read. Health checks and reflection have their own places. */
@@ -41,8 +40,6 @@ export interface GrpcServerOptions {
    * reflection does not show it.
    */
   readonly addInternal?: (server: Server) => void;
-  /** Without it the server uses plaintext. */
-  readonly tls?: TlsFiles;
 }
 
 /** A gRPC server with health checks and reflection. */
@@ -70,7 +67,7 @@ const STANDARD_MESSAGE = 4 * 1024;
 
 /** Makes a server of these services that does not listen yet. Throws when the TLS files are invalid. */
 export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
-  const { services, authenticate, admission, limits, logger, observer, isReady, tls } = options;
+  const { services, authenticate, admission, limits, logger, observer, isReady } = options;
   const stop = new AbortController();
   const connections = new Connections();
   const breakOff = (peer: string) => connections.breakOff(peer);
@@ -90,7 +87,7 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
     tellBrokenOff('a connection over gRPC was ended: callers without a verified token held too much memory');
   });
   const injector = server.createConnectionInjector(ServerCredentials.createInsecure());
-  const listener = createListener(tls, limits.requestTimeout, logger, (socket) => {
+  const listener = createListener(options, limits.requestTimeout, logger, (socket) => {
     connections.add(socket);
     injector.injectConnection(socket);
   });

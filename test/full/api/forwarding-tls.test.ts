@@ -1,12 +1,17 @@
+import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { MongoClient } from 'mongodb';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { HAS_MONGODB, newDatabase } from '../../store/open-mongo.ts';
 import { CertificateAuthority } from '../../support/certificates.ts';
+import { bearer, grpcClient, unary } from '../../support/grpc.ts';
 import { client } from '../../support/http.ts';
 import { Instances, metricOf } from '../../support/instances.ts';
+import { type Service, startService } from '../../support/service.ts';
+import type { TcpProxy } from '../../support/tcp-proxy.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'plantstore-forwarding-tls-'));
 let ca: CertificateAuthority;
@@ -15,6 +20,87 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(directory, { recursive: true }));
 
+/** What passes through a proxy from now on, in both directions. */
+function sniff(proxy: TcpProxy): () => string {
+  const chunks: Buffer[] = [];
+  proxy.fate = (chunk) => {
+    chunks.push(chunk);
+    return 'forward';
+  };
+  proxy.onReply = (chunk) => chunks.push(chunk);
+  return () => Buffer.concat(chunks).toString('latin1');
+}
+
+/** Adds plants at an instance until one of them was forwarded: a link may end at any time. */
+async function untilForwarded(at: Service, add: (id: number) => Promise<unknown>): Promise<void> {
+  const forwarded = () => metricOf(at, 'plantstore_commands_forwarded_total', { outcome: 'applied' });
+  const before = await forwarded();
+  for (let id = 1; (await forwarded()) === before; id++) await add(id);
+}
+
+/** Writes into the database that the writer is at an address. */
+async function claimWriter(uri: string, contact: { address: string; certificate?: string }): Promise<void> {
+  const mongo = await new MongoClient(uri).connect();
+  const until = new Date(Date.now() + 60_000);
+  await mongo
+    .db()
+    .collection<{ _id: string }>('leases')
+    .insertOne({
+      _id: 'writer',
+      ...{ holder: 'x', until, contact: { secret: 'the-secret-of-the-lease', ...contact } },
+    });
+  await mongo.close();
+}
+
+describe.runIf(HAS_MONGODB)('instances without any setting of TLS', () => {
+  test('forward over TLS: whoever listens between them reads no command, while callers come in plaintext', async () => {
+    const MONGODB_URI = newDatabase();
+    await using instances = await Instances.start(2, { MONGODB_URI });
+    const heard = instances.proxies.map(sniff);
+    const writer = await instances.settled('alice-the-owner');
+    const other = instances.services[1 - writer]!;
+    const token = await instances.token('alice-the-owner');
+    const plaintext = grpcClient(other.grpcUrl);
+    await untilForwarded(other, (id) =>
+      unary(plaintext, 'createPlant', { plant: { id: BigInt(id), name: 'the-name-of-the-plant' } }, bearer(token)),
+    );
+    plaintext.close();
+    const mongo = await new MongoClient(MONGODB_URI).connect();
+    const lease = await mongo.db().collection<{ _id: string }>('leases').findOne({ _id: 'writer' });
+    await mongo.close();
+    const text = heard[writer]!();
+    expect(text).not.toBe('');
+    const { secret } = (lease as unknown as { contact: { secret: string } }).contact;
+    for (const plain of ['PRI * HTTP/2', 'plantstore', 'the-name-of-the-plant', 'alice-the-owner', secret])
+      expect(text).not.toContain(plain);
+  });
+
+  test('send nothing to a port with another certificate, nor in plaintext to a writer whose lease has none', async () => {
+    await using impostors = await Instances.start(1, { MONGODB_URI: newDatabase() });
+    const heard = sniff(impostors.proxies[0]!);
+    const address = `127.0.0.1:${impostors.proxies[0]!.port}`;
+    const others = ca.issue('others');
+    for (const contact of [{ address, certificate: readFileSync(others.certificate, 'utf8') }, { address }]) {
+      const MONGODB_URI = newDatabase();
+      await using service = await startService({ MONGODB_URI });
+      await claimWriter(MONGODB_URI, contact);
+      const send = client(service.url, await service.token('alice'));
+      expect((await send('POST', '/plants', { body: '{"id":1,"name":"Fern"}' })).status).toBe(200);
+      const line = await service.logged(({ msg }) => /cannot be reached/.test(String(msg)));
+      // Not that the other side refused the secret: it has not seen it.
+      expect(JSON.stringify(line)).toMatch(/certificate/i);
+    }
+    expect(heard()).not.toBe('');
+    for (const plain of ['PRI * HTTP/2', 'the-secret-of-the-lease']) expect(heard()).not.toContain(plain);
+  });
+
+  test('end a connection to the gRPC port that sends nothing', async () => {
+    await using service = await startService({ MONGODB_URI: newDatabase(), REQUEST_TIMEOUT: '1' });
+    const [host, port] = service.grpcUrl.split(':');
+    await once(connect(Number(port), host), 'close');
+  });
+});
+
 describe.runIf(HAS_MONGODB)('instances whose gRPC port has TLS', () => {
   test('forward to a writer whose certificate is for another name, and show their own where clients need one', async () => {
     const { certificate, key } = ca.issue('instance');
@@ -22,10 +108,10 @@ describe.runIf(HAS_MONGODB)('instances whose gRPC port has TLS', () => {
     await using instances = await Instances.start(2, { MONGODB_URI: newDatabase(), ...tls });
     const writer = await instances.settled('alice');
     const other = instances.services[1 - writer]!;
-    const before = await metricOf(other, 'plantstore_commands_forwarded_total', { outcome: 'applied' });
     const send = client(other.url, await instances.token('alice'));
-    expect((await send('POST', '/plants', { body: '{"id":1,"name":"Fern"}' })).status).toBe(200);
-    expect(await metricOf(other, 'plantstore_commands_forwarded_total', { outcome: 'applied' })).toBe(before! + 1);
+    await untilForwarded(other, async (id) =>
+      expect((await send('POST', '/plants', { body: `{"id":${id},"name":"Fern"}` })).status).toBe(200),
+    );
   });
 
   test('send nothing to a port that does not show the certificate of the lease, be it signed by the same authority', async () => {
@@ -43,18 +129,10 @@ describe.runIf(HAS_MONGODB)('instances whose gRPC port has TLS', () => {
     });
     const [service, impostor] = [instances.services[0]!, impostors.services[0]!];
     // The lease says that the writer is at the impostor's address, with a certificate of the same authority.
-    const mongo = await new MongoClient(MONGODB_URI).connect();
-    const contact = {
+    await claimWriter(MONGODB_URI, {
       address: impostor.grpcUrl,
-      secret: 'secret',
       certificate: readFileSync(own.certificate, 'utf8'),
-    };
-    const until = new Date(Date.now() + 60_000);
-    await mongo
-      .db()
-      .collection<{ _id: string }>('leases')
-      .insertOne({ _id: 'writer', ...{ holder: 'x', until, contact } });
-    await mongo.close();
+    });
     const send = client(service.url, await instances.token('alice'));
     expect((await send('POST', '/plants', { body: '{"id":1,"name":"Fern"}' })).status).toBe(200);
     const line = await service.logged(({ msg }) => /cannot be reached/.test(String(msg)));

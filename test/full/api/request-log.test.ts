@@ -1,18 +1,32 @@
-import { createHash } from 'node:crypto';
+import { createHmac } from 'node:crypto';
 import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { request } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { createClient } from '@connectrpc/connect';
 import { expect, test } from 'vitest';
 import { AuditService } from '../../../gen/plantstore/v1/audit_service_pb.ts';
+import { ErasureService } from '../../../gen/plantstore/v1/erasure_service_pb.ts';
+import { HAS_MONGODB, newDatabase } from '../../store/open-mongo.ts';
 import { bearer, grpcClient, unary } from '../../support/grpc.ts';
+import { client } from '../../support/http.ts';
+import { Instances } from '../../support/instances.ts';
 import { Issuer } from '../../support/issuer.ts';
+import { parseMetrics } from '../../support/prometheus.ts';
 import { PROTOCOLS, TRANSPORTS } from '../../support/protocols.ts';
-import { type LogLine, startService } from '../../support/service.ts';
+import { type LogLine, type Service, startService } from '../../support/service.ts';
 import { sendTraffic } from '../../support/traffic.ts';
 
 const requestOf = (id: string) => (line: LogLine) => line.msg === 'request' && line.requestId === id;
 
-const ALICE = createHash('sha256').update('alice').digest('hex').slice(0, 16);
+/** The hash of an owner, with the key that a service has now. */
+function hashOf(owner: string, { dataDirectory }: Service): string {
+  using db = new DatabaseSync(join(dataDirectory, 'plantstore.sqlite'), { readOnly: true });
+  const key = db.prepare('SELECT key FROM owner_key').get()!.key as Uint8Array;
+  return createHmac('sha256', key).update(owner).digest('hex').slice(0, 16);
+}
 
 test('one line a request, alike over every protocol', async () => {
   await using service = await startService();
@@ -40,6 +54,7 @@ test('one line a request, alike over every protocol', async () => {
     'grpc POST unmatched UNIMPLEMENTED',
     'grpc POST unmatched UNIMPLEMENTED',
   ]);
+  const alice = hashOf('alice', service);
   for (const {
     level,
     time,
@@ -58,7 +73,7 @@ test('one line a request, alike over every protocol', async () => {
   } of lines) {
     expect([level, msg, requestId]).toEqual(['info', 'request', 'mine.1']);
     expect([time, protocol, method, route, status].every((value) => typeof value === 'string')).toBe(true);
-    expect(owner).toBe(status === '401' || route === 'unmatched' ? undefined : ALICE);
+    expect(owner).toBe(status === '401' || route === 'unmatched' ? undefined : alice);
     expect(bytes).toEqual(expect.any(Number));
     expect(milliseconds).toBeGreaterThan(0);
     expect(rest).toEqual({});
@@ -148,6 +163,55 @@ test('a request that its client gave up is told as such', async () => {
   expect(line.status).toMatch(/^(DEADLINE_EXCEEDED|CANCELLED)$/);
 });
 
+test('lines name owners by a key of the store, which stays until an erasure replaces it', async () => {
+  const DATA_DIR = mkdtempSync(join(tmpdir(), 'plantstore-owners-'));
+  const named = async (service: Service, id: string) => {
+    const headers = { authorization: `Bearer ${await service.token('bob')}`, 'x-request-id': id };
+    await (await fetch(`${service.url}/plants`, { headers })).text();
+    return (await service.logged(requestOf(id))).owner;
+  };
+  let first: unknown;
+  {
+    await using service = await startService({ DATA_DIR });
+    first = await named(service, 'first');
+    expect(first).toBe(hashOf('bob', service));
+  }
+  await using service = await startService({ DATA_DIR });
+  expect(await named(service, 'restarted')).toBe(first);
+  const alice = client(service.url, await service.token('alice'));
+  await alice('POST', '/plants', { body: '{"id":1,"name":"Fern"}' });
+  const operator = { headers: { authorization: `Bearer ${await service.token('operator', 'plants:erase')}` } };
+  const erasing = createClient(ErasureService, TRANSPORTS[0]!.open(service)).eraseOwner({ owner: 'alice' }, operator);
+  for await (const _ of erasing);
+  const second = await named(service, 'erased');
+  expect(second).not.toBe(first);
+  expect(second).toBe(hashOf('bob', service));
+  rmSync(DATA_DIR, { recursive: true });
+});
+
+test.runIf(HAS_MONGODB)('all instances name an owner alike, also after an erasure at one of them', async () => {
+  await using instances = await Instances.start(2, { MONGODB_URI: newDatabase() });
+  await instances.settled('alice');
+  const headers = { authorization: `Bearer ${await instances.token('bob')}` };
+  let ids = 0;
+  const named = (service: Service) => async () => {
+    const id = `asked.${ids++}`;
+    await (await fetch(`${service.url}/plants`, { headers: { ...headers, 'x-request-id': id } })).text();
+    return (await service.logged(requestOf(id))).owner;
+  };
+  const [one, other] = instances.services.map(named) as [() => Promise<unknown>, () => Promise<unknown>];
+  const before = await one();
+  expect([before, await other()]).toEqual([expect.stringMatching(/^[0-9a-f]{16}$/), before]);
+  const operator = { headers: { authorization: `Bearer ${await instances.services[0]!.token('op', 'plants:erase')}` } };
+  const erasures = createClient(ErasureService, TRANSPORTS[0]!.open(instances.services[0]!));
+  for await (const _ of erasures.eraseOwner({ owner: 'alice' }, operator));
+  const isOneNewName = async () => {
+    const [here, there] = [await one(), await other()];
+    return typeof here === 'string' && here !== before && here === there;
+  };
+  await expect.poll(isOneNewName).toBe(true);
+});
+
 test('no trace of an owner where that is wanted', async () => {
   await using service = await startService({ LOG_OWNER: 'off' });
   const headers = { authorization: `Bearer ${await service.token('alice')}`, 'x-request-id': 'list' };
@@ -155,4 +219,40 @@ test('no trace of an owner where that is wanted', async () => {
   const line = await service.logged(requestOf('list'));
   expect(line).not.toHaveProperty('owner');
   expect(JSON.stringify(service.logs)).not.toContain('alice');
+});
+
+test('whoever has no token cannot fill the log: the first of each kind have lines, all are counted', async () => {
+  await using service = await startService();
+  const [alice, nobody] = [client(service.url, await service.token('alice')), client(service.url)];
+  const times = <T>(count: number, call: () => Promise<T>) => Promise.all(Array.from({ length: count }, call));
+  const grpc = grpcClient(service.grpcUrl);
+  const bytes = () => Buffer.alloc(0);
+  await times(150, () => nobody('GET', '/plants'));
+  await times(150, () => nobody('GET', '/nowhere'));
+  await times(150, () => nobody('GET', '/openapi.json'));
+  await times(150, () => new Promise((done) => grpc.makeUnaryRequest('/nowhere/AtAll', bytes, bytes, {}, done)));
+  grpc.close();
+  await times(150, () => alice('DELETE', '/plants/1'));
+  await alice('GET', '/plants', { headers: { 'x-request-id': 'last' } });
+  await service.logged(requestOf('last'));
+  const counts = new Map<string, number>();
+  for (const { msg, route, status } of service.logs) {
+    const kind = msg === 'request' ? `${route} ${status}` : String(msg);
+    counts.set(kind, (counts.get(kind) ?? 0) + 1);
+  }
+  expect(Object.fromEntries(counts)).toMatchObject({
+    ...{ '/plants 401': 100, 'unmatched 404': 100, '/openapi.json 200': 100, 'unmatched UNIMPLEMENTED': 100 },
+    ...{ authentication: 100, '/plants/{id} 404': 150, '/plants 200': 1 },
+  });
+  const metrics = parseMetrics(await (await fetch(`${service.adminUrl}/metrics`)).text());
+  const ended = (route: string, status: string) =>
+    metrics
+      .get('plantstore_request_duration_seconds')!
+      .samples.find(({ name, labels }) => /_count$/.test(name) && labels.route === route && labels.status === status);
+  for (const [route, status] of [
+    ['/plants', '401'],
+    ['unmatched', '404'],
+    ['unmatched', 'UNIMPLEMENTED'],
+  ] as const)
+    expect(ended(route, status)?.value, `${route} ${status}`).toBe(150);
 });
