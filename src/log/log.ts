@@ -1,7 +1,7 @@
-import { randomUUID } from 'node:crypto';
 import type { Command, PlantState } from '../domain/decider.ts';
 import type { PlantKey } from '../domain/plant.ts';
 import { Backoff } from '../time/backoff.ts';
+import { randomUUID } from '../time/host.ts';
 import { pause } from '../time/pause.ts';
 import { repeat } from '../time/repeat.ts';
 import { Appender } from './commit/appender.ts';
