@@ -16,7 +16,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   observe: ['domain', 'log', 'auth', 'version'],
   log: ['domain', 'tlog', 'time', 'private-folder', 'turnstile'],
   'derived-once': [],
-  turnstile: ['domain'],
+  turnstile: ['domain', 'time'],
   call: ['log', 'auth'],
   plants: ['domain', 'log', 'auth', 'time', 'transparency', 'call', 'derived-once', 'turnstile', 'gen'],
   audit: ['domain', 'json', 'tlog', 'log', 'auth', 'time', 'transparency', 'call', 'gen'],

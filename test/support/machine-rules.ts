@@ -3,7 +3,7 @@ import type { SourceFile } from './source.ts';
 
 /** The one module of these rooms that looks at clocks, sets timers and draws random bytes: a simulation replaces it. */
 const HOST = 'src/time/host.ts';
-const ROOMS = /^src\/(log|time|plants|erasure|audit|publisher|transparency)\//;
+const ROOMS = /^src\/((log|time|plants|erasure|audit|publisher|transparency)\/|turnstile\.ts$)/;
 
 /** What talks to a database, a broker, another thread or a witness. A simulation has its own in their place. */
 const ADAPTERS =

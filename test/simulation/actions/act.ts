@@ -1,0 +1,38 @@
+import type { Action } from '../plan.ts';
+import type { World } from '../world.ts';
+import { disturbLine, failOver, freeze, kill } from './disturb.ts';
+import { command, get, list, submit, walk } from './plants.ts';
+import { Watcher } from './watch.ts';
+
+type Act<Do> = (world: World, action: Extract<Action, { readonly do: Do }>) => void;
+
+const ACTS: { readonly [Do in Action['do']]?: Act<Do> } = {
+  add: (world, action) => submit(world, world.instance(action.at), command(world, 'AddPlant', action)),
+  delete: (world, action) => submit(world, world.instance(action.at), command(world, 'DeletePlant', action)),
+  retry: (world, { at }) => retry(world, at),
+  list: (world, { at, owner, after, limit }) => list(world, world.instance(at), { owner, after, limit }),
+  walk: (world, { at, owner, limit }) => walk(world, world.instance(at), { owner, after: undefined, limit }),
+  get: (world, { at, owner, id }) => get(world, world.instance(at), owner, id),
+  watch: (world, { at, owner }) => void world.watchers.push(new Watcher(world, world.instance(at), owner)),
+  reconnect: (world, { at, watch }) => world.watchers[watch % world.watchers.length]?.reconnect(world.instance(at)),
+  freeze: (world, action) => freeze(world, world.victim(action.at), action.for),
+  kill: (world, action) => kill(world, world.victim(action.at), action.for),
+  away: (world, action) => world.server.cutOff(world.victim(action.at), action.for),
+  jump: (world, { at, by }) => world.instance(at).process.jump(by),
+  'fail over': (world, { hold }) => failOver(world, hold),
+  cut: (world, { at }) => world.network.cut(world.instance(at).process),
+  line: (world, action) => disturbLine(world, action.is, [action.at, action.other], action.for),
+};
+
+/** Does an action. What comes of it comes later. */
+export function act(world: World, action: Action): void {
+  (ACTS[action.do] as Act<Action['do']> | undefined)?.(world, action as never);
+}
+
+/** Sends the last command with an idempotency key again. */
+function retry(world: World, at: number): void {
+  const last = [...world.commands.sent.values()].findLast(({ command }) => command.idempotencyKey !== undefined);
+  if (last === undefined) return;
+  const actor = `command-${world.commands.sent.size + 1}`;
+  submit(world, world.instance(at), { ...last.command, actor });
+}

@@ -1,0 +1,53 @@
+import { Violation } from '../judges/violation.ts';
+import type { World } from '../world.ts';
+import { heal } from './disturb.ts';
+import { command, list, submit } from './plants.ts';
+
+/** Milliseconds until everything has come to its end, once faults have ended: longer than any time limit. */
+const PATIENCE = 120_000;
+const LOOK = 200;
+
+/** What has not come to its end. Undefined: all has. */
+function unfinished(world: World): string | undefined {
+  const { events, checkpoint, erasures } = world.server.database.committed;
+  if (world.pending.size > 0) return `${world.pending.size} calls have no answer`;
+  if (world.operators.size > 0) return `${[...world.operators].map(({ name }) => name)} go on`;
+  if (checkpoint < (events.at(-1)?.position ?? 0)) return `the read model stays at ${checkpoint}`;
+  if (erasures.length > 0) return `${erasures.length} erasures are not finished`;
+  if (world.instances.some(({ service }) => service === undefined)) return 'an instance has not started';
+  const end = world.truth.end;
+  const behind = world.instances.find(({ service }) => service!.log.status.checkpoint < end);
+  if (behind !== undefined) return `${behind.process.name} does not see ${end}`;
+  if ((world.topic?.end.position ?? end) < end) return `the topic ends at ${world.topic?.end.position}`;
+  return world.watchers.find(({ judge }) => !judge.isCaughtUp)?.judge.missing;
+}
+
+async function untilAtRest(world: World): Promise<void> {
+  const end = world.scheduler.now + PATIENCE;
+  for (;;) {
+    await world.pass(LOOK);
+    if (world.violation !== undefined) return;
+    const what = unfinished(world);
+    if (what === undefined) return;
+    if (world.scheduler.now < end) continue;
+    const late = world.watchers.find(({ judge }) => !judge.isCaughtUp);
+    const kind = what === late?.judge.missing ? 'watch' : 'progress';
+    return world.judge(() => {
+      throw new Violation(kind, `two minutes after the last fault: ${what}`, late?.judge.owner);
+    });
+  }
+}
+
+/** Every fault ends, everything comes to its end, and then all is as if nothing had ever happened. */
+export async function comeToRest(world: World): Promise<void> {
+  if (world.violation === undefined) heal(world);
+  await untilAtRest(world);
+  if (world.violation !== undefined) return;
+  for (const instance of world.instances) {
+    submit(world, instance, command(world, 'AddPlant', { owner: 'cid', id: BigInt(world.commands.sent.size) }));
+    for (const owner of ['ann', 'bob']) list(world, instance, { owner, after: undefined, limit: undefined });
+  }
+  await untilAtRest(world);
+  if (world.violation !== undefined) return;
+  world.judge(() => world.commands.finish());
+}
