@@ -6,6 +6,7 @@ import type { LogKey } from '../../src/transparency/log-key.ts';
 import type { Watcher } from './actions/watch.ts';
 import { Instance, type Surroundings } from './instance.ts';
 import { CommandJudge } from './judges/commands.ts';
+import { ProofJudge } from './judges/proofs.ts';
 import { ReadModelJudge } from './judges/read-model.ts';
 import { Truth } from './judges/truth.ts';
 import { Violation } from './judges/violation.ts';
@@ -42,12 +43,16 @@ export class World {
   readonly topic: FakeTopic | undefined;
   readonly truth = new Truth();
   readonly commands = new CommandJudge(this.truth);
+  readonly proofs = new ProofJudge(this.truth);
   readonly instances: Instance[] = [];
   /** Processes of operators that have not ended. */
   readonly operators = new Set<Process>();
   readonly watchers: Watcher[] = [];
   /** Owners of whom an erasure was begun. */
   readonly erased = new Set<string>();
+  erasures = 0;
+  rebuilds = 0;
+  moves = 0;
   /** Calls of clients that have no answer yet, by the process that is to answer. */
   readonly pending = new Map<object, Process>();
   /** What happened, a line each. */

@@ -5,7 +5,7 @@ import { GENERATION_LIMIT } from '../../log/view/generation.ts';
 import { monotonic, randomUUID } from '../../time/host.ts';
 import { pause } from '../../time/pause.ts';
 import { firstDifference } from '../fold/difference.ts';
-import { Fold } from '../fold/fold.ts';
+import { Fold, type OpenFold } from '../fold/fold.ts';
 import type { Progress } from '../verify.ts';
 import { stepsOf } from './project.ts';
 import { TreeRebuild } from './tree.ts';
@@ -24,14 +24,14 @@ const MAX_ATTEMPTS = 100;
  * Yields progress, last when the new read model is live. Rejects if the log is broken, the new read model differs from
  * the fold, or another rebuild is running.
  */
-export async function* rebuildReadModel(store: Store): AsyncGenerator<Progress> {
+export async function* rebuildReadModel(store: Store, openFold: OpenFold = () => new Fold()): AsyncGenerator<Progress> {
   await using stack = new AsyncDisposableStack();
   const lease = stack.adopt(new Lease(store), (taken) => taken.release());
   await lease.renew();
   if ((await store.erasures()).some(({ erasedBy }) => erasedBy === undefined))
     throw new Error('an owner is being erased; try again later');
   const rebuild = stack.adopt(await store.rebuild(), (opened) => opened.close());
-  const fold = stack.adopt(new Fold(), (opened) => opened.close());
+  const fold = stack.adopt(openFold(), (opened) => opened.close());
 
   const tree = new TreeRebuild(store);
 

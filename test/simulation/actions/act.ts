@@ -1,12 +1,14 @@
 import type { Action } from '../plan.ts';
 import type { World } from '../world.ts';
 import { disturbLine, failOver, freeze, kill } from './disturb.ts';
+import { eraseBy, eraseByCommand, move, rebuild } from './operators.ts';
 import { command, get, list, submit, walk } from './plants.ts';
+import { checkpoint, receipt } from './proofs.ts';
 import { Watcher } from './watch.ts';
 
 type Act<Do> = (world: World, action: Extract<Action, { readonly do: Do }>) => void;
 
-const ACTS: { readonly [Do in Action['do']]?: Act<Do> } = {
+const ACTS: { readonly [Do in Action['do']]: Act<Do> } = {
   add: (world, action) => submit(world, world.instance(action.at), command(world, 'AddPlant', action)),
   delete: (world, action) => submit(world, world.instance(action.at), command(world, 'DeletePlant', action)),
   retry: (world, { at }) => retry(world, at),
@@ -15,6 +17,12 @@ const ACTS: { readonly [Do in Action['do']]?: Act<Do> } = {
   get: (world, { at, owner, id }) => get(world, world.instance(at), owner, id),
   watch: (world, { at, owner }) => void world.watchers.push(new Watcher(world, world.instance(at), owner)),
   reconnect: (world, { at, watch }) => world.watchers[watch % world.watchers.length]?.reconnect(world.instance(at)),
+  checkpoint: (world, { at }) => checkpoint(world, world.instance(at)),
+  receipt: (world, { at, owner }) => receipt(world, world.instance(at), owner),
+  erase: (world, { at, owner, byCommand }) =>
+    byCommand ? eraseByCommand(world, owner) : eraseBy(world, world.instance(at), owner),
+  rebuild,
+  move,
   freeze: (world, action) => freeze(world, world.victim(action.at), action.for),
   kill: (world, action) => kill(world, world.victim(action.at), action.for),
   away: (world, action) => world.server.cutOff(world.victim(action.at), action.for),
@@ -26,7 +34,7 @@ const ACTS: { readonly [Do in Action['do']]?: Act<Do> } = {
 
 /** Does an action. What comes of it comes later. */
 export function act(world: World, action: Action): void {
-  (ACTS[action.do] as Act<Action['do']> | undefined)?.(world, action as never);
+  (ACTS[action.do] as Act<Action['do']>)(world, action as never);
 }
 
 /** Sends the last command with an idempotency key again. */

@@ -21,6 +21,8 @@ export class Truth {
   readonly #there = new Set<string>();
   readonly #ids = new Set<string>();
   readonly #named = new Map<string, LoggedEvent>();
+  /** Who has erased an owner. Each does so once. */
+  readonly #erasers = new Set<string>();
   readonly #ofOwners = new Map<string, LoggedEvent[]>();
 
   /** The position of the last event that a majority has. */
@@ -70,7 +72,7 @@ export class Truth {
   }
 
   #append(logged: LoggedEvent): void {
-    const { position, eventId, type } = logged;
+    const { position, eventId, type, event } = logged;
     this.#follows(logged);
     this.events.push(logged);
     if (this.#ids.has(eventId))
@@ -81,7 +83,9 @@ export class Truth {
     const known = this.#ofOwners.get(owner);
     if (known === undefined) this.#ofOwners.set(owner, [logged]);
     else known.push(logged);
-    if (type === 'OwnerErased') this.#erase(owner);
+    if (this.#erasers.has(event!.actor))
+      throw new Violation('second life', `position ${position}: ${event!.actor} goes on after its erasure`, owner);
+    if (type === 'OwnerErased') this.#erase(owner, event!.actor);
     else this.#decided(logged, owner);
   }
 
@@ -95,7 +99,8 @@ export class Truth {
     this.#head = headAt(logged);
   }
 
-  #erase(owner: string): void {
+  #erase(owner: string, actor: string): void {
+    this.#erasers.add(actor);
     for (const key of [...this.#there]) if (key.endsWith(`:${owner}`)) this.#there.delete(key);
     for (const [name, { event }] of this.#named)
       if (event !== undefined && 'owner' in event && event.owner === owner) this.#named.delete(name);

@@ -35,8 +35,8 @@ export class Process implements Host {
     this.name = name;
     this.#scheduler = scheduler;
     this.#random = random;
-    // Any moment may be that from which a monotonic clock counts.
-    this.#born = random.between(-1e6, 1e6);
+    // As performance.now() does, the monotonic clock counts from the start of the process.
+    this.#born = scheduler.now;
   }
 
   get isDead(): boolean {
