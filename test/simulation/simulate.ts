@@ -1,31 +1,41 @@
 import { parseArgs } from 'node:util';
 import { runHistory } from './history.ts';
+import { knownDefect } from './known.ts';
+import { knownText, search } from './search.ts';
+import { report, shrink } from './shrink.ts';
 
 const { values } = parseArgs({
-  options: { seed: { type: 'string' }, only: { type: 'string' }, minutes: { type: 'string', default: '1' } },
+  options: {
+    seed: { type: 'string' },
+    only: { type: 'string' },
+    from: { type: 'string' },
+    minutes: { type: 'string', default: '1' },
+  },
 });
 
-if (values.seed !== undefined) {
-  const { violation, story } = await runHistory(Number(values.seed), values.only?.split(',').map(Number));
+/** Does the history of one seed, step by step. */
+async function repeat(seed: number, only: readonly number[] | undefined): Promise<boolean> {
+  const { violation, story, world } = await runHistory(seed, only);
   console.log(story.join('\n'));
-  console.log(violation === undefined ? 'nothing is wrong' : `${violation.kind}: ${violation.message}`);
-  process.exitCode = violation === undefined ? 0 : 1;
-} else {
-  const until = performance.now() + Number(values.minutes) * 60_000;
-  let histories = 0;
-  let tasks = 0;
-  const found = new Map<string, number[]>();
-  for (let seed = Math.floor(Math.random() * 2 ** 31); performance.now() < until; seed++) {
-    const { violation, world } = await runHistory(seed);
-    histories++;
-    tasks += world.scheduler.done;
-    if (violation === undefined) continue;
-    const text = violation.kind;
-    const seeds = found.get(text) ?? [];
-    if (seeds.length === 0) console.log(`${seed}: ${violation.kind}: ${violation.message}`);
-    seeds.push(seed);
-    found.set(text, seeds);
-  }
-  console.log(`${histories} histories, ${tasks} tasks`);
-  for (const [kind, seeds] of found) console.log(kind, seeds.length, seeds.slice(0, 5).join(' '));
+  if (violation === undefined) console.log('nothing is wrong');
+  else console.log(`${violation.kind}: ${violation.message}`, knownDefect(violation, world)?.what ?? '(news)');
+  return violation === undefined;
 }
+
+/** Does histories of random seeds. */
+async function roam(seed: number, minutes: number): Promise<boolean> {
+  console.log(`from seed ${seed}`);
+  const found = await search(seed, minutes * 60_000);
+  console.log(`${found.histories} histories of ${Math.round(found.tasks / found.histories)} tasks; known defects met:`);
+  console.log(knownText(found));
+  if (found.failed === undefined) return true;
+  console.log(report(await shrink(found.failed)));
+  return false;
+}
+
+const random = Math.floor(Math.random() * 2 ** 31);
+const isRight =
+  values.seed === undefined
+    ? await roam(Number(values.from ?? random), Number(values.minutes))
+    : await repeat(Number(values.seed), values.only?.split(',').map(Number));
+process.exitCode = isRight ? 0 : 1;

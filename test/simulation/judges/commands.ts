@@ -16,6 +16,8 @@ export interface Sent {
   readonly called: number;
   /** Position of the last event that was acknowledged before. */
   readonly from: number;
+  /** Position of the owner's last erasure whose outcome was given before; 0: there was none. */
+  readonly erasedAt: number;
   outcome: Outcome;
   returned: number | undefined;
   /** The position that was answered. */
@@ -30,6 +32,8 @@ export class CommandJudge {
   readonly sent = new Map<string, Sent>();
   /** Position of the last event that was acknowledged. */
   acknowledged = 0;
+  /** Position of each owner's last erasure whose outcome was given. */
+  readonly erased = new Map<string, number>();
   readonly #truth: Truth;
 
   constructor(truth: Truth) {
@@ -42,6 +46,7 @@ export class CommandJudge {
       command,
       called: now,
       from: this.acknowledged,
+      erasedAt: this.erased.get(command.owner) ?? 0,
       outcome: 'unknown',
       returned: undefined,
       position: undefined,
@@ -63,7 +68,7 @@ export class CommandJudge {
       throw wrong('the event there says something else');
     if (replayed === true) {
       if (idempotencyString(event) !== idempotencyString(command)) throw wrong('the event there has another key');
-      if (position < this.#truth.erasedAt(command.owner, sent.from))
+      if (position < sent.erasedAt)
         throw new Violation('remains', `${command.actor}: an erased event is answered again`, command.owner);
     } else if (event.actor !== command.actor) throw wrong('the event there is of another command');
     else if (position <= sent.from) throw wrong(`not after ${sent.from}, which was acknowledged before`);
