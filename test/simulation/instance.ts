@@ -16,6 +16,7 @@ import { MemoryStore, type Sizes } from './store/memory-store.ts';
 /** Small, so that a short history has every case: several batches, several steps. */
 export const SIZES: Sizes = { batch: 7, instant: 3, insert: 4, erased: 11, advanceLimit: 6 };
 
+const KNOWN_OWNERS = 2;
 const WATCHES = { maxWatches: 100, maxOwnerWatches: 100 };
 const RECENT = { events: 40, bytes: 1024 * 1024 };
 
@@ -64,7 +65,7 @@ export class Instance {
     const open = async () => new MemoryStore(server.database, server.connection(process, 'store'), SIZES);
     const { store, log } = await openWhenReachable(
       { open, isFinal: () => false },
-      { onFault: () => {} },
+      { limits: { knownOwners: KNOWN_OWNERS }, onFault: () => {} },
       new AbortController().signal,
       () => {},
     );

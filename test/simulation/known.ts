@@ -55,6 +55,12 @@ export const KNOWN: readonly Known[] = [
     seed: 1,
   },
   {
+    what: 'an erasure that is asked for while another of the owner ends goes on without a note',
+    kinds: ['content'],
+    explains: (_, world) => world.erased.size > 0,
+    seed: 1,
+  },
+  {
     what: 'an export that was made during an erasure cannot be imported',
     kinds: ['move'],
     explains: ({ owner }) => owner !== undefined,

@@ -61,13 +61,17 @@ export interface Plan {
   readonly steps: readonly Step[];
 }
 
-const OWNERS = ['ann', 'bob'] as const;
+/** Few, so that steps meet on the same plants. */
+export const OWNERS = ['ann', 'bob'] as const;
+
+/** The ids of their plants. */
+export const IDS = [0n, 1n, 2n, 3n, 4n] as const;
 
 type Draw = (random: Random) => Action;
 
 const at = (random: Random) => random.whole(0, 2);
 const owner = (random: Random) => random.one(OWNERS);
-const id = (random: Random) => BigInt(random.whole(0, 4));
+const id = (random: Random) => random.one(IDS);
 const key = (random: Random) => (random.chance(0.25) ? `key ${random.whole(0, 3)}` : undefined);
 /** From less than any time limit of the service to more than the longest. */
 const long = (random: Random) => random.scaled(50, 20_000);
@@ -153,7 +157,7 @@ export function planOf(seed: number): Plan {
     }
     return random.one(OF_OWNERS)(random);
   };
-  const gap = () => (random.chance(0.05) ? random.scaled(100, 8_000) : random.scaled(haste / 50, haste * 5));
+  const gap = () => (random.chance(0.1) ? random.scaled(100, 8_000) : random.scaled(haste / 50, haste * 5));
   const steps = Array.from({ length: random.whole(15, 70) }, (): Step => ({ ...draw(), gap: gap() }));
   return {
     instances: random.one([1, 2, 2, 3, 3, 3]),

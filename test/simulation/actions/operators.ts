@@ -42,7 +42,7 @@ export function rebuild(world: World): void {
 export function eraseByCommand(world: World, owner: string): void {
   const actor = newEraser(world, owner);
   run(world, actor, async (store) => {
-    const log = await openLog(store, { onFault: () => {} });
+    const log = await openLog(store, { limits: { knownOwners: 1 }, onFault: () => {} });
     const outcome = await erase(world, log, owner, actor);
     await log.close();
     return outcome;

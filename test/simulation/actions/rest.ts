@@ -1,7 +1,8 @@
 import { Violation } from '../judges/violation.ts';
+import { IDS, OWNERS } from '../plan.ts';
 import type { World } from '../world.ts';
 import { heal } from './disturb.ts';
-import { command, list, submit } from './plants.ts';
+import { command, get, list, submit } from './plants.ts';
 
 /** Milliseconds until everything has come to its end, once faults have ended: longer than any time limit. */
 const PATIENCE = 120_000;
@@ -38,15 +39,26 @@ async function untilAtRest(world: World): Promise<void> {
   }
 }
 
+/** Asks every instance for every plant, in every way: what an instance remembers shows in what it decides. */
+async function asksAll(world: World): Promise<void> {
+  for (const instance of world.instances)
+    for (const owner of OWNERS) {
+      list(world, instance, { owner, after: undefined, limit: undefined });
+      for (const id of IDS) {
+        get(world, instance, owner, id);
+        const type = world.random.one(['AddPlant', 'DeletePlant'] as const);
+        submit(world, instance, command(world, type, { owner, id }));
+        await world.pass(world.random.scaled(0.01, 10));
+      }
+    }
+}
+
 /** Every fault ends, everything comes to its end, and then all is as if nothing had ever happened. */
 export async function comeToRest(world: World): Promise<void> {
   if (world.violation === undefined) heal(world);
+  await asksAll(world);
   await untilAtRest(world);
-  if (world.violation !== undefined) return;
-  for (const instance of world.instances) {
-    submit(world, instance, command(world, 'AddPlant', { owner: 'cid', id: BigInt(world.commands.sent.size) }));
-    for (const owner of ['ann', 'bob']) list(world, instance, { owner, after: undefined, limit: undefined });
-  }
+  await asksAll(world);
   await untilAtRest(world);
   if (world.violation !== undefined) return;
   world.judge(() => world.commands.finish());
