@@ -24,6 +24,7 @@ export async function runHistory(seed: number, only?: readonly number[], plan: P
     if (world.violation !== undefined) break;
     world.tell(`step ${number}`, stepText(step));
     act(world, step);
+    if (step.do === 'wait') await world.pass(step.for);
   }
   await comeToRest(world);
   return { seed, steps, violation: world.violation, story: world.story, world };

@@ -36,6 +36,15 @@ export type Action =
   | { readonly do: 'move' }
   | { readonly do: 'freeze'; readonly at: number; readonly for: number }
   | { readonly do: 'kill'; readonly at: number; readonly for: number }
+  /** At a call of the database, so many calls from now, a process is frozen for a time, or killed for good. */
+  | {
+      readonly do: 'befall';
+      readonly at: number;
+      readonly calls: number;
+      readonly for: number;
+      readonly kills: boolean;
+    }
+  | { readonly do: 'wait'; readonly for: number }
   | { readonly do: 'away'; readonly at: number; readonly for: number }
   | { readonly do: 'jump'; readonly at: number; readonly by: number }
   | { readonly do: 'fail over'; readonly hold: number }
@@ -76,6 +85,20 @@ const key = (random: Random) => (random.chance(0.25) ? `key ${random.whole(0, 3)
 /** From less than any time limit of the service to more than the longest. */
 const long = (random: Random) => random.scaled(50, 20_000);
 
+/** Longer than any lease lasts. */
+const LEASES = 10_100;
+
+/** The process that was started last, as an operator's command is. */
+const LAST = -1;
+
+const befall = (random: Random, victim: number): Action => ({
+  do: 'befall',
+  at: victim,
+  calls: Math.floor(random.scaled(1, 60)),
+  for: random.chance(0.5) ? random.scaled(50, 10_000) : random.between(LEASES, 3 * LEASES),
+  kills: random.chance(0.3),
+});
+
 /** What owners do. */
 const OF_OWNERS: readonly Draw[] = [
   (random) => ({ do: 'add', at: at(random), owner: owner(random), id: id(random), key: key(random) }),
@@ -108,6 +131,8 @@ const OTHERS: Readonly<Record<string, { readonly share: number; readonly weight:
   move: { share: 0.1, weight: 0.3, draw: () => ({ do: 'move' }) },
   freeze: { share: 0.5, weight: 1, draw: (random) => ({ do: 'freeze', at: random.whole(0, 9), for: long(random) }) },
   kill: { share: 0.4, weight: 0.7, draw: (random) => ({ do: 'kill', at: random.whole(0, 9), for: long(random) }) },
+  wait: { share: 0.3, weight: 0.3, draw: (random) => ({ do: 'wait', for: random.scaled(1_000, 20_000) }) },
+  befall: { share: 0.3, weight: 0.7, draw: (random) => befall(random, random.whole(0, 9)) },
   away: { share: 0.2, weight: 0.5, draw: (random) => ({ do: 'away', at: random.whole(0, 9), for: long(random) }) },
   jump: {
     share: 0.2,
@@ -158,7 +183,15 @@ export function planOf(seed: number): Plan {
     return random.one(OF_OWNERS)(random);
   };
   const gap = () => (random.chance(0.1) ? random.scaled(100, 8_000) : random.scaled(haste / 50, haste * 5));
-  const steps = Array.from({ length: random.whole(15, 70) }, (): Step => ({ ...draw(), gap: gap() }));
+  const steps: Step[] = [];
+  for (let left = random.whole(15, 70); left > 0; left--) {
+    const action = draw();
+    steps.push({ ...action, gap: gap() });
+    // What takes long is worth an accident.
+    if ((action.do !== 'rebuild' && action.do !== 'erase') || random.chance(0.6)) continue;
+    steps.push({ ...befall(random, action.do === 'erase' && !action.byCommand ? action.at : LAST), gap: 0.02 });
+    if (random.chance(0.5)) steps.push({ do: 'wait', for: random.between(LEASES, 2 * LEASES), gap: gap() });
+  }
   return {
     instances: random.one([1, 2, 2, 3, 3, 3]),
     publishes: random.chance(0.2),

@@ -101,7 +101,7 @@ export class World {
   victim(number: number): Process | undefined {
     const processes = [...this.instances.map(({ process }) => process), ...this.operators];
     const alive = processes.filter(({ isDead }) => !isDead);
-    return alive[number % alive.length]!;
+    return alive.at(number % alive.length);
   }
 
   /** Judges something. The first violation ends the history. */

@@ -25,6 +25,11 @@ const ACTS: { readonly [Do in Action['do']]: Act<Do> } = {
   move,
   freeze: (world, action) => freeze(world, world.victim(action.at), action.for),
   kill: (world, action) => kill(world, world.victim(action.at), action.for),
+  befall: (world, { at, calls, for: time, kills }) => {
+    const victim = world.victim(at);
+    victim?.afterCalls(calls, () => (kills ? kill(world, victim, time) : freeze(world, victim, time)));
+  },
+  wait: () => {},
   away: (world, action) => world.server.cutOff(world.victim(action.at), action.for),
   jump: (world, { at, by }) => world.instance(at).process.jump(by),
   'fail over': (world, { hold }) => failOver(world, hold),

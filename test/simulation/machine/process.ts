@@ -28,6 +28,7 @@ export class Process implements Host {
   /** How far its wall clock is ahead. */
   #ahead = 0;
   #state: 'running' | 'frozen' | 'dead' = 'running';
+  #accident: { calls: number; readonly run: () => void } | undefined;
   /** What is due since it was frozen. */
   #held: Task[] = [];
 
@@ -56,6 +57,19 @@ export class Process implements Host {
   /** Does something in this process, in a turn of its own. */
   do(run: () => void): void {
     this.#scheduler.after(TURN, this, run);
+  }
+
+  /** Calls back at a call of the database, so many calls from now. */
+  afterCalls(calls: number, run: () => void): void {
+    this.#accident = { calls, run };
+  }
+
+  /** A call of the database is made. */
+  called(): void {
+    if (this.#accident === undefined || --this.#accident.calls > 0) return;
+    const { run } = this.#accident;
+    this.#accident = undefined;
+    run();
   }
 
   freeze(): void {

@@ -104,6 +104,7 @@ export class Server {
 
   #call<T>(process: Process, random: Random, what: string, work: () => Done<T>): Promise<T> {
     const { promise, resolve, reject } = Promise.withResolvers<T>();
+    process.called();
     const { refused, lost, late, slow, way } = this.#weather;
     const time = () => (random.chance(slow) ? random.scaled(10, SLOW) : random.scaled(0.02, way));
     const [there, back] = [time(), time()];
