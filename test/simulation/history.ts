@@ -1,7 +1,8 @@
 import { act } from './actions/act.ts';
 import { comeToRest } from './actions/rest.ts';
 import type { Violation } from './judges/violation.ts';
-import { type Plan, planOf, stepText } from './plan.ts';
+import { type Plan, stepText } from './plan.ts';
+import { planOf } from './plan-of.ts';
 import { World } from './world.ts';
 
 /** How a history went. */

@@ -1,5 +1,5 @@
+import { IDS, OWNERS } from '../draws.ts';
 import { Violation } from '../judges/violation.ts';
-import { IDS, OWNERS } from '../plan.ts';
 import type { World } from '../world.ts';
 import { heal } from './disturb.ts';
 import { command, get, list, submit } from './plants.ts';
