@@ -17,8 +17,8 @@ const key = (random: Random) => (random.chance(0.25) ? `key ${random.whole(0, 3)
 /** From less than any time limit of the service to more than the longest. */
 const long = (random: Random) => random.scaled(50, 20_000);
 
-/** Longer than any lease lasts. */
-const LEASES = 10_100;
+/** Longer than any lease lasts, and than others take to do what its holder did not. */
+const LEASES = 13_000;
 
 /** The process that was started last, as an operator's command is. */
 const LAST = -1;
@@ -63,7 +63,7 @@ export const OTHERS: Readonly<
     draw: (random) => ({ do: 'erase', at: at(random), owner: owner(random), byCommand: random.chance(0.5) }),
   },
   rebuild: { share: 0.25, weight: 0.5, draw: () => ({ do: 'rebuild' }) },
-  move: { share: 0.1, weight: 0.3, draw: () => ({ do: 'move' }) },
+  move: { share: 0.15, weight: 0.3, draw: () => ({ do: 'move' }) },
   freeze: { share: 0.5, weight: 1, draw: (random) => ({ do: 'freeze', at: random.whole(0, 9), for: long(random) }) },
   kill: { share: 0.4, weight: 0.7, draw: (random) => ({ do: 'kill', at: random.whole(0, 9), for: long(random) }) },
   wait: { share: 0.3, weight: 0.3, draw: (random) => ({ do: 'wait', for: random.scaled(1_000, 20_000) }) },
@@ -94,17 +94,23 @@ export const OTHERS: Readonly<
  */
 export function accident(random: Random, action: Extract<Action, { do: 'erase' | 'rebuild' }>): Action[] {
   const isCommand = action.do === 'rebuild' || action.byCommand;
-  const whose = action.do === 'erase' && random.chance(0.7) ? action.owner : owner(random);
+  const whose = action.do === 'erase' ? action.owner : owner(random);
   const calls = Math.floor(random.scaled(1, 60));
   const time = random.between(LEASES, 3 * LEASES);
   const adds = (count: number): Action[] =>
     Array.from({ length: count }, () => ({ do: 'add', at: at(random), owner: whose, id: id(random) }));
-  const meanwhile: Action = { do: 'erase', at: at(random), owner: whose, byCommand: random.chance(0.5) };
+  const meanwhile = random.one<Action>([
+    { do: 'erase', at: at(random), owner: whose, byCommand: random.chance(0.5) },
+    { do: 'move' },
+    { do: 'wait', for: 1 },
+  ]);
   return [
+    ...adds(random.whole(0, 3)),
+    action,
     { do: 'befall', at: isCommand ? LAST : action.at, calls, for: time, kills: random.chance(0.2) },
-    ...(random.chance(0.7) ? [meanwhile] : []),
-    { do: 'wait', for: random.between(LEASES / 2, time) },
-    ...adds(random.whole(0, 4)),
+    meanwhile,
+    { do: 'wait', for: random.between(LEASES, time) },
+    ...adds(random.whole(1, 5)),
     { do: 'wait', for: random.between(1, time) },
     ...adds(random.whole(0, 4)),
   ];

@@ -36,9 +36,9 @@ export function planOf(seed: number): Plan {
   const steps: Step[] = [];
   for (let left = random.whole(15, 70); left > 0; left--) {
     const action = draw();
-    steps.push({ ...action, gap: gap() });
-    if ((action.do === 'rebuild' || action.do === 'erase') && random.chance(0.3))
-      for (const next of accident(random, action)) steps.push({ ...next, gap: gap() });
+    const isLong = action.do === 'rebuild' || action.do === 'erase';
+    const all = isLong && random.chance(0.3) ? accident(random, action) : [action];
+    for (const next of all) steps.push({ ...next, gap: gap() });
   }
   return {
     instances: random.one([1, 2, 2, 3, 3, 3]),

@@ -12,11 +12,11 @@ export interface Found {
   failed: Outcome | undefined;
 }
 
-/** Does the histories of one seed after the other until the time is over, or one fails. */
-export async function search(seed: number, milliseconds: number): Promise<Found> {
+/** Does the histories of one seed after the other until the time is over, there were enough, or one fails. */
+export async function search(seed: number, milliseconds: number, most = Number.POSITIVE_INFINITY): Promise<Found> {
   const end = performance.now() + milliseconds;
   const found: Found = { histories: 0, tasks: 0, known: new Map(), failed: undefined };
-  for (let next = seed; performance.now() < end && found.failed === undefined; next++) {
+  for (let next = seed; performance.now() < end && next < seed + most && found.failed === undefined; next++) {
     const outcome = await runHistory(next);
     found.histories++;
     found.tasks += outcome.world.scheduler.done;

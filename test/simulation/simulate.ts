@@ -8,14 +8,17 @@ const { values } = parseArgs({
   options: {
     seed: { type: 'string' },
     only: { type: 'string' },
+    shrink: { type: 'boolean', default: false },
     from: { type: 'string' },
     minutes: { type: 'string', default: '1' },
+    histories: { type: 'string' },
   },
 });
 
 /** Does the history of one seed, step by step. */
 async function repeat(seed: number, only: readonly number[] | undefined): Promise<boolean> {
-  const { violation, story, world } = await runHistory(seed, only);
+  const whole = await runHistory(seed, only);
+  const { violation, story, world } = values.shrink ? await shrink(whole) : whole;
   console.log(story.join('\n'));
   if (violation === undefined) console.log('nothing is wrong');
   else console.log(`${violation.kind}: ${violation.message}`, knownDefect(violation, world)?.what ?? '(news)');
@@ -25,7 +28,7 @@ async function repeat(seed: number, only: readonly number[] | undefined): Promis
 /** Does histories of random seeds. */
 async function roam(seed: number, minutes: number): Promise<boolean> {
   console.log(`from seed ${seed}`);
-  const found = await search(seed, minutes * 60_000);
+  const found = await search(seed, minutes * 60_000, Number(values.histories ?? Number.POSITIVE_INFINITY));
   console.log(`${found.histories} histories of ${Math.round(found.tasks / found.histories)} tasks; known defects met:`);
   console.log(knownText(found));
   if (found.failed === undefined) return true;

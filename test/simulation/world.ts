@@ -1,4 +1,5 @@
 import { createPrivateKey } from 'node:crypto';
+import type { LoggedEvent } from '../../src/log/event/event.ts';
 import { runOn } from '../../src/time/host.ts';
 import { noteKey, noteSigner } from '../../src/tlog/ed25519.ts';
 import { formatVerifierKey } from '../../src/tlog/verifier-key.ts';
@@ -6,6 +7,7 @@ import type { LogKey } from '../../src/transparency/log-key.ts';
 import type { Watcher } from './actions/watch.ts';
 import { Instance, type Surroundings } from './instance.ts';
 import { CommandJudge } from './judges/commands.ts';
+import type { WholeList } from './judges/linearizability.ts';
 import { ProofJudge } from './judges/proofs.ts';
 import { ReadModelJudge } from './judges/read-model.ts';
 import { Truth } from './judges/truth.ts';
@@ -33,6 +35,12 @@ const LOG_KEY: LogKey = {
   vkey: formatVerifierKey(noteKey('simulation', PRIVATE_KEY)),
 };
 
+/** An event in a few words. */
+function eventText({ position, type, event }: LoggedEvent): string {
+  const about = event !== undefined && 'plantId' in event ? ` of ${event.owner}/${event.plantId}` : '';
+  return `${position} is ${type}${about} by ${event?.actor}`;
+}
+
 /** What one history happens in: a database, instances, operators, clients, and the judges of what they hear. */
 export class World {
   readonly scheduler = new Scheduler();
@@ -55,6 +63,8 @@ export class World {
   moves = 0;
   /** Calls of clients that have no answer yet, by the process that is to answer. */
   readonly pending = new Map<object, Process>();
+  /** Whole lists that clients got. */
+  readonly reads: WholeList[] = [];
   /** What happened, a line each. */
   readonly story: string[] = [];
   violation: Violation | undefined;
@@ -72,12 +82,13 @@ export class World {
     this.topic = plan.publishes ? new FakeTopic(scheduler, this.random.of('topic')) : undefined;
     this.#surroundings = { server: this.server, network: this.network, topic: this.topic, key: LOG_KEY };
     const readModel = new ReadModelJudge(this.truth);
-    database.onCommitted((state) =>
+    database.onCommitted((state) => {
+      for (const event of state.events.slice(this.truth.events.length)) this.tell('log', eventText(event));
       this.judge(() => {
         this.truth.take(state);
         readModel.take(state);
-      }),
-    );
+      });
+    });
     runOn(machineOf(scheduler));
     for (let index = 0; index < plan.instances; index++) this.start(index);
   }

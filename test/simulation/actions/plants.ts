@@ -52,13 +52,17 @@ export function list(
 ): void {
   if (service === undefined) return;
   const from = world.commands.acknowledged;
+  const called = world.scheduler.now;
   world.call(process, async () => {
     try {
       const found = await service.log.list(query);
       const to = world.truth.end;
+      const returned = world.scheduler.now;
       const rows = await collected(world, found);
       world.tell(process.name, `lists ${query.owner} at ${found.position}: ${rows.map(({ id }) => id)}`);
       world.judge(() => judgeList(world.truth, query, rows, found.position, { from, to }));
+      if (query.after === undefined && query.limit === undefined)
+        world.reads.push({ owner: query.owner, names: rows.map(({ name }) => name), called, returned });
       then(found, rows);
     } catch (error) {
       world.tell(process.name, `lists nothing: ${(error as Error).message}`);

@@ -7,14 +7,18 @@ import { ALICE } from '../../support/principal.ts';
 import type { Instance } from '../instance.ts';
 import type { World } from '../world.ts';
 
+/** Milliseconds after which a checkpoint holds what was acknowledged. */
+const OLD = 15_000;
+
 /** Asks an instance for a checkpoint, and judges it. */
 export function checkpoint(world: World, { process, service }: Instance): void {
   if (service === undefined) return;
+  const old = world.commands.acknowledgedAt(world.scheduler.now - OLD);
   world.call(process, async () => {
     try {
       const signed = await service.checkpoints.latest();
       world.tell(process.name, `signs ${signed.size} events`);
-      world.judge(() => world.proofs.signed(service, signed));
+      world.judge(() => world.proofs.signed(service, signed, old));
     } catch (error) {
       world.tell(process.name, `signs nothing: ${(error as Error).message}`);
       world.judge(() => world.proofs.refused(error));

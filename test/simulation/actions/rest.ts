@@ -1,4 +1,6 @@
 import { IDS, OWNERS } from '../draws.ts';
+import { judgeLinearizability } from '../judges/linearizability.ts';
+import { judgeTopic } from '../judges/topic.ts';
 import { Violation } from '../judges/violation.ts';
 import type { World } from '../world.ts';
 import { heal } from './disturb.ts';
@@ -61,5 +63,10 @@ export async function comeToRest(world: World): Promise<void> {
   await asksAll(world);
   await untilAtRest(world);
   if (world.violation !== undefined) return;
-  world.judge(() => world.commands.finish());
+  const { topic, truth, commands } = world;
+  world.judge(() => {
+    commands.finish();
+    if (topic !== undefined) judgeTopic(truth, topic.messages, topic.end.position);
+    judgeLinearizability(world.reads, commands.sent.values(), world.erased);
+  });
 }

@@ -19,6 +19,8 @@ export interface Sent {
   /** Position of the owner's last erasure whose outcome was given before; 0: there was none. */
   readonly erasedAt: number;
   outcome: Outcome;
+  /** Whether it was refused for what the plants were. */
+  isDecided: boolean;
   returned: number | undefined;
   /** The position that was answered. */
   position: number | undefined;
@@ -40,6 +42,14 @@ export class CommandJudge {
     this.#truth = truth;
   }
 
+  /** Position of the last event that was acknowledged up to a time. */
+  acknowledgedAt(time: number): number {
+    let last = 0;
+    for (const { returned, position } of this.sent.values())
+      if (returned !== undefined && returned <= time) last = Math.max(last, position ?? 0);
+    return last;
+  }
+
   /** A command is sent. */
   send(command: Command, now: number): Sent {
     const sent: Sent = {
@@ -48,6 +58,7 @@ export class CommandJudge {
       from: this.acknowledged,
       erasedAt: this.erased.get(command.owner) ?? 0,
       outcome: 'unknown',
+      isDecided: false,
       returned: undefined,
       position: undefined,
     };
@@ -89,6 +100,7 @@ export class CommandJudge {
     const span: Span = { from, to: this.#truth.end };
     const id = plantIdOf(command);
     if (reason === 'PLANT_ALREADY_EXISTS' || reason === 'PLANT_NOT_FOUND') {
+      sent.isDecided = true;
       const isThere = reason === 'PLANT_ALREADY_EXISTS';
       if (!wasSo(this.#truth, span, owner, (plants) => plants.has(id) === isThere))
         throw wrong(`${reason}, which was not so from ${from} to ${span.to}`);

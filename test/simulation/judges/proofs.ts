@@ -17,8 +17,9 @@ export class ProofJudge {
     this.#truth = truth;
   }
 
-  /** An instance gives a checkpoint. Throws Violation. */
-  signed(instance: object, { size, root }: Pick<SignedCheckpoint, 'size' | 'root'>): void {
+  /** An instance gives a checkpoint. `old`: what was acknowledged 15 s before. Throws Violation. */
+  signed(instance: object, { size, root }: Pick<SignedCheckpoint, 'size' | 'root'>, old: number): void {
+    if (size < old) throw new Violation('proof', `a checkpoint of ${size} events, long after ${old} was acknowledged`);
     const before = this.#sizes.get(instance) ?? 0;
     if (size < before) throw new Violation('proof', `a checkpoint of ${size} events after one of ${before}`);
     this.#sizes.set(instance, size);
