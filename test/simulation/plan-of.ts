@@ -32,12 +32,12 @@ export function planOf(seed: number): Plan {
     }
     return random.one(OF_OWNERS)(random);
   };
-  const gap = () => (random.chance(0.1) ? random.scaled(100, 8_000) : random.scaled(haste / 50, haste * 5));
+  const gap = () => (random.chance(0.05) ? random.scaled(100, 8_000) : random.scaled(haste / 50, haste * 5));
   const steps: Step[] = [];
   for (let left = random.whole(15, 70); left > 0; left--) {
     const action = draw();
     const isLong = action.do === 'rebuild' || action.do === 'erase';
-    const all = isLong && random.chance(0.3) ? accident(random, action) : [action];
+    const all = isLong && random.chance(0.2) ? accident(random, action) : [action];
     for (const next of all) steps.push({ ...next, gap: gap() });
   }
   return {

@@ -7,7 +7,7 @@ import type { LogKey } from '../../src/transparency/log-key.ts';
 import type { Watcher } from './actions/watch.ts';
 import { Instance, type Surroundings } from './instance.ts';
 import { CommandJudge } from './judges/commands.ts';
-import type { WholeList } from './judges/linearizability.ts';
+import type { PlantRead } from './judges/linearizability.ts';
 import { ProofJudge } from './judges/proofs.ts';
 import { ReadModelJudge } from './judges/read-model.ts';
 import { Truth } from './judges/truth.ts';
@@ -63,8 +63,8 @@ export class World {
   moves = 0;
   /** Calls of clients that have no answer yet, by the process that is to answer. */
   readonly pending = new Map<object, Process>();
-  /** Whole lists that clients got. */
-  readonly reads: WholeList[] = [];
+  /** What clients heard of plants. */
+  readonly reads: PlantRead[] = [];
   /** What happened, a line each. */
   readonly story: string[] = [];
   violation: Violation | undefined;

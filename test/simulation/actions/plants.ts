@@ -2,6 +2,7 @@ import type { Command } from '../../../src/domain/decider.ts';
 import type { PlantRow } from '../../../src/log/store.ts';
 import type { Listing, ListQuery } from '../../../src/log/view/listing.ts';
 import { pause } from '../../../src/time/pause.ts';
+import { IDS } from '../draws.ts';
 import type { Instance } from '../instance.ts';
 import { judgeGet, judgeList } from '../judges/answers.ts';
 import type { World } from '../world.ts';
@@ -61,8 +62,7 @@ export function list(
       const rows = await collected(world, found);
       world.tell(process.name, `lists ${query.owner} at ${found.position}: ${rows.map(({ id }) => id)}`);
       world.judge(() => judgeList(world.truth, query, rows, found.position, { from, to }));
-      if (query.after === undefined && query.limit === undefined)
-        world.reads.push({ owner: query.owner, names: rows.map(({ name }) => name), called, returned });
+      if (query.after === undefined && query.limit === undefined) heard(world, query.owner, rows, { called, returned });
       then(found, rows);
     } catch (error) {
       world.tell(process.name, `lists nothing: ${(error as Error).message}`);
@@ -81,6 +81,17 @@ async function collected(world: World, { plants }: Listing): Promise<PlantRow[]>
   return rows;
 }
 
+/** Every plant that a list has, or lacks. */
+function heard(
+  world: World,
+  owner: string,
+  rows: readonly PlantRow[],
+  times: { readonly called: number; readonly returned: number },
+): void {
+  const names = new Map(rows.map(({ id, name }) => [id, name]));
+  for (const id of IDS) world.reads.push({ owner, id, name: names.get(id), ...times });
+}
+
 /** Asks an instance for a list in pages. Each is as of its own time. */
 export function walk(world: World, instance: Instance, query: ListQuery): void {
   list(world, instance, query, ({ next }) => {
@@ -92,9 +103,11 @@ export function walk(world: World, instance: Instance, query: ListQuery): void {
 export function get(world: World, { process, service }: Instance, owner: string, id: bigint): void {
   if (service === undefined) return;
   const from = world.commands.acknowledged;
+  const called = world.scheduler.now;
   world.call(process, async () => {
     try {
       const found = await service.log.get({ owner, id });
+      world.reads.push({ owner, id, name: found?.name, called, returned: world.scheduler.now });
       world.tell(process.name, `finds ${owner}/${id}: ${found?.name.slice(0, 20)}`);
       world.judge(() => judgeGet(world.truth, owner, id, found, { from, to: world.truth.end }));
     } catch (error) {

@@ -1,50 +1,52 @@
 import { plantIdOf } from '../../../src/domain/decider.ts';
+import { keyString } from '../../../src/domain/plant.ts';
 import { isLinearizable } from '../../support/linearizability.ts';
 import { type PlantOperation, plantsModel } from '../../support/plants-model.ts';
 import type { Sent } from './commands.ts';
 import { Violation } from './violation.ts';
 
-/** A list of all of an owner's plants that a client got. */
-export interface WholeList {
+/** What a client heard of one plant. */
+export interface PlantRead {
   readonly owner: string;
-  readonly names: readonly string[];
+  readonly id: bigint;
+  /** Undefined: it is not there. */
+  readonly name: string | undefined;
   readonly called: number;
   readonly returned: number;
 }
 
-/** Most operations whose order is searched for: the search may take long, and the other judges see as much. */
-const MOST = 60;
-
 /**
- * Judges what each owner heard, without a look at the log: there is an order of the owner's calls that explains every
- * answer. An erasure is many calls, so owners who are erased are left out, as are keys that were used again.
+ * Judges what was heard of each plant, without a look at the log: there is an order of the calls about it that explains
+ * every answer. An erasure is many calls, so owners who are erased are left out, as are those who use keys.
  */
 export function judgeLinearizability(
-  lists: readonly WholeList[],
+  reads: readonly PlantRead[],
   sent: Iterable<Sent>,
   erased: ReadonlySet<string>,
 ): void {
-  const operations = new Map<string, PlantOperation[]>();
-  const put = (owner: string, operation: PlantOperation) => {
-    const known = operations.get(owner);
-    if (known === undefined) operations.set(owner, [operation]);
-    else known.push(operation);
+  const left = new Set(erased);
+  const operations = new Map<string, { owner: string; history: PlantOperation[] }>();
+  const put = (owner: string, id: bigint, operation: PlantOperation) => {
+    const key = keyString(owner, id);
+    const known = operations.get(key);
+    if (known === undefined) operations.set(key, { owner, history: [operation] });
+    else known.history.push(operation);
   };
-  for (const { owner, names, called, returned } of lists)
-    put(owner, { input: { do: 'list' }, output: names, called, returned });
-  const withKeys = new Set<string>();
+  for (const { owner, id, name, called, returned } of reads)
+    put(owner, id, { input: { do: 'list' }, output: name === undefined ? [] : [name], called, returned });
   for (const { command, outcome, called, returned = Number.POSITIVE_INFINITY, isDecided } of sent) {
     const { owner } = command;
-    if (command.idempotencyKey !== undefined) withKeys.add(owner);
+    if (command.idempotencyKey !== undefined) left.add(owner);
     if (outcome === 'not applied' && !isDecided) continue;
-    const id = Number(plantIdOf(command));
+    const id = plantIdOf(command);
+    const about = { id: Number(id) };
     const input =
       command.type === 'AddPlant'
-        ? ({ do: 'add', id, name: command.plant.name } as const)
-        : ({ do: 'delete', id } as const);
-    put(owner, { input, output: outcome === 'unknown' ? undefined : outcome === 'applied', called, returned });
+        ? ({ do: 'add', ...about, name: command.plant.name } as const)
+        : ({ do: 'delete', ...about } as const);
+    put(owner, id, { input, output: outcome === 'unknown' ? undefined : outcome === 'applied', called, returned });
   }
-  for (const [owner, history] of operations)
-    if (!erased.has(owner) && !withKeys.has(owner) && history.length <= MOST && !isLinearizable(plantsModel, history))
-      throw new Violation('linearizability', `no order explains what ${owner} heard`, owner);
+  for (const [key, { owner, history }] of operations)
+    if (!left.has(owner) && !isLinearizable(plantsModel, history))
+      throw new Violation('linearizability', `no order explains what was heard of ${key}`, owner);
 }
