@@ -12,6 +12,7 @@ const { values } = parseArgs({
     from: { type: 'string' },
     minutes: { type: 'string', default: '1' },
     histories: { type: 'string' },
+    brief: { type: 'boolean', default: false },
   },
 });
 
@@ -32,6 +33,10 @@ async function roam(seed: number, minutes: number): Promise<boolean> {
   console.log(`${found.histories} histories of ${Math.round(found.tasks / found.histories)} tasks; known defects met:`);
   console.log(knownText(found));
   if (found.failed === undefined) return true;
+  if (values.brief) {
+    console.log(`${found.failed.violation?.kind}, ${found.histories}`);
+    return false;
+  }
   console.log(report(await shrink(found.failed)));
   return false;
 }
