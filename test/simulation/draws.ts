@@ -1,5 +1,5 @@
 import type { Random } from './machine/random.ts';
-import type { Action } from './plan.ts';
+import type { Accident, Action } from './plan.ts';
 
 /** Few, so that steps meet on the same plants. */
 export const OWNERS = ['ann', 'bob'] as const;
@@ -23,13 +23,15 @@ const LEASES = 13_000;
 /** The process that was started last, as an operator's command is. */
 const LAST = -1;
 
+const how = (random: Random) => random.one<Accident>(['freeze', 'freeze', 'kill', 'away']);
+
 /** A process meets with an accident. */
 const befall = (random: Random, victim: number): Action => ({
   do: 'befall',
   at: victim,
   calls: Math.floor(random.scaled(1, 60)),
   for: random.chance(0.5) ? random.scaled(50, 10_000) : random.between(LEASES, 3 * LEASES),
-  kills: random.chance(0.3),
+  how: how(random),
 });
 
 /** What owners do. */
@@ -38,6 +40,7 @@ export const OF_OWNERS: readonly Draw[] = [
   (random) => ({ do: 'add', at: at(random), owner: owner(random), id: id(random) }),
   (random) => ({ do: 'add', at: at(random), owner: owner(random), id: id(random) }),
   (random) => ({ do: 'delete', at: at(random), owner: owner(random), id: id(random), key: key(random) }),
+  (random) => ({ do: 'burst', at: at(random), owner: owner(random), count: random.whole(2, 9), key: key(random) }),
   (random) => ({ do: 'retry', at: at(random) }),
   (random) => ({ do: 'list', at: at(random), owner: owner(random) }),
   (random) => ({ do: 'list', at: at(random), owner: owner(random), after: id(random), limit: random.whole(0, 4) }),
@@ -75,15 +78,15 @@ export const OTHERS: Readonly<
     draw: (random) => ({ do: 'jump', at: at(random), by: random.one([-1, 1]) * random.scaled(1, 100_000) }),
   },
   'fail over': { share: 0.25, weight: 0.5, draw: (random) => ({ do: 'fail over', hold: random.scaled(0.1, 2_000) }) },
-  cut: { share: 0.3, weight: 0.7, draw: (random) => ({ do: 'cut', at: at(random) }) },
+  cut: { share: 0.4, weight: 1, draw: (random) => ({ do: 'cut', at: at(random) }) },
   'slow line': {
     share: 0.2,
     weight: 0.5,
     draw: (random) => ({ do: 'line', is: 'slow', at: at(random), other: at(random), for: random.scaled(1, 500) }),
   },
   'silent line': {
-    share: 0.2,
-    weight: 0.5,
+    share: 0.35,
+    weight: 0.7,
     draw: (random) => ({ do: 'line', is: 'silent', at: at(random), other: at(random), for: random.scaled(100, 5_000) }),
   },
 };
@@ -93,25 +96,23 @@ export const OTHERS: Readonly<
  * goes on.
  */
 export function accident(random: Random, action: Extract<Action, { do: 'erase' | 'rebuild' }>): Action[] {
-  const isCommand = action.do === 'rebuild' || action.byCommand;
   const whose = action.do === 'erase' ? action.owner : owner(random);
-  const calls = Math.floor(random.scaled(1, 60));
   const time = random.between(LEASES, 3 * LEASES);
+  const wait = random.between(LEASES, time);
   const adds = (count: number): Action[] =>
     Array.from({ length: count }, () => ({ do: 'add', at: at(random), owner: whose, id: id(random) }));
-  const meanwhile = random.one<Action>([
-    { do: 'erase', at: at(random), owner: whose, byCommand: random.chance(0.5) },
-    { do: 'move' },
-    { do: 'wait', for: 1 },
-  ]);
+  const erase: Action = { do: 'erase', at: at(random), owner: whose, byCommand: random.chance(0.5) };
+  const whom = action.do === 'rebuild' || action.byCommand ? LAST : action.at;
+  const calls = Math.floor(random.scaled(1, 60));
+  const it: Action = { do: 'befall', at: whom, calls, for: time, how: how(random) };
+  const another: Action = { do: 'freeze', at: at(random), for: time };
   return [
     ...adds(random.whole(0, 3)),
-    action,
-    { do: 'befall', at: isCommand ? LAST : action.at, calls, for: time, kills: random.chance(0.2) },
-    meanwhile,
-    { do: 'wait', for: random.between(LEASES, time) },
+    ...(action.do === 'erase' && random.chance(0.3) ? [another, action] : [action, it]),
+    action.do === 'rebuild' ? erase : random.one<Action>([erase, { do: 'move' }, { do: 'wait', for: 1 }]),
+    { do: 'wait', for: wait },
     ...adds(random.whole(1, 5)),
-    { do: 'wait', for: random.between(1, time) },
+    { do: 'wait', for: random.chance(0.5) ? time - wait + 100 : random.scaled(1, time - wait + 2) },
     ...adds(random.whole(0, 4)),
   ];
 }

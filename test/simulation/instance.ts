@@ -14,7 +14,7 @@ import type { FakeTopic } from './machine/topic.ts';
 import { MemoryStore, type Sizes } from './store/memory-store.ts';
 
 /** Small, so that a short history has every case: several batches, several steps. */
-export const SIZES: Sizes = { batch: 7, instant: 3, insert: 4, erased: 11, advanceLimit: 6 };
+export const SIZES: Sizes = { batch: 7, instant: 3, insert: 2, erased: 11, advanceLimit: 6 };
 
 const KNOWN_OWNERS = 2;
 const WATCHES = { maxWatches: 100, maxOwnerWatches: 100 };

@@ -37,7 +37,7 @@ export function planOf(seed: number): Plan {
   for (let left = random.whole(15, 70); left > 0; left--) {
     const action = draw();
     const isLong = action.do === 'rebuild' || action.do === 'erase';
-    const all = isLong && random.chance(0.2) ? accident(random, action) : [action];
+    const all = isLong && random.chance(action.do === 'rebuild' ? 0.4 : 0.2) ? accident(random, action) : [action];
     for (const next of all) steps.push({ ...next, gap: gap() });
   }
   return {

@@ -1,5 +1,8 @@
 import type { Weather } from './machine/server.ts';
 
+/** A process is frozen, killed, or cannot reach the database any more. */
+export type Accident = 'freeze' | 'kill' | 'away';
+
 /** What is to happen. `at`: the number of an instance, and of a running process for what befalls processes. */
 export type Action =
   | {
@@ -14,6 +17,13 @@ export type Action =
       readonly at: number;
       readonly owner: string;
       readonly id: bigint;
+      readonly key?: string | undefined;
+    }
+  | {
+      readonly do: 'burst';
+      readonly at: number;
+      readonly owner: string;
+      readonly count: number;
       readonly key?: string | undefined;
     }
   | { readonly do: 'retry'; readonly at: number }
@@ -35,13 +45,13 @@ export type Action =
   | { readonly do: 'move' }
   | { readonly do: 'freeze'; readonly at: number; readonly for: number }
   | { readonly do: 'kill'; readonly at: number; readonly for: number }
-  /** At a call of the database, so many calls from now, a process is frozen for a time, or killed for good. */
+  /** At a call of the database, so many calls from now, a process meets with an accident. */
   | {
       readonly do: 'befall';
       readonly at: number;
       readonly calls: number;
       readonly for: number;
-      readonly kills: boolean;
+      readonly how: Accident;
     }
   | { readonly do: 'wait'; readonly for: number }
   | { readonly do: 'away'; readonly at: number; readonly for: number }

@@ -1,6 +1,7 @@
+import { IDS } from '../draws.ts';
 import type { Action } from '../plan.ts';
 import type { World } from '../world.ts';
-import { disturbLine, failOver, freeze, kill } from './disturb.ts';
+import { cutOff, disturbLine, failOver, freeze, kill } from './disturb.ts';
 import { eraseBy, eraseByCommand, move, rebuild } from './operators.ts';
 import { command, get, list, submit, walk } from './plants.ts';
 import { checkpoint, receipt } from './proofs.ts';
@@ -8,9 +9,12 @@ import { Watcher } from './watch.ts';
 
 type Act<Do> = (world: World, action: Extract<Action, { readonly do: Do }>) => void;
 
+const ACCIDENTS = { freeze, kill, away: cutOff };
+
 const ACTS: { readonly [Do in Action['do']]: Act<Do> } = {
   add: (world, action) => submit(world, world.instance(action.at), command(world, 'AddPlant', action)),
   delete: (world, action) => submit(world, world.instance(action.at), command(world, 'DeletePlant', action)),
+  burst,
   retry: (world, { at }) => retry(world, at),
   list: (world, { at, owner, after, limit }) => list(world, world.instance(at), { owner, after, limit }),
   walk: (world, { at, owner, limit }) => walk(world, world.instance(at), { owner, after: undefined, limit }),
@@ -25,12 +29,12 @@ const ACTS: { readonly [Do in Action['do']]: Act<Do> } = {
   move,
   freeze: (world, action) => freeze(world, world.victim(action.at), action.for),
   kill: (world, action) => kill(world, world.victim(action.at), action.for),
-  befall: (world, { at, calls, for: time, kills }) => {
+  befall: (world, { at, calls, for: time, how }) => {
     const victim = world.victim(at);
-    victim?.afterCalls(calls, () => (kills ? kill(world, victim, time) : freeze(world, victim, time)));
+    victim?.afterCalls(calls, () => ACCIDENTS[how](world, victim, time));
   },
   wait: () => {},
-  away: (world, action) => world.server.cutOff(world.victim(action.at), action.for),
+  away: (world, action) => cutOff(world, world.victim(action.at), action.for),
   jump: (world, { at, by }) => world.instance(at).process.jump(by),
   'fail over': (world, { hold }) => failOver(world, hold),
   cut: (world, { at }) => world.network.cut(world.instance(at).process),
@@ -40,6 +44,14 @@ const ACTS: { readonly [Do in Action['do']]: Act<Do> } = {
 /** Does an action. What comes of it comes later. */
 export function act(world: World, action: Action): void {
   (ACTS[action.do] as Act<Action['do']>)(world, action as never);
+}
+
+/** Sends many commands at once, so that one append has several. With a key, some of them are the same. */
+function burst(world: World, { at, owner, count, key }: Extract<Action, { readonly do: 'burst' }>): void {
+  for (let left = count; left > 0; left--) {
+    const type = world.random.chance(0.7) ? 'AddPlant' : 'DeletePlant';
+    submit(world, world.instance(at), command(world, type, { owner, id: world.random.one(IDS), key }));
+  }
 }
 
 /** Sends the last command with an idempotency key again. */

@@ -31,6 +31,13 @@ export function kill(world: World, process: Process | undefined, milliseconds: n
   });
 }
 
+/** A process cannot reach the database for a time. */
+export function cutOff(world: World, process: Process | undefined, milliseconds: number): void {
+  if (process === undefined) return;
+  world.tell(process.name, `cannot reach the database for ${milliseconds.toFixed()} ms`);
+  world.server.cutOff(process, milliseconds);
+}
+
 /** Replication stands still for a time, and then another server becomes the primary. */
 export function failOver(world: World, hold: number): void {
   world.server.holdReplication(hold);

@@ -72,8 +72,8 @@ export class Server {
   }
 
   /** A process cannot reach the server for a time. */
-  cutOff(process: Process | undefined, milliseconds: number): void {
-    if (process !== undefined) this.#away.set(process, this.#scheduler.now + milliseconds);
+  cutOff(process: Process, milliseconds: number): void {
+    this.#away.set(process, this.#scheduler.now + milliseconds);
   }
 
   /** Replication stands still for a time. */

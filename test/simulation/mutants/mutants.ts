@@ -42,6 +42,7 @@ export const MUTANTS: readonly Mutant[] = [
     file: 'log/commit/appender.ts',
     from: `await this.#follower.sync().catch(this.#onFault);`,
     to: ``,
+    missed: 'The next attempt looks at the log before it sends anything.',
   },
   {
     what: 'a batch is decided anew although its append may still land',
@@ -66,6 +67,7 @@ export const MUTANTS: readonly Mutant[] = [
     file: 'log/forward/forwarder.ts',
     from: `.submit(command, cancellation, { eventId, deadline, doubt })`,
     to: `.submit(command, cancellation, { eventId: randomUUID(), deadline, doubt })`,
+    missed: 'The event that the writer appended is noticed by its id, and answers the command first.',
   },
   {
     what: 'doubt ends with any earlier append',

@@ -1,6 +1,6 @@
-import { spawnSync } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { availableParallelism, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { MUTANTS, type Mutant } from './mutants.ts';
 
@@ -9,52 +9,69 @@ import { MUTANTS, type Mutant } from './mutants.ts';
 
 /** Histories for each mutant: about those of a minute on one core. */
 const HISTORIES = 1_500;
-const FROM = 1;
 /** Milliseconds after which a mutant counts as found: nothing comes to an end any more. */
 const LIMIT = 600_000;
 
-const root = resolve(import.meta.dirname, '../../..');
-const copy = mkdtempSync(join(tmpdir(), 'plantstore-mutants-'));
-for (const name of ['src', 'gen', 'test', 'package.json'])
-  cpSync(join(root, name), join(copy, name), { recursive: true });
-symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'));
+const OPTIONS = ['--from', '1', '--histories', String(HISTORIES), '--minutes', '60', '--brief'];
 
-/** The kind of what was found, and the number of the history that found it. Undefined: nothing was. */
-function found({ file, from, to }: Mutant): string | undefined {
-  const path = join(copy, 'src', file);
-  const text = readFileSync(path, 'utf8');
-  if (text.split(from).length !== 2) throw new Error(`${file} has not once: ${from}`);
-  writeFileSync(
-    path,
-    text.replace(from, () => to),
-  );
-  try {
-    const program = join(copy, 'test/simulation/simulate.ts');
-    const options = ['--from', String(FROM), '--histories', String(HISTORIES), '--minutes', '60', '--brief'];
-    const { status, stdout, error } = spawnSync(process.execPath, [program, ...options], {
-      encoding: 'utf8',
-      timeout: LIMIT,
+const root = resolve(import.meta.dirname, '../../..');
+
+/** A copy of the code, to be changed. */
+class Copy implements Disposable {
+  readonly #folder = mkdtempSync(join(tmpdir(), 'plantstore-mutants-'));
+
+  constructor() {
+    for (const name of ['src', 'gen', 'test', 'package.json'])
+      cpSync(join(root, name), join(this.#folder, name), { recursive: true });
+    symlinkSync(join(root, 'node_modules'), join(this.#folder, 'node_modules'));
+  }
+
+  /** The kind of what the simulation found with a mutant, and in how many histories. Undefined: nothing. */
+  async found({ file, from, to }: Mutant): Promise<string | undefined> {
+    const path = join(this.#folder, 'src', file);
+    const text = readFileSync(path, 'utf8');
+    if (text.split(from).length !== 2) throw new Error(`${file} has not once: ${from}`);
+    writeFileSync(
+      path,
+      text.replace(from, () => to),
+    );
+    try {
+      return await this.#simulate();
+    } finally {
+      writeFileSync(path, text);
+    }
+  }
+
+  #simulate(): Promise<string | undefined> {
+    const program = join(this.#folder, 'test/simulation/simulate.ts');
+    return new Promise((done) => {
+      execFile(process.execPath, [program, ...OPTIONS], { timeout: LIMIT }, (error, stdout) => {
+        if (error === null) done(undefined);
+        else done(error.killed ? 'no end' : stdout.trim().split('\n').at(-1) || 'an error that nobody handles');
+      });
     });
-    if (error !== undefined) return 'no end';
-    return status === 0 ? undefined : stdout.trim().split('\n').at(-1) || 'an error that nobody handles';
-  } finally {
-    writeFileSync(path, text);
+  }
+
+  [Symbol.dispose](): void {
+    rmSync(this.#folder, { recursive: true });
   }
 }
 
 const [word = ''] = process.argv.slice(2);
-let count = 0;
 const chosen = MUTANTS.filter(({ what }) => what.includes(word));
-try {
-  for (const mutant of chosen) {
-    const how = found(mutant);
+const waiting = [...chosen];
+let count = 0;
+
+async function work(): Promise<void> {
+  using copy = new Copy();
+  for (let mutant = waiting.shift(); mutant !== undefined; mutant = waiting.shift()) {
+    const how = await copy.found(mutant);
     if (how !== undefined) count++;
-    const expected = (how === undefined) === (mutant.missed !== undefined);
-    console.log(
-      `| ${mutant.what} | \`${mutant.file}\` | ${how ?? 'no'} |${expected ? '' : ' <- not as the list says'}`,
-    );
+    const isExpected = (how === undefined) === (mutant.missed !== undefined);
+    const note = isExpected ? '' : ' <- not as the list says';
+    console.log(`| ${mutant.what} | \`${mutant.file}\` | ${how ?? 'no'} |${note}`);
   }
-  console.log(`${count} of ${chosen.length} found in ${HISTORIES} histories`);
-} finally {
-  rmSync(copy, { recursive: true });
 }
+
+await Promise.all(Array.from({ length: availableParallelism() }, work));
+console.log(`${count} of ${chosen.length} found in ${HISTORIES} histories`);
