@@ -15,6 +15,7 @@ export const KINDS = [
   'move',
   'progress',
   'linearizability',
+  'unhandled',
 ] as const;
 
 /** What is wrong. */
