@@ -20,6 +20,9 @@ const long = (random: Random) => random.scaled(50, 20_000);
 /** Longer than any lease lasts, and than others take to do what its holder did not. */
 const LEASES = 13_000;
 
+/** Longer than an instance waits for the writer to be heard. */
+const UNHEARD = 1_800;
+
 /** The process that was started last, as an operator's command is. */
 const LAST = -1;
 
@@ -114,5 +117,22 @@ export function accident(random: Random, action: Extract<Action, { do: 'erase' |
     ...adds(random.whole(1, 5)),
     { do: 'wait', for: random.chance(0.5) ? time - wait + 100 : random.scaled(1, time - wait + 2) },
     ...adds(random.whole(0, 4)),
+  ];
+}
+
+/** Commands are on their way while a line is silent, and arrive after their sender has taken them back. */
+export function silence(random: Random, action: Extract<Action, { do: 'line' }>): Action[] {
+  const whose = owner(random);
+  const time = random.between(UNHEARD, 2 * UNHEARD);
+  const burst = (): Action => ({ do: 'burst', at: random.one([action.at, action.other]), owner: whose, count: 4 });
+  return [
+    burst(),
+    { ...action, for: time },
+    burst(),
+    { do: 'wait', for: random.between(UNHEARD, time) },
+    burst(),
+    burst(),
+    { do: 'wait', for: time - UNHEARD },
+    burst(),
   ];
 }

@@ -1,4 +1,4 @@
-import { accident, OF_OWNERS, OTHERS } from './draws.ts';
+import { accident, OF_OWNERS, OTHERS, silence } from './draws.ts';
 import { Random } from './machine/random.ts';
 import type { Weather } from './machine/server.ts';
 import type { Action, Plan, Step } from './plan.ts';
@@ -15,6 +15,14 @@ function weatherOf(random: Random): Weather {
     way: random.scaled(0.1, 20),
     replication: random.scaled(0.05, 20),
   };
+}
+
+/** An action, and at times what makes more of it. */
+function chain(random: Random, action: Action): Action[] {
+  if (action.do === 'rebuild' && random.chance(0.4)) return accident(random, action);
+  if (action.do === 'erase' && random.chance(0.2)) return accident(random, action);
+  if (action.do === 'line' && action.is === 'silent' && random.chance(0.7)) return silence(random, action);
+  return [action];
 }
 
 /** The history of a seed. */
@@ -36,9 +44,7 @@ export function planOf(seed: number): Plan {
   const steps: Step[] = [];
   for (let left = random.whole(15, 70); left > 0; left--) {
     const action = draw();
-    const isLong = action.do === 'rebuild' || action.do === 'erase';
-    const all = isLong && random.chance(action.do === 'rebuild' ? 0.4 : 0.2) ? accident(random, action) : [action];
-    for (const next of all) steps.push({ ...next, gap: gap() });
+    for (const next of chain(random, action)) steps.push({ ...next, gap: gap() });
   }
   return {
     instances: random.one([1, 2, 2, 3, 3, 3]),

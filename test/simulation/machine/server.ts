@@ -104,6 +104,8 @@ export class Server {
 
   #call<T>(process: Process, random: Random, what: string, work: () => Done<T>): Promise<T> {
     const { promise, resolve, reject } = Promise.withResolvers<T>();
+    // A call that has left arrives, whatever becomes of the way back.
+    const hasLeft = this.#reaches(process);
     process.called();
     const { refused, lost, late, slow, way } = this.#weather;
     const time = () => (random.chance(slow) ? random.scaled(10, SLOW) : random.scaled(0.02, way));
@@ -129,7 +131,7 @@ export class Server {
       }
     };
     this.#scheduler.after(there, undefined, () => {
-      if (!this.#reaches(process) || draw < refused) tell(fault('refused'));
+      if (!hasLeft || draw < refused) tell(fault('refused'));
       else if (draw >= refused + lost && draw < refused + lost + late) {
         tell(fault('given up'));
         this.#scheduler.after(random.scaled(1, LATE), undefined, () => doQuietly(work, this));
