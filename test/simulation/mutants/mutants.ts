@@ -161,6 +161,7 @@ export const MUTANTS: readonly Mutant[] = [
     file: 'log/commit/states.ts',
     from: `await this.#follower.reachCheckpoint(read.checkpoint, pin.base);`,
     to: ``,
+    missed: 'Rows newer than the tail lead to a position that is taken. Then the tail has their events.',
   },
   {
     what: 'the tail forgets what is pinned',

@@ -2,17 +2,21 @@ import { execFile } from 'node:child_process';
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { parseArgs } from 'node:util';
 import { MUTANTS, type Mutant } from './mutants.ts';
 
-// Applies each mutant to a copy of the code, or those whose text has the word that is given, and tells whether the
-// simulation finds it: node test/simulation/mutants/run.ts [word]
+// Applies each mutant to a copy of the code, or those whose texts have one of the words that are given, and tells whether
+// the simulation finds it: node test/simulation/mutants/run.ts [--histories N] [word ...]
 
-/** Histories for each mutant: about those of a minute on one core. */
-const HISTORIES = 1_500;
 /** Milliseconds after which a mutant counts as found: nothing comes to an end any more. */
 const LIMIT = 600_000;
 
-const OPTIONS = ['--from', '1', '--histories', String(HISTORIES), '--minutes', '60', '--brief'];
+const { values, positionals: words } = parseArgs({
+  allowPositionals: true,
+  // About those of a minute on one core.
+  options: { histories: { type: 'string', default: '1500' } },
+});
+const OPTIONS = ['--from', '1', '--histories', values.histories, '--minutes', '60', '--brief'];
 
 const root = resolve(import.meta.dirname, '../../..');
 
@@ -57,8 +61,7 @@ class Copy implements Disposable {
   }
 }
 
-const [word = ''] = process.argv.slice(2);
-const chosen = MUTANTS.filter(({ what }) => what.includes(word));
+const chosen = MUTANTS.filter(({ what }) => words.length === 0 || words.some((word) => what.includes(word)));
 const waiting = [...chosen];
 let count = 0;
 
@@ -74,4 +77,4 @@ async function work(): Promise<void> {
 }
 
 await Promise.all(Array.from({ length: availableParallelism() }, work));
-console.log(`${count} of ${chosen.length} found in ${HISTORIES} histories`);
+console.log(`${count} of ${chosen.length} found in ${values.histories} histories`);
