@@ -61,7 +61,7 @@ export function list(
       const returned = world.scheduler.now;
       const rows = await collected(world, found);
       world.tell(process.name, `lists ${query.owner} at ${found.position}: ${rows.map(({ id }) => id)}`);
-      world.judge(() => judgeList(world.truth, query, rows, found.position, { from, to }));
+      world.judge(() => judgeList(world.truth, query, { ...found, rows }, { from, to }));
       if (query.after === undefined && query.limit === undefined) heard(world, query.owner, rows, { called, returned });
       then(found, rows);
     } catch (error) {

@@ -24,25 +24,29 @@ export function listOf(plants: Plants, { after, limit }: ListQuery): PlantRow[] 
 const isSameList = (a: readonly PlantRow[], b: readonly PlantRow[]): boolean =>
   a.length === b.length && a.every((row, index) => row.id === b[index]!.id && isSamePlant(row, b[index]!));
 
-/** Judges a list: it is the fold at its position, which is within the span. Throws Violation. */
-export function judgeList(
-  truth: Truth,
-  query: ListQuery,
-  rows: readonly PlantRow[],
-  position: number,
-  span: Span,
-): void {
-  const { owner } = query;
+/** What a client got of a list. */
+export interface Got {
+  readonly rows: readonly PlantRow[];
+  /** The last id, if a limit cut the list. */
+  readonly next: bigint | undefined;
+  readonly position: number;
+}
+
+/** Judges a list: it is the fold at its position, and has all that was acknowledged. Throws Violation. */
+export function judgeList(truth: Truth, query: ListQuery, { rows, next, position }: Got, span: Span): void {
+  const { owner, limit } = query;
+  const wrong = (what: string) => new Violation('list', `a list of ${owner} at ${position} ${what}`, owner);
   const last = truth.events.length;
-  // The list is exact at its position, and may be at later ones: it shows all that was acknowledged if it is at one.
-  const expected = listOf(truth.plantsAt(owner, position), query);
-  if (!isSameList(rows, expected))
-    throw new Violation('list', `a list of ${owner} at ${position} is ${show(rows)}, and was ${show(expected)}`, owner);
-  if (position > last)
-    throw new Violation('list', `a list of ${owner} is at ${position}, and the log ends at ${last}`, owner);
+  const all = listOf(truth.plantsAt(owner, position), { ...query, limit: undefined });
+  const expected = all.slice(0, limit);
+  if (!isSameList(rows, expected)) throw wrong(`is ${show(rows)}, and was ${show(expected)}`);
+  const isCut = rows.length > 0 && all.length > rows.length;
+  if (next !== (isCut ? rows.at(-1)!.id : undefined)) throw wrong(`goes on after ${next}, and had ${show(all)}`);
+  if (position > last) throw wrong(`is beyond the end of the log at ${last}`);
+  // The list is exact at its position, and may be so at later ones too.
   for (let at = Math.max(span.from, position); at <= Math.max(span.to, position); at++)
     if (isSameList(rows, listOf(truth.plantsAt(owner, at), query))) return;
-  throw new Violation('list', `a list of ${owner} at ${position} lacks what was acknowledged at ${span.from}`, owner);
+  throw wrong(`lacks what was acknowledged at ${span.from}`);
 }
 
 /** Judges what was found of one plant: it was so at some position within the span. Throws Violation. */
