@@ -228,6 +228,8 @@ export const MUTANTS: readonly Mutant[] = [
     file: 'log/view/lists.ts',
     from: `await this.#follower.reachCheckpoint(snapshot.position, pin.base);`,
     to: ``,
+    missed:
+      'A list that is too long for memory must be asked for while another instance is ahead by a step of the projector.',
   },
   {
     what: 'remembered lists do not hear of events',
@@ -258,6 +260,8 @@ export const MUTANTS: readonly Mutant[] = [
     file: 'log/view/projector.ts',
     from: `if (await this.#store.advance(from, to, changesOf(events))) {`,
     to: `if ((await this.#store.advance(from, to, changesOf(events))) || to > from) {`,
+    missed:
+      'Rows that lack what the tail has dropped are noticed (reachCheckpoint), and nothing is answered from them.',
   },
   {
     what: 'the projector deletes rows that its step has added',
@@ -294,6 +298,7 @@ export const MUTANTS: readonly Mutant[] = [
     to: `    const list = await this.#keeper.state(owner);
     await turn();
     const { known } = this.#keeper;`,
+    missed: 'The event must come within one turn of the event loop.',
   },
   {
     what: 'a reader goes on from memory that does not reach back to it',
@@ -307,6 +312,7 @@ export const MUTANTS: readonly Mutant[] = [
     from: `    await this.#log.head();
     return`,
     to: `    return`,
+    missed: 'The reader gets a reset and the state, which is right, and costs more.',
   },
   {
     what: 'news that come during a delivery are not delivered',
