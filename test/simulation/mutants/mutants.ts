@@ -49,6 +49,8 @@ export const MUTANTS: readonly Mutant[] = [
     file: 'log/commit/committer.ts',
     from: `if (!certain) throw outcomeUnknown();`,
     to: ``,
+    missed:
+      'Not found yet: an append must land without an answer, and the database be out of reach until the deadline.',
   },
   {
     what: 'the writer ignores onlyAfter',
@@ -74,6 +76,7 @@ export const MUTANTS: readonly Mutant[] = [
     file: 'log/forward/forwarder.ts',
     from: `const doubt = this.#after;`,
     to: `const doubt = -2;`,
+    missed: 'Not found yet: the writer must get the command late, and have changed the plant meanwhile.',
   },
   {
     what: 'an event of a command in doubt is not noticed',
@@ -87,6 +90,7 @@ export const MUTANTS: readonly Mutant[] = [
     file: 'log/commit/committer.ts',
     from: `return doubt !== undefined && !this.#appends.ownAfter(doubt.after);`,
     to: `return doubt === null;`,
+    missed: 'Not found yet: the writer must get the command late, and have changed the plant meanwhile.',
   },
   {
     what: 'an event in the log does not answer its command',
@@ -124,6 +128,7 @@ export const MUTANTS: readonly Mutant[] = [
     file: 'log/commit/own-appends.ts',
     from: `if (landed > 0) this.#landedUpTo = this.#ownHead;`,
     to: `this.#landedUpTo = this.#ownHead + 1;`,
+    missed: 'Not found yet: the writer must get the command late, and have changed the plant meanwhile.',
   },
   {
     what: 'commands of a batch do not see the ones before them',
@@ -242,6 +247,7 @@ export const MUTANTS: readonly Mutant[] = [
     file: 'log/view/list-cache.ts',
     from: `(type === 'PlantAdded' && next !== undefined`,
     to: `(type.length > 0 && next !== undefined`,
+    missed: 'Not found yet: the same page must be asked for again after its only follower went.',
   },
   {
     what: 'a remembered list is brought up to the head by a tail that begins later',
@@ -254,6 +260,7 @@ export const MUTANTS: readonly Mutant[] = [
     file: 'log/view/lists.ts',
     from: `return later === undefined ? row : later.state;`,
     to: `return row ?? later?.state;`,
+    missed: 'What the row says was so when the call began.',
   },
   {
     what: 'a step of the projector that was refused counts as done',
@@ -319,6 +326,7 @@ export const MUTANTS: readonly Mutant[] = [
     file: 'plants/watch/rounds.ts',
     from: `if (this.#due.has(channel)) this.#again.add(channel);`,
     to: `if (this.#due.has(channel)) return;`,
+    missed: 'A channel with 16 readers or fewer is served in one turn, and no history has more.',
   },
   {
     what: 'a checkpoint is signed of events that no look at the log has shown',
