@@ -7,8 +7,8 @@ export interface Known {
   readonly kinds: readonly Kind[];
   /** Whether a violation of these kinds is due to it. */
   readonly explains: (violation: Violation, world: World) => boolean;
-  /** The first seed of a short run that shows it. */
-  readonly seed: number;
+  /** A seed that shows it. Undefined: it is too rare to be searched for in each run of the tests. */
+  readonly seed?: number;
 }
 
 const isErased = ({ owner }: Violation, world: World): boolean => owner !== undefined && world.erased.has(owner);
@@ -58,7 +58,6 @@ export const KNOWN: readonly Known[] = [
     what: 'an erasure that is asked for while another of the owner ends goes on without a note',
     kinds: ['content'],
     explains: (_, world) => world.erased.size > 0,
-    seed: 38,
   },
   {
     what: 'an export that was made during an erasure cannot be imported',

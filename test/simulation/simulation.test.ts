@@ -29,9 +29,9 @@ describe('simulated histories', () => {
     expect(histories).toBeGreaterThan(0);
   });
 
-  test.each(KNOWN)('still known, or to be taken off the list: $what', async (known) => {
+  test.each(KNOWN.filter(({ seed }) => seed !== undefined))('still known, or to be taken off the list: $what', async (known) => {
     const end = performance.now() + SEARCH;
-    for (let { seed } = known; performance.now() < end; seed++) {
+    for (let { seed = 0 } = known; performance.now() < end; seed++) {
       const { violation, world } = await runHistory(seed);
       if (violation !== undefined && knownDefect(violation, world) === known) return;
     }
