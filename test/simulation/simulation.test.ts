@@ -29,12 +29,15 @@ describe('simulated histories', () => {
     expect(histories).toBeGreaterThan(0);
   });
 
-  test.each(KNOWN.filter(({ seed }) => seed !== undefined))('still known, or to be taken off the list: $what', async (known) => {
-    const end = performance.now() + SEARCH;
-    for (let { seed = 0 } = known; performance.now() < end; seed++) {
-      const { violation, world } = await runHistory(seed);
-      if (violation !== undefined && knownDefect(violation, world) === known) return;
-    }
-    throw new Error('not found any more: take it off the list in known.ts');
-  });
+  test.each(KNOWN.filter(({ seed }) => seed !== undefined))(
+    'still known, or to be taken off the list: $what',
+    async (known) => {
+      const end = performance.now() + SEARCH;
+      for (let { seed = 0 } = known; performance.now() < end; seed++) {
+        const { violation, world } = await runHistory(seed);
+        if (violation !== undefined && knownDefect(violation, world) === known) return;
+      }
+      throw new Error('not found any more: take it off the list in known.ts');
+    },
+  );
 });
