@@ -1,4 +1,5 @@
 import { PlantStoreError } from './domain/errors.ts';
+import { nextTurn } from './time/host.ts';
 
 const FULL = new PlantStoreError('OVERLOADED', 'too many requests are being served; try again', { retryAfter: 1 });
 
@@ -38,7 +39,7 @@ export class Turnstile {
   #leave(): void {
     const next = this.#next();
     if (next === undefined) this.#free++;
-    else setImmediate(next);
+    else nextTurn(next);
   }
 
   /** Removes the first caller of the owner whose turn it is, and puts that owner behind the others. */

@@ -3,7 +3,7 @@ import { EMPTY_HEAD, type Head, type LoggedEvent } from '../log/event/event.ts';
 import type { Failure } from './checks/check.ts';
 import { Erasures } from './checks/contents.ts';
 import { firstFlaw } from './checks/decisions.ts';
-import { Fold } from './fold/fold.ts';
+import { Fold, type OpenFold } from './fold/fold.ts';
 
 /**
  * Passes batches of a log on, from its first event, after verifying them: the chain, the contents, and whether each
@@ -12,9 +12,10 @@ import { Fold } from './fold/fold.ts';
  */
 export async function* examined(
   batches: AsyncIterable<readonly LoggedEvent[]>,
+  openFold: OpenFold = (options) => new Fold(options),
 ): AsyncGenerator<readonly LoggedEvent[]> {
   await using stack = new AsyncDisposableStack();
-  const fold = stack.adopt(new Fold({ asksDecisions: true }), (opened) => opened.close());
+  const fold = stack.adopt(openFold({ asksDecisions: true }), (opened) => opened.close());
   const erasures = new Erasures();
   let head: Head = EMPTY_HEAD;
   for await (const batch of batches) {

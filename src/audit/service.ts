@@ -18,6 +18,7 @@ import { BrokenChainError } from '../log/event/chain.ts';
 import type { EventLog } from '../log/log.ts';
 import type { Store } from '../log/store.ts';
 import { unavailable } from '../log/unavailable.ts';
+import { monotonic } from '../time/host.ts';
 import type { Checkpoint } from '../tlog/checkpoint.ts';
 import type { Checkpoints } from '../transparency/checkpoints.ts';
 import type { LogKey } from '../transparency/log-key.ts';
@@ -143,8 +144,8 @@ async function* verify(
       if (broken !== undefined) onBroken(broken);
       else if (tree !== undefined) log.treeBroken(tree);
       yield verdictMessage(step);
-    } else if (performance.now() >= told + PROGRESS) {
-      told = performance.now();
+    } else if (monotonic() >= told + PROGRESS) {
+      told = monotonic();
       yield progressMessage(step);
     }
   }

@@ -15,6 +15,7 @@ import type { Erased, EraseProgress } from '../log/erasure/eraser.ts';
 import { MayNotEraseError } from '../log/erasure/erasure.ts';
 import type { EventLog } from '../log/log.ts';
 import { unavailable } from '../log/unavailable.ts';
+import { monotonic } from '../time/host.ts';
 
 /** Dependencies of the service. */
 export interface ErasureOptions {
@@ -46,8 +47,8 @@ export function implementErasure({ log, scopes, publishes }: ErasureOptions) {
     try {
       for await (const step of log.erase({ owner, actor, issuer }, !publishes)) {
         signal.throwIfAborted();
-        if ('step' in step && performance.now() < told + PROGRESS) continue;
-        told = performance.now();
+        if ('step' in step && monotonic() < told + PROGRESS) continue;
+        told = monotonic();
         yield messageOf(step);
       }
     } catch (error) {

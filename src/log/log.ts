@@ -1,7 +1,7 @@
-import { randomUUID } from 'node:crypto';
 import type { Command, PlantState } from '../domain/decider.ts';
 import type { PlantKey } from '../domain/plant.ts';
 import { Backoff } from '../time/backoff.ts';
+import { randomUUID } from '../time/host.ts';
 import { pause } from '../time/pause.ts';
 import { repeat } from '../time/repeat.ts';
 import { Appender } from './commit/appender.ts';
@@ -31,6 +31,8 @@ import { Projector } from './view/projector.ts';
 export interface LogLimits extends CommitterLimits {
   /** Most long lists that one owner may read at a time. */
   readonly lists: number;
+  /** Most owners whose plant ids are known without a read. */
+  readonly knownOwners: number;
 }
 
 /** The default bounds. */
@@ -40,6 +42,7 @@ export const DEFAULT_LIMITS: LogLimits = {
   tailBytes: 128 * 1024 * 1024,
   commitLimit: 10_000,
   lists: 32,
+  knownOwners: 10_000,
 };
 
 /** Default of the most bytes of remembered lists. */
@@ -99,7 +102,7 @@ export class EventLog {
     this.#listCache = new ListCache(listCacheBytes ?? DEFAULT_LIST_CACHE);
     const generation = new Generation(store);
     this.#lists = new Lists(store, tail, this.#follower, generation, this.#listCache, bounds.lists);
-    this.#states = new StateReader(store, tail, this.#follower, generation);
+    this.#states = new StateReader(store, tail, this.#follower, generation, bounds.knownOwners);
     const appender = new Appender(store, tail, this.#follower, onFault);
     this.#commitLimit = bounds.commitLimit;
     this.#committer = new Committer(tail, this.#states, this.#follower, appender, bounds, observer);

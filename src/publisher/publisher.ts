@@ -1,9 +1,9 @@
-import { randomUUID } from 'node:crypto';
 import { headAt, verifyNext } from '../log/event/chain.ts';
 import { EMPTY_HEAD, type Head, type LoggedEvent } from '../log/event/event.ts';
 import type { Store } from '../log/store.ts';
 import { intactRange } from '../log/whole-range.ts';
 import { Backoff } from '../time/backoff.ts';
+import { monotonic, randomUUID } from '../time/host.ts';
 import { Lease } from '../time/lease.ts';
 import { pause } from '../time/pause.ts';
 import { follow } from './follow.ts';
@@ -106,12 +106,12 @@ export class Publisher {
       const signal = AbortSignal.any([held, reading.signal]);
       for await (const events of readAhead(follow(this.#store, head.position, signal), IDLE)) {
         if (held.aborted) return;
-        const begun = performance.now();
+        const begun = monotonic();
         head = verified(head, events);
         const erased = new Map((await this.#store.erasures()).map(({ eventId, owner }) => [eventId, owner]));
         await session.publish(erased.size === 0 ? events : await this.#again(events), erased);
         reached();
-        if (events.length < MANY) await pause(begun + PACE - performance.now(), held);
+        if (events.length < MANY) await pause(begun + PACE - monotonic(), held);
       }
     } finally {
       reading.abort();

@@ -1,4 +1,5 @@
 import type { LoggedEvent } from '../log/event/event.ts';
+import { clearTimer, setTimer, type Timer } from '../time/host.ts';
 
 /** Reading pauses while this many events wait. */
 const LIMIT = 4_000;
@@ -51,10 +52,10 @@ export async function* readAhead(
 
 /** Resolves with the promise, or after the given milliseconds. */
 async function within(promise: Promise<void>, milliseconds: number): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
+  let timer: Timer | undefined;
   const time = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, milliseconds);
+    timer = setTimer(resolve, milliseconds);
   });
   await Promise.race([promise, time]);
-  clearTimeout(timer);
+  clearTimer(timer);
 }

@@ -1,3 +1,4 @@
+import { wallTime } from '../time/host.ts';
 /**
  * `starting`: unknown yet which instance publishes. `standby`: another instance publishes. `publishing`: this instance
  * publishes, possibly with a lag. `degraded`: this instance should publish but cannot.
@@ -27,7 +28,7 @@ export class StatusKeeper {
   readonly #onChange: (status: PublisherStatus) => void;
   readonly #told = new Set<string | undefined>();
   #state: PublisherState = 'starting';
-  #since = new Date().toISOString();
+  #since = new Date(wallTime()).toISOString();
   #detail: string | undefined;
   #published: number | undefined;
   #head = 0;
@@ -42,7 +43,7 @@ export class StatusKeeper {
   get status(): PublisherStatus {
     const published = this.#published;
     const lagEvents = published === undefined ? undefined : Math.max(this.#head - published, 0);
-    const age = this.#oldest === undefined ? 0 : Math.max(Date.now() - this.#oldest, 0) / 1000;
+    const age = this.#oldest === undefined ? 0 : Math.max(wallTime() - this.#oldest, 0) / 1000;
     return {
       state: this.#state,
       since: this.#since,
@@ -61,7 +62,7 @@ export class StatusKeeper {
   /** Enters a state, or changes the detail of the current one. */
   enter(state: PublisherState, detail?: string): void {
     if (state !== this.#state) {
-      this.#since = new Date().toISOString();
+      this.#since = new Date(wallTime()).toISOString();
       this.#told.clear();
     }
     this.#state = state;

@@ -1,3 +1,4 @@
+import { random } from './host.ts';
 /**
  * Exponential backoff with jitter. Each failure doubles the pause, up to a limit. A random part of up to half is
  * subtracted, so that clients that failed together do not retry together.
@@ -17,7 +18,7 @@ export class Backoff {
   next(): number {
     const pause = Math.min(this.#first * 2 ** this.#failures, this.#longest);
     this.#failures++;
-    return pause * (0.5 + Math.random() / 2);
+    return pause * (0.5 + random() / 2);
   }
 
   /** Call after a success: the next pause is the first one again. */

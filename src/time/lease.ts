@@ -1,3 +1,4 @@
+import { monotonic } from './host.ts';
 import { pause } from './pause.ts';
 import { withTimeout } from './timeout.ts';
 
@@ -15,7 +16,7 @@ export type TakeLease = (milliseconds: number) => Promise<boolean>;
  */
 export class Lease {
   readonly #take: TakeLease;
-  /** On the clock of `performance.now()`: setting the system clock must not change the lease. */
+  /** On the clock of `the monotonic clock`: setting the system clock must not change the lease. */
   #until = Number.NEGATIVE_INFINITY;
   #asking: Promise<boolean> | undefined;
 
@@ -25,12 +26,12 @@ export class Lease {
 
   /** Whether this instance holds the lease, as far as it knows. */
   get isHeld(): boolean {
-    return performance.now() < this.#until;
+    return monotonic() < this.#until;
   }
 
   /** Whether this instance holds the lease. Renews it first if less than half of its duration remains. */
   async has(): Promise<boolean> {
-    return performance.now() < this.#until - DURATION / 2 || this.renew();
+    return monotonic() < this.#until - DURATION / 2 || this.renew();
   }
 
   /** Takes or renews the lease. If the store is unreachable, a current lease lasts until it expires. */
@@ -66,7 +67,7 @@ export class Lease {
   }
 
   async #ask(): Promise<boolean> {
-    const now = performance.now();
+    const now = monotonic();
     try {
       this.#until = (await this.#take(DURATION)) ? now + DURATION : Number.NEGATIVE_INFINITY;
     } catch {

@@ -1,3 +1,4 @@
+import { clearTimer, setTimer } from './host.ts';
 /**
  * A pause of one sleeper that others can end. To wake it costs nothing while it is awake: an AbortController would make
  * an error with a stack trace each time.
@@ -9,11 +10,11 @@ export class Nap {
   take(milliseconds: number): Promise<boolean> {
     return new Promise((resolve) => {
       const over = (woken: boolean) => {
-        clearTimeout(timer);
+        clearTimer(timer);
         this.#end = undefined;
         resolve(woken);
       };
-      const timer = setTimeout(over, milliseconds, false);
+      const timer = setTimer(() => over(false), milliseconds);
       this.#end = () => over(true);
     });
   }

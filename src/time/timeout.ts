@@ -1,7 +1,8 @@
+import { clearTimer, setTimer } from './host.ts';
 /** Settles as the work does, or rejects with `late()` after the given milliseconds. The work itself is not stopped. */
 export function withTimeout<T>(work: Promise<T>, milliseconds: number, late: () => Error): Promise<T> {
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(late()), milliseconds);
-    work.then(resolve, reject).finally(() => clearTimeout(timer));
+    const timer = setTimer(() => reject(late()), milliseconds);
+    work.then(resolve, reject).finally(() => clearTimer(timer));
   });
 }

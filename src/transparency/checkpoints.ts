@@ -1,10 +1,11 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { PlantStoreError } from '../domain/errors.ts';
 import { BrokenChainError } from '../log/event/chain.ts';
 import type { Head } from '../log/event/event.ts';
 import type { TreeNodes } from '../log/tree/nodes.ts';
 import { MAX_UNBUILT, type Tree } from '../log/tree/tree.ts';
 import { unavailable } from '../log/unavailable.ts';
+import { monotonic } from '../time/host.ts';
+import { pause } from '../time/pause.ts';
 import { checkTree, proveTree } from '../tlog/proof.ts';
 import { TILE_WIDTH } from '../tlog/tile.ts';
 import type { TreeEdge } from '../tlog/tree-edge.ts';
@@ -52,7 +53,7 @@ export class LogCheckpoints implements Checkpoints {
   }
 
   async latest(): Promise<SignedCheckpoint> {
-    if (this.#last !== undefined && performance.now() < this.#madeAt + CHECKPOINT_INTERVAL) return this.#last;
+    if (this.#last !== undefined && monotonic() < this.#madeAt + CHECKPOINT_INTERVAL) return this.#last;
     this.#making ??= this.#make().finally(() => {
       this.#making = undefined;
     });
@@ -81,7 +82,7 @@ export class LogCheckpoints implements Checkpoints {
         if (this.#last !== undefined) await proveConsistent(tree, next, this.#last);
         [this.#last, this.#edge] = [next, edge];
       }
-      this.#madeAt = performance.now();
+      this.#madeAt = monotonic();
       return this.#last;
     } catch (error) {
       throw unavailable(error);
@@ -102,7 +103,7 @@ async function proveConsistent(tree: Tree, next: SignedCheckpoint, last: SignedC
 /** A checkpoint that includes the event at a position of the log. Rejects with OVERLOADED if there is none in time. */
 export async function checkpointWith(checkpoints: Checkpoints, position: number): Promise<SignedCheckpoint> {
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-    if (attempt > 0) await sleep(CHECKPOINT_INTERVAL);
+    if (attempt > 0) await pause(CHECKPOINT_INTERVAL);
     const checkpoint = await checkpoints.latest();
     if (checkpoint.size >= position) return checkpoint;
   }

@@ -1,6 +1,7 @@
 import { PlantStoreError } from '../domain/errors.ts';
 import { BrokenChainError } from '../log/event/chain.ts';
 import { Backoff } from '../time/backoff.ts';
+import { monotonic, wallTime } from '../time/host.ts';
 import { pause } from '../time/pause.ts';
 import { formatSignature, type Signature } from '../tlog/note.ts';
 import type { Checkpoints } from './checkpoints.ts';
@@ -61,7 +62,7 @@ export class CosignedCheckpoints implements Checkpoints {
   readonly #stop = new AbortController();
   readonly #running: Promise<void>;
   #cosigned: SignedCheckpoint | undefined;
-  #since = Date.now();
+  #since = wallTime();
   #nextAt = 0;
   #isBroken = false;
 
@@ -97,7 +98,7 @@ export class CosignedCheckpoints implements Checkpoints {
     while (!signal.aborted) {
       const checkpoint = await this.#signed();
       const isNews = checkpoint !== undefined && checkpoint.size !== this.#cosigned?.size;
-      if (checkpoint !== undefined && (isNews || performance.now() >= this.#nextAt)) await this.#round(checkpoint);
+      if (checkpoint !== undefined && (isNews || monotonic() >= this.#nextAt)) await this.#round(checkpoint);
       await pause(ROUND, signal);
     }
   }
@@ -122,7 +123,7 @@ export class CosignedCheckpoints implements Checkpoints {
     const cosignatures: Signature[] = [];
     const enough = Promise.withResolvers<void>();
     const answers = this.#asked
-      .filter(({ notBefore }) => performance.now() >= notBefore)
+      .filter(({ notBefore }) => monotonic() >= notBefore)
       .map(async (asked) => {
         const cosignature = await this.#ask(asked, checkpoint);
         if (cosignature === undefined) return;
@@ -139,8 +140,8 @@ export class CosignedCheckpoints implements Checkpoints {
     // A late cosignature may belong to an earlier round.
     if (this.#cosigned !== undefined && checkpoint.size < this.#cosigned.size) return;
     this.#cosigned = { ...checkpoint, note: checkpoint.note + cosignatures.map(formatSignature).join('') };
-    this.#since = Date.now();
-    this.#nextAt = performance.now() + REFRESH;
+    this.#since = wallTime();
+    this.#nextAt = monotonic() + REFRESH;
   }
 
   async #ask(asked: Asked, checkpoint: SignedCheckpoint): Promise<Signature | undefined> {
@@ -154,7 +155,7 @@ export class CosignedCheckpoints implements Checkpoints {
       this.#options.onOutcome(witness.name, 'cosigned', undefined);
       return cosignature;
     } catch (error) {
-      asked.notBefore = performance.now() + asked.backoff.next();
+      asked.notBefore = monotonic() + asked.backoff.next();
       if (!this.#stop.signal.aborted) this.#options.onOutcome(witness.name, outcomeOf(error), error);
       return undefined;
     }

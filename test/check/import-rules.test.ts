@@ -36,6 +36,14 @@ test.each([
   ['src/log/tail/tail.ts', 'const debug = process.env.DEBUG;'],
   ['src/log/tail/tail.ts', "const debug = process['env'];"],
   ['src/log/tail/tail.ts', "import { env } from 'node:process';"],
+  ['src/log/tail/tail.ts', 'const now = Date.now();'],
+  ['src/log/tail/tail.ts', 'const now = new Date();'],
+  ['src/plants/watch/watch.ts', 'const now = performance.now();'],
+  ['src/erasure/service.ts', 'setTimeout(() => {}, 1);'],
+  ['src/time/pause.ts', "import { setTimeout as sleep } from 'node:timers/promises';"],
+  ['src/publisher/publisher.ts', "import { randomUUID } from 'node:crypto';"],
+  ['src/transparency/checkpoints.ts', 'const part = Math.random();'],
+  ['src/audit/verify.ts', 'const signal = AbortSignal.timeout(1);'],
   ['src/novelty/thing.ts', "import '../domain/plant.ts';"],
 ])('a breach is found: %s with %s', (path, text) => {
   expect(violationsOf({ [path]: text })).toEqual([expect.stringContaining(path)]);
@@ -54,6 +62,9 @@ test.each([
   ['src/start.ts', "import './log/sqlite/store.ts'; import './transport/rest/server.ts';"],
   ['src/cli/audit/audit.ts', "import '../../log/sqlite/store.ts'; import '../../main.ts';"],
   ['src/log/sqlite/store.ts', "import '../store.ts'; import { DatabaseSync } from 'node:sqlite';"],
+  ['src/time/host.ts', 'const now = Date.now();'],
+  ['src/log/sqlite/store.ts', 'const now = Date.now();'],
+  ['src/log/tail/tail.ts', 'const date = new Date(0);'],
   ['src/config.ts', 'const environment = process.env;'],
 ])('what is allowed is not reported: %s with %s', (path, text) => {
   expect(violationsOf({ [path]: text })).toEqual([]);

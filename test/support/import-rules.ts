@@ -1,5 +1,6 @@
 import { dirname, join } from 'node:path';
 import { Visitor } from 'oxc-parser';
+import { machineUses } from './machine-rules.ts';
 import type { SourceFile } from './source.ts';
 
 /** What each part may import of the project, beside itself. A part is a folder of src/, a file directly in it, or the console. */
@@ -15,11 +16,11 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   observe: ['domain', 'log', 'auth', 'version'],
   log: ['domain', 'tlog', 'time', 'private-folder', 'turnstile'],
   'derived-once': [],
-  turnstile: ['domain'],
+  turnstile: ['domain', 'time'],
   call: ['log', 'auth'],
-  plants: ['domain', 'log', 'auth', 'transparency', 'call', 'derived-once', 'turnstile', 'gen'],
-  audit: ['domain', 'json', 'tlog', 'log', 'auth', 'transparency', 'call', 'gen'],
-  erasure: ['domain', 'log', 'auth', 'call', 'gen'],
+  plants: ['domain', 'log', 'auth', 'time', 'transparency', 'call', 'derived-once', 'turnstile', 'gen'],
+  audit: ['domain', 'json', 'tlog', 'log', 'auth', 'time', 'transparency', 'call', 'gen'],
+  erasure: ['domain', 'log', 'auth', 'time', 'call', 'gen'],
   publisher: ['domain', 'log', 'time', 'gen'],
   transparency: ['domain', 'tlog', 'log', 'auth', 'time', 'gen'],
   transport: [
@@ -82,6 +83,7 @@ export function violations(files: readonly SourceFile[]): string[] {
   return [
     ...files.flatMap((file) => importsOf(file).flatMap((found) => breach(file.path, found))),
     ...files.filter((file) => file.path !== READS_ENVIRONMENT).flatMap(environmentReads),
+    ...files.flatMap(machineUses),
     ...cycles(files),
   ];
 }

@@ -22,6 +22,9 @@ export interface FoldOptions {
   readonly asksDecisions?: boolean;
 }
 
+/** Makes a fold. A simulation makes one that needs no thread. */
+export type OpenFold = (options?: FoldOptions) => Pick<Fold, 'apply' | 'misfit' | 'rows' | 'close'>;
+
 /**
  * The fold of any number of events in bounded memory: the rest goes to a temporary file. It runs in its own thread, to
  * keep the event loop free and to use another core. Calls must not overlap.

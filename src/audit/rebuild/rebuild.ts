@@ -1,11 +1,11 @@
-import { randomUUID } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { headAt, verifyContent, verifyNext } from '../../log/event/chain.ts';
 import { EMPTY_HEAD, type Head, type LoggedEvent } from '../../log/event/event.ts';
 import type { Changes, Rebuild, Store } from '../../log/store.ts';
 import { GENERATION_LIMIT } from '../../log/view/generation.ts';
+import { monotonic, randomUUID } from '../../time/host.ts';
+import { pause } from '../../time/pause.ts';
 import { firstDifference } from '../fold/difference.ts';
-import { Fold } from '../fold/fold.ts';
+import { Fold, type OpenFold } from '../fold/fold.ts';
 import type { Progress } from '../verify.ts';
 import { stepsOf } from './project.ts';
 import { TreeRebuild } from './tree.ts';
@@ -24,14 +24,14 @@ const MAX_ATTEMPTS = 100;
  * Yields progress, last when the new read model is live. Rejects if the log is broken, the new read model differs from
  * the fold, or another rebuild is running.
  */
-export async function* rebuildReadModel(store: Store): AsyncGenerator<Progress> {
+export async function* rebuildReadModel(store: Store, openFold: OpenFold = () => new Fold()): AsyncGenerator<Progress> {
   await using stack = new AsyncDisposableStack();
   const lease = stack.adopt(new Lease(store), (taken) => taken.release());
   await lease.renew();
   if ((await store.erasures()).some(({ erasedBy }) => erasedBy === undefined))
     throw new Error('an owner is being erased; try again later');
   const rebuild = stack.adopt(await store.rebuild(), (opened) => opened.close());
-  const fold = stack.adopt(new Fold(), (opened) => opened.close());
+  const fold = stack.adopt(openFold(), (opened) => opened.close());
 
   const tree = new TreeRebuild(store);
 
@@ -70,14 +70,14 @@ export async function* rebuildReadModel(store: Store): AsyncGenerator<Progress> 
     }
   }
   // After this pause, no instance uses cached rows of the old read model.
-  await sleep(2 * GENERATION_LIMIT);
+  await pause(2 * GENERATION_LIMIT);
   yield { position: head.position, end: head.position };
 }
 
 /** Pauses after each step, to let the service's transactions run. */
 async function applied(rebuild: Rebuild, changes: Changes): Promise<void> {
   await rebuild.apply(changes);
-  await sleep(1);
+  await pause(1);
 }
 
 function* slices<Item>(items: readonly Item[], size: number): Generator<Item[]> {
@@ -95,7 +95,7 @@ class Lease {
   }
 
   async renew(): Promise<void> {
-    const now = performance.now();
+    const now = monotonic();
     if (now < this.#until - LEASE / 2) return;
     if (!(await this.#store.lease('rebuild', this.#holder, LEASE)))
       throw new Error('another rebuild is running, or was killed less than 10 seconds ago; try again later');

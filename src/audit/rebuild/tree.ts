@@ -1,7 +1,7 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { LoggedEvent } from '../../log/event/event.ts';
 import { leafHash } from '../../log/event/leaf.ts';
 import type { Store } from '../../log/store.ts';
+import { pause } from '../../time/pause.ts';
 import { recordsPerHash } from '../../tlog/tile.ts';
 import { TreeNodesOf } from './tree-nodes-of.ts';
 
@@ -60,6 +60,6 @@ async function persistently(step: () => Promise<void>): Promise<void> {
       return await step();
     } catch (error) {
       if (attempt === ATTEMPTS) throw error;
-      await sleep(PAUSE);
+      await pause(PAUSE);
     }
 }

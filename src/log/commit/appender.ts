@@ -1,5 +1,6 @@
 import { PlantStoreError } from '../../domain/errors.ts';
 import { Backoff } from '../../time/backoff.ts';
+import { monotonic } from '../../time/host.ts';
 import { pause } from '../../time/pause.ts';
 import type { LoggedEvent } from '../event/event.ts';
 import type { Store } from '../store.ts';
@@ -44,7 +45,7 @@ export class Appender {
   readonly #tail: Tail;
   readonly #follower: Follower;
   readonly #onFault: (error: unknown) => void;
-  /** When the last append began and ended, by performance.now(). */
+  /** When the last append began and ended, by the monotonic clock. */
   #begun = Number.NEGATIVE_INFINITY;
   #ended = Number.NEGATIVE_INFINITY;
 
@@ -56,7 +57,7 @@ export class Appender {
   }
 
   /**
-   * Appends events that follow the tail's head. Gives up at `deadline` (performance.now()). If the log's end cannot be
+   * Appends events that follow the tail's head. Gives up at `deadline` (the monotonic clock). If the log's end cannot be
    * checked by then, rejects with STORE_UNAVAILABLE and sends nothing. If the log has changed, rejects with
    * LogChangedError and sends nothing.
    */
@@ -83,7 +84,7 @@ export class Appender {
       if (this.#tail.head.position >= events[landed]!.position) return { landed, certain: true };
       if (!sent) this.#follower.changed.throwIfAborted();
       if (this.#follower.changed.aborted) return { landed, certain: false };
-      if (performance.now() >= deadline) {
+      if (monotonic() >= deadline) {
         if (sent) return { landed, certain: false };
         throw new PlantStoreError('STORE_UNAVAILABLE', 'not applied: the store cannot be reached now; try again', {
           retryAfter: 1,
@@ -98,7 +99,7 @@ export class Appender {
    * end.
    */
   async #confirm(): Promise<void> {
-    const now = performance.now();
+    const now = monotonic();
     const wanted = (now - this.#ended <= RUN ? this.#begun : now) - FRESH;
     if (this.#follower.lookedAt < wanted) await this.#follower.sync();
     this.#follower.changed.throwIfAborted();
@@ -106,7 +107,7 @@ export class Appender {
 
   /** Sends events and adds those that the store appended to the tail. Returns their number. */
   async #send(events: readonly LoggedEvent[]): Promise<number> {
-    this.#begun = performance.now();
+    this.#begun = monotonic();
     this.#ended = Number.NEGATIVE_INFINITY;
     // Refreshes the check for the next append. The follower's own watch reports faults.
     if (this.#follower.lookedAt < this.#begun - FRESH / 2) this.#follower.sync().catch(() => {});
@@ -114,7 +115,7 @@ export class Appender {
       const taken = await this.#store.append(events);
       this.#follower.changed.throwIfAborted();
       this.#tail.extend(events.slice(0, taken));
-      this.#ended = performance.now();
+      this.#ended = monotonic();
       return taken;
     } catch (error) {
       this.#follower.distrust(error);

@@ -1,10 +1,9 @@
-import { randomUUID } from 'node:crypto';
-import { setImmediate as turn } from 'node:timers/promises';
 import { type Command, plantIdOf } from '../../domain/decider.ts';
 import { PlantStoreError, toPlantStoreError } from '../../domain/errors.ts';
 import { idempotencyString } from '../../domain/idempotency.ts';
 import { keyString } from '../../domain/plant.ts';
 import { Backoff } from '../../time/backoff.ts';
+import { monotonic, randomUUID, turn, wallTime } from '../../time/host.ts';
 import { pause } from '../../time/pause.ts';
 import type { Committed, LoggedEvent } from '../event/event.ts';
 import type { LogObserver } from '../observer.ts';
@@ -49,7 +48,7 @@ export interface Doubt {
 export interface Terms {
   /** Id of the command's event. */
   readonly eventId: string;
-  /** When the command is given up, by performance.now(): the wall clock may jump. */
+  /** When the command is given up, by the monotonic clock: the wall clock may jump. */
   readonly deadline: number;
   /**
    * Set for a command that another instance sent. It is decided only while no other instance has appended after this
@@ -165,7 +164,7 @@ export class Committer {
         key: keyString(command.owner, plantIdOf(command)),
         idempotency: idempotencyString(command),
         eventId: terms?.eventId ?? randomUUID(),
-        deadline: terms?.deadline ?? performance.now() + this.#limits.commitLimit,
+        deadline: terms?.deadline ?? monotonic() + this.#limits.commitLimit,
         onlyAfter: terms?.onlyAfter,
         doubt: terms?.doubt,
         cancellation,
@@ -225,7 +224,7 @@ export class Committer {
       this.#answer(waiting, new PlantStoreError('CANCELLED', 'the caller gave up before the command was decided'));
       return true;
     }
-    if (performance.now() < waiting.deadline) return false;
+    if (monotonic() < waiting.deadline) return false;
     this.#fail(waiting, new PlantStoreError('STORE_UNAVAILABLE', 'not applied in time; try again', { retryAfter: 1 }));
     return true;
   }
@@ -278,13 +277,13 @@ export class Committer {
 
   /** Commits a batch. Removes each command from the batch as it is answered. Rejects with the error for the rest. */
   async #commit(commands: Waiting[], known: Known): Promise<void> {
-    const deadline = performance.now() + this.#limits.commitLimit;
+    const deadline = monotonic() + this.#limits.commitLimit;
     let synced = false;
     const backoff = new Backoff(PAUSE, MAX_PAUSE);
     for (;;) {
       this.#sift(commands);
       if (commands.length === 0) return;
-      const decided = plan(this.#tail.head, commands, known, Date.now());
+      const decided = plan(this.#tail.head, commands, known, wallTime());
       if (decided.events.length === 0) {
         // No append will show whether the tail is behind the log. Sync before any refusal.
         this.#answerLanded(commands, decided, synced ? Number.POSITIVE_INFINITY : 0);
@@ -293,18 +292,18 @@ export class Committer {
         continue;
       }
       const { position } = this.#tail.head;
-      const begun = performance.now();
+      const begun = monotonic();
       const { landed, certain } = await this.#appender.append(decided.events, deadline);
       this.#appends.appended(position, landed);
       this.#observer?.appended({
         events: decided.events.slice(0, landed),
-        seconds: (performance.now() - begun) / 1000,
+        seconds: (monotonic() - begun) / 1000,
         outcome: landed === decided.events.length ? 'landed' : certain ? 'conflict' : 'unknown',
       });
       this.#answerLanded(commands, decided, landed);
       if (landed > 0) this.#parking.release();
       if (!certain) throw outcomeUnknown();
-      if (commands.length > 0 && performance.now() >= deadline)
+      if (commands.length > 0 && monotonic() >= deadline)
         throw new PlantStoreError('STORE_UNAVAILABLE', 'not applied: other instances were faster; try again', {
           retryAfter: 1,
         });

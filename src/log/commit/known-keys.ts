@@ -5,8 +5,6 @@ import type { Follower } from '../tail/follower.ts';
 import type { Pin, Tail } from '../tail/tail.ts';
 import type { Generation } from '../view/generation.ts';
 
-/** Most owners whose ids are known, and most remembered candidates. */
-const OWNERS = 10_000;
 /** Most known ids of all owners together: about 30 MB. */
 const IDS = 1_000_000;
 /** Most plants of a learned owner. A larger owner is not worth the reads. */
@@ -29,23 +27,26 @@ export class KnownKeys {
   readonly #tail: Tail;
   readonly #follower: Follower;
   readonly #generation: Generation;
-  readonly #known = new LRUCache<string, Set<CompactId>>({
-    max: OWNERS,
-    dispose: (ids) => {
-      this.#size -= ids.size;
-    },
-  });
+  readonly #known: LRUCache<string, Set<CompactId>>;
   /** True: looked up once. False: has too many plants. */
-  readonly #candidates = new LRUCache<string, boolean>({ max: OWNERS });
+  readonly #candidates: LRUCache<string, boolean>;
   #size = 0;
   #learning: Promise<void> | undefined;
   #closed = false;
 
-  constructor(store: Store, tail: Tail, follower: Follower, generation: Generation) {
+  /** `owners`: most owners whose ids are known, and most remembered candidates. */
+  constructor(store: Store, tail: Tail, follower: Follower, generation: Generation, owners: number) {
     this.#store = store;
     this.#tail = tail;
     this.#follower = follower;
     this.#generation = generation;
+    this.#candidates = new LRUCache({ max: owners });
+    this.#known = new LRUCache({
+      max: owners,
+      dispose: (ids) => {
+        this.#size -= ids.size;
+      },
+    });
     generation.onReplaced(() => this.#known.clear());
     tail.onExtended((news) => this.#take(news));
   }

@@ -1,3 +1,4 @@
+import { clearTimer, monotonic, setTimer, type Timer } from '../../time/host.ts';
 /**
  * Commands in doubt with a refusal as their decision. A refusal needs certainty that no other instance applies the
  * command, so they wait for the next append that lands here, or for the end of the first one's time.
@@ -5,7 +6,7 @@
 export class Parking<Parked extends { readonly deadline: number }> {
   readonly #parked: Parked[] = [];
   readonly #leave: (commands: Parked[]) => void;
-  #timer: NodeJS.Timeout | undefined;
+  #timer: Timer | undefined;
 
   /** `leave` gets the commands that have waited, to be decided anew. */
   constructor(leave: (commands: Parked[]) => void) {
@@ -15,7 +16,7 @@ export class Parking<Parked extends { readonly deadline: number }> {
   /** Parks a command until `release`, at the latest until its deadline or that of a command parked before it. */
   park(command: Parked): void {
     this.#parked.push(command);
-    this.#timer ??= setTimeout(() => this.release(), Math.max(command.deadline - performance.now(), 1));
+    this.#timer ??= setTimer(() => this.release(), Math.max(command.deadline - monotonic(), 1));
   }
 
   /** Lets all commands leave. */
@@ -26,7 +27,7 @@ export class Parking<Parked extends { readonly deadline: number }> {
 
   /** Takes all commands out. They do not leave. */
   clear(): Parked[] {
-    clearTimeout(this.#timer);
+    clearTimer(this.#timer);
     this.#timer = undefined;
     return this.#parked.splice(0);
   }

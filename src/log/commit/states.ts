@@ -28,12 +28,13 @@ export class StateReader {
   readonly #generation: Generation;
   readonly #known: KnownKeys;
 
-  constructor(store: Store, tail: Tail, follower: Follower, generation: Generation) {
+  /** `owners`: most owners whose plant ids are known without a read. */
+  constructor(store: Store, tail: Tail, follower: Follower, generation: Generation, owners: number) {
     this.#store = store;
     this.#tail = tail;
     this.#follower = follower;
     this.#generation = generation;
-    this.#known = new KnownKeys(store, tail, follower, generation);
+    this.#known = new KnownKeys(store, tail, follower, generation, owners);
   }
 
   /**

@@ -1,7 +1,7 @@
-import { randomUUID } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from '../../domain/decider.ts';
 import { PlantStoreError } from '../../domain/errors.ts';
+import { monotonic, random, randomUUID, wallTime } from '../../time/host.ts';
+import { pause } from '../../time/pause.ts';
 import { seal } from '../event/chain.ts';
 import { type Committed, type LoggedEvent, plantEventOf } from '../event/event.ts';
 import type { Store } from '../store.ts';
@@ -123,7 +123,7 @@ export class Eraser {
           retryAfter: 10,
         },
       );
-    const erasure = { owner, eventId: randomUUID(), actor, issuer, since: Date.now(), after, isPublished };
+    const erasure = { owner, eventId: randomUUID(), actor, issuer, since: wallTime(), after, isPublished };
     if (noted === undefined) await store.beginErasure(erasure);
     const begun = (await store.erasures()).find((each) => each.owner === owner) ?? erasure;
     yield* this.#untilErased(begun);
@@ -153,7 +153,7 @@ export class Eraser {
   async *#untilErased(erasure: Erasure): AsyncGenerator<EraseProgress | Erased> {
     while (this.#working.has(erasure.eventId) || !(await this.#leased())) {
       yield { step: 'contents' };
-      await sleep(LOOK);
+      await pause(LOOK);
       const now = (await this.#parts.store.erasures()).find(({ eventId }) => eventId === erasure.eventId);
       if (now !== undefined && now.erasedBy === undefined) continue;
       // Another instance has completed or abandoned the erasure.
@@ -205,7 +205,7 @@ export class Eraser {
         isKeyRenewed = true;
         await this.#tryAppend(erasure, counted);
         // The log shows whether the event landed.
-        if (attempt > 0) await sleep(Math.random() * PAUSE);
+        if (attempt > 0) await pause(random() * PAUSE);
       }
       await this.#countOn(counted, erasure, (await store.head()).position);
     }
@@ -215,7 +215,7 @@ export class Eraser {
     const { store, follower, tail } = this.#parts;
     const head = await store.head();
     if (head.position !== position) return;
-    const event = seal(head, { type: 'OwnerErased', actor, issuer, erased: events }, eventId, Date.now());
+    const event = seal(head, { type: 'OwnerErased', actor, issuer, erased: events }, eventId, wallTime());
     // The tail has verified this head, so the log is still the one that this instance knows.
     await follower.sync();
     if (tail.head.position !== position) return;
@@ -249,17 +249,17 @@ export class Eraser {
     const { owner, eventId } = erasure;
     if (erasure.erasedBy === undefined) {
       const total = event?.type === 'OwnerErased' ? event.erased : 0;
-      const deadline = performance.now() + PROJECTED;
+      const deadline = monotonic() + PROJECTED;
       while ((await store.checkpoint()) < position) {
         yield { step: 'read_model' };
-        if (performance.now() > deadline) throw new Error('the read model does not reach the OwnerErased event');
+        if (monotonic() > deadline) throw new Error('the read model does not reach the OwnerErased event');
         await this.#leased();
-        await sleep(LOOK);
+        await pause(LOOK);
       }
       // A rebuild during the removal would read events without content and build wrong rows.
       while (!(await store.lease('rebuild', this.#holder, LEASE))) {
         yield { step: 'read_model' };
-        await sleep(LOOK);
+        await pause(LOOK);
       }
       for await (const done of store.eraseContents(owner, position)) {
         yield { step: 'contents', done, total };
@@ -310,7 +310,7 @@ export class Eraser {
 
   /** Takes or renews the lease to work on erasures. */
   async #leased(): Promise<boolean> {
-    const now = performance.now();
+    const now = monotonic();
     if (now < this.#leasedUntil - LEASE / 2) return true;
     const leased = await this.#parts.store.lease('erasure', this.#holder, LEASE);
     this.#leasedUntil = leased ? now + LEASE : 0;

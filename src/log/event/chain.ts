@@ -1,5 +1,5 @@
-import { randomBytes } from 'node:crypto';
 import type { DomainEvent } from '../../domain/events.ts';
+import { randomBytes } from '../../time/host.ts';
 import { sha256 } from '../../tlog/hash.ts';
 import { canonicalAfter, canonicalContent } from './canonical.ts';
 import type { Head, LoggedEvent } from './event.ts';
@@ -29,21 +29,17 @@ export const hashOf = (previous: Uint8Array, event: Omit<LoggedEvent, 'hash'>): 
  */
 export const commitmentOf = (event: DomainEvent, salt: Uint8Array): Uint8Array => sha256(canonicalContent(event, salt));
 
-/** Random bytes in stock: one call for many costs as much as a call for a few. */
-let pool: Buffer = Buffer.alloc(0);
-
-function newSalt(): Uint8Array {
-  if (pool.length < SALT) pool = randomBytes(256 * SALT);
-  const salt = new Uint8Array(pool.subarray(0, SALT));
-  pool = pool.subarray(SALT);
-  return salt;
-}
-
 /**
  * The event that follows `head`, with its position, commitment and chain hash. Its time is the clock's, or that of the
  * previous event if that is later.
  */
-export function seal(head: Head, event: DomainEvent, eventId: string, clock: number, salt = newSalt()): LoggedEvent {
+export function seal(
+  head: Head,
+  event: DomainEvent,
+  eventId: string,
+  clock: number,
+  salt = randomBytes(SALT),
+): LoggedEvent {
   const unsealed = {
     position: head.position + 1,
     eventId,

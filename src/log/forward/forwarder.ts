@@ -1,7 +1,7 @@
-import { randomUUID } from 'node:crypto';
 import type { Command } from '../../domain/decider.ts';
 import { PlantStoreError } from '../../domain/errors.ts';
 import { textLength } from '../../domain/plant.ts';
+import { clearTimer, monotonic, nextTurn, randomUUID, setRepeating, type Timer } from '../../time/host.ts';
 import type { Cancellation, Committer } from '../commit/committer.ts';
 import type { Committed, LoggedEvent } from '../event/event.ts';
 import type { ForwardObserver } from '../observer.ts';
@@ -27,7 +27,7 @@ const BATCH_TEXT = 64 * 1024;
 interface Forwarded {
   readonly command: Command;
   readonly eventId: string;
-  /** By performance.now(). */
+  /** By the monotonic clock. */
   readonly begun: number;
   readonly deadline: number;
   readonly cancellation: Cancellation | undefined;
@@ -61,7 +61,7 @@ export class Forwarder {
   /** All unanswered commands by event id, including those that were taken back. */
   readonly #byEvent = new Map<string, Forwarded>();
   readonly #forget: () => void;
-  readonly #watch: NodeJS.Timeout;
+  readonly #watch: Timer;
   readonly #opening = Promise.withResolvers<void>();
   readonly #ending = Promise.withResolvers<void>();
   readonly #closing = Promise.withResolvers<void>();
@@ -78,7 +78,7 @@ export class Forwarder {
     this.#options = options;
     this.#forget = options.tail.onExtended((news) => this.#sight(news));
     this.#opening.promise.catch(() => {});
-    this.#watch = setInterval(() => this.#listen(), HEARTBEAT);
+    this.#watch = setRepeating(() => this.#listen(), HEARTBEAT);
     this.#link = open(to, {
       answered: (answers) => this.#take(answers),
       drained: () => {
@@ -112,7 +112,7 @@ export class Forwarder {
   /** Like Committer.submit. */
   submit(command: Command, cancellation: Cancellation | undefined): Promise<Committed> {
     return new Promise((resolve, reject) => {
-      const begun = performance.now();
+      const begun = monotonic();
       const forwarded: Forwarded = {
         command,
         eventId: randomUUID(),
@@ -147,7 +147,7 @@ export class Forwarder {
   #flushSoon(): void {
     if (this.#flushing) return;
     this.#flushing = true;
-    setImmediate(() => {
+    nextTurn(() => {
       this.#flushing = false;
       this.#flush();
     });
@@ -161,7 +161,7 @@ export class Forwarder {
   }
 
   #nextBatch(): ForwardedCommand[] {
-    const now = performance.now();
+    const now = monotonic();
     const commands: ForwardedCommand[] = [];
     let taken = 0;
     for (let text = 0; taken < this.#unsent.length && commands.length < BATCH && text < BATCH_TEXT; taken++) {
@@ -204,7 +204,7 @@ export class Forwarder {
       this.#forward(forwarded);
     } else if (outcome.kind === 'refused') this.#refuse(forwarded, outcome.error);
     else {
-      this.#options.observer?.forwarded('applied', performance.now() - forwarded.begun);
+      this.#options.observer?.forwarded('applied', monotonic() - forwarded.begun);
       this.#byEvent.delete(forwarded.eventId);
       const { position, eventId } = outcome;
       // A different event id: an earlier command with the same idempotency key produced the event.
@@ -213,7 +213,7 @@ export class Forwarder {
   }
 
   #refuse(forwarded: Forwarded, error: PlantStoreError): void {
-    this.#options.observer?.forwarded('refused', performance.now() - forwarded.begun, error.reason);
+    this.#options.observer?.forwarded('refused', monotonic() - forwarded.begun, error.reason);
     this.#byEvent.delete(forwarded.eventId);
     forwarded.reject(error);
   }
@@ -230,7 +230,7 @@ export class Forwarder {
   #end(fault: unknown): void {
     if (this.#ended) return;
     this.#ended = true;
-    clearInterval(this.#watch);
+    clearTimer(this.#watch);
     this.#opening.reject(fault ?? new Error('the link ended'));
     this.#leave();
     const doubt = this.#after;

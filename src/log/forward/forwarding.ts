@@ -1,6 +1,6 @@
-import { randomUUID } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from '../../domain/decider.ts';
+import { randomUUID } from '../../time/host.ts';
+import { pause } from '../../time/pause.ts';
 import type { Cancellation, Committer, Submit } from '../commit/committer.ts';
 import type { Committed } from '../event/event.ts';
 import type { ForwardObserver } from '../observer.ts';
@@ -124,10 +124,7 @@ export class Forwarding {
     onReachable(writer.address, undefined);
     this.#current = forwarder;
     const over = new AbortController();
-    await Promise.race([
-      forwarder.ended,
-      sleep(LINK_AGE, undefined, { signal: AbortSignal.any([signal, over.signal]) }).catch(() => {}),
-    ]);
+    await Promise.race([forwarder.ended, pause(LINK_AGE, AbortSignal.any([signal, over.signal]))]);
     over.abort();
     this.#current = undefined;
     forwarder.finish();

@@ -1,5 +1,6 @@
 import { hash, timingSafeEqual } from 'node:crypto';
 import { PlantStoreError, toPlantStoreError } from '../../domain/errors.ts';
+import { clearTimer, monotonic, nextTurn, setRepeating, setTimer, type Timer } from '../../time/host.ts';
 import { RETURNED, type Submit } from '../commit/committer.ts';
 import type { ForwardObserver } from '../observer.ts';
 import type { Follower } from '../tail/follower.ts';
@@ -68,7 +69,7 @@ export class Taking {
   readonly #say: (answers: Answers) => void;
   readonly #end: () => void;
   readonly #ended = Promise.withResolvers<void>();
-  #heartbeat: NodeJS.Timeout | undefined;
+  #heartbeat: Timer | undefined;
   #outcomes: CommandOutcome[] = [];
   #pending = 0;
   #flushing = false;
@@ -118,20 +119,20 @@ export class Taking {
   async leave(): Promise<void> {
     this.#leaving = true;
     this.#flush();
-    const limit = setTimeout(() => this.#close(), FAREWELL);
+    const limit = setTimer(() => this.#close(), FAREWELL);
     this.finish();
     await this.#ended.promise;
-    clearTimeout(limit);
+    clearTimer(limit);
   }
 
   #speak(): void {
     if (this.aborted) return;
-    this.#heartbeat = setInterval(() => this.#flush(), HEARTBEAT);
+    this.#heartbeat = setRepeating(() => this.#flush(), HEARTBEAT);
     this.#flush();
   }
 
   #submit({ number, command, eventId, timeLeft }: ForwardedCommand, after: number): void {
-    this.#options.submit(command, this, { eventId, deadline: performance.now() + timeLeft, onlyAfter: after }).then(
+    this.#options.submit(command, this, { eventId, deadline: monotonic() + timeLeft, onlyAfter: after }).then(
       (event) => this.#settle({ kind: 'applied', number, position: event.position, eventId: event.eventId }),
       (error) => this.#settle(error === RETURNED ? { kind: 'returned', number } : this.#refusal(number, error)),
     );
@@ -149,7 +150,7 @@ export class Taking {
     if (this.#flushing) return;
     this.#flushing = true;
     // The answers of one append go into one message.
-    setImmediate(() => {
+    nextTurn(() => {
       this.#flushing = false;
       this.#flush();
       this.#endIfAnswered();
@@ -170,7 +171,7 @@ export class Taking {
   #close(): void {
     if (this.aborted) return;
     this.aborted = true;
-    clearInterval(this.#heartbeat);
+    clearTimer(this.#heartbeat);
     this.#ended.resolve();
     this.#end();
   }

@@ -1,5 +1,5 @@
-import { randomBytes } from 'node:crypto';
 import { Backoff } from '../../time/backoff.ts';
+import { monotonic, randomBytes } from '../../time/host.ts';
 import { Lease, RENEWAL } from '../../time/lease.ts';
 import { pause } from '../../time/pause.ts';
 import type { Contact, Leaseholder, Store } from '../store.ts';
@@ -84,12 +84,12 @@ export class Writership {
     while (!signal.aborted) {
       await this.#untilUsed();
       if (signal.aborted) return;
-      const begun = performance.now();
+      const begun = monotonic();
       try {
         await this.#stand();
         backoff.reset();
         // A link that ends at once must not be opened again without a pause.
-        if (performance.now() - begun < PAUSE) await pause(PAUSE, signal);
+        if (monotonic() - begun < PAUSE) await pause(PAUSE, signal);
       } catch {
         // Without the store no commit succeeds either, and the commit reports the fault.
         await pause(backoff.next(), signal);
@@ -101,7 +101,7 @@ export class Writership {
   async #stand(): Promise<void> {
     const { store, holder, contact, follow, onUnreachable } = this.#options;
     if (!this.#handOn.signal.aborted) {
-      const secret = randomBytes(SECRET_BYTES).toString('base64url');
+      const secret = Buffer.from(randomBytes(SECRET_BYTES)).toString('base64url');
       const lease = new Lease((milliseconds) => store.lease(WRITER, holder, milliseconds, { ...contact(), secret }));
       if (await lease.renew()) {
         this.#reign = this.#write(lease, secret);

@@ -1,4 +1,5 @@
 import { Backoff } from '../../time/backoff.ts';
+import { monotonic, wallTime } from '../../time/host.ts';
 import { pause } from '../../time/pause.ts';
 import { BrokenChainError, headAt, verifyContent, verifyKept, verifyNext } from '../event/chain.ts';
 import type { Head, LoggedEvent } from '../event/event.ts';
@@ -37,7 +38,7 @@ export class Follower {
     return this.#syncedAt;
   }
 
-  /** When the last successful check of the head began, by performance.now(). */
+  /** When the last successful check of the head began, by the monotonic clock. */
   get lookedAt(): number {
     return this.#lookedAt;
   }
@@ -53,13 +54,13 @@ export class Follower {
    */
   readonly sync: () => Promise<void> = shareCalls(() =>
     this.#trusting(async () => {
-      const began = performance.now();
+      const began = monotonic();
       const known = this.#tail.head;
       const head = await this.#store.head();
       verifyKept(known, head);
       await this.reach(head.position);
       this.#lookedAt = began;
-      this.#syncedAt = Date.now();
+      this.#syncedAt = wallTime();
     }),
   );
 

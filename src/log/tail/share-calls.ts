@@ -1,4 +1,4 @@
-import { setImmediate as turn } from 'node:timers/promises';
+import { turn } from '../../time/host.ts';
 
 /** Waits until the same point of the next turn of the event loop. Everything that could be read by then was read. */
 const wholeTurn = async (): Promise<void> => {

@@ -1,5 +1,5 @@
-import { setImmediate as turn } from 'node:timers/promises';
 import { Backoff } from '../../time/backoff.ts';
+import { nextTurn, turn } from '../../time/host.ts';
 import { Nap } from '../../time/nap.ts';
 import { pause } from '../../time/pause.ts';
 import { repeat } from '../../time/repeat.ts';
@@ -72,7 +72,7 @@ export class TreeBuilder {
   }
 
   #hear(news: readonly LoggedEvent[]): void {
-    if (this.#isLeading && this.#news.push(news) === 1) setImmediate(() => this.#hash());
+    if (this.#isLeading && this.#news.push(news) === 1) nextTurn(() => this.#hash());
     if (this.#toBuild() > 0) this.#nap.wake();
   }
 

@@ -1,5 +1,5 @@
-import { setImmediate as turn } from 'node:timers/promises';
 import { Backoff } from '../../time/backoff.ts';
+import { turn } from '../../time/host.ts';
 import { Nap } from '../../time/nap.ts';
 import { repeat } from '../../time/repeat.ts';
 import { sameHash } from '../../tlog/hash.ts';

@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { PlantStoreError } from '../../domain/errors.ts';
+import { monotonic } from '../../time/host.ts';
 import { encodeEntries } from '../../tlog/entry-bundle.ts';
 import { HASH_SIZE, recordHash, sameHash } from '../../tlog/hash.ts';
 import {
@@ -93,11 +94,11 @@ export class Tree implements TileReader {
    * for good. Rejects with BrokenTreeError where they differ, and for some seconds without another look.
    */
   async edge(size: number, covered = 0): Promise<TreeEdge> {
-    if (this.#edgeFault !== undefined && performance.now() < this.#edgeFault.until) throw this.#edgeFault.fault;
+    if (this.#edgeFault !== undefined && monotonic() < this.#edgeFault.until) throw this.#edgeFault.fault;
     try {
       return await this.#checkedEdge(size, covered);
     } catch (error) {
-      if (error instanceof BrokenTreeError) this.#edgeFault = { until: performance.now() + EDGE_FAULT, fault: error };
+      if (error instanceof BrokenTreeError) this.#edgeFault = { until: monotonic() + EDGE_FAULT, fault: error };
       throw error;
     }
   }
@@ -120,9 +121,9 @@ export class Tree implements TileReader {
    * the events are others. Explains one size at a time, and rejects with OVERLOADED for others.
    */
   async explain(size: number): Promise<void> {
-    if (this.#explained === undefined || performance.now() >= this.#explained.until) {
+    if (this.#explained === undefined || monotonic() >= this.#explained.until) {
       const whole = this.edge(size);
-      this.#explained = { size, until: performance.now() + EXPLAINED, whole };
+      this.#explained = { size, until: monotonic() + EXPLAINED, whole };
       whole.catch(() => {
         this.#explained = undefined;
       });

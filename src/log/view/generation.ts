@@ -1,3 +1,4 @@
+import { monotonic } from '../../time/host.ts';
 import type { Store } from '../store.ts';
 import { shareCalls } from '../tail/share-calls.ts';
 
@@ -50,14 +51,14 @@ export class Generation {
    * store cannot be reached.
    */
   look(): Promise<void> | undefined {
-    const age = performance.now() - this.#lookedAt;
+    const age = monotonic() - this.#lookedAt;
     if (age >= GENERATION_LIMIT) return this.#ask();
     if (age >= GENERATION_LIMIT / 2) this.#ask().catch(() => {});
     return undefined;
   }
 
   readonly #ask = shareCalls(async () => {
-    const began = performance.now();
+    const began = monotonic();
     this.heard(await this.#store.generation());
     this.#lookedAt = began;
   });

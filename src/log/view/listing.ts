@@ -1,5 +1,6 @@
 import { PlantStoreError } from '../../domain/errors.ts';
 import { textLength } from '../../domain/plant.ts';
+import { clearTimer, setTimer, type Timer } from '../../time/host.ts';
 import type { PlantRow, Snapshot } from '../store.ts';
 import type { TailEntry } from '../tail/tail.ts';
 import { unavailable } from '../unavailable.ts';
@@ -111,12 +112,12 @@ async function* upTo(batches: AsyncIterable<readonly PlantRow[]>, last: bigint):
 /** A snapshot that closes itself when its time is up. */
 class HeldSnapshot {
   readonly #snapshot: Snapshot;
-  readonly #timer: NodeJS.Timeout;
+  readonly #timer: Timer;
   #late = false;
 
   constructor(snapshot: Snapshot) {
     this.#snapshot = snapshot;
-    this.#timer = setTimeout(() => {
+    this.#timer = setTimer(() => {
       this.#late = true;
       void this.close();
     }, SNAPSHOT_LIMIT);
@@ -129,7 +130,7 @@ class HeldSnapshot {
   }
 
   close(): Promise<void> {
-    clearTimeout(this.#timer);
+    clearTimer(this.#timer);
     return this.#snapshot.close();
   }
 

@@ -1,5 +1,5 @@
-import { setImmediate as turn } from 'node:timers/promises';
 import type { Plant, PlantKey } from '../../domain/plant.ts';
+import { turn } from '../../time/host.ts';
 import type { Rows, Store } from '../store.ts';
 
 /** Most keys of one read: the size of a batch of commands. */

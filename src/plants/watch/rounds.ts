@@ -1,3 +1,4 @@
+import { cpuTime, monotonic, nextTurn, setTimer } from '../../time/host.ts';
 import type { Channel, Hearer } from './channel.ts';
 
 /** Watches that one channel may serve before the other channels have a turn. */
@@ -43,36 +44,30 @@ export class Rounds {
   #plan(): void {
     if (this.#isPlanned) return;
     this.#isPlanned = true;
-    const rest = this.#restUntil - performance.now();
-    if (rest < 1) setImmediate(() => this.#turn());
-    else setTimeout(() => this.#turn(), rest);
+    const rest = this.#restUntil - monotonic();
+    if (rest < 1) nextTurn(() => this.#turn());
+    else setTimer(() => this.#turn(), rest);
   }
 
   #turn(): void {
     this.#isPlanned = false;
-    const [start, before] = [performance.now(), cpu()];
+    const [start, before] = [monotonic(), cpuTime()];
     let [work, isLate] = [0, false];
     for (const [channel, round] of this.#due) {
       isLate ||= start - round.began > LATE;
       this.#due.delete(channel);
       if (serve(round.hearers)) this.#due.set(channel, round);
       else if (this.#again.delete(channel)) this.#due.set(channel, roundOf(channel));
-      work = cpu() - before;
+      work = cpuTime() - before;
       if (work >= SLICE) break;
     }
     const rest = work * (isLate ? LATE_REST : REST);
-    this.#restUntil = Math.max(this.#restUntil, performance.now() - CREDIT) + rest;
+    this.#restUntil = Math.max(this.#restUntil, monotonic() - CREDIT) + rest;
     if (this.#due.size > 0) this.#plan();
   }
 }
 
-const roundOf = ({ hearers }: Channel): Round => ({ hearers: hearers.values(), began: performance.now() });
-
-/** Milliseconds of CPU that this thread has used, including the kernel, where a write spends most of its time. */
-function cpu(): number {
-  const { user, system } = process.threadCpuUsage();
-  return (user + system) / 1_000;
-}
+const roundOf = ({ hearers }: Channel): Round => ({ hearers: hearers.values(), began: monotonic() });
 
 /** Returns whether more readers may remain. */
 function serve(hearers: Iterator<Hearer>): boolean {

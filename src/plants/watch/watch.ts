@@ -1,8 +1,8 @@
-import { setImmediate as turn } from 'node:timers/promises';
 import type { Validity } from '../../auth/validity.ts';
 import { type PlantStoreError, toPlantStoreError } from '../../domain/errors.ts';
 import type { PlantRow } from '../../log/store.ts';
 import type { Listing } from '../../log/view/listing.ts';
+import { monotonic, turn } from '../../time/host.ts';
 import { type Channel, type Hearer, type Mark, stepBytes } from './channel.ts';
 import type { Step } from './step.ts';
 
@@ -57,7 +57,7 @@ export class Watch implements Hearer {
   #isOver = false;
   #isConfirming = false;
   #isBeginning = true;
-  #spoke = performance.now();
+  #spoke = monotonic();
 
   constructor(keeper: WatchKeeper, channel: Channel, validity: Validity, viewer: Viewer) {
     this.#keeper = keeper;
@@ -131,7 +131,7 @@ export class Watch implements Hearer {
   }
 
   #tell(steps: readonly Step[]): void {
-    this.#spoke = performance.now();
+    this.#spoke = monotonic();
     this.#keeper.told(steps.length);
   }
 
@@ -150,7 +150,7 @@ export class Watch implements Hearer {
     if (!this.#isOver) this.#viewer.news();
   }
 
-  /** Tells the reader if there was nothing to send since a time, by performance.now(). */
+  /** Tells the reader if there was nothing to send since a time, by the monotonic clock. */
   beat(since: number, now: number): void {
     if (this.#isOver || this.#spoke > since) return;
     this.#spoke = now;

@@ -3,6 +3,7 @@ import { PlantStoreError } from '../../domain/errors.ts';
 import { type LoggedEvent, plantEventOf } from '../../log/event/event.ts';
 import type { EventLog } from '../../log/log.ts';
 import type { Listing } from '../../log/view/listing.ts';
+import { clearTimer, monotonic, setRepeating, setTimer, type Timer } from '../../time/host.ts';
 import { Channel, stepOf } from './channel.ts';
 import { type RecentBounds, RecentEvents } from './recent-events.ts';
 import { Rounds } from './rounds.ts';
@@ -69,7 +70,7 @@ export class Watches implements WatchKeeper {
   readonly #watches = new Set<Watch>();
   #steps = 0;
   #cutOff = 0;
-  #timer: NodeJS.Timeout | undefined;
+  #timer: Timer | undefined;
   /** The error that refuses new watches once closed. */
   #closed: PlantStoreError | undefined;
 
@@ -117,7 +118,7 @@ export class Watches implements WatchKeeper {
     this.#channels.set(owner, channel);
     channel.hearers.add(watch);
     this.#watches.add(watch);
-    this.#timer ??= setInterval(() => this.#look(), LOOK).unref();
+    this.#timer ??= setRepeating(() => this.#look(), LOOK).unref();
     return watch;
   }
 
@@ -136,7 +137,7 @@ export class Watches implements WatchKeeper {
   #forgetSoon(): void {
     this.#recent.forget();
     const late = [...this.#watches].filter(({ isCaughtUp }) => !isCaughtUp);
-    setTimeout(() => {
+    setTimer(() => {
       for (const watch of late) if (!watch.isCaughtUp) watch.end(FORGOTTEN);
       // The unread steps of these channels are newer than the erasure.
       const unread = new Set([...this.#watches].filter(({ behind }) => behind > 0).map(({ channel }) => channel));
@@ -168,7 +169,7 @@ export class Watches implements WatchKeeper {
     if (channel.hearers.size === 0) this.#channels.delete(channel.owner);
     this.#watches.delete(watch);
     if (this.#watches.size > 0) return;
-    clearInterval(this.#timer);
+    clearTimer(this.#timer);
     this.#timer = undefined;
   }
 
@@ -184,7 +185,7 @@ export class Watches implements WatchKeeper {
   }
 
   #look(): void {
-    const now = performance.now();
+    const now = monotonic();
     for (const watch of this.#watches) {
       watch.confirm();
       watch.beat(now - QUIET, now);

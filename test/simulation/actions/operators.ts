@@ -1,0 +1,113 @@
+import { FORMATS } from '../../../src/audit/formats/formats.ts';
+import { importLog } from '../../../src/audit/import.ts';
+import { rebuildReadModel } from '../../../src/audit/rebuild/rebuild.ts';
+import type { Erased } from '../../../src/log/erasure/eraser.ts';
+import { type EventLog, openLog } from '../../../src/log/log.ts';
+import type { Store } from '../../../src/log/store.ts';
+import { type Instance, SIZES } from '../instance.ts';
+import { judgeErased } from '../judges/erasure.ts';
+import { judgeMove } from '../judges/move.ts';
+import { EPOCH } from '../machine/process.ts';
+import { Database, IDEAL } from '../store/database.ts';
+import { openMemoryFold } from '../store/memory-fold.ts';
+import { MemoryStore } from '../store/memory-store.ts';
+import type { World } from '../world.ts';
+
+/** Runs a command of an operator in a process of its own, to its end. */
+function run(world: World, what: string, work: (store: Store) => Promise<string>): void {
+  const process = world.process(what);
+  world.operators.add(process);
+  process.do(async () => {
+    const store = new MemoryStore(world.server.database, world.server.connection(process, what), SIZES);
+    try {
+      world.tell(process.name, await work(store));
+    } catch (error) {
+      world.tell(process.name, `fails: ${(error as Error).message}`);
+    } finally {
+      world.operators.delete(process);
+    }
+  });
+}
+
+/** `plantstore audit rebuild`. */
+export function rebuild(world: World): void {
+  world.rebuilds++;
+  run(world, `rebuild-${world.rebuilds}`, async (store) => {
+    for await (const _ of rebuildReadModel(store, openMemoryFold));
+    return 'the read model is new';
+  });
+}
+
+/** `plantstore erase`. */
+export function eraseByCommand(world: World, owner: string): void {
+  const actor = newEraser(world, owner);
+  run(world, actor, async (store) => {
+    const log = await openLog(store, { limits: { knownOwners: 1 }, onFault: () => {} });
+    const outcome = await erase(world, log, owner, actor);
+    await log.close();
+    return outcome;
+  });
+}
+
+/** ErasureService.EraseOwner of an instance. */
+export function eraseBy(world: World, { process, service }: Instance, owner: string): void {
+  if (service === undefined) return;
+  const actor = newEraser(world, owner);
+  world.call(process, async () => {
+    try {
+      world.tell(process.name, await erase(world, service.log, owner, actor));
+    } catch (error) {
+      world.tell(process.name, `${actor} fails: ${(error as Error).message}`);
+    }
+  });
+}
+
+function newEraser(world: World, owner: string): string {
+  world.erased.add(owner);
+  return `eraser-${++world.erasures}`;
+}
+
+async function erase(world: World, log: EventLog, owner: string, actor: string): Promise<string> {
+  const from = world.commands.acknowledged;
+  let erased: Erased | undefined;
+  for await (const step of log.erase({ owner, actor }, !world.plan.publishes)) if (!('step' in step)) erased = step;
+  world.judge(() => judgeErased(world.truth, world.server.database.committed, owner, erased!, from));
+  if (erased?.position !== undefined) world.commands.erased.set(owner, erased.position);
+  return `${actor} erased ${owner} at ${erased?.position}`;
+}
+
+/** `plantstore audit export`, and `audit import` into a new store. */
+export function move(world: World): void {
+  // An import refuses names that no transport would have let through.
+  if (world.plan.longNames) return;
+  run(world, `move-${++world.moves}`, async (store) => {
+    const isDisturbed = () => world.server.database.latest.erasures.length > 0;
+    const wasDisturbed = isDisturbed();
+    const parts: Buffer[] = [];
+    for await (const events of store.read(0)) parts.push(Buffer.from(FORMATS.ndjson.encode(events)));
+    const database = new Database('1'.repeat(32), () => EPOCH);
+    const conditions: typeof IDEAL = {
+      ...IDEAL,
+      async call(_, work) {
+        const { result, version } = work();
+        database.commit(version);
+        return result;
+      },
+    };
+    let fault: unknown;
+    const bytes = (async function* () {
+      yield Buffer.concat(parts);
+    })();
+    try {
+      for await (const _ of importLog(
+        new MemoryStore(database, conditions),
+        FORMATS.ndjson.decode(bytes),
+        openMemoryFold,
+      ));
+    } catch (error) {
+      fault = error;
+    }
+    world.judge(() => judgeMove(world.truth, database.committed, fault, wasDisturbed || isDisturbed()));
+    return 'the log is imported';
+  });
+}

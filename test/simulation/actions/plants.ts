@@ -1,0 +1,117 @@
+import type { Command } from '../../../src/domain/decider.ts';
+import type { PlantRow } from '../../../src/log/store.ts';
+import type { Listing, ListQuery } from '../../../src/log/view/listing.ts';
+import { pause } from '../../../src/time/pause.ts';
+import { IDS } from '../draws.ts';
+import type { Instance } from '../instance.ts';
+import { judgeGet, judgeList } from '../judges/answers.ts';
+import type { World } from '../world.ts';
+
+/** Characters that make a list of a few plants too long for memory. */
+const LONG = 'x'.repeat(50_000);
+
+/** Makes a command that nobody sent before. */
+export function command(
+  world: World,
+  type: Command['type'],
+  { owner, id, key }: { owner: string; id: bigint; key?: string | undefined },
+): Command {
+  const actor = `command-${world.commands.sent.size + 1}`;
+  const about = { owner, actor, idempotencyKey: key && `${key} ${type} ${id}` };
+  if (type === 'DeletePlant') return { type, ...about, id };
+  // With a key, the same request has the same name.
+  const name = (key ?? actor) + (world.plan.longNames ? LONG : '');
+  return { type, ...about, plant: { id, name, tag: undefined } };
+}
+
+/** Sends a command to an instance. */
+export function submit(world: World, { process, service }: Instance, toSend: Command): void {
+  if (service === undefined) return;
+  const { commands, scheduler } = world;
+  const sent = commands.send(toSend, scheduler.now);
+  world.call(process, async () => {
+    try {
+      const committed = await service.log.submit(toSend);
+      world.tell(
+        process.name,
+        `${toSend.actor} is applied at ${committed.position}${committed.replayed ? ' (replayed)' : ''}`,
+      );
+      world.judge(() => commands.applied(sent, committed, scheduler.now));
+    } catch (error) {
+      world.tell(process.name, `${toSend.actor} is refused: ${(error as Error).message}`);
+      world.judge(() => commands.refused(sent, error, scheduler.now));
+    }
+  });
+}
+
+/** Asks an instance for a list, and judges it. Calls back with it; a client that gets none does not. */
+export function list(
+  world: World,
+  { process, service }: Instance,
+  query: ListQuery,
+  then: (list: Listing, rows: readonly PlantRow[]) => void = () => {},
+): void {
+  if (service === undefined) return;
+  const from = world.commands.acknowledged;
+  const called = world.scheduler.now;
+  world.call(process, async () => {
+    try {
+      const found = await service.log.list(query);
+      const to = world.truth.end;
+      const returned = world.scheduler.now;
+      const rows = await collected(world, found);
+      world.tell(process.name, `lists ${query.owner} at ${found.position}: ${rows.map(({ id }) => id)}`);
+      world.judge(() => judgeList(world.truth, query, { ...found, rows }, { from, to }));
+      if (query.after === undefined && query.limit === undefined) heard(world, query.owner, rows, { called, returned });
+      then(found, rows);
+    } catch (error) {
+      world.tell(process.name, `lists nothing: ${(error as Error).message}`);
+    }
+  });
+}
+
+async function collected(world: World, { plants }: Listing): Promise<PlantRow[]> {
+  if (Symbol.iterator in plants) return [...plants];
+  const rows: PlantRow[] = [];
+  for await (const batch of plants) {
+    rows.push(...batch);
+    // Readers of long lists take their time.
+    await pause(world.random.scaled(1, 3_000));
+  }
+  return rows;
+}
+
+/** Every plant that a list has, or lacks. */
+function heard(
+  world: World,
+  owner: string,
+  rows: readonly PlantRow[],
+  times: { readonly called: number; readonly returned: number },
+): void {
+  const names = new Map(rows.map(({ id, name }) => [id, name]));
+  for (const id of IDS) world.reads.push({ owner, id, name: names.get(id), ...times });
+}
+
+/** Asks an instance for a list in pages. Each is as of its own time. */
+export function walk(world: World, instance: Instance, query: ListQuery): void {
+  list(world, instance, query, ({ next }) => {
+    if (next !== undefined) walk(world, instance, { ...query, after: next });
+  });
+}
+
+/** Asks an instance for one plant, and judges it. */
+export function get(world: World, { process, service }: Instance, owner: string, id: bigint): void {
+  if (service === undefined) return;
+  const from = world.commands.acknowledged;
+  const called = world.scheduler.now;
+  world.call(process, async () => {
+    try {
+      const found = await service.log.get({ owner, id });
+      world.reads.push({ owner, id, name: found?.name, called, returned: world.scheduler.now });
+      world.tell(process.name, `finds ${owner}/${id}: ${found?.name.slice(0, 20)}`);
+      world.judge(() => judgeGet(world.truth, owner, id, found, { from, to: world.truth.end }));
+    } catch (error) {
+      world.tell(process.name, `finds nothing: ${(error as Error).message}`);
+    }
+  });
+}

@@ -1,0 +1,72 @@
+import { IDS, OWNERS } from '../draws.ts';
+import { judgeLinearizability } from '../judges/linearizability.ts';
+import { judgeTopic } from '../judges/topic.ts';
+import { Violation } from '../judges/violation.ts';
+import type { World } from '../world.ts';
+import { heal } from './disturb.ts';
+import { command, get, list, submit } from './plants.ts';
+
+/** Milliseconds until everything has come to its end, once faults have ended: longer than any time limit. */
+const PATIENCE = 120_000;
+const LOOK = 200;
+
+/** What has not come to its end. Undefined: all has. */
+function unfinished(world: World): string | undefined {
+  const { events, checkpoint, erasures } = world.server.database.committed;
+  if (world.pending.size > 0) return `${world.pending.size} calls have no answer`;
+  if (world.operators.size > 0) return `${[...world.operators].map(({ name }) => name)} go on`;
+  if (checkpoint < (events.at(-1)?.position ?? 0)) return `the read model stays at ${checkpoint}`;
+  if (erasures.length > 0) return `${erasures.length} erasures are not finished`;
+  if (world.instances.some(({ service }) => service === undefined)) return 'an instance has not started';
+  const end = world.truth.end;
+  const behind = world.instances.find(({ service }) => service!.log.status.checkpoint < end);
+  if (behind !== undefined) return `${behind.process.name} does not see ${end}`;
+  if ((world.topic?.end.position ?? end) < end) return `the topic ends at ${world.topic?.end.position}`;
+  return world.watchers.find(({ judge }) => !judge.isCaughtUp)?.judge.missing;
+}
+
+async function untilAtRest(world: World): Promise<void> {
+  const end = world.scheduler.now + PATIENCE;
+  for (;;) {
+    await world.pass(LOOK);
+    if (world.violation !== undefined) return;
+    const what = unfinished(world);
+    if (what === undefined) return;
+    if (world.scheduler.now < end) continue;
+    const late = world.watchers.find(({ judge }) => !judge.isCaughtUp);
+    const kind = what === late?.judge.missing ? 'watch' : 'progress';
+    return world.judge(() => {
+      throw new Violation(kind, `two minutes after the last fault: ${what}`, late?.judge.owner);
+    });
+  }
+}
+
+/** Asks every instance for every plant, in every way: what an instance remembers shows in what it decides. */
+async function asksAll(world: World): Promise<void> {
+  for (const instance of world.instances)
+    for (const owner of OWNERS) {
+      list(world, instance, { owner, after: undefined, limit: undefined });
+      for (const id of IDS) {
+        get(world, instance, owner, id);
+        const type = world.random.one(['AddPlant', 'DeletePlant'] as const);
+        submit(world, instance, command(world, type, { owner, id }));
+        await world.pass(world.random.scaled(0.01, 10));
+      }
+    }
+}
+
+/** Every fault ends, everything comes to its end, and then all is as if nothing had ever happened. */
+export async function comeToRest(world: World): Promise<void> {
+  if (world.violation === undefined) heal(world);
+  await asksAll(world);
+  await untilAtRest(world);
+  await asksAll(world);
+  await untilAtRest(world);
+  if (world.violation !== undefined) return;
+  const { topic, truth, commands } = world;
+  world.judge(() => {
+    commands.finish();
+    if (topic !== undefined) judgeTopic(truth, topic.messages, topic.end.position);
+    judgeLinearizability(world.reads, commands.sent.values(), world.erased);
+  });
+}

@@ -1,0 +1,95 @@
+import type { Taker } from '../../src/log/forward/taker.ts';
+import type { EventLog } from '../../src/log/log.ts';
+import { openWhenReachable } from '../../src/log/open.ts';
+import type { Store } from '../../src/log/store.ts';
+import { Tree } from '../../src/log/tree/tree.ts';
+import { Watches } from '../../src/plants/watch/watches.ts';
+import { Publisher } from '../../src/publisher/publisher.ts';
+import { LogCheckpoints } from '../../src/transparency/checkpoints.ts';
+import type { LogKey } from '../../src/transparency/log-key.ts';
+import type { Network } from './machine/network.ts';
+import type { Process } from './machine/process.ts';
+import type { Server } from './machine/server.ts';
+import type { FakeTopic } from './machine/topic.ts';
+import { MemoryStore, type Sizes } from './store/memory-store.ts';
+
+/** Small, so that a short history has every case: several batches, several steps. */
+export const SIZES: Sizes = { batch: 7, instant: 3, insert: 2, erased: 11, advanceLimit: 6 };
+
+const KNOWN_OWNERS = 2;
+const WATCHES = { maxWatches: 100, maxOwnerWatches: 100 };
+const RECENT = { events: 40, bytes: 1024 * 1024 };
+
+/** Where instances run. */
+export interface Surroundings {
+  readonly server: Server;
+  readonly network: Network;
+  /** Undefined: nothing is published. */
+  readonly topic: FakeTopic | undefined;
+  readonly key: LogKey;
+}
+
+/** What a started instance consists of. */
+export interface Service {
+  readonly store: Store;
+  readonly log: EventLog;
+  readonly watches: Watches;
+  readonly tree: Tree;
+  readonly checkpoints: LogCheckpoints;
+}
+
+/** An instance of the service in one process, composed as the service is, without its transports. */
+export class Instance {
+  readonly process: Process;
+  readonly publishes: boolean;
+  readonly #surroundings: Surroundings;
+  #taker: Taker | undefined;
+  #service: Service | undefined;
+
+  constructor(process: Process, surroundings: Surroundings) {
+    this.process = process;
+    this.publishes = surroundings.topic !== undefined;
+    this.#surroundings = surroundings;
+    surroundings.network.listen(process.name, { process, taker: () => this.#taker });
+    process.do(() => void this.#start());
+  }
+
+  /** Undefined until it has started, and once it is dead. */
+  get service(): Service | undefined {
+    return this.process.isDead ? undefined : this.#service;
+  }
+
+  async #start(): Promise<void> {
+    const { server, network, topic, key } = this.#surroundings;
+    const { process } = this;
+    const open = async () => new MemoryStore(server.database, server.connection(process, 'store'), SIZES);
+    const { store, log } = await openWhenReachable(
+      { open, isFinal: () => false },
+      { limits: { knownOwners: KNOWN_OWNERS }, onFault: () => {} },
+      new AbortController().signal,
+      () => {},
+    );
+    const watches = new Watches(log, WATCHES, RECENT);
+    this.#taker = log.join({
+      contact: () => ({ address: process.name }),
+      openLink: network.linksOf(process),
+      onReachable: () => {},
+      onFault: () => {},
+    });
+    log.finishErasures(() => {});
+    const tree = new Tree(store, { changed: log.changed, onBroken: () => {} });
+    const checkpoints = new LogCheckpoints({
+      head: () => log.head(),
+      nodes: store.tree,
+      tree,
+      key: async () => key,
+    });
+    if (topic !== undefined)
+      new Publisher({
+        store: new MemoryStore(server.database, server.connection(process, 'publisher'), SIZES),
+        topic: topic.from(process),
+        onChange: () => {},
+      });
+    this.#service = { store, log, watches, tree, checkpoints };
+  }
+}

@@ -1,0 +1,38 @@
+import type { Erased } from '../../../src/log/erasure/eraser.ts';
+import { plantEventOf } from '../../../src/log/event/event.ts';
+import type { State } from '../store/state.ts';
+import type { Truth } from './truth.ts';
+import { Violation } from './violation.ts';
+
+/**
+ * Judges the outcome of an erasure: the log says so, and the database has nothing of the owner from before. `from`: the
+ * position of the last event that was acknowledged when the erasure was asked for.
+ */
+export function judgeErased(truth: Truth, state: State, owner: string, { position }: Erased, from: number): void {
+  const remains = (what: string) => new Violation('remains', `${owner} is erased at ${position}: ${what}`, owner);
+  if (position === undefined) {
+    const before = [...truth.of(owner, from)].findLast((event) => plantEventOf(event) !== undefined);
+    if (before !== undefined && before.position > truth.erasedAt(owner))
+      throw remains(`nothing to erase, and there is ${before.position}`);
+    return;
+  }
+  const event = truth.events[position - 1];
+  if (event?.type !== 'OwnerErased' || truth.erasedOwners.get(event.eventId) !== owner)
+    throw remains('the log says something else');
+  // Who asks twice may get the outcome of the first.
+  judgeRemains(truth, state, owner, position);
+}
+
+/** Throws Violation when the database has something of an owner from before a position. */
+export function judgeRemains(truth: Truth, state: State, owner: string, position: number): void {
+  const remains = (what: string) => new Violation('remains', `${owner} is erased at ${position}: ${what}`, owner);
+  for (const logged of state.events)
+    if (logged.position < position && plantEventOf(logged)?.owner === owner)
+      throw remains(`the event at ${logged.position} has its content`);
+  const isOld = (name: string) =>
+    [...truth.of(owner, position)].some(({ event }) => event?.type === 'PlantAdded' && event.name === name);
+  for (const row of state.rows.values())
+    if (row.owner === owner && isOld(row.name)) throw remains(`the row of ${row.name} is there`);
+  for (const row of state.building?.rows.values() ?? [])
+    if (row.owner === owner && isOld(row.name)) throw remains(`a row of ${row.name} is in what a rebuild built`);
+}

@@ -1,0 +1,28 @@
+import { plantEventOf } from '../../../src/log/event/event.ts';
+import { type EventMessage, eventMessage, POSITION_HEADER } from '../../../src/publisher/message.ts';
+import type { Truth } from './truth.ts';
+import { Violation } from './violation.ts';
+
+/**
+ * Judges a topic that has every event up to a position: each once and in order, as it is in the log, but for those
+ * whose owner was erased before they came there. An OwnerErased comes with its owner.
+ */
+export function judgeTopic(truth: Truth, messages: readonly EventMessage[], end: number): void {
+  const wrong = (what: string, owner?: string) => new Violation('topic', what, owner);
+  const byPosition = new Map<number, EventMessage>();
+  let last = 0;
+  for (const message of messages) {
+    const position = Number(message.headers[POSITION_HEADER]);
+    if (position <= last) throw wrong(`${position} comes after ${last}`);
+    last = position;
+    byPosition.set(position, message);
+  }
+  for (const logged of truth.events.slice(0, end)) {
+    const { position, type, eventId } = logged;
+    const owner = truth.erasedOwners.get(eventId) ?? plantEventOf(logged)?.owner;
+    const message = byPosition.get(position);
+    if (message === undefined) {
+      if (type === 'OwnerErased' || truth.erasedAt(owner!) < position) throw wrong(`${position} is missing`, owner);
+    } else if (message.value !== eventMessage(logged, owner)?.value) throw wrong(`${position} is another event`, owner);
+  }
+}

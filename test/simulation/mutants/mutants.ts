@@ -1,0 +1,373 @@
+/** A small change that weakens the protocol. */
+export interface Mutant {
+  readonly what: string;
+  /** Below src/. */
+  readonly file: string;
+  /** A text that the file has once, and what takes its place. */
+  readonly from: string;
+  readonly to: string;
+  /** Why the simulation does not find it. Undefined: it does. */
+  readonly missed?: string;
+}
+
+/** The list of mutants. */
+export const MUTANTS: readonly Mutant[] = [
+  {
+    what: 'an append that failed counts as not done',
+    file: 'log/commit/appender.ts',
+    from: `        if (!this.#follower.changed.aborted) this.#onFault(error);`,
+    to: `        if (sent) return { landed, certain: true };`,
+  },
+  {
+    what: 'whatever stands at the position counts as the own event',
+    file: 'log/commit/appender.ts',
+    from: `return held !== undefined && Buffer.compare(held.hash, hash) === 0;`,
+    to: `return held !== undefined && hash.length > 0;`,
+  },
+  {
+    what: 'all events of an append count as landed when the first ones did',
+    file: 'log/commit/appender.ts',
+    from: `landed += await this.#send(events.slice(landed));`,
+    to: `landed = (await this.#send(events.slice(landed))) > 0 ? events.length : landed;`,
+  },
+  {
+    what: 'the log is not looked at before an append',
+    file: 'log/commit/appender.ts',
+    from: `        await this.#confirm();`,
+    to: ``,
+    missed: 'The look guards against an older log that is restored under a running instance, which no history does.',
+  },
+  {
+    what: 'after an append without an answer the log is not read',
+    file: 'log/commit/appender.ts',
+    from: `await this.#follower.sync().catch(this.#onFault);`,
+    to: ``,
+    missed: 'The next attempt looks at the log before it sends anything.',
+  },
+  {
+    what: 'a batch is decided anew although its append may still land',
+    file: 'log/commit/committer.ts',
+    from: `if (!certain) throw outcomeUnknown();`,
+    to: ``,
+    missed:
+      'Not found yet: an append must land without an answer, and the database be out of reach until the deadline.',
+  },
+  {
+    what: 'the writer ignores onlyAfter',
+    file: 'log/forward/taker.ts',
+    from: `onlyAfter: after }`,
+    to: `onlyAfter: Number.MAX_SAFE_INTEGER }`,
+  },
+  {
+    what: 'a command that was taken back is not in doubt',
+    file: 'log/forward/forwarder.ts',
+    from: `this.#commit(forwarded, doubt);`,
+    to: `this.#commit(forwarded);`,
+  },
+  {
+    what: 'a command that was taken back gets another event id',
+    file: 'log/forward/forwarder.ts',
+    from: `.submit(command, cancellation, { eventId, deadline, doubt })`,
+    to: `.submit(command, cancellation, { eventId: randomUUID(), deadline, doubt })`,
+    missed: 'The event that the writer appended is noticed by its id, and answers the command first.',
+  },
+  {
+    what: 'doubt ends with any earlier append',
+    file: 'log/forward/forwarder.ts',
+    from: `const doubt = this.#after;`,
+    to: `const doubt = -2;`,
+    missed: 'Not found yet: the writer must get the command late, and have changed the plant meanwhile.',
+  },
+  {
+    what: 'an event of a command in doubt is not noticed',
+    file: 'log/forward/forwarder.ts',
+    from: `      forwarded.landed = event;
+      forwarded.resolve(event);`,
+    to: ``,
+  },
+  {
+    what: 'a command in doubt is decided like any other',
+    file: 'log/commit/committer.ts',
+    from: `return doubt !== undefined && !this.#appends.ownAfter(doubt.after);`,
+    to: `return doubt === null;`,
+    missed: 'Not found yet: the writer must get the command late, and have changed the plant meanwhile.',
+  },
+  {
+    what: 'an event in the log does not answer its command',
+    file: 'log/commit/committer.ts',
+    from: `? RETURNED : doubt?.landed();`,
+    to: `? RETURNED : undefined;`,
+  },
+  {
+    what: 'a refusal is given without a look at the end of the log',
+    file: 'log/commit/committer.ts',
+    from: `synced ? Number.POSITIVE_INFINITY : 0`,
+    to: `Number.POSITIVE_INFINITY`,
+  },
+  {
+    what: 'a refusal needs no append before it',
+    file: 'log/commit/plan.ts',
+    from: `needs: Math.max(events.length, 1) }`,
+    to: `needs: 0 }`,
+  },
+  {
+    what: 'parked commands do not leave after an append',
+    file: 'log/commit/committer.ts',
+    from: `if (landed > 0) this.#parking.release();`,
+    to: ``,
+    missed: 'They leave at their deadline, and their callers hear that the outcome is unknown, which is true.',
+  },
+  {
+    what: 'appends of other instances are not noticed',
+    file: 'log/commit/own-appends.ts',
+    from: `if (head !== this.#ownHead) this.#foreignUpTo = head;`,
+    to: ``,
+  },
+  {
+    what: 'an append that did not land ends doubts',
+    file: 'log/commit/own-appends.ts',
+    from: `if (landed > 0) this.#landedUpTo = this.#ownHead;`,
+    to: `this.#landedUpTo = this.#ownHead + 1;`,
+    missed: 'Not found yet: the writer must get the command late, and have changed the plant meanwhile.',
+  },
+  {
+    what: 'commands of a batch do not see the ones before them',
+    file: 'log/commit/plan.ts',
+    from: `touched.get(key) ?? known.isThere(key)`,
+    to: `known.isThere(key)`,
+  },
+  {
+    what: 'a key that is used twice in a batch is not noticed',
+    file: 'log/commit/plan.ts',
+    from: `named.get(idempotency) ?? known.eventOf(idempotency)`,
+    to: `known.eventOf(idempotency)`,
+  },
+  {
+    what: 'keys of events in the tail are not looked for there',
+    file: 'log/commit/states.ts',
+    from: `this.#tail.findByIdempotencyKey(idempotency) ?? events.get(idempotency)`,
+    to: `events.get(idempotency)`,
+  },
+  {
+    what: 'the time of an event may be before that of its predecessor',
+    file: 'log/event/chain.ts',
+    from: `time: Math.max(clock, head.time),`,
+    to: `time: clock,`,
+  },
+  {
+    what: 'rows are read without a pin',
+    file: 'log/commit/states.ts',
+    from: `      await this.#generation.look();`,
+    to: `      await this.#generation.look();
+      pin.release();`,
+  },
+  {
+    what: 'the tail does not reach the checkpoint of rows that were read',
+    file: 'log/commit/states.ts',
+    from: `await this.#follower.reachCheckpoint(read.checkpoint, pin.base);`,
+    to: ``,
+    missed: 'Rows newer than the tail lead to a position that is taken. Then the tail has their events.',
+  },
+  {
+    what: 'the tail forgets what is pinned',
+    file: 'log/tail/tail.ts',
+    from: `for (const pinned of this.#pins.keys()) base = Math.min(base, pinned);`,
+    to: ``,
+  },
+  {
+    what: 'known keys keep what is deleted',
+    file: 'log/commit/known-keys.ts',
+    from: `else ids.delete(compact(event.plantId));`,
+    to: ``,
+  },
+  {
+    what: 'known keys are learned without the tail',
+    file: 'log/commit/known-keys.ts',
+    from: `for (const { id, state } of this.#tail.ownedBy(owner, undefined))`,
+    to: `for (const { id, state } of this.#tail.ownedBy(owner, undefined).slice(1))`,
+  },
+  {
+    what: 'known keys do not hear of a rebuild',
+    file: 'log/commit/known-keys.ts',
+    from: `generation.onReplaced(() => this.#known.clear());`,
+    to: ``,
+    missed: 'A rebuild changes rows only where they were damaged, which no history does.',
+  },
+  {
+    what: 'a caller shares a look at the log that began before its call',
+    file: 'log/tail/share-calls.ts',
+    from: `    waiting ??= (running`,
+    to: `    if (running !== undefined) return running as Promise<T>;
+    waiting ??= (running`,
+  },
+  {
+    what: 'a look at the end of the log does not read up to it',
+    file: 'log/tail/follower.ts',
+    from: `await this.reach(head.position);`,
+    to: ``,
+  },
+  {
+    what: 'a list does not look at the end of the log',
+    file: 'log/view/lists.ts',
+    from: `await (look === undefined ? this.#follower.sync() : Promise.all([this.#follower.sync(), look]));`,
+    to: `await look;`,
+  },
+  {
+    what: 'a list does not pin the tail',
+    file: 'log/view/lists.ts',
+    from: `    const { owner, after, limit } = query;
+    const pin = this.#tail.pin();`,
+    to: `    const { owner, after, limit } = query;
+    const pin = this.#tail.pin();
+    pin.release();`,
+  },
+  {
+    what: 'the tail does not reach the checkpoint of a list',
+    file: 'log/view/lists.ts',
+    from: `        await this.#follower.reachCheckpoint(checkpoint, pin.base);
+        known.push(...rows);`,
+    to: `        known.push(...rows);`,
+  },
+  {
+    what: 'the tail does not reach the position of a snapshot',
+    file: 'log/view/lists.ts',
+    from: `await this.#follower.reachCheckpoint(snapshot.position, pin.base);`,
+    to: ``,
+    missed:
+      'A list that is too long for memory must be asked for while another instance is ahead by a step of the projector.',
+  },
+  {
+    what: 'remembered lists do not hear of events',
+    file: 'log/view/lists.ts',
+    from: `tail.onExtended((news) => cache.extended(news));`,
+    to: ``,
+  },
+  {
+    what: 'a plant that is deleted behind the limit leaves a remembered list as it is',
+    file: 'log/view/list-cache.ts',
+    from: `(type === 'PlantAdded' && next !== undefined`,
+    to: `(type.length > 0 && next !== undefined`,
+    missed: 'Not found yet: the same page must be asked for again after its only follower went.',
+  },
+  {
+    what: 'a remembered list is brought up to the head by a tail that begins later',
+    file: 'log/view/lists.ts',
+    from: `if (earlier === undefined || earlier.position < this.#tail.base) return undefined;`,
+    to: `if (earlier === undefined) return undefined;`,
+  },
+  {
+    what: 'a plant is as in its row, whatever came since',
+    file: 'log/view/lists.ts',
+    from: `return later === undefined ? row : later.state;`,
+    to: `return row ?? later?.state;`,
+    missed: 'What the row says was so when the call began.',
+  },
+  {
+    what: 'a step of the projector that was refused counts as done',
+    file: 'log/view/projector.ts',
+    from: `if (await this.#store.advance(from, to, changesOf(events))) {`,
+    to: `if ((await this.#store.advance(from, to, changesOf(events))) || to > from) {`,
+    missed:
+      'Rows that lack what the tail has dropped are noticed (reachCheckpoint), and nothing is answered from them.',
+  },
+  {
+    what: 'the projector deletes rows that its step has added',
+    file: 'log/view/projector.ts',
+    from: `event.type === 'PlantDeleted' && !last.has(key)`,
+    to: `event.type === 'PlantDeleted'`,
+  },
+  {
+    what: 'an instance writes although its lease is over',
+    file: 'log/forward/writership.ts',
+    from: `if (!(await lease.renew())) break;`,
+    to: `await lease.renew();`,
+    missed: 'A lease is for speed. Compare and append is what keeps two writers apart.',
+  },
+  {
+    what: 'a lease never ends for its holder',
+    file: 'time/lease.ts',
+    from: `return monotonic() < this.#until - DURATION / 2 || this.renew();`,
+    to: `return this.#until > 0 || this.renew();`,
+    missed: 'A lease is for speed. Each step of the read model compares the checkpoint.',
+  },
+  {
+    what: 'a watch gets events that its state has already',
+    file: 'plants/watch/watch.ts',
+    from: `    const position = Math.max(list.position, known);
+    this.#passOver(position);`,
+    to: `    const position = Math.max(list.position, known);`,
+  },
+  {
+    what: 'a watch looks at what it knows after it has read its state',
+    file: 'plants/watch/watch.ts',
+    from: `    const { known } = this.#keeper;
+    const list = await this.#keeper.state(owner);`,
+    to: `    const list = await this.#keeper.state(owner);
+    await turn();
+    const { known } = this.#keeper;`,
+    missed: 'The event must come within one turn of the event loop.',
+  },
+  {
+    what: 'a reader goes on from memory that does not reach back to it',
+    file: 'plants/watch/recent-events.ts',
+    from: `if (missed < 0 || missed > this.#events.length) return undefined;`,
+    to: `if (missed < 0) return undefined;`,
+  },
+  {
+    what: 'a reader goes on at an instance that is behind',
+    file: 'plants/watch/watches.ts',
+    from: `    await this.#log.head();
+    return`,
+    to: `    return`,
+    missed: 'The reader gets a reset and the state, which is right, and costs more.',
+  },
+  {
+    what: 'news that come during a delivery are not delivered',
+    file: 'plants/watch/rounds.ts',
+    from: `if (this.#due.has(channel)) this.#again.add(channel);`,
+    to: `if (this.#due.has(channel)) return;`,
+    missed: 'A channel with 16 readers or fewer is served in one turn, and no history has more.',
+  },
+  {
+    what: 'a checkpoint is signed of events that no look at the log has shown',
+    file: 'transparency/checkpoints.ts',
+    from: `Math.max(Math.min(position, reach), this.#last?.size ?? 0)`,
+    to: `Math.min(position + 1, reach)`,
+  },
+  {
+    what: 'a checkpoint is served for ever',
+    file: 'transparency/checkpoints.ts',
+    from: `monotonic() < this.#madeAt + CHECKPOINT_INTERVAL`,
+    to: `monotonic() >= this.#madeAt`,
+  },
+  {
+    what: 'the publisher goes on after events that it could not publish',
+    file: 'publisher/publisher.ts',
+    from: `await session.publish(erased.size === 0 ? events : await this.#again(events), erased);`,
+    to: `await session.publish(erased.size === 0 ? events : await this.#again(events), erased).catch(() => {});`,
+  },
+  {
+    what: 'the publisher begins one event later than the topic ends',
+    file: 'publisher/publisher.ts',
+    from: `follow(this.#store, head.position, signal)`,
+    to: `follow(this.#store, head.position + (head.position > 0 ? 1 : 0), signal)`,
+  },
+  {
+    what: 'an erasure counts as published before its event is',
+    file: 'publisher/publisher.ts',
+    from: `erasedBy !== undefined && erasedBy <= published)`,
+    to: `erasedBy !== undefined && erasedBy <= published + 1_000)`,
+  },
+  {
+    what: 'contents are removed before the read model has their events',
+    file: 'log/erasure/eraser.ts',
+    from: `while ((await store.checkpoint()) < position) {`,
+    to: `while ((await store.checkpoint()) < 0) {`,
+  },
+  {
+    what: 'a rebuild does not catch up before it takes the place of the read model',
+    file: 'audit/rebuild/rebuild.ts',
+    from: `for (const { changes } of stepsOf(store, events)) await applied(rebuild, changes);`,
+    to: ``,
+  },
+];

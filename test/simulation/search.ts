@@ -1,0 +1,41 @@
+import { type Outcome, runHistory } from './history.ts';
+import { KNOWN, type Known, knownDefect } from './known.ts';
+
+/** What came of many histories. */
+export interface Found {
+  histories: number;
+  /** Tasks that were done in all of them. */
+  tasks: number;
+  /** For each known defect that was met, how often, and the first seed. */
+  readonly known: Map<Known, { count: number; readonly seed: number }>;
+  /** The first history with a violation that no known defect explains. */
+  failed: Outcome | undefined;
+}
+
+/** Does the histories of one seed after the other until the time is over, there were enough, or one fails. */
+export async function search(seed: number, milliseconds: number, most = Number.POSITIVE_INFINITY): Promise<Found> {
+  const end = performance.now() + milliseconds;
+  const found: Found = { histories: 0, tasks: 0, known: new Map(), failed: undefined };
+  for (let next = seed; performance.now() < end && next < seed + most && found.failed === undefined; next++) {
+    const outcome = await runHistory(next);
+    found.histories++;
+    found.tasks += outcome.world.scheduler.done;
+    if (outcome.violation === undefined) continue;
+    const known = knownDefect(outcome.violation, outcome.world);
+    if (known === undefined) found.failed = outcome;
+    else
+      found.known.set(known, {
+        seed: next,
+        ...found.known.get(known),
+        count: (found.known.get(known)?.count ?? 0) + 1,
+      });
+  }
+  return found;
+}
+
+/** Every known defect, and how often it was met. */
+export const knownText = ({ known }: Found): string =>
+  KNOWN.map((each) => {
+    const { count = 0, seed } = known.get(each) ?? {};
+    return `${String(count).padStart(6)}  ${each.what}${seed === undefined ? '' : ` (first: ${seed})`}`;
+  }).join('\n');

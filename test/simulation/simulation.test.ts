@@ -1,0 +1,43 @@
+import { describe, expect, test } from 'vitest';
+import { runHistory } from './history.ts';
+import { KNOWN, knownDefect } from './known.ts';
+import { search } from './search.ts';
+import { SEEDS } from './seeds.ts';
+import { report, shrink } from './shrink.ts';
+
+/** Milliseconds of random histories in each run of the tests. */
+const BUDGET = 20_000;
+/** Milliseconds until a known defect counts as mended: a change of the code makes another history of each seed. */
+const SEARCH = 120_000;
+
+describe('simulated histories', () => {
+  test.each([11, 12, 13])('the same seed gives the same history (%i)', async (seed) => {
+    const [once, again] = [await runHistory(seed), await runHistory(seed)];
+    expect(again.story).toEqual(once.story);
+    expect(again.world.scheduler.done).toBe(once.world.scheduler.done);
+  });
+
+  test.each(SEEDS)('a seed that failed once: %i', async (seed) => {
+    const outcome = await runHistory(seed);
+    const { violation, world } = outcome;
+    if (violation !== undefined && knownDefect(violation, world) === undefined) throw new Error(report(outcome));
+  });
+
+  test('whatever happens, every promise is kept that no known defect breaks', async () => {
+    const { failed, histories } = await search(Math.floor(Math.random() * 2 ** 31), BUDGET);
+    if (failed !== undefined) throw new Error(`seed ${failed.seed}:\n${report(await shrink(failed))}`);
+    expect(histories).toBeGreaterThan(0);
+  });
+
+  test.each(KNOWN.filter(({ seed }) => seed !== undefined))(
+    'still known, or to be taken off the list: $what',
+    async (known) => {
+      const end = performance.now() + SEARCH;
+      for (let { seed = 0 } = known; performance.now() < end; seed++) {
+        const { violation, world } = await runHistory(seed);
+        if (violation !== undefined && knownDefect(violation, world) === known) return;
+      }
+      throw new Error('not found any more: take it off the list in known.ts');
+    },
+  );
+});

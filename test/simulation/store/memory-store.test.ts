@@ -1,0 +1,4 @@
+import { storeContract } from '../../store/contract.ts';
+import { openMemoryStore } from './open-memory.ts';
+
+storeContract('memory', openMemoryStore);

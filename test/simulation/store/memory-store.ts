@@ -1,0 +1,262 @@
+import { type IdempotencyKey, idempotencyString } from '../../../src/domain/idempotency.ts';
+import { keyString, type Plant, type PlantKey, plantFields, withId } from '../../../src/domain/plant.ts';
+import type { Erasure } from '../../../src/log/erasure/erasure.ts';
+import { headAt } from '../../../src/log/event/chain.ts';
+import { EMPTY_HEAD, type Head, type LoggedEvent, plantEventOf } from '../../../src/log/event/event.ts';
+import type {
+  Changes,
+  Contact,
+  FirstRows,
+  Leaseholder,
+  PlantRow,
+  Rebuild,
+  Rows,
+  Selection,
+  Snapshot,
+  Store,
+} from '../../../src/log/store.ts';
+import { type Conditions, type Database, IDEAL, type Write } from './database.ts';
+import { beginErasure, endErasure, inOrderOfBeginning, noteErasure, removeContents } from './erasures.ts';
+import { freeLease, isOver, takeLease } from './leases.ts';
+import { MemoryRebuild } from './rebuild.ts';
+import { MemorySnapshot, ownersRows } from './snapshot.ts';
+import { changedRows, indexAfter, type State } from './state.ts';
+import { MemoryTree } from './tree.ts';
+
+/** How much one call does. */
+export interface Sizes {
+  /** Events or rows of one read. */
+  readonly batch: number;
+  /** Keys or rows of a read of rows that come from one instant. */
+  readonly instant: number;
+  /** Events of one insert. */
+  readonly insert: number;
+  /** Positions of one step of an erasure. */
+  readonly erased: number;
+  readonly advanceLimit: number;
+}
+
+/** Sizes like those of a real store. */
+export const USUAL: Sizes = { batch: 100, instant: 16, insert: 256, erased: 2_000, advanceLimit: 256 };
+
+/** A handle on a database in memory, as one process has it. It promises what the port promises, and no more. */
+export class MemoryStore implements Store {
+  readonly advanceLimit: number;
+  readonly tree: MemoryTree;
+  readonly #database: Database;
+  readonly #conditions: Conditions;
+  readonly #sizes: Sizes;
+  /** The newest version that this handle has read or written: none of its later reads is older. */
+  #seen = 0;
+
+  constructor(database: Database, conditions: Conditions = IDEAL, sizes: Sizes = USUAL) {
+    this.#database = database;
+    this.#conditions = conditions;
+    this.#sizes = sizes;
+    this.advanceLimit = sizes.advanceLimit;
+    this.tree = new MemoryTree(this);
+  }
+
+  /** Reads what a majority has. */
+  fresh<T>(what: string, look: (state: State) => T): Promise<T> {
+    return this.#read(what, look, () => this.#database.committed);
+  }
+
+  /** Reads what a majority had at some instant, no older than what this handle has seen. */
+  old<T>(what: string, look: (state: State) => T): Promise<T> {
+    return this.#read(what, look, () => {
+      const newest = this.#database.committed.version;
+      return this.#database.at(this.#conditions.seen(Math.min(this.#seen, newest), newest));
+    });
+  }
+
+  async #read<T>(what: string, look: (state: State) => T, state: () => State): Promise<T> {
+    const { result, version } = await this.#conditions.call(what, () => {
+      const { version } = state();
+      return { result: { result: look(state()), version }, version };
+    });
+    this.#seen = Math.max(this.#seen, version);
+    return result;
+  }
+
+  /** Does a write. Resolves when a majority has it. */
+  async write<T>(what: string, write: Write<T>): Promise<T> {
+    const { result, version } = await this.#conditions.call(what, () => {
+      const { result, version } = this.#database.write(write);
+      return { result: { result, version }, version };
+    });
+    this.#seen = Math.max(this.#seen, version);
+    return result;
+  }
+
+  logId(): Promise<string> {
+    return this.old('logId', ({ logId }) => logId);
+  }
+
+  head(): Promise<Head> {
+    return this.fresh('head', ({ events }) => {
+      const last = events.at(-1);
+      return last === undefined ? EMPTY_HEAD : headAt(last);
+    });
+  }
+
+  async *read(
+    after: number,
+    { to = Number.POSITIVE_INFINITY, owner, id }: Selection = {},
+  ): AsyncGenerator<LoggedEvent[]> {
+    const isWanted = (logged: LoggedEvent): boolean => {
+      const event = plantEventOf(logged);
+      const owned = owner === undefined || event?.owner === owner;
+      return owned && (id === undefined || event?.plantId === id);
+    };
+    for (let last = after, isWhole = false; !isWhole; ) {
+      const found = await this.fresh('read', ({ events }) => {
+        const start = indexAfter(events, last);
+        return events.slice(start, start + this.#sizes.batch).filter(({ position }) => position <= to);
+      });
+      isWhole = found.length < this.#sizes.batch;
+      last = found.at(-1)?.position ?? last;
+      const wanted = found.filter(isWanted);
+      if (wanted.length > 0) yield wanted;
+    }
+  }
+
+  async append(events: readonly LoggedEvent[]): Promise<number> {
+    let appended = 0;
+    while (appended < events.length) {
+      const slice = events.slice(appended, appended + this.#sizes.insert);
+      const landed = await this.write('append', (state) => inserted(state, slice));
+      appended += landed;
+      if (landed < slice.length) break;
+    }
+    return appended;
+  }
+
+  findByIdempotencyKeys(keys: readonly IdempotencyKey[]): Promise<(LoggedEvent | undefined)[]> {
+    return this.old('findByIdempotencyKeys', ({ events }) => {
+      const last = new Map<string, LoggedEvent>();
+      for (const logged of events) {
+        const event = plantEventOf(logged);
+        const name = event && idempotencyString(event);
+        if (name !== undefined) last.set(name, logged);
+      }
+      return keys.map((key) => last.get(idempotencyString(key)!));
+    });
+  }
+
+  checkpoint(): Promise<number> {
+    return this.old('checkpoint', ({ checkpoint }) => checkpoint);
+  }
+
+  generation(): Promise<number> {
+    return this.fresh('generation', ({ generation }) => generation);
+  }
+
+  async get(keys: readonly PlantKey[]): Promise<Rows<Plant | undefined>> {
+    const generation = await this.old('get', (state) => state.generation);
+    const found: (Plant | undefined)[] = [];
+    for (let from = 0; from < keys.length; from += this.#sizes.instant) {
+      const some = keys.slice(from, from + this.#sizes.instant);
+      const rows = await this.old('get', (state) => some.map(({ owner, id }) => state.rows.get(keyString(owner, id))));
+      found.push(...rows.map((row) => row && plantFields(row)));
+    }
+    return { rows: found, checkpoint: await this.checkpoint(), generation };
+  }
+
+  async list(owner: string, after: bigint | undefined, limit: number): Promise<FirstRows<PlantRow>> {
+    const generation = await this.old('list', (state) => state.generation);
+    const most = Math.min(limit, this.#sizes.batch);
+    const rows: PlantRow[] = [];
+    let isOver = false;
+    while (!isOver && rows.length < most) {
+      const wanted = Math.min(this.#sizes.instant, most - rows.length);
+      const found = await this.old('list', (state) => ownersRows(state.rows, owner, rows.at(-1)?.id ?? after));
+      rows.push(...found.slice(0, wanted).map((row) => withId(row.id, row)));
+      isOver = found.length <= wanted;
+    }
+    return { rows, whole: isOver && rows.length < limit, checkpoint: await this.checkpoint(), generation };
+  }
+
+  async snapshot(): Promise<Snapshot> {
+    const state = await this.old('snapshot', (found) => found);
+    return new MemorySnapshot(this, state, this.#sizes.batch, this.#conditions);
+  }
+
+  advance(from: number, to: number, changes: Changes): Promise<boolean> {
+    return this.write('advance', ({ checkpoint, rows }) =>
+      checkpoint === from
+        ? { changes: { checkpoint: to, rows: changedRows(rows, changes) }, result: true }
+        : { changes: {}, result: false },
+    );
+  }
+
+  async rebuild(): Promise<Rebuild> {
+    const number = await this.write('rebuild', ({ rebuilds }) => ({
+      changes: { rebuilds: rebuilds + 1, building: { number: rebuilds + 1, rows: new Map() } },
+      result: rebuilds + 1,
+    }));
+    return new MemoryRebuild(this, number, this.#sizes.batch);
+  }
+
+  lease(name: string, holder: string, milliseconds: number, contact?: Contact): Promise<boolean> {
+    const { clock } = this.#database;
+    return this.write('lease', (state) =>
+      milliseconds === 0
+        ? freeLease(state, name, holder)
+        : takeLease(state, name, { ...contact, holder, until: clock() + milliseconds }, clock()),
+    );
+  }
+
+  leaseholder(name: string): Promise<Leaseholder | undefined> {
+    return this.old('leaseholder', ({ leases }) => {
+      const lease = leases.get(name);
+      if (lease?.address === undefined || isOver(lease, this.#database.clock())) return undefined;
+      const { until: _, ...holder } = lease;
+      return holder as Leaseholder;
+    });
+  }
+
+  erasures(): Promise<readonly Erasure[]> {
+    return this.old('erasures', ({ erasures }) => erasures.toSorted(inOrderOfBeginning));
+  }
+
+  beginErasure(erasure: Erasure): Promise<void> {
+    return this.write('beginErasure', (state) => beginErasure(state, erasure));
+  }
+
+  async *eraseContents(owner: string, by: number): AsyncGenerator<number> {
+    let taken = 0;
+    for (let after = 0; after < by - 1; after += this.#sizes.erased) {
+      const to = Math.min(after + this.#sizes.erased, by - 1);
+      taken += await this.write('eraseContents', (state) => removeContents(state, { owner, by, after, to }));
+      yield taken;
+    }
+  }
+
+  contentsErased(eventId: string, by: number): Promise<void> {
+    return this.write('contentsErased', (state) => noteErasure(state, eventId, { erasedBy: by }));
+  }
+
+  erasurePublished(eventId: string): Promise<void> {
+    return this.write('erasurePublished', (state) => noteErasure(state, eventId, { isPublished: true }));
+  }
+
+  endErasure(eventId: string): Promise<void> {
+    return this.write('endErasure', (state) => endErasure(state, eventId));
+  }
+
+  async close(): Promise<void> {}
+}
+
+/** Inserts events one after the other, up to a position that is taken. Looks at nothing but the positions. */
+function inserted(state: State, events: readonly LoggedEvent[]): ReturnType<Write<number>> {
+  const all = [...state.events];
+  let landed = 0;
+  for (const event of events) {
+    const index = indexAfter(all, event.position);
+    if (all[index - 1]?.position === event.position) break;
+    all.splice(index, 0, event);
+    landed++;
+  }
+  return { changes: landed === 0 ? {} : { events: all }, result: landed };
+}
