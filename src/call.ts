@@ -12,8 +12,8 @@ export interface Call {
   /** A write sets it when it returns the result of an earlier write with the same idempotency key. */
   replayed?: boolean;
   /**
-   * A method calls it once when its response has no end and another bound counts it: the call then frees its place
-   * among the requests in flight. Undefined where requests have no places.
+   * A method calls it once when its response has no end and another bound counts it: the call then gives its permit
+   * back. Undefined where requests need no permit.
    */
   lasts?(): void;
 }

@@ -216,9 +216,9 @@ export const VARIABLES = {
   },
   LIST_CACHE_BYTES: {
     schema: integer(0, 2 ** 40),
-    fallback: String(64 * 1024 * 1024),
-    expected: 'bytes from 0 to 1099511627776',
-    meaning: 'most bytes of memory for caching lists until a plant of their owner changes; 0: no cache',
+    expected: 'bytes from 0 to a quarter of MEMORY',
+    meaning:
+      'most bytes of memory for caching lists until a plant of their owner changes; 0: no cache; unset: a quarter of MEMORY',
   },
   LOG_LEVEL: {
     schema: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']),

@@ -1,4 +1,5 @@
 import type { KeyObject } from 'node:crypto';
+import { getHeapStatistics } from 'node:v8';
 import type { z } from 'zod';
 import { isLoopback, VARIABLES } from './config-variables.ts';
 
@@ -29,7 +30,7 @@ export interface GrpcTls {
 export interface Limits {
   /** Requests at once, over all protocols. */
   readonly maxInFlight: number;
-  /** Milliseconds that a request may wait for one of these places. */
+  /** Milliseconds that a request may wait for its turn, and again for a permit. */
   readonly maxWait: number;
   /** Commands that may wait for the store. */
   readonly maxQueuedCommands: number;
@@ -45,6 +46,20 @@ export interface Limits {
   readonly requestTimeout: number;
   /** Seconds without traffic, in either direction, after which a connection is closed. */
   readonly idleTimeout: number;
+  /** Bytes that all requests under way may hold. */
+  readonly requestMemory: number;
+}
+
+/** Bytes of memory for what grows with use. Together they are at most MEMORY. */
+export interface Memory {
+  /** Events after the checkpoint. */
+  readonly tail: number;
+  /** Cached lists. */
+  readonly lists: number;
+  /** Events for watches that resume. */
+  readonly recentEvents: number;
+  /** Requests under way. */
+  readonly requests: number;
 }
 
 /** Where events are published. */
@@ -112,8 +127,7 @@ export interface Config {
   /** Seconds between turning unready and stopping; the service serves meanwhile. */
   readonly drainGrace: number;
   readonly strictReads: boolean;
-  /** Most bytes of memory for cached lists. */
-  readonly listCacheBytes: number;
+  readonly memory: Memory;
   readonly logLevel: Values['LOG_LEVEL'];
   /** Whether the log line of a request has a hash of its owner. */
   readonly logOwner: boolean;
@@ -145,6 +159,7 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config
   const grpcTls = grpcTlsOf(values, problems);
   const kafka = kafkaOf(environment, values, problems);
   const witnesses = witnessesOf(values, problems);
+  const memory = memoryOf(values, problems);
   if (problems.length > 0) throw new ConfigError(problems);
   return Object.freeze({
     host: values.HOST,
@@ -171,6 +186,7 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config
       maxConnections: values.MAX_CONNECTIONS,
       requestTimeout: values.REQUEST_TIMEOUT,
       idleTimeout: values.IDLE_TIMEOUT,
+      requestMemory: memory.requests,
     }),
     kafka,
     auditSigningKey: values.AUDIT_SIGNING_KEY,
@@ -179,7 +195,7 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config
     witnesses,
     drainGrace: values.DRAIN_GRACE,
     strictReads: values.STRICT_READS,
-    listCacheBytes: values.LIST_CACHE_BYTES,
+    memory,
     logLevel: values.LOG_LEVEL,
     logOwner: values.LOG_OWNER === 'hash',
     tracing: tracingOf(environment),
@@ -270,6 +286,16 @@ function witnessesOf(
   return witnesses && witnesses.length > 0
     ? Object.freeze({ witnesses, quorum: quorum ?? witnesses.length })
     : undefined;
+}
+
+/** Shares MEMORY out. */
+function memoryOf({ MEMORY: set, LIST_CACHE_BYTES: listBytes }: Values, problems: string[]): Memory {
+  const memory = set ?? Math.floor(getHeapStatistics().heap_size_limit / 2);
+  const quarter = Math.floor(memory / 4);
+  const eighth = Math.floor(memory / 8);
+  if (listBytes !== undefined && listBytes > quarter)
+    problems.push(`LIST_CACHE_BYTES is "${listBytes}"; expected at most ${quarter}, a quarter of MEMORY`);
+  return Object.freeze({ tail: 3 * eighth, lists: listBytes ?? quarter, recentEvents: eighth, requests: quarter });
 }
 
 function grpcTlsOf(values: Values, problems: string[]): GrpcTls | undefined {

@@ -9,17 +9,31 @@ const whole = (minimum: number, maximum: number) => ({
   expected: `a whole number from ${minimum} to ${maximum}`,
 });
 
+/** So that one owner's largest batch of requests, and the events that they become, fit in their shares. */
+const MIN_MEMORY = 32 * 1024 * 1024;
+
 /** The variables that bound what callers can make the service hold or wait for. Whatever exceeds a bound is refused. */
 export const LIMIT_VARIABLES = {
+  MEMORY: {
+    schema: z
+      .string()
+      .regex(/^\d{1,13}$/)
+      .transform(Number)
+      .refine((value) => value >= MIN_MEMORY),
+    expected: `a whole number of bytes, ${MIN_MEMORY} or more`,
+    meaning:
+      "bytes of memory that requests under way, new events, lists and events for watches that resume may take together; unset: half of V8's heap limit",
+  },
   MAX_IN_FLIGHT: {
     ...whole(1, 100_000),
     fallback: '1024',
-    meaning: 'requests at once, over all protocols; further requests wait before their token is checked',
+    meaning: 'requests that are served at once, over all protocols, a quarter of them for one owner; further ones wait',
   },
   MAX_WAIT: {
     ...whole(0, 60_000),
     fallback: '500',
-    meaning: 'milliseconds that a request may wait for a place or for the CPU before it is refused',
+    meaning:
+      'milliseconds that a request may wait for the CPU, and again for others to be served, before it is refused',
   },
   MAX_QUEUED_COMMANDS: {
     ...whole(1, 100_000),

@@ -11,6 +11,7 @@ import { sparing } from './observe/sparing.ts';
 import { PlantsService } from './plants/service.ts';
 import { Watches } from './plants/watch/watches.ts';
 import { startPublication } from './publication.ts';
+import { Semaphore } from './semaphore.ts';
 import { openAuthentication } from './start/authentication.ts';
 import { closeDataDirectory } from './start/data-directory.ts';
 import { drain, listen, registerLog, registerPages, registerPlants } from './start/http.ts';
@@ -27,7 +28,6 @@ import { registerConnect } from './transport/connect/connect.ts';
 import { stopping } from './transport/failure.ts';
 import { createGrpcServer } from './transport/grpc/server.ts';
 import { allowOrigins } from './transport/http/cors.ts';
-import { Guard } from './transport/http/guard.ts';
 import { createHttpServer } from './transport/http/server.ts';
 
 /**
@@ -35,6 +35,15 @@ import { createHttpServer } from './transport/http/server.ts';
  * clients elsewhere.
  */
 const STREAM_LIMIT = 9_000;
+
+/** Most events that are kept for watches that resume. */
+const RECENT_EVENTS = 65_536;
+
+/**
+ * Bounds the work on proofs and tiles, of a few milliseconds each: all of it, that of one owner, and that of all readers
+ * of the public log together.
+ */
+const PROOFS = { permits: 4, share: 2, maxWaiting: 256 };
 
 /**
  * Builds the service from its parts, from the inside out, and resolves when it listens. It stores each part in `parts`,
@@ -63,22 +72,23 @@ export async function start(
   followErasures(log, authenticator, logger);
 
   const scopes = createScopePolicy(config.requiredScopes, telemetry.decided);
-  const watches = new Watches(log, config.limits);
+  const recent = { events: RECENT_EVENTS, bytes: config.memory.recentEvents };
+  const watches = new Watches(log, config.limits, recent);
   parts.watches = watches;
   const plants = new PlantsService(tracing ? tracing.commands(log) : log, scopes, watches);
   const transparency = openTransparency(config, logger, telemetry, { store, log }, opened);
   parts.cosigning = transparency.cosigned;
-  const services = servicesOf(config, { store, log }, scopes, plants, transparency, telemetry.logBroken);
+  const proofs = new Semaphore(PROOFS);
+  const services = servicesOf(config, { store, log }, scopes, plants, transparency, proofs, telemetry.logBroken);
 
   const admission = new Admission(config.limits, telemetry.shed);
   parts.admission = admission;
-  opened.defer(async () => admission.close());
-  const guard = new Guard(admission, () => health.draining);
-  const app = createHttpServer(logger, config.limits, { guard, observer: telemetry.requests });
+  const isDraining = () => health.draining;
+  const app = createHttpServer(logger, config.limits, { admission, isDraining, observer: telemetry.requests });
   if (config.corsOrigins.length > 0) allowOrigins(app, config.corsOrigins);
   registerPlants(app, plants, authenticate);
   registerPages(app, config, { authenticate, scopes, report: () => instanceReport(health, sources, telemetry) });
-  if (config.publicLog) registerLog(app, log, transparency);
+  if (config.publicLog) registerLog(app, log, transparency, proofs);
   registerConnect(app, { services, authenticate, drainLimit: STREAM_LIMIT });
   const instances = instancesOf(config, logger, telemetry, tracing, log);
   const grpc = createGrpcServer({

@@ -18,13 +18,13 @@ import { BrokenChainError } from '../log/event/chain.ts';
 import type { EventLog } from '../log/log.ts';
 import type { Store } from '../log/store.ts';
 import { unavailable } from '../log/unavailable.ts';
+import { Semaphore } from '../semaphore.ts';
 import { monotonic } from '../time/host.ts';
 import type { Checkpoint } from '../tlog/checkpoint.ts';
 import type { Checkpoints } from '../transparency/checkpoints.ts';
 import type { LogKey } from '../transparency/log-key.ts';
 import { openCheckpoint } from '../transparency/signed-checkpoint.ts';
 import type { Check, Question } from './checks/check.ts';
-import { ConcurrencyLimit } from './concurrency-limit.ts';
 import { type Moment, plantsAsOf } from './fold/as-of.ts';
 import { recordMessage } from './formats/event-protobuf.ts';
 import { partsOf } from './message-parts.ts';
@@ -47,8 +47,8 @@ export interface AuditOptions {
   readonly onBroken: (error: BrokenChainError) => void;
 }
 
-/** Concurrent calls that read the whole log. Most use a thread and a temporary file. */
-const MAX_LONG_CALLS = 2;
+/** Calls at once that read the whole log, and those of one auditor. Most use a thread and a temporary file. */
+const LONG_CALLS = { permits: 3, share: 2, maxWait: 500, maxWaiting: 16 };
 /** Milliseconds between two messages of progress. */
 const PROGRESS = 1_000;
 
@@ -58,7 +58,7 @@ const PROGRESS = 1_000;
  */
 export function implementAudit(options: AuditOptions) {
   const { log, store, scopes, checkpoints } = options;
-  const longCalls = new ConcurrencyLimit(MAX_LONG_CALLS);
+  const longCalls = new Semaphore(LONG_CALLS);
   const admit = ({ principal }: Call) => scopes.require(principal, 'plants:audit');
 
   /** The messages of a stream, for as long as the auditor's token is valid. */
@@ -70,9 +70,9 @@ export function implementAudit(options: AuditOptions) {
     yield* whileValid(call.principal.validity, (signal) => relayed(open(signal), signal), call.signal);
   }
 
-  /** The messages of a stream that reads the whole log. Takes a place of `longCalls` until it ends. */
-  async function* long<Message>(messages: AsyncIterable<Message>): AsyncGenerator<Message> {
-    using _place = longCalls.enter();
+  /** The messages of a stream that reads the whole log. Takes a permit of `longCalls` until it ends. */
+  async function* long<Message>({ principal }: Call, messages: AsyncIterable<Message>): AsyncGenerator<Message> {
+    using _permit = await longCalls.acquire(principal.owner);
     yield* messages;
   }
 
@@ -86,12 +86,12 @@ export function implementAudit(options: AuditOptions) {
       return create(GetHeadResponseSchema, { head: headMessage(head), checkpoint });
     },
 
-    listPlantsAsOf: (request, call) => stream(call, () => long(listPlantsAsOf(store, request))),
+    listPlantsAsOf: (request, call) => stream(call, () => long(call, listPlantsAsOf(store, request))),
 
     getHistory: ({ owner, plantId }, call) =>
-      stream(call, () => long(getHistory(store, owner, required('plant_id', plantId)))),
+      stream(call, () => long(call, getHistory(store, owner, required('plant_id', plantId)))),
 
-    verifyLog: (request, call) => stream(call, (signal) => long(verify(options, request, signal))),
+    verifyLog: (request, call) => stream(call, (signal) => long(call, verify(options, request, signal))),
   } satisfies Methods<typeof AuditService>;
 }
 

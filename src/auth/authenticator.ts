@@ -1,10 +1,11 @@
+import { Semaphore } from '../semaphore.ts';
 import { bearerToken, checkCharacters } from './bearer.ts';
 import { principalFrom } from './claims.ts';
 import type { KeySet } from './keys/key-set.ts';
 import type { Principal } from './principal.ts';
 import { Refusal, type TokenIdentity, type Why } from './refusal.ts';
 import { TokenCache } from './token-cache.ts';
-import { createVerifier, type VerifiedToken } from './verifier.ts';
+import { checkForm, createVerifier } from './verifier.ts';
 
 /** The decision on a token that was not cached. It does not contain the token. */
 export interface Decision extends TokenIdentity {
@@ -12,6 +13,10 @@ export interface Decision extends TokenIdentity {
   /** Why it was refused. */
   readonly reason?: Why;
 }
+
+/** Tokens that are verified at once, and that wait for it. */
+const MAX_VERIFICATIONS = 256;
+const MAX_WAITING = 4_096;
 
 /** What a token must satisfy, and who observes decisions. */
 export interface AuthenticatorOptions {
@@ -24,6 +29,8 @@ export interface AuthenticatorOptions {
   readonly ownerClaim: string;
   /** Most verified tokens to cache; default 10,000. */
   readonly cacheSize?: number;
+  /** Milliseconds that a token may wait for its verification; default 500. */
+  readonly maxWait?: number;
   /** Called for each refusal and each first acceptance of a token. The values are untrusted text: log them as data. */
   readonly onDecision?: (decision: Decision) => void;
 }
@@ -46,13 +53,16 @@ export interface Authenticator {
 
 /** An authenticator for bearer tokens (RFC 6750): JWTs of one issuer. */
 export function createAuthenticator(options: AuthenticatorOptions): Authenticator {
-  const { keys, issuer, audience, ownerClaim, cacheSize = 10_000, onDecision } = options;
+  const { keys, issuer, audience, ownerClaim, cacheSize = 10_000, maxWait = 500, onDecision } = options;
   const cache = new TokenCache(cacheSize);
   const verify = createVerifier(keys, issuer, audience);
+  // Their callers are unknown, so that they share all permits.
+  const verifications = new Semaphore({ permits: MAX_VERIFICATIONS, maxWait, maxWaiting: MAX_WAITING });
 
-  async function judge(token: string, verified: Promise<VerifiedToken>): Promise<Principal> {
+  async function judge(token: string): Promise<Principal> {
+    using _permit = await verifications.acquire('');
     try {
-      const { claims, validity } = await verified;
+      const { claims, validity } = await verify(token);
       const principal = principalFrom(claims, issuer, ownerClaim, validity);
       cache.set(token, principal);
       onDecision?.({ outcome: 'accepted', issuer, subject: principal.actor });
@@ -79,7 +89,8 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
         if (known !== undefined) return known;
         // What is no JWT at all is refused at once: a rejected promise costs more than the refusal.
         checkCharacters(token);
-        return judge(token, verify(token));
+        checkForm(token);
+        return judge(token);
       } catch (thrown) {
         throw report(thrown);
       }

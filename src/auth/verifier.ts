@@ -28,9 +28,14 @@ export interface VerifiedToken {
   readonly validity: TokenValidity;
 }
 
+/** Throws Refusal for what is no JWT by its form. */
+export function checkForm(token: string): void {
+  if (!COMPACT_JWS.test(token)) throw new Refusal('malformed');
+}
+
 /**
- * A function that verifies a token (RFC 7519, RFC 8725). It throws Refusal for what is no JWT, and otherwise rejects
- * with it. It ignores key material in the token's header.
+ * A function that verifies a token (RFC 7519, RFC 8725). It rejects with Refusal. It ignores key material in the token's
+ * header.
  */
 export function createVerifier(
   keys: KeySet,
@@ -44,7 +49,7 @@ export function createVerifier(
     clockTolerance: CLOCK_TOLERANCE,
     requiredClaims: ['exp'],
   };
-  const verify = async (token: string): Promise<VerifiedToken> => {
+  return async (token) => {
     const { revision } = keys;
     const {
       payload,
@@ -63,10 +68,6 @@ export function createVerifier(
     if (payload.cnf !== undefined) throw new Refusal('sender_constrained', aboutOf(payload));
     const until = Math.ceil(payload.exp! + CLOCK_TOLERANCE) * 1000;
     return { claims: payload, validity: new TokenValidity(keys, { until, revision, header, key }) };
-  };
-  return (token) => {
-    if (!COMPACT_JWS.test(token)) throw new Refusal('malformed');
-    return verify(token);
   };
 }
 

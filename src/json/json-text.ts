@@ -1,10 +1,14 @@
 import { isUtf8 } from 'node:buffer';
 import { integerOf } from './integer.ts';
-import { type DoubtfulNumber, scan } from './scan.ts';
+import { type DoubtfulNumber, hasMoreValues, scan } from './scan.ts';
+
+/** Most values of a text. What the service reads has some twenty. */
+const MAX_VALUES = 1_000;
 
 /**
  * A JSON text (RFC 8259) with exact integers. No object may name a member twice, because readers differ in which of the
- * two they take (RFC 7493, section 2.3). Time and memory are linear in the length of any text.
+ * two they take (RFC 7493, section 2.3), and it has at most MAX_VALUES values, each of which would be an object. Time and
+ * memory are linear in the length of any text.
  */
 export class JsonText {
   /** The result of JSON.parse: a number may have lost its last digits. */
@@ -19,6 +23,7 @@ export class JsonText {
   constructor(source: string | Buffer) {
     if (typeof source !== 'string' && !isUtf8(source)) throw new SyntaxError('not encoded in UTF-8');
     this.#text = source.toString();
+    if (hasMoreValues(this.#text, MAX_VALUES)) throw new SyntaxError(`too large: it has over ${MAX_VALUES} values`);
     this.value = parse(this.#text);
     const { members, doubtful } = scan(this.#text);
     if (members !== countMembers(this.value)) throw new SyntaxError('ambiguous: it names a member twice');

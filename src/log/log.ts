@@ -87,6 +87,7 @@ export class EventLog {
   readonly #stop = new AbortController();
   readonly #running: Promise<unknown>;
   readonly #commitLimit: number;
+  readonly #tailBytes: number;
   readonly #eraser: Eraser;
   readonly #onFault: (error: unknown) => void;
   #finishing: Promise<void> | undefined;
@@ -105,6 +106,7 @@ export class EventLog {
     this.#states = new StateReader(store, tail, this.#follower, generation, bounds.knownOwners);
     const appender = new Appender(store, tail, this.#follower, onFault);
     this.#commitLimit = bounds.commitLimit;
+    this.#tailBytes = bounds.tailBytes;
     this.#committer = new Committer(tail, this.#states, this.#follower, appender, bounds, observer);
     this.#eraser = new Eraser({ store, tail, follower: this.#follower, submit: (command) => this.#submit(command) });
     this.#projector = new Projector(store, tail, this.#follower, randomUUID(), onFault, onReadModel ?? (() => {}));
@@ -141,7 +143,7 @@ export class EventLog {
       head: head.position,
       checkpoint,
       pending: this.#committer.pending + (this.#forwarding?.pending ?? 0),
-      tail: { events: size, bytes },
+      tail: { events: size, bytes, most: this.#tailBytes },
       syncedAt: this.#follower.syncedAt,
       role: this.#forwarding?.role,
       erasures: this.#eraser.pending,

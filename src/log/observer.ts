@@ -49,8 +49,8 @@ export interface LogStatus {
   readonly checkpoint: number;
   /** Commands that were accepted and are not answered yet. */
   readonly pending: number;
-  /** The events in memory, and their approximate bytes. */
-  readonly tail: { readonly events: number; readonly bytes: number };
+  /** The events in memory, their approximate bytes, and the bytes at which commands are refused. */
+  readonly tail: { readonly events: number; readonly bytes: number; readonly most: number };
   /** When the log was last read successfully, in milliseconds since 1970. Undefined before the first time. */
   readonly syncedAt: number | undefined;
   /** Unfinished erasures of all instances, and when the oldest began, in milliseconds since 1970. */

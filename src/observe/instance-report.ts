@@ -37,7 +37,7 @@ export function instanceReport(
   { version, endedRequests }: Pick<Telemetry, 'version' | 'endedRequests'>,
 ): InstanceReport {
   const { user, system } = process.cpuUsage();
-  const { inFlight = 0, waiting = 0, arriving = 0 } = sources.admission() ?? {};
+  const { inFlight = 0, waiting = 0, held = 0 } = sources.admission() ?? {};
   const [log, listCache, watches] = [sources.log(), sources.listCache(), sources.watches()];
   const [publication, cosigning] = [sources.publication(), sources.cosigning()];
   return {
@@ -50,7 +50,7 @@ export function instanceReport(
       memoryBytes: process.memoryUsage.rss(),
       cpuSeconds: (user + system) / MICROSECONDS,
     },
-    requests: { inFlight, waiting, arriving, ended: endedRequests },
+    requests: { inFlight, waiting, held, ended: endedRequests },
     ...(log && { log }),
     ...(listCache && { listCache }),
     ...(watches && { watches }),

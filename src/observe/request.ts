@@ -9,11 +9,10 @@ export const PROTOCOLS = ['rest', 'connect', 'grpc_web', 'grpc'] as const;
 export type Protocol = (typeof PROTOCOLS)[number];
 
 /**
- * Why a request is shed: it waited too long for a place (`in_flight`) or for the CPU (`cpu`); the queue was full
- * (`queue`); its owner or connection had too many requests (`owner`); too many requests were arriving (`arrival`); or
- * its client left (`gone`).
+ * Why a request is shed: it waited too long for the CPU (`cpu`), for a permit (`in_flight`), or for one of its owner's
+ * permits (`owner`); or its connection was ended, because it held too much memory (`memory`).
  */
-export const SHED_REASONS = ['in_flight', 'cpu', 'queue', 'owner', 'arrival', 'gone'] as const;
+export const SHED_REASONS = ['cpu', 'in_flight', 'owner', 'memory'] as const;
 
 /** Why a request was shed. */
 export type ShedReason = (typeof SHED_REASONS)[number];

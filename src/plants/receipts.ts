@@ -11,9 +11,9 @@ import { type LoggedEvent, plantEventOf } from '../log/event/event.ts';
 import type { Store } from '../log/store.ts';
 import type { Tree } from '../log/tree/tree.ts';
 import { unavailable } from '../log/unavailable.ts';
+import type { Semaphore } from '../semaphore.ts';
 import { type Checkpoints, checkpointWith } from '../transparency/checkpoints.ts';
 import { makeReceipt } from '../transparency/receipt.ts';
-import { Turnstile } from '../turnstile.ts';
 
 /** Dependencies of Receipts. */
 export interface ReceiptOptions {
@@ -21,15 +21,9 @@ export interface ReceiptOptions {
   readonly tree: Tree;
   readonly checkpoints: Checkpoints;
   readonly scopes: ScopePolicy;
+  /** Bounds the work on proofs: a receipt hashes up to some hundred events in one go. */
+  readonly proofs: Semaphore;
 }
-
-/**
- * Most receipts that are made at once, and most of an owner that may wait for it. Each hashes up to some hundred events
- * in one go, so that hundreds at once would stop the event loop. Those that wait keep their places among the requests
- * in flight, unless their callers have left: the bound is for these.
- */
-const MAKERS = 2;
-const WAITING = 256;
 
 // Nobody gets it.
 const GONE = new PlantStoreError('CANCELLED', 'the call is over');
@@ -37,7 +31,6 @@ const GONE = new PlantStoreError('CANCELLED', 'the call is over');
 /** Makes receipts for owners. Rejects with PlantStoreError. */
 export class Receipts {
   readonly #options: ReceiptOptions;
-  readonly #makers = new Turnstile(MAKERS, WAITING);
 
   constructor(options: ReceiptOptions) {
     this.#options = options;
@@ -48,7 +41,7 @@ export class Receipts {
    * has an event.
    */
   async getReceipt({ position }: GetReceiptRequest, { principal, signal }: Call): Promise<GetReceiptResponse> {
-    const { store, tree, checkpoints, scopes } = this.#options;
+    const { store, tree, checkpoints, scopes, proofs } = this.#options;
     scopes.require(principal, 'plants:read');
     try {
       const event = await eventAt(store, Number(position));
@@ -56,7 +49,7 @@ export class Receipts {
       if (event === undefined || plantEventOf(event)?.owner !== principal.owner)
         throw new PlantStoreError('EVENT_NOT_FOUND', 'you have no event at this position');
       const checkpoint = await checkpointWith(checkpoints, event.position);
-      using _place = await this.#makers.enter(principal.owner);
+      using _permit = await proofs.acquire(principal.owner);
       if (signal.aborted) throw GONE;
       return create(GetReceiptResponseSchema, { receipt: await makeReceipt(tree, checkpoint, event) });
     } catch (error) {

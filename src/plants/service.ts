@@ -92,7 +92,7 @@ export class PlantsService {
   }
 
   /**
-   * Opens a watch of the caller's plants; see Watches.open. The call then frees its place among the requests in flight.
+   * Opens a watch of the caller's plants; see Watches.open. The call then gives its permit back.
    */
   watchPlants(call: Call, viewer: Viewer): Watch {
     const watch = this.#watches.open(this.#caller(call, 'plants:read'), viewer);

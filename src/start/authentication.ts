@@ -30,7 +30,8 @@ export async function openAuthentication(
 ): Promise<Authentication> {
   const { token, ...issuer } = await openIssuer(config, fetched);
   opened.defer(async () => issuer.keys.close());
-  const authenticator = createAuthenticator({ ...issuer, ownerClaim: config.ownerClaim, onDecision: decided });
+  const { ownerClaim, limits } = config;
+  const authenticator = createAuthenticator({ ...issuer, ownerClaim, maxWait: limits.maxWait, onDecision: decided });
   const { authenticate } = authenticator;
   return {
     keys: issuer.keys,

@@ -4,6 +4,7 @@ import type { Authenticator } from '../auth/authenticator.ts';
 import type { Config } from '../config.ts';
 import type { EventLog } from '../log/log.ts';
 import type { PlantsService } from '../plants/service.ts';
+import type { Semaphore } from '../semaphore.ts';
 import { CheckedTiles } from '../transparency/checked-tiles.ts';
 import { registerConsole } from '../transport/console/console.ts';
 import { registerFrontPage } from '../transport/console/front-page.ts';
@@ -45,7 +46,7 @@ export function registerPages(app: FastifyInstance, config: Config, instance: In
 }
 
 /** Adds `/log`, for everybody's verifiers. */
-export function registerLog(app: FastifyInstance, log: EventLog, transparency: Transparency): void {
+export function registerLog(app: FastifyInstance, log: EventLog, transparency: Transparency, proofs: Semaphore): void {
   const { tree, key, signed, cosigned } = transparency;
   registerTransparencyLog(app, {
     knownHead: () => log.status.head,
@@ -54,6 +55,7 @@ export function registerLog(app: FastifyInstance, log: EventLog, transparency: T
     tiles: new CheckedTiles(tree, signed),
     checkpoints: cosigned ?? signed,
     key,
+    proofs,
   });
 }
 

@@ -17,7 +17,7 @@ export interface Instances {
   /** Made for this instance. The gRPC port shows it to the others if it has no TLS of its own; see createListener. */
   readonly made: Identity | undefined;
   /** Adds the service that takes the commands of the others. It takes none before `join`. */
-  addTo(server: Server): void;
+  addTo(server: Pick<Server, 'addService'>): void;
   /** Joins the others: from now on one instance writes. `address`: where the gRPC port listens. */
   join(address: string): void;
 }

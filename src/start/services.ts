@@ -11,6 +11,7 @@ import { implementPlantStore } from '../plants/implementation.ts';
 import { Receipts } from '../plants/receipts.ts';
 import type { PlantsService } from '../plants/service.ts';
 import { topicChecks } from '../publication.ts';
+import type { Semaphore } from '../semaphore.ts';
 import type { Service } from '../transport/service.ts';
 import type { Transparency } from './transparency.ts';
 
@@ -21,9 +22,10 @@ export function servicesOf(
   scopes: ScopePolicy,
   plants: PlantsService,
   { tree, key, signed, cosigned }: Transparency,
+  proofs: Semaphore,
   onBroken: (error: BrokenChainError) => void,
 ): Service[] {
-  const receipts = new Receipts({ store, tree, checkpoints: cosigned ?? signed, scopes });
+  const receipts = new Receipts({ store, tree, checkpoints: cosigned ?? signed, scopes, proofs });
   return [
     { desc: PlantStoreService, methods: implementPlantStore(plants, receipts) },
     {

@@ -33,8 +33,12 @@ export async function openStore(
   const { store, log } = await openWhenReachable(
     storeOf(config, opened),
     {
-      limits: { queue: config.limits.maxQueuedCommands, lists: config.limits.maxLongLists },
-      listCacheBytes: config.listCacheBytes,
+      limits: {
+        queue: config.limits.maxQueuedCommands,
+        lists: config.limits.maxLongLists,
+        tailBytes: config.memory.tail,
+      },
+      listCacheBytes: config.memory.lists,
       onFault: telemetry.storeFault,
       onReadModel: (fault) => {
         if (fault === undefined) logger.info('the read model can be used again');

@@ -111,8 +111,9 @@ test('remembered lists, admission and publication are told', () => {
   expect(value('plantstore_list_cache_bytes')[0]).toBeGreaterThan(0);
   expect(value('plantstore_requests_in_flight')).toEqual([0]);
   expect(value('plantstore_requests_waiting')).toEqual([0]);
-  expect(value('plantstore_requests_arriving')).toEqual([0]);
-  expect(value('plantstore_requests_shed_total')).toEqual(Array(24).fill(0));
+  // What was read last on a connection over HTTP/2 may belong to headers without an end.
+  expect(value('plantstore_requests_held_bytes')[0]).toBeLessThan(4_096);
+  expect(value('plantstore_requests_shed_total')).toEqual(Array(16).fill(0));
   expect([...families.keys()]).toContain('plantstore_publisher_lag_seconds');
   expect(value('plantstore_publisher_lag_seconds')).toEqual([]);
 });

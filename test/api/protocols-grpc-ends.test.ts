@@ -12,7 +12,8 @@ import type { StreamingCall } from '../../src/call.ts';
 import { loadConfig } from '../../src/config.ts';
 import { PlantStoreError } from '../../src/domain/errors.ts';
 import type { EndedRequest } from '../../src/observe/request.ts';
-import { Admission, OVERLOADED } from '../../src/transport/admission/admission.ts';
+import { OVERLOADED } from '../../src/semaphore.ts';
+import { Admission } from '../../src/transport/admission/admission.ts';
 import type { Service } from '../../src/transport/service.ts';
 import { GrpcApp, type GrpcClient, grpcClient, unary } from '../support/grpc.ts';
 import { frame, rawCall, rawSession } from '../support/raw-grpc.ts';
@@ -121,19 +122,6 @@ const ENDS: [string, Partial<Service['methods']>, (scene: Scene) => Promise<unkn
     { status: 'CANCELLED', bytes: 0 },
   ],
   [
-    'names a method that nobody serves, and never arrives whole',
-    {},
-    async ({ address }) => {
-      const session = rawSession(address);
-      const headers = { ':method': 'POST', ':path': '/none.Service/None', 'content-type': 'application/grpc', ...CALL };
-      const stream = session.request(headers).on('error', ignored);
-      const [answer] = (await once(stream, 'response')) as [Record<string, string>];
-      expect(decodeURI(answer['grpc-message']!)).toBe('The server does not implement the method /none.Service/None');
-      session.destroy();
-    },
-    { status: 'UNIMPLEMENTED', route: 'unmatched', bytes: 0 },
-  ],
-  [
     'streams',
     {
       async *streamPlants() {
@@ -171,7 +159,7 @@ const ENDS: [string, Partial<Service['methods']>, (scene: Scene) => Promise<unkn
 const timers = () => process.getActiveResourcesInfo().filter((resource) => resource === 'Timeout').length;
 
 test.each(ENDS)(
-  'a call that %s is told of once, gives its place back, and leaves no timer',
+  'a call that %s is told of once, gives its permit back, and leaves no timer',
   async (name, methods, call, expected) => {
     const before = timers();
     const { promise: held, resolve: hold } = Promise.withResolvers<Held>();
@@ -201,15 +189,18 @@ test.each(ENDS)(
     client.close();
     await app[Symbol.asyncDispose]();
     expect(ended).toEqual([expect.objectContaining({ protocol: 'grpc', requestId: 'mine', ...expected })]);
-    expect([admission.inFlight, admission.waiting, admission.arriving]).toEqual([0, 0, 0]);
-    admission.close();
+    expect([admission.inFlight, admission.waiting]).toEqual([0, 0]);
+    // The server is told of the end of a connection before the connection is.
+    await expect.poll(() => admission.held).toBe(0);
     expect(timers()).toBeLessThanOrEqual(before);
   },
 );
 
 test('a call that is refused is told of once, and its method is not called', async () => {
   const ended: EndedRequest[] = [];
-  const admission = new Admission({ ...LIMITS, maxInFlight: 0, maxWait: 0 }, ignored);
+  const admission = new Admission({ ...LIMITS, maxInFlight: 1 }, ignored);
+  // All there are.
+  using _permit = await admission.permit('bob', 'rest');
   const app = await GrpcApp.start(
     {},
     {
@@ -221,5 +212,24 @@ test('a call that is refused is told of once, and its method is not called', asy
   await expect(listPlants(client)).rejects.toMatchObject({ code: 14, details: OVERLOADED.message });
   client.close();
   await app[Symbol.asyncDispose]();
-  expect(ended).toMatchObject([{ status: 'UNAVAILABLE', bytes: 0, requestId: 'mine', principal: undefined }]);
+  expect(ended).toMatchObject([{ status: 'UNAVAILABLE', bytes: 0, requestId: 'mine' }]);
+  expect(admission.waiting).toBe(0);
+});
+
+test('a call of a method that nobody serves ends at once, is told of, and leaves its connection alone', async () => {
+  const ended: EndedRequest[] = [];
+  const app = await GrpcApp.start(
+    { listPlants: async () => page },
+    { observer: { ended: (call) => ended.push(call) } },
+  );
+  const session = rawSession(app.address);
+  const headers = { ':method': 'POST', ':path': '/none.Service/None', 'content-type': 'application/grpc', ...CALL };
+  // Never arrives whole.
+  const stream = session.request(headers).on('error', ignored);
+  const [answer] = (await once(stream, 'response')) as [Record<string, string>];
+  expect(answer['grpc-status']).toBe('12');
+  expect(await rawCall(session, CALL, frame(Buffer.alloc(0)))).toMatchObject({ status: 0 });
+  session.destroy();
+  await app[Symbol.asyncDispose]();
+  expect(ended.map(({ status }) => status)).toEqual(['UNIMPLEMENTED', 'OK']);
 });

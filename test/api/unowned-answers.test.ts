@@ -4,9 +4,8 @@ import { expect, onTestFinished, test } from 'vitest';
 import { PlantStoreService } from '../../gen/plantstore/v1/plant_store_service_pb.ts';
 import { PlantStoreError } from '../../src/domain/errors.ts';
 import { Admission } from '../../src/transport/admission/admission.ts';
-import { identify } from '../../src/transport/http/authentication.ts';
+import { identify, takePermit } from '../../src/transport/http/authentication.ts';
 import { allowOrigins } from '../../src/transport/http/cors.ts';
-import { Guard } from '../../src/transport/http/guard.ts';
 import { refuseOtherMethods } from '../../src/transport/http/methods.ts';
 import { createHttpServer } from '../../src/transport/http/server.ts';
 import { registerDocumentation } from '../../src/transport/openapi/documentation.ts';
@@ -18,14 +17,10 @@ const TOKEN = 'Bearer of alice';
 
 /** A server that knows one caller, and its address. */
 async function start() {
-  const admission = new Admission({ maxInFlight: PLACES, maxWait: 2_000, requestTimeout: 60 }, () => {});
+  const admission = new Admission({ maxInFlight: PLACES, maxWait: 2_000, requestMemory: 10_000_000 }, () => {});
   const limits = { maxConnections: 1_000, requestTimeout: 60, idleTimeout: 60 };
-  const guard = new Guard(admission, () => false);
-  const app = createHttpServer(pino({ level: 'silent' }), limits, { guard });
-  onTestFinished(async () => {
-    await app.close();
-    admission.close();
-  });
+  const app = createHttpServer(pino({ level: 'silent' }), limits, { admission });
+  onTestFinished(() => app.close());
   allowOrigins(app, ['*']);
   registerDocumentation(app, PlantStoreService);
   app.decorateRequest('principal', null);
@@ -35,7 +30,7 @@ async function start() {
   };
   app.get(
     '/plants',
-    { onRequest: (request, _reply, next) => identify(request, authenticate, next) },
+    { onRequest: (request, _reply, next) => identify(request, authenticate, next), preHandler: takePermit },
     async (request) => request.principal?.owner,
   );
   refuseOtherMethods(app, '/plants', ['GET']);
@@ -50,7 +45,7 @@ test.each([
   ['a preflight', 'OPTIONS /plants', 'origin: https://a.example\r\naccess-control-request-method: GET\r\n'],
   ['the documentation', 'GET /docs/static/swagger-ui-bundle.js', ''],
   ['the OpenAPI document', 'GET /openapi.json', ''],
-])('answers to %s that nobody reads leave the places of callers with a token alone', async (_, line, headers) => {
+])('answers to %s that nobody reads leave the permits of callers with a token alone', async (_, line, headers) => {
   const { app, url } = await start();
   let accepted = 0;
   app.server.on('connection', (socket) => {

@@ -1,47 +1,32 @@
-import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
-import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import type { PlantStoreError } from '../../src/domain/errors.ts';
-import { Admission, type AdmissionLimits, OVERLOADED } from '../../src/transport/admission/admission.ts';
-import type { Entrant, Place } from '../../src/transport/admission/place.ts';
+import { setImmediate } from 'node:timers/promises';
+import { describe, expect, test } from 'vitest';
+import { OVERLOADED, OWNER_BUSY, type Permit } from '../../src/semaphore.ts';
+import { Admission, type AdmissionLimits } from '../../src/transport/admission/admission.ts';
+import { Caller, Connection } from '../../src/transport/admission/connection.ts';
+import { HeldMemory } from '../../src/transport/admission/held-memory.ts';
+import { Turns } from '../../src/transport/admission/turns.ts';
 
-type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
-type Outcome = { place: Place } | PlantStoreError | 'waits';
+/** A connection whose work the test gives, and on which it sees what the admission does with it. */
+class TestConnection extends Connection {
+  readonly protocol = 'rest';
+  /** What each piece of work was told: whether it is late. */
+  readonly worked: boolean[] = [];
+  ended = 0;
+  readonly #work: () => boolean;
 
-/** An admission, with what it said of the requests that it refused, and of all of them in the order in which they came. */
-function admission(limits: Partial<AdmissionLimits>) {
-  const shed: string[] = [];
-  const outcomes: Outcome[] = [];
-  /** Those that went on, by number, in the order in which they did. */
-  const proceeded: number[] = [];
-  const admission = new Admission(
-    { maxInFlight: 1_000, maxWait: 60_000, requestTimeout: 60, ...limits },
-    (protocol, reason) => shed.push(`${protocol} ${reason}`),
-  );
-  onTestFinished(() => admission.close());
-  const enter = (onAdmit = (_place: Place) => {}, about: Partial<Entrant> = {}) => {
-    const index = outcomes.push('waits') - 1;
-    const entrant: Mutable<Entrant> = {
-      protocol: 'rest',
-      mayWait: true,
-      isGone: false,
-      peer: 'somewhere',
-      admit: (place) => {
-        outcomes[index] = { place };
-        onAdmit(place);
-      },
-      refuse: (error) => {
-        outcomes[index] = error;
-      },
-      proceed: () => void proceeded.push(index),
-      late: () => {},
-      ...about,
-    };
-    admission.enter(entrant);
-    return entrant;
-  };
-  const leave = (index: number) => (outcomes[index] as { place: Disposable }).place[Symbol.dispose]();
-  const letIn = () => outcomes.filter((outcome) => typeof outcome === 'object' && 'place' in outcome).length;
-  return { admission, shed, outcomes, proceeded, enter, leave, letIn };
+  constructor(caller: Caller, work: () => boolean = () => false) {
+    super(caller);
+    this.#work = work;
+  }
+
+  override work(isLate: boolean): boolean {
+    this.worked.push(isLate);
+    return this.#work();
+  }
+
+  override end(): void {
+    this.ended++;
+  }
 }
 
 /** Keeps the CPU for some milliseconds. */
@@ -53,240 +38,293 @@ function compute(milliseconds: number): void {
   }
 }
 
-describe('beyond maxInFlight', () => {
-  test('the first to come is let in as soon as one is done', async () => {
-    const { admission: limited, outcomes, enter, leave } = admission({ maxInFlight: 2 });
-    for (let request = 0; request < 4; request++) enter();
-    expect(outcomes.slice(2)).toEqual(['waits', 'waits']);
-    expect([limited.inFlight, limited.waiting]).toEqual([2, 2]);
-    leave(1);
-    while (limited.waiting === 2) await setImmediate();
-    expect(outcomes.slice(2)).toEqual([{ place: expect.anything() }, 'waits']);
-    expect([limited.inFlight, limited.waiting]).toEqual([2, 1]);
-  });
+/** Takes time, and CPU, as pieces of work do. */
+function spend(milliseconds: number): void {
+  const before = performance.now();
+  while (performance.now() - before < milliseconds);
+}
 
-  test('who has waited too long is refused, and nobody else', async () => {
-    const { admission: limited, shed, outcomes, enter, leave } = admission({ maxInFlight: 1, maxWait: 20 });
-    enter();
-    enter();
-    while (limited.waiting > 0) await setImmediate();
-    expect(outcomes[1]).toBe(OVERLOADED);
-    expect(shed).toEqual(['rest in_flight']);
-    leave(0);
-    enter();
-    expect(outcomes[2]).toEqual({ place: expect.anything() });
-    expect(shed).toHaveLength(1);
-  });
-
-  test('requests that end as they are let in give way to all that wait', async () => {
-    const { admission: limited, enter, leave, letIn } = admission({ maxInFlight: 1 });
-    enter();
-    for (let request = 0; request < 10_000; request++) enter((place) => place[Symbol.dispose]());
-    expect(letIn()).toBe(1);
-    leave(0);
-    while (limited.waiting > 0) await setImmediate();
-    expect(letIn()).toBe(10_001);
-  });
-
-  test('so many wait, and more are refused at once', () => {
-    const { shed, outcomes, enter } = admission({ maxInFlight: 1 });
-    for (let request = 0; request < 10_001; request++) enter();
-    expect(shed).toEqual([]);
-    enter();
-    expect(shed).toEqual(['rest queue']);
-    expect(outcomes.at(-1)).toBe(OVERLOADED);
-  });
-
-  test('who may not wait is refused at once, and let in where there is room', () => {
-    const { admission: limited, shed, outcomes, enter, leave } = admission({ maxInFlight: 1 });
-    enter(undefined, { mayWait: false });
-    enter(undefined, { mayWait: false });
-    expect(outcomes).toEqual([{ place: expect.anything() }, OVERLOADED]);
-    expect(shed).toEqual(['rest queue']);
-    leave(0);
-    enter(undefined, { mayWait: false });
-    expect(limited.inFlight).toBe(1);
-  });
-
-  test('whose client has left is let in no more, and is counted', async () => {
-    const { admission: limited, shed, outcomes, enter, leave } = admission({ maxInFlight: 1 });
-    enter();
-    for (let request = 0; request < 2; request++) enter();
-    const gone = enter();
-    gone.isGone = true;
-    leave(0);
-    while (limited.waiting === 3) await setImmediate();
-    leave(1);
-    while (limited.waiting === 2) await setImmediate();
-    leave(2);
-    while (limited.waiting > 0) await setImmediate();
-    expect(outcomes[3]).toBe('waits');
-    expect(shed).toEqual(['rest gone']);
-    expect(limited.inFlight).toBe(0);
-  });
-
-  test('who waits when it closes is refused', () => {
-    const { admission: limited, outcomes, enter } = admission({ maxInFlight: 1 });
-    enter();
-    enter();
-    limited.close();
-    expect(outcomes[1]).toBe(OVERLOADED);
-  });
-});
-
-describe('while requests need more CPU than there is', () => {
-  const DEAR = () => compute(1);
-
-  test('fewer of them are let in at a time, and all of them in the end', async () => {
-    const { admission: limited, enter, outcomes, letIn, leave } = admission({});
-    for (let ended = 0; limited.waiting === 0; ) {
-      for (let request = 0; request < 300; request++) enter(DEAR);
-      for (const all = letIn(); ended < all; ended++) leave(ended);
-      await setImmediate();
-    }
-    while (limited.waiting > 0) await setImmediate();
-    expect(letIn()).toBe(outcomes.length);
-  });
-
-  test('who has waited too long for it is refused', async () => {
-    const { shed, enter } = admission({ maxWait: 20 });
-    while (shed.length === 0) {
-      for (let request = 0; request < 300; request++) enter((place) => [DEAR(), place[Symbol.dispose]()]);
-      await setImmediate();
-    }
-    expect(new Set(shed)).toEqual(new Set(['rest cpu']));
-  });
-});
-
-describe('an owner', () => {
-  test('has a quarter of the places; what is beyond waits, while others are let in', async () => {
-    const { admission: limited, outcomes, enter, leave, proceeded } = admission({ maxInFlight: 8 });
-    for (let request = 0; request < 3; request++) enter((place) => place.belongTo('mallory'));
-    enter((place) => place.belongTo('alice'));
-    expect(proceeded).toEqual([0, 1, 3]);
-    expect([limited.inFlight, limited.waiting]).toEqual([3, 1]);
-    leave(0);
-    while (limited.waiting > 0) await setImmediate();
-    expect(proceeded).toEqual([0, 1, 3, 2]);
-    for (const index of [1, 2, 3]) leave(index);
-    expect(outcomes).not.toContain(expect.any(Error));
-    expect(limited.inFlight).toBe(0);
-  });
-
-  test('is refused what waits for too long, as its own doing', async () => {
-    const { admission: limited, outcomes, shed, enter } = admission({ maxInFlight: 4, maxWait: 20 });
-    for (let request = 0; request < 2; request++) enter((place) => place.belongTo('mallory'));
-    while (limited.waiting > 0) await setImmediate();
-    expect(outcomes[1]).toMatchObject({ reason: 'TOO_MANY_REQUESTS', status: 429, details: { retryAfter: 1 } });
-    expect(shed).toEqual(['rest owner']);
-    expect(limited.inFlight).toBe(1);
-  });
-});
-
-describe('a request whose rest does not come', () => {
-  /** Lets in a request of an owner, and waits until it has lost its place. */
-  async function stall({ admission: limited, enter }: ReturnType<typeof admission>, owner: string, peer = owner) {
-    const { arriving, inFlight } = limited;
-    let stalled: Place | undefined;
-    const entrant = enter(
-      (place) => {
-        stalled = place;
-        place.belongTo(owner);
-        place.awaitRest();
-      },
-      { peer },
+describe('turns', () => {
+  /** Connections of a caller that always have more work, of so many milliseconds, until they are stopped. */
+  function busy(turns: Turns, owner: string, connections: number, milliseconds: number) {
+    const caller = new Caller(owner);
+    let stopped = false;
+    let pieces = 0;
+    const all = Array.from(
+      { length: connections },
+      () =>
+        new TestConnection(caller, () => {
+          if (stopped) return false;
+          pieces++;
+          spend(milliseconds);
+          return true;
+        }),
     );
-    while (limited.inFlight > inFlight) await setImmediate();
-    return { place: stalled!, entrant, isArriving: limited.arriving > arriving };
-  }
-
-  test('has no place until it is whole, and then has one before those that were not let in yet', async () => {
-    const scene = admission({ maxInFlight: 1 });
-    const { place } = await stall(scene, 'alice');
-    expect([scene.admission.inFlight, scene.admission.arriving]).toEqual([0, 1]);
-    scene.enter();
-    scene.enter();
-    place.whole();
-    expect(scene.admission.waiting).toBe(2);
-    scene.leave(1);
-    while (scene.admission.inFlight === 0) await setImmediate();
-    expect(scene.proceeded).toEqual([0, 0]);
-    expect(scene.outcomes[2]).toBe('waits');
-  });
-
-  test('is refused beyond what an owner, a connection, and all may have', async () => {
-    const scene = admission({ maxInFlight: 64 });
-    const { admission: limited, outcomes } = scene;
-    // Others are served, so that places are wanted.
-    for (let request = 0; request < 33; request++) scene.enter();
-    for (const [owner, peer] of [
-      ...Array<[string, string]>(4).fill(['mallory', 'a']),
-      ...Array<[string, string]>(4).fill(['mallory', 'b']),
-      ...Array<[string, string]>(4).fill(['alice', 'a']),
-    ])
-      expect((await stall(scene, owner, peer)).isArriving).toBe(true);
-    expect((await stall(scene, 'mallory', 'c')).isArriving).toBe(false);
-    expect(outcomes.at(-1)).toMatchObject({ reason: 'TOO_MANY_REQUESTS' });
-    expect((await stall(scene, 'alice', 'a')).isArriving).toBe(false);
-    expect(outcomes.at(-1)).toMatchObject({ reason: 'TOO_MANY_REQUESTS' });
-    for (let owner = 0; limited.arriving < 32; owner++) await stall(scene, `owner ${owner}`);
-    expect((await stall(scene, 'carol')).isArriving).toBe(false);
-    expect(outcomes.at(-1)).toMatchObject({ reason: 'OVERLOADED' });
-    expect(scene.shed).toEqual(['rest owner', 'rest owner', 'rest arrival']);
-  });
-
-  test('keeps its place beyond that while there are enough, and not longer', async () => {
-    const { admission: limited, outcomes, enter } = admission({ maxInFlight: 64 });
-    const half = (place: Place) => [place.belongTo('alice'), place.awaitRest()];
-    for (let request = 0; request < 12; request++) enter(half);
-    while (limited.arriving < 8) await setImmediate();
-    await sleep(50);
-    expect([limited.inFlight, limited.arriving]).toEqual([4, 8]);
-    for (let request = 0; request < 29; request++) enter();
-    while (limited.inFlight > 32) await setImmediate();
-    expect(outcomes.slice(0, 12).filter((outcome) => outcome instanceof Error)).toHaveLength(1);
-  });
-
-  test('is told when it is late, and leaves nothing behind', async () => {
-    const scene = admission({ requestTimeout: 0.05 });
-    let late = false;
-    const { place, entrant } = await stall(scene, 'alice');
-    entrant.late = () => {
-      late = true;
-      place[Symbol.dispose]();
+    for (const connection of all) turns.add(connection);
+    return {
+      all,
+      /** Milliseconds that its work has taken. */
+      time: () => pieces * milliseconds,
+      stop: () => {
+        stopped = true;
+      },
     };
-    while (!late) await setImmediate();
-    expect([scene.admission.inFlight, scene.admission.arriving]).toEqual([0, 0]);
+  }
+
+  /** Stops callers, and waits until nobody waits. */
+  async function end(turns: Turns, callers: readonly { stop: () => void }[]): Promise<void> {
+    for (const caller of callers) caller.stop();
+    while (turns.waiting > 0) await setImmediate();
+  }
+
+  test('are never at once, and come once for each time that a connection asks', async () => {
+    const turns = new Turns(60_000);
+    const connection = new TestConnection(new Caller('alice'));
+    turns.add(connection);
+    turns.add(connection);
+    expect(connection.worked).toEqual([]);
+    expect(turns.waiting).toBe(1);
+    while (turns.waiting > 0) await setImmediate();
+    expect(connection.worked).toEqual([false]);
+    turns.add(connection);
+    while (turns.waiting > 0) await setImmediate();
+    expect(connection.worked).toHaveLength(2);
+  });
+
+  test('share the time between callers, however many connections each has and however dear its work is', async () => {
+    const turns = new Turns(60_000);
+    const many = busy(turns, 'mallory', 200, 0.5);
+    const dear = busy(turns, 'trudy', 3, 2);
+    const few = busy(turns, 'alice', 4, 0.5);
+    while (few.time() < 100) await setImmediate();
+    const times = [many.time(), dear.time()];
+    await end(turns, [many, dear, few]);
+    for (const time of times) {
+      expect(time).toBeGreaterThan(60);
+      expect(time).toBeLessThan(170);
+    }
+  });
+
+  test('go round the connections of a caller', async () => {
+    const turns = new Turns(60_000);
+    const caller = busy(turns, 'alice', 10, 0.1);
+    while (caller.time() < 10) await setImmediate();
+    const pieces = caller.all.map(({ worked }) => worked.length);
+    await end(turns, [caller]);
+    expect(Math.max(...pieces) - Math.min(...pieces)).toBeLessThanOrEqual(1);
+  });
+
+  test('count what follows from a piece of work, as far as it was the next thing to be done', async () => {
+    const turns = new Turns(60_000);
+    let stopped = false;
+    const pieces = { mallory: 0, alice: 0 };
+    const work = (owner: keyof typeof pieces, after: number) => () => {
+      if (stopped) return false;
+      pieces[owner]++;
+      spend(0.25);
+      // As a handler that is called by a promise.
+      if (after > 0) process.nextTick(() => spend(after));
+      return true;
+    };
+    for (const [owner, after] of [['mallory', 1] as const, ['alice', 0] as const]) {
+      const caller = new Caller(owner);
+      for (let number = 0; number < 8; number++) turns.add(new TestConnection(caller, work(owner, after)));
+    }
+    while (pieces.alice < 400) await setImmediate();
+    stopped = true;
+    expect(pieces.mallory).toBeLessThan(300);
+    while (turns.waiting > 0) await setImmediate();
+  });
+
+  test('come for a caller that begins while others have long worked', async () => {
+    const turns = new Turns(60_000);
+    const busyOnes = [busy(turns, 'mallory', 500, 0.5), busy(turns, 'trudy', 500, 0.5)];
+    while (busyOnes[0]!.time() < 50) await setImmediate();
+    const before = busyOnes[0]!.time() + busyOnes[1]!.time();
+    const fresh = new TestConnection(new Caller(''));
+    turns.add(fresh);
+    while (fresh.worked.length === 0) await setImmediate();
+    expect(busyOnes[0]!.time() + busyOnes[1]!.time() - before).toBeLessThan(40);
+    await end(turns, busyOnes);
+  });
+
+  test('are late after maxWait, and only then', async () => {
+    const turns = new Turns(50);
+    const connection = new TestConnection(new Caller('alice'));
+    turns.add(connection);
+    compute(60);
+    while (turns.waiting > 0) await setImmediate();
+    turns.add(connection);
+    while (turns.waiting > 0) await setImmediate();
+    expect(connection.worked).toEqual([true, false]);
+  });
+
+  test('let nothing begin once the CPU of a turn of the event loop is spent', async () => {
+    const turns = new Turns(60_000);
+    const began: number[] = [];
+    let loop = 0;
+    for (let number = 0; number < 200; number++)
+      turns.add(
+        new TestConnection(new Caller(String(number)), () => {
+          began.push(loop);
+          compute(1);
+          return false;
+        }),
+      );
+    while (turns.waiting > 0) {
+      await setImmediate();
+      loop++;
+    }
+    const perTurn = Map.groupBy(began, (at) => at);
+    expect(began).toHaveLength(200);
+    expect(perTurn.size).toBeGreaterThan(12);
+    for (const [, { length }] of perTurn) expect(length).toBeLessThanOrEqual(12);
+  });
+
+  test('pass over nobody when a caller of another name has got a connection that waits', async () => {
+    const turns = new Turns(60_000);
+    const [unknown, alice] = [new Caller(''), new Caller('alice')];
+    const all = Array.from({ length: 4 }, () => new TestConnection(unknown));
+    for (const connection of all) turns.add(connection);
+    // As when its token is verified.
+    all[1]!.caller = alice;
+    turns.add(new TestConnection(alice));
+    while (turns.waiting > 0) await setImmediate();
+    expect(all.map(({ worked }) => worked.length)).toEqual([1, 1, 1, 1]);
   });
 });
 
-test('tokens that have to be verified take half of the places at most', () => {
-  const { admission: limited, outcomes, enter, leave } = admission({ maxInFlight: 4 });
-  const verify = (place: Place) => void place.verifying();
-  for (let request = 0; request < 3; request++) enter(verify);
-  expect(outcomes[2]).toMatchObject({ reason: 'OVERLOADED' });
-  expect(limited.inFlight).toBe(2);
-  leave(0);
-  enter(verify);
-  expect(outcomes[3]).toEqual({ place: expect.anything() });
+describe('held memory', () => {
+  function scene(limit: number) {
+    const ended: Connection[] = [];
+    const memory = new HeldMemory(limit, (connection) => ended.push(connection));
+    const hold = (caller: Caller, bytes: number) => {
+      const connection = new TestConnection(caller);
+      memory.add(connection);
+      memory.set(connection, bytes);
+      return connection;
+    };
+    return { memory, ended, hold };
+  }
+
+  test('beyond the limit, the largest connections of the caller that holds most go, and others stay', () => {
+    const { memory, ended, hold } = scene(1_000);
+    const [mallory, alice] = [new Caller('mallory'), new Caller('alice')];
+    const own = [hold(alice, 100), hold(alice, 250)];
+    const [small, largest, large] = [hold(mallory, 50), hold(mallory, 300), hold(mallory, 200)];
+    expect(ended).toEqual([]);
+    const last = hold(mallory, 150);
+    expect(ended).toEqual([largest]);
+    expect([own, small, large, last].flat().map((connection) => connection.ended)).toEqual([0, 0, 0, 0, 0]);
+    expect(largest.ended).toBe(1);
+    expect([memory.held, mallory.held, alice.held]).toEqual([750, 400, 350]);
+  });
+
+  test('goes on with the next caller when one holds nothing more', () => {
+    const { memory, ended, hold } = scene(1_000);
+    const callers = Array.from({ length: 4 }, (_, index) => new Caller(String(index)));
+    const all = callers.map((caller, index) => hold(caller, 240 + index));
+    memory.set(all[0]!, 400);
+    // 1,126 bytes: without the first 726.
+    expect(ended).toEqual([all[0]]);
+    const others = Array.from({ length: 3 }, () => hold(new Caller('more'), 200));
+    // 1,126 again with the second of them: without the fourth 883, and without the third 641.
+    expect(ended).toEqual([all[0], all[3], all[2]]);
+    expect(memory.held).toBe(841);
+    for (const connection of [all[1]!, ...others]) expect(connection.ended).toBe(0);
+  });
+
+  test('what a connection holds goes with it to another caller', () => {
+    const { memory, ended, hold } = scene(1_000);
+    const [unknown, alice] = [new Caller(''), new Caller('alice')];
+    const connection = hold(unknown, 400);
+    memory.move(connection, alice);
+    expect([unknown.held, alice.held]).toEqual([0, 400]);
+    hold(unknown, 300);
+    hold(unknown, 350);
+    expect(ended).not.toContain(connection);
+  });
+
+  test('a connection that was removed holds nothing', () => {
+    const { memory, hold } = scene(1_000);
+    const alice = new Caller('alice');
+    memory.remove(hold(alice, 400));
+    expect([memory.held, alice.held]).toEqual([0, 0]);
+  });
+
+  test('a connection that was ended and still counts what comes on it does no harm', () => {
+    const { memory, hold } = scene(1_000);
+    const mallory = new Caller('mallory');
+    const all = Array.from({ length: 12 }, () => hold(mallory, 100));
+    const gone = all.filter(({ ended }) => ended > 0);
+    expect(gone.length).toBeGreaterThan(0);
+    for (const connection of gone) memory.set(connection, 5_000);
+    expect(memory.held).toBeLessThanOrEqual(1_000);
+    hold(mallory, 400);
+    expect(memory.held).toBeLessThanOrEqual(1_000);
+  });
 });
 
-test('without requests it has no timer; with them it has one, whatever was before', () => {
-  vi.useFakeTimers();
-  onTestFinished(() => void vi.useRealTimers());
-  const { shed, outcomes, enter, leave } = admission({ maxInFlight: 1, maxWait: 100 });
-  expect(vi.getTimerCount()).toBe(0);
-  for (const turn of [0, 1]) {
-    enter((place) => place.belongTo('alice'));
-    expect(vi.getTimerCount()).toBe(1);
-    vi.advanceTimersByTime(10_000);
-    expect(vi.getTimerCount()).toBe(1);
-    enter();
-    vi.advanceTimersByTime(200);
-    expect(outcomes[2 * turn + 1]).toMatchObject({ reason: 'OVERLOADED' });
-    expect(shed).toHaveLength(turn + 1);
-    leave(2 * turn);
-    vi.advanceTimersByTime(1_500);
-    expect(vi.getTimerCount()).toBe(0);
+describe('an admission', () => {
+  function scene(limits: Partial<AdmissionLimits>) {
+    const shed: string[] = [];
+    const admission = new Admission(
+      { maxInFlight: 1_000, maxWait: 60_000, requestMemory: 1_000, ...limits },
+      (protocol, reason) => shed.push(`${protocol} ${reason}`),
+    );
+    return { admission, shed };
   }
+
+  test('gives an owner a quarter of the permits; others have the rest, and what is beyond waits', async () => {
+    const { admission, shed } = scene({ maxInFlight: 8 });
+    const own = [admission.permit('mallory', 'rest'), admission.permit('mallory', 'grpc')];
+    const beyond = admission.permit('mallory', 'rest');
+    for (const permit of own) expect(permit).not.toBeInstanceOf(Promise);
+    expect(beyond).toBeInstanceOf(Promise);
+    expect(admission.permit('alice', 'rest')).not.toBeInstanceOf(Promise);
+    expect([admission.inFlight, admission.waiting]).toEqual([3, 1]);
+    (own[0] as Permit)[Symbol.dispose]();
+    await beyond;
+    expect([admission.inFlight, admission.waiting]).toEqual([3, 0]);
+    expect(shed).toEqual([]);
+  });
+
+  test('refuses what waits for too long, by what it waited for', async () => {
+    const { admission, shed } = scene({ maxInFlight: 4, maxWait: 20 });
+    for (const owner of ['alice', 'bob', 'carol']) admission.permit(owner, 'rest');
+    await expect(admission.permit('carol', 'connect')).rejects.toBe(OWNER_BUSY);
+    admission.permit('dave', 'rest');
+    await expect(admission.permit('erin', 'grpc')).rejects.toBe(OVERLOADED);
+    expect(shed).toEqual(['connect owner', 'grpc in_flight']);
+    expect([admission.inFlight, admission.waiting]).toEqual([4, 0]);
+  });
+
+  test('tells of what is late, and of connections that hold too much', () => {
+    const { admission, shed } = scene({});
+    expect(admission.late('grpc_web')).toBe(OVERLOADED);
+    const connection = new TestConnection(admission.fresh);
+    admission.memory.add(connection);
+    admission.memory.set(connection, 1_001);
+    expect(connection.ended).toBe(1);
+    expect(shed).toEqual(['grpc_web cpu', 'rest memory']);
+  });
+
+  test('counts connections as one caller until a token is verified on them, and then as its owner', () => {
+    const { admission } = scene({ requestMemory: 1_000_000 });
+    const all = Array.from({ length: 3 }, () => new TestConnection(admission.fresh));
+    for (const connection of all) {
+      admission.memory.add(connection);
+      admission.begins(connection);
+      admission.memory.set(connection, 100);
+    }
+    expect(admission.unverified.held).toBe(300);
+    admission.verified(all[0]!, 'alice');
+    admission.verified(all[1]!, 'alice');
+    expect(all[0]!.caller).toBe(all[1]!.caller);
+    expect([admission.unverified.held, all[0]!.caller.held]).toEqual([100, 200]);
+    // Another token on the same connection.
+    admission.verified(all[1]!, 'bob');
+    admission.begins(all[1]!);
+    expect([all[0]!.caller.held, all[1]!.caller.held, admission.held]).toEqual([100, 100, 300]);
+  });
 });

@@ -1,5 +1,6 @@
 import { generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { resolve } from 'node:path';
+import { getHeapStatistics } from 'node:v8';
 import { expect, test } from 'vitest';
 import { ConfigError, loadConfig } from '../../src/config.ts';
 import { cosignatureKey } from '../../src/tlog/cosignature.ts';
@@ -21,6 +22,13 @@ function problemsOf(environment: NodeJS.ProcessEnv): readonly string[] {
     throw error;
   }
 }
+
+const MIB = 1024 * 1024;
+
+/** Half of the heap is shared out. */
+const memory = Math.floor(getHeapStatistics().heap_size_limit / 2);
+const quarter = Math.floor(memory / 4);
+const eighth = Math.floor(memory / 8);
 
 const defaults = {
   host: '127.0.0.1',
@@ -47,7 +55,9 @@ const defaults = {
     maxConnections: 10_000,
     requestTimeout: 50,
     idleTimeout: 55,
+    requestMemory: quarter,
   },
+  memory: { tail: 3 * eighth, lists: quarter, recentEvents: eighth, requests: quarter },
   drainGrace: 1,
   kafka: undefined,
   auditSigningKey: undefined,
@@ -55,7 +65,6 @@ const defaults = {
   publicLog: true,
   witnesses: undefined,
   strictReads: false,
-  listCacheBytes: 67_108_864,
   logLevel: 'info',
   logOwner: true,
   tracing: undefined,
@@ -90,6 +99,7 @@ test('every variable is read', () => {
     JWT_REQUIRED_SCOPES: 'plants:read plants:write',
     JWKS_MAX_STALE: '0',
     RATE_LIMIT: '50',
+    MEMORY: String(64 * MIB),
     MAX_IN_FLIGHT: '7',
     MAX_WAIT: '100',
     MAX_QUEUED_COMMANDS: '9',
@@ -145,7 +155,9 @@ test('every variable is read', () => {
       maxConnections: 4,
       requestTimeout: 5,
       idleTimeout: 6,
+      requestMemory: 16 * MIB,
     },
+    memory: { tail: 24 * MIB, lists: 0, recentEvents: 8 * MIB, requests: 16 * MIB },
     drainGrace: 0,
     kafka: {
       brokers: ['one.test:9092', 'two.test:9093'],
@@ -167,7 +179,6 @@ test('every variable is read', () => {
       quorum: 1,
     },
     strictReads: true,
-    listCacheBytes: 0,
     logLevel: 'debug',
     logOwner: false,
     tracing: undefined,
@@ -203,6 +214,9 @@ test.each([
   ['JWKS_MAX_STALE', '1d'],
   ['RATE_LIMIT', '0'],
   ['RATE_LIMIT', '1.5'],
+  ['MEMORY', '33554431'],
+  ['MEMORY', '64 MiB'],
+  ['MEMORY', '-1'],
   ['MAX_IN_FLIGHT', '0'],
   ['DRAIN_GRACE', '601'],
   ['KAFKA_TOPIC', 'a topic'],
@@ -236,6 +250,18 @@ test.each([
   expect(problems).toHaveLength(1);
   expect(problems[0]).toMatch(new RegExp(`^${name} is invalid .*; expected .+$`));
   expect(problems[0]).not.toContain('hunter2');
+});
+
+test('the shares of MEMORY are no more than it, whatever lists take of it', () => {
+  for (const lists of ['', '0', String(8 * MIB)]) {
+    const { memory } = loadConfig({ MEMORY: String(32 * MIB), LIST_CACHE_BYTES: lists });
+    const shares = Object.values(memory).reduce((sum, share) => sum + share);
+    expect(shares).toBeLessThanOrEqual(32 * MIB);
+    expect(memory.lists).toBe(lists === '0' ? 0 : 8 * MIB);
+  }
+  expect(problemsOf({ MEMORY: String(32 * MIB), LIST_CACHE_BYTES: String(8 * MIB + 1) })).toEqual([
+    expect.stringMatching(/^LIST_CACHE_BYTES is "8388609"; expected at most 8388608, a quarter of MEMORY$/),
+  ]);
 });
 
 test('a value with line breaks still gives one line', () => {

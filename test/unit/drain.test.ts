@@ -3,14 +3,12 @@ import { type AddressInfo, connect } from 'node:net';
 import { pino } from 'pino';
 import { expect, test } from 'vitest';
 import { Admission } from '../../src/transport/admission/admission.ts';
-import { Guard } from '../../src/transport/http/guard.ts';
 import { createHttpServer } from '../../src/transport/http/server.ts';
 
 test('a connection that never sends anything does not hold up the end', async () => {
-  const admission = new Admission({ maxInFlight: 8, maxWait: 60_000, requestTimeout: 60 }, () => {});
-  const guard = new Guard(admission, () => false);
+  const admission = new Admission({ maxInFlight: 8, maxWait: 60_000, requestMemory: 1_000_000 }, () => {});
   const limits = { maxConnections: 1_000, requestTimeout: 60, idleTimeout: 60 };
-  const app = createHttpServer(pino({ level: 'silent' }), limits, { guard });
+  const app = createHttpServer(pino({ level: 'silent' }), limits, { admission });
   await app.listen({ host: '127.0.0.1', port: 0 });
   const socket = connect((app.server.address() as AddressInfo).port, '127.0.0.1');
   await once(app.server, 'connection');
@@ -19,5 +17,4 @@ test('a connection that never sends anything does not hold up the end', async ()
   await app.close();
   await closed;
   expect(socket.bytesRead).toBe(0);
-  admission.close();
 }, 10_000);

@@ -133,8 +133,25 @@ test.each([
   expect(() => new JsonText(source)).toThrow(problem);
 });
 
+test('a text has a thousand values at most, as commas and brackets tell, and those in strings do not count', () => {
+  const tooLarge = expect.objectContaining({ message: expect.stringContaining('over 1000 values') });
+  for (const values of [
+    (count: number) => `{"id":7,"deep":[${'0,'.repeat(count - 4)}0]}`,
+    (count: number) => `{"id":7,"deep":[${'[],'.repeat(count - 4)}0]}`,
+    (count: number) => `{"id":7,"deep":${'['.repeat(count - 2)}${']'.repeat(count - 2)}}`,
+  ]) {
+    expect(() => new JsonText(values(500))).not.toThrow();
+    expect(() => new JsonText(values(1_100))).toThrow(tooLarge);
+  }
+  expect(() => new JsonText(`[${'0,'.repeat(998)}0]`)).not.toThrow();
+  expect(() => new JsonText(`[${'0,'.repeat(1_000)}0]`)).toThrow(tooLarge);
+  expect(new JsonText(`{"id":7,"name":"${',[{\\"'.repeat(5_000)}"}`).integer('id')).toBe(7n);
+  // Also of what is no JSON: before it is read.
+  expect(() => new JsonText('['.repeat(60_000))).toThrow(tooLarge);
+});
+
 test('nesting as deep as a body can be is read', () => {
-  const depth = 500_000;
+  const depth = 900;
   expect(() => new JsonText(`{"id":7,"deep":${'['.repeat(depth)}${']'.repeat(depth)}}`)).not.toThrow();
   expect(new JsonText(`{"id":7.0,"deep":${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}}`).integer('id')).toBe(7n);
 });

@@ -16,6 +16,7 @@ import { implementPlantStore } from '../../src/plants/implementation.ts';
 import { Receipts } from '../../src/plants/receipts.ts';
 import { PlantsService } from '../../src/plants/service.ts';
 import { Watches } from '../../src/plants/watch/watches.ts';
+import { Semaphore } from '../../src/semaphore.ts';
 import { added, append } from '../support/events.ts';
 import { ALICE, LASTING } from '../support/principal.ts';
 
@@ -41,7 +42,8 @@ function streams(): readonly (readonly [string, object, Streaming])[] {
   const scopes = createScopePolicy([]);
   const missing = () => Promise.reject(new Error('no key is needed'));
   const checkpoints = { latest: missing };
-  const receipts = new Receipts({ store, tree: new Tree(store), checkpoints, scopes });
+  const proofs = new Semaphore({ permits: 1, maxWaiting: 1 });
+  const receipts = new Receipts({ store, tree: new Tree(store), checkpoints, scopes, proofs });
   const services = [
     {
       desc: PlantStoreService,

@@ -58,6 +58,7 @@ export function Cards({ report }: { readonly report: Report }) {
       <Card title="Requests">
         <Fact name="In flight">{integer(requests.inFlight)}</Fact>
         <Fact name="Waiting">{integer(requests.waiting)}</Fact>
+        <Fact name="Held">{size(requests.held)}</Fact>
         {watches !== undefined && <Fact name="Live streams">{integer(watches.open)}</Fact>}
       </Card>
       {listCache !== undefined && (

@@ -16,14 +16,15 @@ export interface Report {
   readonly requests: {
     readonly inFlight: number;
     readonly waiting: number;
-    readonly arriving: number;
+    /** Bytes that requests under way hold. */
+    readonly held: number;
     readonly ended: number;
   };
   readonly log?: {
     readonly head: number;
     readonly checkpoint: number;
     readonly pending: number;
-    readonly tail: { readonly events: number; readonly bytes: number };
+    readonly tail: { readonly events: number; readonly bytes: number; readonly most: number };
     readonly erasures: { readonly count: number };
     readonly role?: 'writer' | 'forwards' | 'alone';
   };

@@ -113,6 +113,11 @@ function gauges(metrics: Metrics, status: () => LogStatus | undefined): void {
   gauge('plantstore_tail_events', 'Events kept in memory.', ({ tail }) => tail.events);
   gauge('plantstore_tail_bytes', 'Approximate memory of the events kept in memory.', ({ tail }) => tail.bytes);
   gauge(
+    'plantstore_tail_limit_bytes',
+    'Memory of the events kept in memory at which commands are refused.',
+    ({ tail }) => tail.most,
+  );
+  gauge(
     'plantstore_follower_synced_timestamp_seconds',
     'Unix time of the last successful read of the end of the log.',
     ({ syncedAt }) => syncedAt && syncedAt / 1000,

@@ -10,11 +10,11 @@ export interface PublicationStatus {
   readonly lagSeconds: number | undefined;
 }
 
-/** Admitted and waiting requests. */
+/** Requests that are served and that wait, and the bytes of all that are under way. */
 export interface AdmissionStatus {
   readonly inFlight: number;
   readonly waiting: number;
-  readonly arriving: number;
+  readonly held: number;
 }
 
 /** Statistics of watches. */
@@ -45,17 +45,17 @@ export function admissionMetrics(
   metrics.gauge('plantstore_requests_in_flight', 'Requests in flight, over all protocols.', () => status()?.inFlight);
   metrics.gauge(
     'plantstore_requests_waiting',
-    'Requests that wait for admission, over all protocols.',
+    'Requests that wait for their turn or for a permit, over all protocols.',
     () => status()?.waiting,
   );
   metrics.gauge(
-    'plantstore_requests_arriving',
-    'Requests of authenticated callers whose bodies are still arriving, over all protocols. They are not in flight.',
-    () => status()?.arriving,
+    'plantstore_requests_held_bytes',
+    'Upper bound of the memory of requests that are under way, over all protocols.',
+    () => status()?.held,
   );
   const shed = metrics.counter({
     name: 'plantstore_requests_shed_total',
-    help: 'Requests that were shed before any work, by reason. Except for grpc, no other metric counts requests that were never admitted.',
+    help: 'Requests that were refused, and connections that were ended, because the instance was overloaded, by reason.',
     labelNames: ['protocol', 'reason'],
   });
   // Without an initial 0, the first refusal would be invisible to rate().

@@ -31,7 +31,7 @@ export interface WatchStatistics {
 /** The part of a log that can be watched. */
 export type WatchedLog = Pick<EventLog, 'list' | 'head' | 'status' | 'held' | 'onExtended' | 'onErased' | 'changed'>;
 
-/** Bounds on the events that are kept for readers that come back. */
+/** Default bounds on the events that are kept for readers that come back. */
 const RECENT: RecentBounds = { events: 65_536, bytes: 32 * 1024 * 1024 };
 /** Most bytes that a reader may be behind. */
 const MAX_BEHIND = 1024 * 1024;

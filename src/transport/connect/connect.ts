@@ -3,13 +3,13 @@ import type { DescMessage, DescService } from '@bufbuild/protobuf';
 import { createContextKey, createContextValues, type HandlerContext, type ServiceImpl } from '@connectrpc/connect';
 import type { UniversalHandler } from '@connectrpc/connect/protocol';
 import { fastifyConnectPlugin } from '@connectrpc/connect-fastify';
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Authenticator } from '../../auth/authenticator.ts';
 import type { StreamingCall } from '../../call.ts';
 import { stopping } from '../failure.ts';
-import { identify } from '../http/authentication.ts';
+import { identify, takePermit } from '../http/authentication.ts';
 import { readBody } from '../http/body.ts';
-import { entrantOf } from '../http/entrant.ts';
+import { connectionOf } from '../http/connection.ts';
 import { UNBUFFERED } from '../http/unbuffered.ts';
 import { MAX_MESSAGE } from '../message-size.ts';
 import type { Service } from '../service.ts';
@@ -28,6 +28,7 @@ const MAX_TIMEOUT = 2 ** 31 - 1;
 
 const identified = promisify(identify);
 const bodyRead = promisify(readBody);
+const permitted = promisify(takePermit);
 
 /** The Fastify request of a Connect call. */
 const requestKey = createContextKey<FastifyRequest | undefined>(undefined, { description: 'request' });
@@ -59,8 +60,8 @@ export function registerConnect(app: FastifyInstance, options: ConnectOptions): 
     scope.addHook('onRequest', async (request, reply) => {
       if (handlers.get(request.routeOptions.url!)!.method.methodKind !== 'unary') reply.headers(UNBUFFERED);
     });
-    scope.addHook('preHandler', async (request) => {
-      request.body = bodyOf(request, handlers.get(request.routeOptions.url!)!);
+    scope.addHook('preHandler', async (request, reply) => {
+      request.body = bodyOf(request, reply, handlers.get(request.routeOptions.url!)!);
     });
     scope.addHook('preClose', async () => {
       setTimeout(() => stop.abort(stopping()), drainLimit).unref();
@@ -96,7 +97,7 @@ const implementationOf = (methods: Service['methods']): ServiceImpl<DescService>
 
 function callOf({ values, signal }: HandlerContext): StreamingCall {
   const { principal, headers, raw } = values.get(requestKey)!;
-  const lasts = () => entrantOf(raw)?.lasts();
+  const lasts = () => connectionOf(raw.socket)?.lasts();
   return { principal: principal!, idempotencyKey: headers['idempotency-key'], signal, lasts };
 }
 
@@ -114,22 +115,24 @@ async function admit({ values }: HandlerContext, authenticate: Authenticator['au
  * The body stream for Connect. Connect would destroy the request itself where it stops reading, and the response with
  * it.
  */
-function bodyOf(request: FastifyRequest, { method }: UniversalHandler): AsyncIterable<Uint8Array> {
+function bodyOf(request: FastifyRequest, reply: FastifyReply, { method }: UniversalHandler): AsyncIterable<Uint8Array> {
   const { headers } = request.raw;
-  const body = wholeBody(request, headers['content-length'], method.input);
+  const body = wholeBody(request, reply, headers['content-length'], method.input);
   // The header gives the length of the body as sent. Connect would check the bytes it reads against it.
   delete headers['content-length'];
   return body;
 }
 
-/** A whole body as one chunk, once it is complete and has a place. */
+/** A whole body as one chunk, once it is complete and the call has a permit. */
 async function* wholeBody(
   request: FastifyRequest,
+  reply: FastifyReply,
   announced: string | undefined,
   message: DescMessage,
 ): AsyncGenerator<Uint8Array> {
   try {
     const body = await bodyRead(request.raw, announced);
+    await permitted(request, reply);
     yield messageBytes(body!, request.headers['content-type']!, message);
   } catch (thrown) {
     throw connectErrorOf(thrown, request);

@@ -1,5 +1,6 @@
 import { type DescMessage, fromBinary, fromJson } from '@bufbuild/protobuf';
 import { malformedBody, readJsonBody } from '../http/json-body.ts';
+import { checkFields } from '../message-fields.ts';
 import { checkIntegers } from './integers.ts';
 
 /** Bytes before each message of a stream: flags, and the length of the message in four bytes. */
@@ -13,8 +14,10 @@ export function messageBytes(body: Buffer, contentType: string, message: DescMes
   const type = contentType.toLowerCase();
   if (type.startsWith('application/proto')) return inBinary(body, message);
   if (type.startsWith('application/json')) return inJson(body, message);
-  if (type.startsWith('application/connect+json') && isOneEnvelope(body))
-    return inEnvelope(inJson(body.subarray(ENVELOPE), message));
+  if (!isOneEnvelope(body)) return body;
+  const bytes = body.subarray(ENVELOPE);
+  if (type.startsWith('application/connect+json')) return inEnvelope(inJson(bytes, message));
+  checkFields(message, bytes);
   return body;
 }
 
@@ -30,6 +33,7 @@ function inEnvelope(message: Buffer): Buffer {
 
 /** For an undecodable message Connect itself would answer 500, as if the fault were its own. */
 function inBinary(body: Buffer, message: DescMessage): Uint8Array {
+  checkFields(message, body);
   try {
     fromBinary(message, body, { readUnknownFields: false });
   } catch {

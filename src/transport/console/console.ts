@@ -1,9 +1,10 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { PlantStoreError } from '../../domain/errors.ts';
+import { elementsOf } from '../http/accept.ts';
+import { withoutToken } from '../http/authentication.ts';
 import { isUnmodified } from '../http/conditional.ts';
 import { JSON_TYPE } from '../http/error-body.ts';
 import { refuseOtherMethods } from '../http/methods.ts';
-import { asStranger } from '../http/stranger.ts';
 import { type ConsoleFiles, readConsole } from './files.ts';
 
 const READ = ['GET', 'HEAD'];
@@ -49,7 +50,7 @@ export function registerConsole(app: FastifyInstance, settings: ConsoleSettings)
     app.route({
       method: [...READ],
       url,
-      onRequest: (request, _reply, next) => asStranger(request, next),
+      onRequest: withoutToken,
       handler: async (request, reply) => {
         reply.headers(HEADERS);
         return answer(request, reply);
@@ -92,10 +93,7 @@ export function registerConsole(app: FastifyInstance, settings: ConsoleSettings)
 
 /** Whether a request accepts a content coding by name (RFC 9110, section 12.5.3). */
 const accepts = ({ headers }: FastifyRequest, coding: string): boolean =>
-  (headers['accept-encoding'] ?? '')
-    .toLowerCase()
-    .split(',')
-    .some((element) => {
-      const [name, weight] = element.split(';').map((part) => part.trim());
-      return name === coding && !/^q=0(\.0*)?$/.test(weight ?? '');
-    });
+  elementsOf(headers['accept-encoding'] ?? '').some((element) => {
+    const [name, weight] = element.split(';', 2).map((part) => part.trim());
+    return name === coding && !/^q=0(\.0*)?$/.test(weight ?? '');
+  });

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { PlantStoreError } from '../../domain/errors.ts';
 import { prefersPage } from '../http/accept.ts';
-import { asStranger } from '../http/stranger.ts';
+import { withoutToken } from '../http/authentication.ts';
 
 const STYLE = `
 :root { color-scheme: light dark; font: 16px/1.6 system-ui, sans-serif; }
@@ -58,7 +58,7 @@ export function registerFrontPage(app: FastifyInstance): void {
   app.route({
     method: ['GET', 'HEAD'],
     url: '/',
-    onRequest: [refusePrograms, (request, _reply, next) => asStranger(request, next)],
+    onRequest: [refusePrograms, withoutToken],
     handler: async ({ socket }, reply) => reply.headers(HEADERS).send(PAGE.replace('%port%', String(socket.localPort))),
   });
 }

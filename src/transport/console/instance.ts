@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import type { ScopePolicy } from '../../auth/scopes.ts';
 import type { InstanceReport } from '../../observe/instance-report.ts';
-import { type Authenticate, authentication } from '../http/authentication.ts';
+import { type Authenticate, authentication, takePermit } from '../http/authentication.ts';
 import { JSON_TYPE } from '../http/error-body.ts';
 import { refuseOtherMethods } from '../http/methods.ts';
 
@@ -24,6 +24,7 @@ export function registerInstance(app: FastifyInstance, { authenticate, scopes, r
     method: [...READ],
     url: PATH,
     onRequest: authentication(authenticate),
+    preHandler: takePermit,
     handler: (request, reply) => {
       scopes.require(request.principal!, 'plants:audit');
       reply.type(JSON_TYPE).header('cache-control', 'no-store').send(JSON.stringify(report()));

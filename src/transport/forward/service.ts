@@ -26,7 +26,10 @@ const REFUSED = {
  * this instance holds as the writer; tokens do not count. `taker`: undefined until this instance takes commands from
  * others.
  */
-export function addForwarding(server: Server, taker: () => Pick<Taker, 'admits' | 'begin'> | undefined): void {
+export function addForwarding(
+  server: Pick<Server, 'addService'>,
+  taker: () => Pick<Taker, 'admits' | 'begin'> | undefined,
+): void {
   const { forward } = definitionOf(ForwardingService);
   // Keeps unknown fields, so that a command with one is noticed.
   const requestDeserialize = (bytes: Buffer) => fromBinary(ForwardRequestSchema, bytes);

@@ -4,6 +4,7 @@ import { stopping } from '../failure.ts';
 import type { Service } from '../service.ts';
 import { GrpcCall, type ServerCall } from './call.ts';
 import { serializer } from './definition.ts';
+import { servedCallOf } from './served-call.ts';
 
 /** Options that the handlers of all methods share. */
 export interface HandlerOptions {
@@ -13,8 +14,6 @@ export interface HandlerOptions {
   readonly stop: AbortSignal;
   /** Seconds for a client to read a message of a stream. */
   readonly idleTimeout: number;
-  /** Ends the connection of a peer that does not read. */
-  readonly breakOff: (peer: string) => void;
 }
 
 type Handler = handleUnaryCall<object, object> | handleServerStreamingCall<object, object>;
@@ -59,7 +58,7 @@ function serverStreaming(
   const { statusOf, stop } = options;
   const send = async (call: ServerWritableStream<object, object>) => {
     for await (const response of method(call.request, new GrpcCall(call))) {
-      await write(call, encode(response), options);
+      await write(call, encode(response), options.idleTimeout);
       if (call.cancelled) return;
     }
     call.end();
@@ -77,13 +76,9 @@ function serverStreaming(
  * Resolves when the message is on its way or the call is over. So a slow reader makes the server hold one message at a
  * time.
  */
-function write(
-  call: ServerWritableStream<object, object>,
-  message: object,
-  { idleTimeout, breakOff }: HandlerOptions,
-): Promise<void> {
+function write(call: ServerWritableStream<object, object>, message: object, idleTimeout: number): Promise<void> {
   return new Promise((resolve) => {
-    const timer = setTimeout(() => breakOff(call.getPeer()), idleTimeout * 1_000);
+    const timer = setTimeout(() => servedCallOf(call.metadata).reset(), idleTimeout * 1_000);
     const done = () => {
       clearTimeout(timer);
       call.off('close', done);

@@ -3,7 +3,7 @@ import { MAX_MESSAGE } from '../message-size.ts';
 
 /**
  * Bounds on what one client can make the server hold. For resets, Node's own bounds apply: 1,000 stream resets at once
- * or 33 a second before the connection is closed. For metadata, see limitMetadata.
+ * or 33 a second before the connection is closed. For metadata, see GrpcConnections.
  *
  * A client that connects anew after each cut goes on, and has no advantage: a call that it resets costs what one without
  * a token costs. Its address is not banned, because behind a proxy it would be everybody's. A smaller bound on resets
@@ -13,7 +13,7 @@ import { MAX_MESSAGE } from '../message-size.ts';
  */
 export const limitsOf = (idleTimeout: number): ServerOptions => ({
   'grpc.max_receive_message_length': MAX_MESSAGE,
-  // Bounds the incomplete messages on a connection to 8 MiB. A client queues any further calls itself.
+  // A client queues any further calls itself.
   'grpc.max_concurrent_streams': 128,
   'grpc.keepalive_time_ms': idleTimeout * 500,
   'grpc.keepalive_timeout_ms': idleTimeout * 400,

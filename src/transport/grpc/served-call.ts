@@ -1,27 +1,37 @@
 import { type Metadata, ServerInterceptingCall, type ServerInterceptor, type StatusObject } from '@grpc/grpc-js';
+import type { Authenticator } from '../../auth/authenticator.ts';
 import type { Principal } from '../../auth/principal.ts';
 import { PlantStoreError, toPlantStoreError } from '../../domain/errors.ts';
 import { UNMATCHED } from '../../observe/request.ts';
 import type { RequestObserver } from '../../observe/request-observer.ts';
-import { OVERLOADED } from '../admission/admission.ts';
-import type { Entrant, Place } from '../admission/place.ts';
-import { type BaseCall, callerIsKnown, endStream, limitMessages } from './base-call.ts';
-import type { Door } from './door.ts';
+import { OVERLOADED, type Permit } from '../../semaphore.ts';
+import type { Admission } from '../admission/admission.ts';
+import { type BaseCall, endStream, resetStream, streamOf } from './base-call.ts';
+import type { GrpcConnection, GrpcConnections, Refusal, WaitingCall } from './connection.ts';
 import { ObservedCall } from './observe.ts';
-import { unmatchedCall } from './unmatched.ts';
+
+/** How the calls of a method are served. */
+export interface Serving {
+  /** Authenticates a caller by the metadata alone. Without it anyone may call. */
+  readonly authenticate?: Authenticator['authenticate'];
+  /** When a call takes a permit: with its whole request, at its beginning, or never. */
+  readonly permit: 'request' | 'beginning' | 'none';
+}
 
 /** How calls are admitted, timed, ended and observed. */
 export interface ServingOptions {
-  /** The door of a method, by its path. */
-  readonly doorOf: (path: string) => Door;
+  /** How a method is served, by its path. */
+  readonly servingOf: (path: string) => Serving;
+  readonly admission: Admission;
+  readonly connections: GrpcConnections;
   /** Gets each call once, when it is over. */
   readonly observer: RequestObserver | undefined;
+  /** Seconds for a request to arrive completely. */
+  readonly requestTimeout: number;
   /** Seconds for the client to read the end of the answer. */
   readonly idleTimeout: number;
   /** The status for any thrown value, in a call with this request id. */
   readonly statusOf: (thrown: unknown, requestId?: string) => StatusObject;
-  /** Ends the connection of a peer: grpc-js cannot make a single stream release its buffers. */
-  readonly breakOff: (peer: string) => void;
 }
 
 /** The instances' calls to each other. They have their own bounds and authentication and are not client requests. */
@@ -29,74 +39,67 @@ const INTERNAL = '/plantstore.internal.';
 
 const SERVED = 'plantstore.call';
 
-// One shared error: a new one for each call would cost a stack trace.
+// Shared errors: a new one for each call would cost a stack trace.
 const OVER = new PlantStoreError('CANCELLED', 'the call is over');
+const LATE = new PlantStoreError('REQUEST_TIMEOUT', 'the request took too long to arrive');
 
-/** The interceptor that makes every call of a client a ServedCall, unless nobody serves its method. */
+/** The interceptor that makes every call of a client a ServedCall. */
 export function serveCalls(options: ServingOptions): ServerInterceptor {
-  const serving = { ...options, overloaded: options.statusOf(OVERLOADED) };
-  return ({ path, responseStream }, call) => {
-    if (path.startsWith(INTERNAL)) return internalCall(call);
-    if (path === UNMATCHED) return unmatchedCall(call, options.observer);
-    return new ServedCall(call, path, responseStream, serving);
+  const overloaded = options.statusOf(OVERLOADED);
+  const serving = {
+    ...options,
+    // Made once, so that a refusal is cheap.
+    statusOf: (thrown: unknown, requestId?: string) =>
+      thrown === OVERLOADED ? overloaded : options.statusOf(thrown, requestId),
   };
-}
-
-/** A call of another instance. It gets a message only once it has shown the writer's secret. */
-const internalCall = (call: BaseCall): ServerInterceptingCall =>
-  new ServerInterceptingCall(call, {
-    sendMessage: (message, next) => {
-      callerIsKnown(call);
-      next(message);
-    },
-  });
-
-interface Serving extends ServingOptions {
-  /** The status of refusals by admission. Made once, so that a refusal is cheap. */
-  readonly overloaded: StatusObject;
+  return ({ path, responseStream }, call) =>
+    path.startsWith(INTERNAL) ? new ServerInterceptingCall(call) : new ServedCall(call, path, responseStream, serving);
 }
 
 /** The call of this metadata. */
 export const servedCallOf = (metadata: Metadata): ServedCall => metadata.getOpaque(SERVED) as ServedCall;
 
 type Listener = Parameters<ServerInterceptingCall['start']>[0];
+type PartialStatusObject = Parameters<ServerInterceptingCall['sendStatus']>[0];
 
 /**
- * A call from its metadata to its end. It is admitted and authenticated before its message is read, or refused. It has
- * a place while it is served, but none while its request is incomplete for long. A client that does not read the end of
- * its answer loses its connection.
+ * A call from its metadata to its end. It waits for its turn, is authenticated, read, and then takes a permit; or it is
+ * refused. A client that does not read the end of its answer loses its stream.
  *
  * It stands between the library's side of the call and the handler, and serves both sides as one object. The library's
  * builders would take a dozen objects a call for the same. At the end it drops the handler's side: Node holds HTTP/2
  * streams, and everything that they refer to, until the next full garbage collection.
  */
-export class ServedCall extends ServerInterceptingCall implements Listener, Entrant {
-  readonly protocol = 'grpc';
-  /** HTTP/2 bounds the calls of a connection. */
-  readonly mayWait = true;
+export class ServedCall extends ServerInterceptingCall implements Listener, WaitingCall {
   /** The report of the call, sent at its end. */
   readonly observed: ObservedCall;
+  since = 0;
+  readonly isProbe: boolean;
   readonly #next: BaseCall;
   readonly #streams: boolean;
-  readonly #options: Serving;
-  readonly #door: Door;
+  readonly #options: ServingOptions;
+  readonly #serving: Serving;
+  readonly #refusal: Refusal | undefined;
   /** The handler's side. Undefined once the call is over. */
   #listener: Listener | undefined;
   /** Set until the handler gets the metadata. */
   #metadata: Metadata | undefined;
-  #place: Place | undefined;
-  #isWhole = false;
-  #farewell: NodeJS.Timeout | undefined;
+  #connection: GrpcConnection | undefined;
+  #permit: Permit | undefined;
+  /** Ends a call whose request does not come to its end, and later one whose answer is not read. */
+  #timer: NodeJS.Timeout | undefined;
+  #isAnswering = false;
   #controller: AbortController | undefined;
 
-  constructor(next: BaseCall, route: string, streams: boolean, options: Serving) {
+  constructor(next: BaseCall, route: string, streams: boolean, options: ServingOptions) {
     super(next);
     this.#next = next;
     this.#streams = streams;
     this.#options = options;
-    this.#door = options.doorOf(route);
-    if (this.#door.maxMessage !== undefined) limitMessages(next, this.#door.maxMessage);
-    this.observed = new ObservedCall(options.observer, route);
+    this.#serving = options.servingOf(route);
+    this.#refusal = options.connections.refusalOf(streamOf(next));
+    this.isProbe = this.#serving.permit === 'none' && this.#refusal === undefined;
+    this.observed = new ObservedCall(options.observer, this.#refusal?.isUnmatched ? UNMATCHED : route);
   }
 
   /**
@@ -120,68 +123,36 @@ export class ServedCall extends ServerInterceptingCall implements Listener, Entr
     this.observed.received(metadata);
     metadata.setOpaque(SERVED, this);
     this.#metadata = metadata;
-    this.#door.admission.enter(this);
-  }
-
-  get isGone(): boolean {
-    return this.#listener === undefined;
-  }
-
-  get peer(): string {
-    return this.#next.getPeer();
+    this.#connection = this.#options.connections.of(this.#next.getPeer());
+    this.#connection?.add(this);
   }
 
   /** Authenticates the caller before anything of its message is read. */
-  admit(place: Place): void {
-    this.#place = place;
-    const { authenticate } = this.#door;
-    if (authenticate === undefined) {
-      place.belongTo(this.peer);
-      return;
-    }
+  begin(isLate: boolean): void {
+    if (this.#listener === undefined) return;
+    const { authenticate, permit } = this.#serving;
+    const refusal = this.#refusal;
     try {
-      const principal = authenticate(this.#metadata!.get('authorization') as string[]);
-      if (!(principal instanceof Promise)) this.#admitCaller(principal);
-      else if (place.verifying())
-        principal.then(
-          (caller) => this.#admitCaller(caller),
-          (thrown) => this.#fail(thrown),
-        );
-      else principal.catch(() => {});
+      if (isLate) throw this.#options.admission.late('grpc');
+      if (refusal !== undefined) this.#refuse(refusal);
+      else if (authenticate !== undefined) this.#identify(authenticate);
+      else if (permit === 'beginning') this.#takePermit('', () => this.#read());
+      else this.#read();
     } catch (thrown) {
       this.#fail(thrown);
     }
-  }
-
-  /** Reads the request. Once the request is complete, calls its handler. */
-  proceed(): void {
-    const listener = this.#listener;
-    if (listener === undefined) return;
-    if (this.#isWhole) {
-      this.observed.run(() => listener.onReceiveHalfClose());
-      return;
-    }
-    const metadata = this.#metadata!;
-    this.#metadata = undefined;
-    if (this.#door.awaitsRest) this.#place!.awaitRest();
-    listener.onReceiveMetadata(metadata);
-  }
-
-  refuse(error: PlantStoreError): void {
-    this.#fail(error);
-  }
-
-  late(): void {
-    this.#fail(new PlantStoreError('REQUEST_TIMEOUT', 'the request took too long to arrive'));
   }
 
   onReceiveMessage(message: unknown): void {
     this.#listener?.onReceiveMessage(message);
   }
 
+  /** The request is complete. */
   onReceiveHalfClose(): void {
-    this.#isWhole = true;
-    this.#place!.whole();
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    if (this.#serving.permit === 'request') this.#takePermit(this.observed.principal!.owner, () => this.#handle());
+    else this.#handle();
   }
 
   /** `message` is encoded. Once the call is over, nothing is sent and `sent` is never called. */
@@ -203,8 +174,8 @@ export class ServedCall extends ServerInterceptingCall implements Listener, Entr
 
   /** Runs at the end of every call, however it ends. */
   onCancel(): void {
-    clearTimeout(this.#farewell);
-    this.#place?.[Symbol.dispose]();
+    clearTimeout(this.#timer);
+    this.lasts();
     this.observed.ended(Number(this.#next.getDeadline()));
     // A unary method that has answered has nothing left to abort.
     if (this.#streams || this.observed.code === undefined) this.#controller?.abort(OVER);
@@ -213,39 +184,83 @@ export class ServedCall extends ServerInterceptingCall implements Listener, Entr
     this.#metadata = undefined;
   }
 
-  #awaitEnd(): void {
-    this.#farewell =
-      this.#farewell?.refresh() ?? setTimeout(ServedCall.#breakOff, this.#options.idleTimeout * 1_000, this);
+  /** Its answer lasts and is counted elsewhere. Gives the permit back. */
+  lasts(): void {
+    this.#permit?.[Symbol.dispose]();
+    this.#permit = undefined;
   }
 
-  #admitCaller(principal: Principal): void {
+  /** Ends the stream: a client that reads no answer cannot get a status. */
+  reset(): void {
+    resetStream(this.#next);
+  }
+
+  #identify(authenticate: Authenticator['authenticate']): void {
+    const principal = authenticate(this.#metadata!.get('authorization') as string[]);
+    if (!(principal instanceof Promise)) this.#admit(principal);
+    else
+      principal.then(
+        (caller) => this.#admit(caller),
+        (thrown) => this.#fail(thrown),
+      );
+  }
+
+  #admit(principal: Principal): void {
     this.observed.principal = principal;
-    callerIsKnown(this.#next);
-    this.#place!.belongTo(principal.owner);
+    this.#connection?.verified(principal.owner);
+    this.#read();
+  }
+
+  /** Reads the request. A stream of requests has no end to wait for. */
+  #read(): void {
+    const listener = this.#listener;
+    if (listener === undefined) return;
+    const metadata = this.#metadata!;
+    this.#metadata = undefined;
+    if (this.#serving.permit !== 'beginning')
+      this.#timer = setTimeout(ServedCall.#late, this.#options.requestTimeout * 1_000, this);
+    listener.onReceiveMetadata(metadata);
+  }
+
+  #takePermit(owner: string, next: () => void): void {
+    const permit = this.#options.admission.permit(owner, 'grpc');
+    const proceed = (granted: Permit) => {
+      this.#permit = granted;
+      if (this.#listener === undefined) this.lasts();
+      else next();
+    };
+    if (permit instanceof Promise) permit.then(proceed, (error) => this.#fail(error));
+    else proceed(permit);
+  }
+
+  #handle(): void {
+    this.observed.run(() => this.#listener?.onReceiveHalfClose());
+  }
+
+  #awaitEnd(): void {
+    if (this.#isAnswering) this.#timer!.refresh();
+    else this.#timer = setTimeout(ServedCall.#unread, this.#options.idleTimeout * 1_000, this);
+    this.#isAnswering = true;
   }
 
   /** Ends the call before its handler gets it, and ends its stream even if the request is incomplete. */
   #fail(thrown: unknown): void {
     if (this.#listener === undefined || this.observed.code !== undefined) return;
-    const { overloaded, statusOf } = this.#options;
-    const status = thrown === OVERLOADED ? overloaded : statusOf(thrown, this.observed.requestId);
-    this.observed.code = status.code;
     this.observed.failure = toPlantStoreError(thrown);
+    this.#refuse(this.#options.statusOf(thrown, this.observed.requestId));
+  }
+
+  #refuse(status: PartialStatusObject): void {
+    this.observed.code = status.code;
     this.#next.sendStatus(status);
     endStream(this.#next);
   }
 
-  /** Its answer lasts and is counted elsewhere. Gives the place back. */
-  lasts(): void {
-    this.#place?.[Symbol.dispose]();
+  static #late(call: ServedCall): void {
+    call.#fail(LATE);
   }
 
-  /** Ends the connection: a client that reads no answer cannot get a status. */
-  breakOff(): void {
-    this.#options.breakOff(this.#next.getPeer());
-  }
-
-  static #breakOff(call: ServedCall): void {
-    call.breakOff();
+  static #unread(call: ServedCall): void {
+    call.reset();
   }
 }

@@ -5,31 +5,26 @@ import type { Authenticator } from '../../auth/authenticator.ts';
 import { toPlantStoreError } from '../../domain/errors.ts';
 import type { Logger } from '../../observe/logger.ts';
 import type { RequestObserver } from '../../observe/request-observer.ts';
-import { sparing } from '../../observe/sparing.ts';
 import type { Admission } from '../admission/admission.ts';
 import { type ConnectionLimits, limitConnections } from '../admission/connections.ts';
 import { rpcErrorOf } from '../failure.ts';
 import type { Service } from '../service.ts';
 import type { ServerCall } from './call.ts';
-import { Connections } from './connections.ts';
+import { GrpcConnections } from './connection.ts';
 import { serverDefinitionOf } from './definition.ts';
-import type { Door } from './door.ts';
 import { handlersOf } from './handlers.ts';
 import { limitsOf } from './limits.ts';
 import { createListener, type ListenerTls } from './listener.ts';
-import { limitMetadata } from './metadata-limit.ts';
-import { serveCalls, servedCallOf } from './served-call.ts';
+import { type Serving, serveCalls, servedCallOf } from './served-call.ts';
 import { GrpcHealth } from './standard/health.ts';
 import { addReflection } from './standard/reflection.ts';
 import { statusOf } from './status.ts';
-import { interceptUnmatched } from './unmatched.ts';
 
 /** Options of the gRPC server. */
 export interface GrpcServerOptions extends ListenerTls {
   readonly services: readonly Service[];
   readonly authenticate: Authenticator['authenticate'];
-  /** Admits a call before it is read. Health checks and reflection have their own places. */
-  readonly admission: Pick<Admission, 'enter' | 'beside'>;
+  readonly admission: Admission;
   readonly limits: ConnectionLimits;
   readonly logger: Logger;
   readonly observer?: RequestObserver;
@@ -39,8 +34,11 @@ export interface GrpcServerOptions extends ListenerTls {
    * Adds a service for other instances, which authenticates its calls itself. Admission does not apply to it, and
    * reflection does not show it.
    */
-  readonly addInternal?: (server: Server) => void;
+  readonly addInternal?: (registry: Registry) => void;
 }
+
+/** Where services are added. */
+export type Registry = Pick<Server, 'addService'>;
 
 /** A gRPC server with health checks and reflection. */
 export interface GrpcServer {
@@ -58,40 +56,38 @@ export interface GrpcServer {
 /** Milliseconds for a last status to reach its caller. */
 const FAREWELL = 200;
 
-/**
- * Concurrent calls and most message bytes of gRPC's own services: health, which must answer under any load, and
- * reflection.
- */
-const STANDARD_PLACES = 256;
-const STANDARD_MESSAGE = 4 * 1024;
+const HEALTH_PATH = '/grpc.health.v1.Health/';
+
+/** Health must be answered under any load. */
+const HEALTH = { permit: 'none' } as const;
+/** A stream of questions to reflection has no end, so its permit is taken at its beginning. */
+const REFLECTION = { permit: 'beginning' } as const;
 
 /** Makes a server of these services that does not listen yet. Throws when the TLS files are invalid. */
 export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
   const { services, authenticate, admission, limits, logger, observer, isReady } = options;
   const stop = new AbortController();
-  const connections = new Connections();
-  const breakOff = (peer: string) => connections.breakOff(peer);
+  const methods = new Set<string>();
+  const connections = new GrpcConnections(admission, methods);
   const fail = (thrown: unknown, requestId?: string) => statusOf(rpcErrorOf(thrown, logger, requestId));
-  const standard = { admission: admission.beside(STANDARD_PLACES), maxMessage: STANDARD_MESSAGE, awaitsRest: true };
-  const doors = new Map(services.flatMap((service) => doorsOf(service, admission, authenticate)));
+  const served = new Map(services.flatMap((service) => servedMethods(service, authenticate)));
+  const servingOf = (path: string) => served.get(path) ?? (path.startsWith(HEALTH_PATH) ? HEALTH : REFLECTION);
   const server = new Server({
     ...limitsOf(limits.idleTimeout),
-    interceptors: [
-      serveCalls({ doorOf: (path) => doors.get(path) ?? standard, observer, statusOf: fail, breakOff, ...limits }),
-    ],
+    interceptors: [serveCalls({ servingOf, admission, connections, observer, statusOf: fail, ...limits })],
   });
-  interceptUnmatched(server);
-  const tellBrokenOff = sparing(({ err, repeated }) => logger.warn({ repeated }, String(err)));
-  const limiting = limitMetadata(server, observer, (peer) => {
-    connections.breakOffSoon(peer);
-    tellBrokenOff('a connection over gRPC was ended: callers without a verified token held too much memory');
-  });
+  const registry: Registry = {
+    addService: (definition, implementation) => {
+      for (const { path } of Object.values(definition)) methods.add(path);
+      server.addService(definition, implementation);
+    },
+  };
   const injector = server.createConnectionInjector(ServerCredentials.createInsecure());
   const listener = createListener(options, limits.requestTimeout, logger, (socket) => {
     connections.add(socket);
     injector.injectConnection(socket);
   });
-  listener.on('close', () => clearInterval(limiting));
+  listener.on('close', () => connections.close());
   limitConnections(listener, limits.maxConnections, logger);
   const handling = {
     statusOf: (thrown: unknown, { metadata }: ServerCall) => {
@@ -100,16 +96,15 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
       return fail(thrown, observed.requestId);
     },
     stop: stop.signal,
-    breakOff,
     ...limits,
   };
-  for (const service of services) server.addService(serverDefinitionOf(service.desc), handlersOf(service, handling));
+  for (const service of services) registry.addService(serverDefinitionOf(service.desc), handlersOf(service, handling));
   const descs = services.map(({ desc }) => desc);
   const names = descs.map(({ typeName }) => typeName);
   const health = new GrpcHealth(names, isReady);
-  health.addTo(server);
-  addReflection(server, descs, limits.idleTimeout);
-  options.addInternal?.(server);
+  health.addTo(registry);
+  addReflection(registry, descs, limits.idleTimeout);
+  options.addInternal?.(registry);
 
   return {
     listen: async (host, port) => {
@@ -120,7 +115,6 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
 
     drain: async (milliseconds) => {
       health.close();
-      standard.admission.close();
       await shutDown(server, listener, milliseconds, stop);
     },
   };
@@ -151,17 +145,12 @@ function shutDown(server: Server, listener: Listener, milliseconds: number, stop
   });
 }
 
-/** The doors of a service's methods, by path. */
-const doorsOf = (
+/** How the methods of a service are served, by path. */
+const servedMethods = (
   { desc, authenticate: own }: Service,
-  admission: Door['admission'],
   authenticate: Authenticator['authenticate'],
-): [string, Door][] =>
-  desc.methods.map(({ name, methodKind }) => [
+): [string, Serving][] =>
+  desc.methods.map(({ name }) => [
     `/${desc.typeName}/${name}`,
-    {
-      admission,
-      authenticate: own ?? authenticate,
-      awaitsRest: methodKind === 'unary' || methodKind === 'server_streaming',
-    },
+    { authenticate: own ?? authenticate, permit: 'request' },
   ]);

@@ -1,6 +1,7 @@
-import type { FastifyRequest, HookHandlerDoneFunction, onRequestHookHandler } from 'fastify';
+import type { FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
 import type { Principal } from '../../auth/principal.ts';
-import { entrantOf } from './entrant.ts';
+import { connectionOf } from './connection.ts';
+import { protocolOf } from './observe.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -12,31 +13,55 @@ declare module 'fastify' {
 /** Authenticates the caller by a request's Authorization headers. Throws or rejects with the error to answer. */
 export type Authenticate = (authorization: string | readonly string[] | undefined) => Principal | Promise<Principal>;
 
+/** Called once: without an error when the request continues, or with the error to answer. */
+export type Next = (error?: Error) => void;
+
+/** All callers without a token share their permits as one owner. No owner has an empty name. */
+const NOBODY = '';
+
 /**
- * Makes the hook that admits callers known to `authenticate` and sets `request.principal`. It runs before a body is
- * read.
+ * Makes the hook that lets callers in who are known to `authenticate`, and sets `request.principal`. It runs before a
+ * body is read.
  */
 export const authentication =
   (authenticate: Authenticate): onRequestHookHandler =>
-  (request, _reply, next: HookHandlerDoneFunction) =>
+  (request, _reply, next) =>
     identify(request, authenticate, next);
 
-/** Authenticates the caller, sets `request.principal`, and continues in one of this owner's places. */
-export function identify(
-  request: Pick<FastifyRequest, 'raw' | 'principal'>,
-  authenticate: Authenticate,
-  next: (error?: Error) => void,
-): void {
-  const entrant = entrantOf(request.raw);
+/** Authenticates the caller, and sets `request.principal`. Refuses a request that has waited too long for its turn. */
+export function identify(request: FastifyRequest, authenticate: Authenticate, next: Next): void {
+  const connection = connectionOf(request.raw.socket);
+  const late = connection?.late(protocolOf(request));
+  if (late !== undefined) {
+    next(late);
+    return;
+  }
   const admit = (principal: Principal) => {
     request.principal = principal;
-    if (entrant === undefined) next();
-    else entrant.belongTo(principal.owner, next);
+    connection?.verified(principal.owner);
+    next();
   };
   const principal = authenticate(authorizationOf(request.raw.rawHeaders));
-  if (!(principal instanceof Promise)) admit(principal);
-  else if (entrant === undefined || entrant.verifying(next)) principal.then(admit, next);
-  else principal.catch(() => {});
+  if (principal instanceof Promise) principal.then(admit, next);
+  else admit(principal);
+}
+
+/** The hook of a route that needs no token. */
+export function withoutToken(request: FastifyRequest, reply: FastifyReply, next: Next): void {
+  const late = connectionOf(request.raw.socket)?.late(protocolOf(request));
+  if (late === undefined) takePermit(request, reply, next);
+  else next(late);
+}
+
+/**
+ * Takes a permit of the caller's share until the request is answered. The whole request must be there: what arrives
+ * slowly holds no permit.
+ */
+export function takePermit(request: FastifyRequest, { raw: response }: FastifyReply, next: Next): void {
+  const { raw, principal } = request;
+  const taken = connectionOf(raw.socket)?.permit(principal?.owner ?? NOBODY, response, protocolOf(request));
+  if (taken === undefined) next();
+  else taken.then(() => next(), next);
 }
 
 /**

@@ -1,29 +1,24 @@
 import type { IncomingMessage } from 'node:http';
 import { PlantStoreError } from '../../domain/errors.ts';
 import { MAX_MESSAGE } from '../message-size.ts';
-import { entrantOf } from './entrant.ts';
+import { answerOn } from './answer-on.ts';
 
-/**
- * Called once, with the complete body or with the error to answer. Not called once the client has left a complete
- * request.
- */
+/** Called once, with the complete body or with the error to answer. */
 type Done = (error: Error | null, body?: Buffer) => void;
 
 // One shared error: a new one for each request would cost a stack trace.
 const TOO_LARGE = new PlantStoreError('BODY_TOO_LARGE', 'the body must have at most 64 KiB');
 
 /**
- * Reads the body of an authenticated request, and continues in a place once it is complete. Keeps no byte beyond
- * MAX_MESSAGE: a larger body fails with BODY_TOO_LARGE, before its first byte if `announced` (its Content-Length) says
- * so.
+ * Reads the body of an authenticated request. Keeps no byte beyond MAX_MESSAGE: a larger body fails with
+ * BODY_TOO_LARGE, before its first byte if `announced` (its Content-Length) says so.
  */
 export function readBody(request: IncomingMessage, announced: string | undefined, done: Done): void {
   if (Number(announced) > MAX_MESSAGE) {
     done(TOO_LARGE);
     return;
   }
-  const entrant = entrantOf(request);
-  const chunks: Buffer[] = [];
+  let body: Buffer | undefined;
   let size = 0;
   const stop = () => request.off('data', take).off('end', end).off('error', leave).off('close', leave);
   const fail = (error: Error) => {
@@ -32,16 +27,31 @@ export function readBody(request: IncomingMessage, announced: string | undefined
   };
   const leave = () => fail(new PlantStoreError('CANCELLED', 'the client went away before its request was complete'));
   const take = (chunk: Buffer) => {
+    const begun = size;
     size += chunk.length;
     if (size > MAX_MESSAGE) fail(TOO_LARGE);
-    else chunks.push(chunk);
+    else body = body === undefined ? chunk : appended(body, begun, chunk);
   };
   const end = () => {
     stop();
-    const body = chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, size);
-    if (entrant === undefined) done(null, body);
-    else entrant.whole((error) => (error === undefined ? done(null, body) : done(error)));
+    done(null, body?.subarray(0, size) ?? Buffer.alloc(0));
   };
   request.on('data', take).on('end', end).on('error', leave).on('close', leave);
-  entrant?.awaitBody((error) => fail(error!));
+  // 100 Continue goes out only now, when the body will be read (RFC 9110, section 10.1.1).
+  if (request.httpVersion === '1.1' && request.headers.expect?.toLowerCase() === '100-continue')
+    answerOn(request.socket)?.writeContinue();
+}
+
+/**
+ * A body of `size` bytes with a chunk behind it. It grows by doubling: a client may send each byte as a chunk, and a list
+ * of them would take a hundred times as much.
+ */
+function appended(body: Buffer, size: number, chunk: Buffer): Buffer {
+  let larger = body;
+  if (size + chunk.length > body.length) {
+    larger = Buffer.allocUnsafeSlow(Math.min(2 * (size + chunk.length), MAX_MESSAGE));
+    body.copy(larger, 0, 0, size);
+  }
+  chunk.copy(larger, size);
+  return larger;
 }

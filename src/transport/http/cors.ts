@@ -1,7 +1,6 @@
 import { cors } from '@connectrpc/connect';
 import fastifyCors from '@fastify/cors';
 import type { FastifyInstance } from 'fastify';
-import { asStranger } from './stranger.ts';
 
 /** Request headers that a script may send, in addition to those of the protocols. */
 const ALLOWED = [
@@ -26,11 +25,6 @@ const EXPOSED = [
  * origin can read anything.
  */
 export function allowOrigins(app: FastifyInstance, origins: readonly string[]): void {
-  // The plugin answers a preflight request, which has no token.
-  app.addHook('onRequest', (request, _reply, next) => {
-    if (request.method === 'OPTIONS') asStranger(request, next);
-    else next();
-  });
   app.register(fastifyCors, {
     origin: [...origins],
     methods: ['DELETE', ...cors.allowedMethods],

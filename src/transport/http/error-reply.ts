@@ -1,7 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { PlantStoreError, type Reason, toPlantStoreError } from '../../domain/errors.ts';
 import { isToldOnce } from '../../log/unavailable.ts';
-import { entrantOf } from './entrant.ts';
 import { errorBody, JSON_TYPE, REASON_HEADER } from './error-body.ts';
 import { answerWhileReading, isUnread } from './linger.ts';
 
@@ -39,8 +38,6 @@ export function sendError(thrown: unknown, request: FastifyRequest, reply: Fasti
     .code(error.status)
     .type(JSON_TYPE);
   reply.send(isUnread(request.raw) ? answerWhileReading(request.raw, body) : body);
-  // Most errors have no owner. Unread, they would keep all places.
-  entrantOf(request.raw)?.leave();
 }
 
 function foreignError(thrown: unknown, { raw }: FastifyRequest): PlantStoreError | undefined {

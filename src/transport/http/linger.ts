@@ -1,9 +1,12 @@
 import type { IncomingMessage } from 'node:http';
 import { finished, Readable } from 'node:stream';
 
+/** Whether a request has a body. */
+export const hasBody = ({ headers }: IncomingMessage): boolean =>
+  headers['transfer-encoding'] !== undefined || Number(headers['content-length']) > 0;
+
 /** Whether bytes of a request's body may still arrive. */
-export const isUnread = ({ headers, complete }: IncomingMessage): boolean =>
-  !complete && (headers['transfer-encoding'] !== undefined || Number(headers['content-length']) > 0);
+export const isUnread = (request: IncomingMessage): boolean => !request.complete && hasBody(request);
 
 /** Milliseconds for the rest of an answered request to arrive. The connection is then closed. */
 export const LINGER = 5_000;

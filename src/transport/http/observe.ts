@@ -96,7 +96,8 @@ export function activateSpans(app: FastifyInstance, observer: RequestObserver | 
   });
 }
 
-function protocolOf({ routeOptions: { config }, headers }: FastifyRequest): Protocol {
+/** The protocol of a request that has a route. */
+export function protocolOf({ routeOptions: { config }, headers }: FastifyRequest): Protocol {
   if (config?.rpc === undefined) return 'rest';
   return headers['content-type']?.startsWith('application/grpc-web') ? 'grpc_web' : 'connect';
 }

@@ -3,44 +3,48 @@ import type { Socket } from 'node:net';
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { PlantStoreError } from '../../domain/errors.ts';
 import type { RequestObserver } from '../../observe/request-observer.ts';
+import type { Admission } from '../admission/admission.ts';
 import { type ConnectionLimits, limitConnections } from '../admission/connections.ts';
 import { MAX_MESSAGE } from '../message-size.ts';
 import { requestId } from '../request-id.ts';
 import { answerOn } from './answer-on.ts';
+import { endConnectionsOf } from './closing.ts';
+import { connectionOf, HttpConnection, MAX_HEADERS } from './connection.ts';
 import { sendError } from './error-reply.ts';
-import type { Guard } from './guard.ts';
 import { routeAllMethods } from './methods.ts';
 import { activateSpans, ObservedRequests } from './observe.ts';
 import { answerSocketError, refuseConnect } from './socket-error.ts';
 
-/** Most bytes of a request line and its headers. */
-const MAX_HEADERS = 32 * 1024;
+/** Most header lines of a request. Node drops any more, so that a request with as many is refused. */
+const MAX_HEADER_LINES = 128;
 /** Milliseconds for the headers of a request, and for the first bytes of a new connection. */
 const HEADERS_TIMEOUT = 20_000;
 /** Milliseconds between two checks for requests that take too long. */
 const TIMEOUT_CHECK = 1_000;
 
-/** The guard before the routes and the observer of requests. */
+/** Who lets requests in, and who observes them. */
 export interface HttpServerOptions {
-  readonly guard?: Guard;
+  /** Without it, every request is served at once. */
+  readonly admission?: Admission;
+  /** Whether the service serves only until its clients have gone elsewhere. */
+  readonly isDraining?: () => boolean;
   readonly observer?: RequestObserver;
 }
 
 /**
  * The HTTP/1.1 server that REST, Connect and the documentation share, without routes and not listening yet. Every
  * failure outside a route has the Error body of the REST contract: unknown paths, bad URLs, bytes that are not HTTP.
- * Without a guard, every request is admitted.
  */
 export function createHttpServer(
   logger: FastifyBaseLogger,
   limits: ConnectionLimits,
-  { guard, observer }: HttpServerOptions = {},
+  { admission, isDraining = () => false, observer }: HttpServerOptions = {},
 ): FastifyInstance {
   const app = Fastify({
     loggerInstance: logger,
     logController: new ObservedRequests(observer),
     bodyLimit: MAX_MESSAGE,
-    serverFactory: (serve) => listener(guard?.around(serve) ?? serve, limits),
+    serverFactory: (serve) => listener(inOrder(serve, isDraining), limits),
     routerOptions: { maxParamLength: MAX_HEADERS },
     exposeHeadRoutes: false,
     // A request on an open connection is still answered while the server drains. The connection then closes.
@@ -63,12 +67,26 @@ export function createHttpServer(
   // body.
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));
   // Node would request the body before the token is checked.
-  if (guard !== undefined)
-    app.server.on('checkContinue', (request, response) => app.server.emit('request', request, response));
+  app.server.on('checkContinue', (request, response) => app.server.emit('request', request, response));
   app.server.on('connect', refuseConnect);
-  guard?.endConnectionsOf(app);
+  app.server.maxHeadersCount = MAX_HEADER_LINES;
+  if (admission !== undefined) app.server.on('connection', (socket) => new HttpConnection(socket, admission));
+  endConnectionsOf(app);
   return app;
 }
+
+/**
+ * Serves requests when their connections let them. While the service drains, answers announce the end of their connection (RFC 9112,
+ * section 9.6), so that no client sends another request on it.
+ */
+const inOrder =
+  (serve: RequestListener, isDraining: () => boolean): RequestListener =>
+  (request, response) => {
+    if (isDraining()) response.setHeader('connection', 'close');
+    const connection = connectionOf(request.socket);
+    if (connection === undefined) serve(request, response);
+    else connection.begin(response, () => serve(request, response));
+  };
 
 function listener(serve: RequestListener, { requestTimeout, idleTimeout }: ConnectionLimits): Server {
   const options = {
@@ -105,6 +123,8 @@ function refuseEarly(request: FastifyRequest, reply: FastifyReply, next: () => v
   const { httpVersion, headers, rawHeaders } = request.raw;
   // Browsers must not guess another type, whatever plant names a response contains.
   reply.header('x-content-type-options', 'nosniff');
+  if (rawHeaders.length >= 2 * MAX_HEADER_LINES)
+    throw new PlantStoreError('MALFORMED_REQUEST', `a request may have fewer than ${MAX_HEADER_LINES} header lines`);
   const hosts = hostsAmong(rawHeaders);
   if (hosts > 1 || (hosts === 0 && httpVersion === '1.1'))
     throw new PlantStoreError('MALFORMED_REQUEST', 'a request of HTTP/1.1 must have one Host header');

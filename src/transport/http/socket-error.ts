@@ -3,8 +3,8 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { PlantStoreError } from '../../domain/errors.ts';
 import { answerOn } from './answer-on.ts';
+import { connectionOf } from './connection.ts';
 import { errorBody, JSON_TYPE, REASON_HEADER } from './error-body.ts';
-import { lastsOn } from './pipelining.ts';
 
 /**
  * Milliseconds for a client that still sends to read its answer. Closing at once would reset the connection and lose
@@ -20,7 +20,8 @@ const refused = new WeakSet<Socket>();
  * `clientError` event, which Node emits again for each further packet.
  */
 export function answerSocketError(error: NodeJS.ErrnoException, socket: Socket): void {
-  if (error.code === 'ECONNRESET' || !socket.writable || lastsOn(socket)) {
+  connectionOf(socket)?.detach();
+  if (error.code === 'ECONNRESET' || !socket.writable) {
     if (!socket.writableEnded) socket.destroy(error);
     return;
   }
@@ -35,6 +36,7 @@ export function answerSocketError(error: NodeJS.ErrnoException, socket: Socket):
 
 /** Answers CONNECT, whose target is never a path of the service, and closes the connection. For the `connect` event. */
 export function refuseConnect(_request: unknown, socket: Duplex): void {
+  connectionOf(socket as Socket)?.detach();
   const error = new PlantStoreError('MALFORMED_REQUEST', 'CONNECT is for proxies, and this is none');
   afterAnswers(socket, () => endWith(socket, error));
 }
@@ -66,7 +68,7 @@ function toPlantStoreError({ code }: NodeJS.ErrnoException): PlantStoreError {
     case 'HPE_HEADER_OVERFLOW':
       // Node does not say whether the URL or a header was too long, and the bytes at hand need not show it: they are
       // the last packet alone. So both get one answer, that of an id which is too long to be one.
-      return new PlantStoreError('MALFORMED_REQUEST', 'the URL and the headers may have at most 32 KiB together');
+      return new PlantStoreError('MALFORMED_REQUEST', 'the URL and the headers may have at most 16 KiB together');
     default:
       return new PlantStoreError('MALFORMED_REQUEST', 'the request is not valid HTTP/1.1');
   }

@@ -5,15 +5,15 @@ import { PlantStoreError } from '../../domain/errors.ts';
 import type { Head } from '../../log/event/event.ts';
 import type { Tree } from '../../log/tree/tree.ts';
 import { unavailable } from '../../log/unavailable.ts';
+import type { Semaphore } from '../../semaphore.ts';
 import { parseIndexPath, parseLevel, sizeFor, type Tile } from '../../tlog/tile.ts';
 import { formatTlogProof } from '../../tlog/tlog-proof.ts';
 import type { Checked, CheckedTiles } from '../../transparency/checked-tiles.ts';
 import type { Checkpoints } from '../../transparency/checkpoints.ts';
 import { proveEvent } from '../../transparency/event-proof.ts';
 import type { LogKey } from '../../transparency/log-key.ts';
-import { Turnstile } from '../../turnstile.ts';
+import { withoutToken } from './authentication.ts';
 import { refuseOtherMethods } from './methods.ts';
-import { asStranger } from './stranger.ts';
 
 const READ = ['GET', 'HEAD'];
 
@@ -30,15 +30,8 @@ const SECONDS = 'public, max-age=5';
 /** For resources that may change when a key is rotated. */
 const HOUR = 'public, max-age=3600';
 
-/**
- * Most requests that read the store at once, and most that may wait for it. Two, of a few milliseconds each, leave
- * every turn of the event loop to other requests: reads of the public log are free and must not delay callers with a
- * token.
- */
-const READERS = 2;
-const WAITING = 64;
-/** All of them take their turns as one owner. */
-const STRANGERS = '';
+/** All readers share the permits of one owner: reads of the public log are free and must not delay callers with a token. */
+const NOBODY = '';
 
 const compress = promisify(gzip);
 
@@ -52,6 +45,8 @@ export interface TransparencyLog {
   readonly tiles: CheckedTiles;
   readonly checkpoints: Checkpoints;
   readonly key: () => Promise<LogKey>;
+  /** Bounds the work on proofs. */
+  readonly proofs: Semaphore;
 }
 
 /**
@@ -59,8 +54,6 @@ export interface TransparencyLog {
  * `/log/key`. None needs a token.
  */
 export function registerTransparencyLog(app: FastifyInstance, log: TransparencyLog): void {
-  const readers = new Turnstile(READERS, WAITING);
-
   const add = (
     path: string,
     caching: string,
@@ -71,9 +64,9 @@ export function registerTransparencyLog(app: FastifyInstance, log: TransparencyL
     app.route({
       method: [...READ],
       url,
-      onRequest: (request, _reply, next) => asStranger(request, next),
+      onRequest: withoutToken,
       handler: async (request, reply) => {
-        using _place = await readers.enter(STRANGERS);
+        using _permit = await log.proofs.acquire(NOBODY);
         try {
           const content = await body(request, reply);
           if (!reply.hasHeader('cache-control')) reply.header('cache-control', caching);

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { FastifyRequest } from 'fastify';
 import type { Principal } from '../../auth/principal.ts';
 import type { Call } from '../../call.ts';
-import { entrantOf } from '../http/entrant.ts';
+import { connectionOf } from '../http/connection.ts';
 
 /** A call of the service by a REST request. */
 export class RestCall implements Call {
@@ -21,7 +21,8 @@ export class RestCall implements Call {
   }
 
   lasts(): void {
-    entrantOf(this.#raw)?.lasts();
+    // The answer to HEAD has no stream.
+    if (this.#raw.method !== 'HEAD') connectionOf(this.#raw.socket)?.lasts();
   }
 }
 

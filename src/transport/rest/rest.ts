@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Call } from '../../call.ts';
 import type { Viewer, Watch } from '../../plants/watch/watch.ts';
 import { prefersEvents } from '../http/accept.ts';
-import { type Authenticate, authentication } from '../http/authentication.ts';
+import { type Authenticate, authentication, takePermit } from '../http/authentication.ts';
 import { refuseOtherMethods } from '../http/methods.ts';
 import { compileResponder } from './answer.ts';
 import type { Fields } from './encode.ts';
@@ -68,6 +68,7 @@ function addRoute(app: FastifyInstance, rule: HttpRule, { methods, authenticate,
     method: verbsOf(rule),
     url: routePath(rule.path),
     onRequest: authentication(authenticate),
+    preHandler: takePermit,
     // Not async: a request that cannot be read throws at once, which costs less than a rejected promise.
     handler: (request, reply) => {
       const message = reader.read(request);

@@ -50,10 +50,10 @@ const openDescriptors = () => readdirSync(`/proc/${service.pid}/fd`).length;
 const residentMegabytes = () =>
   Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${service.pid}/status`, 'utf8'))![1]) / 1024;
 
-/** Whether no request has a place, or is on its way to one. */
+/** Whether no request has a permit, waits, or holds memory. */
 async function isIdle(): Promise<boolean> {
   const metrics = parseMetrics(await (await fetch(`${service.adminUrl}/metrics`)).text());
-  return ['in_flight', 'waiting', 'arriving'].every(
+  return ['in_flight', 'waiting', 'held_bytes'].every(
     (name) => metrics.get(`plantstore_requests_${name}`)!.samples[0]!.value === 0,
   );
 }

@@ -3,9 +3,13 @@ import { GetReceiptRequestSchema } from '../../../gen/plantstore/v1/plant_store_
 import { checkReceipt } from '../../../src/audit/check-receipt.ts';
 import { createScopePolicy } from '../../../src/auth/scopes.ts';
 import { Receipts } from '../../../src/plants/receipts.ts';
+import { Semaphore } from '../../../src/semaphore.ts';
 import { ALICE } from '../../support/principal.ts';
 import type { Instance } from '../instance.ts';
 import type { World } from '../world.ts';
+
+/** As many as the service has. */
+const PROOFS = { permits: 4, share: 2, maxWaiting: 256 };
 
 /** Milliseconds after which a checkpoint holds what was acknowledged. */
 const OLD = 15_000;
@@ -33,7 +37,7 @@ export function receipt(world: World, { process, service }: Instance, owner: str
   );
   const position = positions.at(-1);
   if (service === undefined || position === undefined) return;
-  const receipts = new Receipts({ ...service, scopes: createScopePolicy([]) });
+  const receipts = new Receipts({ ...service, scopes: createScopePolicy([]), proofs: new Semaphore(PROOFS) });
   const request = create(GetReceiptRequestSchema, { position: BigInt(position) });
   world.call(process, async () => {
     try {

@@ -15,6 +15,7 @@ import type {
   Snapshot,
   Store,
 } from '../../../src/log/store.ts';
+import { randomBytes } from '../../../src/time/host.ts';
 import { type Conditions, type Database, IDEAL, type Write } from './database.ts';
 import { beginErasure, endErasure, inOrderOfBeginning, noteErasure, removeContents } from './erasures.ts';
 import { freeLease, isOver, takeLease } from './leases.ts';
@@ -91,6 +92,13 @@ export class MemoryStore implements Store {
 
   logId(): Promise<string> {
     return this.old('logId', ({ logId }) => logId);
+  }
+
+  ownerKey(renew = false): Promise<Uint8Array> {
+    return this.write('ownerKey', ({ ownerKey }) => {
+      const key = ownerKey === undefined || renew ? randomBytes(32) : ownerKey;
+      return { changes: { ownerKey: key }, result: key };
+    });
   }
 
   head(): Promise<Head> {

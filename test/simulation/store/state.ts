@@ -20,6 +20,8 @@ export interface State {
   /** When it was written, by the database's clock. */
   readonly since: number;
   readonly logId: string;
+  /** Undefined until it is asked for. */
+  readonly ownerKey: Uint8Array | undefined;
   /** In ascending position. A gap is possible, as in a collection whose key is the position. */
   readonly events: readonly LoggedEvent[];
   readonly rows: StoredRows;
@@ -40,6 +42,7 @@ export const emptyState = (logId: string): State => ({
   version: 0,
   since: 0,
   logId,
+  ownerKey: undefined,
   events: [],
   rows: new Map(),
   checkpoint: 0,

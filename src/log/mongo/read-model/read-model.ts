@@ -1,6 +1,6 @@
 import { type Db, type Document, Long } from 'mongodb';
 import { keyString, type Plant, type PlantKey, plantFields, withId } from '../../../domain/plant.ts';
-import { Turnstile } from '../../../turnstile.ts';
+import { Semaphore } from '../../../semaphore.ts';
 import type { Changes, FirstRows, PlantRow, Rows } from '../../store.ts';
 import {
   type CheckpointDocument,
@@ -45,7 +45,7 @@ export class ReadModel {
   readonly #checkpoints;
   readonly #clock: CausalClock;
   readonly #transactions: Transactions;
-  readonly #reads = new Turnstile(READS, WAITING);
+  readonly #reads = new Semaphore({ permits: READS, maxWaiting: WAITING });
   /** The collection of the rows at the last read. */
   #collection = plantsCollection(0);
 
@@ -87,7 +87,7 @@ export class ReadModel {
   /** See Store.list. */
   async list(owner: string, after: bigint | undefined, limit: number): Promise<FirstRows<PlantRow>> {
     const most = Math.min(limit, MOST_ROWS);
-    using _place = await this.#reads.enter(owner);
+    using _permit = await this.#reads.acquire(owner);
     const { found, ...standing } = await this.#read<FoundRows>(firstRowsStages(ownedBy(owner, after), most), 1);
     const { items, whole } = pageOf(found[0], most);
     return { rows: items.map((row) => withId(row.id, row)), whole, ...standing };

@@ -1,6 +1,6 @@
 import type { Db, Document, Timestamp } from 'mongodb';
 import { withId } from '../../../domain/plant.ts';
-import type { Turnstile } from '../../../turnstile.ts';
+import type { Semaphore } from '../../../semaphore.ts';
 import { type OwnedRow, type PlantRow, RowsReplacedError, type Snapshot } from '../../store.ts';
 import { batches, type Page } from '../batches.ts';
 import { withCallLimit } from '../connection/call-limit.ts';
@@ -17,7 +17,7 @@ export class MongoSnapshot implements Snapshot {
   readonly #db: Db;
   readonly #collection: string;
   readonly #moment: Timestamp;
-  readonly #reads: Turnstile;
+  readonly #reads: Semaphore;
   readonly #isRead: (collection: string) => Promise<boolean>;
   #closed = false;
 
@@ -31,7 +31,7 @@ export class MongoSnapshot implements Snapshot {
     position: number,
     collection: string,
     moment: Timestamp,
-    reads: Turnstile,
+    reads: Semaphore,
     isRead: (collection: string) => Promise<boolean>,
   ) {
     this.#db = db;
@@ -44,7 +44,7 @@ export class MongoSnapshot implements Snapshot {
 
   list(owner: string, start: bigint | undefined): AsyncIterable<PlantRow[]> {
     return batches(async (last: PlantRow | undefined, limit) => {
-      using _place = await this.#reads.enter(owner);
+      using _permit = await this.#reads.acquire(owner);
       const { items, whole } = await this.#find(ownedBy(owner, last?.id ?? start), limit);
       return { items: items.map((row) => withId(row.id, row)), whole };
     });

@@ -1,10 +1,4 @@
-import {
-  type handleServerStreamingCall,
-  type handleUnaryCall,
-  type Server,
-  type ServerWritableStream,
-  status as Status,
-} from '@grpc/grpc-js';
+import type { handleServerStreamingCall, handleUnaryCall, Server, ServerWritableStream } from '@grpc/grpc-js';
 import { HealthImplementation } from 'grpc-health-check';
 
 type Request = { readonly service: string };
@@ -13,9 +7,6 @@ type Watch = ServerWritableStream<Request, Response>;
 
 /** Milliseconds until a watcher gets a change. Far less than the grace period of a stop. */
 const WATCH_INTERVAL = 100;
-/** Most watches in all, and most on one connection. Each keeps a place of gRPC's own services. */
-const MAX_WATCHES = 64;
-const MAX_WATCHES_OF_CONNECTION = 8;
 
 /** grpc.health.v1.Health for each service and, under the empty name, for all of them. Needs no token. */
 export class GrpcHealth {
@@ -43,7 +34,7 @@ export class GrpcHealth {
   }
 
   /** Adds the service to a server. */
-  addTo(server: Server): void {
+  addTo(server: Pick<Server, 'addService'>): void {
     this.#health.addToServer({
       addService: (definition, implementation) => {
         const check = implementation.check as handleUnaryCall<Request, Response>;
@@ -67,21 +58,11 @@ export class GrpcHealth {
   }
 
   #watch(call: Watch, watch: handleServerStreamingCall<Request, Response>): void {
-    if (this.#watches.size >= MAX_WATCHES || this.#watchesOf(call.getPeer()) >= MAX_WATCHES_OF_CONNECTION) {
-      call.emit('error', { code: Status.RESOURCE_EXHAUSTED, details: 'too many watch already; call Check instead' });
-      return;
-    }
     this.#watches.add(call);
     call.once('close', () => this.#watches.delete(call));
     // The library would keep every name that was ever watched.
     if (this.#names.includes(call.request.service)) watch(call);
     else call.write({ status: 'SERVICE_UNKNOWN' });
-  }
-
-  #watchesOf(peer: string): number {
-    let found = 0;
-    for (const call of this.#watches) if (call.getPeer() === peer) found++;
-    return found;
   }
 
   #update(): void {

@@ -9,34 +9,32 @@ import { standardDescriptor } from './descriptor.ts';
 
 type Call = ServerDuplexStream<object, object>;
 
-/** Most concurrent streams. Tools open one for each lookup. */
-const MAX_STREAMS = 32;
 /** Most questions of a stream. A tool that reads everything asks about twenty; an answer has up to 30 KB. */
 const MAX_QUESTIONS = 64;
 
 /**
  * Adds grpc.reflection, v1 and v1alpha, for these services, the error details, and grpc.health.v1. Needs no token. A
- * stream that lasts longer than `timeout`, in seconds, loses its connection.
+ * stream on which nothing is asked for `timeout`, in seconds, ends.
  */
-export function addReflection(server: Server, services: readonly DescService[], timeout: number): void {
+export function addReflection(
+  server: Pick<Server, 'addService'>,
+  services: readonly DescService[],
+  timeout: number,
+): void {
   const files = new Set<DescFile>();
   for (const { file } of services) collect(file, files);
   collect(file_google_rpc_error_details, files);
   const { requestType } = healthService.Check!;
   const protos = [...files].map(({ proto }) => proto).concat(requestType.fileDescriptorProtos.map(standardDescriptor));
   const fileDescriptorProtos = protos.map((proto) => Buffer.from(toBinary(FileDescriptorProtoSchema, proto)));
-  const open = new Set<Call>();
   const serve = (call: Call, info: (call: Call) => void) => {
-    if (open.size >= MAX_STREAMS) {
-      call.emit('error', { code: Status.RESOURCE_EXHAUSTED, details: 'too many ask already; try again' });
-      return;
-    }
-    open.add(call);
-    const timer = setTimeout(() => servedCallOf(call.metadata).breakOff(), timeout * 1_000).unref();
-    call.once('close', () => {
-      clearTimeout(timer);
-      open.delete(call);
-    });
+    const end = () => {
+      // The library would send a status only after the answers that the client does not read.
+      if (call.writableLength > 0) servedCallOf(call.metadata).reset();
+      else call.emit('error', { code: Status.UNAVAILABLE, details: 'nothing was asked for too long' });
+    };
+    const timer = setTimeout(end, timeout * 1_000).unref();
+    call.on('data', () => timer.refresh()).once('close', () => clearTimeout(timer));
     info(inStep(call));
   };
   // The library uses only the files of a definition.

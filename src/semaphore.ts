@@ -1,0 +1,166 @@
+import { PlantStoreError } from './domain/errors.ts';
+import { clearTimer, nextTurn, setTimer, type Timer } from './time/host.ts';
+
+/** The error of a caller for whom no permit became free in time. One for all: a stack trace for each would be dear. */
+export const OVERLOADED = new PlantStoreError('OVERLOADED', 'too many requests are being served; try again', {
+  retryAfter: 1,
+});
+
+/** The error of a caller whose owner held its whole share for too long. */
+export const OWNER_BUSY = new PlantStoreError(
+  'TOO_MANY_REQUESTS',
+  'too many requests of this owner are being served; wait for their answers',
+  { retryAfter: 1 },
+);
+
+/** Owners without permits that are remembered: to remove each at the end of each request would make garbage of a map. */
+const REMEMBERED = 1_024;
+
+/** How many permits a semaphore has. */
+export interface SemaphoreOptions {
+  readonly permits: number;
+  /** Most permits of one owner. Default: all, and then no owner is told that it is its own doing. */
+  readonly share?: number;
+  /** Milliseconds that a caller may wait. Default: as long as it takes. */
+  readonly maxWait?: number;
+  /** Most callers of one owner that wait. Further ones are refused at once. */
+  readonly maxWaiting: number;
+}
+
+/** The right to do the work that a semaphore bounds. Dispose of it once; further disposals have no effect. */
+export interface Permit extends Disposable {}
+
+interface Waiter {
+  grant(permit: Permit): void;
+  fail(error: PlantStoreError): void;
+  timer: Timer | undefined;
+}
+
+class Share {
+  readonly owner: string;
+  used = 0;
+  /** In order of arrival. */
+  readonly waiting: Waiter[] = [];
+
+  constructor(owner: string) {
+    this.owner = owner;
+  }
+}
+
+/**
+ * Bounds concurrent work: all of it, and that of one owner. Further callers wait for a bounded time. Owners take turns,
+ * and callers of one owner go in order of arrival.
+ */
+export class Semaphore {
+  readonly #options: SemaphoreOptions;
+  readonly #share: number;
+  #free: number;
+  readonly #shares = new Map<string, Share>();
+  /** Owners with callers that wait. The one whose turn it is comes first. */
+  readonly #turns = new Set<Share>();
+  #isGranting = false;
+
+  constructor(options: SemaphoreOptions) {
+    this.#options = options;
+    this.#free = options.permits;
+    this.#share = options.share ?? options.permits;
+  }
+
+  /** Permits that are taken. */
+  get used(): number {
+    return this.#options.permits - this.#free;
+  }
+
+  /** Callers that wait. */
+  get waiting(): number {
+    let waiting = 0;
+    for (const share of this.#turns) waiting += share.waiting.length;
+    return waiting;
+  }
+
+  /**
+   * A permit, at once if there is one. Rejects with OVERLOADED, or with TOO_MANY_REQUESTS if the owner's own callers
+   * hold its whole share.
+   */
+  acquire(owner: string): Permit | Promise<Permit> {
+    const share = this.#shareOf(owner);
+    // A permit that is about to be given out is for those that wait already, also of other owners.
+    const isFree = this.#free > 0 && !this.#isGranting;
+    if (isFree && share.used < this.#share && share.waiting.length === 0) return this.#take(share);
+    if (share.waiting.length >= this.#options.maxWaiting) return Promise.reject(this.#errorOf(share));
+    return new Promise((grant, fail) => this.#wait(share, { grant, fail, timer: undefined }));
+  }
+
+  #wait(share: Share, waiter: Waiter): void {
+    share.waiting.push(waiter);
+    this.#turns.add(share);
+    const { maxWait } = this.#options;
+    if (maxWait === undefined) return;
+    waiter.timer = setTimer(() => {
+      share.waiting.splice(share.waiting.indexOf(waiter), 1);
+      if (share.waiting.length === 0) this.#turns.delete(share);
+      waiter.fail(this.#errorOf(share));
+    }, maxWait);
+  }
+
+  #errorOf({ used }: Share): PlantStoreError {
+    const { share = Infinity } = this.#options;
+    return used >= share ? OWNER_BUSY : OVERLOADED;
+  }
+
+  #take(share: Share): Permit {
+    this.#free--;
+    share.used++;
+    let isHeld = true;
+    return {
+      [Symbol.dispose]: () => {
+        if (isHeld) this.#release(share);
+        isHeld = false;
+      },
+    };
+  }
+
+  #release(share: Share): void {
+    this.#free++;
+    share.used--;
+    if (this.#turns.size > 0) this.#grantSoon();
+    else if (share.used === 0 && this.#shares.size > REMEMBERED) this.#shares.delete(share.owner);
+  }
+
+  /**
+   * Gives out the free permits, in the next turn of the event loop: work on the embedded store ends within its turn, so
+   * that all callers would otherwise work in one.
+   */
+  #grant(): void {
+    this.#isGranting = false;
+    for (const share of [...this.#turns]) {
+      if (this.#free === 0) return;
+      if (share.used >= this.#share) continue;
+      this.#turns.delete(share);
+      const { timer, grant } = share.waiting.shift()!;
+      clearTimer(timer);
+      if (share.waiting.length > 0) this.#turns.add(share);
+      grant(this.#take(share));
+    }
+    if (this.#free > 0 && this.#hasTurn()) this.#grantSoon();
+  }
+
+  #grantSoon(): void {
+    if (this.#isGranting) return;
+    this.#isGranting = true;
+    nextTurn(() => this.#grant());
+  }
+
+  #hasTurn(): boolean {
+    for (const share of this.#turns) if (share.used < this.#share) return true;
+    return false;
+  }
+
+  #shareOf(owner: string): Share {
+    const known = this.#shares.get(owner);
+    if (known !== undefined) return known;
+    const share = new Share(owner);
+    this.#shares.set(owner, share);
+    return share;
+  }
+}

@@ -1,0 +1,73 @@
+import type { Caller, Connection } from './connection.ts';
+
+/** What is left, as a fraction of the limit, once it was exceeded: so that connections are put in order seldom. */
+const LEFT = 0.75;
+
+/**
+ * Bounds the memory of all requests that are under way: headers and bodies that arrive, requests that wait, answered
+ * requests whose rest still comes. When connections hold too much together, the caller that holds most loses the
+ * connections that hold most. So whoever holds little is served, however much others take.
+ */
+export class HeldMemory {
+  readonly #limit: number;
+  readonly #ended: (connection: Connection) => void;
+  readonly #connections = new Set<Connection>();
+  #held = 0;
+
+  /** `limit` in bytes. `ended` is called for each connection that is ended. */
+  constructor(limit: number, ended: (connection: Connection) => void) {
+    this.#limit = limit;
+    this.#ended = ended;
+  }
+
+  /** Bytes that all connections hold. */
+  get held(): number {
+    return this.#held;
+  }
+
+  /** Adds a connection. Remove it once it is closed. */
+  add(connection: Connection): void {
+    this.#connections.add(connection);
+  }
+
+  /** Removes a connection with all that it holds. */
+  remove(connection: Connection): void {
+    this.set(connection, 0);
+    this.#connections.delete(connection);
+  }
+
+  /** A connection holds so many bytes now. May end it, or others. No effect once it was ended. */
+  set(connection: Connection, bytes: number): void {
+    if (!this.#connections.has(connection)) return;
+    const more = bytes - connection.held;
+    connection.held = bytes;
+    connection.caller.held += more;
+    this.#held += more;
+    if (more > 0 && this.#held > this.#limit) this.#reclaim();
+  }
+
+  /** The token on a connection belongs to this caller: what the connection holds counts for it. */
+  move(connection: Connection, caller: Caller): void {
+    connection.caller.held -= connection.held;
+    connection.caller = caller;
+    caller.held += connection.held;
+  }
+
+  #reclaim(): void {
+    const left = this.#limit * LEFT;
+    const bySize = [...this.#connections].sort((one, other) => other.held - one.held);
+    const byCaller = Map.groupBy(bySize, ({ caller }) => caller);
+    while (this.#held > left) {
+      for (const connection of byCaller.get(largestOf(byCaller.keys()))!) {
+        if (this.#held <= left || connection.held === 0) break;
+        this.remove(connection);
+        connection.end();
+        this.#ended(connection);
+      }
+    }
+  }
+}
+
+/** The caller that holds most. */
+const largestOf = (callers: Iterable<Caller>): Caller =>
+  [...callers].reduce((largest, caller) => (caller.held > largest.held ? caller : largest));

@@ -1,0 +1,167 @@
+import type { Caller, Connection } from './connection.ts';
+
+/** Milliseconds of CPU, and pieces of work, for one turn of the event loop. */
+const TURN = 5;
+const MOST = 128;
+/**
+ * Milliseconds of CPU for a turn in which a connection was accepted. Node accepts one of a port in a turn: while others
+ * may wait to be accepted, long turns would keep them out.
+ */
+const ACCEPTING_TURN = 1;
+/** Most milliseconds that count as waiting between two steps: a process that the system has stopped refuses nobody for it. */
+const MOST_WAIT = 50;
+/** Milliseconds that a caller may use before the next one has its turn. */
+const QUANTUM = 1;
+/** Most milliseconds that a caller has used beyond its turn. What it used while nobody else waited is forgotten. */
+const MAX_DEBT = 10;
+/** What follows from a piece of work counts until the next one begins, up to so many times the work itself. */
+const MOST_FOLLOWING = 4;
+
+/**
+ * Gives connections their turns to work. Callers take turns by the time that their work takes, however many connections
+ * they have, and so do the connections of a caller.
+ *
+ * It lets nothing more begin once a turn of the event loop has used its CPU: then probes, answers of the store and
+ * sockets have theirs. What it measures includes all that the process does meanwhile. It measures CPU and not time: when
+ * other processes take the CPU, to do less would only leave them more of it.
+ */
+export class Turns {
+  readonly #maxWait: number;
+  /** The caller whose turn it is, and the last one: the queue of the callers that have work. */
+  #first: Caller | undefined;
+  #last: Caller | undefined;
+  #waiting = 0;
+  /** Milliseconds for which connections have waited since the start, and when that was last known. */
+  #clock = 0;
+  #known = 0;
+  /** Steps that Node will take in the next turn. */
+  #steps = 0;
+  /** What began last, so that all that follows from it counts until something else begins. */
+  #working: Caller | undefined;
+  #workingSince = 0;
+  /** Milliseconds of the work itself. */
+  #worked = 0;
+  /** When the turn began, in time and CPU, and its number. */
+  #began = 0;
+  #cpu = process.threadCpuUsage();
+  #turn = 0;
+  #budget = TURN;
+  readonly #step = (spent?: number) => this.#work(spent);
+
+  /** `maxWait`: milliseconds after which a connection's work is late. */
+  constructor(maxWait: number) {
+    this.#maxWait = maxWait;
+  }
+
+  /** Milliseconds for which connections have waited since the start. Compare differences with `maxWait`. */
+  get clock(): number {
+    return this.#clock;
+  }
+
+  /** Connections that wait. */
+  get waiting(): number {
+    return this.#waiting;
+  }
+
+  /** A connection was accepted: makes this turn short, so that the next one may follow. */
+  accepted(): void {
+    this.#budget = ACCEPTING_TURN;
+  }
+
+  /** Lets a connection work as soon as it is its turn: never at once. No effect while it waits. */
+  add(connection: Connection): void {
+    if (connection.isWaiting) return;
+    connection.isWaiting = true;
+    if (this.#waiting === 0) this.#known = performance.now();
+    connection.since = this.#clock;
+    this.#push(connection);
+    this.#waiting++;
+    this.#plan();
+  }
+
+  /** Between two steps, Node does what follows from the work of the first, so that it counts. */
+  #plan(): void {
+    if (this.#steps === MOST || this.#steps === this.#waiting) return;
+    this.#steps++;
+    setImmediate(this.#step);
+  }
+
+  #push(connection: Connection): void {
+    const { caller } = connection;
+    const hadWork = caller.hasWork;
+    caller.push(connection);
+    if (hadWork) return;
+    caller.credit = Math.min(caller.credit, QUANTUM);
+    this.#append(caller);
+  }
+
+  /** `spent`: the number of the turn that had no CPU left for this step. */
+  #work(spent: number | undefined): void {
+    const now = performance.now();
+    this.#clock += Math.min(now - this.#known, MOST_WAIT);
+    this.#known = now;
+    if (spent === this.#turn) this.#begin(now);
+    else if (now - this.#began >= this.#budget && this.#isSpent()) {
+      setImmediate(this.#step, this.#turn);
+      return;
+    }
+    this.#steps--;
+    this.#charge(now);
+    const connection = this.#next();
+    connection.isWaiting = false;
+    this.#waiting--;
+    this.#working = connection.caller;
+    this.#workingSince = now;
+    const hasMore = connection.work(this.#clock - connection.since > this.#maxWait);
+    this.#worked = performance.now() - now;
+    if (hasMore) this.add(connection);
+    this.#plan();
+  }
+
+  #begin(now: number): void {
+    this.#turn++;
+    this.#budget = TURN;
+    this.#began = now;
+    this.#cpu = process.threadCpuUsage();
+  }
+
+  /** Less time than the budget cannot have taken more CPU, and is asked for first. */
+  #isSpent(): boolean {
+    const { user, system } = process.threadCpuUsage(this.#cpu);
+    return user + system >= this.#budget * 1_000;
+  }
+
+  /** Counts the time since the last work began, for its caller. Waiting for other events is no work. */
+  #charge(now: number): void {
+    const caller = this.#working;
+    if (caller === undefined) return;
+    const time = Math.min(now - this.#workingSince, (1 + MOST_FOLLOWING) * this.#worked);
+    caller.credit = Math.max(caller.credit - time, -MAX_DEBT);
+  }
+
+  #next(): Connection {
+    let caller = this.#first!;
+    while (caller.credit <= 0 && this.#first !== this.#last) {
+      caller.credit += QUANTUM;
+      this.#shift();
+      this.#append(caller);
+      caller = this.#first!;
+    }
+    const connection = caller.shift();
+    if (!caller.hasWork) this.#shift();
+    return connection;
+  }
+
+  #append(caller: Caller): void {
+    if (this.#last === undefined) this.#first = caller;
+    else this.#last.next = caller;
+    this.#last = caller;
+  }
+
+  #shift(): void {
+    const caller = this.#first!;
+    this.#first = caller.next;
+    if (this.#first === undefined) this.#last = undefined;
+    caller.next = undefined;
+  }
+}

@@ -1,0 +1,332 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { constants, type Http2Session, type IncomingHttpHeaders, type ServerHttp2Stream } from 'node:http2';
+import type { Socket } from 'node:net';
+import { status as Status } from '@grpc/grpc-js';
+import type { Admission } from '../admission/admission.ts';
+import { Connection } from '../admission/connection.ts';
+import { MAX_MESSAGE } from '../message-size.ts';
+
+/** Most bytes of a call's metadata, counted as HTTP/2 does (RFC 9113, section 6.5.2). A token has up to 8 KiB. */
+const MAX_METADATA = 16 * 1024;
+/** What HTTP/2 counts for each field beside its name and value. */
+const FIELD = 32;
+/** What a stream takes in memory beside its metadata and message, and what each field of its metadata takes. */
+const STREAM = 4 * 1024;
+const FIELD_HELD = 256;
+/** Most bytes of headers that have no end yet: HTTP/2 refuses more. */
+const MAX_UNFINISHED = 128 * 1024;
+/** Milliseconds between two looks at what connections have sent. */
+const LOOK = 250;
+/** Milliseconds for a client to read why its connection ends. */
+const FAREWELL = 1_000;
+/**
+ * Calls of a connection that its client may reset in the turn of the event loop in which they began. Node hands over all
+ * of a read at once, and bounds resets at a thousand.
+ */
+const MOST_RESET = 16;
+/**
+ * What a byte of an incomplete request may take in memory at most: a message may come in frames of one byte, of which
+ * the library keeps an object each. No message has more such objects than bytes.
+ */
+const ARRIVED_FACTOR = 20;
+const MOST_INCOMPLETE = 200 * MAX_MESSAGE;
+
+/**
+ * Pieces of a request's message that are too small to be honest: each costs as much as a large one. So many on a
+ * connection between two looks end it. The first ones of a stream may be small: clients send a message's length alone.
+ */
+const SMALL = 64;
+const FIRST_PIECES = 4;
+const MOST_SMALL = 256;
+
+/** A stream that is open: what its metadata takes, and the turn in which it began. */
+interface OpenStream {
+  readonly held: number;
+  readonly turn: number;
+}
+
+/** A call that waits for its turn. */
+export interface WaitingCall {
+  /** When it began to wait, by the clock of Turns. */
+  since: number;
+  /** Whether it asks for the health of the instance, and is never late. */
+  readonly isProbe: boolean;
+  /** It is its turn. `isLate`: it has waited too long. */
+  begin(isLate: boolean): void;
+}
+
+/**
+ * A connection over HTTP/2. Its calls begin one at a time, when it is its turn. It counts what its streams hold, also
+ * those that the library refuses, and headers without an end, for which there is no stream yet.
+ */
+export class GrpcConnection extends Connection {
+  readonly protocol = 'grpc';
+  readonly #socket: Socket;
+  readonly #admission: Admission;
+  readonly #calls: WaitingCall[] = [];
+  readonly #streams = new Map<ServerHttp2Stream, OpenStream>();
+  #session: Http2Session | undefined;
+  #metadata = 0;
+  /** Bytes that had been read at the last look and not ended in the headers of a stream. */
+  #unfinished = 0;
+  /** Bytes that had been read when the last stream began, and before the read in which it did. */
+  #begun = 0;
+  #before = 0;
+  /** What incomplete requests took at the last look, at most. */
+  #incomplete = 0;
+  /** Bytes that had been read when a request became incomplete. */
+  #whole = 0;
+  /** The turns of the event loop in which streams began, and the streams of this one that were reset. */
+  #turn = 0;
+  #isTurn = false;
+  #reset = 0;
+  /** Small pieces since the last look. */
+  #small = 0;
+
+  constructor(socket: Socket, admission: Admission) {
+    super(admission.fresh);
+    this.#socket = socket;
+    this.#admission = admission;
+  }
+
+  /** Lets a call begin when it is its turn. */
+  add(call: WaitingCall): void {
+    if (call.isProbe) this.#admission.begins(this, true);
+    call.since = this.#admission.turns.clock;
+    this.#calls.push(call);
+    this.#admission.turns.add(this);
+  }
+
+  /** The token of a call belongs to this owner. */
+  verified(owner: string): void {
+    this.#admission.verified(this, owner);
+  }
+
+  override work(): boolean {
+    const call = this.#calls.shift()!;
+    if (!call.isProbe) this.#admission.begins(this);
+    const { turns, maxWait } = this.#admission;
+    call.begin(!call.isProbe && turns.clock - call.since > maxWait);
+    return this.#calls.length > 0;
+  }
+
+  override end(): void {
+    this.#session?.goaway(constants.NGHTTP2_ENHANCE_YOUR_CALM);
+    this.#session?.destroy();
+    // Node itself waits for clients that read nothing.
+    if (this.#session === undefined) this.#socket.destroy();
+    else setTimeout(() => this.#socket.destroy(), FAREWELL).unref();
+  }
+
+  /** A stream begins, whose metadata takes so much memory. */
+  opened(session: Http2Session, stream: ServerHttp2Stream, held: number): void {
+    this.#session = session;
+    if (!this.#isTurn) this.#beginTurn();
+    const { bytesRead } = this.#socket;
+    if (bytesRead !== this.#begun) this.#before = this.#begun;
+    this.#begun = bytesRead;
+    this.#streams.set(stream, { held, turn: this.#turn });
+    this.#countPieces(stream);
+    this.#metadata += held;
+    this.#count();
+  }
+
+  /** A stream is closed. */
+  closed(stream: ServerHttp2Stream): void {
+    const open = this.#streams.get(stream);
+    if (open === undefined) return;
+    this.#metadata -= open.held;
+    this.#streams.delete(stream);
+    if (this.#isTurn && open.turn === this.#turn) this.#countReset();
+    this.#count();
+  }
+
+  /** Counts what has arrived since the last look. */
+  look(): void {
+    const { bytesRead } = this.#socket;
+    this.#small = 0;
+    this.#unfinished = Math.min(bytesRead - this.#before, MAX_UNFINISHED);
+    let incomplete = 0;
+    for (const stream of this.#streams.keys()) if (isIncomplete(stream)) incomplete++;
+    if (incomplete === 0) this.#whole = bytesRead;
+    const arrived = ARRIVED_FACTOR * (bytesRead - this.#whole);
+    this.#incomplete = Math.max(incomplete * MAX_MESSAGE, Math.min(arrived, incomplete * MOST_INCOMPLETE));
+    this.#count();
+  }
+
+  #beginTurn(): void {
+    this.#isTurn = true;
+    this.#reset = 0;
+    setImmediate(() => {
+      this.#isTurn = false;
+      this.#turn++;
+    });
+  }
+
+  #countReset(): void {
+    this.#reset++;
+    if (this.#reset > MOST_RESET) this.#endAtOnce();
+  }
+
+  /** Node pushes each frame of a message into its stream. */
+  #countPieces(stream: ServerHttp2Stream): void {
+    const push = stream.push;
+    let pieces = 0;
+    stream.push = (piece: Buffer | null) => {
+      if (piece !== null && ++pieces > FIRST_PIECES && piece.length < SMALL) this.#small++;
+      if (this.#small > MOST_SMALL) this.#endAtOnce();
+      return push.call(stream, piece);
+    };
+  }
+
+  #endAtOnce(): void {
+    this.#session?.destroy();
+    this.#socket.destroy();
+  }
+
+  #count(): void {
+    const streams = this.#streams.size * STREAM + this.#metadata;
+    this.#admission.memory.set(this, this.#unfinished + streams + this.#incomplete);
+  }
+}
+
+/** Whether the rest of a request is awaited. Until it is there, the library or Node holds what has come. */
+const isIncomplete = ({ state: { state } }: ServerHttp2Stream): boolean =>
+  state !== undefined && state !== constants.NGHTTP2_STREAM_STATE_HALF_CLOSED_REMOTE;
+
+/**
+ * The size of metadata as HTTP/2 counts it, and what it takes in memory. Reads lengths alone: Node has joined repeated
+ * headers, and to read the text would copy them.
+ */
+function measure(headers: IncomingHttpHeaders): { readonly size: number; readonly held: number } {
+  let size = 0;
+  let fields = 0;
+  for (const name in headers) {
+    const value = headers[name];
+    const values = typeof value === 'string' ? [value] : (value ?? []);
+    size += name.length;
+    for (const each of values) size += FIELD + each.length;
+    fields += values.length;
+  }
+  return { size, held: size + fields * FIELD_HELD };
+}
+
+/** A stream as Node tells of it before anything is made of it. */
+interface Begun {
+  readonly stream: ServerHttp2Stream;
+  readonly headers: IncomingHttpHeaders;
+}
+
+/** The open connections of a gRPC server. The library itself tells neither of streams that it refuses nor of sizes. */
+export class GrpcConnections {
+  readonly #admission: Admission;
+  readonly #byPeer = new Map<string, GrpcConnection>();
+  readonly #methods: ReadonlySet<string>;
+  readonly #refusals = new WeakMap<ServerHttp2Stream, Refusal>();
+  readonly #timer: NodeJS.Timeout;
+  readonly #begun = (message: unknown) => this.#opened(message as Begun);
+  readonly #closed = (message: unknown) => this.#over(message as Begun);
+
+  /** `methods`: the paths of all methods that are served. There must be one before the first connection. */
+  constructor(admission: Admission, methods: ReadonlySet<string>) {
+    this.#admission = admission;
+    this.#methods = methods;
+    subscribe('http2.server.stream.created', this.#begun);
+    subscribe('http2.server.stream.close', this.#closed);
+    this.#timer = setInterval(() => this.#look(), LOOK).unref();
+  }
+
+  /** Keeps a connection until it closes. */
+  add(socket: Socket): void {
+    const peer = peerOf(socket);
+    const connection = new GrpcConnection(socket, this.#admission);
+    this.#byPeer.set(peer, connection);
+    this.#admission.memory.add(connection);
+    this.#admission.turns.accepted();
+    socket.once('close', () => {
+      this.#byPeer.delete(peer);
+      this.#admission.memory.remove(connection);
+    });
+  }
+
+  /** The connection of a call's peer. Undefined once it is closed. */
+  of(peer: string): GrpcConnection | undefined {
+    return this.#byPeer.get(peer);
+  }
+
+  /** Why no method gets the call of a stream, if none does. */
+  refusalOf(stream: ServerHttp2Stream): Refusal | undefined {
+    return this.#refusals.get(stream);
+  }
+
+  /** Looks no more. */
+  close(): void {
+    clearInterval(this.#timer);
+    unsubscribe('http2.server.stream.created', this.#begun);
+    unsubscribe('http2.server.stream.close', this.#closed);
+  }
+
+  #opened({ stream, headers }: Begun): void {
+    const { session } = stream;
+    const connection = this.#connectionOf(stream);
+    if (session === undefined || connection === undefined) return;
+    const { size, held } = measure(headers);
+    connection.opened(session, stream, held);
+    const refusal = this.#refusal(headers, size);
+    if (refusal !== undefined) {
+      this.#refusals.set(stream, refusal);
+      // The library itself would answer a method that it does not know, at once: so a call of one takes another's way.
+      if (refusal.isUnmatched) headers[':path'] = this.#methods.values().next().value;
+    }
+    // Nobody reads binary metadata. The library would make an object of each comma in it: 1 MiB of 14 KiB.
+    for (const name in headers)
+      if (name.endsWith('-bin') || (refusal !== undefined && !NEEDED.has(name))) delete headers[name];
+  }
+
+  #refusal(headers: IncomingHttpHeaders, size: number): Refusal | undefined {
+    const path = headers[':path'] ?? '';
+    if (!this.#methods.has(path))
+      return {
+        code: Status.UNIMPLEMENTED,
+        details: `The server does not implement the method ${path.slice(0, MAX_PATH)}`,
+        isUnmatched: true,
+      };
+    if (size > MAX_METADATA) return TOO_LARGE;
+    return (headers['grpc-encoding'] ?? 'identity') === 'identity' ? undefined : COMPRESSED;
+  }
+
+  #over({ stream }: Begun): void {
+    this.#connectionOf(stream)?.closed(stream);
+  }
+
+  #connectionOf({ session }: ServerHttp2Stream): GrpcConnection | undefined {
+    return session === undefined || session.destroyed ? undefined : this.#byPeer.get(peerOf(session.socket));
+  }
+
+  #look(): void {
+    for (const connection of this.#byPeer.values()) connection.look();
+  }
+}
+
+/** The status of a call that no method gets. `isUnmatched`: because there is none. */
+export interface Refusal {
+  readonly code: Status;
+  readonly details: string;
+  readonly isUnmatched?: true;
+}
+
+const TOO_LARGE: Refusal = { code: Status.RESOURCE_EXHAUSTED, details: 'the metadata of a call may have 16 KiB' };
+/** A few bytes of a compressed message could become the largest one. */
+const COMPRESSED: Refusal = {
+  code: Status.UNIMPLEMENTED,
+  details: 'send messages without compression (grpc-encoding: identity)',
+};
+/** Characters of an unknown path that are sent back. */
+const MAX_PATH = 256;
+
+/** The headers by which the library finds the method. */
+const NEEDED: ReadonlySet<string> = new Set([':method', ':path', ':scheme', ':authority', 'content-type', 'te']);
+
+/** The name of a connection's peer, as a call has it. */
+const peerOf = ({ remoteAddress, remotePort }: Pick<Socket, 'remoteAddress' | 'remotePort'>): string =>
+  `${remoteAddress}:${remotePort}`;

@@ -1,0 +1,271 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import { PlantStoreError } from '../../domain/errors.ts';
+import type { Protocol } from '../../observe/request.ts';
+import type { Permit } from '../../semaphore.ts';
+import type { Admission } from '../admission/admission.ts';
+import { Connection } from '../admission/connection.ts';
+import { MAX_MESSAGE } from '../message-size.ts';
+import { answerOn } from './answer-on.ts';
+import { endUnlessComplete, hasBody, LINGER } from './linger.ts';
+
+/** Most bytes of a request line and its headers. */
+export const MAX_HEADERS = 16 * 1024;
+/** Most bytes that are parsed in one piece: more than most requests have. */
+const PIECE = 16 * 1024;
+/** What headers end with, and a body in chunks (RFC 9112, sections 2.1 and 7.1). */
+const END_OF_HEADERS = Buffer.from('\r\n\r\n');
+/** Bytes that wait to be parsed beyond which no more are read. Node reads up to 64 KiB at once. */
+const MOST_WAITING = 64 * 1024;
+/** What the objects of a request take in memory, and what a byte of its headers becomes. */
+const REQUEST = 4 * 1024;
+const HEADER_FACTOR = 2;
+
+/** Milliseconds for the answer to a client that ends its side together with its request. It counts as gone then. */
+const GRACE = 100;
+
+// Nobody gets it.
+const GONE = new PlantStoreError('CANCELLED', 'the client went away while its request waited');
+
+const CONNECTION = Symbol('connection');
+
+/** The connection of a request. Undefined where no admission stands before the routes. */
+export const connectionOf = (socket: Socket): HttpConnection | undefined =>
+  (socket as { [CONNECTION]?: HttpConnection })[CONNECTION];
+
+/**
+ * A connection over HTTP/1.1. It stands between its socket and Node's parser, and serves one request at a time: the
+ * parser gets a piece of the bytes when it is the connection's turn, and none while a request is being answered. So what
+ * a client pipelines waits in its socket.
+ */
+export class HttpConnection extends Connection {
+  readonly protocol: Protocol = 'rest';
+  readonly #socket: Socket;
+  readonly #admission: Admission;
+  /** Node's own listeners, which parse. */
+  readonly #parse: (bytes: Buffer) => void;
+  readonly #finish: () => void;
+  /** Bytes that are not parsed yet. */
+  #bytes: Buffer | undefined;
+  /** Bytes that were parsed since the last answer. */
+  #parsed = 0;
+  #isPaused = false;
+  /** The client sends nothing more. Undefined once the parser knows. */
+  #hasEnded: boolean | undefined = false;
+  /** The response to the request that is being served. */
+  #response: ServerResponse | undefined;
+  /** Bytes of the body of known length that are not parsed yet. */
+  #bodyLeft = 0;
+  /** Whether the piece that is being parsed is late, and the request that is being served. */
+  #isLate = false;
+  #servesLate = false;
+  #permit: Permit | undefined;
+  #lasts = false;
+  #isDetached = false;
+
+  /** Takes a connection that an HTTP server has just accepted. */
+  constructor(socket: Socket, admission: Admission) {
+    super(admission.fresh);
+    this.#socket = socket;
+    this.#admission = admission;
+    this.#parse = takeLast(socket, 'data');
+    this.#finish = takeLast(socket, 'end');
+    (socket as { [CONNECTION]?: HttpConnection })[CONNECTION] = this;
+    admission.memory.add(this);
+    admission.turns.accepted();
+    socket
+      .on('data', (bytes) => this.#receive(bytes))
+      .on('end', () => this.#end())
+      .on('close', () => this.#close())
+      .on('resume', () => this.#resumed());
+  }
+
+  /** The error of the request that is being served if it has waited too long for its turn. */
+  late(protocol: Protocol): PlantStoreError | undefined {
+    return this.#servesLate ? this.#admission.late(protocol) : undefined;
+  }
+
+  /** The token of the request that is being served belongs to this owner. */
+  verified(owner: string): void {
+    this.#admission.verified(this, owner);
+  }
+
+  /**
+   * Takes a permit of an owner's share, until the request is answered. Rejects if there is none in time, or the client
+   * has left.
+   */
+  permit(owner: string, response: ServerResponse, protocol: Protocol): void | Promise<void> {
+    const permit = this.#admission.permit(owner, protocol);
+    if (permit instanceof Promise) return permit.then((granted) => this.#hold(granted, response));
+    this.#hold(permit, response);
+  }
+
+  /** Serves a request that is parsed: at once, unless the end of the one before it came in the same piece. */
+  begin(response: ServerResponse, serve: () => void): void {
+    if (this.#response !== undefined) {
+      response.once('socket', () => process.nextTick(() => this.begin(response, serve)));
+      return;
+    }
+    const { req } = response;
+    this.#response = response;
+    this.#bodyLeft = Number(req.headers['content-length'] ?? 0);
+    this.#servesLate = this.#isLate;
+    response.once('close', () => this.#answered(req));
+    if (hasBody(req)) req.once('resume', () => this.#wake());
+    serve();
+  }
+
+  /** The answer lasts as long as its client likes, and is counted elsewhere. The connection serves nothing after it. */
+  lasts(): void {
+    this.#release();
+    this.#lasts = true;
+    if (this.#bytes !== undefined) this.#socket.destroy();
+  }
+
+  /** Discards all further bytes: Node has given up the parser. */
+  detach(): void {
+    this.#bytes = undefined;
+    this.#isDetached = true;
+  }
+
+  override work(isLate: boolean): boolean {
+    if (this.#mustWait()) return false;
+    this.#admission.begins(this);
+    this.#isLate = isLate;
+    this.#parsePiece();
+    if (this.#bodyLeft > 0 && !this.#mustWait()) this.#parsePiece();
+    this.#count();
+    return this.#hasWork();
+  }
+
+  #parsePiece(): void {
+    const bytes = this.#bytes;
+    if (bytes === undefined) return;
+    const end = this.#endOfPiece(bytes);
+    this.#bytes = end === bytes.length ? undefined : bytes.subarray(end);
+    this.#parsed += end;
+    this.#parse.call(this.#socket, end === bytes.length ? bytes : bytes.subarray(0, end));
+  }
+
+  /** So that hardly any piece has more than one request, it ends with the headers, or with the body. */
+  #endOfPiece(bytes: Buffer): number {
+    const most = Math.min(bytes.length, PIECE);
+    if (this.#bodyLeft > 0) {
+      const body = Math.min(most, this.#bodyLeft);
+      this.#bodyLeft -= body;
+      return body;
+    }
+    const end = bytes.subarray(0, most).indexOf(END_OF_HEADERS);
+    return end === -1 ? most : end + END_OF_HEADERS.length;
+  }
+
+  override end(): void {
+    this.#socket.destroy();
+  }
+
+  #receive(bytes: Buffer): void {
+    if (this.#isDetached) return;
+    if (this.#lasts) {
+      this.#socket.destroy();
+      return;
+    }
+    this.#bytes = this.#bytes === undefined ? bytes : Buffer.concat([this.#bytes, bytes]);
+    if (this.#bytes.length >= MOST_WAITING) {
+      this.#isPaused = true;
+      this.#socket.pause();
+    }
+    this.#count();
+    this.#wake();
+  }
+
+  #end(): void {
+    this.#hasEnded = true;
+    this.#wake();
+  }
+
+  #close(): void {
+    this.#bytes = undefined;
+    this.#admission.memory.remove(this);
+    this.#release();
+  }
+
+  /** Node resumes the socket when a request is read, also when enough waits. */
+  #resumed(): void {
+    if (this.#isPaused) this.#socket.pause();
+    this.#wake();
+  }
+
+  #wake(): void {
+    if (this.#hasWork()) this.#admission.turns.add(this);
+  }
+
+  #hasWork(): boolean {
+    if (this.#bytes !== undefined) return !this.#mustWait();
+    if (this.#isPaused) {
+      this.#isPaused = false;
+      this.#socket.resume();
+    }
+    if (this.#hasEnded === true) {
+      this.#hasEnded = undefined;
+      if (answerOn(this.#socket) === undefined || this.#lasts) this.#leave();
+      else setTimeout(() => this.#leave(), GRACE).unref();
+    }
+    return false;
+  }
+
+  /** Tells the parser that the client sends nothing more. It ends the connection. */
+  #leave(): void {
+    if (!this.#isDetached && !this.#socket.destroyed) this.#finish.call(this.#socket);
+  }
+
+  /**
+   * Whether nothing may be parsed now: the request before is being answered, or nobody reads its body yet. A body that is
+   * parsed in small chunks takes far more memory than its bytes.
+   */
+  #mustWait(): boolean {
+    if (this.#socket.destroyed) return true;
+    const request = this.#response?.req;
+    return request !== undefined && (request.complete || request.readableFlowing !== true);
+  }
+
+  /** The request is answered, or its client has left. The rest of an answered request may still come. */
+  #answered(request: IncomingMessage): void {
+    this.#release();
+    this.#response = undefined;
+    this.#lasts = false;
+    this.#parsed = 0;
+    if (this.#socket.destroyed) return;
+    if (!request.complete) setTimeout(endUnlessComplete, LINGER, request).unref();
+    this.#count();
+    this.#wake();
+  }
+
+  #hold(permit: Permit, response: ServerResponse): void {
+    if (this.#response !== response) {
+      permit[Symbol.dispose]();
+      throw GONE;
+    }
+    this.#permit = permit;
+  }
+
+  #release(): void {
+    this.#permit?.[Symbol.dispose]();
+    this.#permit = undefined;
+  }
+
+  /** Counts a request by its size: its headers first, and then its body, of which no more is kept. */
+  #count(): void {
+    const headers = Math.min(this.#parsed, MAX_HEADERS);
+    const body = Math.min(this.#parsed - headers, MAX_MESSAGE);
+    const request = this.#parsed === 0 ? 0 : REQUEST + HEADER_FACTOR * headers + body;
+    // All that was read at once stays as long as any of it.
+    this.#admission.memory.set(this, request + (this.#bytes?.buffer.byteLength ?? 0));
+  }
+}
+
+/** Removes and returns the last listener of an event: that of the HTTP server, which has just taken the socket. */
+function takeLast(socket: Socket, event: 'data' | 'end'): (...values: unknown[]) => void {
+  const listener = socket.listeners(event).at(-1) as (...values: unknown[]) => void;
+  socket.off(event, listener);
+  return listener;
+}

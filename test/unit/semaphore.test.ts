@@ -1,0 +1,147 @@
+import { setImmediate } from 'node:timers/promises';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { OVERLOADED, OWNER_BUSY, type Permit, Semaphore } from '../../src/semaphore.ts';
+
+/** A semaphore, and the names of all that took a permit of it, in that order. */
+function scene(options: ConstructorParameters<typeof Semaphore>[0]) {
+  const semaphore = new Semaphore(options);
+  const taken: string[] = [];
+  const permits = new Map<string, Permit>();
+  /** `name`: an owner and a number. */
+  const take = async (name: string) => {
+    const permit = await semaphore.acquire(name.split(' ')[0]!);
+    taken.push(name);
+    permits.set(name, permit);
+  };
+  const release = (name: string) => permits.get(name)![Symbol.dispose]();
+  return { semaphore, taken, take, release };
+}
+
+/** Waits until the semaphore has given out what is free. */
+async function settle(): Promise<void> {
+  for (let turn = 0; turn < 4; turn++) await setImmediate();
+}
+
+describe('an owner', () => {
+  test('has its share at most; another one takes the rest at once', async () => {
+    const { semaphore, taken, take, release } = scene({ permits: 4, share: 2, maxWaiting: 8 });
+    const all = ['mallory 0', 'mallory 1', 'mallory 2', 'alice 0'].map(take);
+    await settle();
+    expect(taken).toEqual(['mallory 0', 'mallory 1', 'alice 0']);
+    expect([semaphore.used, semaphore.waiting]).toEqual([3, 1]);
+    release('alice 0');
+    await settle();
+    expect(taken).toHaveLength(3);
+    release('mallory 0');
+    await Promise.all(all);
+    expect([semaphore.used, semaphore.waiting]).toEqual([2, 0]);
+  });
+
+  test('takes turns with others, whose callers go in order of arrival', async () => {
+    const { semaphore, taken } = scene({ permits: 1, maxWaiting: 8 });
+    const work = async (name: string) => {
+      using _permit = await semaphore.acquire(name.split(' ')[0]!);
+      taken.push(name);
+    };
+    await Promise.all(['alice 0', 'alice 1', 'alice 2', 'alice 3', 'bob 0', 'bob 1'].map(work));
+    expect(taken).toEqual(['alice 0', 'alice 1', 'bob 0', 'alice 2', 'bob 1', 'alice 3']);
+  });
+
+  test('does not keep a permit that is free by waiting beyond its own share', async () => {
+    const { taken, take } = scene({ permits: 2, share: 1, maxWaiting: 8 });
+    await take('mallory 0');
+    void take('mallory 1');
+    await take('alice 0');
+    expect(taken).toEqual(['mallory 0', 'alice 0']);
+  });
+});
+
+test('a permit that was released in this turn goes to who waits, and not to who comes now', async () => {
+  const { taken, take, release } = scene({ permits: 1, maxWaiting: 8 });
+  await take('mallory 0');
+  void take('alice 0');
+  release('mallory 0');
+  void take('carol 0');
+  await settle();
+  expect(taken).toEqual(['mallory 0', 'alice 0']);
+  release('alice 0');
+  await settle();
+  expect(taken).toEqual(['mallory 0', 'alice 0', 'carol 0']);
+});
+
+test('callers that waited for one permit go on one in a turn of the event loop', async () => {
+  const { semaphore } = scene({ permits: 1, maxWaiting: 8 });
+  let turn = 0;
+  const next = () => {
+    turn++;
+    immediate = globalThis.setImmediate(next);
+  };
+  let immediate = globalThis.setImmediate(next);
+  const turns = new Set<number>();
+  const work = async () => {
+    using _permit = await semaphore.acquire('alice');
+    turns.add(turn);
+  };
+  await Promise.all(Array.from({ length: 5 }, work));
+  clearImmediate(immediate);
+  expect(turns.size).toBe(5);
+});
+
+describe('who waits for longer than maxWait', () => {
+  test.each([
+    ['for others is OVERLOADED', 'alice', OVERLOADED],
+    ["for its own owner's callers has TOO_MANY_REQUESTS", 'mallory', OWNER_BUSY],
+  ])('%s, and is forgotten', async (_, owner, error) => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const { semaphore, take, release } = scene({ permits: 2, share: 2, maxWait: 100, maxWaiting: 8 });
+    const held = owner === 'mallory' ? ['mallory 0', 'mallory 1'] : ['mallory 0', 'bob 0'];
+    for (const name of held) await take(name);
+    const waits = Promise.resolve(semaphore.acquire(owner)).catch((thrown) => thrown);
+    vi.advanceTimersByTime(99);
+    expect(semaphore.waiting).toBe(1);
+    vi.advanceTimersByTime(1);
+    expect(await waits).toBe(error);
+    expect([semaphore.used, semaphore.waiting]).toEqual([2, 0]);
+    for (const name of held) release(name);
+    await settle();
+    expect(semaphore.used).toBe(0);
+    expect(semaphore.acquire(owner)).not.toBeInstanceOf(Promise);
+  });
+
+  test('is not refused once it has its permit', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const { taken, take, release } = scene({ permits: 1, maxWait: 100, maxWaiting: 8 });
+    await take('alice 0');
+    const waits = take('bob 0');
+    release('alice 0');
+    await waits;
+    expect(vi.getTimerCount()).toBe(0);
+    expect(taken).toEqual(['alice 0', 'bob 0']);
+  });
+});
+
+test('beyond maxWaiting the callers of one owner are refused at once, and those of others wait', async () => {
+  const { semaphore, take, taken, release } = scene({ permits: 1, maxWaiting: 2 });
+  await take('mallory 0');
+  const waiting = [take('alice 0'), take('alice 1')];
+  await expect(take('alice 2')).rejects.toBe(OVERLOADED);
+  waiting.push(take('bob 0'));
+  expect(semaphore.waiting).toBe(3);
+  for (const name of ['mallory 0', 'alice 0', 'bob 0']) {
+    release(name);
+    await settle();
+  }
+  await Promise.all(waiting);
+  expect(taken).toEqual(['mallory 0', 'alice 0', 'bob 0', 'alice 1']);
+});
+
+test('a permit that is released twice is free once', async () => {
+  const { semaphore, take, release } = scene({ permits: 2, maxWaiting: 8 });
+  await take('alice 0');
+  await take('alice 1');
+  release('alice 0');
+  release('alice 0');
+  expect(semaphore.used).toBe(1);
+});
