@@ -25,19 +25,20 @@ const FAREWELL = 1_000;
  */
 const MOST_RESET = 16;
 /**
- * What a byte of an incomplete request may take in memory at most: a message may come in frames of one byte, of which
- * the library keeps an object each. No message has more such objects than bytes.
- */
-const ARRIVED_FACTOR = 20;
-const MOST_INCOMPLETE = 200 * MAX_MESSAGE;
-
-/**
  * Pieces of a request's message that are too small to be honest: each costs as much as a large one. So many on a
  * connection between two looks end it. The first ones of a stream may be small: clients send a message's length alone.
  */
 const SMALL = 64;
 const FIRST_PIECES = 4;
 const MOST_SMALL = 256;
+/** What the library keeps of a small piece until its message is whole. */
+const PIECE_HELD = 256;
+
+/**
+ * Calls that wait for their turn on a connection, beyond which no more is read from it until there are fewer: what Node
+ * and the library do for a call before its turn, and for one that ends before, is then at the pace of the turns too.
+ */
+const MOST_WAITING = 16;
 
 /** A stream that is open: what its metadata takes, and the turn in which it began. */
 interface OpenStream {
@@ -74,14 +75,13 @@ export class GrpcConnection extends Connection {
   #before = 0;
   /** What incomplete requests took at the last look, at most. */
   #incomplete = 0;
-  /** Bytes that had been read when a request became incomplete. */
-  #whole = 0;
   /** The turns of the event loop in which streams began, and the streams of this one that were reset. */
   #turn = 0;
   #isTurn = false;
   #reset = 0;
-  /** Small pieces since the last look. */
+  /** Small pieces since the last look, and since all requests were whole. */
   #small = 0;
+  #kept = 0;
 
   constructor(socket: Socket, admission: Admission) {
     super(admission.fresh);
@@ -95,6 +95,7 @@ export class GrpcConnection extends Connection {
     call.since = this.#admission.turns.clock;
     this.#calls.push(call);
     this.#admission.turns.add(this);
+    if (this.#calls.length === MOST_WAITING) handleOf(this.#socket)?.readStop();
   }
 
   /** The token of a call belongs to this owner. */
@@ -104,6 +105,7 @@ export class GrpcConnection extends Connection {
 
   override work(): boolean {
     const call = this.#calls.shift()!;
+    if (this.#calls.length === MOST_WAITING - 1) handleOf(this.#socket)?.readStart();
     if (!call.isProbe) this.#admission.begins(this);
     const { turns, maxWait } = this.#admission;
     call.begin(!call.isProbe && turns.clock - call.since > maxWait);
@@ -143,14 +145,12 @@ export class GrpcConnection extends Connection {
 
   /** Counts what has arrived since the last look. */
   look(): void {
-    const { bytesRead } = this.#socket;
     this.#small = 0;
-    this.#unfinished = Math.min(bytesRead - this.#before, MAX_UNFINISHED);
+    this.#unfinished = Math.min(this.#socket.bytesRead - this.#before, MAX_UNFINISHED);
     let incomplete = 0;
     for (const stream of this.#streams.keys()) if (isIncomplete(stream)) incomplete++;
-    if (incomplete === 0) this.#whole = bytesRead;
-    const arrived = ARRIVED_FACTOR * (bytesRead - this.#whole);
-    this.#incomplete = Math.max(incomplete * MAX_MESSAGE, Math.min(arrived, incomplete * MOST_INCOMPLETE));
+    if (incomplete === 0) this.#kept = 0;
+    this.#incomplete = incomplete * MAX_MESSAGE + this.#kept * PIECE_HELD;
     this.#count();
   }
 
@@ -173,10 +173,15 @@ export class GrpcConnection extends Connection {
     const push = stream.push;
     let pieces = 0;
     stream.push = (piece: Buffer | null) => {
-      if (piece !== null && ++pieces > FIRST_PIECES && piece.length < SMALL) this.#small++;
-      if (this.#small > MOST_SMALL) this.#endAtOnce();
+      if (piece !== null && ++pieces > FIRST_PIECES && piece.length < SMALL) this.#countSmall();
       return push.call(stream, piece);
     };
+  }
+
+  #countSmall(): void {
+    this.#small++;
+    this.#kept++;
+    if (this.#small > MOST_SMALL) this.#endAtOnce();
   }
 
   #endAtOnce(): void {
@@ -189,6 +194,10 @@ export class GrpcConnection extends Connection {
     this.#admission.memory.set(this, this.#unfinished + streams + this.#incomplete);
   }
 }
+
+/** What reads a socket: a private member of Node, whose sessions over HTTP/2 cannot be paused otherwise. */
+const handleOf = (socket: Socket) =>
+  (socket as unknown as { readonly _handle: { readStop(): void; readStart(): void } | null })._handle;
 
 /** Whether the rest of a request is awaited. Until it is there, the library or Node holds what has come. */
 const isIncomplete = ({ state: { state } }: ServerHttp2Stream): boolean =>

@@ -77,7 +77,7 @@ async function hold(service: Service, others = 0): Promise<Disposable> {
 
 describe('RATE_LIMIT', () => {
   test('one budget for all protocols, each with its own form of the error; other owners have theirs', async () => {
-    await using service = await startService({ RATE_LIMIT: '1' });
+    await using service = await startService({ RATE_LIMIT: '1', MAX_WAIT: '10000' });
     const [alice, bob] = [await service.token('alice'), await service.token('bob')];
     // More at once than the budget allows in the time that they take.
     const burst = PROTOCOLS.flatMap((protocol) =>

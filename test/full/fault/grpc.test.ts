@@ -156,12 +156,12 @@ describe('calls that are written wrongly', () => {
     ['a length of 4 GiB', frame(LIST, { length: 2 ** 32 - 1 }), {}, { http: 200, status: 8 }],
     ['a message above 64 KiB', frame(Buffer.alloc(64 * 1024 + 1)), {}, { http: 200, status: 8 }],
     ['an unknown compression', frame(LIST, { compressed: 1 }), { 'grpc-encoding': 'fern' }, { http: 200, status: 12 }],
-    ['no gzip', frame(LIST, { compressed: 1 }), { 'grpc-encoding': 'gzip' }, { http: 200, status: 13 }],
+    ['no gzip', frame(LIST, { compressed: 1 }), { 'grpc-encoding': 'gzip' }, { http: 200, status: 12 }],
     [
       'a gzip bomb',
       frame(gzipSync(Buffer.alloc(100 * MEGABYTE)), { compressed: 1 }),
       { 'grpc-encoding': 'gzip' },
-      { http: 200, status: 8 },
+      { http: 200, status: 12 },
     ],
     ['another content type', frame(LIST), { 'content-type': 'application/json' }, { http: 415 }],
     [
