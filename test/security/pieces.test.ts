@@ -1,0 +1,113 @@
+import { once } from 'node:events';
+import { constants } from 'node:http2';
+import { connect } from 'node:net';
+import { buffer } from 'node:stream/consumers';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { frame, rawCall, rawSession } from '../support/raw-grpc.ts';
+import { type Service, startService } from '../support/service.ts';
+
+let service: Service;
+let token: string;
+
+beforeAll(async () => {
+  service = await startService();
+  token = await service.token('alice');
+});
+
+afterAll(() => service.stop());
+
+const CHECK = '/grpc.health.v1.Health/Check';
+
+/** Sends bytes to PORT and returns all that is answered until the connection closes. */
+async function send(bytes: string): Promise<string> {
+  const { hostname, port } = new URL(service.url);
+  const socket = connect(Number(port), hostname);
+  const answers = buffer(socket);
+  socket.write(bytes);
+  return (await answers).toString();
+}
+
+const statuses = (answers: string): number[] =>
+  Array.from(answers.matchAll(/HTTP\/1\.1 (\d+) /g), ([, status]) => Number(status));
+
+test('a body of which each byte is a chunk is put together, with what is pipelined behind it', async () => {
+  const body = `{"id":1,"name":"${'Fern '.repeat(200).trim()}"}`;
+  const head = `Host: a\r\nAuthorization: Bearer ${token}\r\n`;
+  const chunks = [...body].map((byte) => `1\r\n${byte}\r\n`).join('');
+  const answers = await send(
+    `POST /plants HTTP/1.1\r\n${head}Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n${chunks}0\r\n\r\n` +
+      `GET /plants/1 HTTP/1.1\r\n${head}Connection: close\r\n\r\n`,
+  );
+  expect(statuses(answers)).toEqual([200, 200]);
+  expect(answers.match(/\{"name":"[^"]+"\}/g)!.map((plant) => JSON.parse(plant).name)).toEqual(
+    Array(2).fill(JSON.parse(body).name),
+  );
+});
+
+/** A frame of HTTP/2 (RFC 9113, section 4.1). */
+function http2Frame(type: number, flags: number, stream: number, payload: Buffer): Buffer {
+  const head = Buffer.alloc(9);
+  head.writeUIntBE(payload.length, 0, 3);
+  head.writeUInt8(type, 3);
+  head.writeUInt8(flags, 4);
+  head.writeUInt32BE(stream, 5);
+  return Buffer.concat([head, payload]);
+}
+
+/** A field of a header block, not indexed (RFC 7541, section 6.2.2). */
+const field = (name: string, value: string): Buffer =>
+  Buffer.concat([Buffer.from([0, name.length]), Buffer.from(name), Buffer.from([value.length]), Buffer.from(value)]);
+
+test('a message in pieces of a byte ends its connection, and others are served', async () => {
+  const [host, port] = service.grpcUrl.split(':');
+  const socket = connect(Number(port), host).on('error', () => {});
+  const ended = once(socket.resume(), 'close');
+  const headers = {
+    ':method': 'POST',
+    ':path': CHECK,
+    ':scheme': 'http',
+    ':authority': 'a',
+    'content-type': 'application/grpc',
+  };
+  const block = Buffer.concat(Object.entries(headers).map(([name, value]) => field(name, value)));
+  const length = frame(Buffer.alloc(0), { length: 65_280 });
+  const pieces = Array.from({ length: 2_000 }, () => http2Frame(0, 0, 1, Buffer.alloc(1)));
+  socket.write('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
+  socket.write(Buffer.concat([http2Frame(4, 0, 0, Buffer.alloc(0)), http2Frame(1, 4, 1, block)]));
+  socket.write(Buffer.concat([http2Frame(0, 0, 1, length), ...pieces]));
+  await ended;
+  const other = rawSession(service.grpcUrl);
+  expect(await rawCall(other, { ':path': CHECK }, frame(Buffer.alloc(0)))).toMatchObject({ status: 0 });
+  other.destroy();
+});
+
+test('calls that are reset as they begin, in numbers, end their connection', async () => {
+  const session = rawSession(service.grpcUrl);
+  const ended = once(session, 'close');
+  await once(session, 'connect');
+  const headers = { ':method': 'POST', ':path': CHECK, 'content-type': 'application/grpc' };
+  const reset = setInterval(() => {
+    for (let call = 0; call < 100 && !session.destroyed; call++) {
+      const stream = session.request(headers);
+      stream.on('error', () => {});
+      stream.close(constants.NGHTTP2_CANCEL);
+    }
+  }, 1);
+  await ended;
+  clearInterval(reset);
+});
+
+test('an answer to HEAD is no stream: what is pipelined behind it is answered', async () => {
+  const head = `Host: a\r\nAuthorization: Bearer ${token}\r\n`;
+  const answers = await send(
+    `HEAD /plants HTTP/1.1\r\n${head}Accept: text/event-stream\r\n\r\nGET /nope HTTP/1.1\r\n${head}Connection: close\r\n\r\n`,
+  );
+  expect(statuses(answers)).toEqual([200, 404]);
+});
+
+test('an expectation of HTTP/1.0, or another one, gets no 100', async () => {
+  const body = '{"id":2,"name":"Oak"}';
+  const rest = `Host: a\r\nAuthorization: Bearer ${token}\r\nContent-Type: application/json\r\nConnection: close\r\nContent-Length: ${body.length}\r\n`;
+  expect(statuses(await send(`POST /plants HTTP/1.0\r\n${rest}Expect: 100-continue\r\n\r\n${body}`))).toEqual([200]);
+  expect(statuses(await send(`POST /plants HTTP/1.1\r\n${rest}Expect: 200-ok\r\n\r\n${body}`))).toEqual([400]);
+});
