@@ -95,8 +95,9 @@ export class MemoryStore implements Store {
   }
 
   ownerKey(renew = false): Promise<Uint8Array> {
+    const fresh = randomBytes(32);
     return this.write('ownerKey', ({ ownerKey }) => {
-      const key = ownerKey === undefined || renew ? randomBytes(32) : ownerKey;
+      const key = ownerKey === undefined || renew ? fresh : ownerKey;
       return { changes: { ownerKey: key }, result: key };
     });
   }
