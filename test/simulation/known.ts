@@ -40,7 +40,7 @@ export const KNOWN: readonly Known[] = [
     what: 'an eraser that lost its lease deletes plants that the owner has added since',
     kinds: ['second life'],
     explains: isErased,
-    seed: 5009,
+    seed: 5494,
   },
   {
     what: 'a rebuild that was frozen during an erasure brings the owner back',
