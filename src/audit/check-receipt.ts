@@ -1,18 +1,13 @@
-import { fromBinary } from '@bufbuild/protobuf';
-import { RecordSchema } from '../../gen/plantstore/v1/event_pb.ts';
-import { verifyContent } from '../log/event/chain.ts';
+import { leafHash, verifyContent } from '../log/event/chain.ts';
 import type { LoggedEvent } from '../log/event/event.ts';
-import { recordOf } from '../log/event/leaf.ts';
-import { provenRecordBytes } from '../log/event/record-bytes.ts';
+import { eventOfProvenRecord } from '../log/event/record.ts';
 import { parseCheckpoint } from '../tlog/checkpoint.ts';
 import { cosignedAt } from '../tlog/cosignature.ts';
-import { recordHash } from '../tlog/hash.ts';
 import { openNote } from '../tlog/note.ts';
 import { checkRecord } from '../tlog/proof.ts';
 import { parseTlogProof } from '../tlog/tlog-proof.ts';
 import { verifierOf } from '../tlog/verifier.ts';
 import { parseVerifierKey, SIGNATURE_TYPE } from '../tlog/verifier-key.ts';
-import { fromMessage } from './formats/event-protobuf.ts';
 
 /** What a receipt proves: the log contained this event when its checkpoint was signed. */
 export interface Proved {
@@ -39,10 +34,10 @@ export function checkReceipt(receipt: string, vkey: string, witnesses: readonly 
   const { text } = openNote(checkpoint, [verifierOf(key!)]);
   const { origin, size, root } = parseCheckpoint(text);
   if (origin !== key!.name) throw new Error(`the checkpoint is of ${origin}, not of ${key!.name}`);
-  const { event, record } = openDisclosed(extra);
+  const event = openDisclosed(extra);
   if (event.position !== index + 1)
     throw new Error(`the receipt contains event ${event.position}, but proves event ${index + 1}`);
-  checkRecord(hashes, size, root, index, recordHash(record));
+  checkRecord(hashes, size, root, index, leafHash(event));
   const cosigned = cosigners.map((cosigner) => {
     const [signature] = openNote(checkpoint, [verifierOf(cosigner)]).verified;
     return { name: cosigner.name, time: cosignedAt(signature!.bytes) };
@@ -50,21 +45,23 @@ export function checkReceipt(receipt: string, vkey: string, witnesses: readonly 
   return { event, origin, size, cosigned };
 }
 
-/**
- * The event in a receipt, and its record in the tree. Throws if the data holds anything else, or if the content does
- * not match the event's commitment.
- */
-function openDisclosed(extra: Uint8Array): { event: LoggedEvent; record: Uint8Array } {
-  const message = fromBinary(RecordSchema, extra);
-  // A receipt omits the chain's hash, because the tree does not prove it.
-  if (message.event?.hash.length === 0) message.event.hash = new Uint8Array(32);
-  const event = fromMessage(message);
-  if (Buffer.compare(provenRecordBytes(event), extra) !== 0)
-    throw new Error('the receipt contains more than the event that it proves');
+/** The event in a receipt. Throws if the data holds anything else, or if the content does not match the commitment. */
+function openDisclosed(extra: Uint8Array): LoggedEvent {
+  const event = disclosed(extra);
   verifyContent(event);
   if (event.erasedBy !== undefined && event.erasedBy <= event.position)
     throw new Error(
       `the receipt says that event ${event.erasedBy} erased the content of event ${event.position}, which is not before it`,
     );
-  return { event, record: recordOf(event) };
+  return event;
+}
+
+function disclosed(extra: Uint8Array): LoggedEvent {
+  try {
+    return eventOfProvenRecord(extra);
+  } catch (error) {
+    throw new Error(`the receipt does not contain the event that it proves: ${(error as Error).message}`, {
+      cause: error,
+    });
+  }
 }

@@ -133,7 +133,7 @@ async function* pass(
   reads: Reads,
 ): AsyncGenerator<Progress, Stop | undefined> {
   try {
-    for await (const events of store.read(BEFORE_ALL, { to: end })) {
+    for await (const events of store.read(BEFORE_ALL, { to: end, checksKeys: true })) {
       reads.signal?.throwIfAborted();
       for (const check of checks) await check.take(events);
       yield { position: events.at(-1)!.position, end };

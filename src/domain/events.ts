@@ -1,4 +1,5 @@
 import type { Plant, PlantKey } from './plant.ts';
+import { isTraceparent } from './trace-context.ts';
 
 /** Members that all events have. */
 interface Circumstances {
@@ -41,3 +42,45 @@ export type DomainEvent = PlantEvent | OwnerErased;
 
 /** The key of an event's plant. */
 export const keyOf = (event: PlantEvent): PlantKey => ({ owner: event.owner, id: event.plantId });
+
+/** A member of an event's content, described once for every codec. */
+export interface ContentField {
+  /** Its name in the event and in JSON. */
+  readonly name: Exclude<keyof PlantAdded | keyof PlantDeleted, 'type'>;
+  /** `int64`: a bigint. `text`: well-formed Unicode. */
+  readonly kind: 'int64' | 'text';
+  /** Its message in event.proto: `content` is Content, `data` is the message of the event's type. */
+  readonly part: 'content' | 'data';
+  /** Its number in that message, below 16. */
+  readonly number: number;
+  /** The types of events with this member. */
+  readonly of: readonly DomainEvent['type'][];
+  /** An event may lack it. */
+  readonly isOptional?: true;
+  /** An empty value differs from an absent one, so an empty one is written. */
+  readonly hasPresence?: true;
+  /** Checks a value beyond its kind. */
+  readonly isValid?: (value: string) => boolean;
+}
+
+const PLANTS: readonly DomainEvent['type'][] = ['PlantAdded', 'PlantDeleted'];
+const ALL: readonly DomainEvent['type'][] = [...PLANTS, 'OwnerErased'];
+
+/** The members of an event's content, in the order of the JSON export. */
+export const CONTENT_FIELDS: readonly ContentField[] = [
+  { name: 'owner', kind: 'text', part: 'content', number: 2, of: PLANTS },
+  { name: 'actor', kind: 'text', part: 'content', number: 3, of: ALL },
+  { name: 'issuer', kind: 'text', part: 'content', number: 4, of: ALL, isOptional: true },
+  { name: 'plantId', kind: 'int64', part: 'data', number: 1, of: PLANTS },
+  { name: 'name', kind: 'text', part: 'data', number: 2, of: ['PlantAdded'] },
+  { name: 'tag', kind: 'text', part: 'data', number: 3, of: ['PlantAdded'], isOptional: true, hasPresence: true },
+  { name: 'idempotencyKey', kind: 'text', part: 'content', number: 5, of: ALL, isOptional: true },
+  { name: 'traceparent', kind: 'text', part: 'content', number: 6, of: ALL, isOptional: true, isValid: isTraceparent },
+];
+
+/** The number of `data` in Content by the type of the event. 0: the type has no data. */
+export const DATA_NUMBER: Readonly<Record<DomainEvent['type'], number>> = {
+  PlantAdded: 7,
+  PlantDeleted: 8,
+  OwnerErased: 0,
+};

@@ -104,6 +104,8 @@ export interface Selection {
   readonly owner?: string | undefined;
   /** Only events of plants with this id. */
   readonly id?: bigint | undefined;
+  /** Rejects with BrokenChainError at an event that the store finds by other keys than it has. Not with a selection. */
+  readonly checksKeys?: true | undefined;
 }
 
 /** A read model that is built beside the live one. It is not read until it replaces the live one. */

@@ -1,7 +1,6 @@
-import { BrokenChainError, verifyContent } from '../log/event/chain.ts';
+import { BrokenChainError, leafHash, verifyContent } from '../log/event/chain.ts';
 import type { LoggedEvent } from '../log/event/event.ts';
-import { leafHash } from '../log/event/leaf.ts';
-import { provenRecordBytes } from '../log/event/record-bytes.ts';
+import { provenRecordBytes } from '../log/event/record.ts';
 import type { Tree } from '../log/tree/tree.ts';
 import { sameHash } from '../tlog/hash.ts';
 import { formatTlogProof } from '../tlog/tlog-proof.ts';

@@ -1,13 +1,14 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { toBinary } from '@bufbuild/protobuf';
 import { timestampFromMs, timestampMs } from '@bufbuild/protobuf/wkt';
 import { type CallOptions, createClient } from '@connectrpc/connect';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { AuditService, type ListPlantsAsOfResponse } from '../../gen/plantstore/v1/audit_service_pb.ts';
-import type { Record as EventRecord } from '../../gen/plantstore/v1/event_pb.ts';
-import { fromMessage } from '../../src/audit/formats/event-protobuf.ts';
+import { type Record as EventRecord, RecordSchema } from '../../gen/plantstore/v1/event_pb.ts';
 import type { LoggedEvent } from '../../src/log/event/event.ts';
+import { eventOfRecord } from '../../src/log/event/record.ts';
 import { openSqlite } from '../../src/log/sqlite/store.ts';
 import { openCheckpoint } from '../../src/transparency/signed-checkpoint.ts';
 import { added, append, deleted, type LoggedPlantEvent, project } from '../support/events.ts';
@@ -54,7 +55,7 @@ async function readAll(messages: AsyncIterable<{ readonly records: readonly Even
   const read: LoggedEvent[] = [];
   for await (const { records: part } of messages) {
     expect(part.length).toBeLessThanOrEqual(200);
-    read.push(...part.map((event) => plain(fromMessage(event))));
+    read.push(...part.map((event) => plain(eventOfRecord(toBinary(RecordSchema, event)))));
   }
   return read;
 }

@@ -7,6 +7,7 @@ import {
   toPlantDocument,
   toPlantId,
 } from '../../src/log/mongo/documents.ts';
+import { encoded } from '../support/encoded.ts';
 import type { Database } from '../support/tampering.ts';
 
 /** The database that a URI names, to be tampered with. */
@@ -20,7 +21,7 @@ export function openMongoDatabase(uri: string): Database & { readonly client: Mo
   return {
     client,
     putEvent: async (event) => {
-      const { _id, ...rest } = toEventDocument(event);
+      const { _id, ...rest } = toEventDocument(encoded(event));
       await events.replaceOne({ _id }, rest, upsert);
     },
     removeEvent: async (position) => void (await events.deleteOne({ _id: Long.fromNumber(position) })),

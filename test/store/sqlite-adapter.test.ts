@@ -5,7 +5,6 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { headAt } from '../../src/log/event/chain.ts';
 import { EMPTY_HEAD } from '../../src/log/event/event.ts';
-import { CONTENT_FIELDS } from '../../src/log/event/fields.ts';
 import { openWriter } from '../../src/log/sqlite/connection.ts';
 import { DATABASE_FILE, openSqlite } from '../../src/log/sqlite/store.ts';
 import type { Snapshot, Store } from '../../src/log/store.ts';
@@ -58,7 +57,7 @@ test('data that a newer release wrote is refused, by name and version', () => {
   withDatabase((db) => db.exec('PRAGMA user_version = 6'));
   for (const readOnly of [false, true])
     expect(() => openSqlite(opened.directory, { readOnly })).toThrow(
-      /plantstore\.sqlite has schema 6, .*newer release/,
+      /plantstore\.sqlite has schema 7, .*newer release/,
     );
 });
 
@@ -71,16 +70,17 @@ test('data from before the first release is refused, by name and version', () =>
 test('events can be neither changed nor removed, not even by another program', async () => {
   const events = await append(store, ...plants(3));
   withDatabase((db) => {
-    const content = CONTENT_FIELDS.map(({ column }) => `${column} = NULL`).join(', ');
+    const content = 'content = NULL, owner = NULL, plant_id = NULL, idempotency_key = NULL';
     for (const change of [
-      "name = 'x'",
-      'name = NULL',
+      "content = x'00'",
+      'content = NULL',
+      'owner = NULL',
       'erased_by = 9',
       `${content}, erased_by = 2`,
-      `${content}, erased_by = 9, time = 1`,
+      `${content}, erased_by = 9, event = x'00'`,
+      `content = NULL, erased_by = 9`,
       `${content}, erased_by = 9, hash = x'00'`,
-      `${content}, erased_by = 9, commitment = x'00'`,
-      `${content}, erased_by = 9, erased = 3`,
+      `${content}, erased_by = 9, position = 9`,
       content,
     ])
       expect(() => db.exec(`UPDATE events SET ${change} WHERE position = 2`)).toThrow('immutable');

@@ -1,7 +1,8 @@
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { EVENT_COLUMNS, EVENT_VALUES, valuesOf } from '../../src/log/sqlite/events.ts';
+import { EVENT_COLUMNS, KEY_COLUMNS, valuesOf } from '../../src/log/sqlite/events.ts';
 import { DATABASE_FILE } from '../../src/log/sqlite/store.ts';
+import { encoded } from '../support/encoded.ts';
 import type { Database } from '../support/tampering.ts';
 
 /**
@@ -14,10 +15,12 @@ export function openSqliteDatabase(directory: string): Database & { readonly db:
   db.exec(
     'PRAGMA ignore_check_constraints = ON; DROP TRIGGER events_are_only_erased; DROP TRIGGER events_are_not_deleted',
   );
-  const putEvent = db.prepare(`INSERT OR REPLACE INTO events (${EVENT_COLUMNS}) VALUES (${EVENT_VALUES})`);
+  const putEvent = db.prepare(
+    `INSERT OR REPLACE INTO events (${EVENT_COLUMNS}, ${KEY_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+  );
   return {
     db,
-    putEvent: async (event) => void putEvent.run(...valuesOf(event)),
+    putEvent: async (event) => void putEvent.run(...valuesOf(encoded(event))),
     removeEvent: async (position) => void db.prepare('DELETE FROM events WHERE position = ?').run(position),
     putPlant: async ({ owner, id, name, tag }) =>
       void db.prepare('INSERT OR REPLACE INTO plants VALUES (?, ?, ?, ?)').run(owner, id, name, tag ?? null),

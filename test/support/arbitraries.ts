@@ -5,6 +5,7 @@ import { MAX_INT64, MIN_INT64 } from '../../src/domain/plant.ts';
 import { commitmentOf } from '../../src/log/event/chain.ts';
 import type { LoggedEvent } from '../../src/log/event/event.ts';
 import { SALT } from '../../src/log/event/fields.ts';
+import { encoded } from './encoded.ts';
 
 /** Any int64, with the limits more often than at random. */
 export const int64Arbitrary: fc.Arbitrary<bigint> = fc.oneof(
@@ -99,8 +100,8 @@ export const loggedArbitrary: fc.Arbitrary<LoggedEvent> = fc
       hash,
     };
     return erasedBy === undefined || event.type === 'OwnerErased'
-      ? { ...frame, event, salt }
-      : { ...frame, event: undefined, salt: undefined, erasedBy };
+      ? encoded({ ...frame, event, salt })
+      : encoded({ ...frame, event: undefined, salt: undefined, erasedBy });
   });
 
 /** Commands on few keys, so that they conflict. */

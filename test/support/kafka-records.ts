@@ -1,6 +1,7 @@
 import { Consumer, stringDeserializers } from '@platformatic/kafka';
 import type { PlantAdded, PlantEvent } from '../../src/domain/events.ts';
 import type { LoggedEvent } from '../../src/log/event/event.ts';
+import { encoded } from './encoded.ts';
 import type { Kafka } from './kafka.ts';
 
 /** A record, as a consumer receives it. */
@@ -104,7 +105,7 @@ export function eventOf({ headers, value }: KafkaRecord): LoggedEvent {
     headers.ce_type === 'plantstore.v1.PlantAdded'
       ? { type: 'PlantAdded', ...plant, name, tag }
       : { type: 'PlantDeleted', ...plant };
-  return {
+  return encoded({
     position: Number(headers['plantstore-position']),
     eventId: headers.ce_id!,
     time: Date.parse(headers.ce_time!),
@@ -113,7 +114,7 @@ export function eventOf({ headers, value }: KafkaRecord): LoggedEvent {
     commitment: Buffer.from(headers['plantstore-commitment']!, 'hex'),
     salt: Buffer.from(headers['plantstore-salt']!, 'hex'),
     hash: Buffer.from(headers['plantstore-hash']!, 'hex'),
-  };
+  });
 }
 
 /** JSON with its numbers as integers, exact to the last digit. */

@@ -4,8 +4,7 @@ import { Memory, type TextStorage } from '../../console/src/proof/memory.ts';
 import type { LogSource } from '../../console/src/proof/source.ts';
 import { entriesPath, tilePath } from '../../console/src/proof/tile.ts';
 import type { LoggedEvent } from '../../src/log/event/event.ts';
-import { recordOf } from '../../src/log/event/leaf.ts';
-import { provenRecordBytes } from '../../src/log/event/record-bytes.ts';
+import { provenRecordBytes } from '../../src/log/event/record.ts';
 import { formatCheckpoint } from '../../src/tlog/checkpoint.ts';
 import { noteKey, noteSigner } from '../../src/tlog/ed25519.ts';
 import { encodeEntries } from '../../src/tlog/entry-bundle.ts';
@@ -36,7 +35,7 @@ export class ProofLog {
 
   constructor(events: readonly LoggedEvent[], cosigners: readonly Signer[] = []) {
     this.events = events;
-    this.#records = events.map((event) => Buffer.from(recordOf(event)));
+    this.#records = events.map((event) => Buffer.from(event.bytes));
     this.#tree = new MemoryTree(this.#records);
     this.#cosigners = cosigners;
   }

@@ -8,7 +8,7 @@ import { fold } from './fold.ts';
 
 /** Direct write access to a store's database. */
 export interface Database {
-  /** Replaces the event at its position. */
+  /** Replaces the event at its position. Its bytes are made from its members. */
   putEvent(event: LoggedEvent): Promise<void>;
   removeEvent(position: number): Promise<void>;
   /** Replaces a row of the read model. */
@@ -76,6 +76,7 @@ const changed = (
 export const withoutContent = (event: LoggedEvent, erasedBy: number): LoggedEvent => ({
   ...event,
   event: undefined,
+  content: undefined,
   salt: undefined,
   erasedBy,
 });

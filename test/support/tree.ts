@@ -1,5 +1,5 @@
+import { leafHash } from '../../src/log/event/chain.ts';
 import type { LoggedEvent } from '../../src/log/event/event.ts';
-import { leafHash } from '../../src/log/event/leaf.ts';
 import type { Checkpoint } from '../../src/tlog/checkpoint.ts';
 import { Frontier } from '../../src/tlog/frontier.ts';
 

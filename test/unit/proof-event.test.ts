@@ -4,9 +4,9 @@ import { describe, expect, test } from 'vitest';
 import { equal } from '../../console/src/proof/bytes.ts';
 import { parseContent, parseEvent, parseRecord } from '../../console/src/proof/event.ts';
 import { checkContent } from '../../console/src/proof/event-proof.ts';
-import { canonicalBytes, canonicalContent } from '../../src/log/event/canonical.ts';
+import { encodeContent, encodeEvent } from '../../src/log/event/encode.ts';
 import { plantEventOf } from '../../src/log/event/event.ts';
-import { recordBytes } from '../../src/log/event/record-bytes.ts';
+import { recordBytes } from '../../src/log/event/record.ts';
 import { loggedArbitrary } from '../support/arbitraries.ts';
 import { flipped } from '../support/proof-log.ts';
 
@@ -18,7 +18,7 @@ describe('an event in its canonical bytes', () => {
       fc.property(loggedArbitrary, (logged) => {
         const { position, eventId, time, type, commitment, event } = logged;
         const erased = event?.type === 'OwnerErased' ? event.erased : 0;
-        expect(parseEvent(canonicalBytes(logged))).toEqual({
+        expect(parseEvent(encodeEvent(logged))).toEqual({
           ...{ position, eventId, time, type, commitment, erased },
         });
       }),
@@ -28,7 +28,7 @@ describe('an event in its canonical bytes', () => {
   test('has one form alone: with any bit flipped it is another event, or none', () => {
     fc.assert(
       fc.property(loggedArbitrary, fc.nat(), (logged, bit) => {
-        const canonical = bytes(canonicalBytes(logged));
+        const canonical = bytes(encodeEvent(logged));
         const event = parseEvent(canonical);
         let other: unknown;
         try {
@@ -48,8 +48,8 @@ describe('what an event says', () => {
     await fc.assert(
       fc.asyncProperty(loggedArbitrary, fc.nat(), async (logged, bit) => {
         if (logged.event === undefined) return;
-        const content = bytes(canonicalContent(logged.event, logged.salt!));
-        const event = parseEvent(canonicalBytes(logged));
+        const content = bytes(encodeContent(logged.event, logged.salt!));
+        const event = parseEvent(encodeEvent(logged));
         const plant = plantEventOf(logged);
         const { actor, issuer = '', traceparent = '' } = logged.event;
         expect(await checkContent(content, event)).toEqual({
@@ -79,10 +79,10 @@ test('a record is read as the service wrote it, without its hash', () => {
   fc.assert(
     fc.property(loggedArbitrary, (logged) => {
       const record = parseRecord(recordBytes(logged));
-      expect(equal(record.event, canonicalBytes(logged))).toBe(true);
+      expect(equal(record.event, encodeEvent(logged))).toBe(true);
       expect(record.erasedBy).toBe(logged.erasedBy ?? 0);
       expect(record.content === undefined).toBe(logged.event === undefined);
-      if (logged.event) expect(equal(record.content!, canonicalContent(logged.event, logged.salt!))).toBe(true);
+      if (logged.event) expect(equal(record.content!, encodeContent(logged.event, logged.salt!))).toBe(true);
     }),
   );
 });

@@ -1,5 +1,5 @@
+import { leafHash } from '../../log/event/chain.ts';
 import type { LoggedEvent } from '../../log/event/event.ts';
-import { leafHash } from '../../log/event/leaf.ts';
 import type { Checkpoint } from '../../tlog/checkpoint.ts';
 import { Frontier } from '../../tlog/frontier.ts';
 import { sameHash } from '../../tlog/hash.ts';

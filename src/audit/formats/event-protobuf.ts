@@ -1,17 +1,8 @@
-import { type DescMessage, fromBinary, type Message } from '@bufbuild/protobuf';
+import { fromBinary } from '@bufbuild/protobuf';
 import { BinaryReader, BinaryWriter } from '@bufbuild/protobuf/wire';
-import { type Timestamp, timestampMs } from '@bufbuild/protobuf/wkt';
-import {
-  ContentSchema,
-  type Record as EventRecord,
-  EventSchema,
-  PlantAddedSchema,
-  RecordSchema,
-} from '../../../gen/plantstore/v1/event_pb.ts';
+import { type Record as EventRecord, RecordSchema } from '../../../gen/plantstore/v1/event_pb.ts';
 import type { LoggedEvent } from '../../log/event/event.ts';
-import { FIELDS, type Field, type FlatEvent } from '../../log/event/fields.ts';
-import { unflattened } from '../../log/event/flat-event.ts';
-import { eventBytes, recordBytes } from '../../log/event/record-bytes.ts';
+import { eventBytes, eventOfRecord, recordBytes } from '../../log/event/record.ts';
 
 /** Most bytes of one event in an export: more than the largest that the log accepts. */
 const MAX_EVENT = 64 * 1024;
@@ -71,44 +62,8 @@ const notAnEvent = (number: number, cause?: unknown): Error =>
 
 function decode(bytes: Uint8Array, number: number): LoggedEvent {
   try {
-    const event = fromMessage(fromBinary(RecordSchema, bytes));
-    // Compared byte by byte, because libraries skip unknown fields and repair invalid text.
-    if (Buffer.compare(recordBytes(event), bytes) !== 0) throw new Error('its encoding is not that of an export');
-    return event;
+    return eventOfRecord(bytes);
   } catch (error) {
     throw notAnEvent(number, error);
   }
 }
-
-/** The messages that contain the fields of events. PlantAdded has all fields of PlantDeleted. */
-const SCHEMAS: Readonly<Record<string, DescMessage>> = {
-  event: EventSchema,
-  content: ContentSchema,
-  data: PlantAddedSchema,
-};
-
-/** The fields of these messages, with their local names. */
-const MEMBERS = FIELDS.flatMap((field) => {
-  const member = SCHEMAS[field.part]?.fields.find(({ number }) => number === field.number);
-  return member === undefined ? [] : [{ field, member: member.localName }];
-});
-
-/** The event in a message. Throws, with the reason, if the message is not one. */
-export function fromMessage({ event, content, erasedBy }: EventRecord): LoggedEvent {
-  const messages: Readonly<Record<string, Message | undefined>> = { event, content, data: content?.data.value };
-  const flat: Record<string, unknown> = { ...(erasedBy !== 0n && { erasedBy: Number(erasedBy) }) };
-  for (const { field, member } of MEMBERS) {
-    const value = (messages[field.part] as unknown as Readonly<Record<string, unknown>> | undefined)?.[member];
-    if (value !== undefined && !isLeftOut(field, value, event?.type)) flat[field.name] = fromMember(field, value);
-  }
-  return unflattened(flat as FlatEvent);
-}
-
-/** Whether a default value means that the event lacks the field. A message cannot distinguish the two. */
-const isLeftOut = ({ hasPresence, isOptional, of }: Field, value: unknown, type: string | undefined): boolean =>
-  (value === '' || value === 0n) &&
-  !hasPresence &&
-  (isOptional === true || of?.some((each) => each === type) === false);
-
-const fromMember = ({ kind }: Field, value: unknown): unknown =>
-  kind === 'time' ? timestampMs(value as Timestamp) : kind === 'count' ? Number(value) : value;

@@ -1,10 +1,16 @@
+import type { DomainEvent } from '../../domain/events.ts';
 import { MAX_INT64, MIN_INT64 } from '../../domain/plant.ts';
 import { JsonText } from '../../json/json-text.ts';
-import { commitmentOf } from '../../log/event/chain.ts';
+import { decode } from '../../log/event/decode.ts';
+import { encodeContent, encodeEvent, type Unsealed } from '../../log/event/encode.ts';
 import type { LoggedEvent } from '../../log/event/event.ts';
-import { FIELDS, type Field, type FlatEvent } from '../../log/event/fields.ts';
-import { unflattened } from '../../log/event/flat-event.ts';
-import { eventJson } from './event-json.ts';
+import { sha256 } from '../../tlog/hash.ts';
+import { eventJson, JSON_MEMBERS, type JsonMember } from './event-json.ts';
+
+/** The members of a line. */
+type Members = Partial<
+  Omit<LoggedEvent, 'event' | 'bytes' | 'content' | 'isExtended'> & { eventBytes: Uint8Array; contentBytes: Uint8Array }
+>;
 
 /**
  * Parses a line of an export in JSON, the inverse of `eventJson`. Throws for any text that `eventJson` would not write,
@@ -12,23 +18,26 @@ import { eventJson } from './event-json.ts';
  */
 export function parseEvent(line: string): LoggedEvent {
   const text = new JsonText(line);
-  const members = text.value as Record<string, unknown>;
-  const flat: Record<string, unknown> = {};
-  for (const field of FIELDS)
-    if (members[field.name] !== undefined) flat[field.name] = memberValue(field, members[field.name], text);
-  const event = committed(flat as FlatEvent);
+  const given = text.value as Record<string, unknown>;
+  const members: Record<string, unknown> = {};
+  for (const member of JSON_MEMBERS)
+    if (given[member.name] !== undefined) members[member.name] = memberValue(member, given[member.name], text);
+  const event = eventOf(members);
   if (eventJson(event) !== line) throw new SyntaxError('its encoding is not that of an export');
   return event;
 }
 
-/** Adds the commitment, which an export omits because it follows from the content. */
-function committed(flat: FlatEvent): LoggedEvent {
-  if (flat.commitment !== undefined) return unflattened(flat);
-  const event = unflattened({ ...flat, commitment: new Uint8Array(32) });
-  return { ...event, commitment: commitmentOf(event.event!, event.salt!) };
+/** The event whose bytes the members give. Any member that does not fit makes other bytes, and so another line. */
+function eventOf(members: Members): LoggedEvent {
+  const { hash = new Uint8Array(), salt, erasedBy, eventBytes, contentBytes } = members;
+  const event = members as unknown as DomainEvent;
+  const content = contentBytes ?? (salt && encodeContent(event, salt));
+  const commitment = content === undefined ? members.commitment : sha256(content);
+  const bytes = eventBytes ?? encodeEvent({ ...members, commitment, event } as Unsealed);
+  return decode({ bytes, hash, content, erasedBy });
 }
 
-function memberValue({ name, kind }: Field, value: unknown, text: JsonText): unknown {
+function memberValue({ name, kind }: JsonMember, value: unknown, text: JsonText): unknown {
   switch (kind) {
     case 'count':
       return Number(value);

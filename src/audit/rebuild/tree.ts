@@ -1,5 +1,5 @@
+import { leafHash } from '../../log/event/chain.ts';
 import type { LoggedEvent } from '../../log/event/event.ts';
-import { leafHash } from '../../log/event/leaf.ts';
 import type { Store } from '../../log/store.ts';
 import { pause } from '../../time/pause.ts';
 import { recordsPerHash } from '../../tlog/tile.ts';

@@ -1,8 +1,8 @@
 import type { DomainEvent } from '../../domain/events.ts';
 import { randomBytes } from '../../time/host.ts';
-import { sha256 } from '../../tlog/hash.ts';
-import { canonicalAfter, canonicalContent } from './canonical.ts';
-import type { Head, LoggedEvent } from './event.ts';
+import { RECORD_PREFIX, sha256 } from '../../tlog/hash.ts';
+import { encodeContent, encodeEvent } from './encode.ts';
+import type { Head, LoggedEvent, StoredEvent } from './event.ts';
 import { SALT } from './fields.ts';
 
 /** The log differs from what was written: the event at this position does not continue the chain. */
@@ -19,15 +19,29 @@ export class BrokenChainError extends Error {
   }
 }
 
+/** For what is hashed: some bytes, and the bytes of an event after them. */
+let hashed = Buffer.alloc(4 * 1024);
+
+function sha256After(prefix: Uint8Array, bytes: Uint8Array): Uint8Array {
+  const length = prefix.length + bytes.length;
+  if (length > hashed.length) hashed = Buffer.alloc(2 * length);
+  hashed.set(prefix);
+  hashed.set(bytes, prefix.length);
+  return sha256(hashed.subarray(0, length));
+}
+
 /** hash(n) = SHA-256(hash(n-1) || canonical bytes of event n). */
-export const hashOf = (previous: Uint8Array, event: Omit<LoggedEvent, 'hash'>): Uint8Array =>
-  sha256(canonicalAfter(previous, event));
+export const hashOf = (previous: Uint8Array, { bytes }: Pick<StoredEvent, 'bytes'>): Uint8Array =>
+  sha256After(previous, bytes);
+
+/** The hash of an event in the log's Merkle tree, at index `position - 1`: RFC 6962's leaf hash of its bytes. */
+export const leafHash = ({ bytes }: Pick<StoredEvent, 'bytes'>): Uint8Array => sha256After(RECORD_PREFIX, bytes);
 
 /**
  * The commitment of an event: SHA-256 of the canonical bytes of its content. The salt protects the content against
  * guessing.
  */
-export const commitmentOf = (event: DomainEvent, salt: Uint8Array): Uint8Array => sha256(canonicalContent(event, salt));
+export const commitmentOf = (event: DomainEvent, salt: Uint8Array): Uint8Array => sha256(encodeContent(event, salt));
 
 /**
  * The event that follows `head`, with its position, commitment and chain hash. Its time is the clock's, or that of the
@@ -40,16 +54,18 @@ export function seal(
   clock: number,
   salt = randomBytes(SALT),
 ): LoggedEvent {
-  const unsealed = {
+  const content = encodeContent(event, salt);
+  const frame = {
     position: head.position + 1,
     eventId,
     time: Math.max(clock, head.time),
     type: event.type,
-    commitment: commitmentOf(event, salt),
+    commitment: sha256(content),
     event,
-    salt,
   };
-  return { ...unsealed, hash: hashOf(head.hash, unsealed) };
+  const bytes = encodeEvent(frame);
+  const hash = hashOf(head.hash, { bytes });
+  return { ...frame, bytes, hash, content, erasedBy: undefined, salt, isExtended: false };
 }
 
 /** Throws BrokenChainError unless `event` is the one that follows `head`: position, time and hash. */
@@ -75,9 +91,8 @@ export function verifyKept(known: Head, head: Head): void {
 }
 
 /** Throws BrokenChainError when the event's content does not match its commitment. Does not check erased content. */
-export function verifyContent({ position, event, salt, commitment }: LoggedEvent): void {
-  if (event === undefined || salt === undefined) return;
-  if (Buffer.compare(commitmentOf(event, salt), commitment) !== 0)
+export function verifyContent({ position, content, commitment }: LoggedEvent): void {
+  if (content !== undefined && Buffer.compare(sha256(content), commitment) !== 0)
     throw new BrokenChainError(position, 'what it says is not what it commits to');
 }
 

@@ -1,28 +1,42 @@
 import type { DomainEvent, PlantEvent } from '../../domain/events.ts';
 
 /**
- * An event at its position in the log, with its content. No event is ever changed or removed. Its content may be
- * erased: the event then holds only the commitment to it.
+ * An event as a store keeps it: the bytes that are hashed, and what stands beside them. A field that this release does
+ * not know stays in the bytes.
  */
-export interface LoggedEvent {
+export interface StoredEvent {
   /** 1, 2, 3, ... in commit order without a gap. Far below 2^53, so a number holds it exactly. */
   readonly position: number;
+  /** The canonical bytes of plantstore.v1.Event (proto/plantstore/v1/event.proto); the leaf of the transparency log. */
+  readonly bytes: Uint8Array;
+  /** SHA-256 that chains this event to the previous one, 32 bytes. See chain.ts. */
+  readonly hash: Uint8Array;
+  /** The canonical bytes of plantstore.v1.Content. Undefined: erased. */
+  readonly content: Uint8Array | undefined;
+  /** Position of the OwnerErased event that erased the content. Undefined: not erased. */
+  readonly erasedBy: number | undefined;
+}
+
+/**
+ * An event at its position in the log, with its content. No event is ever changed or removed. Its content may be
+ * erased: the event then holds only the commitment to it. Everything beside the members of StoredEvent is decoded from
+ * them.
+ */
+export interface LoggedEvent extends StoredEvent {
   /** UUID, unique in the log. */
   readonly eventId: string;
   /** Milliseconds since 1970, never less than that of the previous event. */
   readonly time: number;
   /** The type of the event. It stays when the rest of the content is erased. */
   readonly type: DomainEvent['type'];
-  /** SHA-256 of the canonical bytes of the content, 32 bytes. See canonical.ts. */
+  /** SHA-256 of `content`, 32 bytes. */
   readonly commitment: Uint8Array;
-  /** SHA-256 that chains this event to the previous one, 32 bytes. See chain.ts. */
-  readonly hash: Uint8Array;
   /** The content. Undefined: erased. */
   readonly event: DomainEvent | undefined;
   /** 16 random bytes of the content, which protect it against guessing. Undefined: erased. */
   readonly salt: Uint8Array | undefined;
-  /** Position of the OwnerErased event that erased the content. Undefined: not erased. */
-  readonly erasedBy?: number | undefined;
+  /** The bytes have a field that this release does not know. */
+  readonly isExtended: boolean;
 }
 
 /** The event's change of a plant. Undefined for other events and for erased content. */

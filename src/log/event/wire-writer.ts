@@ -15,12 +15,10 @@ export class WireWriter {
   #bytes = Buffer.allocUnsafe(32 * 1024);
   #end = 0;
 
-  /** Starts again with these bytes, and with room for `room` more. */
-  begin(prefix: Uint8Array, room: number): void {
-    const most = prefix.length + room;
-    if (most > this.#bytes.length) this.#bytes = Buffer.allocUnsafe(2 * most);
-    this.#bytes.set(prefix);
-    this.#end = prefix.length;
+  /** Starts again, with room for so many bytes. */
+  begin(room: number): void {
+    if (room > this.#bytes.length) this.#bytes = Buffer.allocUnsafe(2 * room);
+    this.#end = 0;
   }
 
   /** Most bytes of a text field. */
@@ -86,9 +84,9 @@ export class WireWriter {
     this.#end += length;
   }
 
-  /** Everything written since `begin`. Valid until the next `begin`. */
-  get written(): Uint8Array {
-    return this.#bytes.subarray(0, this.#end);
+  /** A copy of everything written since `begin`. */
+  written(): Uint8Array {
+    return Buffer.from(this.#bytes.subarray(0, this.#end));
   }
 
   #tag(field: number, type: number): void {

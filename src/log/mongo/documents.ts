@@ -1,21 +1,28 @@
 import { Binary, Long } from 'mongodb';
 import type { Plant, PlantKey } from '../../domain/plant.ts';
 import { BrokenChainError } from '../event/chain.ts';
-import type { LoggedEvent } from '../event/event.ts';
-import { FIELDS, type Field, type FlatEvent, type Kind } from '../event/fields.ts';
-import { flattened, unflattened } from '../event/flat-event.ts';
+import { decodeStored, headOf } from '../event/decode.ts';
+import type { Head, LoggedEvent } from '../event/event.ts';
+import { checkKeys, keysOf } from '../event/keys.ts';
 import type { OwnedRow } from '../store.ts';
 
-/**
- * A document of `events`: the event's members under the names of FIELDS, readable in mongosh. An erased event has no
- * content, but has `erasedBy`.
- */
-export type EventDocument = {
+/** A document of `events`: an event, and the keys that it is found by. */
+export interface EventDocument {
   /** The position. Its uniqueness makes an append fail that does not build on the current head. */
   readonly _id: Long;
-} & { readonly [Name in Exclude<keyof FlatEvent, 'position'>]?: DocumentValue | undefined };
+  /** The canonical bytes of the event. */
+  readonly event: Binary;
+  readonly hash: Binary;
+  /** The canonical bytes of the content. Missing: erased. */
+  readonly content?: Binary | undefined;
+  readonly erasedBy?: Long | undefined;
+  readonly owner?: string | undefined;
+  readonly plantId?: Long | undefined;
+  readonly idempotencyKey?: string | undefined;
+}
 
-type DocumentValue = string | Long | Date | Binary;
+/** The projection of a query for events without their keys. */
+export const WITHOUT_KEYS = { owner: 0, plantId: 0, idempotencyKey: 0 } as const;
 
 /**
  * `_id` of a plant. The owner comes first, so that the index on `_id` keeps an owner's plants together and in id order.
@@ -30,80 +37,64 @@ export interface PlantDocument extends Plant {
   readonly _id: PlantId;
 }
 
-const POSITION = FIELDS.find(({ name }) => name === 'position')!;
-const MEMBERS = FIELDS.filter((field) => field !== POSITION);
-
 /** The event as a document. The client omits undefined members. */
-export function toEventDocument(event: LoggedEvent): EventDocument {
-  const flat = flattened(event);
-  const document: Record<string, unknown> = { _id: Long.fromNumber(event.position) };
-  for (const { name, kind } of MEMBERS) {
-    const value = flat[name];
-    if (value !== undefined) document[name] = toDocumentValue(kind, value);
-  }
-  return document as EventDocument;
+export function toEventDocument(logged: LoggedEvent): EventDocument {
+  const { position, bytes, hash, content, erasedBy } = logged;
+  const { owner, plantId, idempotencyKey } = keysOf(logged);
+  return {
+    _id: Long.fromNumber(position),
+    event: new Binary(bytes),
+    hash: new Binary(hash),
+    content: content && new Binary(content),
+    erasedBy: erasedBy === undefined ? undefined : Long.fromNumber(erasedBy),
+    ...{ owner, plantId: plantId === undefined ? undefined : Long.fromBigInt(plantId), idempotencyKey },
+  };
 }
-
-function toDocumentValue(kind: Kind, value: unknown): DocumentValue {
-  switch (kind) {
-    case 'count':
-      return Long.fromNumber(value as number);
-    case 'int64':
-      return Long.fromBigInt(value as bigint);
-    case 'time':
-      return new Date(value as number);
-    case 'bytes':
-      return new Binary(value as Uint8Array);
-    case 'text':
-      return value as string;
-  }
-}
-
-const BY_NAME: ReadonlyMap<string, Field> = new Map(MEMBERS.map((field) => [field.name, field]));
 
 /** Throws BrokenChainError for a document that `toEventDocument` returns for no event. */
-export function toLoggedEvent(document: EventDocument): LoggedEvent {
+export function toLoggedEvent({ _id, event, hash, content, erasedBy }: EventDocument): LoggedEvent {
+  const position = toNumber(_id) ?? Number(_id);
   try {
-    const flat: Record<string, unknown> = { position: fromDocumentValue(POSITION, document._id) };
-    for (const name in document) {
-      if (name === '_id') continue;
-      const field = BY_NAME.get(name);
-      if (field === undefined) throw new RangeError('it has a member that no event has');
-      flat[name] = fromDocumentValue(field, document[name as keyof EventDocument]);
-    }
-    return unflattened(flat);
+    return decodeStored({
+      position,
+      bytes: bytesOf(event),
+      hash: bytesOf(hash),
+      content: content === undefined ? undefined : bytesOf(content),
+      erasedBy: toNumber(erasedBy),
+    });
   } catch (error) {
-    throw new BrokenChainError(Number(document._id), (error as Error).message);
+    throw error instanceof RangeError ? new BrokenChainError(position, error.message) : error;
   }
 }
 
-function fromDocumentValue(field: Field, value: unknown): unknown {
-  switch (field.kind) {
-    case 'count':
-      if (Long.isLong(value)) return value.toNumber();
-      break;
-    case 'int64':
-      if (Long.isLong(value)) return bigintOf(value);
-      break;
-    case 'time':
-      if (value instanceof Date) return value.getTime();
-      break;
-    case 'bytes':
-      if (value instanceof Binary && value.sub_type === Binary.SUBTYPE_DEFAULT) return bytesOf(value);
-      break;
-    case 'text':
-      if (typeof value === 'string') return value;
-  }
-  throw wrongType(field);
+/** The event of a document with its keys. Throws also when these are not the keys of the event. */
+export function toEventWithKeys(document: EventDocument): LoggedEvent {
+  const event = toLoggedEvent(document);
+  const { owner, plantId, idempotencyKey } = document;
+  checkKeys(event, { owner, plantId: Long.isLong(plantId) ? bigintOf(plantId) : plantId, idempotencyKey });
+  return event;
 }
 
-const wrongType = ({ name }: Field) => new RangeError(`its member ${name} has another type than an event has`);
+/** The head of a log that ends with the event of a document. Throws BrokenChainError like `toLoggedEvent`. */
+export const toHead = ({ _id, event, hash }: EventDocument): Head =>
+  headOf({ position: Number(_id), bytes: bytesOf(event), hash: bytesOf(hash) });
+
+function toNumber(value: unknown): number | undefined {
+  if (value === undefined) return undefined;
+  if (!Long.isLong(value)) throw otherType();
+  return value.toNumber();
+}
+
+const otherType = () => new RangeError('a member has another type than that of an event');
 
 /** The driver's own conversion goes through a string and takes nine times as long. */
 const bigintOf = ({ high, low }: Long): bigint => BigInt.asIntN(64, (BigInt(high) << 32n) | BigInt(low >>> 0));
 
 /** A copy of the bytes: the driver's bytes would keep the whole reply in memory. */
-const bytesOf = (binary: Binary): Uint8Array => new Uint8Array(binary.value());
+function bytesOf(value: unknown): Uint8Array {
+  if (!(value instanceof Binary) || value.sub_type !== Binary.SUBTYPE_DEFAULT) throw otherType();
+  return Buffer.from(value.value());
+}
 
 /** The row that a document holds. */
 export const toRow = ({ _id: { owner, id }, name, tag }: PlantDocument): OwnedRow => ({

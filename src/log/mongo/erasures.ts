@@ -1,6 +1,5 @@
 import { type Db, Long } from 'mongodb';
 import { type Erasure, MayNotEraseError } from '../erasure/erasure.ts';
-import { CONTENT_FIELDS } from '../event/fields.ts';
 import { type Collections, collectionsOf, type ErasureDocument } from './collections.ts';
 import type { CausalClock } from './connection/causal-clock.ts';
 import { COMMAND_LIMIT } from './connection/client.ts';
@@ -9,7 +8,7 @@ import { CODE, hasCode, ignoring } from './connection/errors.ts';
 /** Positions of one update, so that no update takes long. */
 const STEP = 5_000;
 
-const REMOVED: Readonly<Record<string, ''>> = Object.fromEntries(CONTENT_FIELDS.map(({ name }) => [name, '']));
+const REMOVED = { content: '', owner: '', plantId: '', idempotencyKey: '' } as const;
 
 /** Erasures in MongoDB. Every step is a separate update with a majority write. A repeated step does the rest. */
 export class MongoErasures {
@@ -46,7 +45,7 @@ export class MongoErasures {
   async #checkRight(): Promise<void> {
     try {
       await this.#clock.run((session) =>
-        this.#events.updateOne({ _id: Long.NEG_ONE }, { $unset: { salt: '' } }, { session }),
+        this.#events.updateOne({ _id: Long.NEG_ONE }, { $unset: { content: '' } }, { session }),
       );
     } catch (error) {
       throw hasCode(error, CODE.unauthorized) ? new MayNotEraseError({ cause: error }) : error;

@@ -1,6 +1,5 @@
 import { type Collection, type Db, type Filter, Long } from 'mongodb';
 import { type IdempotencyKey, idempotencyString } from '../../domain/idempotency.ts';
-import { headAt } from '../event/chain.ts';
 import { EMPTY_HEAD, type Head, type LoggedEvent, plantEventOf } from '../event/event.ts';
 import type { Selection } from '../store.ts';
 import { batches } from './batches.ts';
@@ -9,7 +8,7 @@ import type { CausalClock } from './connection/causal-clock.ts';
 import { BSON, COMMAND_LIMIT } from './connection/client.ts';
 import { retried } from './connection/errors.ts';
 import type { Primary } from './connection/primary.ts';
-import { type EventDocument, toLoggedEvent } from './documents.ts';
+import { type EventDocument, toEventWithKeys, toHead, toLoggedEvent, WITHOUT_KEYS } from './documents.ts';
 import { slices } from './slices.ts';
 
 /** Positions of one query in search of an owner's or a plant's events. */
@@ -60,6 +59,7 @@ export class EventReader {
             // Excludes documents whose position is not a number.
             filter: { _id: { $gt: Long.MIN_VALUE } },
             sort: { _id: -1 },
+            projection: { event: 1, hash: 1 },
             limit: 1,
             singleBatch: true,
             readConcern: { level: 'majority' },
@@ -68,19 +68,19 @@ export class EventReader {
           { session, ...BSON },
         );
         const [last] = cursor.firstBatch as EventDocument[];
-        return last === undefined ? EMPTY_HEAD : headAt(toLoggedEvent(last));
+        return last === undefined ? EMPTY_HEAD : toHead(last);
       }),
     );
   }
 
   /** See Store.read. */
-  read(after: number, { to, owner, id }: Selection): AsyncIterable<LoggedEvent[]> {
+  read(after: number, { to, owner, id, checksKeys }: Selection): AsyncIterable<LoggedEvent[]> {
     const about: Filter<EventDocument> = {
       ...(owner !== undefined && { owner }),
       ...(id !== undefined && { plantId: Long.fromBigInt(id) }),
     };
     if (owner !== undefined || id !== undefined) return this.#search(after, to, about);
-    return this.#batches(after, to, about);
+    return this.#batches(after, to, about, checksKeys === true);
   }
 
   /** See Store.findByIdempotencyKeys. */
@@ -111,9 +111,14 @@ export class EventReader {
     }
   }
 
-  #batches(after: number, to: number | undefined, about: Filter<EventDocument>): AsyncGenerator<LoggedEvent[]> {
+  #batches(
+    after: number,
+    to: number | undefined,
+    about: Filter<EventDocument>,
+    checksKeys = false,
+  ): AsyncGenerator<LoggedEvent[]> {
     return batches(async (last, limit) => {
-      const items = await this.#find(last?.position ?? after, to, about, limit);
+      const items = await this.#find(last?.position ?? after, to, about, limit, checksKeys);
       return { items, whole: items.length < limit };
     }, BATCH);
   }
@@ -127,10 +132,12 @@ export class EventReader {
     to: number | undefined,
     about: Filter<EventDocument>,
     limit: number,
+    checksKeys: boolean,
   ): Promise<LoggedEvent[]> {
     const find = {
       find: this.#events.collectionName,
       filter: { _id: between(after, to), ...about },
+      ...(!checksKeys && { projection: WITHOUT_KEYS }),
       sort: { _id: 1 },
       limit,
       // One more than there can be, so that the server closes the cursor with the first reply.
@@ -139,13 +146,13 @@ export class EventReader {
       maxTimeMS: COMMAND_LIMIT,
     };
     const { cursor } = await retried(() => this.#clock.run((session) => this.#db.command(find, { session, ...BSON })));
-    const found = (cursor.firstBatch as EventDocument[]).map(toLoggedEvent);
+    const found = (cursor.firstBatch as EventDocument[]).map(checksKeys ? toEventWithKeys : toLoggedEvent);
     if (cursor.id.isZero()) return found;
     // A reply holds at most 16 MiB.
     await this.#clock.run((session) =>
       this.#db.command({ killCursors: this.#events.collectionName, cursors: [cursor.id] }, { session }),
     );
-    return found.concat(await this.#find(found.at(-1)!.position, to, about, limit - found.length));
+    return found.concat(await this.#find(found.at(-1)!.position, to, about, limit - found.length, checksKeys));
   }
 }
 

@@ -14,7 +14,7 @@ import { CODE, hasCode, ignoring } from './connection/errors.ts';
 import { UnsuitableDatabaseError } from './connection/unsuitable-database.ts';
 
 /** Version of the documents in the database. */
-export const SCHEMA_VERSION = 4;
+export const SCHEMA_VERSION = 5;
 
 /** The index that finds the event of an idempotency key. */
 export const KEYS_INDEX = 'events_by_idempotency_key';

@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { closeSync, existsSync, fsyncSync, linkSync, openSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { EMPTY_HEAD, type Head } from '../event/event.ts';
+import type { Head } from '../event/event.ts';
 import { existingFile, openReader, prepareQuery } from './connection.ts';
 import { aboutFile, isDamage, naming } from './damage.ts';
+import { headIn } from './events.ts';
 import { refuseForeignWal } from './foreign-wal.ts';
 import { checkSchema } from './schema.ts';
 import { SELECT_HEAD } from './statements.ts';
@@ -59,8 +60,7 @@ function copy(path: string, draft: string): void {
 function headOf(draft: string): Head {
   const db = openReader(draft);
   try {
-    const row = prepareQuery(db, SELECT_HEAD).get() as unknown as [bigint, Uint8Array, bigint] | undefined;
-    return row === undefined ? EMPTY_HEAD : { position: Number(row[0]), hash: row[1], time: Number(row[2]) };
+    return headIn(prepareQuery(db, SELECT_HEAD));
   } finally {
     db.close();
   }

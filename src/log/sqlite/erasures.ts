@@ -3,13 +3,13 @@ import type { DatabaseSync } from 'node:sqlite';
 import { setImmediate as turn } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import type { Erasure } from '../erasure/erasure.ts';
-import { CONTENT_FIELDS } from '../event/fields.ts';
 import { transaction } from './connection.ts';
 
 /** Positions of one step: a few milliseconds of the event loop. */
 const STEP = 2_000;
 
-const REMOVE = `UPDATE events SET erased_by = :by, ${CONTENT_FIELDS.map(({ column }) => `${column} = NULL`).join(', ')}
+const REMOVE = `UPDATE events
+  SET erased_by = :by, content = NULL, owner = NULL, plant_id = NULL, idempotency_key = NULL
   WHERE position > :after AND position <= :to AND owner = :owner`;
 
 interface ErasureRow {

@@ -1,16 +1,16 @@
 import type { SQLInputValue, StatementSync } from 'node:sqlite';
 import { BrokenChainError } from '../event/chain.ts';
-import type { LoggedEvent } from '../event/event.ts';
-import { FIELDS, type FlatEvent, type Kind } from '../event/fields.ts';
-import { flattened, unflattened } from '../event/flat-event.ts';
+import { decodeStored, headOf } from '../event/decode.ts';
+import { EMPTY_HEAD, type Head, type LoggedEvent } from '../event/event.ts';
+import { checkKeys, keysOf } from '../event/keys.ts';
 import { sizeOf } from '../tail/tail.ts';
 import type { Table } from './batches.ts';
 
-/** Columns of `events` in the order of writes and reads. */
-export const EVENT_COLUMNS = FIELDS.map(({ column }) => column).join(', ');
+/** Columns of `events` that are the event. */
+export const EVENT_COLUMNS = 'position, event, hash, content, erased_by';
 
-/** A parameter for each of EVENT_COLUMNS. */
-export const EVENT_VALUES = FIELDS.map(() => '?').join(', ');
+/** Columns by which events are found; see EventKeys. */
+export const KEY_COLUMNS = 'owner, plant_id, idempotency_key';
 
 /** A value of a row. Integers are bigints, so that no digits are lost; numbers are REAL. */
 type Value = bigint | number | string | Uint8Array | null;
@@ -19,6 +19,15 @@ type Value = bigint | number | string | Uint8Array | null;
 export const eventsOf = (query: StatementSync, ...values: SQLInputValue[]): LoggedEvent[] =>
   (query.all(...values) as unknown as Value[][]).map(eventOf);
 
+/** The same of a query over EVENT_COLUMNS and KEY_COLUMNS. Throws also for keys that are not those of the event. */
+export const eventsWithKeysOf = (query: StatementSync, ...values: SQLInputValue[]): LoggedEvent[] =>
+  (query.all(...values) as unknown as Value[][]).map((row) => {
+    const event = eventOf(row);
+    const [owner, plantId, idempotencyKey] = row.slice(5).map((value) => value ?? undefined);
+    checkKeys(event, { owner, plantId, idempotencyKey });
+    return event;
+  });
+
 /** The events that a query reads, after a position and at most so many. */
 export const eventsIn = (rows: (after: number, limit: number) => LoggedEvent[]): Table<LoggedEvent, number> => ({
   rows,
@@ -26,32 +35,34 @@ export const eventsIn = (rows: (after: number, limit: number) => LoggedEvent[]):
   bytesOf: (events) => events.reduce((bytes, event) => bytes + sizeOf(event), 0),
 });
 
-function eventOf(row: readonly Value[]): LoggedEvent {
-  const flat: Record<string, unknown> = {};
-  let misfit: keyof FlatEvent | undefined;
-  for (let index = 0; index < FIELDS.length; index++) {
-    const value = row[index];
-    if (value === null) continue;
-    const { name, kind } = FIELDS[index]!;
-    if (!isOfKind(kind, value!)) misfit ??= name;
-    flat[name] = kind === 'count' || kind === 'time' ? Number(value) : value;
-  }
-  try {
-    if (misfit !== undefined) throw new RangeError(`its member ${misfit} has another type than an event has`);
-    return unflattened(flat as FlatEvent);
-  } catch (error) {
-    throw new BrokenChainError(Number(flat.position), (error as Error).message);
-  }
+/** The log's end, by a query for SELECT_HEAD. Throws BrokenChainError for an event that no release wrote. */
+export function headIn(query: StatementSync): Head {
+  const row = query.get() as unknown as readonly Value[] | undefined;
+  if (row === undefined) return EMPTY_HEAD;
+  const [position, hash, bytes] = [Number(row[0]), row[1], row[2]];
+  if (!isBytes(hash) || !isBytes(bytes)) throw otherType(position);
+  return headOf({ position, hash, bytes });
 }
 
-/** Whether a value has the type of its column. A table can lose its STRICT, and a damaged page holds any type. */
-function isOfKind(kind: Kind, value: Value): boolean {
-  if (kind === 'text') return typeof value === 'string';
-  return kind === 'bytes' ? value instanceof Uint8Array : typeof value === 'bigint';
+function eventOf([at, bytes, hash, content, erasedBy]: readonly Value[]): LoggedEvent {
+  const position = Number(at);
+  // A table can lose its STRICT, and a damaged page holds any type.
+  if (!isBytes(bytes) || !isBytes(hash) || !(content === null || isBytes(content))) throw otherType(position);
+  return decodeStored({
+    ...{ position, bytes, hash },
+    content: content ?? undefined,
+    erasedBy: erasedBy === null ? undefined : Number(erasedBy),
+  });
 }
 
-/** The values of an event for EVENT_COLUMNS. */
+const otherType = (position: number) =>
+  new BrokenChainError(position, 'a column has another type than that of an event');
+
+const isBytes = (value: Value | undefined): value is Uint8Array => value instanceof Uint8Array;
+
+/** The values of an event for EVENT_COLUMNS and KEY_COLUMNS. */
 export function valuesOf(event: LoggedEvent): SQLInputValue[] {
-  const flat = flattened(event);
-  return FIELDS.map(({ name }) => flat[name] ?? null);
+  const { position, bytes, hash, content, erasedBy } = event;
+  const { owner, plantId, idempotencyKey } = keysOf(event);
+  return [position, bytes, hash, content, erasedBy, owner, plantId, idempotencyKey].map((value) => value ?? null);
 }

@@ -1,9 +1,8 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { CONTENT_FIELDS } from '../event/fields.ts';
 import { transaction } from './connection.ts';
 
 /** Version of the tables below, stored as SQLite's user_version. 0: a database without tables. */
-export const SCHEMA_VERSION = 5;
+export const SCHEMA_VERSION = 6;
 
 /** Indexes and triggers of this version. */
 const SCHEMA_OBJECTS = ['events_are_only_erased', 'events_are_not_deleted', 'events_by_idempotency_key'] as const;
@@ -25,38 +24,25 @@ export function createPlants(table: string): string {
   ) STRICT, WITHOUT ROWID`;
 }
 
-/** The columns that an erasure keeps, and those that it clears. */
-const KEPT = ['position', 'event_id', 'time', 'type', 'erased', 'commitment', 'hash'];
-const TAKEN = CONTENT_FIELDS.map(({ column }) => column);
-
 const TABLES = `CREATE TABLE events (
     position        INTEGER PRIMARY KEY,
-    event_id        TEXT NOT NULL,
-    time            INTEGER NOT NULL,
-    type            TEXT NOT NULL CHECK (type IN ('PlantAdded', 'PlantDeleted', 'OwnerErased')),
-    erased          INTEGER,
-    owner           TEXT,
-    actor           TEXT,
-    issuer          TEXT,
-    plant_id        INTEGER,
-    name            TEXT,
-    tag             TEXT,
-    idempotency_key TEXT,
-    traceparent     TEXT,
-    salt            BLOB,
-    commitment      BLOB NOT NULL,
-    erased_by       INTEGER,
+    event           BLOB NOT NULL,
     hash            BLOB NOT NULL,
-    CHECK ((salt IS NULL) = (erased_by IS NOT NULL))
+    content         BLOB,
+    erased_by       INTEGER,
+    owner           TEXT,
+    plant_id        INTEGER,
+    idempotency_key TEXT,
+    CHECK ((content IS NULL) = (erased_by IS NOT NULL))
   ) STRICT;
 
   -- The position, which is the rowid, is in every index as its last column.
   CREATE INDEX events_by_idempotency_key ON events (owner, idempotency_key) WHERE idempotency_key IS NOT NULL;
 
   CREATE TRIGGER events_are_only_erased BEFORE UPDATE ON events
-    WHEN NOT (old.erased_by IS NULL AND new.erased_by IS NOT NULL AND new.erased_by > old.position AND old.type != 'OwnerErased'
-      AND ${KEPT.map((column) => `new.${column} IS old.${column}`).join(' AND ')}
-      AND ${TAKEN.map((column) => `new.${column} IS NULL`).join(' AND ')})
+    WHEN NOT (old.erased_by IS NULL AND new.erased_by > old.position AND old.owner IS NOT NULL
+      AND new.position = old.position AND new.event = old.event AND new.hash = old.hash
+      AND new.content IS NULL AND new.owner IS NULL AND new.plant_id IS NULL AND new.idempotency_key IS NULL)
     BEGIN SELECT RAISE(ABORT, 'events are immutable'); END;
   CREATE TRIGGER events_are_not_deleted BEFORE DELETE ON events BEGIN SELECT RAISE(ABORT, 'events are immutable'); END;
 

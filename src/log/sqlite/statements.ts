@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { LONGEST_LEASE } from '../store.ts';
 import { prepareQuery } from './connection.ts';
-import { EVENT_COLUMNS, EVENT_VALUES } from './events.ts';
+import { EVENT_COLUMNS, KEY_COLUMNS } from './events.ts';
 import { prepareChanges } from './read-model/changes.ts';
 import { FIELD_COLUMNS, PLANT_COLUMNS } from './read-model/rows.ts';
 import { PLANTS_TABLE } from './schema.ts';
@@ -9,14 +9,14 @@ import { PLANTS_TABLE } from './schema.ts';
 /** The checkpoint of the read model. Its parameter is PLANTS_CHECKPOINT. */
 export const SELECT_CHECKPOINT = 'SELECT position FROM checkpoints WHERE name = ?';
 
-/** The last event: position, hash, time. */
-export const SELECT_HEAD = 'SELECT position, hash, time FROM events ORDER BY position DESC LIMIT 1';
+/** The last event: position, hash, bytes. */
+export const SELECT_HEAD = 'SELECT position, hash, event FROM events ORDER BY position DESC LIMIT 1';
 
 /** An owner's first plants above an id. */
 export const SELECT_PLANTS = `SELECT ${PLANT_COLUMNS} FROM plants WHERE owner = ? AND id > ? ORDER BY id LIMIT ?`;
 
 /** Appends one event. A read-only connection cannot prepare it on the log of an older release. */
-export const INSERT_EVENT = `INSERT INTO events (${EVENT_COLUMNS}) VALUES (${EVENT_VALUES})`;
+export const INSERT_EVENT = `INSERT INTO events (${EVENT_COLUMNS}, ${KEY_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`;
 
 /** Statements of the connection that appends and reads, except INSERT_EVENT. */
 export const prepareLog = (db: DatabaseSync) => ({
@@ -24,6 +24,10 @@ export const prepareLog = (db: DatabaseSync) => ({
   read: prepareQuery(
     db,
     `SELECT ${EVENT_COLUMNS} FROM events WHERE position > ? AND position <= ? ORDER BY position LIMIT ?`,
+  ),
+  readWithKeys: prepareQuery(
+    db,
+    `SELECT ${EVENT_COLUMNS}, ${KEY_COLUMNS} FROM events WHERE position > ? AND position <= ? ORDER BY position LIMIT ?`,
   ),
   search: prepareQuery(
     db,

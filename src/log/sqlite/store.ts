@@ -5,9 +5,8 @@ import { PlantStoreError } from '../../domain/errors.ts';
 import type { IdempotencyKey } from '../../domain/idempotency.ts';
 import type { Plant, PlantKey } from '../../domain/plant.ts';
 import type { Erasure } from '../erasure/erasure.ts';
-import { BrokenChainError, verifyNext } from '../event/chain.ts';
-import { EMPTY_HEAD, type Head, type LoggedEvent } from '../event/event.ts';
-import { isTime } from '../event/fields.ts';
+import { verifyNext } from '../event/chain.ts';
+import type { Head, LoggedEvent } from '../event/event.ts';
 import {
   type Changes,
   type FirstRows,
@@ -24,7 +23,7 @@ import { batches, firstRows } from './batches.ts';
 import { existingFile, openReader, openWriter, privateFile, transaction } from './connection.ts';
 import { aboutStore } from './damage.ts';
 import { SqliteErasures } from './erasures.ts';
-import { eventsIn, eventsOf, valuesOf } from './events.ts';
+import { eventsIn, eventsOf, eventsWithKeysOf, headIn, valuesOf } from './events.ts';
 import { integrityFault } from './integrity.ts';
 import { applyChanges } from './read-model/changes.ts';
 import { SqliteRebuild } from './read-model/rebuild.ts';
@@ -151,20 +150,11 @@ class SqliteStore implements Store {
   }
 
   async head(): Promise<Head> {
-    if (!this.#alone) return this.#readHead();
+    if (!this.#alone) return headIn(this.#log.head);
     this.#checkFile();
     const version = this.#version();
-    if (this.#end?.version !== version) this.#end = { head: this.#readHead(), version };
+    if (this.#end?.version !== version) this.#end = { head: headIn(this.#log.head), version };
     return this.#end.head;
-  }
-
-  #readHead(): Head {
-    const row = this.#log.head.get() as unknown as [bigint, Uint8Array, bigint] | undefined;
-    if (row === undefined) return EMPTY_HEAD;
-    const head = { position: Number(row[0]), hash: row[1], time: Number(row[2]) };
-    if (!isTime(head.time)) throw new BrokenChainError(head.position, 'its member time is malformed');
-    if (!(head.hash instanceof Uint8Array)) throw new BrokenChainError(head.position, 'its member hash is malformed');
-    return head;
   }
 
   /** A number that changes with every commit of another connection, including the projector's. */
@@ -181,14 +171,13 @@ class SqliteStore implements Store {
       throw new LogChangedError(`${this.#path} was replaced or removed`);
   }
 
-  read(after: number, { to = MAX_POSITION, owner, id }: Selection = {}): AsyncIterable<LoggedEvent[]> {
+  read(after: number, { to = MAX_POSITION, owner, id, checksKeys }: Selection = {}): AsyncIterable<LoggedEvent[]> {
     if (owner !== undefined || id !== undefined) return this.#search(after, to, owner ?? null, id ?? null);
-    return batches(
-      this.#reads,
-      undefined,
-      eventsIn((position, limit) => eventsOf(this.#log.read, position, to, limit)),
-      after,
-    );
+    const rows = (position: number, limit: number) =>
+      checksKeys
+        ? eventsWithKeysOf(this.#log.readWithKeys, position, to, limit)
+        : eventsOf(this.#log.read, position, to, limit);
+    return batches(this.#reads, undefined, eventsIn(rows), after);
   }
 
   /** Searches a fixed number of positions at a time, however few events match. */
@@ -212,7 +201,7 @@ class SqliteStore implements Store {
     // After an error the end is read again.
     this.#end = undefined;
     return transaction(this.#appending, () => {
-      const head = this.#readHead();
+      const head = headIn(this.#log.head);
       if (head.position >= events[0]!.position) return 0;
       // Under the write lock, the log cannot change after this check.
       verifyNext(head, events[0]!);

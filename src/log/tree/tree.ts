@@ -14,7 +14,6 @@ import {
 import { TreeEdge } from '../../tlog/tree-edge.ts';
 import { BrokenChainError, headAt, verifyNext } from '../event/chain.ts';
 import { EMPTY_HEAD, type Head } from '../event/event.ts';
-import { recordOf } from '../event/leaf.ts';
 import type { Store } from '../store.ts';
 import { wholeRange } from '../whole-range.ts';
 import { BrokenTreeError, builtNodes } from './nodes.ts';
@@ -215,7 +214,7 @@ export class Tree implements TileReader {
     const start = index * TILE_WIDTH;
     const records: Uint8Array[] = [];
     for await (const events of wholeRange(this.#store, start, start + width))
-      for (const event of events) records.push(recordOf(event));
+      for (const event of events) records.push(event.bytes);
     return { hashes: Buffer.concat(records.map(recordHash)), bundle: encodeEntries(records) };
   }
 

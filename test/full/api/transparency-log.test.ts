@@ -6,7 +6,6 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
-import { recordOf } from '../../../src/log/event/leaf.ts';
 import { openMongo } from '../../../src/log/mongo/open.ts';
 import { openSqlite } from '../../../src/log/sqlite/store.ts';
 import type { Store } from '../../../src/log/store.ts';
@@ -72,7 +71,7 @@ describe.each(stores)('the log on $name', ({ size, environment, open }) => {
   test('is whole to a client that believes nothing, and holds the events', async () => {
     const entries = await new TlogClient(`${service.url}/log`, vkey).verify(await reaching(size));
     const store = await open(directory);
-    const records = (await readLog(store)).map((event) => Buffer.from(recordOf(event)).toString('hex'));
+    const records = (await readLog(store)).map((event) => Buffer.from(event.bytes).toString('hex'));
     await store.close();
     expect(entries.map((entry) => Buffer.from(entry).toString('hex'))).toEqual(records);
   });

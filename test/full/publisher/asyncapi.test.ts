@@ -7,9 +7,9 @@ import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import type { DomainEvent } from '../../../src/domain/events.ts';
 import { commitmentOf } from '../../../src/log/event/chain.ts';
-import type { LoggedEvent } from '../../../src/log/event/event.ts';
 import { eventMessage } from '../../../src/publisher/message.ts';
 import { loggedArbitrary } from '../../support/arbitraries.ts';
+import { encoded } from '../../support/encoded.ts';
 
 type MessageName = DomainEvent['type'];
 
@@ -82,7 +82,7 @@ test.each(['PlantAdded', 'PlantDeleted', 'OwnerErased'] as const)(
       idempotencyKey: example.headers['plantstore-idempotency-key'],
     } as DomainEvent;
     const salt = Buffer.from(example.headers['plantstore-salt'], 'hex');
-    const logged: LoggedEvent = {
+    const logged = encoded({
       position: Number(example.headers['plantstore-position']),
       eventId: example.headers.ce_id,
       time: Date.parse(example.headers.ce_time),
@@ -91,7 +91,7 @@ test.each(['PlantAdded', 'PlantDeleted', 'OwnerErased'] as const)(
       salt,
       commitment: Buffer.from(example.headers['plantstore-commitment'], 'hex'),
       hash: Buffer.from(example.headers['plantstore-hash'], 'hex'),
-    };
+    });
     const message = eventMessage(logged, owner)!;
     expect(hex(commitmentOf(event, salt))).toBe(example.headers['plantstore-commitment']);
     expect(message.headers).toEqual(example.headers);

@@ -11,7 +11,7 @@ import type { LogSource } from '../../../console/src/proof/source.ts';
 import { proveWholeLog } from '../../../console/src/proof/whole-log.ts';
 import { seal } from '../../../src/log/event/chain.ts';
 import { EMPTY_HEAD } from '../../../src/log/event/event.ts';
-import { provenRecordBytes, recordBytes } from '../../../src/log/event/record-bytes.ts';
+import { provenRecordBytes, recordBytes } from '../../../src/log/event/record.ts';
 import { cosignatureKey, cosigner } from '../../../src/tlog/cosignature.ts';
 import { noteKey } from '../../../src/tlog/ed25519.ts';
 import { formatVerifierKey } from '../../../src/tlog/verifier-key.ts';

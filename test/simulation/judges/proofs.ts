@@ -1,7 +1,6 @@
 import type { Proved } from '../../../src/audit/check-receipt.ts';
 import { PlantStoreError } from '../../../src/domain/errors.ts';
-import { BrokenChainError } from '../../../src/log/event/chain.ts';
-import { leafHash } from '../../../src/log/event/leaf.ts';
+import { BrokenChainError, leafHash } from '../../../src/log/event/chain.ts';
 import { Frontier } from '../../../src/tlog/frontier.ts';
 import type { SignedCheckpoint } from '../../../src/transparency/signed-checkpoint.ts';
 import type { Truth } from './truth.ts';

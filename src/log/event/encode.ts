@@ -1,0 +1,73 @@
+import { DATA_NUMBER, type DomainEvent } from '../../domain/events.ts';
+import type { LoggedEvent } from './event.ts';
+import { CONTENT, DATA, EVENT, type Field } from './fields.ts';
+import { WireWriter } from './wire-writer.ts';
+
+/** Most bytes of an event, or its content, without its texts. */
+const OVERHEAD = 160;
+
+const writer = new WireWriter();
+
+/** What is in the canonical bytes of an event. */
+export type Unsealed = Pick<LoggedEvent, 'position' | 'eventId' | 'time' | 'type' | 'commitment' | 'event'>;
+
+/**
+ * The canonical bytes of an event: plantstore.v1.Event (proto/plantstore/v1/event.proto) in protobuf binary form with
+ * `hash` unset, fields in ascending number order, defaults omitted.
+ */
+export function encodeEvent({ event, ...frame }: Unsealed): Uint8Array {
+  writer.begin(OVERHEAD + WireWriter.roomFor(frame.eventId));
+  write(EVENT, { ...frame, erased: event?.type === 'OwnerErased' ? event.erased : 0 });
+  return writer.written();
+}
+
+/** The canonical bytes of an event's content: plantstore.v1.Content by the same rules. */
+export function encodeContent(event: DomainEvent, salt: Uint8Array): Uint8Array {
+  const members = { ...event, salt };
+  let room = OVERHEAD;
+  for (const value of Object.values(members)) if (typeof value === 'string') room += WireWriter.roomFor(value);
+  writer.begin(room);
+  write(CONTENT, members);
+  const data = DATA_NUMBER[event.type];
+  if (data > 0) {
+    const start = writer.open(data);
+    write(DATA, members);
+    writer.close(start);
+  }
+  return writer.written();
+}
+
+function write(fields: readonly Field[], members: object): void {
+  for (const field of fields) {
+    const value = members[field.name as keyof typeof members] as unknown;
+    if (value !== undefined) writeField(field, value);
+  }
+}
+
+function writeField({ number, kind, hasPresence }: Field, value: unknown): void {
+  switch (kind) {
+    case 'count':
+      writer.number(number, value as number);
+      break;
+    case 'int64':
+      writer.int64(number, value as bigint);
+      break;
+    case 'text':
+      if (value !== '' || hasPresence) writer.text(number, value as string);
+      break;
+    case 'bytes':
+      if ((value as Uint8Array).length > 0) writer.bytes(number, value as Uint8Array);
+      break;
+    case 'time':
+      timestamp(number, value as number);
+  }
+}
+
+/** google.protobuf.Timestamp. Seconds round down, so that nanos are never negative. */
+function timestamp(field: number, time: number): void {
+  const start = writer.open(field);
+  const seconds = Math.floor(time / 1000);
+  writer.number(1, seconds);
+  writer.number(2, (time - seconds * 1000) * 1_000_000);
+  writer.close(start);
+}

@@ -1,0 +1,74 @@
+import { BinaryReader, BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
+import { decode } from './decode.ts';
+import type { LoggedEvent, StoredEvent } from './event.ts';
+import { DIGEST } from './fields.ts';
+
+/** Numbers of the fields of plantstore.v1.Record. */
+const EVENT = 1;
+const CONTENT = 2;
+const ERASED_BY = 3;
+
+/**
+ * The tag of `hash` in plantstore.v1.Event, number 15, and the length of its value. It is the last field, so an event is
+ * its canonical bytes, this, and the hash.
+ */
+const HASH_TAG = Uint8Array.of((15 << 3) | WireType.LengthDelimited, DIGEST);
+
+/** The bytes of plantstore.v1.Event: the canonical ones, and `hash`. */
+export const eventBytes = ({ bytes, hash }: StoredEvent): Uint8Array => Buffer.concat([bytes, HASH_TAG, hash]);
+
+/** The bytes of an event's plantstore.v1.Record: both parts in canonical form, with `hash`. */
+export const recordBytes = (event: StoredEvent): Uint8Array => recordOf(eventBytes(event), event);
+
+/** The same without `hash`, which the Merkle tree does not prove: its Event is exactly the log's entry. */
+export const provenRecordBytes = (event: StoredEvent): Uint8Array => recordOf(event.bytes, event);
+
+function recordOf(bytes: Uint8Array, { content, erasedBy }: StoredEvent): Uint8Array {
+  const record = new BinaryWriter().tag(EVENT, WireType.LengthDelimited).bytes(bytes);
+  if (content !== undefined) record.tag(CONTENT, WireType.LengthDelimited).bytes(content);
+  if (erasedBy !== undefined) record.tag(ERASED_BY, WireType.Varint).int64(erasedBy);
+  return record.finish();
+}
+
+/** The event of `recordBytes`. Throws RangeError, with the reason, for bytes that it would not write. */
+export function eventOfRecord(record: Uint8Array): LoggedEvent {
+  const { event, ...rest } = partsOf(record);
+  const end = event.length - DIGEST;
+  if (end < HASH_TAG.length || Buffer.compare(event.subarray(end - HASH_TAG.length, end), HASH_TAG) !== 0)
+    throw new RangeError('its hash is missing');
+  const bytes = event.subarray(0, end - HASH_TAG.length);
+  return decoded(record, { ...rest, bytes, hash: event.subarray(end) }, recordBytes);
+}
+
+/** The event of `provenRecordBytes`, with zeros for the hash. Throws like `eventOfRecord`. */
+export function eventOfProvenRecord(record: Uint8Array): LoggedEvent {
+  const { event, ...rest } = partsOf(record);
+  return decoded(record, { ...rest, bytes: event, hash: new Uint8Array(DIGEST) }, provenRecordBytes);
+}
+
+type Parts = Pick<StoredEvent, 'content' | 'erasedBy'> & { readonly event: Uint8Array };
+
+function partsOf(record: Uint8Array): Parts {
+  const reader = new BinaryReader(record);
+  let [event, content, erasedBy]: [Uint8Array?, Uint8Array?, number?] = [];
+  while (reader.pos < reader.len) {
+    const [number, type] = reader.tag();
+    if (number === EVENT && type === WireType.LengthDelimited) event = reader.bytes();
+    else if (number === CONTENT && type === WireType.LengthDelimited) content = reader.bytes();
+    else if (number === ERASED_BY && type === WireType.Varint) erasedBy = Number(reader.int64());
+    else throw new RangeError('it has a field that no event has');
+  }
+  if (event === undefined) throw new RangeError('it has no event');
+  return { event, content, erasedBy };
+}
+
+/** Decodes a record. It must be as `write` writes it: a reader accepts other forms. */
+function decoded(
+  record: Uint8Array,
+  stored: Omit<StoredEvent, 'position'>,
+  write: (event: StoredEvent) => Uint8Array,
+): LoggedEvent {
+  const event = decode(stored);
+  if (Buffer.compare(write(event), record) !== 0) throw new RangeError('its encoding is not that of an export');
+  return event;
+}

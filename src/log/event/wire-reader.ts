@@ -1,0 +1,127 @@
+/** Wire types of protobuf's binary encoding. */
+const WIRE = { varint: 0, fixed64: 1, lengthDelimited: 2, fixed32: 5 } as const;
+
+const REPLACEMENT = '\ufffd';
+
+/**
+ * Reads protobuf's binary encoding in its canonical form: the shortest varints, and well-formed UTF-8. Throws RangeError
+ * for everything else. A library's reader accepts and repairs what this one refuses.
+ */
+export class WireReader {
+  readonly #bytes: Buffer;
+  #at = 0;
+  #end: number;
+  /** The wire type of the last tag. */
+  #type = 0;
+  /** The halves of the last varint. */
+  #low = 0;
+  #high = 0;
+
+  constructor(bytes: Uint8Array) {
+    this.#bytes = Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
+    this.#end = bytes.length;
+  }
+
+  /** Whether no field follows in the current message. */
+  get isAtEnd(): boolean {
+    return this.#at === this.#end;
+  }
+
+  /** Reads a tag. Returns the number of the field. */
+  tag(): number {
+    this.#varint();
+    this.#type = this.#low & 7;
+    const number = this.#low >>> 3;
+    if (this.#high !== 0 || number === 0) throw malformed();
+    return number;
+  }
+
+  /** The value of an int64 or int32 field, if a number holds it exactly. */
+  number(): number {
+    this.#expect(WIRE.varint);
+    this.#varint();
+    const value = (this.#high | 0) * 0x1_0000_0000 + this.#low;
+    if (!Number.isSafeInteger(value)) throw malformed();
+    return value;
+  }
+
+  /** The value of an int64 field. */
+  int64(): bigint {
+    this.#expect(WIRE.varint);
+    this.#varint();
+    if (this.#high === 0) return BigInt(this.#low);
+    return BigInt.asIntN(64, (BigInt(this.#high) << 32n) | BigInt(this.#low));
+  }
+
+  /** The value of a string field. */
+  text(): string {
+    const [start, end] = this.#span();
+    const text = this.#bytes.toString('utf8', start, end);
+    if (text.includes(REPLACEMENT) && !Buffer.from(text).equals(this.#bytes.subarray(start, end))) throw malformed();
+    return text;
+  }
+
+  /** The value of a bytes field: a part of the bytes that are read. */
+  bytes(): Uint8Array {
+    const [start, end] = this.#span();
+    return this.#bytes.subarray(start, end);
+  }
+
+  /** Does something with the message in a field: until it returns, the message's fields are read, and all must be. */
+  message(read: () => void): void {
+    const [start, end] = this.#span();
+    const outer = this.#end;
+    [this.#at, this.#end] = [start, end];
+    read();
+    if (this.#at !== end) throw malformed();
+    this.#end = outer;
+  }
+
+  /** Skips the value of a field. */
+  skip(): void {
+    if (this.#type === WIRE.varint) this.#varint();
+    else if (this.#type === WIRE.lengthDelimited) this.#span();
+    else if (this.#type === WIRE.fixed64) this.#advance(8);
+    else if (this.#type === WIRE.fixed32) this.#advance(4);
+    else throw malformed();
+  }
+
+  #expect(type: number): void {
+    if (this.#type !== type) throw malformed();
+  }
+
+  #span(): [number, number] {
+    this.#expect(WIRE.lengthDelimited);
+    this.#varint();
+    if (this.#high !== 0) throw malformed();
+    const start = this.#at;
+    this.#advance(this.#low);
+    return [start, this.#at];
+  }
+
+  #advance(length: number): void {
+    this.#at += length;
+    if (this.#at > this.#end) throw malformed();
+  }
+
+  #varint(): void {
+    let [low, high, shift, byte] = [0, 0, 0, 0];
+    do {
+      if (this.#at === this.#end || shift > 63) throw malformed();
+      byte = this.#bytes[this.#at++]!;
+      const bits = byte & 127;
+      if (shift < 28) low |= bits << shift;
+      else if (shift > 28) high |= bits << (shift - 32);
+      else {
+        low |= bits << 28;
+        high = bits >>> 4;
+      }
+      shift += 7;
+    } while (byte > 127);
+    // A longer form than needed ends with a zero; the tenth byte has one bit.
+    if ((byte === 0 && shift > 7) || (shift > 63 && byte > 1)) throw malformed();
+    [this.#low, this.#high] = [low >>> 0, high >>> 0];
+  }
+}
+
+const malformed = (): RangeError => new RangeError('its bytes are not those of an event');
