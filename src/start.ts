@@ -76,7 +76,7 @@ export async function start(
   const watches = new Watches(log, config.limits, recent);
   parts.watches = watches;
   const plants = new PlantsService(tracing ? tracing.commands(log) : log, scopes, watches);
-  const transparency = openTransparency(config, logger, telemetry, { store, log }, opened);
+  const transparency = openTransparency(config, logger, telemetry, { store, log }, parts, opened);
   parts.cosigning = transparency.cosigned;
   const proofs = new Semaphore(PROOFS);
   const services = servicesOf(config, { store, log }, scopes, plants, transparency, proofs, telemetry.logBroken);

@@ -73,7 +73,7 @@ export async function* verifyLog(store: Store, options: VerifyOptions = {}): Asy
     readModel,
     new DecisionsCheck(store, end, fold),
     ...(storage === undefined ? [] : [storage]),
-    new TreeCheck(store),
+    new TreeCheck(store, checkpoint),
     ...(options.checkpoint === undefined ? [] : [new CheckpointCheck(options.checkpoint)]),
     ...(options.checks ?? []),
   ];

@@ -17,9 +17,6 @@ import { type BrokenReadModelError, LostRecordError, type Store } from './store.
 import { Follower } from './tail/follower.ts';
 import { type ReadOptions, readLog } from './tail/read.ts';
 import { Tail } from './tail/tail.ts';
-import { TreeBuilder } from './tree/builder.ts';
-import { TreeHealth } from './tree/health.ts';
-import { BrokenTreeError } from './tree/nodes.ts';
 import { unavailable } from './unavailable.ts';
 import { Generation } from './view/generation.ts';
 import { ListCache, type ListCacheStatistics } from './view/list-cache.ts';
@@ -65,8 +62,6 @@ export interface EventLogOptions {
   readonly onReachable?: (fault: unknown) => void;
   /** Called when the read model is of no use until it is rebuilt (with the fault), and when it is again (with undefined). */
   readonly onReadModel?: (fault: BrokenReadModelError | undefined) => void;
-  /** Called when the stored tree is broken until it is rebuilt (with the fault), and when it is no more (with undefined). */
-  readonly onTree?: (fault: BrokenTreeError | undefined) => void;
   /** Called when the store has lost the log's id (with the fault), and when it has it again (with undefined). */
   readonly onIdentity?: (fault: LostRecordError | undefined) => void;
   readonly observer?: LogObserver;
@@ -80,8 +75,6 @@ export class EventLog {
   readonly #listCache: ListCache;
   readonly #lists: Lists;
   readonly #projector: Projector;
-  readonly #treeBuilder: TreeBuilder;
-  readonly #treeHealth: TreeHealth;
   readonly #tail: Tail;
   readonly #follower: Follower;
   readonly #stop = new AbortController();
@@ -94,7 +87,7 @@ export class EventLog {
   #forwarding: Forwarding | undefined;
 
   constructor(store: Store, tail: Tail, options: EventLogOptions) {
-    const { limits, listCacheBytes, onFault, onReachable, onReadModel, onTree, onIdentity, observer } = options;
+    const { limits, listCacheBytes, onFault, onReachable, onReadModel, onIdentity, observer } = options;
     this.#store = store;
     this.#tail = tail;
     this.#onFault = onFault;
@@ -110,22 +103,9 @@ export class EventLog {
     this.#committer = new Committer(tail, this.#states, this.#follower, appender, bounds, observer);
     this.#eraser = new Eraser({ store, tail, follower: this.#follower, submit: (command) => this.#submit(command) });
     this.#projector = new Projector(store, tail, this.#follower, randomUUID(), onFault, onReadModel ?? (() => {}));
-    this.#treeHealth = new TreeHealth(store, onFault, onTree ?? (() => {}));
-    this.#treeBuilder = new TreeBuilder(
-      store,
-      tail,
-      () => this.#projector.leads(),
-      (error) => (error instanceof BrokenTreeError ? this.treeBroken(error) : onFault(error)),
-    );
-    this.#follower.changed.addEventListener('abort', () => {
-      this.#projector.stop();
-      this.#treeBuilder.stop();
-      this.#treeHealth.stop();
-    });
+    this.#follower.changed.addEventListener('abort', () => this.#projector.stop());
     this.#running = Promise.all([
       this.#projector.run(),
-      this.#treeBuilder.run(),
-      this.#treeHealth.run(),
       this.#watchIdentity(onIdentity ?? (() => {})),
       this.#follower.watch(this.#stop.signal, onReachable ?? (() => {})),
     ]);
@@ -267,11 +247,6 @@ export class EventLog {
     return this.#tail.after(this.#tail.base, this.#tail.size);
   }
 
-  /** Takes what a reader of the stored tree found wrong with it. */
-  treeBroken(fault: BrokenTreeError): void {
-    this.#treeHealth.tell(fault);
-  }
-
   /** Counters and size of the list cache. */
   get listCache(): ListCacheStatistics {
     return this.#listCache.statistics;
@@ -297,8 +272,6 @@ export class EventLog {
     await this.#forwarding?.close();
     await this.#committer.close();
     this.#projector.stop();
-    this.#treeBuilder.stop();
-    this.#treeHealth.stop();
     this.#stop.abort();
     await Promise.all([this.#running, this.#states.close(), this.#finishing]);
     await this.#eraser.close();

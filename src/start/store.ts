@@ -45,11 +45,6 @@ export async function openStore(
         else logger.error({ err: fault }, 'the read model cannot be used');
         parts.readModelFault = fault;
       },
-      onTree: (fault) => {
-        if (fault === undefined) logger.info('the tree of the log is whole again');
-        else logger.error({ err: fault }, 'the tree of the log is broken');
-        parts.treeFault = fault;
-      },
       onIdentity: (fault) => {
         if (fault === undefined) logger.info('the log has its id again');
         else logger.error({ err: fault }, 'the log has lost its id');

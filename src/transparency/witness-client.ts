@@ -23,9 +23,13 @@ export interface WitnessAddress {
 
 /** The witness has cosigned a larger checkpoint: the log has lost events, or this instance is behind another. */
 export class WitnessAheadError extends Error {
+  /** Events in the checkpoint that the witness has cosigned. */
+  readonly seen: number;
+
   constructor(name: string, seen: number, size: number) {
     super(`the witness ${name} has cosigned a checkpoint of ${seen} events, but this log has ${size}`);
     this.name = 'WitnessAheadError';
+    this.seen = seen;
   }
 }
 

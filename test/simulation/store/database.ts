@@ -17,15 +17,12 @@ export interface Conditions {
   call<T>(what: string, work: () => Done<T>): Promise<T>;
   /** The version that a read sees which may be old: none before `oldest`, none after `newest`. */
   seen(oldest: number, newest: number): number;
-  /** Whether something may happen that the port allows and a store need not do. */
-  happens(what: 'rows are gone'): boolean;
 }
 
 /** Where nothing goes wrong. */
 export const IDEAL: Conditions = {
   call: async (_, work) => work().result,
   seen: (_, newest) => newest,
-  happens: () => false,
 };
 
 /** States that are kept for reads that may be old, and for a majority that is behind. */
