@@ -30,6 +30,8 @@ export interface LogLimits extends CommitterLimits {
   readonly lists: number;
   /** Most owners whose plant ids are known without a read. */
   readonly knownOwners: number;
+  /** Most bytes of events that are kept for readers that were away, although the read model has them. */
+  readonly recentBytes: number;
 }
 
 /** The default bounds. */
@@ -40,6 +42,7 @@ export const DEFAULT_LIMITS: LogLimits = {
   commitLimit: 10_000,
   lists: 32,
   knownOwners: 10_000,
+  recentBytes: 32 * 1024 * 1024,
 };
 
 /** Default of the most bytes of remembered lists. */
@@ -242,9 +245,10 @@ export class EventLog {
     return this.#tail.onExtended(listener);
   }
 
-  /** The last events of the log, as far as memory holds them. */
-  held(): readonly LoggedEvent[] {
-    return this.#tail.after(this.#tail.base, this.#tail.size);
+  /** The events after a position. Undefined when memory does not reach back that far, or the log does not reach it. */
+  recent(after: number): readonly LoggedEvent[] | undefined {
+    const { first, head } = this.#tail;
+    return after + 1 < first || after > head.position ? undefined : this.#tail.after(after);
   }
 
   /** Counters and size of the list cache. */
@@ -285,7 +289,8 @@ export class EventLog {
  */
 export async function openLog(store: Store, options: EventLogOptions): Promise<EventLog> {
   const checkpoint = await store.checkpoint();
-  let tail = new Tail(EMPTY_HEAD);
+  const { recentBytes } = { ...DEFAULT_LIMITS, ...options.limits };
+  let tail = new Tail(EMPTY_HEAD, recentBytes);
   let head: Head = EMPTY_HEAD;
   for await (const batch of store.read(Math.max(checkpoint - 1, 0))) {
     for (const event of batch) {
@@ -294,7 +299,7 @@ export async function openLog(store: Store, options: EventLogOptions): Promise<E
         verifyContent(event);
       }
       head = headAt(event);
-      if (event.position === checkpoint) tail = new Tail(head);
+      if (event.position === checkpoint) tail = new Tail(head, recentBytes);
     }
     tail.extend(batch);
   }

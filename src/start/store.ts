@@ -37,6 +37,7 @@ export async function openStore(
         queue: config.limits.maxQueuedCommands,
         lists: config.limits.maxLongLists,
         tailBytes: config.memory.tail,
+        recentBytes: config.memory.recentEvents,
       },
       listCacheBytes: config.memory.lists,
       onFault: telemetry.storeFault,

@@ -6,7 +6,9 @@ import { Tree } from '../../src/log/tree/tree.ts';
 import { Watches } from '../../src/plants/watch/watches.ts';
 import { Publisher } from '../../src/publisher/publisher.ts';
 import { LogCheckpoints } from '../../src/transparency/checkpoints.ts';
+import type { KeptCheckpoint } from '../../src/transparency/kept-checkpoint.ts';
 import type { LogKey } from '../../src/transparency/log-key.ts';
+import type { SignedCheckpoint } from '../../src/transparency/signed-checkpoint.ts';
 import type { Network } from './machine/network.ts';
 import type { Process } from './machine/process.ts';
 import type { Server } from './machine/server.ts';
@@ -18,7 +20,7 @@ export const SIZES: Sizes = { batch: 7, instant: 3, insert: 2, erased: 11, advan
 
 const KNOWN_OWNERS = 2;
 const WATCHES = { maxWatches: 100, maxOwnerWatches: 100 };
-const RECENT = { events: 40, bytes: 1024 * 1024 };
+const RECENT = 64 * 1024;
 
 /** Where instances run. */
 export interface Surroundings {
@@ -43,6 +45,14 @@ export class Instance {
   readonly process: Process;
   readonly publishes: boolean;
   readonly #surroundings: Surroundings;
+  /** Its disk: what it keeps outlives it. */
+  #signed: SignedCheckpoint | undefined;
+  readonly #kept: KeptCheckpoint = {
+    read: async () => this.#signed,
+    write: async (checkpoint) => {
+      this.#signed = checkpoint;
+    },
+  };
   #taker: Taker | undefined;
   #service: Service | undefined;
 
@@ -65,11 +75,11 @@ export class Instance {
     const open = async () => new MemoryStore(server.database, server.connection(process, 'store'), SIZES);
     const { store, log } = await openWhenReachable(
       { open, isFinal: () => false },
-      { limits: { knownOwners: KNOWN_OWNERS }, onFault: () => {} },
+      { limits: { knownOwners: KNOWN_OWNERS, recentBytes: RECENT }, onFault: () => {} },
       new AbortController().signal,
       () => {},
     );
-    const watches = new Watches(log, WATCHES, RECENT);
+    const watches = new Watches(log, WATCHES);
     this.#taker = log.join({
       contact: () => ({ address: process.name }),
       openLink: network.linksOf(process),
@@ -77,12 +87,13 @@ export class Instance {
       onFault: () => {},
     });
     log.finishErasures(() => {});
-    const tree = new Tree(store, { changed: log.changed, onBroken: () => {} });
+    const tree = new Tree(store, log.changed);
     const checkpoints = new LogCheckpoints({
       head: () => log.head(),
-      nodes: store.tree,
       tree,
       key: async () => key,
+      kept: this.#kept,
+      onFault: () => {},
     });
     if (topic !== undefined)
       new Publisher({
