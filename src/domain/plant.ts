@@ -20,6 +20,9 @@ export const setFields = ({ name, tag }: Plant) => (tag === undefined ? { name }
 /** Whether two plants have the same fields. */
 export const isSamePlant = (a: Plant, b: Plant): boolean => a.name === b.name && a.tag === b.tag;
 
+/** UTF-16 code units of a plant's texts. */
+export const textLength = ({ name, tag }: Plant): number => name.length + (tag?.length ?? 0);
+
 /** Bytes of a plant's texts in UTF-8. */
 export const textBytes = ({ name, tag }: Plant): number => Buffer.byteLength(name) + Buffer.byteLength(tag ?? '');
 
