@@ -70,6 +70,7 @@ export const OTHERS: Readonly<
   },
   rebuild: { share: 0.25, weight: 0.5, draw: () => ({ do: 'rebuild' }) },
   move: { share: 0.15, weight: 0.3, draw: () => ({ do: 'move' }) },
+  verify: { share: 0.2, weight: 0.3, draw: () => ({ do: 'verify' }) },
   freeze: { share: 0.5, weight: 1, draw: (random) => ({ do: 'freeze', at: random.whole(0, 9), for: long(random) }) },
   kill: { share: 0.4, weight: 0.7, draw: (random) => ({ do: 'kill', at: random.whole(0, 9), for: long(random) }) },
   wait: { share: 0.3, weight: 0.3, draw: (random) => ({ do: 'wait', for: random.scaled(300, 10_000) }) },

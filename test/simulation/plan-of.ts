@@ -2,6 +2,7 @@ import { accident, OF_OWNERS, OTHERS, silence } from './draws.ts';
 import { Random } from './machine/random.ts';
 import type { Weather } from './machine/server.ts';
 import type { Action, Plan, Step } from './plan.ts';
+import { DAMAGES, type DamageName } from './store/damage.ts';
 
 /** Most often nothing goes wrong by itself, so that what does is seen alone. */
 function weatherOf(random: Random): Weather {
@@ -17,6 +18,14 @@ function weatherOf(random: Random): Weather {
   };
 }
 
+/** What the log has at the beginning, and what becomes of it in the end. */
+function storeOf(random: Random): Pick<Plan, 'fillers' | 'damage'> {
+  const damage = random.chance(0.15) ? random.one(Object.keys(DAMAGES) as DamageName[]) : undefined;
+  // Enough for two stored nodes of the tree.
+  if (damage !== undefined && DAMAGES[damage].found === 'tree') return { fillers: 260, damage };
+  return { fillers: random.chance(0.1) ? random.whole(110, 300) : 0, damage };
+}
+
 /** An action, and at times what makes more of it. */
 function chain(random: Random, action: Action): Action[] {
   if (action.do === 'rebuild' && random.chance(0.4)) return accident(random, action);
@@ -28,7 +37,9 @@ function chain(random: Random, action: Action): Action[] {
 /** The history of a seed. */
 export function planOf(seed: number): Plan {
   const random = new Random(`${seed}/plan`);
-  const chosen = Object.values(OTHERS).filter(({ share }) => random.chance(share));
+  const chosen = Object.entries(OTHERS).flatMap(([name, other]) =>
+    random.of(name).chance(other.share) ? [other] : [],
+  );
   const weight = chosen.reduce((sum, other) => sum + other.weight, 0);
   const haste = random.scaled(1, 100);
   const draw = (): Action => {
@@ -51,6 +62,7 @@ export function planOf(seed: number): Plan {
     publishes: random.chance(0.2),
     longNames: random.chance(0.1),
     weather: weatherOf(random),
+    ...storeOf(random.of('store')),
     steps,
   };
 }

@@ -1,4 +1,5 @@
 import type { Weather } from './machine/server.ts';
+import type { DamageName } from './store/damage.ts';
 
 /** A process is frozen, killed, or cannot reach the database any more. */
 export type Accident = 'freeze' | 'kill' | 'away';
@@ -43,6 +44,7 @@ export type Action =
   | { readonly do: 'erase'; readonly at: number; readonly owner: string; readonly byCommand: boolean }
   | { readonly do: 'rebuild' }
   | { readonly do: 'move' }
+  | { readonly do: 'verify' }
   | { readonly do: 'freeze'; readonly at: number; readonly for: number }
   | { readonly do: 'kill'; readonly at: number; readonly for: number }
   /** At a call of the database, so many calls from now, a process meets with an accident. */
@@ -76,6 +78,10 @@ export interface Plan {
   /** Whether names are so long that few plants make a long list. */
   readonly longNames: boolean;
   readonly weather: Weather;
+  /** Pairs of events that the log has at the beginning. */
+  readonly fillers: number;
+  /** How somebody tampers with the database in the end. Undefined: nobody does. */
+  readonly damage: DamageName | undefined;
   readonly steps: readonly Step[];
 }
 

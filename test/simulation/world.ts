@@ -20,6 +20,8 @@ import { Server } from './machine/server.ts';
 import { FakeTopic } from './machine/topic.ts';
 import type { Plan } from './plan.ts';
 import { Database } from './store/database.ts';
+import { fill } from './store/fill.ts';
+import type { State } from './store/state.ts';
 
 /** One key for every history: to make one takes longer than a history. */
 const PRIVATE_KEY = createPrivateKey({
@@ -51,6 +53,7 @@ export class World {
   readonly topic: FakeTopic | undefined;
   readonly truth = new Truth();
   readonly commands = new CommandJudge(this.truth);
+  readonly readModel = new ReadModelJudge(this.truth);
   readonly proofs = new ProofJudge(this.truth);
   readonly instances: Instance[] = [];
   /** Processes of operators that have not ended. */
@@ -61,6 +64,9 @@ export class World {
   erasures = 0;
   rebuilds = 0;
   moves = 0;
+  verifications = 0;
+  /** Whether somebody has changed the database otherwise than the service does. */
+  isTamperedWith = false;
   /** Calls of clients that have no answer yet, by the process that is to answer. */
   readonly pending = new Map<object, Process>();
   /** What clients heard of plants. */
@@ -81,16 +87,25 @@ export class World {
     this.network = new Network(scheduler, this.random.of('network'));
     this.topic = plan.publishes ? new FakeTopic(scheduler, this.random.of('topic')) : undefined;
     this.#surroundings = { server: this.server, network: this.network, topic: this.topic, key: LOG_KEY };
-    const readModel = new ReadModelJudge(this.truth);
-    database.onCommitted((state) => {
-      for (const event of state.events.slice(this.truth.events.length)) this.tell('log', eventText(event));
-      this.judge(() => {
-        this.truth.take(state);
-        readModel.take(state);
-      });
-    });
+    database.onCommitted((state) => this.look(state));
     runOn(machineOf(scheduler));
-    for (let index = 0; index < plan.instances; index++) this.start(index);
+  }
+
+  /** Fills the database, and starts the instances. */
+  async begin(): Promise<void> {
+    await fill(this.server.database, this.plan.fillers);
+    for (let index = 0; index < this.plan.instances; index++) this.start(index);
+  }
+
+  /** Judges what a majority has now. */
+  look(state: State): void {
+    if (this.isTamperedWith) return;
+    for (const event of state.events.slice(Math.max(this.truth.events.length, 2 * this.plan.fillers)))
+      this.tell('log', eventText(event));
+    this.judge(() => {
+      this.truth.take(state);
+      this.readModel.take(state);
+    });
   }
 
   /** Starts an instance, in the place of an earlier one. */

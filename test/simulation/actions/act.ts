@@ -2,7 +2,7 @@ import { IDS } from '../draws.ts';
 import type { Action } from '../plan.ts';
 import type { World } from '../world.ts';
 import { cutOff, disturbLine, failOver, freeze, kill } from './disturb.ts';
-import { eraseBy, eraseByCommand, move, rebuild } from './operators.ts';
+import { eraseBy, eraseByCommand, move, rebuild, verify } from './operators.ts';
 import { command, get, list, submit, walk } from './plants.ts';
 import { checkpoint, receipt } from './proofs.ts';
 import { Watcher } from './watch.ts';
@@ -27,6 +27,7 @@ const ACTS: { readonly [Do in Action['do']]: Act<Do> } = {
     byCommand ? eraseByCommand(world, owner) : eraseBy(world, world.instance(at), owner),
   rebuild,
   move,
+  verify: (world) => verify(world),
   freeze: (world, action) => freeze(world, world.victim(action.at), action.for),
   kill: (world, action) => kill(world, world.victim(action.at), action.for),
   befall: (world, { at, calls, for: time, how }) => {

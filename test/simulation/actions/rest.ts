@@ -5,6 +5,7 @@ import { Violation } from '../judges/violation.ts';
 import type { World } from '../world.ts';
 import { heal } from './disturb.ts';
 import { command, get, list, submit } from './plants.ts';
+import { tamper } from './tamper.ts';
 
 /** Milliseconds until everything has come to its end, once faults have ended: longer than any time limit. */
 const PATIENCE = 120_000;
@@ -69,4 +70,6 @@ export async function comeToRest(world: World): Promise<void> {
     if (topic !== undefined) judgeTopic(truth, topic.messages, topic.end.position);
     judgeLinearizability(world.reads, commands.sent.values(), world.erased);
   });
+  const { damage, longNames } = world.plan;
+  if (damage !== undefined && !longNames) await tamper(world, damage);
 }

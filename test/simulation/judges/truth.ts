@@ -2,6 +2,9 @@ import { IDEMPOTENCY_TTL, idempotencyString } from '../../../src/domain/idempote
 import { keyString, type Plant, plantFields } from '../../../src/domain/plant.ts';
 import { headAt, verifyContent, verifyNext } from '../../../src/log/event/chain.ts';
 import { EMPTY_HEAD, type Head, type LoggedEvent, plantEventOf } from '../../../src/log/event/event.ts';
+import { leafHash } from '../../../src/log/event/leaf.ts';
+import type { Checkpoint } from '../../../src/tlog/checkpoint.ts';
+import { Frontier } from '../../../src/tlog/frontier.ts';
 import type { State } from '../store/state.ts';
 import { Violation } from './violation.ts';
 
@@ -42,6 +45,13 @@ export class Truth {
     }
     if (events.length < known.length)
       throw new Violation('order', `the log ends at ${events.length}, before ${this.end}`);
+  }
+
+  /** The checkpoint of the log as it is now. */
+  checkpoint(): Checkpoint {
+    const tree = new Frontier();
+    for (const event of this.events) tree.add(leafHash(event));
+    return { origin: 'simulation', size: tree.size, root: tree.root };
   }
 
   /** The events of an owner, with their contents, up to a position. */

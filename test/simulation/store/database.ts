@@ -28,6 +28,16 @@ export const IDEAL: Conditions = {
   happens: () => false,
 };
 
+/** Where nothing goes wrong, and a majority has each write at once. */
+export const atOnce = (database: Database): Conditions => ({
+  ...IDEAL,
+  async call(_, work) {
+    const { result, version } = work();
+    database.commit(version);
+    return result;
+  },
+});
+
 /** States that are kept for reads that may be old, and for a majority that is behind. */
 const KEPT = 64;
 
