@@ -26,7 +26,7 @@ export const KNOWN: readonly Known[] = [
   },
   {
     what: 'an instance lists plants of an owner whom another instance has erased',
-    kinds: ['list', 'get'],
+    kinds: ['list', 'get', 'linearizability'],
     explains: isErased,
     seed: 115,
   },

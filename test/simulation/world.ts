@@ -62,6 +62,8 @@ export class World {
   /** Owners of whom an erasure was begun. */
   readonly erased = new Set<string>();
   erasures = 0;
+  /** When each eraser was asked, by its actor. */
+  readonly erasers = new Map<string, number>();
   rebuilds = 0;
   moves = 0;
   verifications = 0;

@@ -82,7 +82,9 @@ export function eraseBy(world: World, { process, service }: Instance, owner: str
 
 function newEraser(world: World, owner: string): string {
   world.erased.add(owner);
-  return `eraser-${++world.erasures}`;
+  const actor = `eraser-${++world.erasures}`;
+  world.erasers.set(actor, world.scheduler.now);
+  return actor;
 }
 
 async function erase(world: World, log: EventLog, owner: string, actor: string): Promise<string> {

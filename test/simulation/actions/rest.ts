@@ -68,7 +68,8 @@ export async function comeToRest(world: World): Promise<void> {
   world.judge(() => {
     commands.finish();
     if (topic !== undefined) judgeTopic(truth, topic.messages, topic.end.position);
-    judgeLinearizability(world.reads, commands.sent.values(), world.erased);
+    const { reads, erased, erasers } = world;
+    judgeLinearizability({ reads, sent: commands.sent.values(), erased, erasers }, truth);
   });
   const { damage, longNames } = world.plan;
   if (damage !== undefined && !longNames) await tamper(world, damage);

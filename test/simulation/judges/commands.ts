@@ -21,6 +21,8 @@ export interface Sent {
   outcome: Outcome;
   /** Whether it was refused for what the plants were. */
   isDecided: boolean;
+  /** Whether an earlier command with its key was its answer. */
+  isReplayed: boolean;
   returned: number | undefined;
   /** The position that was answered. */
   position: number | undefined;
@@ -59,6 +61,7 @@ export class CommandJudge {
       erasedAt: this.erased.get(command.owner) ?? 0,
       outcome: 'unknown',
       isDecided: false,
+      isReplayed: false,
       returned: undefined,
       position: undefined,
     };
@@ -69,7 +72,12 @@ export class CommandJudge {
   /** Its caller hears that it was applied. Throws Violation. */
   applied(sent: Sent, { position, eventId, replayed }: Committed, now: number): void {
     const { command } = sent;
-    Object.assign(sent, { outcome: replayed ? 'not applied' : 'applied', returned: now, position });
+    Object.assign(sent, {
+      outcome: replayed ? 'not applied' : 'applied',
+      isReplayed: replayed === true,
+      returned: now,
+      position,
+    });
     const logged = this.#truth.events[position - 1];
     const event = logged && plantEventOf(logged);
     const wrong = (why: string) => new Violation('outcome', `${command.actor} at ${position}: ${why}`, command.owner);
