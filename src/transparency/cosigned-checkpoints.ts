@@ -35,7 +35,7 @@ export interface CosigningStatus {
 /** Options of the cosigning. */
 export interface CosigningOptions {
   readonly checkpoints: Checkpoints;
-  readonly witnesses: readonly Pick<WitnessClient, 'name' | 'cosign'>[];
+  readonly witnesses: readonly WitnessClient[];
   /** Number of cosignatures that a checkpoint needs. */
   readonly quorum: number;
   /** Called with the outcome of each request. */
@@ -46,7 +46,7 @@ export interface CosigningOptions {
 
 /** A witness, and the earliest time of its next request. */
 interface Asked {
-  readonly witness: Pick<WitnessClient, 'name' | 'cosign'>;
+  readonly witness: WitnessClient;
   readonly backoff: Backoff;
   notBefore: number;
 }

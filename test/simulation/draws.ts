@@ -73,6 +73,12 @@ export const OTHERS: Readonly<
   verify: { share: 0.2, weight: 0.3, draw: () => ({ do: 'verify' }) },
   freeze: { share: 0.5, weight: 1, draw: (random) => ({ do: 'freeze', at: random.whole(0, 9), for: long(random) }) },
   kill: { share: 0.4, weight: 0.7, draw: (random) => ({ do: 'kill', at: random.whole(0, 9), for: long(random) }) },
+  'witness away': {
+    share: 0.3,
+    weight: 0.5,
+    // At times for good.
+    draw: (random) => ({ do: 'witness away', at: random.whole(0, 2), for: random.scaled(100, 10_000_000) }),
+  },
   wait: { share: 0.3, weight: 0.3, draw: (random) => ({ do: 'wait', for: random.scaled(300, 10_000) }) },
   befall: { share: 0.3, weight: 0.7, draw: (random) => befall(random, random.whole(0, 9)) },
   away: { share: 0.2, weight: 0.5, draw: (random) => ({ do: 'away', at: random.whole(0, 9), for: long(random) }) },

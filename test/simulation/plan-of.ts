@@ -1,6 +1,7 @@
 import { accident, OF_OWNERS, OTHERS, silence } from './draws.ts';
 import { Random } from './machine/random.ts';
 import type { Weather } from './machine/server.ts';
+import { MOST_WITNESSES } from './machine/witnesses.ts';
 import type { Action, Plan, Step } from './plan.ts';
 import { DAMAGES, type DamageName } from './store/damage.ts';
 
@@ -24,6 +25,12 @@ function storeOf(random: Random): Pick<Plan, 'fillers' | 'damage'> {
   // Enough for two stored nodes of the tree.
   if (damage !== undefined && DAMAGES[damage].found === 'tree') return { fillers: 260, damage };
   return { fillers: random.chance(0.1) ? random.whole(110, 300) : 0, damage };
+}
+
+function witnessesOf(random: Random): Plan['witnesses'] {
+  if (!random.chance(0.25)) return undefined;
+  const count = random.whole(1, MOST_WITNESSES);
+  return { count, quorum: random.whole(1, count) };
 }
 
 /** An action, and at times what makes more of it. */
@@ -63,6 +70,7 @@ export function planOf(seed: number): Plan {
     longNames: random.chance(0.1),
     weather: weatherOf(random),
     ...storeOf(random.of('store')),
+    witnesses: witnessesOf(random.of('witnesses')),
     steps,
   };
 }

@@ -55,6 +55,7 @@ export type Action =
       readonly for: number;
       readonly how: Accident;
     }
+  | { readonly do: 'witness away'; readonly at: number; readonly for: number }
   | { readonly do: 'wait'; readonly for: number }
   | { readonly do: 'away'; readonly at: number; readonly for: number }
   | { readonly do: 'jump'; readonly at: number; readonly by: number }
@@ -80,6 +81,8 @@ export interface Plan {
   readonly weather: Weather;
   /** Pairs of events that the log has at the beginning. */
   readonly fillers: number;
+  /** How many witnesses there are, and must cosign. Undefined: none. */
+  readonly witnesses: { readonly count: number; readonly quorum: number } | undefined;
   /** How somebody tampers with the database in the end. Undefined: nobody does. */
   readonly damage: DamageName | undefined;
   readonly steps: readonly Step[];

@@ -18,6 +18,7 @@ import { Random } from './machine/random.ts';
 import { Scheduler } from './machine/scheduler.ts';
 import { Server } from './machine/server.ts';
 import { FakeTopic } from './machine/topic.ts';
+import { Witnesses } from './machine/witnesses.ts';
 import type { Plan } from './plan.ts';
 import { Database } from './store/database.ts';
 import { fill } from './store/fill.ts';
@@ -51,6 +52,7 @@ export class World {
   readonly server: Server;
   readonly network: Network;
   readonly topic: FakeTopic | undefined;
+  readonly witnesses: Witnesses | undefined;
   readonly truth = new Truth();
   readonly commands = new CommandJudge(this.truth);
   readonly readModel = new ReadModelJudge(this.truth);
@@ -88,7 +90,24 @@ export class World {
     this.server = new Server(database, scheduler, this.random.of('server'), plan.weather);
     this.network = new Network(scheduler, this.random.of('network'));
     this.topic = plan.publishes ? new FakeTopic(scheduler, this.random.of('topic')) : undefined;
-    this.#surroundings = { server: this.server, network: this.network, topic: this.topic, key: LOG_KEY };
+    const { count = 0, quorum = 0 } = plan.witnesses ?? {};
+    this.witnesses =
+      count === 0 ? undefined : new Witnesses(scheduler, this.random.of('witnesses'), count, LOG_KEY.vkey);
+    this.#surroundings = {
+      server: this.server,
+      network: this.network,
+      topic: this.topic,
+      key: LOG_KEY,
+      witnesses: this.witnesses,
+      quorum,
+      onOutcome: (witness, outcome, error) => {
+        this.tell(witness, error === undefined ? outcome : `${outcome}: ${(error as Error).message}`);
+        if (!this.isTamperedWith) this.judge(() => this.proofs.witnessed(outcome, error));
+      },
+      onBroken: (error) => {
+        if (!this.isTamperedWith) this.judge(() => this.proofs.refused(error));
+      },
+    };
     database.onCommitted((state) => this.look(state));
     runOn(machineOf(scheduler));
   }

@@ -34,6 +34,7 @@ const ACTS: { readonly [Do in Action['do']]: Act<Do> } = {
     const victim = world.victim(at);
     victim?.afterCalls(calls, () => ACCIDENTS[how](world, victim, time));
   },
+  'witness away': (world, action) => world.witnesses?.away(action.at, action.for),
   wait: () => {},
   away: (world, action) => cutOff(world, world.victim(action.at), action.for),
   jump: (world, { at, by }) => world.instance(at).process.jump(by),

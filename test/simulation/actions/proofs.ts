@@ -6,6 +6,7 @@ import { Receipts } from '../../../src/plants/receipts.ts';
 import { Semaphore } from '../../../src/semaphore.ts';
 import { ALICE } from '../../support/principal.ts';
 import type { Instance } from '../instance.ts';
+import { Violation } from '../judges/violation.ts';
 import type { World } from '../world.ts';
 
 /** As many as the service has. */
@@ -17,17 +18,51 @@ const OLD = 15_000;
 /** Asks an instance for a checkpoint, and judges it. */
 export function checkpoint(world: World, { process, service }: Instance): void {
   if (service === undefined) return;
-  const old = world.commands.acknowledgedAt(world.scheduler.now - OLD);
+  const { witnesses, plan } = world;
+  // Witnesses may take as long as they like.
+  const old = witnesses === undefined ? world.commands.acknowledgedAt(world.scheduler.now - OLD) : 0;
   world.call(process, async () => {
     try {
       const signed = await service.checkpoints.latest();
       world.tell(process.name, `signs ${signed.size} events`);
       world.judge(() => world.proofs.signed(service, signed, old));
+      if (witnesses !== undefined)
+        world.judge(() => world.proofs.cosigned(signed, witnesses.verifiers, plan.witnesses!.quorum));
     } catch (error) {
       world.tell(process.name, `signs nothing: ${(error as Error).message}`);
       world.judge(() => world.proofs.refused(error));
     }
   });
+}
+
+/** Milliseconds after which a checkpoint is cosigned, once all witnesses answer: longer than one that was away is left alone. */
+const COSIGNED = 130_000;
+
+/** Once all witnesses answer, every instance serves a checkpoint of the whole log. */
+export async function untilCosigned(world: World): Promise<void> {
+  if (world.witnesses === undefined) return;
+  world.tell('witnesses', 'all answer');
+  world.witnesses.heal();
+  const end = world.scheduler.now + COSIGNED;
+  for (const { process, service } of world.instances) {
+    let size = 0;
+    while (size < world.truth.end && world.violation === undefined) {
+      if (world.scheduler.now > end)
+        return world.judge(() => {
+          throw new Violation('proof', `${process.name} serves a checkpoint of ${size} events of ${world.truth.end}`);
+        });
+      process.do(
+        () =>
+          void service!.checkpoints.latest().then(
+            (served) => (size = served.size),
+            () => {},
+          ),
+      );
+      await world.pass(1_000);
+    }
+  }
+  for (const instance of world.instances) checkpoint(world, instance);
+  await world.pass(1_000);
 }
 
 /** Asks an instance for the receipt of the owner's last write that was acknowledged, and judges it. */

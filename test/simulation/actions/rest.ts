@@ -5,6 +5,7 @@ import { Violation } from '../judges/violation.ts';
 import type { World } from '../world.ts';
 import { heal } from './disturb.ts';
 import { command, get, list, submit } from './plants.ts';
+import { untilCosigned } from './proofs.ts';
 import { tamper } from './tamper.ts';
 
 /** Milliseconds until everything has come to its end, once faults have ended: longer than any time limit. */
@@ -63,6 +64,8 @@ export async function comeToRest(world: World): Promise<void> {
   await untilAtRest(world);
   await asksAll(world);
   await untilAtRest(world);
+  // Until here witnesses may have been away: nothing else waits for them.
+  if (world.violation === undefined) await untilCosigned(world);
   if (world.violation !== undefined) return;
   const { topic, truth, commands } = world;
   world.judge(() => {

@@ -3,6 +3,8 @@ import { PlantStoreError } from '../../../src/domain/errors.ts';
 import { BrokenChainError } from '../../../src/log/event/chain.ts';
 import { leafHash } from '../../../src/log/event/leaf.ts';
 import { Frontier } from '../../../src/tlog/frontier.ts';
+import { parseNote, type Verifier, verifiedSignatures } from '../../../src/tlog/note.ts';
+import type { WitnessOutcome } from '../../../src/transparency/cosigned-checkpoints.ts';
 import type { SignedCheckpoint } from '../../../src/transparency/signed-checkpoint.ts';
 import type { Truth } from './truth.ts';
 import { Violation } from './violation.ts';
@@ -27,6 +29,19 @@ export class ProofJudge {
     const tree = new Frontier();
     for (const event of this.#truth.events.slice(0, size)) tree.add(leafHash(event));
     if (Buffer.compare(tree.root, root) !== 0) throw new Violation('proof', `another root at ${size} events`);
+  }
+
+  /** A checkpoint that is served has the signatures of enough witnesses. Throws Violation. */
+  cosigned({ size, note }: SignedCheckpoint, verifiers: readonly Verifier[], quorum: number): void {
+    const { text, signatures } = parseNote(note);
+    const count = verifiedSignatures(text, signatures, verifiers).length;
+    if (count < quorum)
+      throw new Violation('proof', `a checkpoint of ${size} events is served with ${count} cosignatures of ${quorum}`);
+  }
+
+  /** A witness was asked. None ever sees a log that is not the one that it cosigned. Throws Violation. */
+  witnessed(outcome: WitnessOutcome, error: unknown): void {
+    if (outcome === 'forked') throw new Violation('proof', `${error}`);
   }
 
   /** A receipt for a position was verified. Throws Violation. */
