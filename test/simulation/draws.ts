@@ -1,4 +1,5 @@
 import type { Random } from './machine/random.ts';
+import { OLD } from './machine/server.ts';
 import type { Accident, Action } from './plan.ts';
 
 /** Few, so that steps meet on the same plants. */
@@ -88,6 +89,11 @@ export const OTHERS: Readonly<
     draw: (random) => ({ do: 'jump', at: at(random), by: random.one([-1, 1]) * random.scaled(1, 100_000) }),
   },
   'fail over': { share: 0.25, weight: 0.5, draw: (random) => ({ do: 'fail over', hold: random.scaled(0.1, 2_000) }) },
+  depose: {
+    share: 0.2,
+    weight: 0.7,
+    draw: (random) => ({ do: 'depose', at: at(random), for: random.scaled(100, OLD) }),
+  },
   cut: { share: 0.4, weight: 1, draw: (random) => ({ do: 'cut', at: at(random) }) },
   'slow line': {
     share: 0.2,

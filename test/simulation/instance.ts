@@ -34,7 +34,7 @@ export interface Surroundings {
   /** How many witnesses must cosign. */
   readonly quorum: number;
   /** Called with the outcome of each request to a witness. */
-  readonly onOutcome: (witness: string, outcome: WitnessOutcome, error: unknown) => void;
+  readonly onOutcome: (process: Process, witness: string, outcome: WitnessOutcome, error: unknown) => void;
   /** Called when no checkpoint can be made of the log any more. */
   readonly onBroken: (error: Error) => void;
 }
@@ -102,7 +102,7 @@ export class Instance {
             checkpoints: signed,
             witnesses: witnesses.clients(process, tree),
             quorum,
-            onOutcome,
+            onOutcome: (...outcome) => onOutcome(process, ...outcome),
             onBroken,
           });
     if (topic !== undefined)

@@ -69,6 +69,7 @@ export function planOf(seed: number): Plan {
     publishes: random.chance(0.2),
     longNames: random.chance(0.1),
     weather: weatherOf(random),
+    strictReads: random.of('strict').chance(0.5),
     ...storeOf(random.of('store')),
     witnesses: witnessesOf(random.of('witnesses')),
     steps,

@@ -60,6 +60,8 @@ export type Action =
   | { readonly do: 'away'; readonly at: number; readonly for: number }
   | { readonly do: 'jump'; readonly at: number; readonly by: number }
   | { readonly do: 'fail over'; readonly hold: number }
+  /** An instance reaches only a server that was deposed. */
+  | { readonly do: 'depose'; readonly at: number; readonly for: number }
   | { readonly do: 'cut'; readonly at: number }
   | {
       readonly do: 'line';
@@ -79,6 +81,8 @@ export interface Plan {
   /** Whether names are so long that few plants make a long list. */
   readonly longNames: boolean;
   readonly weather: Weather;
+  /** Whether a server that was deposed answers no read that must be fresh. */
+  readonly strictReads: boolean;
   /** Pairs of events that the log has at the beginning. */
   readonly fillers: number;
   /** How many witnesses there are, and must cosign. Undefined: none. */

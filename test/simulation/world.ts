@@ -7,6 +7,7 @@ import type { LogKey } from '../../src/transparency/log-key.ts';
 import type { Watcher } from './actions/watch.ts';
 import { Instance, type Surroundings } from './instance.ts';
 import { CommandJudge } from './judges/commands.ts';
+import { Freshness } from './judges/freshness.ts';
 import type { PlantRead } from './judges/linearizability.ts';
 import { ProofJudge } from './judges/proofs.ts';
 import { ReadModelJudge } from './judges/read-model.ts';
@@ -53,6 +54,7 @@ export class World {
   readonly network: Network;
   readonly topic: FakeTopic | undefined;
   readonly witnesses: Witnesses | undefined;
+  readonly freshness: Freshness;
   readonly truth = new Truth();
   readonly commands = new CommandJudge(this.truth);
   readonly readModel = new ReadModelJudge(this.truth);
@@ -87,7 +89,8 @@ export class World {
     this.random = new Random(`${seed}/world`);
     const { scheduler } = this;
     const database = new Database('0'.repeat(32), () => Math.floor(EPOCH + scheduler.now));
-    this.server = new Server(database, scheduler, this.random.of('server'), plan.weather);
+    this.server = new Server(database, scheduler, this.random.of('server'), plan.weather, plan.strictReads);
+    this.freshness = new Freshness(scheduler, () => this.commands.acknowledged, plan.strictReads);
     this.network = new Network(scheduler, this.random.of('network'));
     this.topic = plan.publishes ? new FakeTopic(scheduler, this.random.of('topic')) : undefined;
     const { count = 0, quorum = 0 } = plan.witnesses ?? {};
@@ -100,8 +103,8 @@ export class World {
       key: LOG_KEY,
       witnesses: this.witnesses,
       quorum,
-      onOutcome: (witness, outcome, error) => {
-        this.tell(witness, error === undefined ? outcome : `${outcome}: ${(error as Error).message}`);
+      onOutcome: ({ name }, witness, outcome, error) => {
+        this.tell(name, `${witness}: ${error === undefined ? outcome : `${outcome}: ${(error as Error).message}`}`);
         if (!this.isTamperedWith) this.judge(() => this.proofs.witnessed(outcome, error));
       },
       onBroken: (error) => {

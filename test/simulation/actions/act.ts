@@ -1,7 +1,7 @@
 import { IDS } from '../draws.ts';
 import type { Action } from '../plan.ts';
 import type { World } from '../world.ts';
-import { cutOff, disturbLine, failOver, freeze, kill } from './disturb.ts';
+import { cutOff, depose, disturbLine, failOver, freeze, kill } from './disturb.ts';
 import { eraseBy, eraseByCommand, move, rebuild, verify } from './operators.ts';
 import { command, get, list, submit, walk } from './plants.ts';
 import { checkpoint, receipt } from './proofs.ts';
@@ -39,6 +39,7 @@ const ACTS: { readonly [Do in Action['do']]: Act<Do> } = {
   away: (world, action) => cutOff(world, world.victim(action.at), action.for),
   jump: (world, { at, by }) => world.instance(at).process.jump(by),
   'fail over': (world, { hold }) => failOver(world, hold),
+  depose: (world, action) => depose(world, world.instance(action.at).process, action.for),
   cut: (world, { at }) => world.network.cut(world.instance(at).process),
   line: (world, action) => disturbLine(world, action.is, [action.at, action.other], action.for),
 };

@@ -9,7 +9,7 @@ import { type Instance, SIZES } from '../instance.ts';
 import { judgeErased } from '../judges/erasure.ts';
 import { judgeMove } from '../judges/move.ts';
 import { judgeVerdict } from '../judges/verdict.ts';
-import { EPOCH } from '../machine/process.ts';
+import { EPOCH, type Process } from '../machine/process.ts';
 import { atOnce, Database } from '../store/database.ts';
 import { openMemoryFold } from '../store/memory-fold.ts';
 import { MemoryStore } from '../store/memory-store.ts';
@@ -61,7 +61,7 @@ export function eraseByCommand(world: World, owner: string): void {
   const actor = newEraser(world, owner);
   run(world, actor, async (store) => {
     const log = await openLog(store, { limits: { knownOwners: 1 }, onFault: () => {} });
-    const outcome = await erase(world, log, owner, actor);
+    const outcome = await erase(world, log, { owner, actor });
     await log.close();
     return outcome;
   });
@@ -73,7 +73,7 @@ export function eraseBy(world: World, { process, service }: Instance, owner: str
   const actor = newEraser(world, owner);
   world.call(process, async () => {
     try {
-      world.tell(process.name, await erase(world, service.log, owner, actor));
+      world.tell(process.name, await erase(world, service.log, { owner, actor, process }));
     } catch (error) {
       world.tell(process.name, `${actor} fails: ${(error as Error).message}`);
     }
@@ -87,8 +87,12 @@ function newEraser(world: World, owner: string): string {
   return actor;
 }
 
-async function erase(world: World, log: EventLog, owner: string, actor: string): Promise<string> {
-  const from = world.commands.acknowledged;
+async function erase(
+  world: World,
+  log: EventLog,
+  { owner, actor, process }: { owner: string; actor: string; process?: Process },
+): Promise<string> {
+  const { from } = process === undefined ? { from: world.commands.acknowledged } : world.freshness.of(process);
   let erased: Erased | undefined;
   for await (const step of log.erase({ owner, actor }, !world.plan.publishes)) if (!('step' in step)) erased = step;
   world.judge(() => judgeErased(world.truth, world.server.database.committed, owner, erased!, from));

@@ -28,7 +28,8 @@ export function command(
 export function submit(world: World, { process, service }: Instance, toSend: Command): void {
   if (service === undefined) return;
   const { commands, scheduler } = world;
-  const sent = commands.send(toSend, scheduler.now);
+  // Another instance may decide.
+  const sent = commands.send(toSend, scheduler.now, world.freshness.of());
   world.call(process, async () => {
     try {
       const committed = await service.log.submit(toSend);
@@ -52,8 +53,7 @@ export function list(
   then: (list: Listing, rows: readonly PlantRow[]) => void = () => {},
 ): void {
   if (service === undefined) return;
-  const from = world.commands.acknowledged;
-  const called = world.scheduler.now;
+  const { from, since: called } = world.freshness.of(process);
   world.call(process, async () => {
     try {
       const found = await service.log.list(query);
@@ -102,8 +102,7 @@ export function walk(world: World, instance: Instance, query: ListQuery): void {
 /** Asks an instance for one plant, and judges it. */
 export function get(world: World, { process, service }: Instance, owner: string, id: bigint): void {
   if (service === undefined) return;
-  const from = world.commands.acknowledged;
-  const called = world.scheduler.now;
+  const { from, since: called } = world.freshness.of(process);
   world.call(process, async () => {
     try {
       const found = await service.log.get({ owner, id });

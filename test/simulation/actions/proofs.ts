@@ -74,6 +74,7 @@ export function receipt(world: World, { process, service }: Instance, owner: str
   if (service === undefined || position === undefined) return;
   const receipts = new Receipts({ ...service, scopes: createScopePolicy([]), proofs: new Semaphore(PROOFS) });
   const request = create(GetReceiptRequestSchema, { position: BigInt(position) });
+  const { from } = world.freshness.of(process);
   world.call(process, async () => {
     try {
       const call = { principal: { ...ALICE, owner }, signal: { aborted: false } };
@@ -82,7 +83,7 @@ export function receipt(world: World, { process, service }: Instance, owner: str
       world.judge(() => world.proofs.receipt(position, checkReceipt(text, world.vkey)));
     } catch (error) {
       world.tell(process.name, `gives no receipt for ${position}: ${(error as Error).message}`);
-      world.judge(() => world.proofs.refused(error, owner, position));
+      world.judge(() => world.proofs.refused(error, owner, position <= from ? position : 0));
     }
   });
 }

@@ -59,7 +59,7 @@ export class Watcher {
     }
     const world = this.#world;
     const after = this.judge.position;
-    this.judge.opened(world.commands.acknowledged);
+    this.judge.opened(world.freshness.of(process).from);
     const isCurrent = () => stream === this.#stream;
     process.do(() => {
       if (!isCurrent()) return;

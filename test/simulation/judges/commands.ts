@@ -4,6 +4,7 @@ import { PlantStoreError } from '../../../src/domain/errors.ts';
 import { idempotencyString, refuseReuse } from '../../../src/domain/idempotency.ts';
 import { type Committed, plantEventOf } from '../../../src/log/event/event.ts';
 import { type Span, wasSo } from './answers.ts';
+import type { Fresh } from './freshness.ts';
 import type { Truth } from './truth.ts';
 import { Violation } from './violation.ts';
 
@@ -16,6 +17,8 @@ export interface Sent {
   readonly called: number;
   /** Position of the last event that was acknowledged before. */
   readonly from: number;
+  /** How fresh a refusal must be. */
+  readonly fresh: Fresh;
   /** Position of the owner's last erasure whose outcome was given before; 0: there was none. */
   readonly erasedAt: number;
   outcome: Outcome;
@@ -53,11 +56,12 @@ export class CommandJudge {
   }
 
   /** A command is sent. */
-  send(command: Command, now: number): Sent {
+  send(command: Command, now: number, fresh: Fresh): Sent {
     const sent: Sent = {
       command,
       called: now,
       from: this.acknowledged,
+      fresh,
       erasedAt: this.erased.get(command.owner) ?? 0,
       outcome: 'unknown',
       isDecided: false,
@@ -96,7 +100,8 @@ export class CommandJudge {
 
   /** Its caller hears that it was refused. Throws Violation. */
   refused(sent: Sent, error: unknown, now: number): void {
-    const { command, from } = sent;
+    const { command, fresh } = sent;
+    const { from } = fresh;
     const { owner } = command;
     sent.returned = now;
     const wrong = (why: string) => new Violation('outcome', `${command.actor}: ${why}`, owner);

@@ -53,7 +53,7 @@ const MODEL: Model<Input, Output> = {
 };
 
 /** What a command does, by the model. Undefined: its caller heard nothing of the plant. */
-function operationOf({ command, outcome, called, returned, isDecided, isReplayed }: Sent, isErased: boolean) {
+function operationOf({ command, outcome, called, returned, fresh, isDecided, isReplayed }: Sent, isErased: boolean) {
   // An erasure forgets keys, at one instance after the other.
   const key = isErased ? undefined : command.idempotencyKey;
   const input: Input =
@@ -61,7 +61,7 @@ function operationOf({ command, outcome, called, returned, isDecided, isReplayed
   const times = { input, called, returned: returned ?? Number.POSITIVE_INFINITY };
   if (outcome === 'unknown') return { ...times, output: undefined };
   if (outcome === 'applied') return { ...times, output: 'applied' };
-  if (isDecided) return { ...times, output: 'refused' };
+  if (isDecided) return { ...times, called: fresh.since, output: 'refused' };
   return isReplayed && key !== undefined ? { ...times, output: 'replayed' } : undefined;
 }
 

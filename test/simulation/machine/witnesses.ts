@@ -93,6 +93,7 @@ export class Witnesses {
   }
 
   #post(process: Process, name: string, body: string, signal: AbortSignal): ReturnType<Post> {
+    if (signal.aborted) return Promise.reject(signal.reason);
     const { promise, resolve, reject } = Promise.withResolvers<WitnessResponse>();
     const reached = this.#reached.get(name)!;
     const random = this.#random;
