@@ -94,6 +94,12 @@ export const OTHERS: Readonly<
     weight: 0.7,
     draw: (random) => ({ do: 'depose', at: at(random), for: random.scaled(100, OLD) }),
   },
+  backup: { share: 0.12, weight: 0.3, draw: () => ({ do: 'backup' }) },
+  restore: {
+    share: 0.1,
+    weight: 0.3,
+    draw: (random) => ({ do: 'restore', for: random.scaled(50, 10_000), isRunning: random.chance(0.4) }),
+  },
   cut: { share: 0.4, weight: 1, draw: (random) => ({ do: 'cut', at: at(random) }) },
   'slow line': {
     share: 0.2,
@@ -131,6 +137,12 @@ export function accident(random: Random, action: Extract<Action, { do: 'erase' |
     { do: 'wait', for: random.chance(0.5) ? time - wait + 100 : random.scaled(1, time - wait + 2) },
     ...adds(random.whole(0, 4)),
   ];
+}
+
+/** A backup, what is lost, and its restore. */
+export function restored(random: Random, action: Extract<Action, { do: 'restore' }>): Action[] {
+  const lost = Array.from({ length: random.whole(1, 12) }, () => random.one(OF_OWNERS)(random));
+  return [{ do: 'backup' }, ...lost, action];
 }
 
 /** Commands are on their way while a line is silent, and arrive after their sender has taken them back. */

@@ -29,6 +29,8 @@ export interface Surroundings {
   /** Undefined: nothing is published. */
   readonly topic: FakeTopic | undefined;
   readonly key: LogKey;
+  /** Called when an instance finds that it cannot serve this store. */
+  readonly onStartFailed: (process: Process, error: unknown) => void;
   /** Undefined: checkpoints are served as the log has signed them. */
   readonly witnesses: Witnesses | undefined;
   /** How many witnesses must cosign. */
@@ -62,7 +64,7 @@ export class Instance {
     this.publishes = surroundings.topic !== undefined;
     this.#surroundings = surroundings;
     surroundings.network.listen(process.name, { process, taker: () => this.#taker });
-    process.do(() => void this.#start());
+    process.do(() => void this.#start().catch((error) => surroundings.onStartFailed(process, error)));
   }
 
   /** Undefined until it has started, and once it is dead. */

@@ -1,4 +1,4 @@
-import { accident, OF_OWNERS, OTHERS, silence } from './draws.ts';
+import { accident, OF_OWNERS, OTHERS, restored, silence } from './draws.ts';
 import { Random } from './machine/random.ts';
 import type { Weather } from './machine/server.ts';
 import { MOST_WITNESSES } from './machine/witnesses.ts';
@@ -38,6 +38,7 @@ function chain(random: Random, action: Action): Action[] {
   if (action.do === 'rebuild' && random.chance(0.4)) return accident(random, action);
   if (action.do === 'erase' && random.chance(0.2)) return accident(random, action);
   if (action.do === 'line' && action.is === 'silent' && random.chance(0.7)) return silence(random, action);
+  if (action.do === 'restore') return restored(random, action);
   return [action];
 }
 
@@ -66,7 +67,8 @@ export function planOf(seed: number): Plan {
   }
   return {
     instances: random.one([1, 2, 2, 3, 3, 3]),
-    publishes: random.chance(0.2),
+    // What a topic has of a log that was restored is for its consumers to find.
+    publishes: random.chance(0.2) && steps.every((step) => step.do !== 'restore'),
     longNames: random.chance(0.1),
     weather: weatherOf(random),
     strictReads: random.of('strict').chance(0.5),

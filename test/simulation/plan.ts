@@ -62,6 +62,9 @@ export type Action =
   | { readonly do: 'fail over'; readonly hold: number }
   /** An instance reaches only a server that was deposed. */
   | { readonly do: 'depose'; readonly at: number; readonly for: number }
+  | { readonly do: 'backup' }
+  /** The last backup takes the place of the database, under running instances or while all are stopped. */
+  | { readonly do: 'restore'; readonly for: number; readonly isRunning: boolean }
   | { readonly do: 'cut'; readonly at: number }
   | {
       readonly do: 'line';

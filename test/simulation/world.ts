@@ -71,6 +71,10 @@ export class World {
   rebuilds = 0;
   moves = 0;
   verifications = 0;
+  /** The last backup. */
+  backup: State | undefined;
+  /** When a backup was restored, and the position at which it ends. */
+  readonly restores: { readonly at: number; readonly end: number; readonly isRunning: boolean }[] = [];
   /** Whether somebody has changed the database otherwise than the service does. */
   isTamperedWith = false;
   /** Calls of clients that have no answer yet, by the process that is to answer. */
@@ -101,6 +105,7 @@ export class World {
       network: this.network,
       topic: this.topic,
       key: LOG_KEY,
+      onStartFailed: (process, error) => this.startFailed(process, error),
       witnesses: this.witnesses,
       quorum,
       onOutcome: ({ name }, witness, outcome, error) => {
@@ -132,9 +137,40 @@ export class World {
     });
   }
 
+  /** Puts a backup in the place of the database. `isRunning`: under running instances. */
+  restore(backup: State, isRunning: boolean): void {
+    const end = backup.events.length;
+    this.server.restore(backup);
+    this.restores.push({ at: this.scheduler.now, end, isRunning });
+    this.judge(() => {
+      this.truth.restore(this.server.database.committed);
+      this.readModel.restore(this.server.database.committed);
+      this.commands.restore(end);
+    });
+    this.freshness.restore();
+    for (const watcher of this.watchers) watcher.restart();
+  }
+
+  /** Whether what is said now may be as of before the last restore. */
+  isRestored(called: number): boolean {
+    return called < (this.restores.at(-1)?.at ?? Number.NEGATIVE_INFINITY);
+  }
+
   /** Starts an instance, in the place of an earlier one. */
   start(index: number): void {
     this.instances[index] = new Instance(this.process(`instance-${index}`), this.#surroundings);
+  }
+
+  /** An instance may not start while a backup is restored, and only then. It is started again. */
+  startFailed(process: Process, error: unknown): void {
+    this.judge(() => {
+      if (this.restores.length === 0) throw new Violation('unhandled', `${process.name} does not start: ${error}`);
+    });
+    this.tell(process.name, `does not start: ${error}`);
+    const index = this.instances.findIndex((instance) => instance.process === process);
+    if (index < 0) return;
+    process.kill();
+    this.scheduler.after(1_000, undefined, () => this.start(index));
   }
 
   /** A new process. */

@@ -41,6 +41,14 @@ export class Watcher {
     if (this.#instance.process === process) this.#retry();
   }
 
+  /** A backup was restored, and the reader starts again. */
+  restart(): void {
+    const watch = this.#watch;
+    this.#instance.process.do(() => watch?.close());
+    this.judge.restart();
+    this.#retry();
+  }
+
   #retry(): void {
     const stream = ++this.#stream;
     this.#world.scheduler.after(RETRY, undefined, () => {

@@ -16,9 +16,9 @@ export interface Sent {
   readonly command: Command;
   readonly called: number;
   /** Position of the last event that was acknowledged before. */
-  readonly from: number;
+  from: number;
   /** How fresh a refusal must be. */
-  readonly fresh: Fresh;
+  fresh: Fresh;
   /** Position of the owner's last erasure whose outcome was given before; 0: there was none. */
   readonly erasedAt: number;
   outcome: Outcome;
@@ -26,6 +26,8 @@ export interface Sent {
   isDecided: boolean;
   /** Whether an earlier command with its key was its answer. */
   isReplayed: boolean;
+  /** Whether a restore has lost what it did, or may have. */
+  isLost: boolean;
   returned: number | undefined;
   /** The position that was answered. */
   position: number | undefined;
@@ -55,6 +57,17 @@ export class CommandJudge {
     return last;
   }
 
+  /** A backup was restored: the log ends earlier. Callers who have no answer yet may hear what was so before. */
+  restore(end: number): void {
+    this.acknowledged = Math.min(this.acknowledged, end);
+    for (const [owner, position] of this.erased) if (position > end) this.erased.delete(owner);
+    for (const sent of this.sent.values()) {
+      sent.isLost ||= sent.returned === undefined || (sent.position ?? 0) > end;
+      sent.from = Math.min(sent.from, end);
+      sent.fresh = { ...sent.fresh, from: Math.min(sent.fresh.from, end) };
+    }
+  }
+
   /** A command is sent. */
   send(command: Command, now: number, fresh: Fresh): Sent {
     const sent: Sent = {
@@ -66,6 +79,7 @@ export class CommandJudge {
       outcome: 'unknown',
       isDecided: false,
       isReplayed: false,
+      isLost: false,
       returned: undefined,
       position: undefined,
     };
@@ -82,6 +96,7 @@ export class CommandJudge {
       returned: now,
       position,
     });
+    if (sent.isLost && this.#truth.isLost(eventId)) return;
     const logged = this.#truth.events[position - 1];
     const event = logged && plantEventOf(logged);
     const wrong = (why: string) => new Violation('outcome', `${command.actor} at ${position}: ${why}`, command.owner);
@@ -109,6 +124,8 @@ export class CommandJudge {
     const { reason } = error;
     if (reason === 'OUTCOME_UNKNOWN') return;
     sent.outcome = 'not applied';
+    // It may be as of before the restore.
+    if (sent.isLost) return;
     if (NOT_DONE.includes(reason)) return;
     const span: Span = { from, to: this.#truth.end };
     const id = plantIdOf(command);
@@ -141,7 +158,8 @@ export class CommandJudge {
       done.add(event.actor);
       if (sent.outcome === 'not applied') throw wrong('applied, and its caller heard that it was not');
     }
-    for (const [actor, { outcome }] of this.sent)
-      if (outcome === 'applied' && !done.has(actor)) throw new Violation('outcome', `${actor}: acknowledged, and lost`);
+    for (const [actor, { outcome, isLost }] of this.sent)
+      if (outcome === 'applied' && !isLost && !done.has(actor))
+        throw new Violation('outcome', `${actor}: acknowledged, and lost`);
   }
 }

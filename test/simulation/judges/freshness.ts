@@ -31,6 +31,11 @@ export class Freshness {
     this.#deposed.push({ ...this.#now(), process, until: this.#scheduler.now + milliseconds });
   }
 
+  /** A backup was restored: no server is left that knows what came after it. */
+  restore(): void {
+    this.#deposed = [];
+  }
+
   /** How fresh the answer to a call must be that begins now, if a process gives it, or any of them. */
   of(process?: object): Fresh {
     const { now } = this.#scheduler;

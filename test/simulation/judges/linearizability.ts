@@ -1,6 +1,6 @@
 import { plantIdOf } from '../../../src/domain/decider.ts';
 import { keyString } from '../../../src/domain/plant.ts';
-import { plantEventOf } from '../../../src/log/event/event.ts';
+import { type LoggedEvent, plantEventOf } from '../../../src/log/event/event.ts';
 import { isLinearizable, type Model, type Operation } from '../../support/linearizability.ts';
 import type { Sent } from './commands.ts';
 import type { Truth } from './truth.ts';
@@ -24,10 +24,13 @@ export interface Heard {
   readonly erased: ReadonlySet<string>;
   /** When each eraser was asked, by its actor. */
   readonly erasers: ReadonlyMap<string, number>;
+  /** When a backup was restored, and the position at which it ends. */
+  readonly restores: readonly { readonly at: number; readonly end: number }[];
 }
 
 type Input =
   | { readonly do: 'read' }
+  | { readonly do: 'restore'; readonly state: string }
   | { readonly do: 'add'; readonly name: string; readonly key: string | undefined }
   | { readonly do: 'delete'; readonly key: string | undefined };
 
@@ -40,6 +43,7 @@ const NOT_THERE = '';
 const MODEL: Model<Input, Output> = {
   initial: NOT_THERE,
   step(state, input, output) {
+    if (input.do === 'restore') return input.state;
     const [name, ...keys] = state.split('\n') as [string, ...string[]];
     if (input.do === 'read') return name === output ? state : undefined;
     const isReplayed = input.key !== undefined && keys.includes(input.key);
@@ -52,14 +56,30 @@ const MODEL: Model<Input, Output> = {
   },
 };
 
+/** The state of a plant at the end of a log. */
+function stateOf(events: readonly LoggedEvent[], key: string): string {
+  let name = NOT_THERE;
+  const keys: string[] = [];
+  for (const logged of events) {
+    const event = plantEventOf(logged);
+    if (event === undefined || keyString(event.owner, event.plantId) !== key) continue;
+    name = event.type === 'PlantAdded' ? event.name : NOT_THERE;
+    if (event.idempotencyKey !== undefined) keys.push(event.idempotencyKey);
+  }
+  return [name, ...keys.sort()].join('\n');
+}
+
 /** What a command does, by the model. Undefined: its caller heard nothing of the plant. */
-function operationOf({ command, outcome, called, returned, fresh, isDecided, isReplayed }: Sent, isErased: boolean) {
+function operationOf(
+  { command, outcome, called, returned, fresh, isDecided, isReplayed, isLost }: Sent,
+  isErased: boolean,
+) {
   // An erasure forgets keys, at one instance after the other.
   const key = isErased ? undefined : command.idempotencyKey;
   const input: Input =
     command.type === 'AddPlant' ? { do: 'add', name: command.plant.name, key } : { do: 'delete', key };
   const times = { input, called, returned: returned ?? Number.POSITIVE_INFINITY };
-  if (outcome === 'unknown') return { ...times, output: undefined };
+  if (outcome === 'unknown' || (isLost && outcome === 'not applied')) return { ...times, output: undefined };
   if (outcome === 'applied') return { ...times, output: 'applied' };
   if (isDecided) return { ...times, called: fresh.since, output: 'refused' };
   return isReplayed && key !== undefined ? { ...times, output: 'replayed' } : undefined;
@@ -69,7 +89,7 @@ function operationOf({ command, outcome, called, returned, fresh, isDecided, isR
  * Judges what was heard of each plant: there is an order of the calls about it that explains every answer. Of the log it
  * looks only at how often an eraser has deleted the plant.
  */
-export function judgeLinearizability({ reads, sent, erased, erasers }: Heard, truth: Truth): void {
+export function judgeLinearizability({ reads, sent, erased, erasers, restores }: Heard, truth: Truth): void {
   const plants = new Map<string, { owner: string; history: Operation<Input, Output>[] }>();
   const put = (owner: string, id: bigint, operation: Operation<Input, Output> | undefined) => {
     if (operation === undefined) return;
@@ -91,7 +111,14 @@ export function judgeLinearizability({ reads, sent, erased, erasers }: Heard, tr
     const input = { do: 'delete', key: undefined } as const;
     put(event.owner, event.plantId, { input, output: 'applied', called, returned: Number.POSITIVE_INFINITY });
   }
+  for (const [index, { at, end }] of restores.entries())
+    for (const [key, { history }] of plants) {
+      const state = stateOf(truth.earlier[index]!.slice(0, end), key);
+      history.push({ input: { do: 'restore', state }, output: 'applied', called: at, returned: at });
+    }
+  // What an eraser did before a restore is not known here.
   for (const [key, { owner, history }] of plants)
-    if (!isLinearizable(MODEL, history))
+    if (restores.length > 0 && erased.has(owner)) continue;
+    else if (!isLinearizable(MODEL, history))
       throw new Violation('linearizability', `no order explains what was heard of ${key}`, owner);
 }

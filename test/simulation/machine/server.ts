@@ -1,4 +1,5 @@
 import type { Conditions, Database, Done, Needs } from '../store/database.ts';
+import type { State } from '../store/state.ts';
 import type { Process } from './process.ts';
 import type { Random } from './random.ts';
 import type { Scheduler } from './scheduler.ts';
@@ -44,6 +45,7 @@ export class Server {
   /** Writes that no majority has yet. */
   #waiting: Waiting[] = [];
   #failovers = 0;
+  #restores = 0;
   /** No majority gets a write before this time. */
   #heldUntil = 0;
   /** Processes that cannot reach the server, until when. */
@@ -102,6 +104,15 @@ export class Server {
     for (const { heard } of this.#waiting.splice(0)) heard(false);
   }
 
+  /** A backup takes the place of the database. Calls that are under way are never done. */
+  restore(backup: State): void {
+    this.#restores++;
+    this.#failovers++;
+    this.#deposed.clear();
+    this.database.restore(backup);
+    for (const { heard } of this.#waiting.splice(0)) heard(false);
+  }
+
   /** Ends every fault. */
   heal(): void {
     this.#away.clear();
@@ -129,12 +140,14 @@ export class Server {
     const time = () => (random.chance(slow) ? random.scaled(10, SLOW) : random.scaled(0.02, way));
     const [there, back] = [time(), time()];
     const draw = random.fraction();
+    const restores = this.#restores;
     const fault = (why: string) => () => reject(new Unreachable(`${what}: ${why}`));
     const tell = (settle: () => void) => {
       if (!this.#reaches(process)) settle = fault('no answer');
       this.#scheduler.after(back, process, settle);
     };
     const done = () => {
+      if (restores !== this.#restores) return tell(fault('the database was replaced'));
       try {
         const { result, version } = work();
         const isLost = draw < refused + lost;
@@ -152,7 +165,9 @@ export class Server {
       if (!hasLeft || draw < refused) tell(fault('refused'));
       else if (draw >= refused + lost && draw < refused + lost + late) {
         tell(fault('given up'));
-        this.#scheduler.after(random.scaled(1, LATE), undefined, () => doQuietly(work, this));
+        this.#scheduler.after(random.scaled(1, LATE), undefined, () => {
+          if (restores === this.#restores) doQuietly(work, this);
+        });
       } else done();
     });
     return promise;

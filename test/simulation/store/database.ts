@@ -113,6 +113,12 @@ export class Database {
     this.#states.splice(this.#states.indexOf(this.#committed) + 1);
   }
 
+  /** Puts back what was there at an earlier moment, as the restore of a backup does. Nothing is left of what came after. */
+  restore(backup: State): void {
+    this.#states = [{ ...backup, version: this.latest.version + 1, since: this.clock() }];
+    this.#committed = this.latest;
+  }
+
   /** Calls back with each state that a majority has. */
   onCommitted(listener: (committed: State) => void): void {
     this.#listeners.push(listener);
