@@ -79,6 +79,11 @@ export const KNOWN: readonly Known[] = [
     kinds: ['order'],
     explains: isRestoredUnder,
   },
+  {
+    what: 'an instance reads rows that a restore under it has set back, while others advance them again',
+    kinds: ['outcome', 'decision', 'list', 'get', 'watch', 'linearizability'],
+    explains: isRestoredUnder,
+  },
 ];
 
 /** The known defect that explains a violation. Undefined: it is news. */

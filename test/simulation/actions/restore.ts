@@ -1,3 +1,4 @@
+import { Violation } from '../judges/violation.ts';
 import type { World } from '../world.ts';
 import { kill } from './disturb.ts';
 
@@ -29,18 +30,21 @@ export function restore(world: World, milliseconds: number, isRunning: boolean):
   if (mayRun) world.scheduler.after(milliseconds, undefined, () => startAgain(world));
 }
 
-/** Starts those instances again that have stopped because the log was replaced. */
+/** As an operator does who hears that the log was replaced: stops every instance, and starts it again. */
 function startAgain(world: World): void {
-  for (const { process, service } of world.instances)
-    if (service?.log.changed.aborted === true) {
-      world.tell(process.name, 'has seen that the log was replaced');
-      kill(world, process, 1);
-    }
+  for (const { process } of world.instances) if (!process.isDead) kill(world, process, 1);
 }
 
-/** The same, once every instance has noticed. */
+/** The same, once every instance has noticed whose log has lost events. */
 export async function replaceStopped(world: World): Promise<void> {
-  if (world.restores.length === 0) return;
+  if (!world.restores.some(({ isRunning }) => isRunning)) return;
   await world.pass(NOTICED);
+  for (const { process, service } of world.instances) {
+    const { changed, status } = service?.log ?? {};
+    world.judge(() => {
+      if (changed?.aborted === false && status!.head > world.truth.end)
+        throw new Violation('order', `${process.name} has not noticed that the log was replaced`);
+    });
+  }
   startAgain(world);
 }

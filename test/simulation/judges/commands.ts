@@ -52,8 +52,8 @@ export class CommandJudge {
   /** Position of the last event that was acknowledged up to a time. */
   acknowledgedAt(time: number): number {
     let last = 0;
-    for (const { returned, position } of this.sent.values())
-      if (returned !== undefined && returned <= time) last = Math.max(last, position ?? 0);
+    for (const { returned, position, isLost } of this.sent.values())
+      if (!isLost && returned !== undefined && returned <= time) last = Math.max(last, position ?? 0);
     return last;
   }
 
