@@ -43,7 +43,7 @@ export async function replaceStopped(world: World): Promise<void> {
     const { changed, status } = service?.log ?? {};
     world.judge(() => {
       if (changed?.aborted === false && status!.head > world.truth.end)
-        throw new Violation('order', `${process.name} has not noticed that the log was replaced`);
+        throw new Violation('progress', `${process.name} has not noticed that the log was replaced`);
     });
   }
   startAgain(world);
