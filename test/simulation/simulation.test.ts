@@ -33,16 +33,14 @@ describe('simulated histories', () => {
     if (violation !== undefined && knownDefect(violation, world) === undefined) throw new Error(report(outcome));
   });
 
-  test.each(KNOWN.filter(({ seed }) => seed !== undefined))(
-    'still known, or to be taken off the list: $what',
-    async (known) => {
-      if (await shows(known.seed!, known)) return;
-      // The code has changed since the seed was noted.
-      const last = performance.now() + SEARCH;
-      for (let seed = 1; performance.now() < last; seed++) if (await shows(seed, known)) return;
-      throw new Error('not found any more: take it off the list in known.ts');
-    },
-  );
+  test.for(KNOWN)('still known, or to be taken off the list: $what', async (known, { skip }) => {
+    if (await shows(known.seed, known)) return;
+    // The code has changed since the seed was noted.
+    if (known.isRare) skip(`seed ${known.seed} does not show it any more`);
+    const last = performance.now() + SEARCH;
+    for (let seed = 1; performance.now() < last; seed++) if (await shows(seed, known)) return;
+    throw new Error('not found any more: take it off the list in known.ts');
+  });
 
   test('whatever happens, every promise is kept that no known defect breaks', async () => {
     const budget = Math.max(end - performance.now(), LEAST);

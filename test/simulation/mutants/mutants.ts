@@ -35,7 +35,8 @@ export const MUTANTS: readonly Mutant[] = [
     file: 'log/commit/appender.ts',
     from: `        await this.#confirm();`,
     to: ``,
-    missed: 'The look guards against an older log that is restored under a running instance: what is wrong then is known.',
+    missed:
+      'The look guards against an older log that is restored under a running instance: what is wrong then is known.',
   },
   {
     what: 'after an append without an answer the log is not read',
