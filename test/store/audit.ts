@@ -237,7 +237,9 @@ export function auditContract(name: string, open: OpenDatabase): void {
             ),
           );
         await expect(imported(events.slice(1))).rejects.toThrow('broken at position 1');
-        await expect(imported(events.with(7, encoded({ ...events[7]!, eventId: 'x' })))).rejects.toThrow('broken at position 8');
+        await expect(imported(events.with(7, encoded({ ...events[7]!, eventId: 'x' })))).rejects.toThrow(
+          'broken at position 8',
+        );
         expect(await readLog(store)).toEqual([]);
         await append(await second(), added('alice', 0n));
         await expect(imported(events)).rejects.toThrow('another log');

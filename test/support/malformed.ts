@@ -2,15 +2,15 @@ import type { LoggedEvent } from '../../src/log/event/event.ts';
 import { TRACEPARENT } from './events.ts';
 import { bytesIn, field, fieldsOf, messageOf, raw, replaced, type WireField } from './wire.ts';
 
-/** What a store keeps of an event. Undefined: nothing. */
+/** Some of what a store keeps of an event. */
 export interface Kept {
-  readonly event?: unknown;
-  readonly hash?: unknown;
-  readonly content?: unknown;
-  readonly erasedBy?: unknown;
-  readonly owner?: unknown;
-  readonly plantId?: unknown;
-  readonly idempotencyKey?: unknown;
+  readonly event?: Uint8Array;
+  readonly hash?: Uint8Array;
+  readonly content?: Uint8Array | undefined;
+  readonly erasedBy?: number | undefined;
+  readonly owner?: string | undefined;
+  readonly plantId?: bigint | undefined;
+  readonly idempotencyKey?: string | undefined;
 }
 
 /** Something that no release kept as an event. */
