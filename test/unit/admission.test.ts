@@ -310,6 +310,33 @@ describe('an admission', () => {
     expect(shed).toEqual([]);
   });
 
+  test('of a connection of several owners, hardly more than its own work counts for each', async () => {
+    const { admission } = scene({});
+    const { turns } = admission;
+    let stopped = false;
+    const pieces = { mallory: 0, alice: 0, bob: 0, carol: 0 };
+    const open = (next: () => keyof typeof pieces) => {
+      const connection: TestConnection = new TestConnection(admission.fresh, () => {
+        if (stopped) return false;
+        const owner = next();
+        admission.verified(connection, owner);
+        pieces[owner]++;
+        spend(0.25);
+        return true;
+      });
+      turns.add(connection);
+    };
+    // A proxy has two connections for mallory, who sends much, and for alice, who also has connections of her own.
+    let calls = 0;
+    for (let count = 0; count < 2; count++) open(() => (calls++ % 20 === 0 ? 'alice' : 'mallory'));
+    for (const owner of ['alice', 'bob', 'carol'] as const) for (let count = 0; count < 4; count++) open(() => owner);
+    while (pieces.carol < 400) await setImmediate();
+    stopped = true;
+    while (turns.waiting > 0) await setImmediate();
+    expect(pieces.alice).toBeGreaterThan(0.75 * pieces.bob);
+    expect(pieces.mallory).toBeLessThan(1.25 * pieces.bob);
+  });
+
   test('refuses what waits for too long, by what it waited for', async () => {
     const { admission, shed } = scene({ maxInFlight: 4, maxWait: 20 });
     for (const owner of ['alice', 'bob', 'carol']) admission.permit(owner, 'rest');
