@@ -9,6 +9,7 @@ import { pause } from '../time/pause.ts';
 import { sameHash } from '../tlog/hash.ts';
 import { differences } from './fold/difference.ts';
 import { Fold, type OpenFold } from './fold/fold.ts';
+import { project } from './project.ts';
 import type { Progress } from './verify.ts';
 
 /** Nodes of one step. */
@@ -24,8 +25,8 @@ const NO_NODES: Nodes = { first: 0, hashes: [] };
 /**
  * Repairs the read model and the nodes of the log's tree where they stand, while the service runs. It folds the log up
  * to the read model's checkpoint and changes what differs, in steps that compare the checkpoint: a step that comes late
- * does nothing. It holds the projector's lease meanwhile, so that the checkpoint stays. When it completes, no instance
- * uses memory of earlier rows.
+ * does nothing. It holds the projector's lease meanwhile, so that the checkpoint stays, and in the end moves it to the
+ * log's end. When it completes, no instance uses memory of earlier rows.
  *
  * Yields progress, last when all is repaired. Rejects if the log is broken, or shorter than the read model.
  */
@@ -38,6 +39,8 @@ export async function* repairReadModel(store: Store, openFold: OpenFold = () => 
   for await (const position of log.foldTo(await targetOf(store))) yield { position, end: log.end };
   for (let attempt = 0; !(await attempted(store, fold, log, lease)); attempt++)
     if (attempt === MAX_ATTEMPTS) throw new Error('others move or change the read model all the time; try again later');
+  // Instances may have seen a checkpoint beyond one that was moved back.
+  await project(store);
   // After this pause, no instance uses remembered rows.
   await pause(2 * GENERATION_LIMIT);
   yield { position: log.position, end: log.position };

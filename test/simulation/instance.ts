@@ -117,7 +117,7 @@ export class Instance {
             quorum,
             onOutcome: (...outcome) => onOutcome(process, ...outcome),
             head: () => log.head(),
-            onFault: () => {},
+            onFault: (fault) => fault && onBroken(fault),
           });
     if (topic !== undefined)
       new Publisher({

@@ -18,7 +18,7 @@ function unfinished(world: World): string | undefined {
   const { events, checkpoint, erasures } = world.server.database.committed;
   if (world.pending.size > 0) return `${world.pending.size} calls have no answer`;
   if (world.operators.size > 0) return `${[...world.operators].map(({ name }) => name)} go on`;
-  if (checkpoint < (events.at(-1)?.position ?? 0)) return `the read model stays at ${checkpoint}`;
+  if ((checkpoint ?? 0) < (events.at(-1)?.position ?? 0)) return `the read model stays at ${checkpoint}`;
   if (erasures.length > 0) return `${erasures.length} erasures are not finished`;
   if (world.instances.some(({ service }) => service === undefined)) return 'an instance has not started';
   const end = world.truth.end;

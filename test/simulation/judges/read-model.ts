@@ -25,7 +25,7 @@ export class ReadModelJudge {
   }
 
   /** Takes the next state that a majority has. Throws Violation. */
-  take({ rows, checkpoint }: State): void {
+  take({ rows, checkpoint = 0 }: State): void {
     if (rows === this.#rows && checkpoint === this.#checkpoint) return;
     this.#rows = rows;
     if (checkpoint < this.#checkpoint)

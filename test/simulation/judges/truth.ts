@@ -1,8 +1,7 @@
 import { IDEMPOTENCY_TTL, idempotencyString } from '../../../src/domain/idempotency.ts';
 import { keyString, type Plant, plantFields } from '../../../src/domain/plant.ts';
-import { headAt, verifyContent, verifyNext } from '../../../src/log/event/chain.ts';
+import { headAt, leafHash, verifyContent, verifyNext } from '../../../src/log/event/chain.ts';
 import { EMPTY_HEAD, type Head, type LoggedEvent, plantEventOf } from '../../../src/log/event/event.ts';
-import { leafHash } from '../../../src/log/event/leaf.ts';
 import type { Checkpoint } from '../../../src/tlog/checkpoint.ts';
 import { Frontier } from '../../../src/tlog/frontier.ts';
 import type { State } from '../store/state.ts';
