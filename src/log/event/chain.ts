@@ -55,17 +55,26 @@ export function seal(
   salt = randomBytes(SALT),
 ): LoggedEvent {
   const content = encodeContent(event, salt);
-  const frame = {
-    position: head.position + 1,
-    eventId,
-    time: Math.max(clock, head.time),
-    type: event.type,
-    commitment: sha256(content),
-    event,
-  };
-  const bytes = encodeEvent(frame);
+  const position = head.position + 1;
+  const time = Math.max(clock, head.time);
+  const { type } = event;
+  const commitment = sha256(content);
+  const bytes = encodeEvent({ position, eventId, time, type, commitment, event });
   const hash = hashOf(head.hash, { bytes });
-  return { ...frame, bytes, hash, content, erasedBy: undefined, salt, isExtended: false };
+  return {
+    position,
+    bytes,
+    hash,
+    content,
+    erasedBy: undefined,
+    eventId,
+    time,
+    type,
+    commitment,
+    event,
+    salt,
+    isExtended: false,
+  };
 }
 
 /** Throws BrokenChainError unless `event` is the one that follows `head`: position, time and hash. */

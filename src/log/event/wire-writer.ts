@@ -86,7 +86,9 @@ export class WireWriter {
 
   /** A copy of everything written since `begin`. */
   written(): Uint8Array {
-    return Buffer.from(this.#bytes.subarray(0, this.#end));
+    const copy = Buffer.allocUnsafe(this.#end);
+    this.#bytes.copy(copy, 0, 0, this.#end);
+    return copy;
   }
 
   #tag(field: number, type: number): void {
