@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { auditContract } from '../../store/audit.ts';
 import { decisionsContract } from '../../store/audit-decisions.ts';
 import { fillForTampering, tamperingContract, verdictOf } from '../../store/audit-tampering.ts';
+import { laterFieldsContract } from '../../store/later-fields.ts';
 import { malformedContract } from '../../store/malformed.ts';
 import { openMongoDatabase } from '../../store/mongo-database.ts';
 import { HAS_MONGODB, openMongoStore } from '../../store/open-mongo.ts';
@@ -18,6 +19,7 @@ describe.runIf(HAS_MONGODB)('MongoDB', () => {
   tamperingContract('MongoDB', open);
   decisionsContract('MongoDB', open);
   malformedContract('MongoDB', open);
+  laterFieldsContract('MongoDB', open);
 
   test.each<[string, number, UpdateFilter<Document>]>([
     ['one whose bytes are missing', 6, { $unset: { event: '' } }],
