@@ -101,10 +101,7 @@ type Frame = Pick<LoggedEvent, 'position' | 'eventId' | 'time' | 'commitment' | 
 
 function frameOf(bytes: Uint8Array, hash: Uint8Array): Frame {
   const values: Values = {};
-  const isExtended = readFields(new WireReader(bytes), EVENT_FIELDS, values, (number) => {
-    if (number >= HASH) throw new RangeError('it has a field that no event has');
-    return false;
-  });
+  const isExtended = readFields(new WireReader(bytes), EVENT_FIELDS, values, noHash);
   const { position = 0, eventId = '', time, commitment, erased } = values as Partial<Frame>;
   check(isPosition(position), 'position');
   check(commitment?.length === DIGEST, 'commitment');
@@ -113,6 +110,11 @@ function frameOf(bytes: Uint8Array, hash: Uint8Array): Frame {
   const eventType = typeOf(values.type);
   check(erased === undefined || (eventType.type === 'OwnerErased' && erased > 0), 'erased');
   return { position, eventId, time, commitment: commitment!, isExtended, eventType, erased };
+}
+
+function noHash(number: number): boolean {
+  if (number >= HASH) throw new RangeError('it has a field that no event has');
+  return false;
 }
 
 function typeOf(text: unknown): EventType {
