@@ -36,9 +36,6 @@ import { createHttpServer } from './transport/http/server.ts';
  */
 const STREAM_LIMIT = 9_000;
 
-/** Most events that are kept for watches that resume. */
-const RECENT_EVENTS = 65_536;
-
 /**
  * Bounds the work on proofs and tiles, of a few milliseconds each: all of it, that of one owner, and that of all readers
  * of the public log together.
@@ -72,11 +69,10 @@ export async function start(
   followErasures(log, authenticator, logger);
 
   const scopes = createScopePolicy(config.requiredScopes, telemetry.decided);
-  const recent = { events: RECENT_EVENTS, bytes: config.memory.recentEvents };
-  const watches = new Watches(log, config.limits, recent);
+  const watches = new Watches(log, config.limits);
   parts.watches = watches;
   const plants = new PlantsService(tracing ? tracing.commands(log) : log, scopes, watches);
-  const transparency = openTransparency(config, logger, telemetry, { store, log }, opened);
+  const transparency = openTransparency(config, logger, telemetry, { store, log }, parts, opened);
   parts.cosigning = transparency.cosigned;
   const proofs = new Semaphore(PROOFS);
   const services = servicesOf(config, { store, log }, scopes, plants, transparency, proofs, telemetry.logBroken);

@@ -3,7 +3,7 @@ import { EMPTY_HEAD, type Head, type LoggedEvent } from '../log/event/event.ts';
 import type { Store } from '../log/store.ts';
 import { examined } from './examined.ts';
 import type { OpenFold } from './fold/fold.ts';
-import { project } from './rebuild/project.ts';
+import { project } from './project.ts';
 
 /** Events per append. Each append is a transaction that the disk or a majority must confirm. */
 const APPEND = 2_000;

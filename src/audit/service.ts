@@ -131,7 +131,7 @@ async function* getHistory(store: Store, owner: string, id: bigint) {
 }
 
 async function* verify(
-  { log, store, key, checks, onBroken }: AuditOptions,
+  { store, key, checks, onBroken }: AuditOptions,
   request: VerifyLogRequest,
   signal: AbortSignal,
 ): AsyncGenerator<VerifyLogResponse> {
@@ -140,9 +140,7 @@ async function* verify(
   for await (const step of verifyLog(store, { checkpoint, checks: await checks(), signal })) {
     if ('answers' in step) {
       const broken = brokenIn(step);
-      const tree = step.answers.find(({ question }) => question === 'tree')?.failure?.tree;
       if (broken !== undefined) onBroken(broken);
-      else if (tree !== undefined) log.treeBroken(tree);
       yield verdictMessage(step);
     } else if (monotonic() >= told + PROGRESS) {
       told = monotonic();
@@ -152,12 +150,12 @@ async function* verify(
 }
 
 /** The questions that only the log itself answers, whatever its read model or the caller's checkpoint says. */
-const OF_THE_LOG: readonly Question[] = ['positions', 'chain', 'contents', 'tree'];
+const OF_THE_LOG: readonly Question[] = ['positions', 'chain', 'contents'];
 
-/** Where a verdict says that the log is broken. A fault of the tree alone is none of the log. */
+/** Where a verdict says that the log is broken. */
 function brokenIn({ answers }: Verdict): BrokenChainError | undefined {
   for (const { question, failure } of answers)
-    if (OF_THE_LOG.includes(question) && failure?.position !== undefined && failure.tree === undefined)
+    if (OF_THE_LOG.includes(question) && failure?.position !== undefined)
       return new BrokenChainError(failure.position, failure.message);
   return undefined;
 }

@@ -18,8 +18,6 @@ export interface Inspection {
   /** Schema version of the data: that of this release, which inspects no other. */
   readonly schema: number;
   readonly leases: readonly HeldLease[];
-  /** Names of unused leftovers of interrupted rebuilds. */
-  readonly leftovers: readonly string[];
   /** Indexes and triggers of the schema that the database lacks. */
   readonly missing: readonly string[];
   /**

@@ -17,9 +17,6 @@ import { type BrokenReadModelError, LostRecordError, type Store } from './store.
 import { Follower } from './tail/follower.ts';
 import { type ReadOptions, readLog } from './tail/read.ts';
 import { Tail } from './tail/tail.ts';
-import { TreeBuilder } from './tree/builder.ts';
-import { TreeHealth } from './tree/health.ts';
-import { BrokenTreeError } from './tree/nodes.ts';
 import { unavailable } from './unavailable.ts';
 import { Generation } from './view/generation.ts';
 import { ListCache, type ListCacheStatistics } from './view/list-cache.ts';
@@ -33,6 +30,8 @@ export interface LogLimits extends CommitterLimits {
   readonly lists: number;
   /** Most owners whose plant ids are known without a read. */
   readonly knownOwners: number;
+  /** Most bytes of events that are kept for readers that were away, although the read model has them. */
+  readonly recentBytes: number;
 }
 
 /** The default bounds. */
@@ -43,6 +42,7 @@ export const DEFAULT_LIMITS: LogLimits = {
   commitLimit: 10_000,
   lists: 32,
   knownOwners: 10_000,
+  recentBytes: 32 * 1024 * 1024,
 };
 
 /** Default of the most bytes of remembered lists. */
@@ -65,8 +65,6 @@ export interface EventLogOptions {
   readonly onReachable?: (fault: unknown) => void;
   /** Called when the read model is of no use until it is rebuilt (with the fault), and when it is again (with undefined). */
   readonly onReadModel?: (fault: BrokenReadModelError | undefined) => void;
-  /** Called when the stored tree is broken until it is rebuilt (with the fault), and when it is no more (with undefined). */
-  readonly onTree?: (fault: BrokenTreeError | undefined) => void;
   /** Called when the store has lost the log's id (with the fault), and when it has it again (with undefined). */
   readonly onIdentity?: (fault: LostRecordError | undefined) => void;
   readonly observer?: LogObserver;
@@ -80,8 +78,6 @@ export class EventLog {
   readonly #listCache: ListCache;
   readonly #lists: Lists;
   readonly #projector: Projector;
-  readonly #treeBuilder: TreeBuilder;
-  readonly #treeHealth: TreeHealth;
   readonly #tail: Tail;
   readonly #follower: Follower;
   readonly #stop = new AbortController();
@@ -94,7 +90,7 @@ export class EventLog {
   #forwarding: Forwarding | undefined;
 
   constructor(store: Store, tail: Tail, options: EventLogOptions) {
-    const { limits, listCacheBytes, onFault, onReachable, onReadModel, onTree, onIdentity, observer } = options;
+    const { limits, listCacheBytes, onFault, onReachable, onReadModel, onIdentity, observer } = options;
     this.#store = store;
     this.#tail = tail;
     this.#onFault = onFault;
@@ -110,22 +106,9 @@ export class EventLog {
     this.#committer = new Committer(tail, this.#states, this.#follower, appender, bounds, observer);
     this.#eraser = new Eraser({ store, tail, follower: this.#follower, submit: (command) => this.#submit(command) });
     this.#projector = new Projector(store, tail, this.#follower, randomUUID(), onFault, onReadModel ?? (() => {}));
-    this.#treeHealth = new TreeHealth(store, onFault, onTree ?? (() => {}));
-    this.#treeBuilder = new TreeBuilder(
-      store,
-      tail,
-      () => this.#projector.leads(),
-      (error) => (error instanceof BrokenTreeError ? this.treeBroken(error) : onFault(error)),
-    );
-    this.#follower.changed.addEventListener('abort', () => {
-      this.#projector.stop();
-      this.#treeBuilder.stop();
-      this.#treeHealth.stop();
-    });
+    this.#follower.changed.addEventListener('abort', () => this.#projector.stop());
     this.#running = Promise.all([
       this.#projector.run(),
-      this.#treeBuilder.run(),
-      this.#treeHealth.run(),
       this.#watchIdentity(onIdentity ?? (() => {})),
       this.#follower.watch(this.#stop.signal, onReachable ?? (() => {})),
     ]);
@@ -262,14 +245,10 @@ export class EventLog {
     return this.#tail.onExtended(listener);
   }
 
-  /** The last events of the log, as far as memory holds them. */
-  held(): readonly LoggedEvent[] {
-    return this.#tail.after(this.#tail.base, this.#tail.size);
-  }
-
-  /** Takes what a reader of the stored tree found wrong with it. */
-  treeBroken(fault: BrokenTreeError): void {
-    this.#treeHealth.tell(fault);
+  /** The events after a position. Undefined when memory does not reach back that far, or the log does not reach it. */
+  recent(after: number): readonly LoggedEvent[] | undefined {
+    const { first, head } = this.#tail;
+    return after + 1 < first || after > head.position ? undefined : this.#tail.after(after);
   }
 
   /** Counters and size of the list cache. */
@@ -297,8 +276,6 @@ export class EventLog {
     await this.#forwarding?.close();
     await this.#committer.close();
     this.#projector.stop();
-    this.#treeBuilder.stop();
-    this.#treeHealth.stop();
     this.#stop.abort();
     await Promise.all([this.#running, this.#states.close(), this.#finishing]);
     await this.#eraser.close();
@@ -312,7 +289,8 @@ export class EventLog {
  */
 export async function openLog(store: Store, options: EventLogOptions): Promise<EventLog> {
   const checkpoint = await store.checkpoint();
-  let tail = new Tail(EMPTY_HEAD);
+  const { recentBytes } = { ...DEFAULT_LIMITS, ...options.limits };
+  let tail = new Tail(EMPTY_HEAD, recentBytes);
   let head: Head = EMPTY_HEAD;
   for await (const batch of store.read(Math.max(checkpoint - 1, 0))) {
     for (const event of batch) {
@@ -321,7 +299,7 @@ export async function openLog(store: Store, options: EventLogOptions): Promise<E
         verifyContent(event);
       }
       head = headAt(event);
-      if (event.position === checkpoint) tail = new Tail(head);
+      if (event.position === checkpoint) tail = new Tail(head, recentBytes);
     }
     tail.extend(batch);
   }

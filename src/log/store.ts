@@ -2,7 +2,6 @@ import type { IdempotencyKey } from '../domain/idempotency.ts';
 import type { Plant, PlantKey } from '../domain/plant.ts';
 import type { Erasure } from './erasure/erasure.ts';
 import type { Head, LoggedEvent } from './event/event.ts';
-import type { TreeNodes } from './tree/nodes.ts';
 
 /** One row of the read model. */
 export interface PlantRow extends Plant {
@@ -28,7 +27,7 @@ export interface FirstRows<Row> extends Rows<Row> {
   readonly whole: boolean;
 }
 
-/** The changes of one projector step to the read model. No key is in one list twice. Deletes come first. */
+/** The changes of one step to the read model. No key is in one list twice. Deletes come first. */
 export interface Changes {
   /** Keys that have a row before the step. */
   readonly deletes: PlantKey[];
@@ -36,12 +35,14 @@ export interface Changes {
   readonly inserts: OwnedRow[];
 }
 
-/** A rebuild has replaced the rows of a snapshot. The rows read so far are correct but incomplete. */
-export class RowsReplacedError extends Error {
-  constructor() {
-    super('the read model was rebuilt, and the rows that were being read are gone');
-    this.name = 'RowsReplacedError';
-  }
+/**
+ * Consecutive nodes of level 1 of the log's Merkle tree (c2sp.org/tlog-tiles). Node n is the root of the full tile of
+ * the events 256n + 1 to 256n + 256.
+ */
+export interface Nodes {
+  /** Index of the first. */
+  readonly first: number;
+  readonly hashes: readonly Uint8Array[];
 }
 
 /** The store lacks a record that it is created with and that nothing deletes. Retrying is useless. */
@@ -81,13 +82,10 @@ export class BrokenReadModelError extends Error {
 export const lostCheckpoint = (): BrokenReadModelError =>
   new BrokenReadModelError('the store has lost the checkpoint of its read model (plants in checkpoints)');
 
-/**
- * The read model at one instant. Closing it lets the store forget that instant. Reading rejects with RowsReplacedError
- * when the store no longer has all of the rows. It never ends early without an error.
- */
+/** The read model at one instant. Closing it lets the store forget that instant. Reading never ends early without an error. */
 export interface Snapshot {
-  /** The checkpoint: the rows are exactly the fold of the log up to here. */
-  readonly position: number;
+  /** The checkpoint: the rows are exactly the fold of the log up to here. Undefined: it is gone. */
+  readonly position: number | undefined;
   /** Rows of an owner in ascending id, after `after` (undefined: all), in batches of bounded size. */
   list(owner: string, after: bigint | undefined): AsyncIterable<PlantRow[]>;
   /** Every row, in ascending owner (by the bytes of its UTF-8) and id, in batches of bounded size. */
@@ -106,22 +104,6 @@ export interface Selection {
   readonly id?: bigint | undefined;
   /** Rejects with BrokenChainError at an event that the store finds by other keys than it has. Not with a selection. */
   readonly checksKeys?: true | undefined;
-}
-
-/** A read model that is built beside the live one. It is not read until it replaces the live one. */
-export interface Rebuild {
-  /** Applies changes in one atomic step of any size up to `advanceLimit`. Rejects when they do not fit the rows. */
-  apply(changes: Changes): Promise<void>;
-  /** Every row, in ascending owner (by the bytes of its UTF-8) and id, in batches of bounded size. */
-  all(): AsyncIterable<OwnedRow[]>;
-  /**
-   * Replaces the live rows by the built ones as a new generation, and moves the checkpoint to `position`, up to which
-   * the built rows are folded, in one atomic step. A lost checkpoint is made anew. Returns false and does nothing when
-   * the live read model is further than that.
-   */
-  swap(position: number): Promise<boolean>;
-  /** Drops the built rows, unless they were swapped in. */
-  close(): Promise<void>;
 }
 
 /** How other instances reach the holder of a lease. Only instances can read it: the secret admits its bearer. */
@@ -157,9 +139,6 @@ export interface Leaseholder extends Contact {
 export interface Store {
   /** Most events for one `advance`, so that it blocks no other work for long. */
   readonly advanceLimit: number;
-
-  /** The stored nodes of the log's Merkle tree. */
-  readonly tree: TreeNodes;
 
   /**
    * The log's id: 32 hexadecimal digits, made at random with the store. Rejects with LostRecordError when it is gone.
@@ -200,10 +179,7 @@ export interface Store {
   /** The position up to which the read model is folded. Rejects with BrokenReadModelError when it is gone. */
   checkpoint(): Promise<number>;
 
-  /**
-   * The generation of the read model's rows. It grows with each rebuild that replaces them, and never misses a
-   * completed rebuild.
-   */
+  /** The generation of the read model's rows. It grows with each repair, and never misses a completed one. */
   generation(): Promise<number>;
 
   /** The rows of these keys, in their order. */
@@ -219,17 +195,20 @@ export interface Store {
   snapshot(): Promise<Snapshot>;
 
   /**
-   * Moves the checkpoint from `from` to `to` and applies the changes, in one atomic step. Returns false and does
-   * nothing when the checkpoint is not at `from`. Rejects with BrokenReadModelError and does nothing when the changes do
-   * not fit the rows.
+   * Moves the checkpoint from `from` to `to` (undefined: it is gone), applies the changes, and writes nodes, in one
+   * atomic step. Returns false and does nothing when the checkpoint is not `from`. Rejects with BrokenReadModelError and
+   * does nothing when the changes do not fit the rows.
+   *
+   * A projector gives the changes and the nodes that the events after `from` make, up to `to`. Every other step is a
+   * repair: `to` is `from`, or `from` is gone. With it the generation grows, and nodes of more than `to` events go.
    */
-  advance(from: number, to: number, changes: Changes): Promise<boolean>;
+  advance(from: number | undefined, to: number | undefined, changes: Changes, nodes: Nodes): Promise<boolean>;
 
   /**
-   * An empty read model beside the live one. There is one at a time: it drops what an earlier call built or left
-   * behind.
+   * The nodes from `start` up to but not including `end`, as many as there are without a gap. Rejects with
+   * BrokenTreeError for what is no node.
    */
-  rebuild(): Promise<Rebuild>;
+  nodes(start: number, end: number): Promise<Uint8Array[]>;
 
   /**
    * Takes or renews a lease for this many milliseconds, at most LONGEST_LEASE; 0 gives it back. Returns false while

@@ -5,7 +5,7 @@ import { LogChangedError } from './tail/log-changed.ts';
 import { BrokenTreeError } from './tree/nodes.ts';
 
 /** States of what is stored: the instance tells of each when it finds it, and when it is over. */
-const STATES = [LogChangedError, BrokenReadModelError, BrokenTreeError, LostRecordError];
+const STATES = [LogChangedError, BrokenReadModelError, LostRecordError];
 
 /** Whether an error is that of a state of which the instance tells by itself, and need not with every request. */
 export const isToldOnce = (error: unknown): boolean => STATES.some((kind) => error instanceof kind);
@@ -21,6 +21,6 @@ function messageOf(error: unknown): string {
   if (error instanceof BrokenReadModelError) return 'the plants cannot be read now; try again';
   if (error instanceof LostRecordError) return 'the log cannot sign anything until its id is restored; try again';
   if (error instanceof BrokenTreeError)
-    return 'nothing can be proved of this part of the log until its tree is rebuilt; try again';
+    return 'the stored log is not what was signed, and nothing can be proved of it; tell the operator';
   return 'the store cannot be reached now; try again';
 }

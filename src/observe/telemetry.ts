@@ -38,7 +38,7 @@ export interface Sources {
   /** Whether the read model is of no use until it is rebuilt. */
   readonly readModelBroken: () => boolean;
   /** Whether the stored tree of the log is broken until it is rebuilt. */
-  readonly treeBroken: () => boolean;
+  readonly signingStopped: () => boolean;
   /** Whether the store has lost the id of its log. */
   readonly logIdLost: () => boolean;
   readonly authentication: () => AuthenticationStatus | undefined;
@@ -98,7 +98,7 @@ export function createTelemetry(
     reachable: sources.storeReachable,
     broken: () => brokenLog !== undefined || sources.logReplaced(),
     readModelBroken: sources.readModelBroken,
-    treeBroken: sources.treeBroken,
+    signingStopped: sources.signingStopped,
     logIdLost: sources.logIdLost,
   });
   const { forwarded, taken } = forwardMetrics(metrics, sources.log);

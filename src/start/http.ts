@@ -5,7 +5,6 @@ import type { Config } from '../config.ts';
 import type { EventLog } from '../log/log.ts';
 import type { PlantsService } from '../plants/service.ts';
 import type { Semaphore } from '../semaphore.ts';
-import { CheckedTiles } from '../transparency/checked-tiles.ts';
 import { registerConsole } from '../transport/console/console.ts';
 import { registerFrontPage } from '../transport/console/front-page.ts';
 import { type InstanceOptions, registerInstance } from '../transport/console/instance.ts';
@@ -52,7 +51,6 @@ export function registerLog(app: FastifyInstance, log: EventLog, transparency: T
     knownHead: () => log.status.head,
     head: () => log.head(),
     tree,
-    tiles: new CheckedTiles(tree, signed),
     checkpoints: cosigned ?? signed,
     key,
     proofs,

@@ -4,7 +4,6 @@ import type { KeySet } from '../auth/keys/key-set.ts';
 import type { EventLog } from '../log/log.ts';
 import type { BrokenReadModelError, LostRecordError } from '../log/store.ts';
 import { LogChangedError } from '../log/tail/log-changed.ts';
-import type { BrokenTreeError } from '../log/tree/nodes.ts';
 import type { Readiness } from '../observe/health.ts';
 import type { LogOutput } from '../observe/log-output.ts';
 import type { Sources, Telemetry } from '../observe/telemetry.ts';
@@ -24,8 +23,10 @@ export interface Parts {
   storeFault?: unknown;
   /** The reason why the read model cannot be used, while it cannot. */
   readModelFault?: BrokenReadModelError | undefined;
-  /** What is wrong with the stored tree, until it is mended. */
-  treeFault?: BrokenTreeError | undefined;
+  /** The reason why no checkpoint is signed, while none is. */
+  signingFault?: Error | undefined;
+  /** The reason why witnesses do not cosign, if it is the log. */
+  witnessFault?: Error | undefined;
   /** The reason why the log has no id, while it has none. */
   identityFault?: LostRecordError | undefined;
   telemetry?: Telemetry;
@@ -41,21 +42,22 @@ export interface Parts {
 /**
  * Whether the store can be used. A broken log makes it degraded, and not unready: lists and commands need neither the
  * events nor the nodes that are broken. Every other instance has the same log, so one request for a proof, which needs
- * no token, would make all of them unready. A broken read model, a broken tree and a lost id are the same for all of them
- * too, and what does not need them is served.
+ * no token, would make all of them unready. A broken read model, signing that is stopped and a lost id are the same for
+ * all of them too, and what does not need them is served.
  */
 export function storeReadiness({
   log,
   storeFault,
   readModelFault,
-  treeFault,
+  signingFault,
+  witnessFault,
   identityFault,
   telemetry,
 }: Parts): Readiness {
   if (storeFault instanceof LogChangedError) return { ready: false, detail: storeFault.message };
   if (storeFault !== undefined) return { ready: false, detail: 'the store cannot be reached; the log says why' };
   if (log === undefined) return STARTING;
-  const faults = [telemetry?.brokenLog, readModelFault, treeFault, identityFault].filter(
+  const faults = [telemetry?.brokenLog, readModelFault, signingFault, witnessFault, identityFault].filter(
     (fault) => fault !== undefined,
   );
   if (faults.length === 0) return { ready: true };
@@ -71,7 +73,7 @@ export const sourcesOf = (parts: Parts): Sources => ({
   storeReachable: () => parts.log !== undefined && (parts.storeFault === undefined || isReplaced(parts)),
   logReplaced: () => isReplaced(parts),
   readModelBroken: () => parts.readModelFault !== undefined && !isReplaced(parts),
-  treeBroken: () => parts.treeFault !== undefined && !isReplaced(parts),
+  signingStopped: () => (parts.signingFault ?? parts.witnessFault) !== undefined && !isReplaced(parts),
   logIdLost: () => parts.identityFault !== undefined && !isReplaced(parts),
   authentication: () =>
     parts.authenticator && parts.keys && { cacheHits: parts.authenticator.cacheHits, ready: parts.keys.ready().ready },

@@ -37,6 +37,7 @@ export async function openStore(
         queue: config.limits.maxQueuedCommands,
         lists: config.limits.maxLongLists,
         tailBytes: config.memory.tail,
+        recentBytes: config.memory.recentEvents,
       },
       listCacheBytes: config.memory.lists,
       onFault: telemetry.storeFault,
@@ -44,11 +45,6 @@ export async function openStore(
         if (fault === undefined) logger.info('the read model can be used again');
         else logger.error({ err: fault }, 'the read model cannot be used');
         parts.readModelFault = fault;
-      },
-      onTree: (fault) => {
-        if (fault === undefined) logger.info('the tree of the log is whole again');
-        else logger.error({ err: fault }, 'the tree of the log is broken');
-        parts.treeFault = fault;
       },
       onIdentity: (fault) => {
         if (fault === undefined) logger.info('the log has its id again');

@@ -1,14 +1,15 @@
+import { join } from 'node:path';
 import type { Config } from '../config.ts';
-import type { BrokenChainError } from '../log/event/chain.ts';
 import type { OpenedLog } from '../log/open.ts';
-import { BrokenTreeError } from '../log/tree/nodes.ts';
 import { Tree } from '../log/tree/tree.ts';
 import type { Logger } from '../observe/logger.ts';
 import type { Telemetry } from '../observe/telemetry.ts';
 import { LogCheckpoints } from '../transparency/checkpoints.ts';
 import { CosignedCheckpoints } from '../transparency/cosigned-checkpoints.ts';
+import { CHECKPOINT_FILE, keptIn } from '../transparency/kept-checkpoint.ts';
 import { type LogKey, logKeyOnDemand } from '../transparency/log-key.ts';
 import { WitnessClient } from '../transparency/witness-client.ts';
+import type { Parts } from './parts.ts';
 
 /** The log as a transparency log: its tree, and the checkpoints that are made of it. */
 export interface Transparency {
@@ -27,13 +28,19 @@ export function openTransparency(
   logger: Logger,
   telemetry: Telemetry,
   { store, log }: OpenedLog,
+  parts: Parts,
   opened: AsyncDisposableStack,
 ): Transparency {
-  const onBroken = (fault: BrokenTreeError | BrokenChainError) =>
-    fault instanceof BrokenTreeError ? log.treeBroken(fault) : telemetry.logBroken(fault);
-  const tree = new Tree(store, { changed: log.changed, onBroken });
+  const told = (part: 'signingFault' | 'witnessFault', what: string) => (fault: Error | undefined) => {
+    if (fault === undefined) logger.info(`the log's checkpoints are ${what} again`);
+    else logger.error({ err: fault }, `the log's checkpoints are not ${what}`);
+    parts[part] = fault;
+  };
+  const head = () => log.head();
+  const tree = new Tree(store, log.changed);
   const key = logKeyOnDemand(config, store);
-  const signed = new LogCheckpoints({ head: () => log.head(), nodes: store.tree, tree, key });
+  const kept = keptIn(join(config.dataDirectory, CHECKPOINT_FILE));
+  const signed = new LogCheckpoints({ ...{ head, tree, key, kept }, onFault: told('signingFault', 'signed') });
   const cosigned =
     config.witnesses &&
     new CosignedCheckpoints({
@@ -41,11 +48,11 @@ export function openTransparency(
       witnesses: config.witnesses.witnesses.map((witness) => new WitnessClient(witness, tree)),
       quorum: config.witnesses.quorum,
       onOutcome: telemetry.witnessed,
-      onBroken: (err) => {
-        telemetry.logBroken(err);
-        logger.error({ err }, 'the log is broken: no checkpoint is made of it');
-      },
+      head,
+      onFault: told('witnessFault', 'cosigned'),
     });
   if (cosigned !== undefined) opened.defer(() => cosigned.close());
+  // Whether the log extends what was signed before the start is to be known before anybody asks.
+  signed.latest().catch(() => {});
   return { tree, key, signed, cosigned };
 }

@@ -1,19 +1,21 @@
 import { PlantStoreError } from '../domain/errors.ts';
 import { BrokenChainError } from '../log/event/chain.ts';
 import type { Head } from '../log/event/event.ts';
-import type { TreeNodes } from '../log/tree/nodes.ts';
-import { MAX_UNBUILT, type Tree } from '../log/tree/tree.ts';
+import { BrokenTreeError } from '../log/tree/nodes.ts';
+import type { Tree } from '../log/tree/tree.ts';
 import { unavailable } from '../log/unavailable.ts';
-import { monotonic } from '../time/host.ts';
+import { clearTimer, monotonic, setTimer, type Timer } from '../time/host.ts';
 import { pause } from '../time/pause.ts';
 import { checkTree, proveTree } from '../tlog/proof.ts';
-import { TILE_WIDTH } from '../tlog/tile.ts';
-import type { TreeEdge } from '../tlog/tree-edge.ts';
+import type { KeptCheckpoint } from './kept-checkpoint.ts';
 import type { LogKey } from './log-key.ts';
 import { type SignedCheckpoint, signCheckpoint } from './signed-checkpoint.ts';
 
 /** Milliseconds for which a checkpoint is served before a new one is made. */
 export const CHECKPOINT_INTERVAL = 250;
+
+/** Milliseconds until it is looked again whether the log extends what was signed. */
+const AGAIN = 5_000;
 
 /** Intervals that a caller waits for a checkpoint that includes an event. */
 const ATTEMPTS = 12;
@@ -21,8 +23,8 @@ const ATTEMPTS = 12;
 /** Serves checkpoints of the log. None is smaller than an earlier one. */
 export interface Checkpoints {
   /**
-   * A checkpoint that is at most some seconds old. Rejects with PlantStoreError if there is none, and with
-   * BrokenChainError rather than sign an inconsistent one.
+   * A checkpoint that is at most some seconds old. Rejects with PlantStoreError if there is none, and rather than sign an
+   * inconsistent one.
    */
   latest(): Promise<SignedCheckpoint>;
 }
@@ -31,22 +33,28 @@ export interface Checkpoints {
 export interface CheckpointOptions {
   /** The end of the log, confirmed by a majority. */
   readonly head: () => Promise<Head>;
-  readonly nodes: TreeNodes;
   readonly tree: Tree;
   readonly key: () => Promise<LogKey>;
+  readonly kept: KeptCheckpoint;
+  /**
+   * Called with the reason when the log does not extend what was signed, so that nothing more is signed, and with
+   * undefined when it does again.
+   */
+  readonly onFault: (fault: Error | undefined) => void;
 }
 
 /**
  * Signs at most four checkpoints per second, for any number of callers. Before signing, it verifies that the log
- * extends the previous checkpoint: a log must not sign inconsistent ones (c2sp.org/tlog-checkpoint, "Signatures").
+ * extends the previous checkpoint, also one from before a restart: a log must not sign inconsistent ones
+ * (c2sp.org/tlog-checkpoint, "Signatures").
  */
 export class LogCheckpoints implements Checkpoints {
   readonly #options: CheckpointOptions;
   #last: SignedCheckpoint | undefined;
-  /** The edge of the tree of the last checkpoint. */
-  #edge: TreeEdge | undefined;
   #madeAt = Number.NEGATIVE_INFINITY;
   #making: Promise<SignedCheckpoint> | undefined;
+  #fault: Error | undefined;
+  #again: Timer | undefined;
 
   constructor(options: CheckpointOptions) {
     this.#options = options;
@@ -60,33 +68,41 @@ export class LogCheckpoints implements Checkpoints {
     return this.#making;
   }
 
-  /**
-   * The edge of the last signed tree, in which any damage to the store since then shows. If that tree is smaller than
-   * `size`, tries to sign a newer one first. Rejects like `latest`.
-   */
-  async edge(size: number): Promise<TreeEdge> {
-    if (this.#edge === undefined || this.#edge.size < size) await this.latest();
-    return this.#edge!;
-  }
-
   async #make(): Promise<SignedCheckpoint> {
     try {
-      const { head, nodes, tree, key } = this.#options;
-      const { position } = await head();
-      // At most a little beyond the built part of the tree. After an import, building takes a while.
-      const reach = (await nodes.count(1)) * TILE_WIDTH + MAX_UNBUILT;
-      const size = Math.max(Math.min(position, reach), this.#last?.size ?? 0);
-      if (size !== this.#last?.size) {
-        const edge = await tree.edge(size, this.#last?.size);
-        const next = await signCheckpoint(edge, size, await key());
-        if (this.#last !== undefined) await proveConsistent(tree, next, this.#last);
-        [this.#last, this.#edge] = [next, edge];
-      }
+      const next = await this.#next();
+      this.#tell(undefined);
       this.#madeAt = monotonic();
-      return this.#last;
+      return next;
     } catch (error) {
+      if (error instanceof BrokenTreeError || error instanceof BrokenChainError) this.#tell(error);
       throw unavailable(error);
     }
+  }
+
+  async #next(): Promise<SignedCheckpoint> {
+    const { head, tree, key, kept } = this.#options;
+    const signing = await key();
+    const last = this.#last ?? (await kept.read(signing.vkey));
+    const { position: size } = await head();
+    if (size === this.#last?.size) return this.#last;
+    if (last !== undefined && size < last.size)
+      throw new BrokenTreeError(`a checkpoint of ${last.size} events was signed, and the log has ${size}`);
+    const next = await signCheckpoint(tree, size, signing);
+    if (last !== undefined) await proveConsistent(tree, next, last);
+    await kept.write(next);
+    this.#last = next;
+    return next;
+  }
+
+  /** While a fault stands, it tries again by itself, with nothing that it remembers of the store. */
+  #tell(fault: Error | undefined): void {
+    if (fault?.message !== this.#fault?.message) this.#options.onFault(fault);
+    this.#fault = fault;
+    if (fault === undefined) return;
+    this.#options.tree.forget();
+    clearTimer(this.#again);
+    this.#again = setTimer(() => this.latest().catch(() => {}), AGAIN).unref();
   }
 }
 
@@ -95,8 +111,7 @@ async function proveConsistent(tree: Tree, next: SignedCheckpoint, last: SignedC
   try {
     checkTree(proof, next.size, next.root, last.size, last.root);
   } catch {
-    await tree.explain(next.size);
-    throw new BrokenChainError(last.size, 'the tree no longer extends the checkpoint that was signed at this size');
+    throw new BrokenTreeError(`the log of ${next.size} events does not extend the signed checkpoint of ${last.size}`);
   }
 }
 

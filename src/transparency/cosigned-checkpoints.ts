@@ -1,5 +1,5 @@
 import { PlantStoreError } from '../domain/errors.ts';
-import { BrokenChainError } from '../log/event/chain.ts';
+import type { Head } from '../log/event/event.ts';
 import { Backoff } from '../time/backoff.ts';
 import { monotonic, wallTime } from '../time/host.ts';
 import { pause } from '../time/pause.ts';
@@ -40,8 +40,13 @@ export interface CosigningOptions {
   readonly quorum: number;
   /** Called with the outcome of each request. */
   readonly onOutcome: (witness: string, outcome: WitnessOutcome, error: unknown) => void;
-  /** Called once when no checkpoint can be made of the log any more, because it is broken. No reader would learn it. */
-  readonly onBroken: (error: BrokenChainError) => void;
+  /** The end of the log, confirmed by a majority. */
+  readonly head: () => Promise<Head>;
+  /**
+   * Called with the reason when a witness has seen what this log does not have, and too few others cosign; and with
+   * undefined when enough cosign again.
+   */
+  readonly onFault: (fault: Error | undefined) => void;
 }
 
 /** A witness, and the earliest time of its next request. */
@@ -64,7 +69,7 @@ export class CosignedCheckpoints implements Checkpoints {
   #cosigned: SignedCheckpoint | undefined;
   #since = wallTime();
   #nextAt = 0;
-  #isBroken = false;
+  #fault: Error | undefined;
 
   /** Requests cosignatures until `close`. */
   constructor(options: CosigningOptions) {
@@ -103,17 +108,11 @@ export class CosignedCheckpoints implements Checkpoints {
     }
   }
 
-  /** The checkpoint to be cosigned; undefined if there is none now. */
+  /** The checkpoint to be cosigned; undefined if there is none now, of which LogCheckpoints tells. */
   async #signed(): Promise<SignedCheckpoint | undefined> {
     try {
-      const checkpoint = await this.#options.checkpoints.latest();
-      this.#isBroken = false;
-      return checkpoint;
-    } catch (error) {
-      if (error instanceof BrokenChainError && !this.#isBroken) {
-        this.#isBroken = true;
-        this.#options.onBroken(error);
-      }
+      return await this.#options.checkpoints.latest();
+    } catch {
       return undefined;
     }
   }
@@ -141,6 +140,7 @@ export class CosignedCheckpoints implements Checkpoints {
     if (this.#cosigned !== undefined && checkpoint.size < this.#cosigned.size) return;
     this.#cosigned = { ...checkpoint, note: checkpoint.note + cosignatures.map(formatSignature).join('') };
     this.#since = wallTime();
+    this.#tell(undefined);
     this.#nextAt = monotonic() + REFRESH;
   }
 
@@ -156,9 +156,25 @@ export class CosignedCheckpoints implements Checkpoints {
       return cosignature;
     } catch (error) {
       asked.notBefore = monotonic() + asked.backoff.next();
-      if (!this.#stop.signal.aborted) this.#options.onOutcome(witness.name, outcomeOf(error), error);
+      if (this.#stop.signal.aborted) return undefined;
+      this.#options.onOutcome(witness.name, outcomeOf(error), error);
+      if (await this.#isOutrunBy(error)) this.#tell(error as Error);
       return undefined;
     }
+  }
+
+  /** Whether the witness has seen what the log does not have now. Another instance may have shown it a newer event. */
+  async #isOutrunBy(error: unknown): Promise<boolean> {
+    if (this.#cosigned !== undefined) return false;
+    if (error instanceof WitnessForkedError) return true;
+    if (!(error instanceof WitnessAheadError)) return false;
+    const head = await this.#options.head().catch(() => undefined);
+    return head !== undefined && head.position < error.seen;
+  }
+
+  #tell(fault: Error | undefined): void {
+    if (fault?.message !== this.#fault?.message) this.#options.onFault(fault);
+    this.#fault = fault;
   }
 }
 

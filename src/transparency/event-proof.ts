@@ -1,12 +1,12 @@
-import { BrokenChainError } from '../log/event/chain.ts';
+import { BrokenTreeError } from '../log/tree/nodes.ts';
 import type { Tree } from '../log/tree/tree.ts';
 import { checkRecord, type ProvenRecord, proveRecord } from '../tlog/proof.ts';
 import type { SignedCheckpoint } from './signed-checkpoint.ts';
 
 /**
  * The hash of the event at a position, and the proof that the log has it. The checkpoint must include the position.
- * Rejects with BrokenTreeError or BrokenChainError rather than return a proof that does not verify: nobody else would
- * notice that the nodes of the tree, or the events, are no longer what was signed.
+ * Rejects with BrokenTreeError rather than return a proof that does not verify: nobody else would notice that the nodes
+ * of the tree, or the events, are no longer what was signed.
  */
 export async function proveEvent(
   tree: Tree,
@@ -18,10 +18,8 @@ export async function proveEvent(
   try {
     checkRecord(proven.proof, size, root, index, proven.record);
   } catch {
-    await tree.explain(size);
-    throw new BrokenChainError(
-      position,
-      `this event, or what the tree has beside it, is not what the checkpoint of ${size} events was signed for`,
+    throw new BrokenTreeError(
+      `event ${position}, or what stands beside it, is not what the checkpoint of ${size} events was signed for`,
     );
   }
   return proven;

@@ -1,6 +1,5 @@
 import type { PlantKey } from '../../domain/plant.ts';
 import type { LoggedEvent } from '../../log/event/event.ts';
-import type { BrokenTreeError } from '../../log/tree/nodes.ts';
 
 /** The questions of an audit. Each has the answer yes or no. */
 export type Question =
@@ -22,8 +21,6 @@ export interface Failure {
   readonly position?: number;
   /** The plant, if it concerns one. */
   readonly plant?: PlantKey;
-  /** The fault, if it is one of the stored tree alone. */
-  readonly tree?: BrokenTreeError;
 }
 
 /** One question, answered in a single pass over the log. */

@@ -1,11 +1,8 @@
 import type { LoggedEvent } from '../../log/event/event.ts';
-import { RowsReplacedError, type Store } from '../../log/store.ts';
+import { lostCheckpoint, type Store } from '../../log/store.ts';
 import { firstDifference } from '../fold/difference.ts';
-import type { Fold } from '../fold/fold.ts';
+import type { OpenFold } from '../fold/fold.ts';
 import type { Check, Failure } from './check.ts';
-
-/** Most rebuilds that may end during a comparison before it fails. */
-const MAX_REBUILDS = 3;
 
 /**
  * Is the read model exactly the fold of the log up to its checkpoint, with nothing missing, extra or different? The
@@ -19,13 +16,13 @@ export class ReadModelCheck implements Check {
   checkpoint: number | undefined;
   readonly #store: Store;
   readonly #start: number;
-  readonly #fold: Fold;
+  readonly #fold: ReturnType<OpenFold>;
 
   /**
    * `start` is the checkpoint before the pass. `fold` must be empty; `finish` leaves it at the checkpoint of the
    * compared read model.
    */
-  constructor(store: Store, start: number, fold: Fold) {
+  constructor(store: Store, start: number, fold: ReturnType<OpenFold>) {
     this.#store = store;
     this.#start = start;
     this.#fold = fold;
@@ -36,19 +33,9 @@ export class ReadModelCheck implements Check {
   }
 
   async finish(): Promise<void> {
-    for (let rebuilds = 0; ; rebuilds++) {
-      try {
-        return await this.#compare();
-      } catch (error) {
-        // A rebuild replaced the rows during the comparison, so the new rows have to be compared.
-        if (!(error instanceof RowsReplacedError) || rebuilds === MAX_REBUILDS) throw error;
-      }
-    }
-  }
-
-  async #compare(): Promise<void> {
     const snapshot = await this.#store.snapshot();
     try {
+      if (snapshot.position === undefined) throw lostCheckpoint();
       this.checkpoint = snapshot.position;
       for await (const events of this.#store.read(this.#fold.position, { to: snapshot.position }))
         await this.#fold.apply(events);

@@ -1,32 +1,57 @@
 import { isSamePlant, plantFields } from '../../domain/plant.ts';
-import type { OwnedRow } from '../../log/store.ts';
+import type { Changes, OwnedRow } from '../../log/store.ts';
 import type { Failure } from '../checks/check.ts';
 
 type Batches = AsyncIterable<readonly OwnedRow[]>;
+
+/** A row of the fold and that of a read model for one plant, which differ. Undefined: there is none. */
+interface Difference {
+  readonly expected: OwnedRow | undefined;
+  readonly actual: OwnedRow | undefined;
+}
 
 /**
  * The first difference between the fold of the log and a read model; undefined if they are equal. Both must be in
  * ascending order of owner (by UTF-8 bytes) and id. Only one batch of each is in memory.
  */
 export async function firstDifference(fold: Batches, model: Batches): Promise<Failure | undefined> {
-  await using expected = new RowReader(fold);
-  await using actual = new RowReader(model);
-  while ((await expected.more()) && (await actual.more())) {
-    for (; expected.row !== undefined && actual.row !== undefined; expected.index++, actual.index++) {
-      const failure = difference(expected.row, actual.row);
-      if (failure !== undefined) return failure;
-    }
+  for await (const { expected, actual } of compared(fold, model)) {
+    if (actual === undefined) return missing(expected!);
+    if (expected === undefined) return extra(actual);
+    return at(expected, `is ${show(actual)} in the read model, but ${show(expected)} in the log`);
   }
-  if (await expected.more()) return missing(expected.row!);
-  if (await actual.more()) return extra(actual.row!);
   return undefined;
 }
 
-function difference(expected: OwnedRow, actual: OwnedRow): Failure | undefined {
-  if (expected.owner !== actual.owner || expected.id !== actual.id)
-    return compareKeys(expected, actual) < 0 ? missing(expected) : extra(actual);
-  if (isSamePlant(expected, actual)) return undefined;
-  return at(expected, `is ${show(actual)} in the read model, but ${show(expected)} in the log`);
+/** What makes a read model equal to the fold, in steps of at most `limit` plants. Reads both as `firstDifference` does. */
+export async function* differences(fold: Batches, model: Batches, limit: number): AsyncGenerator<Changes> {
+  let changes: Changes = { deletes: [], inserts: [] };
+  let count = 0;
+  for await (const { expected, actual } of compared(fold, model)) {
+    if (actual !== undefined) changes.deletes.push({ owner: actual.owner, id: actual.id });
+    if (expected !== undefined) changes.inserts.push(expected);
+    if (++count < limit) continue;
+    yield changes;
+    [changes, count] = [{ deletes: [], inserts: [] }, 0];
+  }
+  if (count > 0) yield changes;
+}
+
+async function* compared(fold: Batches, model: Batches): AsyncGenerator<Difference> {
+  await using expected = new RowReader(fold);
+  await using actual = new RowReader(model);
+  while ((await expected.more()) && (await actual.more())) {
+    // In one turn as long as both have rows: a step of a generator for each would take most of the time.
+    while (expected.row !== undefined && actual.row !== undefined) {
+      const order = compareKeys(expected.row, actual.row);
+      if (order !== 0 || !isSamePlant(expected.row, actual.row))
+        yield { expected: order <= 0 ? expected.row : undefined, actual: order >= 0 ? actual.row : undefined };
+      if (order <= 0) expected.index++;
+      if (order >= 0) actual.index++;
+    }
+  }
+  for (; await expected.more(); expected.index++) yield { expected: expected.row, actual: undefined };
+  for (; await actual.more(); actual.index++) yield { expected: undefined, actual: actual.row };
 }
 
 const missing = (row: OwnedRow): Failure => at(row, `is missing in the read model; in the log it is ${show(row)}`);
@@ -40,8 +65,10 @@ const at = ({ owner, id }: OwnedRow, what: string): Failure => ({
 
 const show = (row: OwnedRow): string => JSON.stringify(plantFields(row));
 
-const compareKeys = (a: OwnedRow, b: OwnedRow): number =>
-  Buffer.compare(Buffer.from(a.owner), Buffer.from(b.owner)) || (a.id < b.id ? -1 : 1);
+function compareKeys(a: OwnedRow, b: OwnedRow): number {
+  if (a.owner !== b.owner) return Buffer.compare(Buffer.from(a.owner), Buffer.from(b.owner));
+  return a.id === b.id ? 0 : a.id < b.id ? -1 : 1;
+}
 
 /** Reads rows one by one from batches. */
 class RowReader implements AsyncDisposable {

@@ -64,10 +64,10 @@ export const eventJson = (event: LoggedEvent): string => jsonOf(JSON_MEMBERS, ev
 export const publicEventJson = (event: LoggedEvent): string => jsonOf(PUBLIC_MEMBERS, event);
 
 /**
- * Written member by member, because it dominates the time of an export: JSON.stringify with JSON.rawJSON takes half as
+ * The members of an event as JSON. Written one by one, because it dominates the time of an export: JSON.stringify with JSON.rawJSON takes half as
  * long again.
  */
-function jsonOf(members: readonly JsonMember[], event: LoggedEvent): string {
+export function jsonOf(members: readonly JsonMember[], event: LoggedEvent): string {
   let text = '';
   for (const { name, kind, valueIn } of members) {
     const value = valueIn(event);

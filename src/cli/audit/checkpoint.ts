@@ -25,12 +25,7 @@ Examples:
     .action(() =>
       withStore('read', async (store) => {
         const { position } = await store.head();
-        const tree = new Tree(store, { maxUnbuilt: Number.POSITIVE_INFINITY });
-        const { note } = await signCheckpoint(
-          await tree.edge(position),
-          position,
-          await openLogKey(loadConfig(), store),
-        );
+        const { note } = await signCheckpoint(new Tree(store), position, await openLogKey(loadConfig(), store));
         await write([note]);
       }),
     );

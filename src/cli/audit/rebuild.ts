@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { rebuildReadModel } from '../../audit/rebuild/rebuild.ts';
+import { repairReadModel } from '../../audit/repair.ts';
 import { print } from '../output.ts';
 import { ProgressBar } from '../progress.ts';
 import { withStore } from '../with-store.ts';
@@ -8,13 +8,13 @@ import { withStore } from '../with-store.ts';
 export const rebuildCommand = (): Command =>
   new Command('rebuild')
     .description(
-      'Rebuild the read model and the nodes of the Merkle tree from the log. The new read model is verified, then replaces the live one in one step.',
+      'Repair the read model and the nodes of the Merkle tree from the log: what differs is changed where it stands.',
     )
     .addHelpText(
       'after',
       `
-The service may run meanwhile. If the rebuild is interrupted, the live read
-model stays in place. Prints the position of the new read model.
+The service may run meanwhile. If the repair is interrupted, what it has
+repaired stays. Prints the position of the read model.
 
 Example:
   $ plantstore audit rebuild
@@ -24,7 +24,7 @@ Example:
       withStore('write', async (store) => {
         using bar = new ProgressBar();
         let checkpoint = 0;
-        for await (const { position, end } of rebuildReadModel(store)) {
+        for await (const { position, end } of repairReadModel(store)) {
           bar.show(position, end);
           checkpoint = position;
         }

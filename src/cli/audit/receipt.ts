@@ -27,9 +27,9 @@ Example:
     .action((at: number) =>
       withStore('read', async (store) => {
         const event = await eventAt(store, at);
-        const tree = new Tree(store, { maxUnbuilt: Number.POSITIVE_INFINITY });
+        const tree = new Tree(store);
         const { position: size } = await store.head();
-        const checkpoint = await signCheckpoint(await tree.edge(size), size, await openLogKey(loadConfig(), store));
+        const checkpoint = await signCheckpoint(tree, size, await openLogKey(loadConfig(), store));
         const { makeReceipt } = await import('../../transparency/receipt.ts');
         await write([await makeReceipt(tree, checkpoint, event)]);
       }),

@@ -5,11 +5,7 @@ import { EMPTY_HEAD, type Head } from '../../log/event/event.ts';
 import { type HeldLease, type Inspection, isHeld } from '../../log/inspection.ts';
 import { inspectSqlite } from '../../log/sqlite/inspect.ts';
 import { LONGEST_LEASE, LostRecordError, type Store } from '../../log/store.ts';
-import { examineNodes } from '../../log/tree/health.ts';
-import { BrokenTreeError } from '../../log/tree/nodes.ts';
-import { Tree } from '../../log/tree/tree.ts';
 import { intactRange } from '../../log/whole-range.ts';
-import { TILE_WIDTH } from '../../tlog/tile.ts';
 import { withStore } from '../with-store.ts';
 import { BROKEN_LOG, type Finding, fail, lasting, ok, reasonOf, warn } from './finding.ts';
 import { isListening } from './service.ts';
@@ -26,7 +22,7 @@ export interface ExaminedStore {
   readonly head: Head | undefined;
 }
 
-/** Examines the store that the settings name: access, schema, log, tree, read model, leases, leftovers and clocks. */
+/** Examines the store that the settings name: access, schema, log, read model, leases and clocks. */
 export async function examineStore(config: Config): Promise<ExaminedStore> {
   const where = config.mongodbUri === undefined ? `SQLite in ${config.dataDirectory}` : 'MongoDB';
   try {
@@ -37,10 +33,8 @@ export async function examineStore(config: Config): Promise<ExaminedStore> {
         ok('store', `${where} is readable; the log ends at position ${head.position}`),
         schemaFinding(inspection),
         await logFinding(store, head),
-        await treeFinding(store, head),
         await readModelFinding(store, head, inspection.leases),
         ...(await leaseFindings(inspection.leases)),
-        leftoversFinding(inspection.leftovers, config.mongodbUri === undefined),
         clockFinding(inspection.clockAhead, head),
       ];
       return { findings, head };
@@ -93,22 +87,6 @@ async function logFinding(store: Store, head: Head): Promise<Finding> {
   return ok('log', `${whole}; plantstore audit verify examines the whole log`);
 }
 
-/** Examines what the nodes of the tree show by themselves, and by their events those that no node above covers. */
-async function treeFinding(store: Store, head: Head): Promise<Finding> {
-  try {
-    const nodes = await examineNodes(store.tree);
-    const built = (await store.tree.count(1)) * TILE_WIDTH;
-    await new Tree(store).edge(Math.min(built, head.position));
-    return ok(
-      'tree',
-      `none of its ${nodes} stored nodes is lost; plantstore audit verify compares all with the events`,
-    );
-  } catch (error) {
-    if (error instanceof BrokenTreeError) return fail('tree', error.message);
-    throw error;
-  }
-}
-
 async function readModelFinding(store: Store, head: Head, leases: readonly HeldLease[]): Promise<Finding> {
   const before = await store.checkpoint();
   const subject = 'read model';
@@ -155,12 +133,6 @@ async function leaseFinding({ name, holder, left, address }: HeldLease): Promise
 function isListeningAt(address: string): Promise<boolean> {
   const { host = '', port } = /^\[?(?<host>.*?)\]?:(?<port>\d+)$/.exec(address)?.groups ?? {};
   return isListening(host, Number(port));
-}
-
-function leftoversFinding(leftovers: readonly string[], isSqlite: boolean): Finding {
-  if (leftovers.length === 0) return ok('leftovers', 'no interrupted rebuild has left rows behind');
-  const remedy = isSqlite ? 'plantstore audit rebuild drops them' : `in mongosh: db.${leftovers[0]}.drop()`;
-  return warn('leftovers', `an interrupted rebuild has left ${leftovers.join(', ')}, which nothing uses: ${remedy}`);
 }
 
 function clockFinding(databaseAhead: number | undefined, head: Head): Finding {

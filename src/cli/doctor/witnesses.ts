@@ -106,7 +106,6 @@ async function compared(store: Store, tree: Tree, seen: string, { size, root }: 
     const { position } = await store.head();
     if (position < size) return fail('witness', `${seen}, but this log has ${position}: ${REMEDY}`);
     if (sameHash(await treeHash(size, tree.at(size)), root)) return ok('witness', seen);
-    await tree.explain(size);
     return fail('witness', `${seen}, which this log of ${position} does not extend: ${REMEDY}`);
   } catch (error) {
     if (error instanceof BrokenChainError) return fail('witness', `${seen}, and ${error.message}: ${REMEDY}`);

@@ -8,6 +8,11 @@ const OVERHEAD = 160;
 
 const writer = new WireWriter();
 
+/** Content has `data` under one of these numbers, and fields before and after them. */
+const DATA_NUMBERS = Object.values(DATA_NUMBER).filter((number) => number > 0);
+const BEFORE_DATA = CONTENT.filter(({ number }) => number < Math.min(...DATA_NUMBERS));
+const AFTER_DATA = CONTENT.filter(({ number }) => number > Math.max(...DATA_NUMBERS));
+
 /** What is in the canonical bytes of an event. */
 export type Unsealed = Pick<LoggedEvent, 'position' | 'eventId' | 'time' | 'type' | 'commitment' | 'event'>;
 
@@ -27,13 +32,14 @@ export function encodeContent(event: DomainEvent, salt: Uint8Array): Uint8Array 
   let room = OVERHEAD;
   for (const value of Object.values(members)) if (typeof value === 'string') room += WireWriter.roomFor(value);
   writer.begin(room);
-  write(CONTENT, members);
+  write(BEFORE_DATA, members);
   const data = DATA_NUMBER[event.type];
   if (data > 0) {
     const start = writer.open(data);
     write(DATA, members);
     writer.close(start);
   }
+  write(AFTER_DATA, members);
   return writer.written();
 }
 

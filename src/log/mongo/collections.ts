@@ -1,45 +1,16 @@
 import type { Binary, Collection, Db, Long } from 'mongodb';
-import { type Contact, lostCheckpoint } from '../store.ts';
+import type { Contact } from '../store.ts';
 import type { EventDocument, PlantDocument } from './documents.ts';
 
-/**
- * The checkpoint of the read model and the collection with its rows. Both change in one step. Both are missing while a
- * rebuild makes a lost document anew.
- */
+/** The checkpoint of the read model, which changes in one transaction with the rows and the nodes of the tree. */
 export interface CheckpointDocument {
   readonly _id: string;
-  readonly position?: Long;
-  /** Name of the collection with the rows: `plants`, until a rebuild replaces it. */
-  readonly collection?: string;
-  /** The number of rebuilds that were ever started. */
-  readonly rebuilds: number;
-  /** Name of the collection in which the last rebuild makes new rows, until it ends. */
-  readonly building?: string;
-}
-
-/** A checkpoint with rows. */
-export type LiveCheckpoint = CheckpointDocument & Required<Pick<CheckpointDocument, 'position' | 'collection'>>;
-
-/** The checkpoint, unless it was lost: then throws BrokenReadModelError. */
-export function live(checkpoint: CheckpointDocument | null | undefined): LiveCheckpoint {
-  if (checkpoint?.collection === undefined) throw lostCheckpoint();
-  return checkpoint as LiveCheckpoint;
+  readonly position: Long;
+  readonly generation: Long;
 }
 
 /** `_id` in `checkpoints` of the only read model. */
 export const PLANTS_CHECKPOINT = 'plants';
-
-/** The collection of rows of the rebuild with this number. No two rebuilds share a collection. */
-export const plantsCollection = (rebuilds: number): string => (rebuilds === 0 ? 'plants' : `plants_${rebuilds}`);
-
-/**
- * The number of the rebuild that made a collection of rows; 0 for the first collection. Undefined: the name is not that
- * of such a collection.
- */
-export function rebuildOf(collection: string): number | undefined {
-  const [, rebuilds] = /^plants(?:_([1-9][0-9]*))?$/.exec(collection) ?? [undefined, undefined];
-  return collection === 'plants' ? 0 : rebuilds === undefined ? undefined : Number(rebuilds);
-}
 
 /** A lease: its holder and its end, by the server's clock. */
 export interface LeaseDocument {
@@ -90,15 +61,16 @@ export interface MetaDocument {
   readonly key?: Binary;
 }
 
-/** A node of the tree. The level comes first, so that the index on `_id` keeps the nodes of a level together. */
+/** A node of level 1 of the tree, by its index. */
 export interface TreeNodeDocument {
-  readonly _id: { readonly level: number; readonly node: Long };
+  readonly _id: Long;
   readonly hash: Binary;
 }
 
-/** The collections of a store, except those with rows of the read model. */
+/** The collections of a store. */
 export interface Collections {
   readonly events: Collection<EventDocument>;
+  readonly plants: Collection<PlantDocument>;
   readonly checkpoints: Collection<CheckpointDocument>;
   readonly leases: Collection<LeaseDocument>;
   readonly erasures: Collection<ErasureDocument>;
@@ -109,12 +81,10 @@ export interface Collections {
 /** The collections of a store in a database. */
 export const collectionsOf = (db: Db): Collections => ({
   events: db.collection('events'),
+  plants: db.collection('plants'),
   checkpoints: db.collection('checkpoints'),
   leases: db.collection('leases'),
   erasures: db.collection('erasures'),
   meta: db.collection('meta'),
   tree: db.collection('tree'),
 });
-
-/** A collection of rows of the read model. */
-export const rowsIn = (db: Db, name: string): Collection<PlantDocument> => db.collection(name);

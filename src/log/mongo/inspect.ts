@@ -1,6 +1,6 @@
 import type { Db } from 'mongodb';
-import { type HeldLease, type Inspection, isHeld } from '../inspection.ts';
-import { type Collections, collectionsOf, PLANTS_CHECKPOINT } from './collections.ts';
+import type { HeldLease, Inspection } from '../inspection.ts';
+import { type Collections, collectionsOf } from './collections.ts';
 import { withCallLimit } from './connection/call-limit.ts';
 import { createClient, databaseOf } from './connection/client.ts';
 import { checkJournal, checkServers, ifPermitted } from './connection/requirements.ts';
@@ -11,8 +11,6 @@ import { checkSchema, KEYS_INDEX, SCHEMA_VERSION } from './schema.ts';
 const LIMIT = 30_000;
 /** Readings of the server's clock. The fastest one is the most precise. */
 const CLOCK_LOOKS = 3;
-/** The collections that hold or held rows of the read model. */
-const ROWS = /^plants(_\d+)?$/;
 
 /**
  * Inspects the database of a URI. Rejects with UnsuitableDatabaseError when the servers cannot keep the store's
@@ -35,12 +33,10 @@ async function inspected(db: Db): Promise<Inspection> {
   await ifPermitted(checkJournal(db));
   await checkSchema(db);
   const collections = collectionsOf(db);
-  const leases = await leasesOf(collections);
   const indexes = await collections.events.indexes();
   return {
     schema: SCHEMA_VERSION,
-    leases,
-    leftovers: await leftoversOf(db, collections, leases),
+    leases: await leasesOf(collections),
     missing: indexes.some(({ name }) => name === KEYS_INDEX) ? [] : [KEYS_INDEX],
     clockAhead: await clockAhead(db),
   };
@@ -63,14 +59,6 @@ const leasesOf = ({ leases }: Collections): Promise<HeldLease[]> =>
     ])
     .map(({ name, holder, left, address }) => ({ name, holder, left: Number(left), address }))
     .toArray();
-
-async function leftoversOf(db: Db, { checkpoints }: Collections, leases: readonly HeldLease[]): Promise<string[]> {
-  // A rebuild in progress has collections that are not live and not leftovers.
-  if (leases.some((lease) => lease.name === 'rebuild' && isHeld(lease))) return [];
-  const checkpoint = await checkpoints.findOne({ _id: PLANTS_CHECKPOINT });
-  const found = await db.listCollections({}, { nameOnly: true }).toArray();
-  return found.map(({ name }) => name).filter((name) => ROWS.test(name) && name !== checkpoint?.collection);
-}
 
 async function clockAhead(db: Db): Promise<number> {
   let [ahead, fastest] = [0, Number.POSITIVE_INFINITY];

@@ -4,11 +4,9 @@ import { collectionsOf, PRIMARY_ID } from './collections.ts';
 import { withCallLimit } from './connection/call-limit.ts';
 import { CausalClock } from './connection/causal-clock.ts';
 import { createClient, databaseOf } from './connection/client.ts';
-import { CODE, ignoring } from './connection/errors.ts';
 import { Primary } from './connection/primary.ts';
 import { checkJournal, checkServers } from './connection/requirements.ts';
 import { explainUnreachable } from './connection/unreachable.ts';
-import { dropUnusedRows } from './read-model/unused-rows.ts';
 import { checkSchema, ensureSchema } from './schema.ts';
 import { MongoStore } from './store.ts';
 
@@ -50,8 +48,6 @@ export async function openMongo(uri: string, options: MongoOptions = {}): Promis
       await ensureSchema(db);
     }
     await checkSchema(db);
-    // A user without permission to drop them may continue: the next rebuild tries again.
-    if (!readOnly) await ignoring(CODE.unauthorized, dropUnusedRows(db));
   };
   try {
     await withCallLimit(prepare(), OPEN_LIMIT);

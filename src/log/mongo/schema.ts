@@ -1,15 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { type Db, Long } from 'mongodb';
 import { LostRecordError } from '../store.ts';
-import {
-  type Collections,
-  collectionsOf,
-  LOG_ID,
-  PLANTS_CHECKPOINT,
-  PRIMARY_ID,
-  plantsCollection,
-  SCHEMA_ID,
-} from './collections.ts';
+import { type Collections, collectionsOf, LOG_ID, PLANTS_CHECKPOINT, PRIMARY_ID, SCHEMA_ID } from './collections.ts';
 import { CODE, hasCode, ignoring } from './connection/errors.ts';
 import { UnsuitableDatabaseError } from './connection/unsuitable-database.ts';
 
@@ -61,25 +53,18 @@ export const versionOf = async ({ meta }: Collections): Promise<number | undefin
 
 /** Each step is idempotent, and the version is written last. */
 async function createSchema(db: Db, collections: Collections): Promise<void> {
-  const { events, checkpoints, leases, erasures, meta } = collections;
-  const plants = plantsCollection(0);
+  const { checkpoints, meta, ...others } = collections;
   // Transactions and snapshots need existing collections.
-  const names = [meta, events, checkpoints, leases, erasures].map(({ collectionName }) => collectionName);
-  for (const name of [...names, plants]) await ignoring(CODE.namespaceExists, db.createCollection(name));
+  for (const { collectionName } of [meta, checkpoints, ...Object.values(others)])
+    await ignoring(CODE.namespaceExists, db.createCollection(collectionName));
   await createIndexes(collections);
   await ignoring(
     CODE.duplicateKey,
-    checkpoints.insertOne({ _id: PLANTS_CHECKPOINT, position: Long.ZERO, collection: plants, rebuilds: 0 }),
+    checkpoints.insertOne({ _id: PLANTS_CHECKPOINT, position: Long.ZERO, generation: Long.ZERO }),
   );
   await ignoring(CODE.duplicateKey, meta.insertOne({ _id: PRIMARY_ID, confirmations: Long.ZERO }));
-  await createTree(db, collections);
-  await ignoring(CODE.duplicateKey, meta.insertOne({ _id: SCHEMA_ID, version: SCHEMA_VERSION }));
-}
-
-/** Creates the log's id, at random, and the collection of the tree's nodes. */
-async function createTree(db: Db, { meta, tree }: Collections): Promise<void> {
-  await ignoring(CODE.namespaceExists, db.createCollection(tree.collectionName));
   await ignoring(CODE.duplicateKey, meta.insertOne({ _id: LOG_ID, logId: randomBytes(16).toString('hex') }));
+  await ignoring(CODE.duplicateKey, meta.insertOne({ _id: SCHEMA_ID, version: SCHEMA_VERSION }));
 }
 
 /** The index over idempotency keys. It holds only events with a key, so other events cost nothing. */

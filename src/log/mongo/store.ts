@@ -10,8 +10,8 @@ import {
   type FirstRows,
   type Leaseholder,
   LostRecordError,
+  type Nodes,
   type PlantRow,
-  type Rebuild,
   type Rows,
   type Selection,
   type Snapshot,
@@ -28,13 +28,10 @@ import { MongoErasures } from './erasures.ts';
 import { EventReader } from './events.ts';
 import { Leases } from './leases.ts';
 import { ReadModel } from './read-model/read-model.ts';
-import { MongoRebuild } from './read-model/rebuild.ts';
-import { MongoTree } from './tree.ts';
 
 /** The log and the read model in a MongoDB replica set. */
 export class MongoStore implements Store {
   readonly advanceLimit = 2_000;
-  readonly tree: MongoTree;
   readonly #client: MongoClient;
   readonly #db: Db;
   readonly #clock: CausalClock;
@@ -55,7 +52,6 @@ export class MongoStore implements Store {
     this.#transactions = new Transactions(client, clock);
     const { leases } = collectionsOf(db);
     this.#events = new EventReader(db, clock, primary);
-    this.tree = new MongoTree(db, clock);
     this.#readModel = new ReadModel(db, clock, this.#transactions);
     this.#erasures = new MongoErasures(db, clock);
     this.#leases = new Leases(db, leases, clock, this.#transactions.sessionId);
@@ -115,9 +111,9 @@ export class MongoStore implements Store {
     return this.#readModel.snapshot();
   }
 
-  async advance(from: number, to: number, changes: Changes): Promise<boolean> {
+  async advance(from: number | undefined, to: number | undefined, changes: Changes, nodes: Nodes): Promise<boolean> {
     try {
-      return await this.#readModel.advance(from, to, changes);
+      return await this.#readModel.advance(from, to, changes, nodes);
     } catch (error) {
       // A command of a frozen predecessor may have arrived after its transaction was ended, and reopened it.
       if (isTransient(error)) await this.#leases.endPredecessor();
@@ -125,8 +121,8 @@ export class MongoStore implements Store {
     }
   }
 
-  rebuild(): Promise<Rebuild> {
-    return MongoRebuild.start(this.#db, this.#clock, this.#transactions);
+  nodes(start: number, end: number): Promise<Uint8Array[]> {
+    return this.#readModel.nodes(start, end);
   }
 
   lease(name: string, holder: string, milliseconds: number, contact?: Contact): Promise<boolean> {

@@ -10,20 +10,6 @@ const SCHEMA_OBJECTS = ['events_are_only_erased', 'events_are_not_deleted', 'eve
 /** The `checkpoints` row of the only read model. */
 export const PLANTS_CHECKPOINT = 'plants';
 
-/** The table of the live read model. */
-export const PLANTS_TABLE = 'plants';
-
-/** The statement that creates a table of plants. */
-export function createPlants(table: string): string {
-  return `CREATE TABLE ${table} (
-    owner TEXT NOT NULL,
-    id    INTEGER NOT NULL,
-    name  TEXT NOT NULL,
-    tag   TEXT,
-    PRIMARY KEY (owner, id)
-  ) STRICT, WITHOUT ROWID`;
-}
-
 const TABLES = `CREATE TABLE events (
     position        INTEGER PRIMARY KEY,
     event           BLOB NOT NULL,
@@ -46,7 +32,13 @@ const TABLES = `CREATE TABLE events (
     BEGIN SELECT RAISE(ABORT, 'events are immutable'); END;
   CREATE TRIGGER events_are_not_deleted BEFORE DELETE ON events BEGIN SELECT RAISE(ABORT, 'events are immutable'); END;
 
-  ${createPlants(PLANTS_TABLE)};
+  CREATE TABLE plants (
+    owner TEXT NOT NULL,
+    id    INTEGER NOT NULL,
+    name  TEXT NOT NULL,
+    tag   TEXT,
+    PRIMARY KEY (owner, id)
+  ) STRICT, WITHOUT ROWID;
 
   CREATE TABLE checkpoints (
     name       TEXT PRIMARY KEY,
@@ -68,12 +60,7 @@ const TABLES = `CREATE TABLE events (
 
   CREATE TABLE leases (name TEXT PRIMARY KEY, holder TEXT NOT NULL, until INTEGER NOT NULL) STRICT, WITHOUT ROWID;
 
-  CREATE TABLE tree (
-    level INTEGER NOT NULL,
-    node  INTEGER NOT NULL,
-    hash  BLOB NOT NULL,
-    PRIMARY KEY (level, node)
-  ) STRICT, WITHOUT ROWID;
+  CREATE TABLE tree (node INTEGER PRIMARY KEY, hash BLOB NOT NULL) STRICT;
 
   CREATE TABLE log (id TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
   INSERT INTO log VALUES (lower(hex(randomblob(16))))`;

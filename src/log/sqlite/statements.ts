@@ -4,7 +4,6 @@ import { prepareQuery } from './connection.ts';
 import { EVENT_COLUMNS, KEY_COLUMNS } from './events.ts';
 import { prepareChanges } from './read-model/changes.ts';
 import { FIELD_COLUMNS, PLANT_COLUMNS } from './read-model/rows.ts';
-import { PLANTS_TABLE } from './schema.ts';
 
 /** The checkpoint of the read model. Its parameter is PLANTS_CHECKPOINT. */
 export const SELECT_CHECKPOINT = 'SELECT position FROM checkpoints WHERE name = ?';
@@ -44,12 +43,12 @@ export const prepareLog = (db: DatabaseSync) => ({
   plant: prepareQuery(db, `SELECT ${FIELD_COLUMNS} FROM plants WHERE owner = ? AND id = ?`),
   plants: prepareQuery(db, SELECT_PLANTS),
   logId: prepareQuery(db, 'SELECT id FROM log'),
+  nodes: prepareQuery(db, 'SELECT node, hash FROM tree WHERE node >= ? AND node < ? ORDER BY node'),
 });
 
 /** Statements of the projector's connection. */
 export const prepareProjector = (db: DatabaseSync) => ({
-  advance: db.prepare('UPDATE checkpoints SET position = ? WHERE name = ? AND position = ?'),
-  changes: prepareChanges(db, PLANTS_TABLE),
+  changes: prepareChanges(db),
   lease: db.prepare(`
     INSERT INTO leases (name, holder, until) VALUES (:name, :holder, :until)
     ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, until = excluded.until

@@ -11,28 +11,27 @@ import {
   type Changes,
   type FirstRows,
   LostRecordError,
+  type Nodes,
   type PlantRow,
-  type Rebuild,
   type Rows,
   type Selection,
   type Snapshot,
   type Store,
 } from '../store.ts';
 import { LogChangedError } from '../tail/log-changed.ts';
+import { storedHash } from '../tree/nodes.ts';
 import { batches, firstRows } from './batches.ts';
 import { existingFile, openReader, openWriter, privateFile, transaction } from './connection.ts';
 import { aboutStore } from './damage.ts';
 import { SqliteErasures } from './erasures.ts';
 import { eventsIn, eventsOf, eventsWithKeysOf, headIn, valuesOf } from './events.ts';
 import { integrityFault } from './integrity.ts';
-import { applyChanges } from './read-model/changes.ts';
-import { SqliteRebuild } from './read-model/rebuild.ts';
+import { applyChanges, moveCheckpoint } from './read-model/changes.ts';
 import { plantOf, plantsIn } from './read-model/rows.ts';
 import { checkpointOf, SqliteSnapshot } from './read-model/snapshot.ts';
 import { ReadQueue } from './read-queue.ts';
 import { checkObjects, checkSchema, ensureSchema, PLANTS_CHECKPOINT } from './schema.ts';
 import { INSERT_EVENT, prepareLog, prepareProjector } from './statements.ts';
-import { SqliteTree } from './tree.ts';
 
 /** File name of the database in the data directory. */
 export const DATABASE_FILE = 'plantstore.sqlite';
@@ -95,7 +94,6 @@ function openDatabase(path: string, readOnly: boolean, alone: boolean): Store {
  */
 class SqliteStore implements Store {
   readonly advanceLimit = 256;
-  readonly tree: SqliteTree;
   readonly #path: string;
   readonly #appending: DatabaseSync;
   readonly #projecting: DatabaseSync;
@@ -121,7 +119,6 @@ class SqliteStore implements Store {
     this.#erasures = new SqliteErasures(path, appending);
     this.#log = prepareLog(appending);
     this.#projector = prepareProjector(projecting);
-    this.tree = new SqliteTree(projecting);
   }
 
   async logId(): Promise<string> {
@@ -259,17 +256,19 @@ class SqliteStore implements Store {
     return snapshot;
   }
 
-  async advance(from: number, to: number, changes: Changes): Promise<boolean> {
+  async advance(from: number | undefined, to: number | undefined, changes: Changes, nodes: Nodes): Promise<boolean> {
     await this.#erasures.vacuuming;
     return transaction(this.#projecting, () => {
-      if (this.#projector.advance.run(to, PLANTS_CHECKPOINT, from).changes === 0) return false;
-      applyChanges(this.#projector.changes, changes);
+      if (!moveCheckpoint(this.#projector.changes, PLANTS_CHECKPOINT, from, to)) return false;
+      applyChanges(this.#projector.changes, changes, nodes);
       return true;
     });
   }
 
-  async rebuild(): Promise<Rebuild> {
-    return new SqliteRebuild(this.#path, this.#reads);
+  async nodes(start: number, end: number): Promise<Uint8Array[]> {
+    const rows = this.#log.nodes.all(start, end) as unknown as [bigint, Uint8Array][];
+    const gap = rows.findIndex(([node], at) => Number(node) !== start + at);
+    return rows.slice(0, gap < 0 ? rows.length : gap).map(([, hash], at) => storedHash(start + at, hash));
   }
 
   async lease(name: string, holder: string, milliseconds: number): Promise<boolean> {

@@ -34,7 +34,7 @@ export async function* readLog(
   let position = after;
   while (position < end && !stopped()) {
     follower.changed.throwIfAborted();
-    if (position < tail.base) {
+    if (position + 1 < tail.first) {
       for await (const batch of intactRange(store, position)) {
         if (stopped()) return;
         const wanted = upTo(batch, end);

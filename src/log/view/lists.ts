@@ -1,6 +1,6 @@
 import type { PlantState } from '../../domain/decider.ts';
 import { keyString, type PlantKey } from '../../domain/plant.ts';
-import type { PlantRow, Snapshot, Store } from '../store.ts';
+import { lostCheckpoint, type PlantRow, type Snapshot, type Store } from '../store.ts';
 import type { Follower } from '../tail/follower.ts';
 import type { Tail, TailEntry } from '../tail/tail.ts';
 import { unavailable } from '../unavailable.ts';
@@ -165,6 +165,7 @@ export class Lists {
     try {
       const snapshot = await this.#owners.open(owner, () => this.#store.snapshot());
       try {
+        if (snapshot.position === undefined) throw lostCheckpoint();
         await this.#follower.reachCheckpoint(snapshot.position, pin.base);
         return { snapshot, entries: this.#tail.ownedBy(owner, after), position: this.#tail.head.position };
       } catch (error) {

@@ -9,6 +9,7 @@ import { type LoggedEvent, plantEventOf } from '../event/event.ts';
 import { BrokenReadModelError, type Changes, type PlantRow, type Store } from '../store.ts';
 import type { Follower } from '../tail/follower.ts';
 import type { Tail } from '../tail/tail.ts';
+import { NodeBuilder } from '../tree/nodes.ts';
 
 /** Milliseconds after the first event of a step in which more events may gather. */
 const LINGER = 25;
@@ -39,7 +40,7 @@ export function changesOf(events: readonly LoggedEvent[]): Changes {
 }
 
 /**
- * Advances the read model behind the log. One instance at a time does so, by lease. If two do, the checkpoint
+ * Advances the read model, and the nodes of the log's tree with it, behind the log. One instance at a time does so, by lease. If two do, the checkpoint
  * comparison refuses one of them. Decisions and lists use the tail and never wait for the projector.
  */
 export class Projector {
@@ -52,6 +53,7 @@ export class Projector {
   readonly #stop = new AbortController();
   /** What was told last to be wrong with the read model. */
   #broken: string | undefined;
+  #nodes: NodeBuilder | undefined;
   readonly #nap = new Nap();
 
   /**
@@ -115,7 +117,7 @@ export class Projector {
       this.#tell(undefined);
       return this.#untilExtended();
     }
-    if (!(await this.leads())) {
+    if (!(await this.#lease.has())) {
       await this.#look();
       return pause(RENEWAL, this.#stop.signal);
     }
@@ -124,7 +126,9 @@ export class Projector {
     const from = this.#tail.checkpoint;
     const events = this.#tail.after(from, this.#store.advanceLimit);
     const to = events.at(-1)?.position ?? from;
-    if (await this.#store.advance(from, to, changesOf(events))) {
+    // After a step that failed, or was another instance's, it stands elsewhere.
+    if (this.#nodes?.position !== from) this.#nodes = await NodeBuilder.after(this.#store, from);
+    if (await this.#store.advance(from, to, changesOf(events), this.#nodes.add(events))) {
       this.#tail.projected(to);
       this.#tell(undefined);
     } else await this.#look();
@@ -133,11 +137,6 @@ export class Projector {
   async #look(): Promise<void> {
     const known = this.#tail.checkpoint;
     await this.#follower.reachCheckpoint(await this.#store.checkpoint(), known);
-  }
-
-  /** Whether this instance holds the lease to derive data from the log. Takes the lease if it is free. */
-  leads(): Promise<boolean> {
-    return this.#lease.has();
   }
 
   async #untilExtended(): Promise<void> {

@@ -14,7 +14,7 @@ interface StoreState {
   /** Whether its read model is of no use until it is rebuilt. */
   readonly readModelBroken: () => boolean;
   /** Whether the tree of the log is broken until it is rebuilt. */
-  readonly treeBroken: () => boolean;
+  readonly signingStopped: () => boolean;
   /** Whether the id of the log is lost. */
   readonly logIdLost: () => boolean;
 }
@@ -68,9 +68,9 @@ export function logMetrics(
     () => Number(store.readModelBroken()),
   );
   metrics.gauge(
-    'plantstore_tree_broken',
-    "Whether a stored node of the log's tree is lost or wrong, until the tree is rebuilt: 1 or 0.",
-    () => Number(store.treeBroken()),
+    'plantstore_signing_stopped',
+    'Whether no checkpoint is signed or cosigned, because the log does not extend what was signed before: 1 or 0.',
+    () => Number(store.signingStopped()),
   );
   metrics.gauge('plantstore_log_id_lost', 'Whether the store has lost the id of its log: 1 or 0.', () =>
     Number(store.logIdLost()),

@@ -5,7 +5,6 @@ import type { EventLog } from '../../log/log.ts';
 import type { Listing } from '../../log/view/listing.ts';
 import { clearTimer, monotonic, setRepeating, setTimer, type Timer } from '../../time/host.ts';
 import { Channel, stepOf } from './channel.ts';
-import { type RecentBounds, RecentEvents } from './recent-events.ts';
 import { Rounds } from './rounds.ts';
 import type { Step } from './step.ts';
 import { type Viewer, Watch, type WatchKeeper } from './watch.ts';
@@ -29,10 +28,8 @@ export interface WatchStatistics {
 }
 
 /** The part of a log that can be watched. */
-export type WatchedLog = Pick<EventLog, 'list' | 'head' | 'status' | 'held' | 'onExtended' | 'onErased' | 'changed'>;
+export type WatchedLog = Pick<EventLog, 'list' | 'head' | 'status' | 'recent' | 'onExtended' | 'onErased' | 'changed'>;
 
-/** Default bounds on the events that are kept for readers that come back. */
-const RECENT: RecentBounds = { events: 65_536, bytes: 32 * 1024 * 1024 };
 /** Most bytes that a reader may be behind. */
 const MAX_BEHIND = 1024 * 1024;
 /** Milliseconds of silence after which a reader gets a sign of life. */
@@ -63,7 +60,7 @@ const BEHIND = new PlantStoreError(
 export class Watches implements WatchKeeper {
   readonly #log: WatchedLog;
   readonly #limits: WatchLimits;
-  readonly #recent: RecentEvents;
+  #known: number;
   readonly #channels = new Map<string, Channel>();
   readonly #rounds = new Rounds();
   readonly #stopListening: () => void;
@@ -74,13 +71,10 @@ export class Watches implements WatchKeeper {
   /** The error that refuses new watches once closed. */
   #closed: PlantStoreError | undefined;
 
-  /** `recent`: bounds on the events that are kept for readers that come back. */
-  constructor(log: WatchedLog, limits: WatchLimits, recent: RecentBounds = RECENT) {
+  constructor(log: WatchedLog, limits: WatchLimits) {
     this.#log = log;
     this.#limits = limits;
-    const held = log.held();
-    this.#recent = new RecentEvents(recent, log.status.head);
-    this.#recent.add(held);
+    this.#known = log.status.head;
     this.#stopListening = log.onExtended((news) => this.#extended(news));
     log.onErased(() => this.#forgetSoon());
     log.changed.addEventListener('abort', () =>
@@ -94,7 +88,7 @@ export class Watches implements WatchKeeper {
 
   /** See WatchKeeper. */
   get known(): number {
-    return this.#recent.head;
+    return this.#known;
   }
 
   /**
@@ -126,7 +120,6 @@ export class Watches implements WatchKeeper {
   close(why: PlantStoreError): void {
     this.#closed ??= why;
     this.#stopListening();
-    this.#recent.forget();
     for (const watch of this.#watches) watch.end(why);
   }
 
@@ -135,7 +128,6 @@ export class Watches implements WatchKeeper {
    * state. A reader that does not catch up in FORGET milliseconds is ended.
    */
   #forgetSoon(): void {
-    this.#recent.forget();
     const late = [...this.#watches].filter(({ isCaughtUp }) => !isCaughtUp);
     setTimer(() => {
       for (const watch of late) if (!watch.isCaughtUp) watch.end(FORGOTTEN);
@@ -149,7 +141,10 @@ export class Watches implements WatchKeeper {
   async missed(after: number, owner: string): Promise<readonly Step[] | undefined> {
     // The position may come from another instance and be ahead of this one.
     await this.#log.head();
-    return this.#recent.after(after, owner)?.map(stepOf);
+    return this.#log.recent(after)?.flatMap((logged) => {
+      const event = plantEventOf(logged);
+      return event?.owner === owner ? [stepOf({ position: logged.position, event })] : [];
+    });
   }
 
   /** See WatchKeeper. */
@@ -174,7 +169,7 @@ export class Watches implements WatchKeeper {
   }
 
   #extended(news: readonly LoggedEvent[]): void {
-    this.#recent.add(news);
+    this.#known = news.at(-1)!.position;
     for (const logged of news) {
       const event = plantEventOf(logged);
       const channel = event && this.#channels.get(event.owner);

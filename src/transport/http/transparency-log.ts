@@ -6,9 +6,8 @@ import type { Head } from '../../log/event/event.ts';
 import type { Tree } from '../../log/tree/tree.ts';
 import { unavailable } from '../../log/unavailable.ts';
 import type { Semaphore } from '../../semaphore.ts';
-import { parseIndexPath, parseLevel, sizeFor, type Tile } from '../../tlog/tile.ts';
+import { parseIndexPath, parseLevel, sizeFor, TILE_WIDTH, type Tile } from '../../tlog/tile.ts';
 import { formatTlogProof } from '../../tlog/tlog-proof.ts';
-import type { Checked, CheckedTiles } from '../../transparency/checked-tiles.ts';
 import type { Checkpoints } from '../../transparency/checkpoints.ts';
 import { proveEvent } from '../../transparency/event-proof.ts';
 import type { LogKey } from '../../transparency/log-key.ts';
@@ -42,7 +41,6 @@ export interface TransparencyLog {
   /** The log's end now. */
   readonly head: () => Promise<Head>;
   readonly tree: Tree;
-  readonly tiles: CheckedTiles;
   readonly checkpoints: Checkpoints;
   readonly key: () => Promise<LogKey>;
   /** Bounds the work on proofs. */
@@ -104,14 +102,16 @@ export function registerTransparencyLog(app: FastifyInstance, log: TransparencyL
     if (level === undefined || place === undefined) throw notFound('this is not the path of a tile');
     const tile: Tile = { level, ...place };
     await require(sizeFor(tile));
-    return cacheable(await log.tiles.readTile(tile), reply);
+    reply.header('cache-control', cachingOf(tile.width));
+    return log.tree.readTile(tile);
   });
 
   add('tile/entries/*', IMMUTABLE, BYTES, async (request, reply) => {
     const place = parseIndexPath(param(request, '*'));
     if (place === undefined) throw notFound('this is not the path of an entry bundle');
     await require(sizeFor({ level: 0, ...place }));
-    const bundle = cacheable(await log.tiles.readEntries(place.index, place.width), reply);
+    reply.header('cache-control', cachingOf(place.width));
+    const { bundle } = await log.tree.readBlock(place.index, place.width);
     reply.header('vary', 'accept-encoding');
     if (!acceptsGzip(request)) return bundle;
     reply.header('content-encoding', 'gzip');
@@ -119,11 +119,8 @@ export function registerTransparencyLog(app: FastifyInstance, log: TransparencyL
   });
 }
 
-/** The bytes; caches keep them for seconds only if nothing that was signed covers them. */
-function cacheable({ bytes, isFinal }: Checked, reply: FastifyReply): Uint8Array {
-  if (!isFinal) reply.header('cache-control', SECONDS);
-  return bytes;
-}
+/** Caches keep a full tile for ever. A partial one is asked for only until it is full. */
+const cachingOf = (width: number): string => (width === TILE_WIDTH ? IMMUTABLE : SECONDS);
 
 const notFound = (message: string): PlantStoreError => new PlantStoreError('ROUTE_NOT_FOUND', message);
 

@@ -3,26 +3,26 @@ import { keyString, type Plant, type PlantKey, plantFields, withId } from '../..
 import type { Erasure } from '../../../src/log/erasure/erasure.ts';
 import { headAt } from '../../../src/log/event/chain.ts';
 import { EMPTY_HEAD, type Head, type LoggedEvent, plantEventOf } from '../../../src/log/event/event.ts';
-import type {
-  Changes,
-  Contact,
-  FirstRows,
-  Leaseholder,
-  PlantRow,
-  Rebuild,
-  Rows,
-  Selection,
-  Snapshot,
-  Store,
+import {
+  type Changes,
+  type Contact,
+  type FirstRows,
+  type Leaseholder,
+  lostCheckpoint,
+  type Nodes,
+  type PlantRow,
+  type Rows,
+  type Selection,
+  type Snapshot,
+  type Store,
 } from '../../../src/log/store.ts';
+import { nodesOf, storedHash } from '../../../src/log/tree/nodes.ts';
 import { randomBytes } from '../../../src/time/host.ts';
-import { type Conditions, type Database, IDEAL, type Write } from './database.ts';
+import { type Conditions, type Database, IDEAL, type Needs, type Write } from './database.ts';
 import { beginErasure, endErasure, inOrderOfBeginning, noteErasure, removeContents } from './erasures.ts';
 import { freeLease, isOver, takeLease } from './leases.ts';
-import { MemoryRebuild } from './rebuild.ts';
 import { MemorySnapshot, ownersRows } from './snapshot.ts';
-import { changedRows, indexAfter, type State } from './state.ts';
-import { MemoryTree } from './tree.ts';
+import { changedNodes, changedRows, indexAfter, type State } from './state.ts';
 
 /** How much one call does. */
 export interface Sizes {
@@ -43,7 +43,6 @@ export const USUAL: Sizes = { batch: 100, instant: 16, insert: 256, erased: 2_00
 /** A handle on a database in memory, as one process has it. It promises what the port promises, and no more. */
 export class MemoryStore implements Store {
   readonly advanceLimit: number;
-  readonly tree: MemoryTree;
   readonly #database: Database;
   readonly #conditions: Conditions;
   readonly #sizes: Sizes;
@@ -55,37 +54,53 @@ export class MemoryStore implements Store {
     this.#conditions = conditions;
     this.#sizes = sizes;
     this.advanceLimit = sizes.advanceLimit;
-    this.tree = new MemoryTree(this);
   }
 
-  /** Reads what a majority has. */
+  /** Reads what a majority has, as far as the server knows. */
   fresh<T>(what: string, look: (state: State) => T): Promise<T> {
-    return this.#read(what, look, () => this.#database.committed);
+    return this.#read(what, look, () => this.#known());
+  }
+
+  /** Reads what a majority has. A server that was deposed still answers, unless reads are strict. */
+  #confirmed<T>(what: string, look: (state: State) => T): Promise<T> {
+    return this.#read(what, look, () => this.#known(), this.#conditions.isStrict ? 'a majority' : 'a server');
+  }
+
+  #known(): State {
+    const newest = Math.min(this.#database.committed.version, this.#conditions.newest());
+    if (newest < this.#seen) throw new Error('the server does not have yet what this handle has seen');
+    return this.#database.at(newest);
   }
 
   /** Reads what a majority had at some instant, no older than what this handle has seen. */
   old<T>(what: string, look: (state: State) => T): Promise<T> {
     return this.#read(what, look, () => {
-      const newest = this.#database.committed.version;
-      return this.#database.at(this.#conditions.seen(Math.min(this.#seen, newest), newest));
+      const { version } = this.#known();
+      return this.#database.at(this.#conditions.seen(this.#seen, version));
     });
   }
 
-  async #read<T>(what: string, look: (state: State) => T, state: () => State): Promise<T> {
-    const { result, version } = await this.#conditions.call(what, () => {
-      const { version } = state();
-      return { result: { result: look(state()), version }, version };
-    });
+  async #read<T>(what: string, look: (state: State) => T, state: () => State, needs: Needs = 'a server'): Promise<T> {
+    const work = () => {
+      const seen = state();
+      const { version } = seen;
+      return { result: { result: look(seen), version }, version };
+    };
+    const { result, version } = await this.#conditions.call(what, work, needs);
     this.#seen = Math.max(this.#seen, version);
     return result;
   }
 
   /** Does a write. Resolves when a majority has it. */
   async write<T>(what: string, write: Write<T>): Promise<T> {
-    const { result, version } = await this.#conditions.call(what, () => {
-      const { result, version } = this.#database.write(write);
-      return { result: { result, version }, version };
-    });
+    const { result, version } = await this.#conditions.call(
+      what,
+      () => {
+        const { result, version } = this.#database.write(write);
+        return { result: { result, version }, version };
+      },
+      'a majority',
+    );
     this.#seen = Math.max(this.#seen, version);
     return result;
   }
@@ -103,7 +118,7 @@ export class MemoryStore implements Store {
   }
 
   head(): Promise<Head> {
-    return this.fresh('head', ({ events }) => {
+    return this.#confirmed('head', ({ events }) => {
       const last = events.at(-1);
       return last === undefined ? EMPTY_HEAD : headAt(last);
     });
@@ -154,11 +169,14 @@ export class MemoryStore implements Store {
   }
 
   checkpoint(): Promise<number> {
-    return this.old('checkpoint', ({ checkpoint }) => checkpoint);
+    return this.old('checkpoint', ({ checkpoint }) => {
+      if (checkpoint === undefined) throw lostCheckpoint();
+      return checkpoint;
+    });
   }
 
   generation(): Promise<number> {
-    return this.fresh('generation', ({ generation }) => generation);
+    return this.#confirmed('generation', ({ generation }) => generation);
   }
 
   async get(keys: readonly PlantKey[]): Promise<Rows<Plant | undefined>> {
@@ -188,23 +206,32 @@ export class MemoryStore implements Store {
 
   async snapshot(): Promise<Snapshot> {
     const state = await this.old('snapshot', (found) => found);
-    return new MemorySnapshot(this, state, this.#sizes.batch, this.#conditions);
+    return new MemorySnapshot(this, state, this.#sizes.batch);
   }
 
-  advance(from: number, to: number, changes: Changes): Promise<boolean> {
-    return this.write('advance', ({ checkpoint, rows }) =>
-      checkpoint === from
-        ? { changes: { checkpoint: to, rows: changedRows(rows, changes) }, result: true }
-        : { changes: {}, result: false },
-    );
+  advance(from: number | undefined, to: number | undefined, changes: Changes, nodes: Nodes): Promise<boolean> {
+    return this.write('advance', (state) => {
+      if (state.checkpoint !== from) return { changes: {}, result: false };
+      const isRepair = from === to || from === undefined;
+      const kept = isRepair && to !== undefined ? nodesOf(to) : Number.POSITIVE_INFINITY;
+      return {
+        changes: {
+          checkpoint: to,
+          rows: changedRows(state.rows, changes),
+          nodes: changedNodes(state.nodes, nodes, kept),
+          generation: state.generation + Number(isRepair),
+        },
+        result: true,
+      };
+    });
   }
 
-  async rebuild(): Promise<Rebuild> {
-    const number = await this.write('rebuild', ({ rebuilds }) => ({
-      changes: { rebuilds: rebuilds + 1, building: { number: rebuilds + 1, rows: new Map() } },
-      result: rebuilds + 1,
-    }));
-    return new MemoryRebuild(this, number, this.#sizes.batch);
+  nodes(start: number, end: number): Promise<Uint8Array[]> {
+    return this.old('nodes', ({ nodes }) => {
+      const found: Uint8Array[] = [];
+      for (let index = start; index < end && nodes.has(index); index++) found.push(storedHash(index, nodes.get(index)));
+      return found;
+    });
   }
 
   lease(name: string, holder: string, milliseconds: number, contact?: Contact): Promise<boolean> {

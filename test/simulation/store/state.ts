@@ -1,7 +1,13 @@
 import { keyString, type PlantKey } from '../../../src/domain/plant.ts';
 import type { Erasure } from '../../../src/log/erasure/erasure.ts';
 import type { LoggedEvent } from '../../../src/log/event/event.ts';
-import { BrokenReadModelError, type Changes, type Leaseholder, type OwnedRow } from '../../../src/log/store.ts';
+import {
+  BrokenReadModelError,
+  type Changes,
+  type Leaseholder,
+  type Nodes,
+  type OwnedRow,
+} from '../../../src/log/store.ts';
 
 /** Rows of a read model by keyString. */
 export type StoredRows = ReadonlyMap<string, OwnedRow>;
@@ -25,14 +31,11 @@ export interface State {
   /** In ascending position. A gap is possible, as in a collection whose key is the position. */
   readonly events: readonly LoggedEvent[];
   readonly rows: StoredRows;
-  readonly checkpoint: number;
+  /** Undefined: it is gone. */
+  readonly checkpoint: number | undefined;
   readonly generation: number;
-  /** Rebuilds that were begun. */
-  readonly rebuilds: number;
-  /** The rows of the rebuild under way, and its number. */
-  readonly building: { readonly number: number; readonly rows: StoredRows } | undefined;
-  /** Nodes of the tree by level and index; see nodeKey. */
-  readonly nodes: ReadonlyMap<string, Uint8Array>;
+  /** Nodes of the tree by index. */
+  readonly nodes: ReadonlyMap<number, Uint8Array>;
   readonly leases: ReadonlyMap<string, StoredLease>;
   readonly erasures: readonly Erasure[];
 }
@@ -47,15 +50,10 @@ export const emptyState = (logId: string): State => ({
   rows: new Map(),
   checkpoint: 0,
   generation: 0,
-  rebuilds: 0,
-  building: undefined,
   nodes: new Map(),
   leases: new Map(),
   erasures: [],
 });
-
-/** The key of a node of the tree. */
-export const nodeKey = (level: number, index: number): string => `${level}/${index}`;
 
 /** Index of the first event after a position. */
 export function indexAfter(events: readonly LoggedEvent[], position: number): number {
@@ -79,6 +77,17 @@ export function changedRows(rows: StoredRows, { deletes, inserts }: Changes): St
     if (changed.has(key)) throw new BrokenReadModelError('the read model has a plant that is to be added');
     changed.set(key, row);
   }
+  return changed;
+}
+
+/** The nodes after a step, and none from an index on. */
+export function changedNodes(
+  nodes: State['nodes'],
+  { first, hashes }: Nodes,
+  kept: number,
+): ReadonlyMap<number, Uint8Array> {
+  const changed = new Map([...nodes].filter(([index]) => index < kept));
+  for (const [at, hash] of hashes.entries()) changed.set(first + at, hash);
   return changed;
 }
 

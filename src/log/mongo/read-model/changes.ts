@@ -1,34 +1,84 @@
-import type { ClientSession, Collection } from 'mongodb';
-import { BrokenReadModelError, type Changes } from '../../store.ts';
+import { Binary, type ClientSession, Long } from 'mongodb';
+import { BrokenReadModelError, type Changes, type Nodes } from '../../store.ts';
+import { nodesOf } from '../../tree/nodes.ts';
+import { type Collections, PLANTS_CHECKPOINT } from '../collections.ts';
 import { WITHIN_TRANSACTION, withCallLimit } from '../connection/call-limit.ts';
 import { CODE, hasCode } from '../connection/errors.ts';
-import { type PlantDocument, toPlantDocument, toPlantId } from '../documents.ts';
+import { toPlantDocument, toPlantId } from '../documents.ts';
 import { slices } from '../slices.ts';
 
 /** Most keys in one delete. */
 const DELETE_LIMIT = 500;
 
-/** Applies changes to rows within the caller's transaction. Rejects with BrokenReadModelError when they do not fit. */
+/** What a step of the read model changes. */
+type Parts = Pick<Collections, 'plants' | 'checkpoints' | 'tree'>;
+
+/**
+ * Compares and moves the checkpoint within the caller's transaction, as Store.advance says. Returns whether it was
+ * `from`.
+ */
+export async function moveCheckpoint(
+  parts: Parts,
+  session: ClientSession,
+  from: number | undefined,
+  to: number | undefined,
+): Promise<boolean> {
+  if (!(await compareAndMove(parts, session, from, to))) return false;
+  if (to !== undefined && (from === undefined || from === to))
+    await within(parts.tree.deleteMany({ _id: { $gte: Long.fromNumber(nodesOf(to)) } }, { session }));
+  return true;
+}
+
+async function compareAndMove(
+  { checkpoints }: Parts,
+  session: ClientSession,
+  from: number | undefined,
+  to: number | undefined,
+): Promise<boolean> {
+  const _id = PLANTS_CHECKPOINT;
+  if (from === undefined) {
+    if ((await within(checkpoints.findOne({ _id }, { session }))) !== null) return false;
+    if (to === undefined) return true;
+    // The generation of a lost checkpoint is lost too. Milliseconds are more than there were repairs.
+    const generation = Long.fromNumber(Date.now());
+    await within(checkpoints.insertOne({ _id, position: Long.fromNumber(to), generation }, { session }));
+    return true;
+  }
+  const update = from === to ? { $inc: { generation: Long.ONE } } : { $set: { position: Long.fromNumber(to!) } };
+  const moved = await within(checkpoints.updateOne({ _id, position: Long.fromNumber(from) }, update, { session }));
+  return moved.matchedCount === 1;
+}
+
+/** Applies changes within the caller's transaction. Rejects with BrokenReadModelError when they do not fit the rows. */
 export async function applyChanges(
-  rows: Collection<PlantDocument>,
+  { plants, tree }: Parts,
   session: ClientSession,
   { deletes, inserts }: Changes,
+  { first, hashes }: Nodes,
 ): Promise<void> {
   for (const keys of slices(deletes, DELETE_LIMIT)) {
-    const { deletedCount } = await withCallLimit(
-      rows.deleteMany({ _id: { $in: keys.map(toPlantId) } }, { session }),
-      WITHIN_TRANSACTION,
-    );
+    const { deletedCount } = await within(plants.deleteMany({ _id: { $in: keys.map(toPlantId) } }, { session }));
     if (deletedCount !== keys.length)
       throw new BrokenReadModelError(
         `the read model has ${deletedCount} of ${keys.length} plants that are to be deleted`,
       );
   }
-  if (inserts.length === 0) return;
-  try {
-    await withCallLimit(rows.insertMany(inserts.map(toPlantDocument), { session }), WITHIN_TRANSACTION);
-  } catch (error) {
-    if (!hasCode(error, CODE.duplicateKey)) throw error;
-    throw new BrokenReadModelError('the read model has a plant that is to be added');
-  }
+  if (inserts.length > 0)
+    try {
+      await within(plants.insertMany(inserts.map(toPlantDocument), { session }));
+    } catch (error) {
+      if (!hasCode(error, CODE.duplicateKey)) throw error;
+      throw new BrokenReadModelError('the read model has a plant that is to be added');
+    }
+  if (hashes.length === 0) return;
+  const replaced = hashes.map((hash, at) => ({
+    replaceOne: {
+      filter: { _id: Long.fromNumber(first + at) },
+      replacement: { hash: new Binary(hash) },
+      upsert: true,
+    },
+  }));
+  await within(tree.bulkWrite(replaced, { session }));
 }
+
+const within = <T>(call: Promise<T>): Promise<T> => withCallLimit(call, WITHIN_TRANSACTION);

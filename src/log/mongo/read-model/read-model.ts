@@ -1,23 +1,14 @@
-import { type Db, type Document, Long } from 'mongodb';
+import { Binary, type Db, type Document, Long } from 'mongodb';
 import { keyString, type Plant, type PlantKey, plantFields, withId } from '../../../domain/plant.ts';
 import { Semaphore } from '../../../semaphore.ts';
-import type { Changes, FirstRows, PlantRow, Rows } from '../../store.ts';
-import {
-  type CheckpointDocument,
-  collectionsOf,
-  type LiveCheckpoint,
-  live,
-  PLANTS_CHECKPOINT,
-  plantsCollection,
-  rebuildOf,
-  rowsIn,
-} from '../collections.ts';
-import { WITHIN_TRANSACTION, withCallLimit } from '../connection/call-limit.ts';
+import { type Changes, type FirstRows, lostCheckpoint, type Nodes, type PlantRow, type Rows } from '../../store.ts';
+import { storedHash } from '../../tree/nodes.ts';
+import { type CheckpointDocument, type Collections, collectionsOf, PLANTS_CHECKPOINT } from '../collections.ts';
 import type { CausalClock } from '../connection/causal-clock.ts';
 import { COMMAND_LIMIT } from '../connection/client.ts';
 import type { Transactions } from '../connection/transactions.ts';
 import { type PlantDocument, toPlantId, toRow } from '../documents.ts';
-import { applyChanges } from './changes.ts';
+import { applyChanges, moveCheckpoint } from './changes.ts';
 import { type FoundRows, firstRowsStages, ownedBy, pageOf } from './rows.ts';
 import { MongoSnapshot } from './snapshot.ts';
 
@@ -32,26 +23,19 @@ const READS = 4;
 /** Most reads of one owner that wait; no owner has as many requests. */
 const WAITING = 1_024;
 
-/** Swaps by rebuilds after which one read is given up. */
-const MAX_SWAPS = 3;
-
 const CHECKPOINT = { _id: PLANTS_CHECKPOINT };
-
-const generationOf = ({ collection }: LiveCheckpoint): number => rebuildOf(collection) ?? 0;
 
 /** The rows of the read model and their checkpoint. Results are majority-committed and no older than the clock. */
 export class ReadModel {
   readonly #db: Db;
-  readonly #checkpoints;
+  readonly #collections: Collections;
   readonly #clock: CausalClock;
   readonly #transactions: Transactions;
   readonly #reads = new Semaphore({ permits: READS, maxWaiting: WAITING });
-  /** The collection of the rows at the last read. */
-  #collection = plantsCollection(0);
 
   constructor(db: Db, clock: CausalClock, transactions: Transactions) {
     this.#db = db;
-    this.#checkpoints = collectionsOf(db).checkpoints;
+    this.#collections = collectionsOf(db);
     this.#clock = clock;
     this.#transactions = transactions;
   }
@@ -61,14 +45,15 @@ export class ReadModel {
     return (await this.#checkpoint()).position.toNumber();
   }
 
-  /** See Store.generation. Each rebuild has its own collection, with a higher number than any before. */
+  /** See Store.generation. */
   async generation(): Promise<number> {
-    return generationOf(await this.#checkpoint());
+    return (await this.#checkpoint()).generation.toNumber();
   }
 
-  async #checkpoint(): Promise<LiveCheckpoint> {
-    return live(
-      await this.#clock.run((session) => this.#checkpoints.findOne(CHECKPOINT, { session, maxTimeMS: COMMAND_LIMIT })),
+  async #checkpoint(): Promise<CheckpointDocument> {
+    const { checkpoints } = this.#collections;
+    return present(
+      await this.#clock.run((session) => checkpoints.findOne(CHECKPOINT, { session, maxTimeMS: COMMAND_LIMIT })),
     );
   }
 
@@ -102,30 +87,19 @@ export class ReadModel {
     limit: number,
   ): Promise<Omit<Rows<never>, 'rows'> & { readonly found: Found[] }> {
     const pipeline = [...stages, { $unionWith: { coll: 'checkpoints', pipeline: [{ $match: CHECKPOINT }] } }];
-    for (let swaps = 0; swaps <= MAX_SWAPS; swaps++) {
-      // Another read may change #collection meanwhile. This read must compare the collection that it used.
-      const collection = this.#collection;
-      const found = await this.#clock.run((session) =>
-        rowsIn(this.#db, collection)
-          .aggregate<Found | CheckpointDocument>(pipeline, {
-            session,
-            readConcern: { level: 'snapshot' },
-            batchSize: limit + 2,
-            maxTimeMS: COMMAND_LIMIT,
-          })
-          .toArray(),
-      );
-      // Without a checkpoint this is something else that was found.
-      const checkpoint = live(found.pop() as CheckpointDocument | undefined);
-      if (checkpoint.collection === collection)
-        return {
-          found: found as Found[],
-          checkpoint: checkpoint.position.toNumber(),
-          generation: generationOf(checkpoint),
-        };
-      this.#collection = checkpoint.collection;
-    }
-    throw new Error('the read model is rebuilt over and over');
+    const found = await this.#clock.run((session) =>
+      this.#collections.plants
+        .aggregate<Found | CheckpointDocument>(pipeline, {
+          session,
+          readConcern: { level: 'snapshot' },
+          batchSize: limit + 2,
+          maxTimeMS: COMMAND_LIMIT,
+        })
+        .toArray(),
+    );
+    // Without a checkpoint this is something else that was found.
+    const { position, generation } = present(found.pop() as CheckpointDocument | undefined);
+    return { found: found as Found[], checkpoint: position.toNumber(), generation: generation.toNumber() };
   }
 
   /** See Store.snapshot. */
@@ -137,42 +111,40 @@ export class ReadModel {
       maxTimeMS: COMMAND_LIMIT,
     };
     const { cursor } = await this.#clock.run((session) => this.#db.command(find, { session }));
-    const { position, collection } = live(cursor.firstBatch[0]);
-    return new MongoSnapshot(this.#db, Number(position), collection, cursor.atClusterTime, this.#reads, (name) =>
-      this.#isRead(name),
-    );
-  }
-
-  /**
-   * Whether a collection holds the rows now. The primary's own state is enough, majority-committed or not. A collection
-   * is dropped after the swap, so a reader that has seen the drop also sees the swap, on that primary and every later
-   * one.
-   */
-  async #isRead(name: string): Promise<boolean> {
-    const find = {
-      find: 'checkpoints',
-      filter: CHECKPOINT,
-      readConcern: { level: 'local' },
-      maxTimeMS: COMMAND_LIMIT,
-    };
-    const { cursor } = await withCallLimit(this.#db.command(find));
-    return cursor.firstBatch[0]?.collection === name;
+    const checkpoint = cursor.firstBatch[0] as CheckpointDocument | undefined;
+    const position = checkpoint && Number(checkpoint.position);
+    return new MongoSnapshot(this.#db, position, cursor.atClusterTime, this.#reads);
   }
 
   /** See Store.advance. The transaction compares the checkpoint first. */
-  advance(from: number, to: number, changes: Changes): Promise<boolean> {
+  advance(from: number | undefined, to: number | undefined, changes: Changes, nodes: Nodes): Promise<boolean> {
     return this.#transactions.run(async (session) => {
-      const moved = await withCallLimit(
-        this.#checkpoints.findOneAndUpdate(
-          { ...CHECKPOINT, position: Long.fromNumber(from) },
-          { $set: { position: Long.fromNumber(to) } },
-          { session },
-        ),
-        WITHIN_TRANSACTION,
-      );
-      if (moved === null) return false;
-      await applyChanges(rowsIn(this.#db, live(moved).collection), session, changes);
+      if (!(await moveCheckpoint(this.#collections, session, from, to))) return false;
+      await applyChanges(this.#collections, session, changes, nodes);
       return true;
     });
   }
+
+  /** See Store.nodes. */
+  async nodes(start: number, end: number): Promise<Uint8Array[]> {
+    const range = { $gte: Long.fromNumber(start), $lt: Long.fromNumber(end) };
+    const found = await this.#clock.run((session) =>
+      this.#collections.tree
+        .find({ _id: range }, { session, maxTimeMS: COMMAND_LIMIT })
+        .sort({ _id: 1 })
+        .batchSize(end - start + 1)
+        .toArray(),
+    );
+    const gap = found.findIndex(({ _id }, at) => Number(_id) !== start + at);
+    return found.slice(0, gap < 0 ? found.length : gap).map(({ hash }, at) => hashOf(start + at, hash));
+  }
 }
+
+/** A document of another type than a checkpoint is what was found where there is none. */
+function present(checkpoint: CheckpointDocument | null | undefined): CheckpointDocument {
+  if (checkpoint?.position === undefined) throw lostCheckpoint();
+  return checkpoint;
+}
+
+const hashOf = (index: number, hash: unknown): Uint8Array =>
+  storedHash(index, hash instanceof Binary ? Uint8Array.from(hash.value()) : undefined);

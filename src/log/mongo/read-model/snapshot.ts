@@ -1,7 +1,7 @@
 import type { Db, Document, Timestamp } from 'mongodb';
 import { withId } from '../../../domain/plant.ts';
 import type { Semaphore } from '../../../semaphore.ts';
-import { type OwnedRow, type PlantRow, RowsReplacedError, type Snapshot } from '../../store.ts';
+import type { OwnedRow, PlantRow, Snapshot } from '../../store.ts';
 import { batches, type Page } from '../batches.ts';
 import { withCallLimit } from '../connection/call-limit.ts';
 import { BSON, COMMAND_LIMIT } from '../connection/client.ts';
@@ -13,33 +13,18 @@ import { after, type FoundRows, firstRowsStages, ownedBy, pageOf } from './rows.
  * any number may be open, and a failover does not end them.
  */
 export class MongoSnapshot implements Snapshot {
-  readonly position: number;
+  readonly position: number | undefined;
   readonly #db: Db;
-  readonly #collection: string;
   readonly #moment: Timestamp;
   readonly #reads: Semaphore;
-  readonly #isRead: (collection: string) => Promise<boolean>;
   #closed = false;
 
-  /**
-   * `moment`: a moment at which the rows are in `collection` and at checkpoint `position`. `reads` bounds the reads of an
-   * owner's rows. `isRead`: whether a collection holds the live rows now. It returns false from before the collection is
-   * dropped.
-   */
-  constructor(
-    db: Db,
-    position: number,
-    collection: string,
-    moment: Timestamp,
-    reads: Semaphore,
-    isRead: (collection: string) => Promise<boolean>,
-  ) {
+  /** `moment`: a moment at which the checkpoint is `position`. `reads` bounds the reads of an owner's rows. */
+  constructor(db: Db, position: number | undefined, moment: Timestamp, reads: Semaphore) {
     this.#db = db;
     this.position = position;
-    this.#collection = collection;
     this.#moment = moment;
     this.#reads = reads;
-    this.#isRead = isRead;
   }
 
   list(owner: string, start: bigint | undefined): AsyncIterable<PlantRow[]> {
@@ -56,7 +41,7 @@ export class MongoSnapshot implements Snapshot {
 
   async #find(filter: Document, limit: number): Promise<Page<OwnedRow>> {
     const aggregate = {
-      aggregate: this.#collection,
+      aggregate: 'plants',
       pipeline: firstRowsStages(filter, limit),
       cursor: {},
       readConcern: { level: 'snapshot', atClusterTime: this.#moment },
@@ -64,9 +49,6 @@ export class MongoSnapshot implements Snapshot {
     };
     const [found] = this.#closed ? [] : await withCallLimit(this.#db.runCursorCommand(aggregate, BSON).toArray());
     if (this.#closed) throw new Error('the snapshot is closed');
-    // For a collection dropped since the moment, MongoDB 6.0 returns nothing and no error. A non-empty result is
-    // complete.
-    if (found === undefined && !(await this.#isRead(this.#collection))) throw new RowsReplacedError();
     return pageOf(found as FoundRows | undefined, limit);
   }
 

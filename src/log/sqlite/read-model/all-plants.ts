@@ -6,9 +6,9 @@ import { prepareQuery } from '../connection.ts';
 import type { ReadQueue } from '../read-queue.ts';
 import { PLANT_COLUMNS } from './rows.ts';
 
-/** Every row of a table of plants, in primary key order. */
-export async function* allPlants(db: DatabaseSync, reads: ReadQueue, table: string): AsyncGenerator<OwnedRow[]> {
-  const select = `SELECT owner, ${PLANT_COLUMNS} FROM ${table}`;
+/** Every row of the read model, in primary key order. */
+export async function* allPlants(db: DatabaseSync, reads: ReadQueue): AsyncGenerator<OwnedRow[]> {
+  const select = `SELECT owner, ${PLANT_COLUMNS} FROM plants`;
   const first = prepareQuery(db, `${select} ORDER BY owner, id LIMIT ?`);
   const next = prepareQuery(db, `${select} WHERE (owner, id) > (?, ?) ORDER BY owner, id LIMIT ?`);
   const plants: Table<OwnedRow, OwnedRow | undefined> = {

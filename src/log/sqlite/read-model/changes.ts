@@ -1,23 +1,46 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { BrokenReadModelError, type Changes } from '../../store.ts';
+import { BrokenReadModelError, type Changes, type Nodes } from '../../store.ts';
+import { nodesOf } from '../../tree/nodes.ts';
 import { FIELD_PARAMETERS, fieldValues, PLANT_COLUMNS } from './rows.ts';
 
-/** Prepares the statements that change a table of plants. */
-export const prepareChanges = (db: DatabaseSync, table: string) => ({
-  remove: db.prepare(`DELETE FROM ${table} WHERE owner = ? AND id = ?`),
+/** Prepares the statements that change the read model and the nodes of the tree. */
+export const prepareChanges = (db: DatabaseSync) => ({
+  move: db.prepare('UPDATE checkpoints SET position = :to WHERE name = :name AND position = :from'),
+  repair: db.prepare('UPDATE checkpoints SET generation = generation + 1 WHERE name = :name AND position = :from'),
+  create: db.prepare('INSERT INTO checkpoints (name, position, generation) VALUES (:name, :to, :generation)'),
+  isThere: db.prepare('SELECT 1 FROM checkpoints WHERE name = ?'),
+  remove: db.prepare('DELETE FROM plants WHERE owner = ? AND id = ?'),
   insert: db.prepare(`
-    INSERT INTO ${table} (owner, ${PLANT_COLUMNS}) VALUES (?, ?, ${FIELD_PARAMETERS}) ON CONFLICT (owner, id) DO NOTHING`),
+    INSERT INTO plants (owner, ${PLANT_COLUMNS}) VALUES (?, ?, ${FIELD_PARAMETERS}) ON CONFLICT (owner, id) DO NOTHING`),
+  node: db.prepare('INSERT OR REPLACE INTO tree (node, hash) VALUES (?, ?)'),
+  truncate: db.prepare('DELETE FROM tree WHERE node >= ?'),
 });
 
+type Statements = ReturnType<typeof prepareChanges>;
+
+/** Compares and moves the checkpoint within the caller's transaction, as Store.advance says. Returns whether it was `from`. */
+export function moveCheckpoint(
+  { move, repair, create, isThere, truncate }: Statements,
+  name: string,
+  from: number | undefined,
+  to: number | undefined,
+): boolean {
+  if (from !== undefined && from !== to) return move.run({ name, from, to: to! }).changes === 1;
+  if (from !== undefined && repair.run({ name, from }).changes === 0) return false;
+  if (from === undefined && isThere.get(name) !== undefined) return false;
+  // The generation of a lost checkpoint is lost too. Milliseconds are more than there were repairs.
+  if (from === undefined && to !== undefined) create.run({ name, to, generation: Date.now() });
+  if (to !== undefined) truncate.run(nodesOf(to));
+  return true;
+}
+
 /** Applies changes within the caller's transaction. Throws BrokenReadModelError when they do not fit the rows. */
-export function applyChanges(
-  { remove, insert }: ReturnType<typeof prepareChanges>,
-  { deletes, inserts }: Changes,
-): void {
+export function applyChanges({ remove, insert, node }: Statements, { deletes, inserts }: Changes, nodes: Nodes): void {
   for (const { owner, id } of deletes)
     if (remove.run(owner, id).changes === 0)
       throw new BrokenReadModelError('the read model lacks a plant that is to be deleted');
   for (const row of inserts)
     if (insert.run(row.owner, row.id, ...fieldValues(row)).changes === 0)
       throw new BrokenReadModelError('the read model has a plant that is to be added');
+  for (const [at, hash] of nodes.hashes.entries()) node.run(nodes.first + at, hash);
 }

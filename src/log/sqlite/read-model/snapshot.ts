@@ -3,7 +3,7 @@ import { lostCheckpoint, type OwnedRow, type PlantRow, type Snapshot } from '../
 import { batches } from '../batches.ts';
 import { openReader, prepareQuery } from '../connection.ts';
 import type { ReadQueue } from '../read-queue.ts';
-import { PLANTS_CHECKPOINT, PLANTS_TABLE } from '../schema.ts';
+import { PLANTS_CHECKPOINT } from '../schema.ts';
 import { SELECT_CHECKPOINT, SELECT_PLANTS } from '../statements.ts';
 import { allPlants } from './all-plants.ts';
 import { plantsIn } from './rows.ts';
@@ -13,7 +13,7 @@ const CACHE = 256;
 
 /** The read model at one instant: a read transaction on its own connection. */
 export class SqliteSnapshot implements Snapshot {
-  readonly position: number;
+  readonly position: number | undefined;
   readonly #db: DatabaseSync;
   readonly #reads: ReadQueue;
   readonly #plants: StatementSync;
@@ -26,7 +26,7 @@ export class SqliteSnapshot implements Snapshot {
     try {
       this.#db.exec(`PRAGMA cache_size = -${CACHE}; BEGIN`);
       // The first read fixes the instant, not BEGIN.
-      this.position = checkpointOf(prepareQuery(this.#db, SELECT_CHECKPOINT));
+      this.position = checkpointIn(prepareQuery(this.#db, SELECT_CHECKPOINT));
       this.#plants = prepareQuery(this.#db, SELECT_PLANTS);
     } catch (error) {
       this.#db.close();
@@ -39,7 +39,7 @@ export class SqliteSnapshot implements Snapshot {
   }
 
   all(): AsyncIterable<OwnedRow[]> {
-    return allPlants(this.#db, this.#reads, PLANTS_TABLE);
+    return allPlants(this.#db, this.#reads);
   }
 
   async close(): Promise<void> {
@@ -49,12 +49,15 @@ export class SqliteSnapshot implements Snapshot {
   }
 }
 
-/**
- * The number that a prepared query over `checkpoints` reads: SELECT_CHECKPOINT or the query for the generation. Throws
- * BrokenReadModelError when the row is gone.
- */
-export function checkpointOf(query: StatementSync): number {
+/** The number that a prepared query over `checkpoints` reads: the checkpoint or the generation. Undefined: it is gone. */
+function checkpointIn(query: StatementSync): number | undefined {
   const row = query.get(PLANTS_CHECKPOINT) as [bigint] | undefined;
-  if (row === undefined) throw lostCheckpoint();
-  return Number(row[0]);
+  return row === undefined ? undefined : Number(row[0]);
+}
+
+/** The same. Throws BrokenReadModelError when it is gone. */
+export function checkpointOf(query: StatementSync): number {
+  const found = checkpointIn(query);
+  if (found === undefined) throw lostCheckpoint();
+  return found;
 }

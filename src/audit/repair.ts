@@ -1,0 +1,162 @@
+import { headAt, verifyContent, verifyNext } from '../log/event/chain.ts';
+import { EMPTY_HEAD, type Head, type LoggedEvent } from '../log/event/event.ts';
+import { BrokenReadModelError, type Changes, type Nodes, type Store } from '../log/store.ts';
+import { BrokenTreeError, NodeBuilder } from '../log/tree/nodes.ts';
+import { GENERATION_LIMIT } from '../log/view/generation.ts';
+import { randomUUID } from '../time/host.ts';
+import { Lease } from '../time/lease.ts';
+import { pause } from '../time/pause.ts';
+import { sameHash } from '../tlog/hash.ts';
+import { differences } from './fold/difference.ts';
+import { Fold, type OpenFold } from './fold/fold.ts';
+import { project } from './project.ts';
+import type { Progress } from './verify.ts';
+
+/** Nodes of one step. */
+const NODES = 1_024;
+/** Milliseconds until the projector's lease is asked for again. */
+const STANDBY = 250;
+/** Most attempts that may find the read model moved, or changed by another repair. */
+const MAX_ATTEMPTS = 100;
+
+const NO_CHANGES: Changes = { deletes: [], inserts: [] };
+const NO_NODES: Nodes = { first: 0, hashes: [] };
+
+/**
+ * Repairs the read model and the nodes of the log's tree where they stand, while the service runs. It folds the log up
+ * to the read model's checkpoint and changes what differs, in steps that compare the checkpoint: a step that comes late
+ * does nothing. It holds the projector's lease meanwhile, so that the checkpoint stays, and in the end moves it to the
+ * log's end. When it completes, no instance uses memory of earlier rows.
+ *
+ * Yields progress, last when all is repaired. Rejects if the log is broken, or shorter than the read model.
+ */
+export async function* repairReadModel(store: Store, openFold: OpenFold = () => new Fold()): AsyncGenerator<Progress> {
+  await using stack = new AsyncDisposableStack();
+  const fold = stack.adopt(openFold(), (opened) => opened.close());
+  const lease = stack.adopt(leaseOf(store), (taken) => taken.giveBack());
+  if ((await store.erasures()).some(({ erasedBy }) => erasedBy === undefined)) throw underErasure();
+  const log = new FoldedLog(store, fold, (await store.head()).position);
+  for await (const position of log.foldTo(await targetOf(store))) yield { position, end: log.end };
+  for (let attempt = 0; !(await attempted(store, fold, log, lease)); attempt++)
+    if (attempt === MAX_ATTEMPTS) throw new Error('others move or change the read model all the time; try again later');
+  // Instances may have seen a checkpoint beyond one that was moved back.
+  await project(store);
+  // After this pause, no instance uses remembered rows.
+  await pause(2 * GENERATION_LIMIT);
+  yield { position: log.position, end: log.position };
+}
+
+const underErasure = () => new Error('an owner is being erased; try again later');
+
+function leaseOf(store: Store): Lease {
+  const holder = randomUUID();
+  return new Lease((milliseconds) => store.lease('projector', holder, milliseconds));
+}
+
+/** The checkpoint. Undefined: it is gone. */
+async function checkpointOf(store: Store): Promise<number | undefined> {
+  try {
+    return await store.checkpoint();
+  } catch (error) {
+    if (error instanceof BrokenReadModelError) return undefined;
+    throw error;
+  }
+}
+
+/** The position up to which rows and nodes are to be folded: the checkpoint, or the log's end if that is gone. */
+const targetOf = async (store: Store): Promise<number> => (await checkpointOf(store)) ?? (await store.head()).position;
+
+/** Makes rows and nodes those of the fold. Returns false when somebody else has moved or changed them meanwhile. */
+async function attempted(store: Store, fold: Pick<Fold, 'rows'>, log: FoldedLog, lease: Lease): Promise<boolean> {
+  while (!(await lease.has())) await pause(STANDBY);
+  const at = await checkpointOf(store);
+  const target = at ?? (await store.head()).position;
+  for await (const _ of log.foldTo(target)) await lease.has();
+  try {
+    for await (const nodes of log.wrongNodes()) if (!(await store.advance(at, at, NO_CHANGES, nodes))) return false;
+    for await (const changes of wrongRows(store, fold, lease))
+      if (!(await store.advance(at, at, changes, NO_NODES))) return false;
+    return await store.advance(at, target, NO_CHANGES, NO_NODES);
+  } catch (error) {
+    // Another repair has changed the same rows.
+    if (error instanceof BrokenReadModelError) return false;
+    throw error;
+  }
+}
+
+async function* wrongRows(store: Store, fold: Pick<Fold, 'rows'>, lease: Lease): AsyncGenerator<Changes> {
+  const snapshot = await store.snapshot();
+  try {
+    for await (const changes of differences(fold.rows(), snapshot.all(), store.advanceLimit)) {
+      await lease.has();
+      yield changes;
+    }
+  } finally {
+    await snapshot.close();
+  }
+}
+
+/** The log as far as it was verified and folded. */
+class FoldedLog {
+  /** The log's end at the start. An owner erased after it may have lost events that were folded before. */
+  readonly end: number;
+  readonly #store: Store;
+  readonly #fold: Pick<Fold, 'apply'>;
+  readonly #builder = new NodeBuilder();
+  /** 32 bytes for 256 events. */
+  readonly #nodes: Uint8Array[] = [];
+  #head: Head = EMPTY_HEAD;
+
+  constructor(store: Store, fold: Pick<Fold, 'apply'>, end: number) {
+    this.#store = store;
+    this.#fold = fold;
+    this.end = end;
+  }
+
+  get position(): number {
+    return this.#head.position;
+  }
+
+  /** Folds on to a position, and yields those that it has reached. Rejects if the log does not reach that far. */
+  async *foldTo(position: number): AsyncGenerator<number> {
+    if (position < this.position) throw new Error('the checkpoint of the read model was moved back; try again');
+    for await (const events of this.#store.read(this.position, { to: position })) {
+      for (const event of events) this.#verify(event);
+      await this.#fold.apply(events);
+      this.#nodes.push(...this.#builder.add(events).hashes);
+      yield this.position;
+    }
+    if (this.position < position) throw tooShort(position);
+  }
+
+  #verify(event: LoggedEvent): void {
+    verifyNext(this.#head, event);
+    verifyContent(event);
+    if (event.type === 'OwnerErased' && event.position > this.end) throw underErasure();
+    this.#head = headAt(event);
+  }
+
+  /** The nodes that are not stored as they should be, in runs that have them. */
+  async *wrongNodes(): AsyncGenerator<Nodes> {
+    for (let first = 0; first < this.#nodes.length; first += NODES) {
+      const hashes = this.#nodes.slice(first, first + NODES);
+      const stored = await this.#stored(first, hashes.length);
+      if (stored.length < hashes.length || hashes.some((hash, at) => !sameHash(hash, stored[at]!)))
+        yield { first, hashes };
+    }
+  }
+
+  async #stored(first: number, count: number): Promise<readonly Uint8Array[]> {
+    try {
+      return await this.#store.nodes(first, first + count);
+    } catch (error) {
+      if (error instanceof BrokenTreeError) return [];
+      throw error;
+    }
+  }
+}
+
+const tooShort = (position: number) =>
+  new Error(
+    `the read model is beyond the end of the log, at position ${position}, so the log has lost events: restore another backup, or continue without them: plantstore audit export, then audit import into an empty store`,
+  );

@@ -1,0 +1,39 @@
+import { readFile, rename, writeFile } from 'node:fs/promises';
+import type { SignedCheckpoint } from './signed-checkpoint.ts';
+import { openCheckpoint } from './signed-checkpoint.ts';
+
+/** Keeps the last checkpoint that a log has signed, where a restored database does not bring an older one back. */
+export interface KeptCheckpoint {
+  /** What was kept, if the key of the vkey has signed it. Undefined: nothing, or another log's. */
+  read(vkey: string): Promise<SignedCheckpoint | undefined>;
+  /** Keeps a checkpoint in place of the one before. */
+  write(checkpoint: SignedCheckpoint): Promise<void>;
+}
+
+/** Name of the file in the data directory. */
+export const CHECKPOINT_FILE = 'last-checkpoint.txt';
+
+/** The checkpoint in a file, which only its owner can read. It is replaced as a whole. */
+export const keptIn = (path: string): KeptCheckpoint => ({
+  read: async (vkey) => {
+    const note = await readFile(path, 'utf8').catch(missing);
+    return note === undefined ? undefined : opened(note, vkey);
+  },
+  write: async ({ note }) => {
+    await writeFile(`${path}.draft`, note, { mode: 0o600 });
+    await rename(`${path}.draft`, path);
+  },
+});
+
+function missing(error: NodeJS.ErrnoException): undefined {
+  if (error.code !== 'ENOENT') throw error;
+}
+
+/** A log that got another name or key begins anew. */
+function opened(note: string, vkey: string): SignedCheckpoint | undefined {
+  try {
+    return { ...openCheckpoint(note, vkey), note };
+  } catch {
+    return undefined;
+  }
+}
