@@ -27,12 +27,15 @@ export function parseEvent(line: string): LoggedEvent {
   return event;
 }
 
-/** The line of an event. With bytes, a release that knows fewer members than this one may have written it. */
+/**
+ * The line of an event. With bytes, a release that knows fewer members than this one may have written it. The bytes of
+ * the content are then there too, unless it is erased.
+ */
 const lineOf = (event: LoggedEvent, members: Members): string =>
   members.eventBytes === undefined
     ? eventJson(event)
     : jsonOf(
-        JSON_MEMBERS.filter(({ name }) => name in members),
+        JSON_MEMBERS.filter(({ name }) => name in members || name === 'contentBytes'),
         { ...event, isExtended: true },
       );
 
