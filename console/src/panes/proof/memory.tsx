@@ -85,11 +85,11 @@ export function TrustedWitnesses({ onChange }: { onChange: () => void }) {
     onChange();
   };
   const typed = useSignal('');
-  const add = async (event: SubmitEvent): Promise<void> => {
+  const add = (event: SubmitEvent): void => {
     event.preventDefault();
     const vkey = typed.value.trim();
     try {
-      await parseWitnessKey(vkey);
+      parseWitnessKey(vkey);
       trust([...new Set([...vkeys, vkey])]);
     } catch (error) {
       fault.value = `${(error as Error).message}.`;

@@ -1,5 +1,7 @@
-import { base64Of, hexOf } from '../../proof/bytes.ts';
-import type { Checkpoint } from '../../proof/checkpoint.ts';
+import { toHex } from '../../../../src/tlog/bytes.ts';
+import type { Checkpoint } from '../../../../src/tlog/checkpoint.ts';
+import { formatHash } from '../../../../src/tlog/hash.ts';
+import { subjectOf } from '../../log/words.ts';
 import type { Cosignatures } from '../../proof/cosignatures.ts';
 import type { ProvenEvent } from '../../proof/event-proof.ts';
 import type { Outcome } from '../../proof/outcome.ts';
@@ -58,6 +60,7 @@ function Sentences({ title, sentences }: { title: string; sentences: readonly st
 }
 
 function EventView({ event, content, erasedBy, leaf }: ProvenEvent) {
+  const subject = subjectOf(content);
   return (
     <>
       <Facts
@@ -65,9 +68,9 @@ function EventView({ event, content, erasedBy, leaf }: ProvenEvent) {
           ['Type', event.type],
           ['Time', new Date(event.time).toISOString()],
           ['Owner', content?.owner || undefined],
-          ['Plant', content?.plant && String(content.plant.id)],
-          ['Name', content?.plant?.name],
-          ['Tag', content?.plant?.tag],
+          ['Plant', subject && String(subject.id)],
+          ['Name', subject?.name],
+          ['Tag', subject?.tag],
           ['Actor', content?.actor || undefined],
           ['Erased by', erasedBy === undefined ? undefined : `the event at position ${erasedBy}`],
         ]}
@@ -77,9 +80,9 @@ function EventView({ event, content, erasedBy, leaf }: ProvenEvent) {
         <Facts
           facts={[
             ['Event id', event.eventId],
-            ['Salt', content && hexOf(content.salt)],
-            ['Commitment', hexOf(event.commitment)],
-            ['Hash in the tree', hexOf(leaf)],
+            ['Salt', content && toHex(content.salt)],
+            ['Commitment', toHex(event.commitment)],
+            ['Hash in the tree', toHex(leaf)],
           ]}
         />
       </details>
@@ -113,7 +116,7 @@ function CheckpointView({ checkpoint, cosignatures }: Proven) {
         facts={[
           ['Log', checkpoint.origin],
           ['Events', String(checkpoint.size)],
-          ['Root', base64Of(checkpoint.root)],
+          ['Root', formatHash(checkpoint.root)],
           ...all.map(
             ({ witness, time }) =>
               [
