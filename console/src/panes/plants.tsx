@@ -1,8 +1,7 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import type { Plant } from '../../../client/index.ts';
 import { may, owner } from '../access.ts';
 import { AddForm } from '../plants/add-form.tsx';
-import { newKey } from '../plants/commands.ts';
-import type { Plant } from '../plants/plant-list.ts';
 import { ResultLine } from '../plants/result-line.tsx';
 import { nameOf, useCommands } from '../plants/use-commands.ts';
 import { PlantWatch } from '../plants/watch.ts';
@@ -23,7 +22,7 @@ const COLUMNS = [
 export function PlantsPane() {
   const { value: current } = usable;
   const watch = useMemo(() => new PlantWatch(), [owner.value]);
-  const { result, add, remove } = useCommands(current !== undefined);
+  const { result, add, remove } = useCommands();
   const [wanted, setWanted] = useState('');
   const list = useRef<HTMLDivElement>(null);
   useEffect(() => {
@@ -67,7 +66,7 @@ export function PlantsPane() {
   return (
     <>
       {mayWrite ? <AddForm add={add} /> : <p class="needs">To add and delete, a token needs plants:write.</p>}
-      <ResultLine result={result} addAgain={(draft) => void add(draft, newKey())} />
+      <ResultLine result={result} addAgain={(draft) => void add(draft)} />
       <div class="bar" ref={list} tabIndex={-1}>
         <p class="count">
           <strong>{count.toLocaleString()}</strong> {count === 1 ? 'plant' : 'plants'}

@@ -1,22 +1,17 @@
 import { useRef, useState } from 'preact/hooks';
 import { Field } from '../ui/field.tsx';
-import { type Draft, newKey } from './commands.ts';
+import type { Draft } from './use-commands.ts';
 
 /** The form of a new plant. `add` resolves with whether it was added. */
-export function AddForm({ add }: { readonly add: (draft: Draft, key: string) => Promise<boolean> }) {
+export function AddForm({ add }: { readonly add: (draft: Draft) => Promise<boolean> }) {
   const [draft, setDraft] = useState<Draft>({ id: '', name: '', tag: '' });
   const [isBusy, setBusy] = useState(false);
-  /** The same for the same draft, so that a retry is safe. */
-  const key = useRef(newKey());
   const form = useRef<HTMLFormElement>(null);
-  const change = (changed: Partial<Draft>): void => {
-    key.current = newKey();
-    setDraft({ ...draft, ...changed });
-  };
+  const change = (changed: Partial<Draft>): void => setDraft({ ...draft, ...changed });
   const submit = async (): Promise<void> => {
     if (isBusy) return;
     setBusy(true);
-    const isAdded = await add(draft, key.current);
+    const isAdded = await add(draft);
     setBusy(false);
     if (!isAdded) return;
     change({ id: '', name: '', tag: '' });
