@@ -32,18 +32,23 @@ async function build({ build: bundle }) {
   mkdirSync(join(target, 'assets'), { recursive: true });
   let page = readFileSync(join(source, 'index.html'), 'utf8');
   for (const { path, contents } of outputFiles) {
-    replace(path, contents);
-    replace(`${path}.br`, brotliCompressSync(contents));
-    replace(`${path}.gz`, gzipSync(contents, { level: 9 }));
+    replaceWithCompressed(path, contents);
     page = page.replace(path.endsWith('.css') ? '%style%' : '%script%', `/console/assets/${basename(path)}`);
   }
-  replace(join(target, 'index.html'), page);
+  replaceWithCompressed(join(target, 'index.html'), Buffer.from(page));
   replace(join(target, 'licences.txt'), licencesOf(Object.keys(metafile.inputs)));
   const built = new Set(outputFiles.flatMap(({ path }) => [path, `${path}.br`, `${path}.gz`]));
   for (const name of readdirSync(join(target, 'assets'))) {
     const path = join(target, 'assets', name);
     if (!built.has(path)) rmSync(path);
   }
+}
+
+/** Writes a file and its compressed forms, which come first: whoever finds the file finds them too. */
+function replaceWithCompressed(path, contents) {
+  replace(`${path}.br`, brotliCompressSync(contents));
+  replace(`${path}.gz`, gzipSync(contents, { level: 9 }));
+  replace(path, contents);
 }
 
 /** Writes a file in one step, because a service may be reading it. */
