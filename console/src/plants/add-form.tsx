@@ -3,7 +3,13 @@ import { Field } from '../ui/field.tsx';
 import type { Draft } from './use-commands.ts';
 
 /** The form of a new plant. `add` resolves with whether it was added. */
-export function AddForm({ add }: { readonly add: (draft: Draft) => Promise<boolean> }) {
+export function AddForm({
+  add,
+  isDisabled,
+}: {
+  readonly add: (draft: Draft) => Promise<boolean>;
+  readonly isDisabled: boolean;
+}) {
   const [draft, setDraft] = useState<Draft>({ id: '', name: '', tag: '' });
   const [isBusy, setBusy] = useState(false);
   const form = useRef<HTMLFormElement>(null);
@@ -29,7 +35,7 @@ export function AddForm({ add }: { readonly add: (draft: Draft) => Promise<boole
       <Field label="Id" value={draft.id} onInput={(id) => change({ id })} inputMode="numeric" isCode />
       <Field label="Name" value={draft.name} onInput={(name) => change({ name })} />
       <Field label="Tag" value={draft.tag} onInput={(tag) => change({ tag })} />
-      <button type="submit" class="primary" aria-disabled={isBusy}>
+      <button type="submit" class="primary" disabled={isDisabled} aria-disabled={isBusy}>
         Add
       </button>
     </form>

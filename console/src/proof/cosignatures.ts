@@ -1,9 +1,9 @@
 import { verifiedSignatures } from '../../../src/tlog/note.ts';
 import { cosignedAt, verifierOf } from '../../../src/tlog/verifier.ts';
 import { parseVerifierKey, SIGNATURE_TYPE, type VerifierKey } from '../../../src/tlog/verifier-key.ts';
+import { momentOf } from '../times.ts';
 import type { NotedCheckpoint } from './checkpoint.ts';
 import { type Findings, orNotVerified } from './outcome.ts';
-import { momentOf } from './words.ts';
 
 /** A signature on a checkpoint that is not its log's. */
 export interface Cosignature {

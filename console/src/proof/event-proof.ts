@@ -6,6 +6,9 @@ import { type ProvenLog, readEntries } from './log.ts';
 import { type Findings, NotVerified } from './outcome.ts';
 import { eventCount } from './words.ts';
 
+/** Positions after the checkpoint that events may have been added at since. */
+const SOON = 1_000;
+
 /** An event that is proved to be in a log. */
 export interface ProvenEvent {
   readonly event: LogEvent;
@@ -62,7 +65,7 @@ async function proveEntry(log: ProvenLog, position: number) {
     throw new NotVerified('A position is a whole number, 1 or more.');
   if (position > size)
     throw new NotVerified(
-      `The checkpoint has ${eventCount(size)}, so none at position ${position}. A new event appears in it after some seconds.`,
+      `The checkpoint has ${eventCount(size)}, so none at position ${position}.${position <= size + SOON ? ' An event that was just added appears in it after some seconds.' : ''}`,
     );
   const entries = await readEntries(log, Math.floor(index / TILE_WIDTH));
   const entry = entries[index % TILE_WIDTH]!;

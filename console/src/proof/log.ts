@@ -4,12 +4,13 @@ import { ProvenTiles } from '../../../src/tlog/proven-tiles.ts';
 import { TILE_WIDTH, TileHashReader, widthAt } from '../../../src/tlog/tile.ts';
 import { treeHash } from '../../../src/tlog/tree.ts';
 import { formatKeyId, formatVerifierKey, parseVerifierKey, type VerifierKey } from '../../../src/tlog/verifier-key.ts';
+import { momentOf } from '../times.ts';
 import { type NotedCheckpoint, openCheckpoint } from './checkpoint.ts';
 import { type Cosignatures, checkCosignatures } from './cosignatures.ts';
 import type { Memory, RememberedLog } from './memory.ts';
 import { type Findings, NotVerified, orNotVerified } from './outcome.ts';
 import type { LogSource } from './source.ts';
-import { eventCount, momentOf } from './words.ts';
+import { eventCount } from './words.ts';
 
 /** A log whose newest checkpoint is verified, and continues what this browser saw of it. */
 export interface ProvenLog {
@@ -27,7 +28,7 @@ export async function openLog(source: LogSource, memory: Memory, findings: Findi
   const key = keyOf(await source.key());
   const vkey = formatVerifierKey(key);
   const known = memory.log(key.name);
-  checkKey(key.name, vkey, known, memory, findings);
+  checkKey(key, vkey, known, memory, findings);
   const text = await source.checkpoint();
   const checkpoint = openCheckpoint(text, key);
   const { origin, size, root } = checkpoint;
@@ -66,12 +67,13 @@ const keyOf = (vkey: string): VerifierKey =>
   );
 
 function checkKey(
-  origin: string,
+  key: VerifierKey,
   vkey: string,
   known: RememberedLog | undefined,
   memory: Memory,
   findings: Findings,
 ): void {
+  const { name: origin } = key;
   if (known === undefined) {
     const [other] = memory.logs();
     if (other !== undefined)
@@ -79,7 +81,7 @@ function checkKey(
         `The service shows the log ${origin}. On ${momentOf(other.seenAt)} it showed the log ${other.origin} of ${eventCount(other.size)}. If the operator confirms that this is another log, forget the old one here and verify again.`,
       );
     findings.unchecked.push(
-      `That the key below is that of this log: this browser sees it for the first time, and trusts it from now on. Compare it with the key that the operator published.`,
+      `That ${formatKeyId(key)} is the key of this log: this browser sees it for the first time, and trusts it from now on. Compare it with the key that the operator published.`,
     );
     return;
   }

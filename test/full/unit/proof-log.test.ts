@@ -310,9 +310,16 @@ describe('what the browser remembers', () => {
 
   test('of another log of the same service makes this one not verified, until the user forgets it', async () => {
     const memory = emptyMemory();
-    memory.remember({ origin: 'log.example/old', vkey: VKEY, trustedSince: 0, checkpoint: '', size: 9, seenAt: 0 });
+    memory.remember({
+      origin: 'log.example/old',
+      vkey: VKEY,
+      trustedSince: 0,
+      checkpoint: '',
+      size: 9,
+      seenAt: Date.UTC(2026, 0, 2, 12),
+    });
     expect(reasonOf(await openOutcome(log.source(3), memory))).toMatch(
-      /shows the log log.example\/plants. On 1970-01-01 .* the log log.example\/old of 9 events/,
+      /shows the log log.example\/plants. On 2026-01-0[123] .* the log log.example\/old of 9 events/,
     );
     expect(memory.logs()).toHaveLength(1);
     memory.forget('log.example/old');

@@ -9,7 +9,7 @@ import { type Findings, NotVerified, type Outcome, outcomeOf } from '../../proof
 import { type ProvenReceipt, parseReceipt, proveReceipt, type TrustedKey } from '../../proof/receipt.ts';
 import { httpSource } from '../../proof/source.ts';
 import { proveWholeLog } from '../../proof/whole-log.ts';
-import { momentOf } from '../../proof/words.ts';
+import { momentOf } from '../../times.ts';
 
 /** Where the service has its log. */
 const LOG = '/log';
@@ -87,7 +87,7 @@ async function handedOut(origin: string): Promise<TrustedKey> {
     );
   return {
     vkey,
-    trust: `That ${vkey} is the log's own key: the service sent it just now, and nobody else confirms it.`,
+    trust: `That the key is the log's own: the service sent it just now, and nobody else confirms it.`,
   };
 }
 

@@ -1,7 +1,8 @@
 import { useSignal } from '@preact/signals';
 import { parseWitnessKey } from '../../proof/cosignatures.ts';
 import type { RememberedLog } from '../../proof/memory.ts';
-import { eventCount, momentOf } from '../../proof/words.ts';
+import { eventCount } from '../../proof/words.ts';
+import { momentOf } from '../../times.ts';
 import { Field } from '../../ui/field.tsx';
 import { memory } from './acts.ts';
 
