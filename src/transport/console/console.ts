@@ -25,6 +25,18 @@ const CONTENT_SECURITY_POLICY = [
   "trusted-types 'none'",
 ].join('; ');
 
+/** The viewer of /docs writes markup, and styles into it. */
+const CONTENT_SECURITY_POLICY_OF_DOCS = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self' 'unsafe-inline'",
+  "connect-src 'self'",
+  "img-src 'self' data:",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ');
+
 const HEADERS = {
   'content-security-policy': CONTENT_SECURITY_POLICY,
   'cross-origin-opener-policy': 'same-origin',
@@ -49,35 +61,38 @@ export interface ConsoleSettings {
 }
 
 /**
- * Adds `/console`, the page for people to inspect the service. The page needs no token; its data does. `folder` has the
- * built console; one that is built later is served, too.
+ * Adds the pages `/console`, for people to inspect the service, and `/docs`, to read `/openapi.json` and try it out. The
+ * pages need no token; their data does. `folder` has the built pages; what is built later is served, too.
  */
 export function registerConsole(app: FastifyInstance, settings: ConsoleSettings, folder: string = BUILT): void {
-  const addPages = async (pages: FastifyInstance): Promise<void> => {
+  app.register(async (pages) => {
     await pages.register(fastifyStatic, { ...FILES, root: folder });
     pages.setNotFoundHandler(({ url }) => {
       throw new PlantStoreError(
         'ROUTE_NOT_FOUND',
         url.startsWith('/console/assets/')
-          ? 'the console has no such file; load it again'
-          : 'the console is not built; npm run console builds it',
+          ? 'the page has no such file; load it again'
+          : 'this page is not built; npm run console builds it',
       );
     });
     const add = (url: string, handler: RouteHandlerMethod): void => {
       pages.route({ method: [...READ], url, onRequest: withoutToken, handler });
       refuseOtherMethods(pages, url, READ);
     };
-    const showPage: RouteHandlerMethod = (_request, reply) =>
-      reply.headers(HEADERS).header('cache-control', 'no-cache').sendFile('index.html');
-    // With and without the slash at the end.
-    add('/', showPage);
-    add('/assets/:name', ({ params }: FastifyRequest, reply) => {
+    const addPage = (url: string, file: string, policy: string): void => {
+      const show: RouteHandlerMethod = (_request, reply) =>
+        reply.headers({ ...HEADERS, 'content-security-policy': policy, 'cache-control': 'no-cache' }).sendFile(file);
+      add(url, show);
+      add(`${url}/`, show);
+    };
+    addPage('/console', 'index.html', CONTENT_SECURITY_POLICY);
+    addPage('/docs', 'docs.html', CONTENT_SECURITY_POLICY_OF_DOCS);
+    add('/console/assets/:name', ({ params }: FastifyRequest, reply) => {
       const { name } = params as { readonly name: string };
       return reply.headers(HEADERS).header('cache-control', IMMUTABLE).sendFile(`assets/${name}`);
     });
-    add('/settings', (_request, reply) =>
+    add('/console/settings', (_request, reply) =>
       reply.headers(HEADERS).type(JSON_TYPE).header('cache-control', 'no-cache').send(JSON.stringify(settings)),
     );
-  };
-  app.register(addPages, { prefix: '/console' });
+  });
 }
