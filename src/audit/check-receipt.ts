@@ -5,12 +5,12 @@ import type { LoggedEvent } from '../log/event/event.ts';
 import { recordOf } from '../log/event/leaf.ts';
 import { provenRecordBytes } from '../log/event/record-bytes.ts';
 import { parseCheckpoint } from '../tlog/checkpoint.ts';
-import { cosignedAt } from '../tlog/cosignature.ts';
+
 import { recordHash } from '../tlog/hash.ts';
 import { openNote } from '../tlog/note.ts';
 import { checkRecord } from '../tlog/proof.ts';
 import { parseTlogProof } from '../tlog/tlog-proof.ts';
-import { verifierOf } from '../tlog/verifier.ts';
+import { cosignedAt, verifierOf } from '../tlog/verifier.ts';
 import { parseVerifierKey, SIGNATURE_TYPE } from '../tlog/verifier-key.ts';
 import { fromMessage } from './formats/event-protobuf.ts';
 
