@@ -1,6 +1,6 @@
 import { createPrivateKey, type KeyObject } from 'node:crypto';
 import type { Tree } from '../../../src/log/tree/tree.ts';
-import { cosignatureKey, cosigner } from '../../../src/tlog/cosignature.ts';
+import { cosignatureKey, cosigner } from '../../../src/tlog/signer.ts';
 import { EMPTY_ROOT } from '../../../src/tlog/hash.ts';
 import type { Verifier } from '../../../src/tlog/note.ts';
 import { verifierOf } from '../../../src/tlog/verifier.ts';
