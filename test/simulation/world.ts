@@ -1,7 +1,7 @@
 import { createPrivateKey } from 'node:crypto';
 import type { LoggedEvent } from '../../src/log/event/event.ts';
 import { runOn } from '../../src/time/host.ts';
-import { noteKey, noteSigner } from '../../src/tlog/ed25519.ts';
+import { noteKey, noteSigner } from '../../src/tlog/signer.ts';
 import { formatVerifierKey } from '../../src/tlog/verifier-key.ts';
 import type { LogKey } from '../../src/transparency/log-key.ts';
 import type { Watcher } from './actions/watch.ts';
