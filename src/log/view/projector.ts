@@ -40,8 +40,9 @@ export function changesOf(events: readonly LoggedEvent[]): Changes {
 }
 
 /**
- * Advances the read model, and the nodes of the log's tree with it, behind the log. One instance at a time does so, by lease. If two do, the checkpoint
- * comparison refuses one of them. Decisions and lists use the tail and never wait for the projector.
+ * Advances the read model, and the nodes of the log's tree with it, behind the log. One instance at a time does so, by
+ * lease. If two do, the checkpoint comparison refuses one of them. Decisions and lists use the tail and never wait for
+ * the projector.
  */
 export class Projector {
   readonly #store: Store;
@@ -125,7 +126,9 @@ export class Projector {
       await pause(LINGER, this.#stop.signal);
     const from = this.#tail.checkpoint;
     const events = this.#tail.after(from, this.#store.advanceLimit);
-    const to = events.at(-1)?.position ?? from;
+    // Another instance has projected them meanwhile. A step that moves nothing is a repair.
+    if (events.length === 0) return;
+    const to = events.at(-1)!.position;
     // After a step that failed, or was another instance's, it stands elsewhere.
     if (this.#nodes?.position !== from) this.#nodes = await NodeBuilder.after(this.#store, from);
     if (await this.#store.advance(from, to, changesOf(events), this.#nodes.add(events))) {
