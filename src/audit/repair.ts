@@ -88,12 +88,17 @@ async function attempted(store: Store, fold: Pick<Fold, 'rows'>, log: FoldedLog,
 async function* wrongRows(store: Store, fold: Pick<Fold, 'rows'>, lease: Lease): AsyncGenerator<Changes> {
   const snapshot = await store.snapshot();
   try {
-    for await (const changes of differences(fold.rows(), snapshot.all(), store.advanceLimit)) {
-      await lease.has();
-      yield changes;
-    }
+    yield* differences(holding(lease, fold.rows()), holding(lease, snapshot.all()), store.advanceLimit);
   } finally {
     await snapshot.close();
+  }
+}
+
+/** Renews the lease with each batch, so that the checkpoint stays however long all of them take. */
+async function* holding<Batch>(lease: Lease, batches: AsyncIterable<Batch>): AsyncGenerator<Batch> {
+  for await (const batch of batches) {
+    await lease.has();
+    yield batch;
   }
 }
 
