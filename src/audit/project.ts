@@ -19,8 +19,8 @@ function* stepsOf(store: Store, builder: NodeBuilder, events: readonly LoggedEve
   }
 }
 
-/** Advances the read model to the end of the log. Other projectors may run meanwhile. */
-export async function project(store: Store): Promise<void> {
+/** Advances the read model to the end of the log, and returns its position. Other projectors may run meanwhile. */
+export async function project(store: Store): Promise<number> {
   let from = await store.checkpoint();
   const builder = await NodeBuilder.after(store, from);
   for await (const batch of intactRange(store, from))
@@ -29,4 +29,5 @@ export async function project(store: Store): Promise<void> {
       if (!(await store.advance(from, to, changes, nodes))) return project(store);
       from = to;
     }
+  return from;
 }

@@ -25,8 +25,8 @@ const NO_NODES: Nodes = { first: 0, hashes: [] };
 /**
  * Repairs the read model and the nodes of the log's tree where they stand, while the service runs. It folds the log up
  * to the read model's checkpoint and changes what differs, in steps that compare the checkpoint: a step that comes late
- * does nothing. It holds the projector's lease meanwhile, so that the checkpoint stays, and in the end moves it to the
- * log's end. When it completes, no instance uses memory of earlier rows.
+ * does nothing. It holds the projector's lease meanwhile, so that the checkpoint stays. Then it advances the read model
+ * to the end of the log. When it completes, no instance uses memory of earlier rows.
  *
  * Yields progress, last when all is repaired. Rejects if the log is broken, or shorter than the read model.
  */
@@ -34,16 +34,17 @@ export async function* repairReadModel(store: Store, openFold: OpenFold = () => 
   await using stack = new AsyncDisposableStack();
   const fold = stack.adopt(openFold(), (opened) => opened.close());
   const lease = stack.adopt(leaseOf(store), (taken) => taken.giveBack());
-  if ((await store.erasures()).some(({ erasedBy }) => erasedBy === undefined)) throw underErasure();
+  // In this order: an erasure whose event comes later is noticed when that event is folded.
   const log = new FoldedLog(store, fold, (await store.head()).position);
+  if ((await store.erasures()).some(({ erasedBy }) => erasedBy === undefined)) throw underErasure();
   for await (const position of log.foldTo(await targetOf(store))) yield { position, end: log.end };
   for (let attempt = 0; !(await attempted(store, fold, log, lease)); attempt++)
     if (attempt === MAX_ATTEMPTS) throw new Error('others move or change the read model all the time; try again later');
-  // Instances may have seen a checkpoint beyond one that was moved back.
-  await project(store);
+  // A running instance that has seen a higher checkpoint uses no rows, and moves nothing, below it.
+  const end = await project(store);
   // After this pause, no instance uses remembered rows.
   await pause(2 * GENERATION_LIMIT);
-  yield { position: log.position, end: log.position };
+  yield { position: end, end };
 }
 
 const underErasure = () => new Error('an owner is being erased; try again later');
@@ -87,12 +88,17 @@ async function attempted(store: Store, fold: Pick<Fold, 'rows'>, log: FoldedLog,
 async function* wrongRows(store: Store, fold: Pick<Fold, 'rows'>, lease: Lease): AsyncGenerator<Changes> {
   const snapshot = await store.snapshot();
   try {
-    for await (const changes of differences(fold.rows(), snapshot.all(), store.advanceLimit)) {
-      await lease.has();
-      yield changes;
-    }
+    yield* differences(holding(lease, fold.rows()), holding(lease, snapshot.all()), store.advanceLimit);
   } finally {
     await snapshot.close();
+  }
+}
+
+/** Renews the lease with each batch, so that the checkpoint stays however long all of them take. */
+async function* holding<Batch>(lease: Lease, batches: AsyncIterable<Batch>): AsyncGenerator<Batch> {
+  for await (const batch of batches) {
+    await lease.has();
+    yield batch;
   }
 }
 

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { MAX_INT64, MIN_INT64, type PlantKey } from '../../src/domain/plant.ts';
 import type { Changes, PlantRow, Store } from '../../src/log/store.ts';
+import { NO_NODES } from '../support/events.ts';
 import { readModel } from '../support/fold.ts';
 import { type OpenStore, withStore } from './open-store.ts';
 
@@ -55,7 +56,7 @@ export function readModelContract(open: OpenStore): void {
       'lists an owner in ascending signed id, from any cursor, cut at any limit',
       on(async ({ store }) => {
         const rows = IDS.map((id) => row('alice', id, `plant ${id}`));
-        await store.advance(0, 1, changes([...rows.toReversed(), row('bob', 5n)]));
+        await store.advance(0, 1, changes([...rows.toReversed(), row('bob', 5n)]), NO_NODES);
         for (const after of [undefined, ...IDS, 5n])
           for (const limit of [1, 2, IDS.length, 1_000]) {
             const left = rows.filter(({ id }) => after === undefined || id > after).slice(0, limit);
@@ -73,7 +74,7 @@ export function readModelContract(open: OpenStore): void {
       'rows that are too many at once come in parts, and the last part says that it is the last',
       on(async ({ store }) => {
         const rows = Array.from({ length: 1_100 }, (_, id) => row('alice', BigInt(id), LARGE, LARGE));
-        await store.advance(0, 1, changes(rows));
+        await store.advance(0, 1, changes(rows), NO_NODES);
         const read: PlantRow[] = [];
         for (let isOver = false, parts = 0; !isOver; parts++) {
           const part = await store.list('alice', read.at(-1)?.id, Number.POSITIVE_INFINITY);
@@ -100,8 +101,8 @@ export function readModelContract(open: OpenStore): void {
         const rows = Array.from({ length: 600 }, (_, id) =>
           row('alice', BigInt(id), id < 300 ? 'Fern' : LARGE, id < 300 ? undefined : LARGE),
         );
-        await store.advance(0, 1, changes(rows.slice(0, 320)));
-        await store.advance(1, 2, changes(rows.slice(320)));
+        await store.advance(0, 1, changes(rows.slice(0, 320)), NO_NODES);
+        await store.advance(1, 2, changes(rows.slice(320)), NO_NODES);
         for (const after of [-1n, 250n, 299n, 580n]) {
           const part = await store.list('alice', after, 1_001);
           const left = rows.slice(Number(after) + 1);
@@ -115,10 +116,10 @@ export function readModelContract(open: OpenStore): void {
     test(
       'keeps owners apart, however alike their names',
       on(async ({ store }) => {
-        await store.advance(0, 1, changes(OWNERS.map((owner) => row(owner, 7n, `of ${owner}`))));
+        await store.advance(0, 1, changes(OWNERS.map((owner) => row(owner, 7n, `of ${owner}`))), NO_NODES);
         for (const owner of OWNERS)
           expect((await store.list(owner, undefined, 9)).rows).toEqual([plant(row(owner, 7n, `of ${owner}`))]);
-        await store.advance(1, 2, changes([], [{ owner: 'a\u0000', id: 7n }]));
+        await store.advance(1, 2, changes([], [{ owner: 'a\u0000', id: 7n }]), NO_NODES);
         const { rows } = await store.get(OWNERS.map((owner) => ({ owner, id: 7n })));
         expect(rows.map((found) => found?.name)).toEqual(
           OWNERS.map((owner) => (owner === 'a\u0000' ? undefined : `of ${owner}`)),
@@ -133,6 +134,7 @@ export function readModelContract(open: OpenStore): void {
           0,
           3,
           changes([row('alice', 1n, 'one', 'indoor'), row('alice', 2n, ''), row('bob', 1n, 'b', '')]),
+          NO_NODES,
         );
         const keys = [
           { owner: 'bob', id: 1n },
@@ -166,7 +168,7 @@ export function readModelContract(open: OpenStore): void {
           row('alice', BigInt(index * 2), text, text),
           row('alice', BigInt(index * 2 + 1), text, undefined),
         ]);
-        await store.advance(0, 1, changes(rows));
+        await store.advance(0, 1, changes(rows), NO_NODES);
         expect((await store.list('alice', undefined, 99)).rows).toEqual(rows.map(plant));
       }),
     );
@@ -174,9 +176,9 @@ export function readModelContract(open: OpenStore): void {
     test(
       'one step deletes, replaces and inserts, and moves the checkpoint',
       on(async ({ store }) => {
-        expect(await store.advance(0, 5, changes([row('alice', 1n), row('alice', 2n, 'two'), row('alice', 3n)]))).toBe(
-          true,
-        );
+        expect(
+          await store.advance(0, 5, changes([row('alice', 1n), row('alice', 2n, 'two'), row('alice', 3n)]), NO_NODES),
+        ).toBe(true);
         const step = changes(
           [row('alice', 4n), row('alice', 2n, 'new', 'tag')],
           [
@@ -184,10 +186,10 @@ export function readModelContract(open: OpenStore): void {
             { owner: 'alice', id: 2n },
           ],
         );
-        expect(await store.advance(5, 9, step)).toBe(true);
+        expect(await store.advance(5, 9, step, NO_NODES)).toBe(true);
         const rows = [row('alice', 2n, 'new', 'tag'), row('alice', 3n), row('alice', 4n)].map(plant);
         expect(await stateOf(store)).toEqual([9, { rows, position: 9 }]);
-        expect(await store.advance(9, 12, changes([]))).toBe(true);
+        expect(await store.advance(9, 12, changes([]), NO_NODES)).toBe(true);
         expect(await stateOf(store)).toEqual([12, { rows, position: 12 }]);
       }),
     );
@@ -195,10 +197,12 @@ export function readModelContract(open: OpenStore): void {
     test(
       'a step from where the checkpoint is not is refused, with nothing done',
       on(async ({ store }) => {
-        await store.advance(0, 5, changes([row('alice', 1n)]));
+        await store.advance(0, 5, changes([row('alice', 1n)]), NO_NODES);
         const before = await stateOf(store);
         for (const from of [0, 4, 6])
-          expect(await store.advance(from, 9, changes([row('alice', 2n)], [{ owner: 'alice', id: 1n }]))).toBe(false);
+          expect(
+            await store.advance(from, 9, changes([row('alice', 2n)], [{ owner: 'alice', id: 1n }]), NO_NODES),
+          ).toBe(false);
         expect(await stateOf(store)).toEqual(before);
       }),
     );
@@ -206,17 +210,17 @@ export function readModelContract(open: OpenStore): void {
     test(
       'a step that does not fit the rows rejects with nothing done, and the next one that fits goes through',
       on(async ({ store }) => {
-        await store.advance(0, 5, changes([row('alice', 1n), row('alice', 2n)]));
+        await store.advance(0, 5, changes([row('alice', 1n), row('alice', 2n)]), NO_NODES);
         const before = await stateOf(store);
         const fits = [{ owner: 'alice', id: 1n }];
         await expect(
-          store.advance(5, 6, changes([row('alice', 3n), row('alice', 2n, 'there')], fits)),
+          store.advance(5, 6, changes([row('alice', 3n), row('alice', 2n, 'there')], fits), NO_NODES),
         ).rejects.toThrow();
         await expect(
-          store.advance(5, 6, changes([row('alice', 3n)], [...fits, { owner: 'alice', id: 9n }])),
+          store.advance(5, 6, changes([row('alice', 3n)], [...fits, { owner: 'alice', id: 9n }]), NO_NODES),
         ).rejects.toThrow();
         expect(await stateOf(store)).toEqual(before);
-        expect(await store.advance(5, 6, changes([row('alice', 3n)], fits))).toBe(true);
+        expect(await store.advance(5, 6, changes([row('alice', 3n)], fits), NO_NODES)).toBe(true);
         expect((await store.list('alice', undefined, 9)).rows.map(({ id }) => id)).toEqual([2n, 3n]);
       }),
     );
@@ -227,7 +231,7 @@ export function readModelContract(open: OpenStore): void {
         const handles = [store, await second(), await second()];
         for (let round = 0; round < 20; round++) {
           const step = changes([row('alice', BigInt(round), 'step')]);
-          const moved = await Promise.all(handles.map((handle) => handle.advance(round, round + 1, step)));
+          const moved = await Promise.all(handles.map((handle) => handle.advance(round, round + 1, step, NO_NODES)));
           expect(moved.toSorted()).toEqual([false, false, true]);
         }
         expect((await store.list('alice', undefined, 99)).rows).toHaveLength(20);
@@ -239,12 +243,12 @@ export function readModelContract(open: OpenStore): void {
       on(async ({ store, second }) => {
         const keys = Array.from({ length: 30 }, (_, id) => ({ owner: 'alice', id: BigInt(id) }));
         const rowsAt = (position: number) => keys.map(({ id }) => row('alice', id, `${position}`));
-        await store.advance(0, 1, changes(rowsAt(1)));
+        await store.advance(0, 1, changes(rowsAt(1)), NO_NODES);
         const other = await second();
         let done = false;
         const advances = async () => {
           for (let at = 1; at < 40; at++)
-            expect(await store.advance(at, at + 1, changes(rowsAt(at + 1), keys))).toBe(true);
+            expect(await store.advance(at, at + 1, changes(rowsAt(at + 1), keys), NO_NODES)).toBe(true);
           done = true;
         };
         const reads = async () => {
@@ -305,7 +309,7 @@ export function readModelContract(open: OpenStore): void {
     test(
       'rows, checkpoint and leases are there after a restart',
       on(async ({ store, reopen }) => {
-        await store.advance(0, 5, changes([row('a\u0000', MIN_INT64, 'x', '')]));
+        await store.advance(0, 5, changes([row('a\u0000', MIN_INT64, 'x', '')]), NO_NODES);
         await store.lease('projector', 'one', 60_000);
         await store.close();
         const reopened = await reopen();

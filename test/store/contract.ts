@@ -3,7 +3,7 @@ import { eventsContract } from './contract-events.ts';
 import { foldContract } from './contract-fold.ts';
 import { namedContract } from './contract-named.ts';
 import { readModelContract } from './contract-read-model.ts';
-import { rebuildContract } from './contract-rebuild.ts';
+import { repairContract } from './contract-repair.ts';
 import { selectionContract } from './contract-selection.ts';
 import { snapshotContract } from './contract-snapshot.ts';
 import type { OpenStore } from './open-store.ts';
@@ -20,7 +20,7 @@ export function storeContract(name: string, open: OpenStore): void {
     snapshotContract(open);
     foldContract(open);
     selectionContract(open);
-    rebuildContract(open);
+    repairContract(open);
     treeContract(open);
   });
 }

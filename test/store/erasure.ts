@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { plantsAsOf } from '../../src/audit/fold/as-of.ts';
 import { FORMATS } from '../../src/audit/formats/formats.ts';
 import { importLog } from '../../src/audit/import.ts';
-import { rebuildReadModel } from '../../src/audit/rebuild/rebuild.ts';
+import { repairReadModel } from '../../src/audit/repair.ts';
 import type { Erased } from '../../src/log/erasure/eraser.ts';
 import { encodeEvent } from '../../src/log/event/encode.ts';
 import type { LoggedEvent } from '../../src/log/event/event.ts';
@@ -144,7 +144,7 @@ export function erasureContract(name: string, open: OpenSearchable): void {
           for await (const _ of importLog(other.store, format.decode(chunks())));
           expect(Buffer.from(format.encode(await readAnyLog(other.store))).equals(bytes)).toBe(true);
           expect((await verdictOf(other.store)).places).toEqual({});
-          for await (const _ of rebuildReadModel(other.store));
+          for await (const _ of repairReadModel(other.store));
           expect((await verdictOf(other.store)).places).toEqual({});
           await other.cleanup();
         }
@@ -357,9 +357,9 @@ function dyingAt(store: Store, isNow: () => boolean): Partial<Store> {
   return {
     // The dead give no lease back: it runs out, for which nobody waits here.
     lease: async () => true,
-    advance: async (from, to, changes) => {
+    advance: async (...step) => {
       if (dead) throw new Died();
-      return store.advance(from, to, changes);
+      return store.advance(...step);
     },
     append: mortal(store.append),
     beginErasure: mortal(store.beginErasure),

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { type EventLog, openLog } from '../../src/log/log.ts';
 import type { Store } from '../../src/log/store.ts';
-import { changesOf } from '../../src/log/view/projector.ts';
+import { project } from '../support/events.ts';
 import { override } from '../support/faulty-store.ts';
 import { count } from '../support/soak.ts';
 import type { OpenStore } from './open-store.ts';
@@ -16,13 +16,6 @@ const quiet = { onFault: () => {} };
 const add = (log: EventLog, id: bigint) =>
   log.submit({ type: 'AddPlant', ...about, plant: { id, name: 'Fern', tag: undefined } });
 const remove = (log: EventLog, id: bigint) => log.submit({ type: 'DeletePlant', ...about, id });
-
-/** Moves the read model to the end of the log, so that the tail can forget. */
-async function project(store: Store): Promise<void> {
-  const from = await store.checkpoint();
-  for await (const events of store.read(from))
-    await store.advance(events[0]!.position - 1, events.at(-1)!.position, changesOf(events));
-}
 
 /** A store whose read model stands still unless a test moves it. `lookUps` tells how often plants were looked up by key. */
 function counted(store: Store): { store: Store; lookUps: () => number } {

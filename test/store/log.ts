@@ -6,8 +6,8 @@ import { PlantStoreError } from '../../src/domain/errors.ts';
 import type { LoggedEvent } from '../../src/log/event/event.ts';
 import { type EventLog, openLog } from '../../src/log/log.ts';
 import type { Store } from '../../src/log/store.ts';
-import { changesOf } from '../../src/log/view/projector.ts';
 import { commandArbitrary } from '../support/arbitraries.ts';
+import { project } from '../support/events.ts';
 import { type Fault, override, withFaults, withoutProjector } from '../support/faulty-store.ts';
 import { collect, fold, readLog, readModel, verifyLog } from '../support/fold.ts';
 import { count } from '../support/soak.ts';
@@ -34,14 +34,6 @@ const submitAll = (log: EventLog, commands: readonly Command[]): Promise<Outcome
 const plain = (event: LoggedEvent) => ({ ...event, hash: Buffer.from(event.hash).toString('hex') });
 
 const quiet = { onFault: () => {} };
-
-async function projectSome(store: Store, events: number): Promise<void> {
-  const from = await store.checkpoint();
-  const step: LoggedEvent[] = [];
-  for await (const batch of store.read(from)) step.push(...batch);
-  const taken = step.slice(0, events);
-  if (taken.length > 0) expect(await store.advance(from, from + taken.length, changesOf(taken))).toBe(true);
-}
 
 async function expectHeadViewIsFold(log: EventLog, events: readonly LoggedEvent[]): Promise<void> {
   const expected = fold(events);
@@ -91,7 +83,7 @@ export function logContract(name: string, open: OpenStore): void {
                 acknowledged.push(
                   ...outcomes.filter((outcome): outcome is LoggedEvent => !(outcome instanceof PlantStoreError)),
                 );
-              } else if (operation.do === 'project') await projectSome(other, operation.events);
+              } else if (operation.do === 'project') await project(other, operation.events);
               else {
                 await log.close();
                 log = await openLog(withoutProjector(await opened.reopen()), quiet);
@@ -264,7 +256,7 @@ export function logContract(name: string, open: OpenStore): void {
       for (; id < 50; id++) expect((await add(id))[0]).toMatchObject({ position: id + 1 });
       expect((await add(id))[0]).toMatchObject({ reason: 'OVERLOADED' });
       expect(await collect(await log.list({ owner: 'a', after: undefined, limit: undefined }))).toHaveLength(50);
-      await projectSome(other, 50);
+      await project(other, 50);
       // A list that is read anew hears of the new checkpoint.
       expect(await collect(await log.list({ owner: 'a', after: undefined, limit: 50 }))).toHaveLength(50);
       expect((await add(id))[0]).toMatchObject({ position: id + 1 });

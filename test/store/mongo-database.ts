@@ -1,5 +1,5 @@
 import { Binary, type Document, Long, MongoClient } from 'mongodb';
-import type { CheckpointDocument } from '../../src/log/mongo/collections.ts';
+import type { CheckpointDocument, TreeNodeDocument } from '../../src/log/mongo/collections.ts';
 import {
   type EventDocument,
   type PlantDocument,
@@ -24,6 +24,7 @@ export function openMongoDatabase(uri: string): Database & { readonly client: Mo
   const events = db.collection<EventDocument>('events');
   const plants = db.collection<PlantDocument>('plants');
   const checkpoints = db.collection<CheckpointDocument>('checkpoints');
+  const tree = db.collection<TreeNodeDocument>('tree');
   const upsert = { upsert: true };
   return {
     client,
@@ -46,6 +47,9 @@ export function openMongoDatabase(uri: string): Database & { readonly client: Mo
     setCheckpoint: async (position) =>
       void (await checkpoints.updateOne({ _id: 'plants' }, { $set: { position: Long.fromNumber(position) } })),
     removeCheckpoint: async () => void (await checkpoints.deleteOne({ _id: 'plants' })),
+    putNode: async (index, hash) =>
+      void (await tree.replaceOne({ _id: Long.fromNumber(index) }, { hash: new Binary(hash) }, upsert)),
+    removeNode: async (index) => void (await tree.deleteOne({ _id: Long.fromNumber(index) })),
     close: () => client.close(),
   };
 }

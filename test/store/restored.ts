@@ -104,7 +104,7 @@ export function restoredContract(name: string, open: OpenDatabase): void {
     test(
       'its tree is not read any more, not even what is remembered of it',
       on(async (scene) => {
-        const tree = new Tree(scene.store, { changed: scene.log.changed });
+        const tree = new Tree(scene.store, scene.log.changed);
         const read = () => [tree.readTile({ level: 0, index: 0, width: 3 }), tree.readBlock(0, 3)];
         await Promise.all(read());
         await cut(scene, 3);

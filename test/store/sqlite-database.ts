@@ -66,6 +66,8 @@ export function openSqliteDatabase(directory: string): SqliteDatabase {
     removePlant: async (owner, id) => void db.prepare('DELETE FROM plants WHERE owner = ? AND id = ?').run(owner, id),
     setCheckpoint: async (position) => void db.prepare('UPDATE checkpoints SET position = ?').run(position),
     removeCheckpoint: async () => db.exec('DELETE FROM checkpoints'),
+    putNode: async (index, hash) => void db.prepare('INSERT OR REPLACE INTO tree VALUES (?, ?)').run(index, hash),
+    removeNode: async (index) => void db.prepare('DELETE FROM tree WHERE node = ?').run(index),
     close: async () => {
       for (const { sql } of triggers) db.exec(String(sql));
       db.close();

@@ -126,7 +126,12 @@ describe('the upgrade of an embedded store of 1.0.0', () => {
     ['a changed time', 'UPDATE events SET time = time + 1 WHERE position = 300', 300, 'its hash'],
     ['a lost event', 'DELETE FROM events WHERE position = 300', 300, 'the next event has position 301'],
     ['a content without a salt', 'UPDATE events SET salt = NULL WHERE position = 300', 300, 'its content is missing'],
-    ['a member of other events', "UPDATE events SET plant_id = 5 WHERE type = 'OwnerErased'", 407, 'its member plantId'],
+    [
+      'a member of other events',
+      "UPDATE events SET plant_id = 5 WHERE type = 'OwnerErased'",
+      407,
+      'its member plantId',
+    ],
     ['what an erasure left', "UPDATE events SET name = 'Rose' WHERE position = 12", 12, 'its member name'],
     ['a count of no erasure', 'UPDATE events SET erased = 1 WHERE position = 300', 300, 'its member erased'],
   ])('stops at %s, and leaves the store to 1.0.0', async (_, change, position, why) => {

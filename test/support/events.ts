@@ -1,7 +1,8 @@
 import type { PlantEvent } from '../../src/domain/events.ts';
 import { headAt, seal } from '../../src/log/event/chain.ts';
 import { type Head, type LoggedEvent, plantEventOf } from '../../src/log/event/event.ts';
-import type { Store } from '../../src/log/store.ts';
+import type { Nodes, Store } from '../../src/log/store.ts';
+import { NodeBuilder } from '../../src/log/tree/nodes.ts';
 import { changesOf } from '../../src/log/view/projector.ts';
 
 /** A trace context of an event. */
@@ -56,15 +57,19 @@ export async function append(store: Store, ...events: PlantEvent[]): Promise<Log
   return sealed;
 }
 
+/** The nodes of a step that completes no tile. */
+export const NO_NODES: Nodes = { first: 0, hashes: [] };
+
 /** Advances the read model by a number of events, or to the end of the log. Returns the checkpoint. */
 export async function project(store: Store, events = Number.POSITIVE_INFINITY): Promise<number> {
   const start = await store.checkpoint();
   const log: LoggedEvent[] = [];
   for await (const batch of store.read(start)) log.push(...batch);
   const end = Math.min(log.length, events);
+  const nodes = await NodeBuilder.after(store, start);
   for (let from = 0; from < end; from += store.advanceLimit) {
     const step = log.slice(from, Math.min(from + store.advanceLimit, end));
-    if (!(await store.advance(start + from, start + from + step.length, changesOf(step))))
+    if (!(await store.advance(start + from, start + from + step.length, changesOf(step), nodes.add(step))))
       throw new Error('somebody else moved the checkpoint');
   }
   return start + end;

@@ -1,6 +1,7 @@
 import { headAt, seal } from '../../src/log/event/chain.ts';
 import { EMPTY_HEAD, type LoggedEvent } from '../../src/log/event/event.ts';
 import type { Store } from '../../src/log/store.ts';
+import { NodeBuilder } from '../../src/log/tree/nodes.ts';
 import { changesOf } from '../../src/log/view/projector.ts';
 
 const STEP = 5_000;
@@ -13,6 +14,7 @@ export async function fill(
   textOf = (id: number): { name: string; tag?: string } => ({ name: `Plant ${id}` }),
 ): Promise<void> {
   let head = EMPTY_HEAD;
+  const nodes = new NodeBuilder();
   for (let from = 0; from < plants; from += STEP) {
     const events: LoggedEvent[] = [];
     for (let id = from; id < Math.min(from + STEP, plants); id++) {
@@ -29,7 +31,8 @@ export async function fill(
       head = headAt(event);
     }
     const appended = await store.append(events);
-    if (appended !== events.length || !(await store.advance(from, head.position, changesOf(events))))
+    const step = [changesOf(events), nodes.add(events)] as const;
+    if (appended !== events.length || !(await store.advance(from, head.position, ...step)))
       throw new Error(`the store has other events at ${from}`);
   }
 }

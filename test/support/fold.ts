@@ -61,5 +61,6 @@ export async function readModel(store: Store, owner: string): Promise<{ rows: Pl
   const rows: PlantRow[] = [];
   for await (const batch of snapshot.list(owner, undefined)) rows.push(...batch);
   await snapshot.close();
+  if (snapshot.position === undefined) throw new Error('the read model has no checkpoint');
   return { rows, position: snapshot.position };
 }

@@ -1,4 +1,5 @@
 import { openMongo } from '../../src/log/mongo/open.ts';
+import { NodeBuilder } from '../../src/log/tree/nodes.ts';
 import { changesOf } from '../../src/log/view/projector.ts';
 import { readLog } from './fold.ts';
 
@@ -10,8 +11,9 @@ const [uri, milliseconds] = process.argv.slice(2) as [string, string];
 const store = await openMongo(uri);
 const from = await store.checkpoint();
 const events = (await readLog(store)).slice(from);
+const nodes = (await NodeBuilder.after(store, from)).add(events);
 if (!(await store.lease('projector', 'child', Number(milliseconds)))) throw new Error('another has the lease');
 console.log('leased');
-const outcome = await store.advance(from, from + events.length, changesOf(events)).catch(() => 'rejected');
+const outcome = await store.advance(from, from + events.length, changesOf(events), nodes).catch(() => 'rejected');
 console.log(`${outcome}`);
 await store.close();

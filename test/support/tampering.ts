@@ -18,6 +18,9 @@ export interface Database {
   putPlant(row: OwnedRow): Promise<void>;
   removePlant(owner: string, id: bigint): Promise<void>;
   setCheckpoint(position: number): Promise<void>;
+  /** Replaces a node of the log's tree. */
+  putNode(index: number, hash: Uint8Array): Promise<void>;
+  removeNode(index: number): Promise<void>;
   removeCheckpoint(): Promise<void>;
   close(): Promise<void>;
 }

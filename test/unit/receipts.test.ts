@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { create } from '@bufbuild/protobuf';
 import { expect, onTestFinished, test } from 'vitest';
 import { GetReceiptRequestSchema } from '../../gen/plantstore/v1/plant_store_service_pb.ts';
@@ -6,6 +7,7 @@ import { Tree } from '../../src/log/tree/tree.ts';
 import { Receipts } from '../../src/plants/receipts.ts';
 import { Semaphore } from '../../src/semaphore.ts';
 import { LogCheckpoints } from '../../src/transparency/checkpoints.ts';
+import { keptIn } from '../../src/transparency/kept-checkpoint.ts';
 import { logKeyOnDemand } from '../../src/transparency/log-key.ts';
 import { openSqliteStore } from '../store/open-sqlite.ts';
 import { fill } from '../support/fill.ts';
@@ -20,7 +22,10 @@ async function openReceipts(proofs: Semaphore): Promise<Receipts> {
   await fill(store, EVENTS, ALICE.owner);
   const tree = new Tree(store);
   const key = logKeyOnDemand({ auditSigningKey: undefined, dataDirectory: directory, logOrigin: undefined }, store);
-  const checkpoints = new LogCheckpoints({ head: () => store.head(), nodes: store.tree, tree, key });
+  const checkpoints = new LogCheckpoints({
+    ...{ head: () => store.head(), tree, key, kept: keptIn(join(directory, 'kept')) },
+    onFault: () => {},
+  });
   return new Receipts({ store, tree, checkpoints, scopes: createScopePolicy([]), proofs });
 }
 

@@ -38,9 +38,12 @@ export class TreeCheck implements Check {
 
   async finish(): Promise<void> {
     const { position } = await this.#store.head();
-    const [surplus] = await this.#store.nodes(nodesOf(position), nodesOf(position) + 1);
-    if (surplus !== undefined)
-      this.failure ??= { position: position + 1, message: `missing, but the tree has node ${nodesOf(position)}` };
+    const next = nodesOf(position);
+    await this.#finding(async () => {
+      const [surplus] = await this.#store.nodes(next, next + 1);
+      if (surplus !== undefined)
+        this.failure ??= { position: position + 1, message: `missing, but the tree has node ${next}` };
+    });
   }
 
   async #compare(index: number, hash: Uint8Array): Promise<void> {

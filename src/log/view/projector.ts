@@ -1,6 +1,7 @@
 import { keyOf } from '../../domain/events.ts';
 import { keyString, type PlantKey } from '../../domain/plant.ts';
 import { Backoff } from '../../time/backoff.ts';
+import { monotonic } from '../../time/host.ts';
 import { Lease, RENEWAL } from '../../time/lease.ts';
 import { Nap } from '../../time/nap.ts';
 import { pause } from '../../time/pause.ts';
@@ -18,6 +19,10 @@ const PAUSE = 200;
 const MAX_PAUSE = 2_000;
 /** Milliseconds between two looks at the checkpoint while there is nothing to project, or no use in trying. */
 const LOOK = 500;
+/** Milliseconds of steps after which the lease is given back for REST: a repair waits for it, however busy the log is. */
+const TURN = 10_000;
+/** More than a repair takes to ask for the lease again. */
+const REST = 500;
 
 /**
  * Folds events into one step of the read model. A key's last event alone decides its row. A key's first event shows
@@ -40,8 +45,9 @@ export function changesOf(events: readonly LoggedEvent[]): Changes {
 }
 
 /**
- * Advances the read model, and the nodes of the log's tree with it, behind the log. One instance at a time does so, by lease. If two do, the checkpoint
- * comparison refuses one of them. Decisions and lists use the tail and never wait for the projector.
+ * Advances the read model, and the nodes of the log's tree with it, behind the log. One instance at a time does so, by
+ * lease. If two do, the checkpoint comparison refuses one of them. Decisions and lists use the tail and never wait for
+ * the projector.
  */
 export class Projector {
   readonly #store: Store;
@@ -55,6 +61,7 @@ export class Projector {
   #broken: string | undefined;
   #nodes: NodeBuilder | undefined;
   readonly #nap = new Nap();
+  #restAt = monotonic() + TURN;
 
   /**
    * `onBroken` is called when the read model is found to be of no use, with the fault, and when it is of use again. What
@@ -101,6 +108,8 @@ export class Projector {
     } catch (error) {
       if (!(error instanceof BrokenReadModelError)) throw error;
       this.#tell(error);
+      // Whoever repairs the read model waits for it.
+      await this.#lease.giveBack();
       await pause(LOOK, this.#stop.signal);
     }
   }
@@ -125,13 +134,22 @@ export class Projector {
       await pause(LINGER, this.#stop.signal);
     const from = this.#tail.checkpoint;
     const events = this.#tail.after(from, this.#store.advanceLimit);
-    const to = events.at(-1)?.position ?? from;
+    // Another instance has projected them meanwhile. A step that moves nothing is a repair.
+    if (events.length === 0) return;
+    const to = events.at(-1)!.position;
     // After a step that failed, or was another instance's, it stands elsewhere.
     if (this.#nodes?.position !== from) this.#nodes = await NodeBuilder.after(this.#store, from);
     if (await this.#store.advance(from, to, changesOf(events), this.#nodes.add(events))) {
       this.#tail.projected(to);
       this.#tell(undefined);
     } else await this.#look();
+    if (monotonic() >= this.#restAt) await this.#rest();
+  }
+
+  async #rest(): Promise<void> {
+    await this.#lease.giveBack();
+    await pause(REST, this.#stop.signal);
+    this.#restAt = monotonic() + TURN;
   }
 
   async #look(): Promise<void> {

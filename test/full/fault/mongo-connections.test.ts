@@ -6,7 +6,7 @@ import type { Store } from '../../../src/log/store.ts';
 import { changesOf } from '../../../src/log/view/projector.ts';
 import { HAS_MONGODB, openMongoStore } from '../../store/open-mongo.ts';
 import type { OpenedStore } from '../../store/open-store.ts';
-import { added, append, chain, project } from '../../support/events.ts';
+import { added, append, chain, NO_NODES, project } from '../../support/events.ts';
 import { readLog, verifyLog } from '../../support/fold.ts';
 
 /** Calls of a store whose log has two events, of which the read model has the first. */
@@ -21,13 +21,8 @@ const CALLS: Record<string, (store: Store, log: readonly LoggedEvent[]) => Promi
   list: (store) => store.list('alice', undefined, 10),
   snapshot: async (store) => (await store.snapshot()).all()[Symbol.asyncIterator]().next(),
   lease: (store) => store.lease('a', 'me', 1_000),
-  advance: (store, log) => store.advance(1, 2, changesOf(log.slice(1))),
-  rebuild: async (store, log) => {
-    const rebuild = await store.rebuild();
-    await rebuild.apply(changesOf(log));
-    await rebuild.swap(2);
-    await rebuild.close();
-  },
+  advance: (store, log) => store.advance(1, 2, changesOf(log.slice(1)), NO_NODES),
+  nodes: (store) => store.nodes(0, 5),
 };
 
 /** The connections of one store's driver. */

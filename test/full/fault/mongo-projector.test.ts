@@ -8,7 +8,7 @@ import { openMongo } from '../../../src/log/mongo/open.ts';
 import type { Store } from '../../../src/log/store.ts';
 import { changesOf } from '../../../src/log/view/projector.ts';
 import { HAS_MONGODB } from '../../store/open-mongo.ts';
-import { added, append, deleted, project } from '../../support/events.ts';
+import { added, append, deleted, NO_NODES, project } from '../../support/events.ts';
 import { fold, readLog, readModel } from '../../support/fold.ts';
 import { ReplicaSet } from '../../support/replica-set.ts';
 import { type Fate, TcpProxy } from '../../support/tcp-proxy.ts';
@@ -80,7 +80,7 @@ describe.runIf(HAS_MONGODB)('a projector that dies or freezes on MongoDB', () =>
   };
 
   const step = async (store: Store) =>
-    store.advance(CHECKPOINT, HEAD, changesOf((await readLog(store)).slice(CHECKPOINT)));
+    store.advance(CHECKPOINT, HEAD, changesOf((await readLog(store)).slice(CHECKPOINT)), NO_NODES);
 
   const expectFolded = async (store: Store) => {
     const rows = fold(await readLog(store)).get('alice');

@@ -42,12 +42,12 @@ export class ReadModel {
 
   /** See Store.checkpoint. */
   async checkpoint(): Promise<number> {
-    return (await this.#checkpoint()).position.toNumber();
+    return Number((await this.#checkpoint()).position);
   }
 
   /** See Store.generation. */
   async generation(): Promise<number> {
-    return (await this.#checkpoint()).generation.toNumber();
+    return Number((await this.#checkpoint()).generation);
   }
 
   async #checkpoint(): Promise<CheckpointDocument> {
@@ -99,7 +99,7 @@ export class ReadModel {
     );
     // Without a checkpoint this is something else that was found.
     const { position, generation } = present(found.pop() as CheckpointDocument | undefined);
-    return { found: found as Found[], checkpoint: position.toNumber(), generation: generation.toNumber() };
+    return { found: found as Found[], checkpoint: Number(position), generation: Number(generation) };
   }
 
   /** See Store.snapshot. */
