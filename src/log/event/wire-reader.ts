@@ -113,10 +113,12 @@ export class WireReader {
   #varint(): void {
     if (this.#at === this.#end) throw malformed();
     const first = this.#bytes[this.#at]!;
-    if (first > 127) return this.#longVarint();
-    this.#at++;
-    this.#low = first;
-    this.#high = 0;
+    if (first > 127) this.#longVarint();
+    else {
+      this.#at++;
+      this.#low = first;
+      this.#high = 0;
+    }
   }
 
   #longVarint(): void {
