@@ -4,6 +4,7 @@ import { RECORD_PREFIX, sha256 } from '../../tlog/hash.ts';
 import { encodeContent, encodeEvent } from './encode.ts';
 import type { Head, LoggedEvent, StoredEvent } from './event.ts';
 import { SALT } from './fields.ts';
+import { keptBytes } from './kept-bytes.ts';
 
 /** The log differs from what was written: the event at this position does not continue the chain. */
 export class BrokenChainError extends Error {
@@ -58,9 +59,9 @@ export function seal(
   const position = head.position + 1;
   const time = Math.max(clock, head.time);
   const { type } = event;
-  const commitment = sha256(content);
+  const commitment = keptBytes(sha256(content));
   const bytes = encodeEvent({ position, eventId, time, type, commitment, event });
-  const hash = hashOf(head.hash, { bytes });
+  const hash = keptBytes(hashOf(head.hash, { bytes }));
   return {
     position,
     bytes,

@@ -1,3 +1,5 @@
+import { keptBytes } from './kept-bytes.ts';
+
 /** Wire types of protobuf's binary encoding. */
 const VARINT = 0;
 const LENGTH_DELIMITED = 2;
@@ -86,9 +88,7 @@ export class WireWriter {
 
   /** A copy of everything written since `begin`. */
   written(): Uint8Array {
-    const copy = Buffer.allocUnsafe(this.#end);
-    this.#bytes.copy(copy, 0, 0, this.#end);
-    return copy;
+    return keptBytes(this.#bytes, this.#end);
   }
 
   #tag(field: number, type: number): void {

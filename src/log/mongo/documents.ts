@@ -3,6 +3,7 @@ import type { Plant, PlantKey } from '../../domain/plant.ts';
 import { BrokenChainError } from '../event/chain.ts';
 import { decodeStored, headOf } from '../event/decode.ts';
 import type { Head, LoggedEvent } from '../event/event.ts';
+import { keptBytes } from '../event/kept-bytes.ts';
 import { checkKeys, keysOf } from '../event/keys.ts';
 import type { OwnedRow } from '../store.ts';
 
@@ -111,7 +112,7 @@ const bigintOf = ({ high, low }: Long): bigint => BigInt.asIntN(64, (BigInt(high
 /** A copy of the bytes: the driver's bytes would keep the whole reply in memory. */
 function bytesOf(value: unknown): Uint8Array {
   if (!(value instanceof Binary) || value.sub_type !== Binary.SUBTYPE_DEFAULT) throw otherType();
-  return Buffer.from(value.value());
+  return keptBytes(value.value());
 }
 
 /** The row that a document holds. */
