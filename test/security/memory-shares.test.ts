@@ -90,7 +90,7 @@ test('events for watches that resume have an eighth of it', async () => {
     return event?.type;
   };
   expect(await first(1)).toBe('reset');
-  expect(await first(Math.floor(EVENTS / 2))).toBe('added');
+  expect(await first(Math.floor((3 * EVENTS) / 4))).toBe('added');
 });
 
 test('the tail has three eighths of it', async () => {
