@@ -1,5 +1,5 @@
 import type { Random } from './machine/random.ts';
-import type { Accident, Action } from './plan.ts';
+import type { Accident, Action, Damage } from './plan.ts';
 
 /** Few, so that steps meet on the same plants. */
 export const OWNERS = ['ann', 'bob'] as const;
@@ -93,6 +93,18 @@ export const OTHERS: Readonly<
     draw: (random) => ({ do: 'line', is: 'silent', at: at(random), other: at(random), for: random.scaled(100, 5_000) }),
   },
 };
+
+/** What is derived from the log is damaged, and repaired: at once, or while something befalls the repair. */
+export function damaged(random: Random): Action[] {
+  const what = random.one<Damage>([
+    'the checkpoint is gone',
+    'the checkpoint is moved back',
+    'a row is of nobody',
+    'nodes are of no events',
+  ]);
+  const befalls = random.chance(0.5) ? [befall(random, LAST), { do: 'rebuild' } as const] : [];
+  return [{ do: 'damage', what }, { do: 'wait', for: random.scaled(1, 2_000) }, { do: 'rebuild' }, ...befalls];
+}
 
 /**
  * What takes long is frozen, or killed, at some call of it. Meanwhile others do its work, every lease ends, and life

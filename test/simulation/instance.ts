@@ -1,10 +1,11 @@
 import type { Taker } from '../../src/log/forward/taker.ts';
 import type { EventLog } from '../../src/log/log.ts';
 import { openWhenReachable } from '../../src/log/open.ts';
-import type { Store } from '../../src/log/store.ts';
+import { BrokenReadModelError, type Store } from '../../src/log/store.ts';
 import { Tree } from '../../src/log/tree/tree.ts';
 import { Watches } from '../../src/plants/watch/watches.ts';
 import { Publisher } from '../../src/publisher/publisher.ts';
+import { pause } from '../../src/time/pause.ts';
 import { LogCheckpoints } from '../../src/transparency/checkpoints.ts';
 import type { KeptCheckpoint } from '../../src/transparency/kept-checkpoint.ts';
 import type { LogKey } from '../../src/transparency/log-key.ts';
@@ -21,6 +22,8 @@ export const SIZES: Sizes = { batch: 7, instant: 3, insert: 2, erased: 11, advan
 const KNOWN_OWNERS = 2;
 const WATCHES = { maxWatches: 100, maxOwnerWatches: 100 };
 const RECENT = 64 * 1024;
+/** Milliseconds until an instance that did not start is started again. */
+const RESTART = 1_000;
 
 /** Where instances run. */
 export interface Surroundings {
@@ -29,6 +32,17 @@ export interface Surroundings {
   /** Undefined: nothing is published. */
   readonly topic: FakeTopic | undefined;
   readonly key: LogKey;
+}
+
+/** An instance does not start without a checkpoint of the read model: whoever runs it starts it again. */
+async function restarted<T>(start: () => Promise<T>): Promise<T> {
+  for (;;)
+    try {
+      return await start();
+    } catch (error) {
+      if (!(error instanceof BrokenReadModelError)) throw error;
+      await pause(RESTART);
+    }
 }
 
 /** What a started instance consists of. */
@@ -73,11 +87,13 @@ export class Instance {
     const { server, network, topic, key } = this.#surroundings;
     const { process } = this;
     const open = async () => new MemoryStore(server.database, server.connection(process, 'store'), SIZES);
-    const { store, log } = await openWhenReachable(
-      { open, isFinal: () => false },
-      { limits: { knownOwners: KNOWN_OWNERS, recentBytes: RECENT }, onFault: () => {} },
-      new AbortController().signal,
-      () => {},
+    const { store, log } = await restarted(() =>
+      openWhenReachable(
+        { open, isFinal: () => false },
+        { limits: { knownOwners: KNOWN_OWNERS, recentBytes: RECENT }, onFault: () => {} },
+        new AbortController().signal,
+        () => {},
+      ),
     );
     const watches = new Watches(log, WATCHES);
     this.#taker = log.join({

@@ -43,13 +43,7 @@ export const KNOWN: readonly Known[] = [
     seed: 5494,
   },
   {
-    what: 'a rebuild that was frozen during an erasure brings the owner back',
-    kinds: ['read model'],
-    explains: (violation, world) => isErased(violation, world) && world.rebuilds > 0,
-    seed: 6140,
-  },
-  {
-    what: 'a command is answered with an event that was erased, or rows of a rebuild outlive an erasure',
+    what: 'a command is answered with an event that was erased',
     kinds: ['remains'],
     explains: isErased,
     seed: 98,

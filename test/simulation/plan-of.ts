@@ -1,4 +1,4 @@
-import { accident, OF_OWNERS, OTHERS, silence } from './draws.ts';
+import { accident, damaged, OF_OWNERS, OTHERS, silence } from './draws.ts';
 import { Random } from './machine/random.ts';
 import type { Weather } from './machine/server.ts';
 import type { Action, Plan, Step } from './plan.ts';
@@ -46,6 +46,14 @@ export function planOf(seed: number): Plan {
     const action = draw();
     for (const next of chain(random, action)) steps.push({ ...next, gap: gap() });
   }
+  // Of a draw of its own, so that the other histories stay what they are.
+  const damages = new Random(`${seed}/damage`);
+  for (let left = damages.chance(0.2) ? damages.whole(1, 2) : 0; left > 0; left--)
+    steps.splice(
+      damages.whole(0, steps.length),
+      0,
+      ...damaged(damages).map((action) => ({ ...action, gap: damages.scaled(0.1, 50) })),
+    );
   return {
     instances: random.one([1, 2, 2, 3, 3, 3]),
     publishes: random.chance(0.2),

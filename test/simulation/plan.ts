@@ -3,6 +3,13 @@ import type { Weather } from './machine/server.ts';
 /** A process is frozen, killed, or cannot reach the database any more. */
 export type Accident = 'freeze' | 'kill' | 'away';
 
+/** What somebody damages by hand. */
+export type Damage =
+  | 'the checkpoint is gone'
+  | 'the checkpoint is moved back'
+  | 'a row is of nobody'
+  | 'nodes are of no events';
+
 /** What is to happen. `at`: the number of an instance, and of a running process for what befalls processes. */
 export type Action =
   | {
@@ -42,6 +49,7 @@ export type Action =
   | { readonly do: 'receipt'; readonly at: number; readonly owner: string }
   | { readonly do: 'erase'; readonly at: number; readonly owner: string; readonly byCommand: boolean }
   | { readonly do: 'rebuild' }
+  | { readonly do: 'damage'; readonly what: Damage }
   | { readonly do: 'move' }
   | { readonly do: 'freeze'; readonly at: number; readonly for: number }
   | { readonly do: 'kill'; readonly at: number; readonly for: number }

@@ -52,6 +52,7 @@ export class World {
   readonly truth = new Truth();
   readonly commands = new CommandJudge(this.truth);
   readonly proofs = new ProofJudge(this.truth);
+  readonly #readModel = new ReadModelJudge(this.truth);
   readonly instances: Instance[] = [];
   /** Processes of operators that have not ended. */
   readonly operators = new Set<Process>();
@@ -60,6 +61,9 @@ export class World {
   readonly erased = new Set<string>();
   erasures = 0;
   rebuilds = 0;
+  /** Damages of the read model so far, and those of which a repair has found all. */
+  damages = 0;
+  #mended = 0;
   moves = 0;
   /** Calls of clients that have no answer yet, by the process that is to answer. */
   readonly pending = new Map<object, Process>();
@@ -81,16 +85,33 @@ export class World {
     this.network = new Network(scheduler, this.random.of('network'));
     this.topic = plan.publishes ? new FakeTopic(scheduler, this.random.of('topic')) : undefined;
     this.#surroundings = { server: this.server, network: this.network, topic: this.topic, key: LOG_KEY };
-    const readModel = new ReadModelJudge(this.truth);
     database.onCommitted((state) => {
       for (const event of state.events.slice(this.truth.events.length)) this.tell('log', eventText(event));
       this.judge(() => {
         this.truth.take(state);
-        readModel.take(state);
+        this.#readModel.take(state);
       });
     });
     runOn(machineOf(scheduler));
     for (let index = 0; index < plan.instances; index++) this.start(index);
+  }
+
+  /** Whether the read model was damaged, and no repair since has come to its end. */
+  get isDamaged(): boolean {
+    return this.#mended < this.damages;
+  }
+
+  /** Somebody is about to damage the read model. */
+  damaged(): void {
+    this.damages++;
+    this.#readModel.damaged();
+  }
+
+  /** A repair is done that began after so many damages. */
+  repaired(damages: number): void {
+    if (!this.isDamaged || damages < this.damages) return;
+    this.#mended = damages;
+    this.judge(() => this.#readModel.repaired(this.server.database.committed));
   }
 
   /** Starts an instance, in the place of an earlier one. */

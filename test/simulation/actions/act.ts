@@ -1,6 +1,7 @@
 import { IDS } from '../draws.ts';
 import type { Action } from '../plan.ts';
 import type { World } from '../world.ts';
+import { damage } from './damage.ts';
 import { cutOff, disturbLine, failOver, freeze, kill } from './disturb.ts';
 import { eraseBy, eraseByCommand, move, rebuild } from './operators.ts';
 import { command, get, list, submit, walk } from './plants.ts';
@@ -23,9 +24,13 @@ const ACTS: { readonly [Do in Action['do']]: Act<Do> } = {
   reconnect: (world, { at, watch }) => world.watchers[watch % world.watchers.length]?.reconnect(world.instance(at)),
   checkpoint: (world, { at }) => checkpoint(world, world.instance(at)),
   receipt: (world, { at, owner }) => receipt(world, world.instance(at), owner),
-  erase: (world, { at, owner, byCommand }) =>
-    byCommand ? eraseByCommand(world, owner) : eraseBy(world, world.instance(at), owner),
+  erase: (world, { at, owner, byCommand }) => {
+    if (world.isDamaged) return;
+    if (byCommand) eraseByCommand(world, owner);
+    else eraseBy(world, world.instance(at), owner);
+  },
   rebuild,
+  damage: (world, { what }) => damage(world, what),
   move,
   freeze: (world, action) => freeze(world, world.victim(action.at), action.for),
   kill: (world, action) => kill(world, world.victim(action.at), action.for),

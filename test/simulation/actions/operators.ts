@@ -1,6 +1,6 @@
 import { FORMATS } from '../../../src/audit/formats/formats.ts';
 import { importLog } from '../../../src/audit/import.ts';
-import { rebuildReadModel } from '../../../src/audit/rebuild/rebuild.ts';
+import { repairReadModel } from '../../../src/audit/repair.ts';
 import type { Erased } from '../../../src/log/erasure/eraser.ts';
 import { type EventLog, openLog } from '../../../src/log/log.ts';
 import type { Store } from '../../../src/log/store.ts';
@@ -33,8 +33,10 @@ function run(world: World, what: string, work: (store: Store) => Promise<string>
 export function rebuild(world: World): void {
   world.rebuilds++;
   run(world, `rebuild-${world.rebuilds}`, async (store) => {
-    for await (const _ of rebuildReadModel(store, openMemoryFold));
-    return 'the read model is new';
+    const { damages } = world;
+    for await (const _ of repairReadModel(store, openMemoryFold));
+    world.repaired(damages);
+    return 'the read model is right';
   });
 }
 

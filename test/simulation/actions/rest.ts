@@ -4,6 +4,7 @@ import { judgeTopic } from '../judges/topic.ts';
 import { Violation } from '../judges/violation.ts';
 import type { World } from '../world.ts';
 import { heal } from './disturb.ts';
+import { rebuild } from './operators.ts';
 import { command, get, list, submit } from './plants.ts';
 
 /** Milliseconds until everything has come to its end, once faults have ended: longer than any time limit. */
@@ -14,8 +15,10 @@ const LOOK = 200;
 function unfinished(world: World): string | undefined {
   const { events, checkpoint, erasures } = world.server.database.committed;
   if (world.pending.size > 0) return `${world.pending.size} calls have no answer`;
+  if (world.isDamaged && world.operators.size === 0) rebuild(world);
   if (world.operators.size > 0) return `${[...world.operators].map(({ name }) => name)} go on`;
-  if (checkpoint < (events.at(-1)?.position ?? 0)) return `the read model stays at ${checkpoint}`;
+  if (checkpoint === undefined || checkpoint < (events.at(-1)?.position ?? 0))
+    return `the read model stays at ${checkpoint}`;
   if (erasures.length > 0) return `${erasures.length} erasures are not finished`;
   if (world.instances.some(({ service }) => service === undefined)) return 'an instance has not started';
   const end = world.truth.end;

@@ -33,6 +33,4 @@ export function judgeRemains(truth: Truth, state: State, owner: string, position
     [...truth.of(owner, position)].some(({ event }) => event?.type === 'PlantAdded' && event.name === name);
   for (const row of state.rows.values())
     if (row.owner === owner && isOld(row.name)) throw remains(`the row of ${row.name} is there`);
-  for (const row of state.building?.rows.values() ?? [])
-    if (row.owner === owner && isOld(row.name)) throw remains(`a row of ${row.name} is in what a rebuild built`);
 }

@@ -67,7 +67,6 @@ export class Server {
     return {
       call: (what, work) => this.#call(process, random, what, work),
       seen: (oldest, newest) => this.#seen(random, oldest, newest),
-      happens: () => random.chance(0.5),
     };
   }
 
