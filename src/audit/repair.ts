@@ -164,5 +164,5 @@ class FoldedLog {
 
 const tooShort = (position: number) =>
   new Error(
-    `the read model is beyond the end of the log, at position ${position}, so the log has lost events: restore another backup, or continue without them: plantstore audit export, then audit import into an empty store`,
+    `the read model is at position ${position}, beyond the end of the log, which has lost events: restore another backup, or continue without them: plantstore audit export, then audit import into an empty store`,
   );

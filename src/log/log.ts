@@ -63,7 +63,7 @@ export interface EventLogOptions {
   readonly onFault: (error: unknown) => void;
   /** Called when the store becomes unreachable (with the fault) and when it is reachable again (with undefined). */
   readonly onReachable?: (fault: unknown) => void;
-  /** Called when the read model is of no use until it is rebuilt (with the fault), and when it is again (with undefined). */
+  /** Called when the read model is of no use until it is repaired (with the fault), and when it is again (with undefined). */
   readonly onReadModel?: (fault: BrokenReadModelError | undefined) => void;
   /** Called when the store has lost the log's id (with the fault), and when it has it again (with undefined). */
   readonly onIdentity?: (fault: LostRecordError | undefined) => void;

@@ -1,6 +1,7 @@
 import type { Decision } from '../auth/authenticator.ts';
 import { BrokenChainError } from '../log/event/chain.ts';
 import type { ForwardObserver, LogObserver, LogStatus } from '../log/observer.ts';
+import { BrokenTreeError } from '../log/tree/nodes.ts';
 import type { ListCacheStatistics } from '../log/view/list-cache.ts';
 import { VERSION } from '../version.ts';
 import { decisionLog } from './decision-log.ts';
@@ -35,9 +36,9 @@ export interface Sources {
   readonly storeReachable: () => boolean;
   /** Whether the log is no longer the one that this instance has read. */
   readonly logReplaced: () => boolean;
-  /** Whether the read model is of no use until it is rebuilt. */
+  /** Whether the read model is of no use until it is repaired. */
   readonly readModelBroken: () => boolean;
-  /** Whether the stored tree of the log is broken until it is rebuilt. */
+  /** Whether no checkpoint is signed or cosigned, because the log does not extend what was signed before. */
   readonly signingStopped: () => boolean;
   /** Whether the store has lost the id of its log. */
   readonly logIdLost: () => boolean;
@@ -71,9 +72,9 @@ export interface Telemetry {
    * The stored log was found broken. The failure of a request that finds it is taken from the request, and a fault of
    * the store that is one from the fault.
    */
-  logBroken(error: BrokenChainError): void;
+  logBroken(error: BrokenLogError): void;
   /** How the log was first found broken. It stays: nothing repairs a log while instances run on it. */
-  readonly brokenLog: BrokenChainError | undefined;
+  readonly brokenLog: BrokenLogError | undefined;
   /** A token was accepted or refused. */
   decided(decision: Decision): void;
   /** A fetch of the issuer's keys has ended. */
@@ -81,6 +82,9 @@ export interface Telemetry {
   /** A witness was asked to cosign a checkpoint. */
   readonly witnessed: ReturnType<typeof witnessMetrics>;
 }
+
+/** An event is not what was written, or not what was signed. */
+type BrokenLogError = BrokenChainError | BrokenTreeError;
 
 /** Creates the telemetry. `owners`: how log lines name owners. */
 export function createTelemetry(
@@ -93,7 +97,7 @@ export function createTelemetry(
   metrics.info('plantstore_build_info', 'Version of the running program.', { version: VERSION, node: process.version });
   const count = requestMetrics(metrics);
   const write = requestLog(logger, owners);
-  let brokenLog: BrokenChainError | undefined;
+  let brokenLog: BrokenLogError | undefined;
   const { fault, ...log } = logMetrics(metrics, sources.log, {
     reachable: sources.storeReachable,
     broken: () => brokenLog !== undefined || sources.logReplaced(),
@@ -114,7 +118,7 @@ export function createTelemetry(
   const storeFailed = sparing((fault) => logger.warn(fault, 'the store failed'));
   const keysNotFetched = sparing((fault) => logger.warn(fault, "the issuer's keys could not be fetched"));
   // Once: whoever asks for what is broken can ask for it again and again.
-  const logBroken = (err: BrokenChainError): void => {
+  const logBroken = (err: BrokenLogError): void => {
     if (brokenLog !== undefined) return;
     brokenLog = err;
     logger.error(
@@ -140,6 +144,8 @@ export function createTelemetry(
         endedRequests++;
         const cause = request.failure?.cause;
         if (cause instanceof BrokenChainError) logBroken(cause);
+        // A node that is wrong stops the signing, and a repair mends it. While the nodes are right, an event is not.
+        if (cause instanceof BrokenTreeError && !sources.signingStopped()) logBroken(cause);
         count(request);
         write(request);
       },

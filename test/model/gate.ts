@@ -70,7 +70,7 @@ export class Gate {
 /** Methods that give batches one after the other: each batch is a call. */
 const BATCHED = new Set(['read', 'all']);
 
-/** A store whose calls pass a gate, each batch that it reads and each step of a rebuild too. */
+/** A store whose calls pass a gate, each batch that it reads too. */
 export function gated<T extends object>(target: T, gate: Gate): T {
   return new Proxy(target, {
     get(_, name) {
@@ -81,7 +81,7 @@ export function gated<T extends object>(target: T, gate: Gate): T {
         return (...args: unknown[]) => gatedBatches(value.apply(target, args) as AsyncIterable<unknown>, call, gate);
       return async (...args: unknown[]) => {
         const result = await gate.pass(call, () => value.apply(target, args));
-        return call === 'snapshot' || call === 'rebuild' ? gated(result as object, gate) : result;
+        return call === 'snapshot' ? gated(result as object, gate) : result;
       };
     },
   });

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, test } from 'vitest';
 import { count } from '../support/soak.ts';
 import { comesToRest } from './comes-to-rest.ts';
-import { killedRebuilds, rebuilds, rebuildsAtOnce, verifications } from './commands/audit.ts';
+import { killedRepairs, repairs, repairsAtOnce, verifications } from './commands/audit.ts';
 import { damages } from './commands/damage.ts';
 import { projections, restarts } from './commands/instances.ts';
 import { longLists } from './commands/long-lists.ts';
@@ -32,9 +32,9 @@ const history = fc.commands(
     ...times(4, longLists),
     ...times(5, projections),
     ...times(4, damages),
-    ...times(3, rebuilds),
-    ...times(3, rebuildsAtOnce),
-    ...times(4, killedRebuilds),
+    ...times(3, repairs),
+    ...times(3, repairsAtOnce),
+    ...times(4, killedRepairs),
     ...times(3, verifications),
     ...times(8, goesOn),
     ...times(3, finishes),

@@ -4,20 +4,23 @@ import type { OwnedRow, PlantRow } from '../../src/log/store.ts';
 import type { ListQuery } from '../../src/log/view/listing.ts';
 
 /** What goes on beside the commands. */
-export type TaskKind = 'rebuild' | 'verify' | 'list';
+export type TaskKind = 'repair' | 'verify' | 'list';
 
 /** What the plants have to be, told in the plainest way: the events, folded. Nothing of the product is used. */
 export class Model {
   readonly log: LoggedEvent[] = [];
   readonly #plants = new Map<string, OwnedRow>();
-  /** Keys whose rows were damaged since the read model was last rebuilt: nobody can know what is right there. */
-  readonly damaged = new Set<string>();
+  /**
+   * Keys whose rows were damaged since the read model was last repaired, and which damage was the last: nobody can know
+   * what is right there.
+   */
+  readonly damaged = new Map<string, number>();
+  /** Damages so far. */
+  damages = 0;
   /** Queries that were first asked while their owner's rows were damaged, and are asked after every step since. */
   readonly remembered: ListQuery[] = [];
   /** Tasks that were begun and may go on, in the order in which they were begun. */
   readonly tasks: TaskKind[] = [];
-  /** Whether a rebuild was killed, and what it left has not been cleared away. */
-  leftBehind = false;
 
   /** Takes over what was accepted. */
   take(event: LoggedEvent): void {
@@ -35,7 +38,7 @@ export class Model {
 
   /** Whether nothing of an owner is damaged. */
   isWhole(owner: string): boolean {
-    return ![...this.damaged].some((key) => key.endsWith(`:${owner}`));
+    return ![...this.damaged.keys()].some((key) => key.endsWith(`:${owner}`));
   }
 
   plant(owner: string, id: bigint): Plant | undefined {

@@ -11,8 +11,6 @@ export interface RawRows {
 export interface Platform {
   /** How many instances of the service may run on it at once. */
   readonly instances: number;
-  /** Whether a rebuild may end a long list, with an error, that is read from the rows that it replaces. */
-  readonly rebuildEndsLists: boolean;
   /** A store as an instance of the service opens it. */
   openInstance(): Promise<Store>;
   /** A store as `audit rebuild` and `audit import` open it. */
@@ -27,8 +25,6 @@ export interface Platform {
   removeRow(key: PlantKey): Promise<void>;
   /** Ends every lease, as time does. */
   expireLeases(): Promise<void>;
-  /** Names of what holds rows, beside what is read. */
-  leftovers(): Promise<readonly string[]>;
   /** The environment in which `plantstore` finds it. */
   readonly environment: Readonly<Record<string, string>>;
   remove(): Promise<void>;

@@ -6,7 +6,7 @@ import { DATABASE_FILE, openSqlite } from '../../src/log/sqlite/store.ts';
 import type { OwnedRow } from '../../src/log/store.ts';
 import type { Platform } from './platform.ts';
 
-/** A data directory of its own. It is one service's alone: others only read it, or rebuild. */
+/** A data directory of its own. It is one service's alone: others only read it, or repair it. */
 export async function openSqlitePlatform(): Promise<Platform> {
   const directory = mkdtempSync(join(tmpdir(), 'plantstore-model-'));
   await openSqlite(directory).close();
@@ -19,7 +19,6 @@ export async function openSqlitePlatform(): Promise<Platform> {
   };
   return {
     instances: 1,
-    rebuildEndsLists: false,
     environment: { DATA_DIR: directory },
     openInstance: async () => openSqlite(directory, { alone: true }),
     openOperator: async () => openSqlite(directory),
@@ -45,10 +44,6 @@ export async function openSqlitePlatform(): Promise<Platform> {
     },
     async expireLeases() {
       db.exec('UPDATE leases SET until = 0');
-    },
-    async leftovers() {
-      const tables = select("SELECT name FROM sqlite_schema WHERE type = 'table' AND name GLOB 'plants*'");
-      return tables.map(([name]) => String(name)).filter((name) => name !== 'plants');
     },
     async remove() {
       db.close();

@@ -41,12 +41,8 @@ export class World {
   platform: Platform;
   readonly instances: Instance[] = [];
   readonly running: Running[] = [];
-  /** Rebuilds that took the place of the read model so far. */
-  swaps = 0;
-  /** When the last one did, until no instance remembers the rows before it any more. */
-  #swapped: number | undefined;
-  /** Rebuilds that were begun. */
-  rebuilds = 0;
+  /** When the last repair was done, and which damages it has found, until no instance remembers the rows before. */
+  #repaired: { readonly at: number; readonly damages: number } | undefined;
   readonly #options: readonly InstanceOptions[];
   #auditor!: Store;
   /** What the last verification was to say. */
@@ -122,18 +118,18 @@ export class World {
     return wrong[0] && `${wrong[0].owner}/${wrong[0].id}`;
   }
 
-  /** Hears that a rebuild has taken the place of the read model. */
-  swapped(): void {
-    this.swaps++;
-    this.#swapped = performance.now();
+  /** Hears that a repair is done, which has found so many of the damages. */
+  repaired(damages: number): void {
+    this.#repaired = { at: performance.now(), damages: Math.max(damages, this.#repaired?.damages ?? 0) };
   }
 
-  /** Waits until a rebuild that took the read model's place has mended all that instances may have made of the rows before. */
+  /** Waits until a repair that is done has mended all that instances may have made of the rows before. */
   async #mended(model: Model): Promise<void> {
-    if (this.#swapped === undefined) return;
-    await sleep(Math.max(0, this.#swapped + GENERATION_LIMIT - performance.now()));
-    this.#swapped = undefined;
-    model.damaged.clear();
+    if (this.#repaired === undefined) return;
+    const { at, damages } = this.#repaired;
+    await sleep(Math.max(0, at + GENERATION_LIMIT - performance.now()));
+    this.#repaired = undefined;
+    for (const [key, damage] of model.damaged) if (damage <= damages) model.damaged.delete(key);
   }
 
   /** Tells the tasks what is so now. Returns the first wrong row. */
@@ -163,7 +159,7 @@ export class World {
   /** A list on an instance is that of the model, but for what is damaged. */
   async lists(model: Model, number: number, query: ListQuery): Promise<void> {
     const list = await this.instance(number).log.list(query);
-    await sameList(list, model.list(query), new Set(model.damaged), query, `a list on ${nameOf(number)}`);
+    await sameList(list, model.list(query), new Set(model.damaged.keys()), query, `a list on ${nameOf(number)}`);
   }
 
   /** The verification says what is so. */

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { rebuildReadModel } from '../../src/audit/rebuild/rebuild.ts';
+import { repairReadModel } from '../../src/audit/repair.ts';
 import { type EventLog, openLog } from '../../src/log/log.ts';
 import { BrokenReadModelError, type Store } from '../../src/log/store.ts';
+import { NO_NODES } from '../support/events.ts';
 import type { Database } from '../support/tampering.ts';
 import type { OpenDatabase } from './audit-tampering.ts';
 
@@ -14,8 +15,8 @@ const add = (log: EventLog, id: bigint) =>
 
 const get = (log: EventLog, id: bigint) => log.get({ owner: 'alice', id });
 
-async function rebuild(store: Store): Promise<void> {
-  for await (const _ of rebuildReadModel(store));
+async function repair(store: Store): Promise<void> {
+  for await (const _ of repairReadModel(store));
 }
 
 /** An instance, and what it has told of its read model, in order: why it is of no use, or undefined. */
@@ -62,14 +63,14 @@ export function brokenReadModelContract(name: string, open: OpenDatabase): void 
 
   describe(`a read model that is edited under a running instance, on ${name}`, () => {
     test(
-      'without a checkpoint: the instance says so, reads no rows, and goes on once it is rebuilt',
+      'without a checkpoint: the instance says so, reads no rows, and goes on once it is repaired',
       on(async ({ log, told, store, edit }) => {
         await edit((database) => database.removeCheckpoint());
         await expect(get(log, 1n)).rejects.toMatchObject(UNAVAILABLE);
         const why =
           'the store has lost the checkpoint of its read model (plants in checkpoints): run plantstore audit rebuild';
         await expect.poll(() => told).toEqual([why]);
-        await rebuild(store);
+        await repair(store);
         await expect.poll(() => told).toEqual([why, undefined]);
         expect(await get(log, 1n)).toMatchObject({ name: 'Fern' });
       }),
@@ -104,9 +105,24 @@ export function brokenReadModelContract(name: string, open: OpenDatabase): void 
         const why = 'the read model has a plant that is to be added: run plantstore audit rebuild';
         await expect.poll(() => later.told).toEqual([why]);
         await add(later.log, 6n);
-        await rebuild(store);
+        await repair(store);
         await expect.poll(() => later.told).toEqual([why, undefined]);
         expect(later.log.status.checkpoint).toBe(6);
+      }),
+    );
+
+    test(
+      'set back without its rows: a repair brings it to where running instances have seen it',
+      on(async ({ log, told, store, edit }) => {
+        await edit((database) => database.setCheckpoint(2));
+        await expect.poll(() => told).toHaveLength(1);
+        await repair(store);
+        await expect.poll(() => told).toHaveLength(2);
+        expect(told[1]).toBeUndefined();
+        expect(await store.checkpoint()).toBe(5);
+        for (const id of IDS) expect(await get(log, id)).toMatchObject({ name: 'Fern' });
+        await add(log, 6n);
+        await expect.poll(() => log.status.checkpoint).toBe(6);
       }),
     );
 
@@ -136,7 +152,7 @@ export function brokenReadModelContract(name: string, open: OpenDatabase): void 
           { deletes: [{ owner: 'alice', id: 9n }], inserts: [] },
           { deletes: [], inserts: [plant(8n), plant(1n)] },
         ])
-          await expect(store.advance(5, 6, changes)).rejects.toBeInstanceOf(BrokenReadModelError);
+          await expect(store.advance(5, 6, changes, NO_NODES)).rejects.toBeInstanceOf(BrokenReadModelError);
         expect(await store.checkpoint()).toBe(5);
         expect((await store.get([{ owner: 'alice', id: 8n }])).rows).toEqual([undefined]);
       }),

@@ -1,20 +1,35 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
-import { rebuildReadModel } from '../../src/audit/rebuild/rebuild.ts';
+import { repairReadModel } from '../../src/audit/repair.ts';
 import { type EventLog, openLog } from '../../src/log/log.ts';
 import type { OwnedRow, PlantRow, Store } from '../../src/log/store.ts';
-import { added, append, project } from '../support/events.ts';
+import { sha256 } from '../../src/tlog/hash.ts';
+import { added, append, deleted, NO_NODES, project } from '../support/events.ts';
 import { override } from '../support/faulty-store.ts';
 import { fill } from '../support/fill.ts';
+import { fold, readLog, readModel } from '../support/fold.ts';
+import type { Database } from '../support/tampering.ts';
 import { type OpenDatabase, verdictOf } from './audit-tampering.ts';
 
 /** More than a list in memory holds, and a whole number of reads of rows: the last read finds nothing. */
 const LONG = 6_000;
 
+const NO_CHANGES = { deletes: [], inserts: [] };
+
 const quiet = { onFault: () => {} };
 
-async function rebuild(store: Store): Promise<void> {
-  for await (const _ of rebuildReadModel(store));
+async function repair(store: Store): Promise<void> {
+  for await (const _ of repairReadModel(store));
+}
+
+/** On SQLite the snapshot of a frozen repair keeps what was erased in the write-ahead log. */
+function expectHeldUp(error: unknown): void {
+  expect(error).toMatchObject({ message: expect.stringContaining('still in the write-ahead log') });
+}
+
+/** What a read or a command gets while the rows cannot be read. */
+function expectUnavailable(error: unknown): void {
+  expect(error).toMatchObject({ reason: 'STORE_UNAVAILABLE' });
 }
 
 const listOf = (log: EventLog, limit?: number) => log.list({ owner: 'alice', after: undefined, limit });
@@ -25,8 +40,8 @@ async function idsOf(log: EventLog): Promise<bigint[]> {
 }
 
 const about = { owner: 'alice', actor: 'alice' };
-const add = (log: EventLog, id: bigint) =>
-  log.submit({ type: 'AddPlant', ...about, plant: { id, name: 'Fern', tag: undefined } });
+const add = (log: EventLog, id: bigint, owner = 'alice') =>
+  log.submit({ type: 'AddPlant', owner, actor: owner, plant: { id, name: 'Fern', tag: undefined } });
 const remove = (log: EventLog, id: bigint) => log.submit({ type: 'DeletePlant', ...about, id });
 
 /** What is read of a list until it ends or fails. */
@@ -63,9 +78,9 @@ function interrupted(store: Store, meanwhile: () => Promise<void>): Store {
   });
 }
 
-/** What a rebuild means for what is being read, and for what is remembered, on any store. */
-export function rebuiltContract(name: string, open: OpenDatabase): void {
-  describe(`a rebuild beside a running instance, on ${name}`, () => {
+/** What a repair means for what is being read, and for what is remembered, on any store. */
+export function repairedContract(name: string, open: OpenDatabase): void {
+  describe(`a repair beside a running instance, on ${name}`, () => {
     test.each([undefined, LONG - 1])(
       'a long list that is being read (limit %s) goes on exactly or ends with an error, never early',
       async (limit) => {
@@ -78,7 +93,7 @@ export function rebuiltContract(name: string, open: OpenDatabase): void {
           const first = (await batches.next()).value as readonly PlantRow[];
           expect(first.length).toBeGreaterThan(0);
           expect(first.length).toBeLessThan(LONG / 2);
-          await rebuild(opened.store);
+          await repair(opened.store);
           const { ids, error } = await readOn(batches);
           if (error === undefined) expect(first.length + ids.length).toBe(limit ?? LONG);
           else expect(error).toMatchObject({ reason: 'STORE_UNAVAILABLE' });
@@ -91,10 +106,10 @@ export function rebuiltContract(name: string, open: OpenDatabase): void {
       },
     );
 
-    test('a long list whose limit is being counted off is cut where it is cut without a rebuild, or refused', async () => {
+    test('a long list whose limit is being counted off is cut where it is cut without a repair, or refused', async () => {
       const opened = await open();
       await fill(opened.store, LONG, 'alice');
-      const store = interrupted(await opened.second(), () => rebuild(opened.store));
+      const store = interrupted(await opened.second(), () => repair(opened.store));
       const log = await openLog(store, quiet);
       try {
         const list = await listOf(log, LONG - 1).catch((error: unknown) => error);
@@ -117,16 +132,17 @@ export function rebuiltContract(name: string, open: OpenDatabase): void {
         expect(await idsOf(log)).toEqual([1n, 2n]);
         await database.removeCheckpoint();
         await expect(opened.store.checkpoint()).rejects.toThrow('run plantstore audit rebuild');
-        const given = await opened.store.rebuild();
-        // Its rows are of nothing yet.
-        for (const read of [opened.store.checkpoint(), opened.store.snapshot(), opened.store.list('alice', 0n, 9)])
+        for (const read of [opened.store.generation(), opened.store.list('alice', 0n, 9)])
           await expect(read).rejects.toThrow('lost the checkpoint');
-        await given.close();
-        await rebuild(opened.store);
+        expect((await opened.store.snapshot()).position).toBeUndefined();
+        // A projector, or a repair that began when there was a checkpoint, does nothing.
+        for (const from of [0, 3])
+          for (const to of [3, 4]) expect(await opened.store.advance(from, to, NO_CHANGES, NO_NODES)).toBe(false);
+        await repair(opened.store);
         expect(await idsOf(log)).toEqual([1n, 2n, 3n]);
         const generation = await opened.store.generation();
         await database.removeCheckpoint();
-        await rebuild(opened.store);
+        await repair(opened.store);
         expect(await opened.store.generation()).toBeGreaterThan(generation);
         await add(log, 4n);
         await expect.poll(() => opened.store.checkpoint()).toBe(4);
@@ -138,7 +154,7 @@ export function rebuiltContract(name: string, open: OpenDatabase): void {
       }
     });
 
-    test('what an instance remembers of a damaged read model ends with a rebuild that mends it, on every instance', async () => {
+    test('what an instance remembers of a damaged read model ends with a repair, on every instance', async () => {
       const opened = await open();
       await append(opened.store, ...[1n, 2n, 3n].map((id) => added('alice', id)));
       await project(opened.store);
@@ -157,7 +173,7 @@ export function rebuiltContract(name: string, open: OpenDatabase): void {
           await expect(remove(log, 3n)).rejects.toThrow('no plant');
           expect(await idsOf(log)).not.toContain(3n);
         }
-        await rebuild(opened.store);
+        await repair(opened.store);
         for (const log of logs) {
           await expect(add(log, 3n)).rejects.toThrow('exists');
           expect(await idsOf(log)).toContain(3n);
@@ -172,7 +188,7 @@ export function rebuiltContract(name: string, open: OpenDatabase): void {
       }
     });
 
-    test('what was read before a rebuild, and is put together after it, is not remembered', async () => {
+    test('what was read before a repair, and is put together after it, is not remembered', async () => {
       const opened = await open();
       await append(opened.store, added('alice', 1n), added('alice', 2n), added('bob', 1n));
       await project(opened.store);
@@ -197,8 +213,8 @@ export function rebuiltContract(name: string, open: OpenDatabase): void {
       try {
         const early = listOf(log);
         await reading.promise;
-        await rebuild(opened.store);
-        // It hears of the rebuild by a list of somebody else, and asks for the same list again while the first is being read.
+        await repair(opened.store);
+        // It hears of the repair by a list of somebody else, and asks for the same list again while the first is being read.
         await log.list({ owner: 'bob', after: undefined, limit: undefined });
         expect(await idsOf(log)).toEqual([1n, 2n]);
         gate.resolve();
@@ -211,20 +227,324 @@ export function rebuiltContract(name: string, open: OpenDatabase): void {
       }
     });
 
-    test('a verification says yes to a read model that is rebuilt while it is compared', async () => {
+    test('a verification says yes to a read model that is repaired while it is compared', async () => {
       const opened = await open();
       await fill(opened.store, LONG, 'alice');
-      let rebuilds = 0;
+      let repairs = 0;
       const store = interrupted(await opened.second(), async () => {
-        if (rebuilds++ === 0) await rebuild(opened.store);
+        if (repairs++ === 0) await repair(opened.store);
       });
       try {
         const { verdict, places } = await verdictOf(store);
         expect({ ok: verdict.ok, places }).toEqual({ ok: true, places: {} });
-        expect(rebuilds).toBeGreaterThan(0);
+        expect(repairs).toBeGreaterThan(0);
       } finally {
         await opened.cleanup();
       }
     });
+  });
+}
+
+/** More than two tiles. */
+const EVENTS = 600;
+
+const WRONG = sha256(Buffer.from('wrong'));
+
+const weed = (owner: string, id: bigint): OwnedRow => ({ owner, id, name: 'Weed', tag: 'x' });
+
+/** What may be wrong with the rows, the nodes and the checkpoint of EVENTS plants of alice's. */
+const DAMAGES: readonly (readonly [string, (database: Database) => Promise<void>])[] = [
+  [
+    'rows that are lost',
+    async (database) => {
+      for (const id of [0n, 7n, 255n, 599n]) await database.removePlant('alice', id);
+    },
+  ],
+  [
+    'rows that were changed',
+    async (database) => {
+      for (const id of [0n, 300n, 599n]) await database.putPlant(weed('alice', id));
+    },
+  ],
+  [
+    'rows of nobody',
+    async (database) => {
+      for (const [owner, id] of [
+        ['a', 1n],
+        ['alice', -1n],
+        ['alice', 9_999n],
+        ['zoe', 1n],
+      ] as const)
+        await database.putPlant(weed(owner, id));
+    },
+  ],
+  [
+    'all rows lost',
+    async (database) => {
+      for (let id = 0n; id < EVENTS; id++) await database.removePlant('alice', id);
+    },
+  ],
+  ['a node that is lost', (database) => database.removeNode(0)],
+  ['a node that was changed', (database) => database.putNode(1, WRONG)],
+  ['a node that is malformed', (database) => database.putNode(1, WRONG.subarray(1))],
+  [
+    'nodes of no events',
+    async (database) => {
+      await database.putNode(2, WRONG);
+      await database.putNode(3, WRONG.subarray(5));
+    },
+  ],
+  ['a checkpoint that is gone', (database) => database.removeCheckpoint()],
+  ['a checkpoint that was moved back', (database) => database.setCheckpoint(300)],
+  [
+    'everything at once',
+    async (database) => {
+      await database.removePlant('alice', 7n);
+      await database.putPlant(weed('alice', 300n));
+      await database.putPlant(weed('zoe', 1n));
+      await database.removeNode(0);
+      await database.putNode(1, WRONG.subarray(1));
+      await database.putNode(4, WRONG);
+      await database.setCheckpoint(299);
+    },
+  ],
+  [
+    'everything at once, and no checkpoint',
+    async (database) => {
+      await database.removePlant('alice', 7n);
+      await database.putPlant(weed('zoe', 1n));
+      await database.putNode(0, WRONG);
+      await database.removeNode(1);
+      await database.removeCheckpoint();
+    },
+  ],
+];
+
+class Died extends Error {}
+
+/** What a repair does about every damage, on any store. */
+export function repairsContract(name: string, open: OpenDatabase): void {
+  /** A store with EVENTS events of alice's, whose read model is damaged. */
+  const damaged = async (damage: (database: Database) => Promise<void>) => {
+    const opened = await open();
+    await fill(opened.store, EVENTS, 'alice');
+    const edit = async (change: (database: Database) => Promise<void>) => {
+      const database = await opened.database();
+      await change(database).finally(() => database.close());
+    };
+    return { ...opened, edit, damage: () => edit(damage) };
+  };
+
+  const expectWhole = async (store: Store) => {
+    expect((await verdictOf(store)).places).toEqual({});
+    const rows = fold(await readLog(store));
+    for (const owner of ['a', 'alice', 'bob', 'zoe'])
+      expect((await readModel(store, owner)).rows).toEqual(rows.get(owner) ?? []);
+  };
+
+  describe(`a repair of what was damaged, on ${name}`, () => {
+    test.each(DAMAGES)(
+      '%s: repaired while an instance lists, adds and watches',
+      async (_, damage) => {
+        const opened = await damaged(damage);
+        // The instance believes that it has the projector's lease for longer than it has, as a frozen one does.
+        const second = await opened.second();
+        const lease: Store['lease'] = (of, holder, time) => second.lease(of, holder, Math.min(time, 200));
+        const log = await openLog(override(second, { lease }), quiet);
+        const watched: number[] = [];
+        log.onExtended((news) => watched.push(...news.map(({ position }) => position)));
+        let running = true;
+        const bob = { owner: 'bob', actor: 'bob' };
+        let added = 0n;
+        const adds = async () => {
+          while (running) {
+            await log
+              .submit({ type: 'AddPlant', ...bob, plant: { id: added, name: 'Oak', tag: undefined } })
+              .then(() => added++, expectUnavailable);
+            await sleep(50);
+          }
+        };
+        const lists = async () => {
+          while (running) {
+            await log.list({ owner: 'bob', after: undefined, limit: undefined }).catch(expectUnavailable);
+            await log.list({ owner: 'alice', after: undefined, limit: 5 }).catch(expectUnavailable);
+            await sleep(1);
+          }
+        };
+        const busy = [adds(), lists()];
+        try {
+          await sleep(50);
+          expect(await listOf(log, 3)).toMatchObject({ plants: expect.any(Array) });
+          await opened.damage();
+          await sleep(50);
+          await repair(opened.store);
+          // From here on nothing is remembered of the rows before.
+          expect((await idsOf(log)).length).toBe(EVENTS);
+          await expect(add(log, 7n)).rejects.toThrow('exists');
+          expect(await log.get({ owner: 'alice', id: 300n })).toMatchObject({ name: 'Plant 300' });
+          expect(await log.get({ owner: 'zoe', id: 1n })).toBeUndefined();
+          running = false;
+          await Promise.all(busy);
+          const { position } = await log.head();
+          await expect.poll(() => opened.store.checkpoint(), { timeout: 15_000 }).toBe(position);
+          expect(position).toBe(EVENTS + Number(added));
+          expect(watched).toEqual(Array.from({ length: Number(added) }, (_, at) => EVENTS + 1 + at));
+          await expectWhole(opened.store);
+        } finally {
+          running = false;
+          await Promise.allSettled(busy);
+          await log.close();
+          await opened.cleanup();
+        }
+      },
+      60_000,
+    );
+
+    test.each([false, true])(
+      'killed at any of its steps (done: %s), it is repeated',
+      async (done) => {
+        for (const [_, damage] of DAMAGES.slice(-2)) {
+          const opened = await damaged(damage);
+          await opened.damage();
+          let [kills, steps] = [0, 0];
+          for (let last = 0, ended = false; !ended; last++) {
+            steps = 0;
+            const mortal = override(opened.store, {
+              advance: async (...step) => {
+                if (steps++ < last) return opened.store.advance(...step);
+                if (done) await opened.store.advance(...step);
+                throw new Died();
+              },
+              // The dead give no lease back; nobody waits for it here.
+              lease: async () => true,
+              advanceLimit: 2,
+            });
+            ended = await repair(mortal).then(
+              () => true,
+              (error) => {
+                if (!(error instanceof Died)) throw error;
+                kills++;
+                return false;
+              },
+            );
+            // What was repaired so far is damaged again, now and then.
+            if (!ended && last % 2 === 0) await opened.edit((database) => database.putPlant(weed('alice', 8n)));
+          }
+          expect(kills).toBeGreaterThan(2);
+          await expectWhole(opened.store);
+          await opened.cleanup();
+        }
+      },
+      60_000,
+    );
+
+    test.each(DAMAGES.slice(-2))(
+      '%s: frozen before a step while the read model moves on, it changes nothing wrong',
+      async (_, damage) => {
+        const opened = await damaged(damage);
+        await opened.damage();
+        for (let frozenAt = 0, wasFrozen = true; wasFrozen; frozenAt++) {
+          wasFrozen = false;
+          let steps = 0;
+          const slow = override(opened.store, {
+            advanceLimit: 2,
+            advance: async (...step) => {
+              if (steps++ === frozenAt) {
+                wasFrozen = true;
+                // Meanwhile another repairs the read model, if need be, and a projector moves it on.
+                await repair(override(opened.store, { lease: async () => true }));
+                const id = 1_000n + BigInt(frozenAt);
+                await append(opened.store, deleted('alice', BigInt(frozenAt)), added('alice', id), added('zoe', id));
+                await project(opened.store);
+              }
+              return opened.store.advance(...step);
+            },
+          });
+          await repair(slow);
+          await expectWhole(opened.store);
+          if (frozenAt > 6) break;
+          await opened.damage().catch(() => {});
+        }
+        await opened.cleanup();
+      },
+      120_000,
+    );
+
+    test('frozen while an owner is erased, it does not bring the owner back', async () => {
+      const opened = await damaged(DAMAGES[0]![1]);
+      await append(opened.store, added('mallory', 1n), added('mallory', 2n));
+      await project(opened.store);
+      await opened.edit((database) => database.removePlant('mallory', 2n));
+      await opened.damage();
+      const log = await openLog(override(await opened.second(), { lease: async () => true }), quiet);
+      const erase = async () => {
+        for await (const _ of log.erase({ owner: 'mallory', actor: 'root' }, true));
+      };
+      let frozen = false;
+      const slow = override(opened.store, {
+        lease: async () => true,
+        advance: async (...step) => {
+          if (!frozen && step[2].inserts.some(({ owner }) => owner === 'mallory')) {
+            frozen = true;
+            // The lost row is what stops the projector of the one who erases.
+            await opened.edit((database) =>
+              database.putPlant({ owner: 'mallory', id: 2n, name: 'Fern', tag: undefined }),
+            );
+            await erase().catch(expectHeldUp);
+          }
+          return opened.store.advance(...step);
+        },
+      });
+      try {
+        await expect(repair(slow)).rejects.toThrow('an owner is being erased');
+        expect(frozen).toBe(true);
+        expect((await readModel(opened.store, 'mallory')).rows).toEqual([]);
+        await erase();
+        await repair(opened.store);
+        expect((await readModel(opened.store, 'mallory')).rows).toEqual([]);
+        expect((await verdictOf(opened.store)).places).toEqual({});
+      } finally {
+        await log.close();
+        await opened.cleanup();
+      }
+    });
+
+    test('it is refused while an owner is being erased, also by an erasure that begins just before it looks', async () => {
+      const opened = await damaged(DAMAGES[0]![1]);
+      await opened.damage();
+      const erasure = { owner: 'bob', eventId: crypto.randomUUID(), actor: 'a', since: 0, after: 1, isPublished: true };
+      const beginning = override(opened.store, {
+        head: async () => {
+          const head = await opened.store.head();
+          await opened.store.beginErasure(erasure);
+          return head;
+        },
+      });
+      for (const store of [beginning, opened.store])
+        await expect(repair(store)).rejects.toThrow('an owner is being erased; try again later');
+      await opened.cleanup();
+    });
+
+    test('projectors that cannot go on, of a log that never rests, let it have its turn', async () => {
+      const opened = await damaged((database) => database.putPlant(weed('bob', 50n)));
+      const log = await openLog(await opened.second(), quiet);
+      let running = true;
+      const faults: unknown[] = [];
+      const stuck = await openLog(await opened.second(), { ...quiet, onReadModel: (fault) => faults.push(fault) });
+      // The row comes after the decision and before the step: the projector fails at every step from here on.
+      await opened.damage();
+      await append(opened.store, added('bob', 50n));
+      await expect.poll(() => faults.length, { timeout: 10_000 }).toBeGreaterThan(0);
+      const adds = (async () => {
+        for (let id = 0n; running; id++) await add(log, id, 'carol');
+      })();
+      await repair(opened.store);
+      running = false;
+      await adds;
+      await Promise.all([log.close(), stuck.close()]);
+      await project(opened.store);
+      await expectWhole(opened.store);
+      await opened.cleanup();
+    }, 60_000);
   });
 }

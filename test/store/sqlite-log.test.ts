@@ -6,7 +6,7 @@ import { listsContract } from './lists.ts';
 import { logContract } from './log.ts';
 import { openSqliteStore } from './open-sqlite.ts';
 import { pinnedContract } from './pinned.ts';
-import { rebuiltContract } from './rebuilt.ts';
+import { repairedContract, repairsContract } from './repaired.ts';
 import { restoredContract } from './restored.ts';
 import { openSqliteDatabase } from './sqlite-database.ts';
 
@@ -22,5 +22,6 @@ const withDatabase = async () => {
 
 pinnedContract('SQLite', openSqliteStore);
 restoredContract('SQLite', withDatabase);
-rebuiltContract('SQLite', withDatabase);
+repairedContract('SQLite', withDatabase);
+repairsContract('SQLite', withDatabase);
 brokenReadModelContract('SQLite', withDatabase);

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import type { FastifyInstance } from 'fastify';
 import { describe, expect, test } from 'vitest';
 import { PlantStoreService } from '../../gen/plantstore/v1/plant_store_service_pb.ts';
-import { rebuildReadModel } from '../../src/audit/rebuild/rebuild.ts';
+import { repairReadModel } from '../../src/audit/repair.ts';
 import { createScopePolicy } from '../../src/auth/scopes.ts';
 import { loadConfig } from '../../src/config.ts';
 import { PlantStoreError } from '../../src/domain/errors.ts';
@@ -29,13 +29,9 @@ class Instance {
   readonly #app: FastifyInstance;
   url = '';
 
-  private constructor(log: EventLog, remembered: number) {
+  private constructor(log: EventLog) {
     this.log = log;
-    this.#watches = new Watches(
-      log,
-      { maxWatches: 100, maxOwnerWatches: 100 },
-      { events: remembered, bytes: 1024 * 1024 },
-    );
+    this.#watches = new Watches(log, { maxWatches: 100, maxOwnerWatches: 100 });
     const plants = new PlantsService(log, createScopePolicy([]), this.#watches);
     this.#app = createHttpServer(createLogger('silent', { write() {} }), loadConfig({}).limits);
     const unused = () => Promise.reject(new Error('not part of the test'));
@@ -47,8 +43,8 @@ class Instance {
     });
   }
 
-  static async start(store: Store, remembered: number): Promise<Instance> {
-    const instance = new Instance(await openLog(store, { onFault: () => {} }), remembered);
+  static async start(store: Store, recentBytes: number): Promise<Instance> {
+    const instance = new Instance(await openLog(store, { onFault: () => {}, limits: { recentBytes } }));
     instance.url = await instance.#app.listen({ host: '127.0.0.1', port: 0 });
     return instance;
   }
@@ -84,11 +80,11 @@ const step = fc.oneof(
   },
   { weight: 3, arbitrary: fc.record({ do: fc.constant('pause' as const), milliseconds: fc.nat(30) }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('restart' as const), which: fc.nat(1) }) },
-  { weight: 1, arbitrary: fc.record({ do: fc.constant('rebuild' as const) }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('repair' as const) }) },
 );
 
-/** Events that an instance remembers: fewer and more than WHOLE has. */
-const [FEW, MANY] = [3, 10_000];
+/** Bytes of events that an instance keeps: less and more than WHOLE has. */
+const [FEW, MANY] = [4_000, 10_000_000];
 
 /** A history of one step. */
 const WHOLE = {
@@ -104,7 +100,7 @@ const WHOLE = {
 export function watchContract(name: string, open: OpenStore): void {
   describe(`event streams of two instances on ${name}`, () => {
     test(
-      'through writes, rebuilds, restarts, and cuts at any byte, every client has the list of each position, and every event once',
+      'through writes, repairs, restarts, and cuts at any byte, every client has the list of each position, and every event once',
       async () => {
         let [resets, streams, live] = [0, 0, 0];
         await fc.assert(
@@ -138,7 +134,7 @@ export function watchContract(name: string, open: OpenStore): void {
                 const running = followers.map(run);
                 for (const action of steps) {
                   if (action.do === 'pause') await sleep(action.milliseconds);
-                  else if (action.do === 'rebuild') for await (const _ of rebuildReadModel(reader));
+                  else if (action.do === 'repair') for await (const _ of repairReadModel(reader));
                   else if (action.do === 'restart') {
                     await instances[action.which]!.stop();
                     instances[action.which] = await Instance.start(await opened.second(), remembered);

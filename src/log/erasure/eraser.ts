@@ -43,7 +43,7 @@ export interface EraserParts {
   readonly submit: (command: Command) => Promise<Committed>;
 }
 
-/** Milliseconds of the leases to work on erasures and to keep rebuilds away. */
+/** Milliseconds of the lease to work on erasures. */
 const LEASE = 10_000;
 /** Milliseconds between two polls for the work of another instance. */
 const LOOK = 50;
@@ -143,11 +143,11 @@ export class Eraser {
         for await (const step of this.#run(erasure)) if ('step' in step) yield step;
   }
 
-  /** Gives back the leases. */
+  /** Gives back the lease. */
   async close(): Promise<void> {
     if (this.#leasedUntil === 0) return;
     this.#leasedUntil = 0;
-    for (const name of ['erasure', 'rebuild']) await this.#parts.store.lease(name, this.#holder, 0).catch(() => {});
+    await this.#parts.store.lease('erasure', this.#holder, 0).catch(() => {});
   }
 
   async *#untilErased(erasure: Erasure): AsyncGenerator<EraseProgress | Erased> {
@@ -256,20 +256,13 @@ export class Eraser {
         await this.#leased();
         await pause(LOOK);
       }
-      // A rebuild during the removal would read events without content and build wrong rows.
-      while (!(await store.lease('rebuild', this.#holder, LEASE))) {
-        yield { step: 'read_model' };
-        await pause(LOOK);
-      }
       for await (const done of store.eraseContents(owner, position)) {
         yield { step: 'contents', done, total };
         await this.#leased();
-        await store.lease('rebuild', this.#holder, LEASE);
       }
       await this.#checkCount(position, total);
       yield { step: 'clear' };
       await store.contentsErased(eventId, position);
-      await store.lease('rebuild', this.#holder, 0);
     }
     const now = (await store.erasures()).find((each) => each.eventId === eventId);
     if (now?.isPublished === true) await store.endErasure(eventId);

@@ -3,14 +3,14 @@ import type { Store } from '../store.ts';
 import { shareCalls } from '../tail/share-calls.ts';
 
 /**
- * Milliseconds for which an instance may still answer from memory of the previous rows after a rebuild has replaced the
- * read model's rows. A rebuild waits this long before it reports that it is done.
+ * Milliseconds for which an instance may still answer from memory of the rows before a repair. A repair waits for longer
+ * before it reports that it is done.
  */
 export const GENERATION_LIMIT = 250;
 
 /**
- * Knows the generation of the read model's rows. Memory of rows ends with its generation, since a rebuild may have
- * repaired the rows. A caller that uses such memory awaits `look` first. A caller that fills it calls `heard` with the
+ * Knows the generation of the read model's rows. Memory of rows ends with its generation, since a repair has
+ * changed them. A caller that uses such memory awaits `look` first. A caller that fills it calls `heard` with the
  * generation of its rows, and keeps them only if that generation still `isCurrent`.
  */
 export class Generation {

@@ -100,7 +100,7 @@ export class Lists {
    * The list is as of their end.
    */
   #short(query: ListQuery): Promise<ShortList | undefined> {
-    // The generation keeps calls after a rebuild from sharing reads of the previous rows.
+    // The generation keeps calls after a repair from sharing reads of the rows before.
     const key = `${this.#generation.current},${queryKey(query)}`;
     const reading = this.#reading.get(key);
     if (reading !== undefined) return reading;

@@ -11,9 +11,9 @@ interface StoreState {
   readonly reachable: () => boolean;
   /** Whether the log in it was found broken. */
   readonly broken: () => boolean;
-  /** Whether its read model is of no use until it is rebuilt. */
+  /** Whether its read model is of no use until it is repaired. */
   readonly readModelBroken: () => boolean;
-  /** Whether the tree of the log is broken until it is rebuilt. */
+  /** Whether no checkpoint is signed or cosigned, because the log does not extend what was signed before. */
   readonly signingStopped: () => boolean;
   /** Whether the id of the log is lost. */
   readonly logIdLost: () => boolean;
@@ -64,7 +64,7 @@ export function logMetrics(
   );
   metrics.gauge(
     'plantstore_read_model_broken',
-    'Whether the read model cannot be used until it is rebuilt: 1 or 0.',
+    'Whether the read model cannot be used until it is repaired: 1 or 0.',
     () => Number(store.readModelBroken()),
   );
   metrics.gauge(

@@ -8,7 +8,7 @@ import { logContract } from '../../store/log.ts';
 import { openMongoDatabase } from '../../store/mongo-database.ts';
 import { HAS_MONGODB, openMongoStore } from '../../store/open-mongo.ts';
 import { pinnedContract } from '../../store/pinned.ts';
-import { rebuiltContract } from '../../store/rebuilt.ts';
+import { repairedContract, repairsContract } from '../../store/repaired.ts';
 import { restoredContract } from '../../store/restored.ts';
 
 const withDatabase = async () => {
@@ -24,6 +24,7 @@ describe.runIf(HAS_MONGODB)('MongoDB', () => {
   listsContract('MongoDB', openMongoStore);
   pinnedContract('MongoDB', openMongoStore);
   restoredContract('MongoDB', withDatabase);
-  rebuiltContract('MongoDB', withDatabase);
+  repairedContract('MongoDB', withDatabase);
+  repairsContract('MongoDB', withDatabase);
   brokenReadModelContract('MongoDB', withDatabase);
 });

@@ -27,7 +27,7 @@ export class Damage extends Step {
     const row = rows.find((each) => each.owner === owner && each.id === id);
     if (row !== undefined && this.#removes) await world.platform.removeRow({ owner, id });
     else await world.platform.putRow({ owner, id, name: `${row?.name ?? ''} Weed`, tag: row?.tag });
-    model.damaged.add(keyString(owner, id));
+    model.damaged.set(keyString(owner, id), ++model.damages);
     if (owner !== NURSERY) await this.#remember(model, world);
     if (row === undefined) return 'invented';
     return this.#removes ? 'removed' : 'changed';

@@ -28,9 +28,8 @@ export class OpenLongList extends Step {
 
   protected async act(model: Model, world: World): Promise<string> {
     const query: ListQuery = { owner: NURSERY, after: undefined, limit: this.#limit };
-    const [expected, damaged] = [model.list(query), new Set(model.damaged)];
+    const [expected, damaged] = [model.list(query), new Set(model.damaged.keys())];
     const instance = world.instance(this.#instance);
-    const { swaps } = world;
     const task = await Task.begin(async (gate): Promise<Listing> => {
       const list = await instance.listing(gate, () => instance.log.list(query));
       return { ...list, plants: await collect(list) };
@@ -39,7 +38,7 @@ export class OpenLongList extends Step {
       const outcome = task.outcome!;
       if ('value' in outcome) return sameList(outcome.value, expected, damaged, query, 'a long list');
       // It may end with an error when its rows or its instance are gone. As if it were whole it may never end early.
-      const gone = (world.platform.rebuildEndsLists && world.swaps > swaps) || !world.instances.includes(instance);
+      const gone = !world.instances.includes(instance);
       if (!gone) throw outcome.error;
       expect(outcome.error, 'why a long list ended').toMatchObject({ name: 'PlantStoreError' });
     };

@@ -34,7 +34,7 @@ abstract class TaskStep extends Step {
   protected abstract move(model: Model, world: World, index: number): Promise<boolean>;
 }
 
-/** A task goes on for some calls: pages of a list, batches of the log, steps of a rebuild. */
+/** A task goes on for some calls: pages of a list, batches of the log, steps of a repair. */
 export class GoOn extends TaskStep {
   readonly #calls: number;
 

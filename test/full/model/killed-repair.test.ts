@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { comesToRest } from '../../model/comes-to-rest.ts';
-import { beginRebuild, KillRebuild, REBUILD_CALLS } from '../../model/commands/audit.ts';
+import { beginRepair, KillRepair, REPAIR_CALLS } from '../../model/commands/audit.ts';
 import { Damage } from '../../model/commands/damage.ts';
 import { Project, Restart } from '../../model/commands/instances.ts';
 import { Add } from '../../model/commands/plants.ts';
@@ -17,8 +17,8 @@ import { plantstore } from '../../support/run.ts';
 import { count, SOAK } from '../../support/soak.ts';
 
 const MEMORY = { listCacheBytes: 64 * 1024 * 1024 };
-/** Where a rebuild is killed: in short runs where it leaves most. Random histories kill it anywhere. */
-const CALLS = SOAK ? REBUILD_CALLS : ['apply', 'swap', 'close'];
+/** Where a repair is killed: in short runs where it has done some. Random histories kill it anywhere. */
+const CALLS = SOAK ? REPAIR_CALLS : ['lease', 'all a batch', 'advance'];
 
 /** Milliseconds that a test may take, on however busy a machine. */
 const PATIENCE = 180_000 * count(1, 3);
@@ -27,7 +27,7 @@ const FERN = { name: 'Fern', tag: undefined };
 
 const alices = (id: bigint) => ({ instance: 0, owner: 'alice', id });
 
-function killedRebuildContract(name: string, open: () => Promise<Platform>): void {
+function killedRepairContract(name: string, open: () => Promise<Platform>): void {
   const on = (body: (model: Model, world: World) => Promise<void>) => async () => {
     const model = new Model();
     const world = await World.open(await open(), [MEMORY, MEMORY], model);
@@ -45,14 +45,14 @@ function killedRebuildContract(name: string, open: () => Promise<Platform>): voi
   };
 
   // They wait more than they compute.
-  describe.concurrent(`a rebuild on ${name}`, () => {
+  describe.concurrent(`a repair on ${name}`, () => {
     test.each([false, true])(
-      'killed at any of its calls (done: %s), it leaves the old read model or the new one, and nothing that the next does not clear away',
+      'killed at any of its calls (done: %s), it has made nothing worse, and the next does the rest',
       (done) =>
         on(async (model, world) => {
           for (const [id, call] of CALLS.entries()) {
             await damage(model, world, BigInt(id));
-            await new KillRebuild(call, done).run(model, world);
+            await new KillRepair(call, done).run(model, world);
             await comesToRest(model, world);
           }
         })(),
@@ -65,9 +65,9 @@ function killedRebuildContract(name: string, open: () => Promise<Platform>): voi
         on(async (model, world) => {
           for (let call = 0, ended = false; !ended; call++) {
             await damage(model, world, BigInt(call));
-            const task = await beginRebuild(world);
+            const task = await beginRepair(model, world);
             await task.step(call);
-            world.story.step(`kill a rebuild at its call ${call}, ${task.gate.waiting}`);
+            world.story.step(`kill a repair at its call ${call}, ${task.gate.waiting}`);
             ended = task.outcome !== undefined;
             if (ended) expect(task.outcome).not.toHaveProperty('error');
             else await task.kill(done);
@@ -79,7 +79,7 @@ function killedRebuildContract(name: string, open: () => Promise<Platform>): voi
     );
 
     test(
-      'of another process that is killed at any moment leaves the old read model or the new one; instances answer exactly',
+      'of another process that is killed at any moment makes nothing worse; instances answer exactly',
       on(async (model, world) => {
         const { environment } = world.platform;
         const began = performance.now();
@@ -95,9 +95,9 @@ function killedRebuildContract(name: string, open: () => Promise<Platform>): voi
           await sleep(whole * (0.4 + 0.6 * Math.random()));
           child.kill('SIGKILL');
           if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
-          // It had come to its end, or to its swap, if the row is there again.
+          // It had come to its step if the row is there again.
           const { rows } = await world.platform.rows();
-          if (rows.some(({ owner, id }) => owner === 'alice' && id === BigInt(round))) world.swapped();
+          if (rows.some(({ owner, id }) => owner === 'alice' && id === BigInt(round))) world.repaired(model.damages);
           await world.holds(model);
           await comesToRest(model, world);
         }
@@ -107,5 +107,5 @@ function killedRebuildContract(name: string, open: () => Promise<Platform>): voi
   });
 }
 
-killedRebuildContract('SQLite', openSqlitePlatform);
-describe.runIf(HAS_MONGODB)('MongoDB', () => killedRebuildContract('MongoDB', openMongoPlatform));
+killedRepairContract('SQLite', openSqlitePlatform);
+describe.runIf(HAS_MONGODB)('MongoDB', () => killedRepairContract('MongoDB', openMongoPlatform));
