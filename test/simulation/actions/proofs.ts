@@ -74,7 +74,8 @@ export function receipt(world: World, { process, service }: Instance, owner: str
   );
   const position = positions.at(-1);
   if (service === undefined || position === undefined) return;
-  const receipts = new Receipts({ ...service, scopes: createScopePolicy([]), proofs: new Semaphore(PROOFS) });
+  const head = () => service.log.head();
+  const receipts = new Receipts({ ...service, head, scopes: createScopePolicy([]), proofs: new Semaphore(PROOFS) });
   const request = create(GetReceiptRequestSchema, { position: BigInt(position) });
   const { from } = world.freshness.of(process);
   const began = world.scheduler.now - CHECKPOINT_INTERVAL;
