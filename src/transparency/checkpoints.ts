@@ -17,6 +17,9 @@ export const CHECKPOINT_INTERVAL = 250;
 /** Milliseconds until it is looked again whether the log extends what was signed. */
 const AGAIN = 5_000;
 
+/** What to do about a log that is not the one that was signed. */
+const RESTORED = 'if an older backup was restored, do what docs/operations.md says';
+
 /** Intervals that a caller waits for a checkpoint that includes an event. */
 const ATTEMPTS = 12;
 
@@ -87,7 +90,7 @@ export class LogCheckpoints implements Checkpoints {
     const { position: size } = await head();
     if (size === this.#last?.size) return this.#last;
     if (last !== undefined && size < last.size)
-      throw new BrokenTreeError(`a checkpoint of ${last.size} events was signed, and the log has ${size}`);
+      throw new BrokenTreeError(`a checkpoint of ${last.size} events was signed, and the log has ${size}`, RESTORED);
     const next = await signCheckpoint(tree, size, signing);
     if (last !== undefined) await proveConsistent(tree, next, last);
     await kept.write(next);
@@ -111,7 +114,10 @@ async function proveConsistent(tree: Tree, next: SignedCheckpoint, last: SignedC
   try {
     checkTree(proof, next.size, next.root, last.size, last.root);
   } catch {
-    throw new BrokenTreeError(`the log of ${next.size} events does not extend the signed checkpoint of ${last.size}`);
+    throw new BrokenTreeError(
+      `the log of ${next.size} events does not extend the signed checkpoint of ${last.size}`,
+      `run plantstore audit verify, then plantstore audit rebuild; ${RESTORED}`,
+    );
   }
 }
 

@@ -13,8 +13,9 @@ export class BrokenTreeError extends Error {
   /** What is wrong, in words. */
   readonly why: string;
 
-  constructor(why: string) {
-    super(`the tree of the log is broken: ${why}: run plantstore audit verify, then plantstore audit rebuild`);
+  /** `why` and the `remedy`, in words. */
+  constructor(why: string, remedy = 'run plantstore audit verify, then plantstore audit rebuild') {
+    super(`the tree of the log is broken: ${why}: ${remedy}`);
     this.name = 'BrokenTreeError';
     this.why = why;
   }

@@ -1,0 +1,221 @@
+import { cpSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { createClient } from '@connectrpc/connect';
+import { expect, onTestFinished, test } from 'vitest';
+import { PlantStoreService } from '../../../gen/plantstore/v1/plant_store_service_pb.ts';
+import { openMongo } from '../../../src/log/mongo/open.ts';
+import { openSqlite } from '../../../src/log/sqlite/store.ts';
+import type { Store } from '../../../src/log/store.ts';
+import { EMPTY_ROOT } from '../../../src/tlog/hash.ts';
+import { openMongoDatabase } from '../../store/mongo-database.ts';
+import { dropDatabase, HAS_MONGODB, newDatabase } from '../../store/open-mongo.ts';
+import { openSqliteDatabase } from '../../store/sqlite-database.ts';
+import { fill } from '../../support/fill.ts';
+import { client, expectError } from '../../support/http.ts';
+import { callErrorOf, TRANSPORTS } from '../../support/protocols.ts';
+import { plantstore } from '../../support/run.ts';
+import { type Service, startService } from '../../support/service.ts';
+import { storeState } from '../../support/store-state.ts';
+import type { Database } from '../../support/tampering.ts';
+
+const TOLD = "the log's checkpoints are not signed";
+
+/** What the service says of its store: to a load balancer, and in metrics. */
+const state = (service: Service) => storeState(service, { signing: 'signing_stopped', log: 'log_broken' });
+
+const well = { status: 200, store: { name: 'store', ready: true }, signing: '0', log: '0' };
+
+const degraded = (detail: string) => ({
+  ...well,
+  store: { name: 'store', ready: true, degraded: true, detail },
+  signing: '1',
+});
+
+function directory(): string {
+  const path = mkdtempSync(join(tmpdir(), 'plantstore-signing-'));
+  onTestFinished(() => rmSync(path, { recursive: true }));
+  return path;
+}
+
+const sizeOf = (note: string): number => Number(note.split('\n')[1]);
+
+/** The size of the checkpoint that a service serves, once it is so large. */
+async function signs(service: Service, size: number): Promise<void> {
+  const send = client(service.url);
+  await expect.poll(async () => sizeOf((await send('GET', '/log/checkpoint')).text), { timeout: 20_000 }).toBe(size);
+}
+
+/** Expects that nothing is signed, for this reason, and that plants are served as ever. */
+async function expectStopped(service: Service, detail: string, id: number): Promise<void> {
+  const alice = client(service.url, await service.token('alice'));
+  await expect.poll(() => state(service), { timeout: 20_000 }).toEqual(degraded(detail));
+  for (const path of ['checkpoint', 'proof/300']) expectError(await alice('GET', `/log/${path}`), 503, 14);
+  const headers = { authorization: `Bearer ${await service.token('alice')}` };
+  const receipt = createClient(PlantStoreService, TRANSPORTS[0]!.open(service)).getReceipt(
+    { position: 300n },
+    { headers },
+  );
+  expect(callErrorOf(await receipt.catch((thrown: unknown) => thrown))).toMatchObject({ reason: 'STORE_UNAVAILABLE' });
+  expect((await alice('POST', '/plants', { body: `{"id":${id},"name":"Fern"}` })).status).toBe(200);
+  expect(JSON.parse((await alice('GET', '/plants?limit=2')).text)).toHaveLength(2);
+}
+
+const DAMAGES: readonly (readonly [string, (database: Database) => Promise<void>, string])[] = [
+  [
+    'lost',
+    (database) => database.removeNode(1),
+    'the tree of the log is broken: node 1 is missing: run plantstore audit verify, then plantstore audit rebuild',
+  ],
+  [
+    'cut short',
+    (database) => database.putNode(1, EMPTY_ROOT.subarray(1)),
+    'the tree of the log is broken: node 1 is malformed: run plantstore audit verify, then plantstore audit rebuild',
+  ],
+  [
+    'changed',
+    (database) => database.putNode(1, EMPTY_ROOT),
+    'the tree of the log is broken: the log of 1100 events does not extend the signed checkpoint of 1100: run plantstore audit verify, then plantstore audit rebuild; if an older backup was restored, do what docs/operations.md says',
+  ],
+];
+
+/** Damages the tree between two starts; expects that nothing is signed until it is repaired. */
+async function expectRepaired(
+  environment: Readonly<Record<string, string>>,
+  open: () => Store | Promise<Store>,
+  damage: () => Promise<void>,
+  detail: string,
+): Promise<void> {
+  const store = await open();
+  await fill(store, 1_100, 'alice');
+  await store.close();
+  const before = await startService(environment);
+  await signs(before, 1_100);
+  await before.stop();
+  await damage();
+
+  await using service = await startService(environment);
+  // Nobody has asked for anything.
+  await expect.poll(() => state(service), { timeout: 20_000 }).toEqual(degraded(detail));
+  const [PORT, ADMIN_PORT] = [new URL(service.url).port, new URL(service.adminUrl).port];
+  const doctor = await plantstore(['doctor'], { ...environment, PORT, ADMIN_PORT });
+  expect(doctor).toMatchObject({ code: 1, stdout: expect.stringContaining(`it runs, but ${detail}`) });
+  expect(await plantstore(['audit', 'verify'], environment)).toMatchObject({
+    code: 1,
+    stdout: expect.stringMatching(/^chain +yes[\s\S]*^tree +NO /m),
+  });
+  await sleep(5_500);
+  expect(service.logs.filter(({ msg }) => msg === TOLD)).toMatchObject([{ level: 'error', err: { message: detail } }]);
+  const alice = client(service.url, await service.token('alice'));
+  for (const path of ['checkpoint', 'proof/300', 'tile/0/001', 'tile/entries/001']) {
+    const reply = await alice('GET', `/log/${path}`);
+    expect([path, expectError(reply, 503, 14)]).toEqual([
+      path,
+      'the stored log is not what was signed, and nothing can be proved of it; tell the operator',
+    ]);
+    expect(reply.headers['cache-control']).toBe('no-store');
+  }
+
+  expect(await plantstore(['audit', 'rebuild'], environment)).toMatchObject({
+    code: 0,
+    stdout: '{"checkpoint":1100}\n',
+  });
+  await expect.poll(() => state(service), { timeout: 20_000 }).toEqual(well);
+  for (const path of ['checkpoint', 'proof/300', 'tile/0/001', 'tile/1/000.p/4'])
+    expect([path, (await alice('GET', `/log/${path}`)).status]).toEqual([path, 200]);
+  await service.logged(({ msg, level }) => msg === "the log's checkpoints are signed again" && level === 'info');
+  expect((await alice('POST', '/plants', { body: '{"id":7000,"name":"Fern"}' })).status).toBe(200);
+  await signs(service, 1_101);
+  expect(await plantstore(['audit', 'verify'], environment)).toMatchObject({ code: 0 });
+}
+
+test.each(DAMAGES)(
+  'with a node that was %s, on SQLite, nothing is signed until a repair, which the instance notices by itself',
+  async (_, damage, detail) => {
+    const DATA_DIR = directory();
+    const damaged = async () => {
+      const database = openSqliteDatabase(DATA_DIR);
+      await damage(database);
+      await database.close();
+    };
+    await expectRepaired({ DATA_DIR }, () => openSqlite(DATA_DIR), damaged, detail);
+  },
+  120_000,
+);
+
+test.runIf(HAS_MONGODB).each(DAMAGES)(
+  'with a node that was %s, on MongoDB, nothing is signed until a repair, which the instance notices by itself',
+  async (_, damage, detail) => {
+    const MONGODB_URI = newDatabase();
+    const damaged = async () => {
+      const database = openMongoDatabase(MONGODB_URI);
+      await damage(database);
+      await database.close();
+    };
+    await expectRepaired({ MONGODB_URI, DATA_DIR: directory() }, () => openMongo(MONGODB_URI), damaged, detail);
+    await dropDatabase(MONGODB_URI);
+  },
+  120_000,
+);
+
+test('of a database that is older than what was signed nothing is signed, also when it has grown beyond it', async () => {
+  const DATA_DIR = directory();
+  const database = join(DATA_DIR, 'plantstore.sqlite');
+  const store = openSqlite(DATA_DIR);
+  await fill(store, 300, 'alice');
+  await store.close();
+  cpSync(database, `${database}.backup`);
+  const before = await startService({ DATA_DIR });
+  const send = client(before.url, await before.token('alice'));
+  for (let id = 1_000; id < 1_005; id++)
+    expect((await send('POST', '/plants', { body: `{"id":${id},"name":"Fern"}` })).status).toBe(200);
+  await signs(before, 305);
+  await before.stop();
+  for (const end of ['-wal', '-shm']) rmSync(`${database}${end}`, { force: true });
+  cpSync(`${database}.backup`, database);
+
+  const remedy = 'if an older backup was restored, do what docs/operations.md says';
+  const shorter = await startService({ DATA_DIR });
+  await expectStopped(
+    shorter,
+    `the tree of the log is broken: a checkpoint of 305 events was signed, and the log has 300: ${remedy}`,
+    2_000,
+  );
+  const again = client(shorter.url, await shorter.token('alice'));
+  for (let id = 2_001; id < 2_010; id++)
+    expect((await again('POST', '/plants', { body: `{"id":${id},"name":"Fern"}` })).status).toBe(200);
+  await shorter.stop();
+
+  // Grown, it is another log, whoever starts it.
+  await using grown = await startService({ DATA_DIR });
+  const why = 'the log of 310 events does not extend the signed checkpoint of 305';
+  const advice = `run plantstore audit verify, then plantstore audit rebuild; ${remedy}`;
+  await expectStopped(grown, `the tree of the log is broken: ${why}: ${advice}`, 3_000);
+  // No repair makes it the one that was signed.
+  expect(await plantstore(['audit', 'rebuild'], { DATA_DIR })).toMatchObject({ code: 0 });
+  await sleep(6_000);
+  expectError(await client(grown.url)('GET', '/log/checkpoint'), 503, 14);
+}, 120_000);
+
+test('a log that got another name signs again', async () => {
+  const DATA_DIR = directory();
+  const database = join(DATA_DIR, 'plantstore.sqlite');
+  const store = openSqlite(DATA_DIR);
+  await fill(store, 300, 'alice');
+  await store.close();
+  cpSync(database, `${database}.backup`);
+  const before = await startService({ DATA_DIR });
+  expect(
+    (await client(before.url, await before.token('alice'))('POST', '/plants', { body: '{"id":999,"name":"Oak"}' }))
+      .status,
+  ).toBe(200);
+  await signs(before, 301);
+  await before.stop();
+  for (const end of ['-wal', '-shm']) rmSync(`${database}${end}`, { force: true });
+  cpSync(`${database}.backup`, database);
+  await using service = await startService({ DATA_DIR, LOG_ORIGIN: 'plants.example/restored' });
+  await signs(service, 300);
+  expect(await state(service)).toEqual(well);
+  expect((await client(service.url)('GET', '/log/checkpoint')).text).toMatch(/^plants\.example\/restored\n300\n/);
+}, 120_000);
