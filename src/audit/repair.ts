@@ -69,7 +69,11 @@ const targetOf = async (store: Store): Promise<number> => (await checkpointOf(st
 
 /** Makes rows and nodes those of the fold. Returns false when somebody else has moved or changed them meanwhile. */
 async function attempted(store: Store, fold: Pick<Fold, 'rows'>, log: FoldedLog, lease: Lease): Promise<boolean> {
-  while (!(await lease.has())) await pause(STANDBY);
+  while (!(await lease.has())) {
+    await pause(STANDBY);
+    // Rejects if the store cannot be reached, which a lease does not tell.
+    await store.head();
+  }
   const at = await checkpointOf(store);
   const target = at ?? (await store.head()).position;
   for await (const _ of log.foldTo(target)) await lease.has();

@@ -5,7 +5,7 @@ import { LogChangedError } from './tail/log-changed.ts';
 import { BrokenTreeError } from './tree/nodes.ts';
 
 /** States of what is stored: the instance tells of each when it finds it, and when it is over. */
-const STATES = [LogChangedError, BrokenReadModelError, LostRecordError];
+const STATES = [LogChangedError, BrokenReadModelError, LostRecordError, BrokenTreeError];
 
 /** Whether an error is that of a state of which the instance tells by itself, and need not with every request. */
 export const isToldOnce = (error: unknown): boolean => STATES.some((kind) => error instanceof kind);

@@ -105,15 +105,17 @@ export class TlogClient implements TileReader {
   }
 
   #immutable(path: string): Promise<Buffer> {
-    const kept = this.#kept.get(path) ?? this.#getImmutable(path);
+    const kept = this.#kept.get(path) ?? this.#getTile(path);
     this.#kept.set(path, kept);
     return kept;
   }
 
-  async #getImmutable(path: string): Promise<Buffer> {
+  async #getTile(path: string): Promise<Buffer> {
     const { body, headers } = await this.#get(path);
     expect(headers.get('content-type')).toBe('application/octet-stream');
-    expect(headers.get('cache-control')).toMatch(/^public, max-age=31536000, immutable$/);
+    expect(headers.get('cache-control')).toBe(
+      path.includes('.p/') ? 'public, max-age=5' : 'public, max-age=31536000, immutable',
+    );
     return body;
   }
 

@@ -241,7 +241,7 @@ describe('a log that was damaged', () => {
           reason: 'STORE_UNAVAILABLE',
         });
       }
-    expect(service.logs.filter(({ msg }) => String(msg).startsWith('the stored log is not'))).toHaveLength(1);
+    expect(service.logs.filter((line) => JSON.stringify(line).includes('the stored log is not'))).toHaveLength(1);
     const readyz = await (await fetch(`${service.adminUrl}/readyz`)).text();
     expect(readyz).toContain(why);
     const printed = await plantstore(['audit', 'receipt', '301'], { DATA_DIR: directory });

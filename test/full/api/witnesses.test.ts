@@ -17,6 +17,7 @@ import { cosignatureKey, cosigner } from '../../../src/tlog/signer.ts';
 import { verifierOf } from '../../../src/tlog/verifier.ts';
 import { formatVerifierKey, parseVerifierKey } from '../../../src/tlog/verifier-key.ts';
 import { formatAddCheckpoint, parseAddCheckpoint } from '../../../src/tlog/witness-request.ts';
+import { CHECKPOINT_FILE } from '../../../src/transparency/kept-checkpoint.ts';
 import { openLogKey } from '../../../src/transparency/log-key.ts';
 import { Records } from '../../../src/witness/records.ts';
 import { createWitnessServer } from '../../../src/witness/server.ts';
@@ -24,7 +25,8 @@ import { Witness } from '../../../src/witness/witness.ts';
 import { openSqliteDatabase } from '../../store/sqlite-database.ts';
 import { client, type Send } from '../../support/http.ts';
 import { plantstore } from '../../support/run.ts';
-import { startService } from '../../support/service.ts';
+import { type Service, startService } from '../../support/service.ts';
+import { storeState } from '../../support/store-state.ts';
 
 // What was not cosigned at once would be after a minute anyhow.
 vi.setConfig({ testTimeout: 60_000 });
@@ -97,6 +99,8 @@ async function startFalseWitness(answer: RequestListener) {
 
 const start = (witnesses: readonly string[], environment: Record<string, string> = {}) =>
   startService({ DATA_DIR: data, WITNESSES: witnesses.join(' '), ...environment });
+
+const state = (service: Service) => storeState(service, { signing: 'signing_stopped' });
 
 const sizeOf = (note: string): number => parseCheckpoint(parseNote(note).text).size;
 
@@ -227,11 +231,20 @@ describe('a service with witnesses', () => {
     const { db, close } = openSqliteDatabase(data);
     db.exec('DELETE FROM events; DELETE FROM plants; DELETE FROM tree; UPDATE checkpoints SET position = 0');
     await close();
+    // What the log itself has kept of its checkpoints is gone too: only the witness remembers.
+    rmSync(join(data, CHECKPOINT_FILE));
     const second = await start([witness.entry]);
     const again = client(second.url, await second.token('mallory'));
     await add(again, 0, 5);
     const ahead = await second.logged(({ msg }) => msg === 'the witness did not cosign');
     expect(JSON.stringify(ahead)).toContain('has cosigned a checkpoint of 10 events, but this log has');
+    const why = 'has cosigned a checkpoint of 10 events, but this log has 5';
+    await expect
+      .poll(() => state(second), { timeout: 20_000 })
+      .toMatchObject({
+        ...{ status: 200, signing: '1' },
+        store: { ready: true, degraded: true, detail: expect.stringContaining(why) },
+      });
     await add(again, 5, 10);
     const forked = /^plantstore_witness_requests_total\{witness="one\.example",outcome="forked"\} (\d+)$/m;
     while ((await metric(second.adminUrl, forked)) === undefined) await sleep(100);

@@ -24,7 +24,7 @@ const LEASE = 400;
 
 /** The commands of a step, in their order. */
 const COMMANDS = [
-  ['moves the checkpoint', 'findAndModify'],
+  ['moves the checkpoint', 'update'],
   ['deletes rows', 'delete'],
   ['inserts rows', 'insert'],
   ['commits', 'commitTransaction'],
@@ -142,7 +142,7 @@ describe.runIf(HAS_MONGODB)('a projector that dies or freezes on MongoDB', () =>
   test(
     'killed, and its first command comes in after its session was ended: the successor ends it again',
     { timeout: 20_000 },
-    inStep('findAndModify', 'hold', async ({ store, proxy, child }) => {
+    inStep('update', 'hold', async ({ store, proxy, child }) => {
       await proxy.holds();
       child.kill('SIGKILL');
       await takeOver(store);
