@@ -17,6 +17,8 @@ COPY package.json package-lock.json .npmrc ./
 RUN npm ci --ignore-scripts
 COPY gen gen
 COPY tsconfig.json ./
+COPY client client
+COPY src/tlog src/tlog
 COPY console console
 RUN npm run console
 

@@ -56,8 +56,8 @@ export class Connection {
   }
 
   async #tokenFor({ signal, limit }: Attempt): Promise<string> {
-    const token = this.#token;
-    if (typeof token === 'string') return token;
+    const source = this.#token;
+    if (typeof source === 'string') return source;
     const ended = either(signal, limit);
     let end!: () => void;
     const late = new Promise<never>((_, reject) => {
@@ -66,7 +66,10 @@ export class Connection {
     if (ended.aborted) end();
     ended.addEventListener('abort', end);
     try {
-      return await Promise.race([late, token(ended)]);
+      // In a function of its own, so that one that throws at once cannot leave `late` without anybody who waits for it.
+      const token = await Promise.race([late, (async () => source(ended))()]);
+      if (typeof token === 'string') return token;
+      throw new TypeError(`the token function must return a token, and returned ${String(token)}`);
     } finally {
       ended.removeEventListener('abort', end);
     }
@@ -79,8 +82,9 @@ export class Connection {
   ): Promise<Value> {
     signal?.throwIfAborted();
     const sent = new Headers({ ...headers, authorization: `Bearer ${token}` });
+    const url = this.#url + path;
     try {
-      const answer = await this.#fetch(this.#url + path, {
+      const answer = await this.#fetch(url, {
         method,
         headers: sent,
         body: body ?? null,
@@ -92,9 +96,16 @@ export class Connection {
     } catch (error) {
       signal?.throwIfAborted();
       if (error instanceof PlantStoreError) throw error;
-      throw new ConnectionError('no complete answer arrived', { cause: error });
+      throw new ConnectionError(`no complete answer arrived from ${url}${corsAdvice(url)}`, { cause: error });
     }
   }
+}
+
+/** A browser tells no script why it withholds the answer of another origin. */
+function corsAdvice(url: string): string {
+  const { location } = globalThis as { readonly location?: { readonly origin: string } };
+  if (location === undefined || location.origin === new URL(url).origin) return '';
+  return `; if the service runs there, its CORS_ORIGINS must name ${location.origin}`;
 }
 
 const either = (signal: AbortSignal | undefined, limit: AbortSignal): AbortSignal =>

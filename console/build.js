@@ -1,13 +1,18 @@
-// Builds the console: console/src becomes one script and one style sheet in console/dist, named by their content, and the page
-// that loads them. Runs after `npm ci`, on any Node, and as `npm run console`.
+// Builds the pages /console and /docs in console/dist, and their scripts and style sheets, which are named by their content. Runs after `npm ci`, on any Node, and as `npm run console`.
+import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { brotliCompressSync, gzipSync } from 'node:zlib';
+import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
+import Fastify from 'fastify';
 
 const source = fileURLToPath(new URL('src/', import.meta.url));
 const target = fileURLToPath(new URL('dist/', import.meta.url));
 const root = fileURLToPath(new URL('../', import.meta.url));
+
+const SCALAR = '@scalar/fastify-api-reference';
+/** A quality of brotli that takes a second for 5 MB, where the best takes 17. */
+const QUICK = 9;
 
 // Production dependencies contain no bundler. The service then says that the console is not built.
 const esbuild = await import('esbuild').catch(() => undefined);
@@ -16,7 +21,7 @@ else await build(esbuild);
 
 async function build({ build: bundle }) {
   const { outputFiles, metafile } = await bundle({
-    entryPoints: [join(source, 'main.tsx'), join(source, 'style.css')],
+    entryPoints: ['main.tsx', 'style.css', 'docs/start.ts', 'docs/docs.css'].map((path) => join(source, path)),
     outdir: join(target, 'assets'),
     entryNames: '[name]-[hash]',
     bundle: true,
@@ -30,20 +35,44 @@ async function build({ build: bundle }) {
     write: false,
   });
   mkdirSync(join(target, 'assets'), { recursive: true });
-  let page = readFileSync(join(source, 'index.html'), 'utf8');
-  for (const { path, contents } of outputFiles) {
-    replace(path, contents);
-    replace(`${path}.br`, brotliCompressSync(contents));
-    replace(`${path}.gz`, gzipSync(contents, { level: 9 }));
-    page = page.replace(path.endsWith('.css') ? '%style%' : '%script%', `/console/assets/${basename(path)}`);
-  }
-  replace(join(target, 'index.html'), page);
-  replace(join(target, 'licences.txt'), licencesOf(Object.keys(metafile.inputs)));
-  const built = new Set(outputFiles.flatMap(({ path }) => [path, `${path}.br`, `${path}.gz`]));
-  for (const name of readdirSync(join(target, 'assets'))) {
+  const scalar = await scalarScript();
+  const hash = createHash('sha256').update(scalar).digest('hex').slice(0, 8);
+  const assets = [
+    ...outputFiles.map(({ path, contents }) => ({ name: basename(path), contents })),
+    { name: `scalar-${hash}.js`, contents: scalar },
+  ];
+  for (const { name, contents } of assets) {
     const path = join(target, 'assets', name);
-    if (!built.has(path)) rmSync(path);
+    // Its content is that of its name.
+    if (!existsSync(path)) replaceWithCompressed(path, contents);
   }
+  for (const page of ['index.html', 'docs/docs.html']) {
+    const text = readFileSync(join(source, page), 'utf8').replace(/%(\w+)(\.\w+)%/g, (_, stem, extension) => {
+      const { name } = assets.find((asset) => asset.name.startsWith(`${stem}-`) && asset.name.endsWith(extension));
+      return `/console/assets/${name}`;
+    });
+    replaceWithCompressed(join(target, basename(page)), Buffer.from(text));
+  }
+  replace(join(target, 'licences.txt'), licencesOf([...Object.keys(metafile.inputs), `node_modules/${SCALAR}/`]));
+  const built = new Set(assets.flatMap(({ name }) => [name, `${name}.br`, `${name}.gz`]));
+  for (const name of readdirSync(join(target, 'assets'))) if (!built.has(name)) rmSync(join(target, 'assets', name));
+}
+
+/** The viewer of /docs, as its package serves it: the script is in no file of its own. */
+async function scalarScript() {
+  const app = Fastify();
+  await app.register(import(SCALAR), { routePrefix: '/docs', configuration: { content: {} } });
+  const { rawPayload } = await app.inject('/docs/js/scalar.js');
+  await app.close();
+  return rawPayload;
+}
+
+/** Writes a file and its compressed forms, which come first: whoever finds the file finds them too. */
+function replaceWithCompressed(path, contents) {
+  const quality = contents.length > 1_000_000 ? QUICK : constants.BROTLI_MAX_QUALITY;
+  replace(`${path}.br`, brotliCompressSync(contents, { params: { [constants.BROTLI_PARAM_QUALITY]: quality } }));
+  replace(`${path}.gz`, gzipSync(contents, { level: 9 }));
+  replace(path, contents);
 }
 
 /** Writes a file in one step, because a service may be reading it. */

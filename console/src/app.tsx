@@ -3,10 +3,10 @@ import { may, owner, settings } from './access.ts';
 import { PANES } from './panes/panes.ts';
 import { offline } from './reach.ts';
 import { linkTo, route } from './router.ts';
-import { answerOffer, hadBadLink, offered, refusal, session, signOut } from './session.ts';
+import { answerOffer, hadBadLink, offered, refusal, session, signOut, wasAccepted } from './session.ts';
+import { localTime, momentOf } from './times.ts';
 import { Needs } from './ui/access.tsx';
 import { SignIn } from './ui/sign-in.tsx';
-import { localTime } from './ui/when.tsx';
 
 /** The frame around the panes: navigation, the signed-in owner, and notices about the whole page. */
 export function App() {
@@ -31,16 +31,21 @@ export function App() {
           Plant Store
         </a>
         <nav aria-label="Panes">
-          {PANES.map(({ path, title, scope }) => (
-            <a
-              key={path}
-              href={linkTo(path)}
-              class={scope !== undefined && !may(scope) ? 'locked' : undefined}
-              aria-current={path === pane.path ? 'page' : undefined}
-            >
-              {title}
-            </a>
-          ))}
+          {PANES.map(({ path, title, scope }) => {
+            const needs = scope === undefined || may(scope) ? undefined : `needs ${scope}`;
+            return (
+              <a
+                key={path}
+                href={linkTo(path)}
+                class={needs && 'locked'}
+                title={needs}
+                aria-current={path === pane.path ? 'page' : undefined}
+              >
+                {title} {needs && <small aria-hidden="true">{needs}</small>}
+              </a>
+            );
+          })}
+          <a href="/docs">API</a>
         </nav>
         <Who />
       </header>
@@ -58,12 +63,14 @@ export function App() {
               The link that you opened signs in as <strong>{offered.value.claims.subject}</strong>. You are signed in as{' '}
               <strong>{owner.value}</strong>.
             </p>
-            <button type="button" onClick={() => answerOffer(true)}>
-              Sign in as {offered.value.claims.subject}
-            </button>
-            <button type="button" onClick={() => answerOffer(false)}>
-              Stay {owner.value}
-            </button>
+            <p class="choices">
+              <button type="button" class="primary" onClick={() => answerOffer(false)}>
+                Stay {owner.value}
+              </button>
+              <button type="button" onClick={() => answerOffer(true)}>
+                Sign in as {offered.value.claims.subject}
+              </button>
+            </p>
           </section>
         )}
         {hadBadLink.value && session.value === undefined && (
@@ -74,8 +81,12 @@ export function App() {
         {refusal.value !== undefined && session.value !== undefined && (
           <section class="banner bad" role="alert">
             <p>
-              <strong>The service no longer accepts your token:</strong> {refusal.value}. Sign in with a new one to go
-              on where you are.
+              <strong>
+                {wasAccepted.value
+                  ? 'The service no longer accepts your token:'
+                  : 'The service does not accept this token:'}
+              </strong>{' '}
+              {refusal.value}. Sign in with another one to go on where you are.
             </p>
             <SignIn />
           </section>
@@ -109,12 +120,18 @@ function Who() {
           <li key={scope}>{scope}</li>
         ))}
       </ul>
-      {Number.isFinite(expires) && <p class="who-until">until {localTime(expires).slice(11)}</p>}
+      {Number.isFinite(expires) && <p class="who-until">until {untilOf(expires)}</p>}
       <button type="button" class="quiet" onClick={signOut}>
         Sign out
       </button>
     </div>
   );
+}
+
+/** The time of day, and the date unless that is today. */
+function untilOf(expires: number): string {
+  const moment = momentOf(expires);
+  return moment.startsWith(localTime(Date.now()).slice(0, 10)) ? moment.slice(11) : moment;
 }
 
 function Leaf() {

@@ -23,6 +23,9 @@ export const session = computed<Session | undefined>(() => {
 /** Why the service refuses the token; undefined while it accepts it. */
 export const refusal = signal<string | undefined>(undefined);
 
+/** Whether the service has accepted the token before. */
+export const wasAccepted = signal(false);
+
 /** The token for calls; undefined if the service would refuse every call. */
 export const usable = computed(() => (refusal.value === undefined ? session.value : undefined));
 
@@ -45,8 +48,14 @@ export function signOut(): void {
 function hold(text: string): void {
   batch(() => {
     refusal.value = undefined;
+    wasAccepted.value = false;
     token.value = text;
   });
+}
+
+/** Call this when the service accepts this token. */
+export function accepted(of: string | undefined): void {
+  if (of !== undefined && of === token.peek()) wasAccepted.value = true;
 }
 
 /** Call this when the service refuses this token. */

@@ -55,12 +55,11 @@ export interface Authenticator {
 export function createAuthenticator(options: AuthenticatorOptions): Authenticator {
   const { keys, issuer, audience, ownerClaim, cacheSize = 10_000, maxWait = 500, onDecision } = options;
   const cache = new TokenCache(cacheSize);
-  const verify = createVerifier(keys, issuer, audience);
   // Their callers are unknown, so that they share all permits.
   const verifications = new Semaphore({ permits: MAX_VERIFICATIONS, maxWait, maxWaiting: MAX_WAITING });
+  const verify = createVerifier(keys, issuer, audience, () => verifications.acquire(''));
 
   async function judge(token: string): Promise<Principal> {
-    using _permit = await verifications.acquire('');
     try {
       const { claims, validity } = await verify(token);
       const principal = principalFrom(claims, issuer, ownerClaim, validity);

@@ -1,4 +1,13 @@
-import { errors, type JWTPayload, type JWTVerifyOptions, jwtVerify } from 'jose';
+import {
+  errors,
+  type FlattenedJWSInput,
+  type JWTHeaderParameters,
+  type JWTPayload,
+  type JWTVerifyOptions,
+  jwtVerify,
+} from 'jose';
+import { PlantStoreError } from '../domain/errors.ts';
+import type { Permit } from '../semaphore.ts';
 import { aboutOf } from './claims.ts';
 import type { KeySet } from './keys/key-set.ts';
 import { Refusal, type Why } from './refusal.ts';
@@ -34,13 +43,15 @@ export function checkForm(token: string): void {
 }
 
 /**
- * A function that verifies a token (RFC 7519, RFC 8725). It rejects with Refusal. It ignores key material in the token's
- * header.
+ * A function that verifies a token (RFC 7519, RFC 8725). It rejects with Refusal, or as `permit` does. It ignores key
+ * material in the token's header. It takes a permit once it has the key: a token that waits for the issuer's keys holds
+ * none, and so holds up nobody whose key is known.
  */
 export function createVerifier(
   keys: KeySet,
   issuer: string,
   audience: string,
+  permit: () => Permit | Promise<Permit>,
 ): (token: string) => Promise<VerifiedToken> {
   const options: JWTVerifyOptions = {
     algorithms: ALGORITHMS,
@@ -51,12 +62,18 @@ export function createVerifier(
   };
   return async (token) => {
     const { revision } = keys;
+    using held = new DisposableStack();
+    const find = async (header: JWTHeaderParameters, input: FlattenedJWSInput) => {
+      const key = await keys.find(header, input);
+      held.use(await permit());
+      return key;
+    };
     const {
       payload,
       protectedHeader: header,
       key,
-    } = await jwtVerify(token, (header, input) => keys.find(header, input), options).catch((thrown) => {
-      throw refusalOf(thrown);
+    } = await jwtVerify(token, find, options).catch((thrown) => {
+      throw failureOf(thrown);
     });
     const why = wrongTime(payload);
     if (why !== undefined) throw new Refusal(why, aboutOf(payload));
@@ -99,8 +116,8 @@ const BY_CLAIM: Readonly<Record<string, Why>> = {
   aud: 'audience',
 };
 
-function refusalOf(thrown: unknown): Refusal {
-  if (thrown instanceof Refusal) return thrown;
+function failureOf(thrown: unknown): PlantStoreError {
+  if (thrown instanceof PlantStoreError) return thrown;
   // jose checks claims last, so in these two cases the issuer did sign the token.
   if (thrown instanceof errors.JWTExpired) return new Refusal('expired', aboutOf(thrown.payload));
   if (thrown instanceof errors.JWTClaimValidationFailed)

@@ -7,6 +7,7 @@ import { doctorCommand } from './doctor.ts';
 import { eraseCommand } from './erase.ts';
 import { serveCommand } from './serve.ts';
 import { tokenCommand } from './token.ts';
+import { upgradeCommand } from './upgrade.ts';
 import { witnessCommand } from './witness.ts';
 
 // A command loads what it needs when it runs: what the others need would be half of its time.
@@ -19,6 +20,7 @@ const program = new Command('plantstore')
   .addCommand(backupCommand())
   .addCommand(eraseCommand())
   .addCommand(doctorCommand())
+  .addCommand(upgradeCommand())
   .addCommand(witnessCommand())
   .addHelpText(
     'after',

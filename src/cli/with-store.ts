@@ -3,7 +3,9 @@ import { type Config, loadConfig } from '../config.ts';
 import { refuseForeignWal } from '../log/sqlite/foreign-wal.ts';
 import { lockDataDirectory } from '../log/sqlite/lock.ts';
 import { DATABASE_FILE, openSqlite } from '../log/sqlite/store.ts';
+import { isFormerSqlite, upgradeSqlite } from '../log/sqlite/upgrade.ts';
 import type { Store } from '../log/store.ts';
+import { toldUpgrade } from '../log/upgrade.ts';
 import { inDataDirectory } from './data-directory.ts';
 
 /**
@@ -29,11 +31,25 @@ async function opened<T>(
     return closing(await openMongo(mongodbUri, { readOnly: access === 'read' }), work);
   }
   refuseForeignWal(join(dataDirectory, DATABASE_FILE));
+  if (access !== 'read' && isFormerSqlite(dataDirectory)) await upgradeDataDirectory(dataDirectory);
   // A missing store means a wrong path, so it is not created.
   if (access === 'write' || access === 'change') await openSqlite(dataDirectory, { readOnly: true }).close();
   const unlock = access === 'own' || access === 'change' ? lockDataDirectory(dataDirectory) : () => {};
   try {
     return await closing(openSqlite(dataDirectory, { readOnly: access === 'read' }), work);
+  } finally {
+    unlock();
+  }
+}
+
+/**
+ * Upgrades the store of 1.0.0 in a data directory, and tells of it on stderr. Returns whether there was anything to do.
+ * Rejects while a service runs on the directory.
+ */
+export async function upgradeDataDirectory(dataDirectory: string): Promise<boolean> {
+  const unlock = lockDataDirectory(dataDirectory);
+  try {
+    return await toldUpgrade(upgradeSqlite(dataDirectory), console.error);
   } finally {
     unlock();
   }

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
 import { ed25519KeyFile } from '../auth/keys/key-file.ts';
 import { naming } from '../log/sqlite/damage.ts';
-import { cosignatureKey, cosigner } from '../tlog/cosignature.ts';
+import { cosignatureKey, cosigner } from '../tlog/signer.ts';
 import { formatVerifierKey, isKeyName, parseVerifierKey, type VerifierKey } from '../tlog/verifier-key.ts';
 import { print } from './output.ts';
 

@@ -7,7 +7,7 @@ import {
 import type { ScopePolicy } from '../auth/scopes.ts';
 import type { Call } from '../call.ts';
 import { PlantStoreError } from '../domain/errors.ts';
-import { type LoggedEvent, plantEventOf } from '../log/event/event.ts';
+import { type Head, type LoggedEvent, plantEventOf } from '../log/event/event.ts';
 import type { Store } from '../log/store.ts';
 import type { Tree } from '../log/tree/tree.ts';
 import { unavailable } from '../log/unavailable.ts';
@@ -18,12 +18,16 @@ import { makeReceipt } from '../transparency/receipt.ts';
 /** Dependencies of Receipts. */
 export interface ReceiptOptions {
   readonly store: Store;
+  /** The log's end. */
+  readonly head: () => Promise<Head>;
   readonly tree: Tree;
   readonly checkpoints: Checkpoints;
   readonly scopes: ScopePolicy;
   /** Bounds the work on proofs: a receipt hashes up to some hundred events in one go. */
   readonly proofs: Semaphore;
 }
+
+const LATE = new PlantStoreError('STORE_UNAVAILABLE', 'the event cannot be read now; try again', { retryAfter: 1 });
 
 // Nobody gets it.
 const GONE = new PlantStoreError('CANCELLED', 'the call is over');
@@ -41,10 +45,12 @@ export class Receipts {
    * has an event.
    */
   async getReceipt({ position }: GetReceiptRequest, { principal, signal }: Call): Promise<GetReceiptResponse> {
-    const { store, tree, checkpoints, scopes, proofs } = this.#options;
+    const { store, head, tree, checkpoints, scopes, proofs } = this.#options;
     scopes.require(principal, 'plants:read');
     try {
       const event = await eventAt(store, Number(position));
+      // A server that was deposed does not have the last events.
+      if (event === undefined && position > 0n && position <= (await head()).position) throw LATE;
       // An erased event has no owner any more.
       if (event === undefined || plantEventOf(event)?.owner !== principal.owner)
         throw new PlantStoreError('EVENT_NOT_FOUND', 'you have no event at this position');

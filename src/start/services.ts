@@ -25,7 +25,11 @@ export function servicesOf(
   proofs: Semaphore,
   onBroken: (error: BrokenChainError) => void,
 ): Service[] {
-  const receipts = new Receipts({ store, tree, checkpoints: cosigned ?? signed, scopes, proofs });
+  const receipts = new Receipts({
+    ...{ store, tree, scopes, proofs },
+    head: () => log.head(),
+    checkpoints: cosigned ?? signed,
+  });
   return [
     { desc: PlantStoreService, methods: implementPlantStore(plants, receipts) },
     {

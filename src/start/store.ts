@@ -6,7 +6,9 @@ import { aboutStore } from '../log/sqlite/damage.ts';
 import { refuseForeignWal } from '../log/sqlite/foreign-wal.ts';
 import { lockDataDirectory } from '../log/sqlite/lock.ts';
 import { DATABASE_FILE, openSqlite } from '../log/sqlite/store.ts';
+import { upgradeSqlite } from '../log/sqlite/upgrade.ts';
 import { LogChangedError } from '../log/tail/log-changed.ts';
+import { toldUpgrade } from '../log/upgrade.ts';
 import type { Logger } from '../observe/logger.ts';
 import { sparing } from '../observe/sparing.ts';
 import type { Telemetry } from '../observe/telemetry.ts';
@@ -31,7 +33,7 @@ export async function openStore(
     logger.error({ ...fault, waited }, 'waiting for the store');
   });
   const { store, log } = await openWhenReachable(
-    storeOf(config, opened),
+    storeOf(config, opened, stopped.signal),
     {
       limits: {
         queue: config.limits.maxQueuedCommands,
@@ -74,9 +76,13 @@ export async function openStore(
 
 /**
  * The store that the settings name: MongoDB, whose driver is loaded only then, or SQLite in the data directory, which
- * is locked for this process.
+ * is locked for this process. A store of 1.0.0 in it is upgraded first.
  */
-function storeOf({ mongodbUri, strictReads, dataDirectory }: Config, opened: AsyncDisposableStack): StoreToOpen {
+function storeOf(
+  { mongodbUri, strictReads, dataDirectory }: Config,
+  opened: AsyncDisposableStack,
+  stopped: AbortSignal,
+): StoreToOpen {
   if (mongodbUri !== undefined)
     return {
       open: async () => {
@@ -88,5 +94,11 @@ function storeOf({ mongodbUri, strictReads, dataDirectory }: Config, opened: Asy
   const unlock = lockDataDirectory(dataDirectory);
   opened.defer(async () => unlock());
   refuseForeignWal(join(dataDirectory, DATABASE_FILE));
-  return { open: async () => openSqlite(dataDirectory, { alone: true }), isFinal: () => true };
+  return {
+    open: async () => {
+      await toldUpgrade(upgradeSqlite(dataDirectory), console.error, stopped);
+      return openSqlite(dataDirectory, { alone: true });
+    },
+    isFinal: () => true,
+  };
 }

@@ -1,3 +1,5 @@
+import { viewOf } from './bytes.ts';
+
 /** Most bytes of an entry: its length has two bytes. */
 export const MAX_ENTRY = 0xffff;
 
@@ -8,26 +10,27 @@ const LENGTH = 2;
  * Throws RangeError for a too long entry.
  */
 export function encodeEntries(entries: readonly Uint8Array[]): Uint8Array {
-  const bundle = Buffer.allocUnsafe(entries.reduce((sum, { length }) => sum + LENGTH + length, 0));
+  const bundle = new Uint8Array(entries.reduce((sum, { length }) => sum + LENGTH + length, 0));
+  const view = viewOf(bundle);
   let end = 0;
   for (const entry of entries) {
     if (entry.length > MAX_ENTRY) throw new RangeError(`an entry has ${entry.length} bytes, more than ${MAX_ENTRY}`);
-    end = bundle.writeUInt16BE(entry.length, end);
-    bundle.set(entry, end);
-    end += entry.length;
+    view.setUint16(end, entry.length);
+    bundle.set(entry, end + LENGTH);
+    end += LENGTH + entry.length;
   }
   return bundle;
 }
 
 /** The entries of a bundle. Throws if the bundle is truncated. */
 export function decodeEntries(bundle: Uint8Array): Uint8Array[] {
-  const bytes = Buffer.from(bundle.buffer, bundle.byteOffset, bundle.byteLength);
+  const view = viewOf(bundle);
   const entries: Uint8Array[] = [];
-  for (let at = 0; at < bytes.length; ) {
+  for (let at = 0; at < bundle.length; ) {
     const start = at + LENGTH;
-    const end = start <= bytes.length ? start + bytes.readUInt16BE(at) : Number.POSITIVE_INFINITY;
-    if (end > bytes.length) throw new Error(`the entry bundle ends in the middle of entry ${entries.length}`);
-    entries.push(bytes.subarray(start, end));
+    const end = start <= bundle.length ? start + view.getUint16(at) : Number.POSITIVE_INFINITY;
+    if (end > bundle.length) throw new Error(`the entry bundle ends in the middle of entry ${entries.length}`);
+    entries.push(bundle.subarray(start, end));
     at = end;
   }
   return entries;

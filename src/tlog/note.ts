@@ -1,3 +1,4 @@
+import { concat, fromBase64, toBase64, viewOf } from './bytes.ts';
 import { isKeyName } from './verifier-key.ts';
 
 /** Signs the texts of notes with one key. */
@@ -59,10 +60,9 @@ const LINE = /^— (\S+) (\S+)$/;
 
 /** A signature line of a note, with its line feed. */
 export const formatSignature = ({ name, id, bytes }: Signature): string => {
-  const encoded = Buffer.alloc(ID_SIZE + bytes.length);
-  encoded.writeUInt32BE(id);
-  encoded.set(bytes, ID_SIZE);
-  return `— ${name} ${encoded.toString('base64')}\n`;
+  const encoded = concat(new Uint8Array(ID_SIZE), bytes);
+  viewOf(encoded).setUint32(0, id);
+  return `— ${name} ${toBase64(encoded)}\n`;
 };
 
 /** Signs a text. */
@@ -88,10 +88,10 @@ export function parseSignatures(lines: string): Signature[] {
   if (texts.length > MAX_SIGNATURES) throw new NoteError(`the note has more than ${MAX_SIGNATURES} signatures`);
   return texts.map((line) => {
     const [, name = '', encoded = ''] = LINE.exec(line) ?? [];
-    const bytes = Buffer.from(encoded, 'base64');
-    if (!isKeyName(name) || bytes.length <= ID_SIZE || bytes.toString('base64') !== encoded)
+    const bytes = fromBase64(encoded);
+    if (!isKeyName(name) || bytes === undefined || bytes.length <= ID_SIZE)
       throw new NoteError('malformed note: a line after its last empty line is not a signature');
-    return { name, id: bytes.readUInt32BE(), bytes: bytes.subarray(ID_SIZE) };
+    return { name, id: viewOf(bytes).getUint32(0), bytes: bytes.subarray(ID_SIZE) };
   });
 }
 

@@ -65,7 +65,7 @@ export function parseLevel(text: string): number | undefined {
 
 /** The hash of the full subtree over `count` hashes of a tile, a power of two, starting at `at`. */
 export const subtreeHash = (hashes: Uint8Array, at: number, count: number): Uint8Array =>
-  foldInPlace(Buffer.from(hashes.subarray(at * HASH_SIZE, (at + count) * HASH_SIZE)));
+  foldInPlace(Uint8Array.from(hashes.subarray(at * HASH_SIZE, (at + count) * HASH_SIZE)));
 
 /** Reads the hashes of nodes from the tiles of a tree. */
 export class TileHashReader implements HashReader {

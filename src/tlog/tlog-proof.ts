@@ -1,3 +1,4 @@
+import { fromBase64, toBase64 } from './bytes.ts';
 import { formatHash, parseHash } from './hash.ts';
 import { MAX_PROOF } from './proof.ts';
 
@@ -21,7 +22,7 @@ const INDEX = /^index (0|[1-9]\d*)$/;
 export const formatTlogProof = ({ extra, index, hashes, checkpoint }: TlogProof): string =>
   [
     MAGIC,
-    ...(extra === undefined ? [] : [`${EXTRA}${Buffer.from(extra).toString('base64')}`]),
+    ...(extra === undefined ? [] : [`${EXTRA}${toBase64(extra)}`]),
     `index ${index}`,
     ...hashes.map(formatHash),
     '',
@@ -41,7 +42,7 @@ export function parseTlogProof(text: string): TlogProof {
 }
 
 function parseExtra(encoded: string): Uint8Array {
-  const extra = Buffer.from(encoded, 'base64');
-  if (extra.toString('base64') !== encoded) throw new Error('malformed proof: its extra data is not base64');
+  const extra = fromBase64(encoded);
+  if (extra === undefined) throw new Error('malformed proof: its extra data is not base64');
   return extra;
 }

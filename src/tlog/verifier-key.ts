@@ -1,4 +1,4 @@
-import { createPublicKey, type KeyObject } from 'node:crypto';
+import { concat, fromBase64, toBase64, utf8, viewOf } from './bytes.ts';
 import { sha256 } from './hash.ts';
 
 /** The supported signature types and their bytes (c2sp.org/signed-note, "Signature types"). */
@@ -30,37 +30,28 @@ export const isKeyName = (text: string): boolean => NAME.test(text) && text.isWe
 
 /** The key id in signature lines, a uint32: SHA-256(name || 0x0A || type || public key)[:4]. */
 export function keyId({ name, type, publicKey }: VerifierKey): number {
-  const digest = sha256(Buffer.concat([Buffer.from(`${name}\n`), Buffer.of(type), publicKey]));
-  return new DataView(digest.buffer, digest.byteOffset).getUint32(0);
+  return viewOf(sha256(concat(utf8(`${name}\n`), Uint8Array.of(type), publicKey))).getUint32(0);
 }
+
+/** The key id in hexadecimal, as a vkey has it. */
+export const formatKeyId = (key: VerifierKey): string => keyId(key).toString(16).padStart(8, '0');
 
 /** Formats a vkey: `<name>+<hex of the key's id>+<base64 of type and public key>`. */
 export function formatVerifierKey(key: VerifierKey): string {
-  const id = keyId(key).toString(16).padStart(8, '0');
-  return `${key.name}+${id}+${Buffer.from([key.type, ...key.publicKey]).toString('base64')}`;
+  return `${key.name}+${formatKeyId(key)}+${toBase64(concat(Uint8Array.of(key.type), key.publicKey))}`;
 }
 
 /** Parses a vkey. Throws, with the reason, if it is malformed or has an unsupported type. */
 export function parseVerifierKey(text: string): VerifierKey {
   const [name = '', , ...rest] = text.split('+');
   // The base64 may contain plus signs too.
-  const material = Buffer.from(rest.join('+'), 'base64');
-  const type = Object.values(SIGNATURE_TYPE).find((known) => known === material[0]);
-  if (!isKeyName(name)) throw new Error('malformed vkey: it does not begin with the name of a key');
-  if (type === undefined || material.length !== 1 + PUBLIC_KEY_SIZE)
+  const material = fromBase64(rest.join('+'));
+  const type = Object.values(SIGNATURE_TYPE).find((known) => known === material?.[0]);
+  if (!isKeyName(name) || rest.length === 0)
+    throw new Error('a vkey has the form <name>+<8 hexadecimal digits>+<base64>');
+  if (type === undefined || material?.length !== 1 + PUBLIC_KEY_SIZE)
     throw new Error('the vkey is not that of an Ed25519 key of type 1 (notes) or 4 (cosignatures)');
-  const key = { name, type, publicKey: Uint8Array.from(material.subarray(1)) };
+  const key = { name, type, publicKey: material.slice(1) };
   if (formatVerifierKey(key) !== text) throw new Error('malformed vkey: its id does not match its name and key');
   return key;
 }
-
-/** The public key of an Ed25519 key in the encoding of RFC 8032. */
-export const publicKeyBytes = (key: KeyObject): Uint8Array =>
-  Buffer.from((key.type === 'private' ? createPublicKey(key) : key).export({ format: 'jwk' }).x!, 'base64url');
-
-/** The Ed25519 public key with this 32-byte encoding (RFC 8032). */
-export const publicKeyOf = (bytes: Uint8Array): KeyObject =>
-  createPublicKey({
-    key: { kty: 'OKP', crv: 'Ed25519', x: Buffer.from(bytes).toString('base64url') },
-    format: 'jwk',
-  });

@@ -2,8 +2,8 @@ import type { KeyObject } from 'node:crypto';
 import { join } from 'node:path';
 import { ed25519KeyFile } from '../auth/keys/key-file.ts';
 import type { Store } from '../log/store.ts';
-import { noteKey, noteSigner } from '../tlog/ed25519.ts';
 import type { Signer } from '../tlog/note.ts';
+import { noteKey, noteSigner } from '../tlog/signer.ts';
 import { formatVerifierKey } from '../tlog/verifier-key.ts';
 
 /** Name of the key file in the data directory. */

@@ -12,8 +12,17 @@ const MAX_FIELDS = 1_000;
 export function checkFields(desc: DescMessage, bytes: Uint8Array): void {
   // A field has at least two bytes.
   if (bytes.length < 2 * MAX_FIELDS) return;
-  if (fieldsLeft(new BinaryReader(bytes), desc, bytes.length, MAX_FIELDS) < 0)
+  if (hasMoreFields(desc, bytes))
     throw new PlantStoreError('MALFORMED_REQUEST', `the message has over ${MAX_FIELDS} fields`);
+}
+
+function hasMoreFields(desc: DescMessage, bytes: Uint8Array): boolean {
+  try {
+    return fieldsLeft(new BinaryReader(bytes), desc, bytes.length, MAX_FIELDS) < 0;
+  } catch {
+    // The reader throws where the bytes are no message.
+    return false;
+  }
 }
 
 /** How many of the allowed fields are left after those before `end`. Negative: it has more. */

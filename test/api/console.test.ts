@@ -1,12 +1,15 @@
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { readConsole } from '../../src/transport/console/files.ts';
+import { loadConfig } from '../../src/config.ts';
+import { createLogger } from '../../src/observe/logger.ts';
+import { registerConsole } from '../../src/transport/console/console.ts';
+import { createHttpServer } from '../../src/transport/http/server.ts';
 import { client, expectError, type Send } from '../support/http.ts';
 import { type Service, startService } from '../support/service.ts';
 
@@ -110,8 +113,17 @@ test('auditors alone are told how the instance stands', async () => {
   expect(text).not.toContain('publication');
 });
 
-test('where it is not built, there is none', async () => {
+test('where it is not built it says so, and once it is built it is there', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'plantstore-console-'));
-  expect(await readConsole(folder)).toBeUndefined();
+  const app = createHttpServer(createLogger('fatal', { write() {} }), loadConfig({}).limits);
+  registerConsole(app, { ownerClaim: 'sub', requiredScopes: [], publicLog: true }, folder);
+  const nobody = client(await app.listen({ host: '127.0.0.1', port: 0 }));
+  const missing = await nobody('GET', '/console');
+  expectError(missing, 404, 5);
+  expect(missing.text).toContain('npm run console builds it');
+  expect(missing.headers['cache-control']).toBe('no-store');
+  writeFileSync(join(folder, 'index.html'), '<!doctype html><title>Plant Store</title>');
+  expect(await nobody('GET', '/console')).toMatchObject({ status: 200, headers: { 'cache-control': 'no-cache' } });
+  await app.close();
   rmSync(folder, { recursive: true });
 });

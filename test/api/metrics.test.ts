@@ -2,7 +2,7 @@ import { generateKeyPairSync } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { cosignatureKey } from '../../src/tlog/cosignature.ts';
+import { cosignatureKey } from '../../src/tlog/signer.ts';
 import { formatVerifierKey } from '../../src/tlog/verifier-key.ts';
 import { Issuer } from '../support/issuer.ts';
 import { type Family, parseMetrics } from '../support/prometheus.ts';

@@ -29,7 +29,7 @@ describe('405', () => {
     '/plants/x': ['DELETE', 'GET', 'HEAD'],
     '/openapi.json': ['GET', 'HEAD'],
     '/docs': ['GET', 'HEAD'],
-    '/docs/static/index.html': ['GET', 'HEAD'],
+    '/docs/': ['GET', 'HEAD'],
   };
 
   test.each(Object.entries(ALLOWED))(
@@ -57,7 +57,7 @@ describe('404', () => {
   );
 
   test('a page that the documentation does not have', async () => {
-    for (const path of ['/docs/nothing', '/docs/static/nothing.js', '/docs/static/../../package.json'])
+    for (const path of ['/docs/nothing', '/console/assets/nothing.js', '/console/assets/../../package.json'])
       expectError(await nobody('GET', path), 404, 5);
   });
 });

@@ -4,6 +4,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { PlantStoreService } from '../../gen/plantstore/v1/plant_store_service_pb.ts';
 import { PlantStoreError } from '../../src/domain/errors.ts';
 import { Admission } from '../../src/transport/admission/admission.ts';
+import { registerConsole } from '../../src/transport/console/console.ts';
 import { identify, takePermit } from '../../src/transport/http/authentication.ts';
 import { allowOrigins } from '../../src/transport/http/cors.ts';
 import { refuseOtherMethods } from '../../src/transport/http/methods.ts';
@@ -23,6 +24,7 @@ async function start() {
   onTestFinished(() => app.close());
   allowOrigins(app, ['*']);
   registerDocumentation(app, PlantStoreService);
+  registerConsole(app, { ownerClaim: 'sub', requiredScopes: [], publicLog: true });
   app.decorateRequest('principal', null);
   const authenticate = (authorization: unknown) => {
     if (authorization !== TOKEN) throw new PlantStoreError('TOKEN_MISSING', 'no token');
@@ -43,7 +45,7 @@ test.each([
   ['an unknown path', 'GET /nothing', ''],
   ['another method', 'PUT /plants', 'content-length: 0\r\n'],
   ['a preflight', 'OPTIONS /plants', 'origin: https://a.example\r\naccess-control-request-method: GET\r\n'],
-  ['the documentation', 'GET /docs/static/swagger-ui-bundle.js', ''],
+  ['a page', 'GET /docs', ''],
   ['the OpenAPI document', 'GET /openapi.json', ''],
 ])('answers to %s that nobody reads leave the permits of callers with a token alone', async (_, line, headers) => {
   const { app, url } = await start();

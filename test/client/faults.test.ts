@@ -228,6 +228,39 @@ describe('a service that takes requests and never answers', () => {
   });
 });
 
+describe('a token function', () => {
+  test('that throws at once after the end of the call leaves nothing behind', async () => {
+    const unhandled = vi.fn();
+    process.on('unhandledRejection', unhandled);
+    const token = () => {
+      throw new Error('signed out');
+    };
+    const store = new PlantStore({ url: 'http://127.0.0.1:1', token });
+    await expect(store.get(7, { signal: AbortSignal.abort(new Error('left')) })).rejects.toThrow('left');
+    await new Promise(setImmediate);
+    process.off('unhandledRejection', unhandled);
+    expect(unhandled).not.toHaveBeenCalled();
+  });
+
+  test('that returns no token is refused in words', async () => {
+    const token = () => undefined as unknown as string;
+    const store = new PlantStore({ url: 'http://127.0.0.1:1', token, fetch: () => expect.unreachable() });
+    await expect(store.get(7)).rejects.toThrow('the token function must return a token, and returned undefined');
+  });
+});
+
+test('where no answer arrives, the error names the URL, and in a page of another origin what may be missing', async () => {
+  const store = new PlantStore({ url: 'http://127.0.0.1:1', token: 'x' });
+  await expect(store.get(7)).rejects.toThrow(
+    /^no complete answer arrived from http:\/\/127.0.0.1:1\/plants\/7\?view=FULL$/,
+  );
+  vi.stubGlobal('location', { origin: 'https://page.example' });
+  await expect(store.get(7)).rejects.toThrow('its CORS_ORIGINS must name https://page.example');
+  vi.stubGlobal('location', { origin: 'http://127.0.0.1:1' });
+  await expect(store.get(7)).rejects.not.toThrow('CORS_ORIGINS');
+  vi.unstubAllGlobals();
+});
+
 describe('a token function that never returns', () => {
   const never = () => new Promise<string>(() => {});
 

@@ -10,6 +10,7 @@ const VALUES = fc.letrec((tie) => ({
   value: fc.oneof(
     { maxDepth: 4 },
     fc.bigInt(-(2n ** 63n), 2n ** 63n - 1n),
+    fc.bigInt(-999n, 999n),
     fc.double({ noInteger: true, noNaN: true, noDefaultInfinity: true }),
     fc.string({ unit: 'binary' }),
     fc.constantFrom('s', 'n', 'n1', '"', '\\', '\\"', '"1"', ':', '":', null, true, false),

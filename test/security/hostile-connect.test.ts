@@ -50,6 +50,13 @@ describe('on Connect', () => {
       400,
       'invalid_argument',
     ],
+    [
+      'bytes that are no message, long enough for its fields to be counted',
+      CREATE,
+      { body: Buffer.alloc(3_000, 0xff), headers: { 'content-type': 'application/proto' } },
+      400,
+      'invalid_argument',
+    ],
     ['7,000 objects in one another', CREATE, { body: '{"plant":'.repeat(7_000) }, 400, 'invalid_argument'],
   ])('%s', async (_, path, parts, status, code) => {
     const reply = await send('POST', path, parts);

@@ -1,12 +1,12 @@
 import type { Taker } from '../../src/log/forward/taker.ts';
 import type { EventLog } from '../../src/log/log.ts';
 import { openWhenReachable } from '../../src/log/open.ts';
-import { BrokenReadModelError, type Store } from '../../src/log/store.ts';
+import type { Store } from '../../src/log/store.ts';
 import { Tree } from '../../src/log/tree/tree.ts';
 import { Watches } from '../../src/plants/watch/watches.ts';
 import { Publisher } from '../../src/publisher/publisher.ts';
-import { pause } from '../../src/time/pause.ts';
-import { LogCheckpoints } from '../../src/transparency/checkpoints.ts';
+import { type Checkpoints, LogCheckpoints } from '../../src/transparency/checkpoints.ts';
+import { CosignedCheckpoints, type WitnessOutcome } from '../../src/transparency/cosigned-checkpoints.ts';
 import type { KeptCheckpoint } from '../../src/transparency/kept-checkpoint.ts';
 import type { LogKey } from '../../src/transparency/log-key.ts';
 import type { SignedCheckpoint } from '../../src/transparency/signed-checkpoint.ts';
@@ -14,6 +14,7 @@ import type { Network } from './machine/network.ts';
 import type { Process } from './machine/process.ts';
 import type { Server } from './machine/server.ts';
 import type { FakeTopic } from './machine/topic.ts';
+import type { Witnesses } from './machine/witnesses.ts';
 import { MemoryStore, type Sizes } from './store/memory-store.ts';
 
 /** Small, so that a short history has every case: several batches, several steps. */
@@ -22,8 +23,6 @@ export const SIZES: Sizes = { batch: 7, instant: 3, insert: 2, erased: 11, advan
 const KNOWN_OWNERS = 2;
 const WATCHES = { maxWatches: 100, maxOwnerWatches: 100 };
 const RECENT = 64 * 1024;
-/** Milliseconds until an instance that did not start is started again. */
-const RESTART = 1_000;
 
 /** Where instances run. */
 export interface Surroundings {
@@ -32,17 +31,16 @@ export interface Surroundings {
   /** Undefined: nothing is published. */
   readonly topic: FakeTopic | undefined;
   readonly key: LogKey;
-}
-
-/** An instance does not start without a checkpoint of the read model: whoever runs it starts it again. */
-async function restarted<T>(start: () => Promise<T>): Promise<T> {
-  for (;;)
-    try {
-      return await start();
-    } catch (error) {
-      if (!(error instanceof BrokenReadModelError)) throw error;
-      await pause(RESTART);
-    }
+  /** Called when an instance finds that it cannot serve this store. */
+  readonly onStartFailed: (process: Process, error: unknown) => void;
+  /** Undefined: checkpoints are served as the log has signed them. */
+  readonly witnesses: Witnesses | undefined;
+  /** How many witnesses must cosign. */
+  readonly quorum: number;
+  /** Called with the outcome of each request to a witness. */
+  readonly onOutcome: (process: Process, witness: string, outcome: WitnessOutcome, error: unknown) => void;
+  /** Called when no checkpoint can be made of the log any more. */
+  readonly onBroken: (error: Error) => void;
 }
 
 /** What a started instance consists of. */
@@ -51,7 +49,8 @@ export interface Service {
   readonly log: EventLog;
   readonly watches: Watches;
   readonly tree: Tree;
-  readonly checkpoints: LogCheckpoints;
+  /** Those that are served. */
+  readonly checkpoints: Checkpoints;
 }
 
 /** An instance of the service in one process, composed as the service is, without its transports. */
@@ -75,7 +74,7 @@ export class Instance {
     this.publishes = surroundings.topic !== undefined;
     this.#surroundings = surroundings;
     surroundings.network.listen(process.name, { process, taker: () => this.#taker });
-    process.do(() => void this.#start());
+    process.do(() => void this.#start().catch((error) => surroundings.onStartFailed(process, error)));
   }
 
   /** Undefined until it has started, and once it is dead. */
@@ -84,16 +83,14 @@ export class Instance {
   }
 
   async #start(): Promise<void> {
-    const { server, network, topic, key } = this.#surroundings;
+    const { server, network, topic, key, witnesses, quorum, onOutcome, onBroken } = this.#surroundings;
     const { process } = this;
     const open = async () => new MemoryStore(server.database, server.connection(process, 'store'), SIZES);
-    const { store, log } = await restarted(() =>
-      openWhenReachable(
-        { open, isFinal: () => false },
-        { limits: { knownOwners: KNOWN_OWNERS, recentBytes: RECENT }, onFault: () => {} },
-        new AbortController().signal,
-        () => {},
-      ),
+    const { store, log } = await openWhenReachable(
+      { open, isFinal: () => false },
+      { limits: { knownOwners: KNOWN_OWNERS, recentBytes: RECENT }, onFault: () => {} },
+      new AbortController().signal,
+      () => {},
     );
     const watches = new Watches(log, WATCHES);
     this.#taker = log.join({
@@ -104,13 +101,24 @@ export class Instance {
     });
     log.finishErasures(() => {});
     const tree = new Tree(store, log.changed);
-    const checkpoints = new LogCheckpoints({
+    const signed = new LogCheckpoints({
       head: () => log.head(),
       tree,
       key: async () => key,
       kept: this.#kept,
       onFault: () => {},
     });
+    const checkpoints =
+      witnesses === undefined
+        ? signed
+        : new CosignedCheckpoints({
+            checkpoints: signed,
+            witnesses: witnesses.clients(process, tree),
+            quorum,
+            onOutcome: (...outcome) => onOutcome(process, ...outcome),
+            head: () => log.head(),
+            onFault: (fault) => fault && onBroken(fault),
+          });
     if (topic !== undefined)
       new Publisher({
         store: new MemoryStore(server.database, server.connection(process, 'publisher'), SIZES),

@@ -9,6 +9,7 @@ import { DATABASE_FILE, openSqlite } from '../../src/log/sqlite/store.ts';
 import { added, append, project } from '../support/events.ts';
 import { auditContract } from './audit.ts';
 import { fillForTampering, tamperingContract, verdictOf } from './audit-tampering.ts';
+import { laterFieldsContract } from './later-fields.ts';
 import { malformedContract } from './malformed.ts';
 import { openSqliteStore } from './open-sqlite.ts';
 import { openSqliteDatabase } from './sqlite-database.ts';
@@ -21,6 +22,7 @@ const open = async () => {
 auditContract('SQLite', open);
 tamperingContract('SQLite', open);
 malformedContract('SQLite', open);
+laterFieldsContract('SQLite', open);
 
 test('an index of keys that does not hold what the events hold is found', async () => {
   const opened = await open();

@@ -13,6 +13,9 @@ import { collect, fold, readLog, readModel, verifyLog } from '../support/fold.ts
 import { count } from '../support/soak.ts';
 import type { OpenStore } from './open-store.ts';
 
+/** Bytes of some forty events in the tail. */
+const TAIL_BYTES = 60_000;
+
 const owners = ['alice', 'bob', 'a', 'a\u0000'];
 
 type Outcome = LoggedEvent | PlantStoreError;
@@ -247,18 +250,18 @@ export function logContract(name: string, open: OpenStore): void {
     test('the tail is bounded: while no projector runs commands go on up to the bound, then 503, and go on again after a projection', async () => {
       const opened = await open();
       const other = await opened.second();
-      const log = await openLog(withoutProjector(opened.store), { ...quiet, limits: { tailBytes: 50 * 1_200 } });
+      const log = await openLog(withoutProjector(opened.store), { ...quiet, limits: { tailBytes: TAIL_BYTES } });
       const add = (id: number): Promise<Outcome[]> =>
         submitAll(log, [
           { type: 'AddPlant', owner: 'a', actor: 'a', plant: { id: BigInt(id), name: '', tag: undefined } },
         ]);
       let id = 0;
-      for (; id < 50; id++) expect((await add(id))[0]).toMatchObject({ position: id + 1 });
+      while (log.status.tail.bytes < TAIL_BYTES) expect((await add(id))[0]).toMatchObject({ position: ++id });
       expect((await add(id))[0]).toMatchObject({ reason: 'OVERLOADED' });
-      expect(await collect(await log.list({ owner: 'a', after: undefined, limit: undefined }))).toHaveLength(50);
-      await project(other, 50);
+      expect(await collect(await log.list({ owner: 'a', after: undefined, limit: undefined }))).toHaveLength(id);
+      await project(other, id);
       // A list that is read anew hears of the new checkpoint.
-      expect(await collect(await log.list({ owner: 'a', after: undefined, limit: 50 }))).toHaveLength(50);
+      expect(await collect(await log.list({ owner: 'a', after: undefined, limit: id }))).toHaveLength(id);
       expect((await add(id))[0]).toMatchObject({ position: id + 1 });
       await log.close();
       await opened.cleanup();

@@ -54,11 +54,11 @@ export function malformedContract(name: string, open: OpenDatabase): void {
   };
 
   /** Expects that verification names the place of an event that cannot be read. */
-  const expectUnreadable = async (store: Store, position: number) => {
+  const expectUnreadable = async (store: Store, position: number, kind?: string) => {
     const { verdict, places } = await verdictOf(store);
-    expect(verdict.ok).toBe(false);
+    expect(verdict.ok, kind).toBe(false);
     const questions = verdict.answers.map(({ question }) => question);
-    expect(places).toEqual(unreadableAt(position, questions));
+    expect(places, kind).toEqual(unreadableAt(position, questions));
   };
 
   describe(`bytes on ${name}`, () => {
@@ -71,12 +71,17 @@ export function malformedContract(name: string, open: OpenDatabase): void {
       await opened.cleanup();
     });
 
-    test.each(MALFORMED)('$name is no event: its place is named', async ({ of, change: malform }) => {
+    test('whatever is no event, its place is named', async () => {
       const opened = await open();
       const events = await fill(opened.store);
-      const logged = events.find(({ type, content }) => type === of && content !== undefined)!;
-      await change(opened, logged.position, malform(logged));
-      await expectUnreadable(opened.store, logged.position);
+      for (const { name: kind, of, change: malform } of MALFORMED) {
+        const logged = events.find(({ type, content }) => type === of && content !== undefined)!;
+        const { position, bytes, hash, content, erasedBy } = logged;
+        await change(opened, position, malform(logged));
+        await expectUnreadable(opened.store, position, kind);
+        await change(opened, position, { event: bytes, hash, content, erasedBy });
+      }
+      expect((await verdictOf(opened.store)).places).toEqual({});
       await opened.cleanup();
     });
 

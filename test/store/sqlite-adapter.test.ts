@@ -104,7 +104,7 @@ test('while another program holds the write lock, writes reject and reads go on;
   const db = new DatabaseSync(join(opened.directory, DATABASE_FILE));
   db.exec('BEGIN IMMEDIATE');
   await expect(store.append(next)).rejects.toThrow('locked');
-  await expect(store.advance(0, 1, { deletes: [], inserts: [] })).rejects.toThrow('locked');
+  await expect(store.advance(0, 1, { deletes: [], inserts: [] }, { first: 0, hashes: [] })).rejects.toThrow('locked');
   expect(await readLog(store)).toEqual(first);
   db.close();
   expect(await store.append(next)).toBe(1);
@@ -124,7 +124,9 @@ test('a reader follows a store that is written to, reads it when it was left beh
   expect(await readLog(reader)).toEqual(events);
   expect(await readModel(reader, 'alice')).toEqual(await readModel(store, 'alice'));
   await expect(reader.append(chain(headAt(events[2]!), [deleted('alice', 0n)]))).rejects.toThrow('readonly');
-  await expect(reader.advance(2, 3, { deletes: [], inserts: [] })).rejects.toThrow('readonly');
+  await expect(reader.advance(2, 3, { deletes: [], inserts: [] }, { first: 0, hashes: [] })).rejects.toThrow(
+    'readonly',
+  );
   await reader.close();
   await store.close();
   const later = openSqlite(opened.directory, { readOnly: true });

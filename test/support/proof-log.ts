@@ -1,16 +1,14 @@
 import { generateKeyPairSync } from 'node:crypto';
-import { textOf } from '../../console/src/proof/bytes.ts';
 import { Memory, type TextStorage } from '../../console/src/proof/memory.ts';
-import type { LogSource } from '../../console/src/proof/source.ts';
-import { entriesPath, tilePath } from '../../console/src/proof/tile.ts';
+import { type LogSource, textOf } from '../../console/src/proof/source.ts';
 import type { LoggedEvent } from '../../src/log/event/event.ts';
 import { provenRecordBytes } from '../../src/log/event/record.ts';
 import { formatCheckpoint } from '../../src/tlog/checkpoint.ts';
-import { noteKey, noteSigner } from '../../src/tlog/ed25519.ts';
 import { encodeEntries } from '../../src/tlog/entry-bundle.ts';
 import { type Signer, signNote } from '../../src/tlog/note.ts';
 import { proveRecord } from '../../src/tlog/proof.ts';
-import { TILE_WIDTH } from '../../src/tlog/tile.ts';
+import { noteKey, noteSigner } from '../../src/tlog/signer.ts';
+import { entriesPath, TILE_WIDTH, tilePath } from '../../src/tlog/tile.ts';
 import { formatTlogProof } from '../../src/tlog/tlog-proof.ts';
 import { treeHash } from '../../src/tlog/tree.ts';
 import { formatVerifierKey } from '../../src/tlog/verifier-key.ts';
@@ -65,7 +63,7 @@ export class ProofLog {
     return {
       key: async () => textOf(give('key', Buffer.from(VKEY))),
       checkpoint: async () => textOf(give('checkpoint', Buffer.from(await this.checkpoint(size)))),
-      tile: async (tile) => give(tilePath(tile), await this.#tree.readTile(tile)),
+      readTile: async (tile) => give(tilePath(tile), await this.#tree.readTile(tile)),
       entries: async (index, width) => {
         const start = index * TILE_WIDTH;
         return give(entriesPath(index, width), encodeEntries(this.#records.slice(start, start + width)));

@@ -159,7 +159,8 @@ describe('turns', () => {
     expect(connection.worked).toEqual([true, false]);
   });
 
-  test('let nothing begin once the CPU of a turn of the event loop is spent', async () => {
+  /** How many of 200 pieces of work begin in each turn of the event loop in which any does. `between` is called after each turn. */
+  async function perTurn(work: () => void, between: (turns: Turns) => void = () => {}): Promise<number[]> {
     const turns = new Turns(60_000);
     const began: number[] = [];
     let loop = 0;
@@ -167,18 +168,29 @@ describe('turns', () => {
       turns.add(
         new TestConnection(new Caller(String(number)), () => {
           began.push(loop);
-          compute(1);
+          work();
           return false;
         }),
       );
     while (turns.waiting > 0) {
       await setImmediate();
+      between(turns);
       loop++;
     }
-    const perTurn = Map.groupBy(began, (at) => at);
     expect(began).toHaveLength(200);
-    expect(perTurn.size).toBeGreaterThan(12);
-    for (const [, { length }] of perTurn) expect(length).toBeLessThanOrEqual(12);
+    return [...Map.groupBy(began, (at) => at).values()].map(({ length }) => length);
+  }
+
+  test('let nothing begin once the CPU of a turn of the event loop is spent', async () => {
+    const pieces = await perTurn(() => compute(1));
+    expect(pieces.length).toBeGreaterThan(30);
+    for (const count of pieces) expect(count).toBeLessThanOrEqual(8);
+  });
+
+  test('are short while connections are accepted, also when others always wait', async () => {
+    const work = () => spend(0.2);
+    const [usual, short] = [await perTurn(work), await perTurn(work, (turns) => turns.accepted())];
+    expect(short.length).toBeGreaterThan(2 * usual.length);
   });
 
   test('pass over nobody when a caller of another name has got a connection that waits', async () => {
@@ -245,6 +257,15 @@ describe('held memory', () => {
     expect(ended).not.toContain(connection);
   });
 
+  test('of many connections of a size, few go at a time', () => {
+    const { memory, ended, hold } = scene(10_000);
+    const mallory = new Caller('mallory');
+    for (let count = 0; count < 1_001; count++) hold(mallory, 10);
+    expect(ended.length).toBeGreaterThan(0);
+    expect(ended.length).toBeLessThanOrEqual(30);
+    expect(memory.held).toBeLessThanOrEqual(10_000);
+  });
+
   test('a connection that was removed holds nothing', () => {
     const { memory, hold } = scene(1_000);
     const alice = new Caller('alice');
@@ -287,6 +308,33 @@ describe('an admission', () => {
     await beyond;
     expect([admission.inFlight, admission.waiting]).toEqual([3, 0]);
     expect(shed).toEqual([]);
+  });
+
+  test('of a connection of several owners, hardly more than its own work counts for each', async () => {
+    const { admission } = scene({});
+    const { turns } = admission;
+    let stopped = false;
+    const pieces = { mallory: 0, alice: 0, bob: 0, carol: 0 };
+    const open = (next: () => keyof typeof pieces) => {
+      const connection: TestConnection = new TestConnection(admission.fresh, () => {
+        if (stopped) return false;
+        const owner = next();
+        admission.verified(connection, owner);
+        pieces[owner]++;
+        spend(0.25);
+        return true;
+      });
+      turns.add(connection);
+    };
+    // A proxy has two connections for mallory, who sends much, and for alice, who also has connections of her own.
+    let calls = 0;
+    for (let count = 0; count < 2; count++) open(() => (calls++ % 20 === 0 ? 'alice' : 'mallory'));
+    for (const owner of ['alice', 'bob', 'carol'] as const) for (let count = 0; count < 4; count++) open(() => owner);
+    while (pieces.carol < 400) await setImmediate();
+    stopped = true;
+    while (turns.waiting > 0) await setImmediate();
+    expect(pieces.alice).toBeGreaterThan(0.75 * pieces.bob);
+    expect(pieces.mallory).toBeLessThan(1.25 * pieces.bob);
   });
 
   test('refuses what waits for too long, by what it waited for', async () => {

@@ -3,14 +3,18 @@ import { BinaryWriter, sizeDelimitedEncode } from '@bufbuild/protobuf/wire';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { type Record as EventRecord, RecordSchema } from '../../gen/plantstore/v1/event_pb.ts';
+import { eventJson, publicEventJson } from '../../src/audit/formats/event-json.ts';
 import { recordMessage } from '../../src/audit/formats/event-protobuf.ts';
 import { FORMATS } from '../../src/audit/formats/formats.ts';
 import { parseEvent } from '../../src/audit/formats/parse-event.ts';
 import type { DomainEvent } from '../../src/domain/events.ts';
-import type { LoggedEvent } from '../../src/log/event/event.ts';
+import { seal } from '../../src/log/event/chain.ts';
+import { EMPTY_HEAD, type LoggedEvent } from '../../src/log/event/event.ts';
 import { loggedArbitrary } from '../support/arbitraries.ts';
 import { encoded } from '../support/encoded.ts';
 import { TRACEPARENT } from '../support/events.ts';
+import { extended } from '../support/extended.ts';
+import { field } from '../support/wire.ts';
 
 /** The bytes in chunks, cut at places that have nothing to do with events. */
 async function* cut(bytes: Uint8Array, sizes: readonly number[]): AsyncGenerator<Uint8Array> {
@@ -32,6 +36,8 @@ async function decoded(format: keyof typeof FORMATS, bytes: Uint8Array, sizes = 
     hash: new Uint8Array(event.hash),
   }));
 }
+
+const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex');
 
 const names = Object.keys(FORMATS) as (keyof typeof FORMATS)[];
 
@@ -201,6 +207,47 @@ test.each([
   await expect(decoded('ndjson', Buffer.from(`${LINE}\n${change(LINE)}\n`))).rejects.toThrow(
     'line 2 of the export is not an event',
   );
+});
+
+describe('a line of an event with fields that this release does not know', () => {
+  const sealed = seal(EMPTY_HEAD, { type: 'PlantDeleted', owner: 'a', actor: 'b', plantId: 7n }, 'e', 0);
+  const later = extended(sealed, { event: [field(9, 1n)], content: [field(10, 'x')] }, EMPTY_HEAD);
+  const line = eventJson(later);
+  const erased = eventJson({ ...later, content: undefined, event: undefined, salt: undefined, erasedBy: 9 });
+
+  test('has its bytes, with which it is read', () => {
+    expect(line).toContain(`"eventBytes":"${hex(later.bytes)}","contentBytes":"${hex(later.content!)}","hash"`);
+    expect(parseEvent(line)).toEqual(later);
+    expect(erased).toContain(`"erasedBy":9,"eventBytes":"${hex(later.bytes)}","hash"`);
+    expect(eventJson(parseEvent(erased))).toBe(erased);
+    expect(eventJson(sealed)).not.toContain('Bytes');
+    expect(publicEventJson(later)).not.toMatch(/Bytes|"owner"|"salt"/);
+  });
+
+  test('that this release knows is read, with the members that an earlier one knew', () => {
+    const bytes = `"eventBytes":"${hex(sealed.bytes)}","contentBytes":"${hex(sealed.content!)}","hash"`;
+    const known = eventJson(sealed).replace('"hash"', bytes);
+    const fewer = known.replace('"actor":"b",', '');
+    expect(fewer).not.toBe(known);
+    for (const earlier of [known, fewer]) expect(eventJson(parseEvent(earlier))).toBe(eventJson(sealed));
+  });
+
+  test.each([
+    ['another owner than its bytes', line.replace('"owner":"a"', '"owner":"c"')],
+    ['another position than its bytes', line.replace('"position":1', '"position":2')],
+    ['another salt than its bytes', line.replace(/"salt":"\w\w/, '"salt":"')],
+    ['no bytes of its content', line.replace(/"contentBytes":"\w+",/, '')],
+    ['no bytes of its own', line.replace(/"eventBytes":"\w+",/, '')],
+    ['bytes cut short', line.replace(/\w\w","contentBytes"/, '","contentBytes"')],
+    ['an owner, although it is erased', erased.replace('"commitment"', '"owner":"a","commitment"')],
+    [
+      'bytes of a content, although it is erased',
+      erased.replace('"hash"', `"contentBytes":"${hex(later.content!)}","hash"`),
+    ],
+  ])('is refused with %s', (_, other) => {
+    expect([line, erased, eventJson(sealed)]).not.toContain(other);
+    expect(() => parseEvent(other)).toThrow();
+  });
 });
 
 test('a line that does not end is refused once it is longer than any event', async () => {

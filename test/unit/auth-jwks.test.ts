@@ -72,17 +72,31 @@ test('two hundred tokens cause one fetch while the issuer is down, and none is c
   expect(issuer.fetches).toBe(1);
 });
 
-test('no more than 256 callers wait for an issuer that says nothing, and others are told to come again', async () => {
+test('no more than 1,000 callers wait for an issuer that says nothing, and others are told to come again', async () => {
   await using issuer = await Issuer.start();
   issuer.behaviour = 'silent';
   using door = trust(issuer);
-  const judged = strangers(issuer, 266).map((token) =>
-    Promise.resolve(door.authenticator.authenticate(`Bearer ${token}`)).catch(({ reason }) => reason),
-  );
-  for (const reason of await Promise.all(judged.slice(256))) expect(reason).toBe('OVERLOADED');
+  const judged = strangers(issuer, 1_010).map(door.judge);
+  const refused = await Promise.all(judged.slice(1_000));
+  expect(new Set(refused.map((refusal) => refusal?.reason))).toEqual(new Set(['ISSUER_UNAVAILABLE']));
+  expect(refused[0]!.details.retryAfter).toBeGreaterThan(0);
+  expect(door.decisions).toHaveLength(10);
   door.keys.close();
-  for (const reason of await Promise.all(judged.slice(0, 256))) expect(reason).toBe('ISSUER_UNAVAILABLE');
+  for (const refusal of await Promise.all(judged)) expect(refusal?.reason).toBe('ISSUER_UNAVAILABLE');
   expect(issuer.fetches).toBeLessThan(2);
+});
+
+test('callers with unknown kids who wait for a silent issuer hold up nobody whose key is known', async () => {
+  await using issuer = await Issuer.start();
+  using door = trust(issuer, { timing: { cooldown: 0 } });
+  expect(await door.judge(issuer.token())).toBeUndefined();
+  issuer.behaviour = 'silent';
+  const waiting = strangers(issuer, 1_010).map(door.judge);
+  const owners = Array.from({ length: 200 }, (_, n) => issuer.token({ claims: { sub: `owner ${n}` } }));
+  expect(new Set(await Promise.all(owners.map(door.judge)))).toEqual(new Set([undefined]));
+  expect(door.decisions.filter(({ outcome }) => outcome === 'refused')).toHaveLength(10);
+  door.keys.close();
+  for (const refusal of await Promise.all(waiting)) expect(refusal?.reason).toBe('ISSUER_UNAVAILABLE');
 });
 
 test('with the issuer down it starts, says why it is not ready, and recovers by itself', async () => {

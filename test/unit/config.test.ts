@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { getHeapStatistics } from 'node:v8';
 import { expect, test } from 'vitest';
 import { ConfigError, loadConfig } from '../../src/config.ts';
-import { cosignatureKey } from '../../src/tlog/cosignature.ts';
+import { cosignatureKey } from '../../src/tlog/signer.ts';
 import { formatVerifierKey } from '../../src/tlog/verifier-key.ts';
 
 const ed25519 = generateKeyPairSync('ed25519').privateKey;

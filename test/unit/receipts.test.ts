@@ -26,7 +26,7 @@ async function openReceipts(proofs: Semaphore): Promise<Receipts> {
     ...{ head: () => store.head(), tree, key, kept: keptIn(join(directory, 'kept')) },
     onFault: () => {},
   });
-  return new Receipts({ store, tree, checkpoints, scopes: createScopePolicy([]), proofs });
+  return new Receipts({ store, head: () => store.head(), tree, checkpoints, scopes: createScopePolicy([]), proofs });
 }
 
 const asked = (position: number) => create(GetReceiptRequestSchema, { position: BigInt(position) });

@@ -85,13 +85,22 @@ test('a tail holds what is after the checkpoint and all that is pinned, and noth
   );
 });
 
-test('what a tail says that it takes is no less than what it takes, however long the names are that callers have', () => {
+test('what a tail says that it takes is no less than what it takes, however long the names are that callers have', async () => {
   setFlagsFromString('--expose-gc');
   const gc = runInNewContext('gc') as () => void;
+  const collected = async () => {
+    // Bytes outside of the heap are freed some time after their objects.
+    for (let round = 0; round < 3; round++) {
+      gc();
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+  };
+  // The bytes of events are outside of the heap.
+  const used = () => process.memoryUsage().heapUsed + process.memoryUsage().arrayBuffers;
   const text = (mark: string, length: number) => Buffer.from(mark.padEnd(length, 'ж'), 'utf16le').toString('utf16le');
   const events = (length: number): LoggedPlantEvent[] => {
     let head: Head = EMPTY_HEAD;
-    const sealed = Array.from({ length: 500 }, (_, index) => {
+    const sealed = Array.from({ length: length < 1_000 ? 4_000 : 500 }, (_, index) => {
       const event = seal(
         head,
         {
@@ -111,22 +120,23 @@ test('what a tail says that it takes is no less than what it takes, however long
     });
     return ofPlants(sealed);
   };
-  for (const length of [10, 2_000, 8_000]) {
-    gc();
-    const before = process.memoryUsage().heapUsed;
+  const compare = async (length: number) => {
+    await collected();
+    const before = used();
     const tail = new Tail(EMPTY_HEAD);
     tail.extend(events(length));
     // A key of an index is a copy of its own once it was looked up.
-    for (const { event } of ofPlants(tail.after(0, 500))) {
+    for (const { event } of ofPlants(tail.after(0))) {
       expect(tail.get(keyString(event.owner, event.plantId))).toBeDefined();
       expect(tail.findByIdempotencyKey(idempotencyString(event)!)).toBeDefined();
     }
-    gc();
-    const taken = process.memoryUsage().heapUsed - before;
+    await collected();
+    const taken = used() - before;
     expect(taken).toBeGreaterThan(tail.size * length);
     expect(tail.bytes).toBeGreaterThan(0.95 * taken);
     expect(tail.bytes).toBeLessThan(2 * taken);
-  }
+  };
+  for (const length of [10, 2_000, 8_000]) await compare(length);
 });
 
 test('a gap never gets into a tail', () => {

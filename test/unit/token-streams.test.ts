@@ -43,7 +43,14 @@ function streams(): readonly (readonly [string, object, Streaming])[] {
   const missing = () => Promise.reject(new Error('no key is needed'));
   const checkpoints = { latest: missing };
   const proofs = new Semaphore({ permits: 1, maxWaiting: 1 });
-  const receipts = new Receipts({ store, tree: new Tree(store), checkpoints, scopes, proofs });
+  const receipts = new Receipts({
+    store,
+    head: () => store.head(),
+    tree: new Tree(store),
+    checkpoints,
+    scopes,
+    proofs,
+  });
   const services = [
     {
       desc: PlantStoreService,

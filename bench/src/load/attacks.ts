@@ -13,8 +13,9 @@ const JSON_BODY = 'content-type: application/json';
 const BODY = 63 * 1_024;
 /** Connections of an attack on gRPC, and calls at once on each. */
 const [GRPC_CONNECTIONS, CALLS] = [8, 100];
-/** Header lines that a service takes which takes 16 KiB; of 32 KiB, it takes twice as many. */
-const LINES_OF_16_KIB = 460;
+/** Header lines: as many short ones as 28 KB have; and what this service takes, fewer than 128 lines of 15 KB. */
+const [SHORT, LONG] = [28, 120];
+const ALLOWED = { count: 124, size: LONG };
 const EMPTY = message(Buffer.alloc(0));
 /** A field that no message has, so often that it fills 64 KB. */
 const UNKNOWN_FIELDS = Buffer.alloc(64_000, Buffer.from([0x78, 0x00]));
@@ -25,10 +26,10 @@ export const HARMLESS = 'harmless';
 /** By name: whoever is harmless, and every way that was found to take the service from others. */
 export const ATTACKS: Readonly<Record<string, (target: Target) => Attack>> = {
   [HARMLESS]: http(64, ({ token }) => get('/plants', bearer(token))),
-  headers: unfinishedHeaders(980),
-  'headers-16k': unfinishedHeaders(LINES_OF_16_KIB),
-  bodies: missingBodies(900),
-  'bodies-16k': missingBodies(LINES_OF_16_KIB),
+  headers: unfinishedHeaders({ count: 980, size: SHORT }),
+  'headers-16k': unfinishedHeaders(ALLOWED),
+  bodies: missingBodies({ count: 900, size: SHORT }),
+  'bodies-16k': missingBodies(ALLOWED),
   pipelining: http(20, () => get('/nope'), { pipelined: 1_000 }),
   openapi: http(200, () => get('/openapi.json'), { pipelined: 1_000 }),
   'openapi-wide': http(2_000, () => get('/openapi.json'), { pipelined: 100 }),
@@ -48,18 +49,18 @@ export const ATTACKS: Readonly<Record<string, (target: Target) => Attack>> = {
     talk: (socket, count) => talkResets(socket, count, { headers: callHeaders(`${PLANTS}/ListPlants`), atOnce: CALLS }),
   }),
   health: grpc(() => ({ headers: callHeaders(`${HEALTH}/Check`), message: EMPTY })),
-  waiting: longHeaders(960),
-  'waiting-16k': longHeaders(LINES_OF_16_KIB),
+  waiting: longHeaders({ count: 960, size: SHORT }),
+  'waiting-16k': longHeaders(ALLOWED),
 };
 
 /** Headers that never end. */
-function unfinishedHeaders(count: number): (target: Target) => Attack {
-  return http(6_000, () => unfinished(get('/plants', ...lines(count))), { isRepeated: false });
+function unfinishedHeaders(many: Lines): (target: Target) => Attack {
+  return http(6_000, () => unfinished(get('/plants', ...lines(many))), { isRepeated: false });
 }
 
 /** Requests without a token, which are answered, and whose bodies never come. */
-function missingBodies(count: number): (target: Target) => Attack {
-  const request = head('POST /plants', JSON_BODY, 'content-length: 10', ...lines(count));
+function missingBodies(many: Lines): (target: Target) => Attack {
+  const request = head('POST /plants', JSON_BODY, 'content-length: 10', ...lines(many));
   return http(6_000, () => request, { isRepeated: false });
 }
 
@@ -69,8 +70,8 @@ function commas(count: number): (target: Target) => Attack {
 }
 
 /** Requests that hold as much as they may while they wait. */
-function longHeaders(count: number): (target: Target) => Attack {
-  return http(9_000, ({ token }) => get('/plants', bearer(token), ...lines(count)));
+function longHeaders(many: Lines): (target: Target) => Attack {
+  return http(9_000, ({ token }) => get('/plants', bearer(token), ...lines(many)));
 }
 
 /** Sends a request so many times on each connection, and again when all have their answers. */
@@ -103,8 +104,15 @@ const post = (path: string, token: string, body: string): string =>
 const bearer = (token: string): string => `authorization: Bearer ${token}`;
 /** A request without the blank line that ends its headers. */
 const unfinished = (request: string): string => request.slice(0, -2);
-/** So many header lines of 28 bytes. */
-function lines(count: number): string[] {
-  return Array.from({ length: count }, (_, line) => `x-header-${String(line).padStart(4, '0')}: aaaaaaaaaaa`);
+/** So many header lines of so many bytes, each with its end. */
+interface Lines {
+  readonly count: number;
+  readonly size: number;
+}
+
+function lines({ count, size }: Lines): string[] {
+  return Array.from({ length: count }, (_, line) =>
+    `x-header-${String(line).padStart(4, '0')}: `.padEnd(size - '\r\n'.length, 'a'),
+  );
 }
 const emptyArrays = (): string => `{"a":[${'[],'.repeat((BODY - 10) / 3)}[]]}`;

@@ -2,14 +2,15 @@ import { once } from 'node:events';
 import { Agent, request } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Client, credentials } from '@grpc/grpc-js';
-import type { Asked, BystanderJob, Seen } from './bystander.ts';
+import { frame, rawCall, rawSession } from '../../../test/support/raw-grpc.ts';
+import type { Asked, BystanderJob, Kind, Seen } from './bystander.ts';
 import { quantiles } from './sample.ts';
 
 /** Requests of each kind a second. */
 const RATE = 10;
 /** Milliseconds after which a request has failed. */
 const PATIENCE = 5_000;
+const EMPTY = frame(Buffer.alloc(0));
 
 const lateness: number[] = [];
 
@@ -21,22 +22,19 @@ async function watch(job: BystanderJob): Promise<Seen> {
   const agent = new Agent({ keepAlive: true });
   const header = { authorization: `Bearer ${job.token}` };
   // Supervisors connect anew for each probe. Node accepts one connection of a port in each turn of the event loop.
-  const kinds: Readonly<Record<string, Ask>> = {
+  const asks: Readonly<Record<Kind, Ask>> = {
     list: () => get(`${job.url}/plants`, agent, header),
     readyz: () => get(`${job.adminUrl}/readyz`, false),
     'Health/Check': () => check(job.grpcAddress),
+    idle: () => get(job.idleUrl, false),
   };
-  const offset = 1_000 / RATE / Object.keys(kinds).length;
+  const offset = 1_000 / RATE / job.kinds.length;
   const start = performance.now();
   const asked = await Promise.all(
-    Object.entries(kinds).map(async ([name, ask], index) => [
-      name,
-      await askEvenly(ask, start + index * offset, job.seconds),
-    ]),
+    job.kinds.map(async (kind, index) => [kind, await askEvenly(asks[kind], start + index * offset, job.seconds)]),
   );
   agent.destroy();
-  const { list, ...probes } = Object.fromEntries(asked) as Record<string, Asked>;
-  return { list: list!, probes, lateness: quantiles(lateness) };
+  return { asked: Object.fromEntries(asked), lateness: quantiles(lateness) };
 }
 
 /** Asks at an even rate, whatever became of the requests before. */
@@ -65,12 +63,10 @@ async function askEvenly(ask: Ask, start: number, seconds: number): Promise<Aske
   return { served: served / all.length, latency: quantiles(times), failures };
 }
 
-type Failure = Error & { readonly code?: string | number };
+type Failure = Error & { readonly code?: string };
 
-function reasonOf({ name, message, code }: Failure): string {
-  if (name === 'AbortError') return 'no answer';
-  return typeof code === 'number' ? `gRPC ${code}` : (code ?? message);
-}
+const reasonOf = ({ name, message, code }: Failure): string =>
+  name === 'AbortError' ? 'no answer' : (code ?? message);
 
 async function get(url: string, agent: Agent | false, headers: Record<string, string> = {}): Promise<void> {
   const call = request(url, { agent, headers, signal: AbortSignal.timeout(PATIENCE) }).end();
@@ -79,18 +75,14 @@ async function get(url: string, agent: Agent | false, headers: Record<string, st
   if (answer.statusCode !== 200) throw new Error(`${answer.statusCode}`);
 }
 
+/** With as little of a client as can be: a library's channel takes longer than a healthy answer. */
 async function check(address: string): Promise<void> {
-  const client = new Client(address, credentials.createInsecure(), { 'grpc.use_local_subchannel_pool': 1 });
-  const bytes = (message: Buffer) => message;
-  const deadline = Date.now() + PATIENCE;
-  try {
-    await new Promise<void>((resolve, reject) => {
-      const done = (error: Error | null) => (error === null ? resolve() : reject(error));
-      client.makeUnaryRequest('/grpc.health.v1.Health/Check', bytes, bytes, Buffer.alloc(0), { deadline }, done);
-    });
-  } finally {
-    client.close();
-  }
+  const session = rawSession(address);
+  const timer = setTimeout(() => session.destroy(), PATIENCE);
+  const { status, reset } = await rawCall(session, { ':path': '/grpc.health.v1.Health/Check' }, EMPTY);
+  clearTimeout(timer);
+  session.destroy();
+  if (status !== 0) throw new Error(status === undefined ? `no answer (${reset})` : `gRPC ${status}`);
 }
 
 /** The process of the bystander: does what its parent sends, one thing at a time. */

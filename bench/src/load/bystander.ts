@@ -1,12 +1,20 @@
 import { JobProcess } from './job-process.ts';
 import type { Quantiles } from './sample.ts';
 
-/** Asks for a list as a caller does, and for the state of the service as its supervisor does, each ten times a second. */
-export interface BystanderJob {
+/**
+ * What is asked for: a list, as a caller does on its open connection; the state of the service, as supervisors do, on a
+ * new connection each time. `idle` is a server that does nothing else: what it takes is the client's own lateness.
+ */
+export type Kind = 'list' | 'readyz' | 'Health/Check' | 'idle';
+
+/** Asks for some kinds of things, for each ten times a second. */
+export interface BystanderJob<Asks extends Kind = Kind> {
+  readonly kinds: readonly Asks[];
   readonly url: string;
   readonly adminUrl: string;
   /** Host and port. */
   readonly grpcAddress: string;
+  readonly idleUrl: string;
   readonly token: string;
   readonly seconds: number;
 }
@@ -22,22 +30,24 @@ export interface Asked {
 }
 
 /** What a bystander of an attack saw. */
-export interface Seen {
-  readonly list: Asked;
-  /** By the name of the probe. */
-  readonly probes: Readonly<Record<string, Asked>>;
+export interface Seen<Asks extends Kind = Kind> {
+  readonly asked: Readonly<Record<Asks, Asked>>;
   /** How late the requests were sent, in milliseconds. */
   readonly lateness: Quantiles;
 }
 
 /** Somebody who has nothing to do with an attack, in a process of its own. */
-export class Bystander extends JobProcess<BystanderJob> {
-  constructor() {
+export class Bystander<Asks extends Kind> extends JobProcess<BystanderJob<Asks>> {
+  readonly #kinds: readonly Asks[];
+
+  /** Asks for these. */
+  constructor(...kinds: readonly Asks[]) {
     super('bystander-process.ts');
+    this.#kinds = kinds;
   }
 
   /** Asks for so many seconds. */
-  watch(job: BystanderJob): Promise<Seen> {
-    return this.ask(job);
+  watch(job: Omit<BystanderJob, 'kinds'>): Promise<Seen<Asks>> {
+    return this.ask({ ...job, kinds: this.#kinds });
   }
 }

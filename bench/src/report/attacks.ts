@@ -9,7 +9,7 @@ const MAX_LATENESS = 20;
 
 /** The verdict of an attack, and what it rests on. */
 export function attackLines({ isAlive, memory, seconds, cpu, control, seen, attacked }: Siege): string {
-  const { list, probes } = seen;
+  const { list, readyz, 'Health/Check': check, idle } = seen;
   const times = (quantile: 'p50' | 'p99') =>
     `${list.latency[quantile].toFixed(1)} (control ${control.list.latency[quantile].toFixed(1)}, x ${(list.latency[quantile] / control.list.latency[quantile]).toFixed(1)})`;
   const ratio = list.latency.p50 / control.list.latency.p50;
@@ -18,17 +18,15 @@ export function attackLines({ isAlive, memory, seconds, cpu, control, seen, atta
     ...(memory < BOUNDS.memory ? [] : ['memory']),
     ...(ratio <= BOUNDS.times ? [] : ['latency']),
     ...(list.served >= BOUNDS.served ? [] : ['lists not served']),
-    ...(Object.values(probes).every(isProbeWell) ? [] : ['probes']),
+    ...([readyz, check].every(isProbeWell) ? [] : ['probes']),
   ];
-  const late =
-    seen.lateness.p99 > MAX_LATENESS ? `; requests were sent late: p99 ${seen.lateness.p99.toFixed(0)} ms` : '';
+  const lateness = Math.max(...seen.lateness.map(({ p99 }) => p99));
+  const late = lateness > MAX_LATENESS ? `; requests were sent late: p99 ${lateness.toFixed(0)} ms` : '';
   return [
     `  ${broken.length === 0 ? 'withstood' : `FAILED: ${broken.join(', ')}`}${late}`,
     `  service: ${isAlive ? 'alive' : `dead after ${seconds.toFixed(0)} s`}, ${memory.toFixed(0)} MiB, ${(cpu * 100).toFixed(0)} % of a core`,
     `  bystander: ${asked(list)}, p50 ${times('p50')} ms, p99 ${times('p99')} ms`,
-    `  probes: ${Object.entries(probes)
-      .map(([name, probe]) => `${name} ${asked(probe)}, p99 ${probe.latency.p99.toFixed(0)} ms`)
-      .join('; ')}`,
+    `  probes: /readyz ${probed(readyz)}; Health/Check ${probed(check)}; of an idle server ${probed(idle)}`,
     `  attacker: ${tally(attacked)}`,
   ].join('\n');
 }
@@ -37,6 +35,9 @@ export function attackLines({ isAlive, memory, seconds, cpu, control, seen, atta
 export const checkLines = ({ isWell, found }: Checked): string => `  ${isWell ? 'withstood' : 'FAILED'}\n  ${found}`;
 
 const isProbeWell = ({ served, latency }: Asked): boolean => served === 1 && latency.p99 <= BOUNDS.probe;
+
+const probed = (probe: Asked): string =>
+  `${asked(probe)}, p50 ${probe.latency.p50.toFixed(0)} ms, p99 ${probe.latency.p99.toFixed(0)} ms`;
 
 const asked = ({ served, failures }: Asked): string =>
   `${(served * 100).toFixed(0)} % served${served < 1 ? ` (${tally(failures)})` : ''}`;

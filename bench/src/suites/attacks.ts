@@ -1,10 +1,14 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openDevelopmentIssuer } from '../../../src/auth/development.ts';
 import type { Effort } from '../compare.ts';
 import { type Attacked, Attacker } from '../load/attack.ts';
 import { ATTACKS, HARMLESS } from '../load/attacks.ts';
-import { Bystander, type Seen } from '../load/bystander.ts';
+import { type Asked, Bystander, type Kind } from '../load/bystander.ts';
 import { LoadGenerator } from '../load/generator.ts';
+import type { Quantiles } from '../load/sample.ts';
 import { pin } from '../pin.ts';
 import { ADD, FIRST_ID } from '../plants.ts';
 import { type Checkout, checkoutsOf, type PlantStore, plantstore } from '../plantstore.ts';
@@ -21,6 +25,12 @@ const LOOK = 50;
 const PLANTS = 20;
 /** As deploy/kubernetes sets it. */
 const ENVIRONMENT = { NODE_OPTIONS: '--max-old-space-size=320 --max-semi-space-size=16', LOG_LEVEL: 'info' };
+
+/** What others saw meanwhile: a caller, and a supervisor that also asks an idle server. */
+export interface Seen extends Readonly<Record<Kind, Asked>> {
+  /** How late either of them sent its requests, in milliseconds. */
+  readonly lateness: readonly Quantiles[];
+}
 
 /** What an attack did to the service, and to somebody else. */
 export interface Siege {
@@ -59,14 +69,21 @@ export async function attacks(_: Bench, effort: Effort): Promise<Results> {
 async function besiege(bench: Bench, checkout: Checkout, name: string): Promise<Siege> {
   const directory = bench.directory();
   const server = await bench.server(plantstore(directory, ENVIRONMENT, checkout));
-  const [attacker, bystander] = [new Attacker(), new Bystander()];
-  bench.defer(() => attacker.stop());
-  bench.defer(() => bystander.stop());
-  if (!pin(server.pid, [process.pid, attacker.pid, bystander.pid])) console.log('  the service had no core of its own');
+  const [attacker, bystander] = [new Attacker(), new Bystander('list')];
+  // Of its own, so that no probe waits for its client to read a list.
+  const supervisor = new Bystander('readyz', 'Health/Check', 'idle');
+  for (const one of [attacker, bystander, supervisor]) bench.defer(() => one.stop());
+  if (!pin(server.pid, [process.pid, attacker.pid, bystander.pid, supervisor.pid]))
+    console.log('  the service had no core of its own');
+  const idleUrl = await idleServer(bench);
   const [token, another] = await fill(bench, directory, server);
   const target = { port: portOf(server.url), grpcPort: portOf(`http://${server.grpcAddress}`), token };
   const { url, adminUrl, grpcAddress } = server;
-  const watch = (seconds: number) => bystander.watch({ url, adminUrl, grpcAddress, token: another, seconds });
+  const watch = async (seconds: number): Promise<Seen> => {
+    const job = { url, adminUrl, grpcAddress, idleUrl, token: another, seconds };
+    const [caller, probes] = await Promise.all([bystander.watch(job), supervisor.watch(job)]);
+    return { ...caller.asked, ...probes.asked, lateness: [caller.lateness, probes.lateness] };
+  };
 
   await attacker.begin(HARMLESS, target);
   await watch(SECONDS.warmUp);
@@ -80,6 +97,18 @@ async function besiege(bench: Bench, checkout: Checkout, name: string): Promise<
   // What the attack left behind may still end the process.
   await sleep(SECONDS.after * 1_000);
   return { ...observed(), control, seen, attacked };
+}
+
+/** A server that has nothing else to do, on the core of the clients. Its answers show how late the supervisor itself is. */
+async function idleServer(bench: Bench): Promise<string> {
+  const server = createServer((_, response) => response.end('{}'));
+  server.listen(0, '127.0.0.1');
+  bench.defer(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  await once(server, 'listening');
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
 const portOf = (url: string): number => Number(new URL(url).port);

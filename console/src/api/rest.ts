@@ -1,17 +1,37 @@
-import { refused, session } from '../session.ts';
-import { Refused } from './trouble.ts';
+import { Connection } from '../../../client/connection.ts';
+import { messageOf } from '../../../client/errors.ts';
+import { PlantStore } from '../../../client/index.ts';
+import { unreachable } from '../reach.ts';
+import { accepted, refused, session } from '../session.ts';
 
-/** Calls the service with the token. Rejects with Refused for any unsuccessful answer. */
-export async function call(path: string, init: RequestInit = {}): Promise<Response> {
-  const token = session.peek()?.token;
-  const headers = new Headers(init.headers);
-  if (token !== undefined) headers.set('authorization', `Bearer ${token}`);
-  const response = await fetch(path, { ...init, headers, cache: 'no-store' });
-  if (response.ok) return response;
-  const message = await response.json().then(
-    (body) => String(body.message),
-    () => `the service answered with ${response.status}`,
-  );
-  if (response.status === 401) refused(token, message);
-  throw new Refused(response.status, message);
-}
+/** Called for each attempt that gets an answer, with the service's words unless that is a success. */
+type OnAnswer = (failure: string | undefined) => void;
+
+const token = (): string => session.peek()?.token ?? '';
+
+/** Notices when the service refuses the token, and when it cannot be reached. */
+const noticing =
+  (onAnswer: OnAnswer): typeof fetch =>
+  async (input, init) => {
+    const sent = token();
+    const answer = await fetch(input, init).catch((error) => {
+      if (init?.signal?.aborted !== true) void unreachable();
+      throw error;
+    });
+    const failure = answer.ok ? undefined : (messageOf(await answer.clone().text()) ?? `HTTP ${answer.status}`);
+    if (answer.ok) accepted(sent);
+    if (answer.status === 401) refused(sent, failure!);
+    onAnswer(failure);
+    return answer;
+  };
+
+/** A client of the caller's plants. */
+export const openPlantStore = (onAnswer: OnAnswer = () => {}): PlantStore =>
+  new PlantStore({ url: location.origin, token, fetch: noticing(onAnswer) });
+
+/** The service, for what is not about plants. */
+export const service: Connection = new Connection(
+  location.origin,
+  token,
+  noticing(() => {}),
+);

@@ -1,25 +1,25 @@
 import type { ComponentChildren } from 'preact';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useRef } from 'preact/hooks';
 import type { Record } from '../../../gen/plantstore/v1/event_pb.ts';
+import { toHex } from '../../../src/tlog/bytes.ts';
+import { recordHash } from '../../../src/tlog/hash.ts';
+import { TILE_WIDTH } from '../../../src/tlog/tile.ts';
+import { eventBytes } from '../proof/event.ts';
 import { linkTo } from '../router.ts';
 import { When } from '../ui/when.tsx';
-import { type Leaf, leafOf } from './leaf.ts';
-import { hex, sentenceOf, subjectOf } from './words.ts';
+import { sentenceOf, subjectOf } from './words.ts';
+
+const TILE = BigInt(TILE_WIDTH);
 
 /** One event: what it says, its hashes, its trace, its place in the tree. */
 export function EventDetail({ record }: { readonly record: Record }) {
   const event = record.event!;
   const { content } = record;
-  const subject = subjectOf(record);
-  const [leaf, setLeaf] = useState<Leaf>();
+  const subject = subjectOf(content);
+  const leaf = event.position - 1n;
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
-    let isCurrent = true;
-    void leafOf(event).then((found) => isCurrent && setLeaf(found));
     heading.current?.focus({ preventScroll: true });
-    return () => {
-      isCurrent = false;
-    };
   }, [event]);
   const trace = content?.traceparent === undefined ? undefined : /^00-(\w{32})-(\w{16})-/.exec(content.traceparent);
   return (
@@ -70,29 +70,27 @@ export function EventDetail({ record }: { readonly record: Record }) {
             </Fact>
           )}
           <Fact name="Salt" isCode>
-            {hex(content.salt)}
+            {toHex(content.salt)}
           </Fact>
         </dl>
       )}
       <h3>Hashes</h3>
       <dl>
         <Fact name="Commitment to the content" isCode>
-          {hex(event.commitment)}
+          {toHex(event.commitment)}
         </Fact>
         <Fact name="Hash in the chain" isCode>
-          {hex(event.hash)}
+          {toHex(event.hash)}
         </Fact>
       </dl>
       <h3>Place in the tree</h3>
       <dl>
-        <Fact name="Leaf">{String(event.position - 1n)}</Fact>
-        {leaf !== undefined && (
-          <Fact name="Tile">
-            {String(leaf.tile)} of level 0, entry {String(leaf.place)}
-          </Fact>
-        )}
+        <Fact name="Leaf">{String(leaf)}</Fact>
+        <Fact name="Tile">
+          {String(leaf / TILE)} of level 0, entry {String(leaf % TILE)}
+        </Fact>
         <Fact name="Leaf hash" isCode>
-          {leaf === undefined ? '…' : leaf.hash === undefined ? 'only over HTTPS or on this machine' : hex(leaf.hash)}
+          {toHex(recordHash(eventBytes(event)))}
         </Fact>
       </dl>
       {trace && (

@@ -16,7 +16,7 @@ export function EventRow({
   readonly attributes: RowAttributes;
 }) {
   const position = String(record.event!.position);
-  const subject = subjectOf(record);
+  const subject = subjectOf(record.content);
   return (
     <tr {...attributes} class={isChosen ? 'chosen' : undefined}>
       <td class="position code">

@@ -1,4 +1,4 @@
-import type { Record } from '../../../gen/plantstore/v1/event_pb.ts';
+import type { Content, Record } from '../../../gen/plantstore/v1/event_pb.ts';
 
 /** The subject of an event, for people. Undefined if its content is erased, or if it is not about a plant. */
 export interface Subject {
@@ -9,8 +9,8 @@ export interface Subject {
   readonly tag?: string | undefined;
 }
 
-/** The plant that an event is about. */
-export function subjectOf({ content }: Record): Subject | undefined {
+/** The plant that a content is about. */
+export function subjectOf(content: Content | undefined): Subject | undefined {
   if (content === undefined) return undefined;
   const { owner, data } = content;
   if (data.case === 'plantAdded') return { owner, id: data.value.id, name: data.value.name, tag: data.value.tag };
@@ -22,7 +22,7 @@ export function sentenceOf(record: Record): string {
   const { event, content, erasedBy } = record;
   if (event!.type === 'OwnerErased')
     return `${content?.actor || 'Somebody'} erased an owner: ${event!.erased} earlier events have lost their content.`;
-  const subject = subjectOf(record);
+  const subject = subjectOf(content);
   if (subject === undefined) return `Event ${erasedBy} erased the content of this event.`;
   const { owner, id, name, tag } = subject;
   const who = content!.actor === owner ? owner : `${content!.actor}, for ${owner},`;
@@ -30,7 +30,3 @@ export function sentenceOf(record: Record): string {
   const plant = name === '' ? 'a plant without a name' : `“${name}”`;
   return `${who} added ${plant} with the id ${id}${tag ? ` and the tag “${tag}”` : ''}.`;
 }
-
-/** Bytes in hexadecimal. */
-export const hex = (bytes: Uint8Array): string =>
-  Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');

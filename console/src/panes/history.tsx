@@ -7,9 +7,10 @@ import { sentenceOf } from '../log/words.ts';
 import { idOf } from '../numbers.ts';
 import { linkTo, route } from '../router.ts';
 import { usable } from '../session.ts';
+import { momentOf } from '../times.ts';
 import { Field } from '../ui/field.tsx';
 import { Notice } from '../ui/notice.tsx';
-import { localTime, millisecondsOf, When } from '../ui/when.tsx';
+import { millisecondsOf, When } from '../ui/when.tsx';
 
 /** All events of one plant. */
 export function HistoryPane() {
@@ -135,7 +136,7 @@ function Story({ owner, plantId }: { readonly owner: string; readonly plantId: b
 }
 
 function summaryOf(records: readonly Record[], last: Record): string {
-  const since = localTime(millisecondsOf(last.event!.time!));
+  const since = momentOf(millisecondsOf(last.event!.time!));
   const events = `${records.length.toLocaleString()} ${records.length === 1 ? 'event' : 'events'}`;
   return last.event!.type === 'PlantAdded'
     ? `${events}. It exists since ${since}.`

@@ -1,6 +1,6 @@
 import { signal } from '@preact/signals';
 import { useEffect, useMemo, useState } from 'preact/hooks';
-import { call } from '../api/rest.ts';
+import { service } from '../api/rest.ts';
 import { Cards } from '../instance/cards.tsx';
 import { Charts } from '../instance/charts.tsx';
 import { type Report, upTo } from '../instance/report.ts';
@@ -10,6 +10,8 @@ import { LiveChip } from '../ui/live-chip.tsx';
 import { Notice } from '../ui/notice.tsx';
 
 const EVERY = 2_000;
+/** Milliseconds that an answer may take. */
+const LONGEST_ANSWER = 8_000;
 /** Milliseconds that the charts go back. */
 const SPAN = 120_000;
 
@@ -24,7 +26,10 @@ export function InstancePane() {
     const poll = async (isLive: () => void, signal: AbortSignal): Promise<void> => {
       while (!signal.aborted) {
         if (!document.hidden) {
-          const report: Report = await (await call('/console/instance', { signal })).json();
+          const report: Report = await service.send(
+            { method: 'GET', path: '/console/instance', signal, limit: AbortSignal.timeout(LONGEST_ANSWER) },
+            (answer) => answer.json(),
+          );
           setReports((before) => upTo(report, before, SPAN));
           isLive();
         }

@@ -4,6 +4,7 @@ import { LogView } from '../log/log-view.ts';
 import { positionOf } from '../numbers.ts';
 import { linkTo, route } from '../router.ts';
 import { usable } from '../session.ts';
+import { zoneAt } from '../times.ts';
 import { LiveChip } from '../ui/live-chip.tsx';
 import { Notice } from '../ui/notice.tsx';
 import { type RowAttributes, Rows } from '../ui/rows.tsx';
@@ -17,7 +18,7 @@ const COLUMNS = [
   { name: 'type', title: 'Type' },
   { name: 'owner', title: 'Owner' },
   { name: 'plant', title: 'Plant' },
-  { name: 'time', title: 'Time' },
+  { name: 'time', title: `Time (${zoneAt(Date.now())})` },
 ];
 
 /** Every event of every owner, live. */

@@ -1,12 +1,12 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import type { Plant } from '../../../client/index.ts';
 import { may, owner } from '../access.ts';
 import { AddForm } from '../plants/add-form.tsx';
-import { newKey } from '../plants/commands.ts';
-import type { Plant } from '../plants/plant-list.ts';
 import { ResultLine } from '../plants/result-line.tsx';
 import { nameOf, useCommands } from '../plants/use-commands.ts';
 import { PlantWatch } from '../plants/watch.ts';
 import { usable } from '../session.ts';
+import { Cut, PlantCells } from '../ui/cut.tsx';
 import { Field } from '../ui/field.tsx';
 import { LiveChip } from '../ui/live-chip.tsx';
 import { Notice } from '../ui/notice.tsx';
@@ -23,7 +23,7 @@ const COLUMNS = [
 export function PlantsPane() {
   const { value: current } = usable;
   const watch = useMemo(() => new PlantWatch(), [owner.value]);
-  const { result, add, remove } = useCommands(current !== undefined);
+  const { result, add, remove } = useCommands();
   const [wanted, setWanted] = useState('');
   const list = useRef<HTMLDivElement>(null);
   useEffect(() => {
@@ -50,9 +50,10 @@ export function PlantsPane() {
     const plant = found?.[index] ?? plants.at(index);
     return (
       <tr {...attributes} key={String(plant.id)}>
-        <td class="id code">{String(plant.id)}</td>
-        <td class="name">{plant.name === '' ? <span class="none">no name</span> : plant.name}</td>
-        <td class="tag">{plant.tag !== undefined && <span class="tag-chip">{plant.tag || '(empty)'}</span>}</td>
+        <td class="id code">
+          <Cut text={String(plant.id)} />
+        </td>
+        <PlantCells {...plant} />
         <td class="act">
           {mayWrite && (
             <button type="button" class="quiet" aria-label={`Delete ${nameOf(plant)}`} onClick={() => drop(plant)}>
@@ -66,9 +67,13 @@ export function PlantsPane() {
 
   return (
     <>
-      {mayWrite ? <AddForm add={add} /> : <p class="needs">To add and delete, a token needs plants:write.</p>}
-      <ResultLine result={result} addAgain={(draft) => void add(draft, newKey())} />
-      <div class="bar" ref={list} tabIndex={-1}>
+      {mayWrite ? (
+        <AddForm add={add} isDisabled={current === undefined} />
+      ) : (
+        <p class="needs">To add and delete, a token needs plants:write.</p>
+      )}
+      <ResultLine result={result} addAgain={(draft) => void add(draft)} />
+      <div class="bar" ref={list} tabIndex={-1} hidden={current === undefined && count === 0}>
         <p class="count">
           <strong>{count.toLocaleString()}</strong> {count === 1 ? 'plant' : 'plants'}
           {found !== undefined && ` of ${plants.size.toLocaleString()}`}

@@ -1,6 +1,7 @@
 import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import { settings } from '../access.ts';
+import { positionOf } from '../numbers.ts';
 import { mapOutcome } from '../proof/outcome.ts';
 import { replaceRoute, route } from '../router.ts';
 import { useDroppedFile } from '../ui/dropped-file.ts';
@@ -24,6 +25,7 @@ export function ProofPane() {
   const running = useRef<AbortController>(undefined);
   const asked = route.value.query.get('position') ?? '';
   const position = useSignal(asked);
+  const fault = useSignal('');
   const vkey = useSignal('');
   const hidesLog = settings.value?.publicLog === false;
 
@@ -43,10 +45,14 @@ export function ProofPane() {
     remembered.value++;
   };
 
-  const showEvent = (position: string): Promise<void> =>
-    show(`The event at position ${position}.`, async (signal) =>
-      mapOutcome(await verifyEvent(/^\d+$/.test(position) ? Number(position) : Number.NaN, signal), ofEvent),
-    );
+  const showEvent = async (text: string): Promise<void> => {
+    const found = positionOf(text);
+    fault.value = found === undefined ? 'A position is a whole number, 1 or more.' : '';
+    if (found !== undefined)
+      await show(`The event at position ${found}.`, async (signal) =>
+        mapOutcome(await verifyEvent(Number(found), signal), ofEvent),
+      );
+  };
 
   const showWholeLog = (): Promise<void> =>
     show('The whole log.', async (signal) => {
@@ -84,7 +90,7 @@ export function ProofPane() {
     <div class="proof">
       {hidesLog && <p>This service does not show its log (PUBLIC_LOG=false), so you can verify only receipts here.</p>}
       <div class="acts">
-        <EventCard position={position} isDisabled={hidesLog} onSubmit={submit} />
+        <EventCard position={position} fault={fault.value} isDisabled={hidesLog} onSubmit={submit} />
         <ReceiptCard vkey={vkey} onChoose={(file) => void showReceipt(file)} />
         <WholeLogCard
           progress={progress.value}

@@ -1,14 +1,14 @@
-import { useEffect, useMemo, useState } from 'preact/hooks';
-import { messageOf } from '../api/trouble.ts';
+import { useMemo } from 'preact/hooks';
 import { readHead } from '../log/reader.ts';
 import { linkTo, replaceRoute, route } from '../router.ts';
-import { usable } from '../session.ts';
 import { differenceOf, type OwnedPlant } from '../time/difference.ts';
 import { Moment } from '../time/moment.tsx';
 import { PlantsThen } from '../time/plants-then.ts';
+import { Cut, PlantCells } from '../ui/cut.tsx';
 import { Field } from '../ui/field.tsx';
 import { Notice } from '../ui/notice.tsx';
 import { type RowAttributes, Rows } from '../ui/rows.tsx';
+import { useRead } from '../ui/use-read.ts';
 
 const COLUMNS = [
   { name: 'owner', title: 'Owner' },
@@ -22,25 +22,12 @@ const PAUSE = 250;
 
 /** The plants as they were, and what changed between two moments. */
 export function TimePane() {
-  const { value: current } = usable;
-  const [head, setHead] = useState<number>();
-  const [problem, setProblem] = useState('');
-  const [attempt, setAttempt] = useState(0);
-  useEffect(() => {
-    if (current === undefined) return;
-    const abort = new AbortController();
-    setProblem('');
-    readHead(abort.signal).then(
-      ({ position }) => setHead(Number(position)),
-      (error) => abort.signal.aborted || setProblem(messageOf(error)),
-    );
-    return () => abort.abort();
-  }, [current, attempt]);
+  const { value: head, problem, retry } = useRead('head', async (signal) => Number((await readHead(signal)).position));
   if (problem !== '')
     return (
       <Notice title="The log cannot be read." isProblem>
         <p>{problem}</p>
-        <button type="button" onClick={() => setAttempt(attempt + 1)}>
+        <button type="button" onClick={retry}>
           Try again
         </button>
       </Notice>
@@ -54,7 +41,7 @@ export function TimePane() {
         </p>
       </Notice>
     );
-  return <Travel head={head} toNow={() => setAttempt(attempt + 1)} />;
+  return <Travel head={head} toNow={retry} />;
 }
 
 function Travel({ head, toNow }: { readonly head: number; readonly toNow: () => void }) {
@@ -72,7 +59,15 @@ function Travel({ head, toNow }: { readonly head: number; readonly toNow: () => 
   };
   const lists = useMemo(() => new PlantsThen(owner), [owner]);
   const [low, high] = other === undefined || other > at ? [at, other] : [other, at];
-  const { then, later, problem, isLoading, retry } = useLists(lists, owner, low, high);
+  const { value, problem, isLoading, retry } = useRead(
+    JSON.stringify([owner, low, high]),
+    async (signal) => ({
+      before: await lists.read(BigInt(low), signal),
+      after: high === undefined ? undefined : await lists.read(BigInt(high), signal),
+    }),
+    PAUSE,
+  );
+  const { before: then, after: later } = value ?? {};
   const difference = useMemo(() => then && later && differenceOf(then, later), [then, later]);
   return (
     <>
@@ -161,12 +156,15 @@ function List({
     const { owner, id, name, tag } = plants[index]!;
     return (
       <tr {...attributes} key={`${owner}\n${id}`}>
-        <td class="owner">{owner}</td>
-        <td class="id code">
-          <a href={linkTo('history', { owner, plant: String(id) })}>{String(id)}</a>
+        <td class="owner">
+          <Cut text={owner} />
         </td>
-        <td class="name">{name === '' ? <span class="none">no name</span> : name}</td>
-        <td class="tag">{tag !== undefined && <span class="tag-chip">{tag || '(empty)'}</span>}</td>
+        <td class="id code">
+          <a href={linkTo('history', { owner, plant: String(id) })} title={String(id)}>
+            {String(id)}
+          </a>
+        </td>
+        <PlantCells name={name} tag={tag} />
       </tr>
     );
   };
@@ -176,36 +174,4 @@ function List({
 /** A position of the log; undefined if the text is not one. */
 function within(text: string | null, head: number): number | undefined {
   return text !== null && /^\d{1,15}$/.test(text) ? Math.min(Number(text), head) : undefined;
-}
-
-/** The plants of two moments. The old lists stay until the new ones are there. */
-function useLists(lists: PlantsThen, owner: string, low: number, high: number | undefined) {
-  const { value: current } = usable;
-  const [found, setFound] = useState<{
-    key: string;
-    then?: readonly OwnedPlant[];
-    later?: readonly OwnedPlant[] | undefined;
-  }>({ key: '' });
-  const [problem, setProblem] = useState('');
-  const [attempt, setAttempt] = useState(0);
-  const key = JSON.stringify([owner, low, high]);
-  useEffect(() => {
-    if (current === undefined) return;
-    const abort = new AbortController();
-    const read = async (): Promise<void> => {
-      const then = await lists.read(BigInt(low), abort.signal);
-      const later = high === undefined ? undefined : await lists.read(BigInt(high), abort.signal);
-      setProblem('');
-      setFound({ key, then, later });
-    };
-    const timer = setTimeout(
-      () => void read().catch((error) => abort.signal.aborted || setProblem(messageOf(error))),
-      found.key === '' ? 0 : PAUSE,
-    );
-    return () => {
-      clearTimeout(timer);
-      abort.abort();
-    };
-  }, [lists, key, current, attempt]);
-  return { ...found, problem, isLoading: found.key !== key, retry: () => setAttempt(attempt + 1) };
 }

@@ -1,12 +1,4 @@
-import type { StreamEvent } from '../../../client/event-stream.ts';
-
-/** A plant of the caller. */
-export interface Plant {
-  readonly id: bigint;
-  readonly name: string;
-  /** Unset and empty are different. */
-  readonly tag: string | undefined;
-}
+import type { Change, Plant } from '../../../client/index.ts';
 
 /** The caller's plants in ascending id, built from a stream of events. */
 export class PlantList {
@@ -34,21 +26,20 @@ export class PlantList {
       .toArray();
   }
 
-  /** Applies an event `added` or `deleted`. */
-  take({ type, data }: StreamEvent): void {
-    // Only text keeps numbers of 64 bits exact.
-    const id = BigInt(/"id":(-?\d+)/.exec(data)![1]!);
-    if (type === 'deleted') {
-      if (this.#plants.delete(id)) this.#ids.splice(this.#placeOf(id), 1);
+  /** Applies a change to one plant. */
+  take(change: Extract<Change, { type: 'added' | 'deleted' }>): void {
+    if (change.type === 'deleted') {
+      if (this.#plants.delete(change.id)) this.#ids.splice(this.#placeOf(change.id), 1);
       return;
     }
-    const { name, tag } = JSON.parse(data) as { name: string; tag?: string };
+    const { plant } = change;
+    const { id } = plant;
     if (!this.#plants.has(id)) {
       const last = this.#ids.at(-1);
       if (last === undefined || last < id) this.#ids.push(id);
       else this.#ids.splice(this.#placeOf(id), 0, id);
     }
-    this.#plants.set(id, { id, name, tag });
+    this.#plants.set(id, plant);
   }
 
   /** Where an id is, or would be. */

@@ -1,6 +1,5 @@
 import { linkTo } from '../router.ts';
-import type { Draft } from './commands.ts';
-import type { CommandResult } from './use-commands.ts';
+import type { CommandResult, Draft } from './use-commands.ts';
 
 /** The result of the last command, with its event, and the undo of a deletion. */
 export function ResultLine({
@@ -14,7 +13,7 @@ export function ResultLine({
     <p class={`outcome${result?.isProblem ? ' problem' : ''}`} role="status">
       {result?.text}{' '}
       {result?.position !== undefined && (
-        <a href={linkTo('proof', { position: result.position })}>Event {result.position}</a>
+        <a href={linkTo('proof', { position: String(result.position) })}>Event {String(result.position)}</a>
       )}{' '}
       {result?.deleted !== undefined && (
         <button

@@ -1,14 +1,24 @@
-import { useState } from 'preact/hooks';
-import { isUnreachable, messageOf } from '../api/trouble.ts';
-import { addPlant, type Draft, deletePlant, newKey } from './commands.ts';
-import type { Plant } from './plant-list.ts';
+import { useRef, useState } from 'preact/hooks';
+import { OutcomeUnknownError, type Plant } from '../../../client/index.ts';
+import { openPlantStore } from '../api/rest.ts';
+import { messageOf } from '../api/trouble.ts';
+import { idOf } from '../numbers.ts';
+
+const plants = openPlantStore();
+
+/** The fields of the form for a new plant. */
+export interface Draft {
+  readonly id: string;
+  readonly name: string;
+  readonly tag: string;
+}
 
 /** What became of the last command. */
 export interface CommandResult {
   readonly text: string;
   readonly isProblem?: boolean;
   /** The event of the command. */
-  readonly position?: string;
+  readonly position?: bigint;
   /** The deleted plant, for an undo. */
   readonly deleted?: Plant;
 }
@@ -17,34 +27,34 @@ export interface CommandResult {
 export const nameOf = ({ id, name }: Draft | Plant): string =>
   `${name === '' ? 'a plant without a name' : `“${name}”`} (${String(id).trim()})`;
 
-/** The commands of the pane, and the result of the last one. Without a token that is accepted, it says so instead. */
-export function useCommands(isSignedIn: boolean) {
+/** The commands of the pane, and the result of the last one. */
+export function useCommands() {
   const [result, setResult] = useState<CommandResult>();
-  const refused = (): boolean => {
-    if (!isSignedIn) setResult({ text: 'Sign in first: your token is no longer accepted.', isProblem: true });
-    return !isSignedIn;
-  };
+  /** The key of a draft that may have been added: the same draft is added once. */
+  const unknown = useRef<{ readonly draft: string; readonly idempotencyKey: string } | undefined>(undefined);
   /** Resolves with whether the plant was added. */
-  const add = async (draft: Draft, key: string): Promise<boolean> => {
-    if (refused()) return false;
+  const add = async (draft: Draft): Promise<boolean> => {
+    const id = idOf(draft.id);
+    const { name, tag } = draft;
+    const same = JSON.stringify(draft);
     try {
-      const position = await addPlant(draft, key);
+      if (id === undefined) throw new RangeError('id must be an integer of at most 64 bits');
+      const again = unknown.current?.draft === same ? unknown.current.idempotencyKey : undefined;
+      const plant = { id, name, ...(tag !== '' && { tag }) };
+      const { position } = await plants.add(plant, { idempotencyKey: again });
       setResult({ text: `Added ${nameOf(draft)}.`, position });
       return true;
     } catch (error) {
-      setResult({
-        text: isUnreachable(error)
-          ? 'The service cannot be reached. The plant may have been added. It is safe to press Add again: it is added once.'
-          : messageOf(error),
-        isProblem: true,
-      });
+      const isUnknown = error instanceof OutcomeUnknownError;
+      if (isUnknown) unknown.current = { draft: same, idempotencyKey: error.idempotencyKey };
+      const then = ' The plant may have been added. It is safe to press Add again: it is added once.';
+      setResult({ text: isUnknown ? messageOf(error.cause) + then : messageOf(error), isProblem: true });
       return false;
     }
   };
   const remove = async (plant: Plant): Promise<void> => {
-    if (refused()) return;
     try {
-      const position = await deletePlant(plant.id, newKey());
+      const { position } = await plants.delete(plant.id);
       setResult({ text: `Deleted ${nameOf(plant)}.`, position, deleted: plant });
     } catch (error) {
       setResult({ text: messageOf(error), isProblem: true });

@@ -1,9 +1,6 @@
 import { signal } from '@preact/signals';
-import { readEventStream } from '../api/event-stream.ts';
-import { call } from '../api/rest.ts';
-import { Refused } from '../api/trouble.ts';
+import { openPlantStore } from '../api/rest.ts';
 import { keepLive, type Liveness } from '../live.ts';
-import { refused, session } from '../session.ts';
 import { PlantList } from './plant-list.ts';
 
 /** The caller's plants, kept up to date. */
@@ -13,9 +10,16 @@ export class PlantWatch {
   readonly version = signal(0);
   #shown = new PlantList();
   /** The plants of a new state, until it is complete. */
-  #next = new PlantList();
-  #lastId = '';
+  #next = this.#shown;
+  /** Up to here the shown plants are exact; undefined before the first state. */
+  #position: bigint | undefined;
   #isDue = false;
+  #isLive = (): void => {};
+  readonly #store = openPlantStore((failure) => {
+    if (failure !== undefined) this.liveness.value = { state: 'failed', message: failure };
+    // A resumed watch yields nothing until something happens.
+    else if (this.#position !== undefined) this.#isLive();
+  });
 
   /** The plants. Until the first state is complete, the part that has arrived. */
   get plants(): PlantList {
@@ -24,37 +28,27 @@ export class PlantWatch {
 
   /** Watches until the signal aborts. */
   run(abort: AbortSignal): Promise<void> {
-    return keepLive((isLive, signal) => this.#stream(signal, isLive), this.liveness, abort);
+    const attempt = (isLive: () => void, signal: AbortSignal): Promise<void> => {
+      this.#isLive = isLive;
+      return this.#follow(signal);
+    };
+    return keepLive(attempt, this.liveness, abort);
   }
 
-  async #stream(abort: AbortSignal, isLive: () => void): Promise<void> {
-    const headers: Record<string, string> = { accept: 'text/event-stream' };
-    if (this.#lastId === '') this.#begin();
-    else headers['last-event-id'] = this.#lastId;
-    const token = session.peek()?.token;
-    const response = await call('/plants', { headers, signal: abort });
-    // A resumed stream sends nothing until something happens.
-    if (this.#lastId !== '') isLive();
-    for await (const events of readEventStream(response.body!, this.#lastId)) {
-      for (const event of events) {
-        this.#lastId = event.lastEventId;
-        if (event.type === 'reset') this.#begin();
-        else if (event.type === 'ready') {
-          this.#shown = this.#next;
-          isLive();
-        } else if (event.type === 'end') {
-          const { message } = JSON.parse(event.data);
-          refused(token, message);
-          throw new Refused(401, message);
-        } else this.#next.take(event);
-      }
+  async #follow(signal: AbortSignal): Promise<void> {
+    const after = this.#position;
+    for await (const change of this.#store.watch({ signal, ...(after !== undefined && { after }) })) {
+      if (change.type === 'reset') {
+        this.#next = new PlantList();
+        if (this.#shown.size === 0) this.#shown = this.#next;
+        this.#position = undefined;
+      } else if (change.type === 'ready') {
+        this.#shown = this.#next;
+        this.#isLive();
+      } else this.#next.take(change);
+      if ('position' in change) this.#position = change.position;
       this.#changed();
     }
-  }
-
-  #begin(): void {
-    this.#next = new PlantList();
-    if (this.#shown.size === 0) this.#shown = this.#next;
   }
 
   #changed(): void {

@@ -1,7 +1,9 @@
-import type { Checkpoint } from './checkpoint.ts';
-import { cosignedAt, parseVerifierKey, signatureOf, type VerifierKey } from './note.ts';
-import { type Findings, NotVerified } from './outcome.ts';
-import { momentOf } from './words.ts';
+import { verifiedSignatures } from '../../../src/tlog/note.ts';
+import { cosignedAt, verifierOf } from '../../../src/tlog/verifier.ts';
+import { parseVerifierKey, SIGNATURE_TYPE, type VerifierKey } from '../../../src/tlog/verifier-key.ts';
+import { momentOf } from '../times.ts';
+import type { NotedCheckpoint } from './checkpoint.ts';
+import { type Findings, orNotVerified } from './outcome.ts';
 
 /** A signature on a checkpoint that is not its log's. */
 export interface Cosignature {
@@ -19,38 +21,40 @@ export interface Cosignatures {
 }
 
 /** The key of a witness in its vkey. Throws, with the reason, if it is not one. */
-export async function parseWitnessKey(vkey: string): Promise<VerifierKey> {
-  const key = await parseVerifierKey(vkey);
-  if (key.of !== 'witness') throw new Error(`${key.name} is the key of a log, not that of a witness`);
+export function parseWitnessKey(vkey: string): VerifierKey {
+  const key = parseVerifierKey(vkey);
+  if (key.type !== SIGNATURE_TYPE.cosignature)
+    throw new Error(`${key.name} is the key of a log, not that of a witness`);
   return key;
 }
 
-/** Checks the cosignatures on a checkpoint with the vkeys of trusted witnesses. Rejects with NotVerified if one is wrong. */
-export async function checkCosignatures(
-  { note, origin }: Checkpoint,
+/** Checks the cosignatures on a checkpoint with the vkeys of trusted witnesses. Throws NotVerified if one is wrong. */
+export function checkCosignatures(
+  { note, origin }: NotedCheckpoint,
   witnesses: readonly string[],
   findings: Findings,
-): Promise<Cosignatures> {
-  const keys = await Promise.all(witnesses.map(parseWitnessKey));
-  const verified = new Map<string, number>();
-  for (const key of keys) {
-    const signature = signatureOf(note, key);
-    const time = signature && (await cosignedAt(note.text, signature, key));
-    if (signature !== undefined && time === undefined)
-      throw new NotVerified(`The cosignature of the witness ${key.name} on the checkpoint is wrong.`);
-    if (time === undefined) findings.unchecked.push(`The witness ${key.name}, which you trust, has not cosigned it.`);
+): Cosignatures {
+  const times = new Map<string, number>();
+  for (const key of witnesses.map(parseWitnessKey)) {
+    const [signature] = orNotVerified(
+      () => verifiedSignatures(note.text, note.signatures, [verifierOf(key)]),
+      () => `The cosignature of the witness ${key.name} on the checkpoint is wrong.`,
+    );
+    if (signature === undefined)
+      findings.unchecked.push(`The witness ${key.name}, which you trust, has not cosigned it.`);
     else {
-      verified.set(`${key.name}+${key.id}`, time);
+      const time = cosignedAt(signature.bytes);
+      times.set(`${signature.name}+${signature.id}`, time);
       findings.checked.push(`The witness ${key.name} cosigned the checkpoint at ${momentOf(time)}.`);
     }
   }
   const all = note.signatures
     .filter(({ name }) => name !== origin)
-    .map(({ name, id }) => ({ witness: name, time: verified.get(`${name}+${id}`) }));
+    .map(({ name, id }) => ({ witness: name, time: times.get(`${name}+${id}`) }));
   const unknown = all.filter(({ time }) => time === undefined).map(({ witness }) => witness);
   if (unknown.length > 0)
     findings.unchecked.push(`Cosignatures in the name of ${unknown.join(', ')}: their keys are unknown here.`);
-  if (verified.size === 0)
+  if (times.size === 0)
     findings.unchecked.push('That others see the same log: no witness that you trust has cosigned it.');
-  return { all, trusted: keys.length, cosigned: verified.size };
+  return { all, trusted: witnesses.length, cosigned: times.size };
 }

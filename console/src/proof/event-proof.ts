@@ -1,19 +1,21 @@
-import { type Bytes, equal } from './bytes.ts';
-import { parseEntries } from './entries.ts';
-import { type EventContent, type EventRecord, type LogEvent, parseContent, parseEvent } from './event.ts';
-import { recordHash, sha256 } from './hash.ts';
-import type { ProvenLog } from './log.ts';
+import type { Content } from '../../../gen/plantstore/v1/event_pb.ts';
+import { recordHash, sameHash, sha256 } from '../../../src/tlog/hash.ts';
+import { TILE_WIDTH } from '../../../src/tlog/tile.ts';
+import { type EventRecord, type LogEvent, parseContent, parseEvent } from './event.ts';
+import { type ProvenLog, readEntries } from './log.ts';
 import { type Findings, NotVerified } from './outcome.ts';
-import { entriesPath, TILE_WIDTH, widthAt } from './tile.ts';
 import { eventCount } from './words.ts';
+
+/** Positions after the checkpoint that events may have been added at since. */
+const SOON = 1_000;
 
 /** An event that is proved to be in a log. */
 export interface ProvenEvent {
   readonly event: LogEvent;
   /** Its hash in the tree. */
-  readonly leaf: Bytes;
+  readonly leaf: Uint8Array;
   /** Its content, if it is shown and not erased. */
-  readonly content: EventContent | undefined;
+  readonly content: Content | undefined;
   /** Position of the event that erased it, if it is erased. */
   readonly erasedBy: number | undefined;
 }
@@ -36,7 +38,7 @@ export async function proveEvent(
     'Its hash in the chain of events: that needs all events before it. The audit command reads them.',
   );
   if (record === undefined) return { event, leaf, content: undefined, erasedBy: undefined };
-  if (!equal(record.event, entry))
+  if (!sameHash(record.event, entry))
     throw new NotVerified(
       `The event that the service shows at position ${position} is not the one in its log: it was changed.`,
     );
@@ -45,8 +47,8 @@ export async function proveEvent(
 }
 
 /** Throws NotVerified unless a content fits the commitment of an event. */
-export async function checkContent(content: Bytes, { commitment, position, type }: LogEvent): Promise<EventContent> {
-  if (!equal(await sha256(content), commitment))
+export function checkContent(content: Uint8Array, { commitment, position, type }: LogEvent): Content {
+  if (!sameHash(sha256(content), commitment))
     throw new NotVerified(
       `The content of the event at position ${position} does not fit its commitment: it was changed.`,
     );
@@ -57,20 +59,18 @@ export async function checkContent(content: Bytes, { commitment, position, type 
 export const CONTENT_CHECKED = 'Its content, with its salt, hashes to the commitment in the event.';
 
 async function proveEntry(log: ProvenLog, position: number) {
-  const { source, tree } = log;
+  const { size } = log.checkpoint;
   const index = position - 1;
   if (!Number.isSafeInteger(position) || position < 1)
     throw new NotVerified('A position is a whole number, 1 or more.');
-  if (position > tree.size)
+  if (position > size)
     throw new NotVerified(
-      `The checkpoint has ${eventCount(tree.size)}, so none at position ${position}. A new event appears in it after some seconds.`,
+      `The checkpoint has ${eventCount(size)}, so none at position ${position}.${position <= size + SOON ? ' An event that was just added appears in it after some seconds.' : ''}`,
     );
-  const bundle = Math.floor(index / TILE_WIDTH);
-  const width = widthAt(tree.size, 0, bundle);
-  const entries = parseEntries(await source.entries(bundle, width), width, entriesPath(bundle, width));
+  const entries = await readEntries(log, Math.floor(index / TILE_WIDTH));
   const entry = entries[index % TILE_WIDTH]!;
-  const [leaf, hashes] = await Promise.all([recordHash(entry), tree.tile(0, bundle)]);
-  if (!equal(leaf, hashes[index % TILE_WIDTH]!))
+  const leaf = recordHash(entry);
+  if (!sameHash(leaf, await log.tiles.hash(0, index)))
     throw new NotVerified(
       `The event at position ${position} is not the one in the tree of the checkpoint: it was changed.`,
     );
@@ -87,7 +87,7 @@ async function proveContent(
   findings: Findings,
 ): Promise<Pick<ProvenEvent, 'content' | 'erasedBy'>> {
   if (content !== undefined) {
-    const said = await checkContent(content, event);
+    const said = checkContent(content, event);
     findings.checked.push(CONTENT_CHECKED);
     return { content: said, erasedBy: undefined };
   }

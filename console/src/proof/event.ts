@@ -1,6 +1,14 @@
-import type { Bytes } from './bytes.ts';
-import { NotVerified } from './outcome.ts';
-import { type FieldRules, Message } from './wire.ts';
+import { type DescMessage, fromBinary, type MessageShape, toBinary } from '@bufbuild/protobuf';
+import { timestampMs } from '@bufbuild/protobuf/wkt';
+import {
+  type Content,
+  ContentSchema,
+  EventSchema,
+  type Record,
+  RecordSchema,
+} from '../../../gen/plantstore/v1/event_pb.ts';
+import { HASH_SIZE, sameHash } from '../../../src/tlog/hash.ts';
+import { orNotVerified } from './outcome.ts';
 
 /** An event as the log has it: that something happened, and when. */
 export interface LogEvent {
@@ -10,135 +18,86 @@ export interface LogEvent {
   readonly time: number;
   readonly type: string;
   /** SHA-256 of its content. */
-  readonly commitment: Bytes;
+  readonly commitment: Uint8Array;
   /** Of OwnerErased: how many events before it lose their content. */
   readonly erased: number;
 }
 
-/** The content of an event. */
-export interface EventContent {
-  readonly salt: Bytes;
-  /** Empty: the event names no owner. */
-  readonly owner: string;
-  readonly actor: string;
-  /** Empty: not known. */
-  readonly issuer: string;
-  /** Empty: none. */
-  readonly idempotencyKey: string;
-  /** Empty: none. */
-  readonly traceparent: string;
-  /** The plant that it is about. */
-  readonly plant?: { readonly id: bigint; readonly name?: string; readonly tag?: string };
-}
-
-/** An event in the form that the service sends: plantstore.v1.Record. */
+/** An event in the form that the service sends. */
 export interface EventRecord {
   /** The canonical bytes of the event. */
-  readonly event: Bytes;
+  readonly event: Uint8Array;
   /** The canonical bytes of its content; undefined if it is erased or not shown. */
-  readonly content: Bytes | undefined;
+  readonly content: Uint8Array | undefined;
   /** Position of the event that erased it; 0: none. */
   readonly erasedBy: number;
 }
 
-const SALT = 16;
-const DIGEST = 32;
-/** Bytes of the field `hash`, the last of an Event that has one: a byte of tag, one of length, and the hash. */
-const HASH_FIELD = 2 + DIGEST;
+const SALT_SIZE = 16;
 
-const number = { kind: 'number' } as const;
-const bytes = { kind: 'bytes' } as const;
-const needed = { kind: 'bytes', required: true } as const;
-
-const EVENT: FieldRules = {
-  1: { kind: 'number', required: true },
-  2: needed,
-  3: { kind: 'bytes', required: true, present: true },
-  4: needed,
-  5: needed,
-  6: number,
+/** What the content of an event is about, by the type of the event. */
+const DATA: Readonly<{ [type: string]: Content['data']['case'] }> = {
+  PlantAdded: 'plantAdded',
+  PlantDeleted: 'plantDeleted',
 };
-const TIMESTAMP: FieldRules = { 1: number, 2: number };
-const CONTENT: FieldRules = {
-  ...{ 1: needed, 2: bytes, 3: bytes, 4: bytes, 5: bytes, 6: bytes },
-  ...{ 7: { kind: 'bytes', present: true }, 8: { kind: 'bytes', present: true } },
-};
-const ADDED: FieldRules = { 1: number, 2: bytes, 3: { kind: 'bytes', present: true } };
-const DELETED: FieldRules = { 1: number };
-const RECORD: FieldRules = { 1: needed, 2: bytes, 3: number };
-
-/** Field of Content by the type of the event. */
-const DATA: Readonly<Record<string, number>> = { PlantAdded: 7, PlantDeleted: 8 };
 
 /** The event in its canonical bytes (docs/audit.md). Throws NotVerified unless they are exactly that. */
-export function parseEvent(canonical: Uint8Array): LogEvent {
-  try {
-    const event = new Message(canonical, EVENT);
-    const commitment = event.bytes(5)!;
-    if (commitment.length !== DIGEST) throw new Error('its commitment is no hash');
-    return {
-      position: event.count(1),
-      eventId: event.text(2),
-      time: timeOf(new Message(event.bytes(3)!, TIMESTAMP)),
-      type: event.text(4),
-      commitment,
-      erased: event.count(6),
-    };
-  } catch (error) {
-    throw new NotVerified(`The bytes are not those of an event: ${(error as Error).message}.`, error);
-  }
-}
-
-function timeOf(timestamp: Message): number {
-  const nanos = timestamp.count(2);
-  const time = Number(timestamp.signed(1)) * 1_000 + nanos / 1_000_000;
-  // Checks the nanoseconds themselves, because the sum would round a few of them away.
-  if (nanos >= 1_000_000_000 || nanos % 1_000_000 !== 0 || !Number.isSafeInteger(time))
-    throw new Error('its time is not in whole milliseconds');
-  return time;
-}
+export const parseEvent = (canonical: Uint8Array): LogEvent =>
+  orNotVerified(
+    () => {
+      const { position, eventId, time, type, commitment, erased, hash } = decode(EventSchema, canonical);
+      if (eventId === '' || time === undefined || type === '' || position === 0n) throw new Error('it lacks a field');
+      if (commitment.length !== HASH_SIZE || hash.length > 0)
+        throw new Error('it has other hashes than its commitment');
+      if (time.nanos % 1_000_000 !== 0 || time.nanos < 0 || time.nanos >= 1_000_000_000)
+        throw new Error('its time is not in whole milliseconds');
+      const milliseconds = timestampMs(time);
+      return { position: count(position), eventId, time: milliseconds, type, commitment, erased: count(erased) };
+    },
+    (why) => `The bytes are not those of an event: ${why}.`,
+  );
 
 /** The content of an event of a type, from its canonical bytes. Throws NotVerified unless they are exactly that. */
-export function parseContent(canonical: Uint8Array, type: string): EventContent {
-  try {
-    const content = new Message(canonical, CONTENT);
-    const salt = content.bytes(1)!;
-    if (salt.length !== SALT) throw new Error('its salt has another length');
-    const field = [7, 8].filter((data) => content.has(data));
-    if (field.length > 1 || field[0] !== DATA[type]) throw new Error(`it is not what an event ${type} says`);
-    return {
-      salt,
-      owner: content.text(2),
-      actor: content.text(3),
-      issuer: content.text(4),
-      idempotencyKey: content.text(5),
-      traceparent: content.text(6),
-      ...(field[0] !== undefined && { plant: plantOf(content.bytes(field[0])!, field[0]) }),
-    };
-  } catch (error) {
-    throw new NotVerified(`The bytes are not those of a content: ${(error as Error).message}.`, error);
-  }
+export const parseContent = (canonical: Uint8Array, type: string): Content =>
+  orNotVerified(
+    () => {
+      const content = decode(ContentSchema, canonical);
+      if (content.salt.length !== SALT_SIZE) throw new Error('its salt has another length');
+      if (content.data.case !== DATA[type]) throw new Error(`it is not what an event ${type} says`);
+      return content;
+    },
+    (why) => `The bytes are not those of a content: ${why}.`,
+  );
+
+/** A plantstore.v1.Record in canonical bytes. Throws NotVerified if it is not one. */
+export const parseRecord = (record: Uint8Array): EventRecord =>
+  orNotVerified(
+    () => recordOf(decode(RecordSchema, record)),
+    (why) => `The bytes are not those of a record: ${why}.`,
+  );
+
+/** The bytes of a record, without the hash of the chain, which the tree lacks. Throws if it has no event. */
+export function recordOf({ event, content, erasedBy }: Record): EventRecord {
+  if (event === undefined) throw new Error('it has no event');
+  return {
+    event: eventBytes(event),
+    content: content && toBinary(ContentSchema, content),
+    erasedBy: count(erasedBy),
+  };
 }
 
-function plantOf(data: Bytes, field: number): NonNullable<EventContent['plant']> {
-  if (field === DATA.PlantDeleted) return { id: new Message(data, DELETED).signed(1) };
-  const added = new Message(data, ADDED);
-  return { id: added.signed(1), name: added.text(2), ...(added.has(3) && { tag: added.text(3) }) };
+/** The canonical bytes of an event, which are its entry in the log. */
+export const eventBytes = (event: NonNullable<Record['event']>): Uint8Array =>
+  toBinary(EventSchema, { ...event, hash: new Uint8Array() });
+
+/** The message in canonical protobuf: a message has exactly one such form. */
+function decode<Schema extends DescMessage>(schema: Schema, canonical: Uint8Array): MessageShape<Schema> {
+  const message = fromBinary(schema, canonical, { readUnknownFields: false });
+  if (!sameHash(toBinary(schema, message), canonical)) throw new Error('they are not in canonical form');
+  return message;
 }
 
-/** A plantstore.v1.Record, without the hash of the chain, which the tree lacks. Throws NotVerified if it is not one. */
-export function parseRecord(record: Uint8Array): EventRecord {
-  try {
-    const message = new Message(record, RECORD);
-    const event = message.bytes(1)!;
-    const hash = new Message(event, { ...EVENT, 15: bytes }).bytes(15);
-    if (hash !== undefined && hash.length !== DIGEST) throw new Error('its hash has another length');
-    return {
-      event: hash === undefined ? event : event.slice(0, -HASH_FIELD),
-      content: message.bytes(2),
-      erasedBy: message.count(3),
-    };
-  } catch (error) {
-    throw new NotVerified(`The bytes are not those of a record: ${(error as Error).message}.`, error);
-  }
+function count(value: bigint): number {
+  if (value < 0n || value > Number.MAX_SAFE_INTEGER) throw new Error('a count in it is out of range');
+  return Number(value);
 }

@@ -1,18 +1,22 @@
-import { equal } from './bytes.ts';
-import { type Checkpoint, openCheckpoint } from './checkpoint.ts';
+import { decodeEntries } from '../../../src/tlog/entry-bundle.ts';
+import { sameHash } from '../../../src/tlog/hash.ts';
+import { ProvenTiles } from '../../../src/tlog/proven-tiles.ts';
+import { TILE_WIDTH, TileHashReader, widthAt } from '../../../src/tlog/tile.ts';
+import { treeHash } from '../../../src/tlog/tree.ts';
+import { formatKeyId, formatVerifierKey, parseVerifierKey, type VerifierKey } from '../../../src/tlog/verifier-key.ts';
+import { momentOf } from '../times.ts';
+import { type NotedCheckpoint, openCheckpoint } from './checkpoint.ts';
 import { type Cosignatures, checkCosignatures } from './cosignatures.ts';
 import type { Memory, RememberedLog } from './memory.ts';
-import { parseVerifierKey, type VerifierKey } from './note.ts';
-import { type Findings, NotVerified } from './outcome.ts';
+import { type Findings, NotVerified, orNotVerified } from './outcome.ts';
 import type { LogSource } from './source.ts';
-import { Tree } from './tree.ts';
-import { eventCount, momentOf } from './words.ts';
+import { eventCount } from './words.ts';
 
 /** A log whose newest checkpoint is verified, and continues what this browser saw of it. */
 export interface ProvenLog {
   readonly source: LogSource;
-  readonly checkpoint: Checkpoint;
-  readonly tree: Tree;
+  readonly checkpoint: NotedCheckpoint;
+  readonly tiles: ProvenTiles;
   readonly cosignatures: Cosignatures;
 }
 
@@ -21,48 +25,69 @@ export interface ProvenLog {
  * remembered one. Then remembers it. Trusts the first key. Rejects with NotVerified.
  */
 export async function openLog(source: LogSource, memory: Memory, findings: Findings): Promise<ProvenLog> {
-  const key = await keyOf(await source.key());
+  const key = keyOf(await source.key());
+  const vkey = formatVerifierKey(key);
   const known = memory.log(key.name);
-  checkKey(key, known, memory, findings);
+  checkKey(key, vkey, known, memory, findings);
   const text = await source.checkpoint();
-  const checkpoint = await openCheckpoint(text, key);
-  const { origin, size } = checkpoint;
-  findings.checked.push(`The checkpoint of ${eventCount(size)} is signed by the key ${key.id} of the log ${origin}.`);
-  const cosignatures = await checkCosignatures(checkpoint, memory.witnesses(), findings);
-  const tree = new Tree(size, checkpoint.root, (tile) => source.tile(tile));
+  const checkpoint = openCheckpoint(text, key);
+  const { origin, size, root } = checkpoint;
+  findings.checked.push(
+    `The checkpoint of ${eventCount(size)} is signed by the key ${formatKeyId(key)} of the log ${origin}.`,
+  );
+  const cosignatures = checkCosignatures(checkpoint, memory.witnesses(), findings);
+  const tiles = await ProvenTiles.open(size, root, source);
   if (known !== undefined)
-    await checkExtends(tree, checkpoint, await openCheckpoint(known.checkpoint, key), known, findings);
+    await checkExtends(tiles, checkpoint, openCheckpoint(known.checkpoint, key), known, findings);
   const now = Date.now();
   memory.remember({
-    ...{ origin, vkey: key.vkey, trustedSince: known?.trustedSince ?? now },
+    ...{ origin, vkey, trustedSince: known?.trustedSince ?? now },
     ...{ checkpoint: text, size, seenAt: now },
   });
-  return { source, checkpoint, tree, cosignatures };
+  return { source, checkpoint, tiles, cosignatures };
 }
 
-async function keyOf(vkey: string): Promise<VerifierKey> {
-  try {
-    return await parseVerifierKey(vkey);
-  } catch (error) {
-    throw new NotVerified(`The service sent a key that is not a valid vkey: ${(error as Error).message}.`, error);
-  }
+/** The entries of a bundle of a log, not proved. Rejects with NotVerified for any other number of them. */
+export async function readEntries({ source, checkpoint }: ProvenLog, index: number): Promise<Uint8Array[]> {
+  const width = widthAt(checkpoint.size, 0, index);
+  const bundle = await source.entries(index, width);
+  const entries = orNotVerified(
+    () => decodeEntries(bundle),
+    (why) =>
+      `The service sent other bytes than entries ${index * TILE_WIDTH} to ${index * TILE_WIDTH + width - 1}: ${why}.`,
+  );
+  if (entries.length === width) return entries;
+  throw new NotVerified(`The service sent ${entries.length} entries from ${index * TILE_WIDTH} on, not ${width}.`);
 }
 
-function checkKey(key: VerifierKey, known: RememberedLog | undefined, memory: Memory, findings: Findings): void {
+const keyOf = (vkey: string): VerifierKey =>
+  orNotVerified(
+    () => parseVerifierKey(vkey),
+    (why) => `The service sent a key that is not a valid vkey: ${why}.`,
+  );
+
+function checkKey(
+  key: VerifierKey,
+  vkey: string,
+  known: RememberedLog | undefined,
+  memory: Memory,
+  findings: Findings,
+): void {
+  const { name: origin } = key;
   if (known === undefined) {
-    findings.unchecked.push(
-      `That ${key.vkey} is the key of this log: this browser sees it for the first time, and trusts it from now on. Compare it with the key that the operator published.`,
-    );
     const [other] = memory.logs();
     if (other !== undefined)
-      findings.unchecked.push(
-        `That this is the right log: the service showed the log ${other.origin} of ${eventCount(other.size)} on ${momentOf(other.seenAt)}, and this is another.`,
+      throw new NotVerified(
+        `The service shows the log ${origin}. On ${momentOf(other.seenAt)} it showed the log ${other.origin} of ${eventCount(other.size)}. If the operator confirms that this is another log, forget the old one here and verify again.`,
       );
+    findings.unchecked.push(
+      `That ${formatKeyId(key)} is the key of this log: this browser sees it for the first time, and trusts it from now on. Compare it with the key that the operator published.`,
+    );
     return;
   }
-  if (known.vkey !== key.vkey)
+  if (known.vkey !== vkey)
     throw new NotVerified(
-      `The key of the log ${key.name} is not the one that this browser has trusted since ${momentOf(known.trustedSince)}. If the operator confirms that the key was changed, forget the log here and verify again.`,
+      `The key of the log ${origin} is not the one that this browser has trusted since ${momentOf(known.trustedSince)}. If the operator confirms that the key was changed, forget the log here and verify again.`,
     );
   findings.checked.push(
     `The key is the one that this browser has trusted since ${momentOf(known.trustedSince)}, when it first saw it.`,
@@ -70,9 +95,9 @@ function checkKey(key: VerifierKey, known: RememberedLog | undefined, memory: Me
 }
 
 async function checkExtends(
-  tree: Tree,
-  { size, root }: Checkpoint,
-  older: Checkpoint,
+  tiles: ProvenTiles,
+  { size, root }: NotedCheckpoint,
+  older: NotedCheckpoint,
   { seenAt }: RememberedLog,
   findings: Findings,
 ): Promise<void> {
@@ -81,8 +106,8 @@ async function checkExtends(
     throw new NotVerified(
       `The checkpoint was rolled back: it has ${eventCount(size)}, fewer than the ${seen}. The log has lost its end, or the service shows an old checkpoint.`,
     );
-  const begins = size === older.size ? root : await tree.rootAt(older.size);
-  if (!equal(begins, older.root))
+  const begins = size === older.size ? root : await treeHash(older.size, new TileHashReader(older.size, tiles));
+  if (!sameHash(begins, older.root))
     throw new NotVerified(
       `The log was rewritten: it does not begin with the ${seen}. Both checkpoints are signed by the same key, and together they prove it.`,
     );

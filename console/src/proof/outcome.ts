@@ -1,3 +1,5 @@
+import { ProofError } from '../../../src/tlog/proof.ts';
+
 /** The outcome of a proof. All its texts are for people. */
 export type Outcome<Value> = Verified<Value> | NotVerifiedOutcome;
 
@@ -34,23 +36,31 @@ export class Findings {
   readonly unchecked: string[] = [];
 }
 
+/** Does a part of a proof. An exception of it becomes NotVerified, with a reason that may quote its message. */
+export function orNotVerified<Value>(work: () => Value, reason: (why: string) => string): Value {
+  try {
+    return work();
+  } catch (error) {
+    throw error instanceof NotVerified ? error : new NotVerified(reason((error as Error).message), error);
+  }
+}
+
 /** The outcome of a proof. Any exception means that nothing is verified. */
 export async function outcomeOf<Value>(proof: (findings: Findings) => Promise<Value>): Promise<Outcome<Value>> {
   const findings = new Findings();
   const { checked, unchecked } = findings;
   try {
-    if (globalThis.crypto?.subtle === undefined)
-      throw new NotVerified('The browser lets no page over plain http compute hashes. Open the console over https.');
     return { verified: true, value: await proof(findings), checked, unchecked };
   } catch (error) {
     return { verified: false, reason: reasonOf(error), checked };
   }
 }
 
-const reasonOf = (error: unknown): string =>
-  error instanceof NotVerified
-    ? error.message
-    : `The check broke off: ${error instanceof Error ? error.message : error}.`;
+function reasonOf(error: unknown): string {
+  if (error instanceof NotVerified) return error.message;
+  if (error instanceof ProofError) return `${error.message[0]!.toUpperCase()}${error.message.slice(1)}.`;
+  return `The check broke off: ${error instanceof Error ? error.message : error}.`;
+}
 
 /** The same outcome, with its value mapped. */
 export const mapOutcome = <Value, Other>(outcome: Outcome<Value>, make: (value: Value) => Other): Outcome<Other> =>

@@ -1,10 +1,9 @@
-import { type Bytes, equal } from './bytes.ts';
-import { parseEntries } from './entries.ts';
+import { concat } from '../../../src/tlog/bytes.ts';
+import { HASH_SIZE, recordHash, sameHash } from '../../../src/tlog/hash.ts';
+import { subtreeHash, TILE_WIDTH } from '../../../src/tlog/tile.ts';
 import { type LogEvent, parseEvent } from './event.ts';
-import { fold, recordHash } from './hash.ts';
-import type { ProvenLog } from './log.ts';
+import { type ProvenLog, readEntries } from './log.ts';
 import { type Findings, NotVerified } from './outcome.ts';
-import { entriesPath, TILE_WIDTH, widthAt } from './tile.ts';
 import { eventCount } from './words.ts';
 
 /** How to follow the check of a whole log, and how to end it. */
@@ -27,7 +26,7 @@ export async function proveWholeLog(
   { signal, onProgress }: WholeLogOptions,
   findings: Findings,
 ): Promise<number> {
-  const { size } = log.tree;
+  const { size } = log.checkpoint;
   let last: LogEvent | undefined;
   try {
     for await (const { index, entries } of bundles(log)) {
@@ -43,7 +42,6 @@ export async function proveWholeLog(
       error,
     );
   }
-  if (size === 0) await log.tree.edge();
   findings.checked.push(
     `All entries of the log were read: the ${eventCount(size)} make the root of the checkpoint, none changed, missing or added.`,
     'Their positions are 1, 2, 3, ... and their times never fall.',
@@ -55,32 +53,31 @@ export async function proveWholeLog(
 }
 
 /** Bundles in order, a few of them requested ahead. */
-async function* bundles({ source, tree: { size } }: ProvenLog): AsyncGenerator<{ index: number; entries: Bytes[] }> {
-  const read = async (index: number) => {
-    const width = widthAt(size, 0, index);
-    return { index, entries: parseEntries(await source.entries(index, width), width, entriesPath(index, width)) };
-  };
-  const count = Math.ceil(size / TILE_WIDTH);
-  const asked: ReturnType<typeof read>[] = [];
-  for (let index = 0; index < count + AHEAD; index++) {
-    if (index < count) {
-      const bundle = read(index);
+async function* bundles(log: ProvenLog): AsyncGenerator<{ index: number; entries: Uint8Array[] }> {
+  const count = Math.ceil(log.checkpoint.size / TILE_WIDTH);
+  const asked: Promise<Uint8Array[]>[] = [];
+  for (let index = 0; index < count; index++) {
+    while (asked.length < AHEAD && index + asked.length < count) {
+      const entries = readEntries(log, index + asked.length);
       // The consumer may stop before a later bundle fails.
-      bundle.catch(() => {});
-      asked.push(bundle);
+      entries.catch(() => {});
+      asked.push(entries);
     }
-    if (index >= AHEAD - 1 && asked.length > 0) yield await asked.shift()!;
+    yield { index, entries: await asked.shift()! };
   }
 }
 
-async function checkBundle({ tree }: ProvenLog, index: number, entries: readonly Bytes[]): Promise<void> {
-  const hashes = await Promise.all(entries.map(recordHash));
-  if (entries.length === TILE_WIDTH) {
-    const above = await tree.tile(1, Math.floor(index / TILE_WIDTH));
-    if (equal(await fold(hashes), above[index % TILE_WIDTH]!)) return;
-  }
-  const expected = await tree.tile(0, index);
-  const wrong = hashes.findIndex((hash, at) => !equal(hash, expected[at]!));
+async function checkBundle({ tiles }: ProvenLog, index: number, entries: readonly Uint8Array[]): Promise<void> {
+  const hashes = entries.map(recordHash);
+  if (
+    entries.length === TILE_WIDTH &&
+    sameHash(subtreeHash(concat(...hashes), 0, TILE_WIDTH), await tiles.hash(1, index))
+  )
+    return;
+  const expected = await tiles.readTile({ level: 0, index, width: entries.length });
+  const wrong = hashes.findIndex(
+    (hash, at) => !sameHash(hash, expected.subarray(at * HASH_SIZE, (at + 1) * HASH_SIZE)),
+  );
   if (wrong >= 0)
     throw new NotVerified(
       `The event at position ${index * TILE_WIDTH + wrong + 1} is not the one in the tree of the checkpoint: it was changed.`,

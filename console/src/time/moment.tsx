@@ -1,6 +1,7 @@
 import type { Timestamp } from '@bufbuild/protobuf/wkt';
-import { useEffect, useId, useState } from 'preact/hooks';
+import { useId } from 'preact/hooks';
 import { readEvent } from '../log/reader.ts';
+import { useRead } from '../ui/use-read.ts';
 import { When } from '../ui/when.tsx';
 
 /** Chooses a position: a slider, a field beside it, and the time at the position. */
@@ -61,18 +62,10 @@ const PAUSE = 120;
 
 /** The time of the event at a position; undefined before the first, and until it is known. */
 function useTimeAt(position: number): Timestamp | undefined {
-  const [found, setFound] = useState<{ position: number; time: Timestamp | undefined }>();
-  useEffect(() => {
-    const abort = new AbortController();
-    const ask = async (): Promise<void> => {
-      const time = position === 0 ? undefined : (await readEvent(BigInt(position), abort.signal))?.event?.time;
-      setFound({ position, time });
-    };
-    const timer = setTimeout(() => void ask().catch(() => {}), PAUSE);
-    return () => {
-      clearTimeout(timer);
-      abort.abort();
-    };
-  }, [position]);
-  return found?.position === position ? found.time : undefined;
+  const { value, isLoading } = useRead(
+    String(position),
+    async (signal) => (position === 0 ? undefined : (await readEvent(BigInt(position), signal))?.event?.time),
+    PAUSE,
+  );
+  return isLoading ? undefined : value;
 }

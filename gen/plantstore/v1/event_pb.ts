@@ -84,8 +84,8 @@ export const EventSchema: GenMessage<Event> = /*@__PURE__*/
   messageDesc(file_plantstore_v1_event, 0);
 
 /**
- * The content of an event. The numbers of `data` are the highest, because some libraries write the fields of a oneof
- * last.
+ * The content of an event. New fields get numbers from 9 on. Some libraries write the fields of a oneof last: whoever
+ * makes the bytes from members writes all fields in ascending order of number.
  *
  * @generated from message plantstore.v1.Content
  */

@@ -32,11 +32,11 @@ export const JSON_MEMBERS: readonly JsonMember[] = [
   { name: 'eventId', kind: 'text', valueIn: ({ eventId }) => eventId, isPublic: true },
   { name: 'time', kind: 'time', valueIn: ({ time }) => time, isPublic: true },
   { name: 'type', kind: 'text', valueIn: ({ type }) => type, isPublic: true },
-  { name: 'erased', kind: 'count', valueIn: ({ event }) => valueOf(event, 'erased'), isPublic: true },
+  { name: 'erased', kind: 'count', valueIn: ({ event }) => saidIn(event, 'erased'), isPublic: true },
   ...CONTENT_FIELDS.map(({ name, kind }) => ({
     name,
     kind,
-    valueIn: ({ event }: LoggedEvent) => valueOf(event, name),
+    valueIn: ({ event }: LoggedEvent) => saidIn(event, name),
   })),
   { name: 'salt', kind: 'bytes', valueIn: ({ salt }) => salt },
   { name: 'commitment', kind: 'bytes', valueIn: ({ event, commitment }) => (event ? undefined : commitment) },
@@ -46,7 +46,7 @@ export const JSON_MEMBERS: readonly JsonMember[] = [
   { name: 'hash', kind: 'bytes', valueIn: ({ hash }) => hash, isPublic: true },
 ];
 
-const valueOf = (event: DomainEvent | undefined, name: string): unknown =>
+const saidIn = (event: DomainEvent | undefined, name: string): unknown =>
   (event as Readonly<Record<string, unknown>> | undefined)?.[name];
 
 const PUBLIC_MEMBERS = JSON_MEMBERS.flatMap((member): JsonMember[] => {
@@ -64,10 +64,10 @@ export const eventJson = (event: LoggedEvent): string => jsonOf(JSON_MEMBERS, ev
 export const publicEventJson = (event: LoggedEvent): string => jsonOf(PUBLIC_MEMBERS, event);
 
 /**
- * Written member by member, because it dominates the time of an export: JSON.stringify with JSON.rawJSON takes half as
+ * The members of an event as JSON. Written one by one, because it dominates the time of an export: JSON.stringify with JSON.rawJSON takes half as
  * long again.
  */
-function jsonOf(members: readonly JsonMember[], event: LoggedEvent): string {
+export function jsonOf(members: readonly JsonMember[], event: LoggedEvent): string {
   let text = '';
   for (const { name, kind, valueIn } of members) {
     const value = valueIn(event);

@@ -5,7 +5,7 @@ import { decode } from '../../log/event/decode.ts';
 import { encodeContent, encodeEvent, type Unsealed } from '../../log/event/encode.ts';
 import type { LoggedEvent } from '../../log/event/event.ts';
 import { sha256 } from '../../tlog/hash.ts';
-import { eventJson, JSON_MEMBERS, type JsonMember } from './event-json.ts';
+import { eventJson, JSON_MEMBERS, type JsonMember, jsonOf } from './event-json.ts';
 
 /** The members of a line. */
 type Members = Partial<
@@ -23,9 +23,21 @@ export function parseEvent(line: string): LoggedEvent {
   for (const member of JSON_MEMBERS)
     if (given[member.name] !== undefined) members[member.name] = memberValue(member, given[member.name], text);
   const event = eventOf(members);
-  if (eventJson(event) !== line) throw new SyntaxError('its encoding is not that of an export');
+  if (lineOf(event, members) !== line) throw new SyntaxError('its encoding is not that of an export');
   return event;
 }
+
+/**
+ * The line of an event. With bytes, a release that knows fewer members than this one may have written it. The bytes of
+ * the content are then there too, unless it is erased.
+ */
+const lineOf = (event: LoggedEvent, members: Members): string =>
+  members.eventBytes === undefined
+    ? eventJson(event)
+    : jsonOf(
+        JSON_MEMBERS.filter(({ name }) => name in members || name === 'contentBytes'),
+        { ...event, isExtended: true },
+      );
 
 /** The event whose bytes the members give. Any member that does not fit makes other bytes, and so another line. */
 function eventOf(members: Members): LoggedEvent {

@@ -1,4 +1,5 @@
 import { Backoff } from '../../time/backoff.ts';
+
 /** Durations of a refresher, in milliseconds. */
 export interface RefreshTiming {
   /** From a successful attempt to the next one. */

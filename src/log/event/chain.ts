@@ -4,6 +4,7 @@ import { RECORD_PREFIX, sha256 } from '../../tlog/hash.ts';
 import { encodeContent, encodeEvent } from './encode.ts';
 import type { Head, LoggedEvent, StoredEvent } from './event.ts';
 import { SALT } from './fields.ts';
+import { keptBytes } from './kept-bytes.ts';
 
 /** The log differs from what was written: the event at this position does not continue the chain. */
 export class BrokenChainError extends Error {
@@ -55,17 +56,26 @@ export function seal(
   salt = randomBytes(SALT),
 ): LoggedEvent {
   const content = encodeContent(event, salt);
-  const frame = {
-    position: head.position + 1,
+  const position = head.position + 1;
+  const time = Math.max(clock, head.time);
+  const { type } = event;
+  const commitment = keptBytes(sha256(content));
+  const bytes = encodeEvent({ position, eventId, time, type, commitment, event });
+  const hash = keptBytes(hashOf(head.hash, { bytes }));
+  return {
+    position,
+    bytes,
+    hash,
+    content,
+    erasedBy: undefined,
     eventId,
-    time: Math.max(clock, head.time),
-    type: event.type,
-    commitment: sha256(content),
+    time,
+    type,
+    commitment,
     event,
+    salt,
+    isExtended: false,
   };
-  const bytes = encodeEvent(frame);
-  const hash = hashOf(head.hash, { bytes });
-  return { ...frame, bytes, hash, content, erasedBy: undefined, salt, isExtended: false };
 }
 
 /** Throws BrokenChainError unless `event` is the one that follows `head`: position, time and hash. */

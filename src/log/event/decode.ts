@@ -7,41 +7,47 @@ import { WireReader } from './wire-reader.ts';
 /** The values of fields by name. */
 type Values = Record<string, unknown>;
 
-/** The fields of a message by number. */
-type Numbered = readonly (Field | undefined)[];
+/** How the fields of a message are read. */
+interface Message {
+  /** By number. */
+  readonly fields: readonly (Field | undefined)[];
+  /** The message in the field with this number. */
+  readonly nested?: { readonly number: number; readonly message: Message } | undefined;
+  /** Whether no event has a field with this number that is neither of these. */
+  readonly isRefused: (number: number) => boolean;
+}
 
-const numbered = (fields: readonly Field[]): Numbered => {
-  const found: (Field | undefined)[] = [];
-  for (const field of fields) found[field.number] = field;
-  return found;
+const messageOf = (
+  fields: readonly Field[],
+  isRefused: Message['isRefused'] = () => false,
+  nested?: Message['nested'],
+): Message => {
+  const byNumber: (Field | undefined)[] = [];
+  for (const field of fields) byNumber[field.number] = field;
+  return { fields: byNumber, isRefused, nested };
 };
+
+/** The number of `hash` in Event. Unknown fields have lower ones, so that the hash can follow the canonical bytes. */
+const HASH = 15;
+
+const EVENT_MESSAGE = messageOf(EVENT, (number) => number >= HASH);
+const TIMESTAMP = messageOf(
+  [
+    { name: 'seconds', kind: 'count', number: 1 },
+    { name: 'nanos', kind: 'count', number: 2 },
+  ],
+  () => true,
+);
 
 /** What the events of a type have. */
 interface EventType {
   /** One shared string for all events of the type: each decoded string would be a new one. */
   readonly type: DomainEvent['type'];
   readonly members: readonly ContentField[];
-  /** The fields of Content, without `data`. */
-  readonly content: Numbered;
-  /** The fields of the message in `data`. */
-  readonly data: Numbered;
+  readonly content: Message;
 }
 
 const SALT_FIELD: Field = { name: 'salt', kind: 'bytes', number: 1 };
-
-/** A Map: a look-up in an object by a freshly decoded string keeps V8 from optimizing every function that contains it. */
-const TYPES: ReadonlyMap<unknown, EventType> = new Map(
-  (Object.keys(DATA_NUMBER) as DomainEvent['type'][]).map((type) => {
-    const members = CONTENT_FIELDS.filter(({ of }) => of.includes(type));
-    const content = numbered([SALT_FIELD, ...members.filter(({ part }) => part === 'content')]);
-    return [type, { type, members, content, data: numbered(members.filter(({ part }) => part === 'data')) }];
-  }),
-);
-
-const EVENT_FIELDS = numbered(EVENT);
-
-/** The number of `hash` in Event. Unknown fields have lower ones, so that the hash can follow the canonical bytes. */
-const HASH = 15;
 
 /** The numbers of Content that this release knows, of events of any type. */
 const CONTENT_NUMBERS: ReadonlySet<number> = new Set([
@@ -49,23 +55,49 @@ const CONTENT_NUMBERS: ReadonlySet<number> = new Set([
   ...Object.values(DATA_NUMBER),
 ]);
 
+function eventTypeOf(type: DomainEvent['type']): EventType {
+  const members = CONTENT_FIELDS.filter(({ of }) => of.includes(type));
+  const number = DATA_NUMBER[type];
+  const data = messageOf(members.filter(({ part }) => part === 'data'));
+  const fields = [SALT_FIELD, ...members.filter(({ part }) => part === 'content')];
+  // A library that knows no type of event reads a field of another type as what the event says.
+  const isRefused = (found: number) => CONTENT_NUMBERS.has(found);
+  return { type, members, content: messageOf(fields, isRefused, number === 0 ? undefined : { number, message: data }) };
+}
+
+/** A Map: a look-up in an object by a freshly decoded string keeps V8 from optimizing every function that contains it. */
+const TYPES: ReadonlyMap<unknown, EventType> = new Map(
+  (Object.keys(DATA_NUMBER) as DomainEvent['type'][]).map((type) => [type, eventTypeOf(type)]),
+);
+
 /**
  * Decodes an event. Throws RangeError, with the reason, when the bytes are not the canonical ones of an event, apart
  * from fields that this release does not know, or when what stands beside them does not fit.
  */
 export function decode({ bytes, hash, content, erasedBy }: Omit<StoredEvent, 'position'>): LoggedEvent {
-  const { eventType, erased, isExtended, ...frame } = frameOf(bytes, hash);
+  const { position, eventId, time, commitment, eventType, erased, isExtended } = frameOf(bytes, hash);
   const { type } = eventType;
-  const kept = { ...frame, type, bytes, hash, content, erasedBy };
-  if (content === undefined) {
-    checkErased(type, erasedBy);
-    return { ...kept, event: undefined, salt: undefined, isExtended };
-  }
-  check(erasedBy === undefined, 'erasedBy');
   const values: Values = {};
-  const isContentExtended = readContent(content, eventType, values);
-  const salt = values.salt as Uint8Array;
-  return { ...kept, event: eventOf(eventType, values, erased), salt, isExtended: isExtended || isContentExtended };
+  let isContentExtended = false;
+  if (content === undefined) checkErased(type, erasedBy);
+  else {
+    check(erasedBy === undefined, 'erasedBy');
+    isContentExtended = readContent(content, eventType, values);
+  }
+  return {
+    position,
+    bytes,
+    hash,
+    content,
+    erasedBy,
+    eventId,
+    time,
+    type,
+    commitment,
+    event: content === undefined ? undefined : eventOf(eventType, values, erased),
+    salt: values.salt as Uint8Array | undefined,
+    isExtended: isExtended || isContentExtended,
+  };
 }
 
 /** Decodes an event that a store keeps. Throws BrokenChainError for one that no release wrote. */
@@ -101,24 +133,16 @@ type Frame = Pick<LoggedEvent, 'position' | 'eventId' | 'time' | 'commitment' | 
 
 function frameOf(bytes: Uint8Array, hash: Uint8Array): Frame {
   const values: Values = {};
-  const isExtended = readFields(new WireReader(bytes), EVENT_FIELDS, values, (number) => {
-    if (number >= HASH) throw new RangeError('it has a field that no event has');
-    return false;
-  });
+  const isExtended = readMessage(new WireReader(bytes), EVENT_MESSAGE, values);
   const { position = 0, eventId = '', time, commitment, erased } = values as Partial<Frame>;
   check(isPosition(position), 'position');
   check(commitment?.length === DIGEST, 'commitment');
   check(hash.length === DIGEST, 'hash');
   if (time === undefined || !isTime(time)) throw malformed('time');
-  const eventType = typeOf(values.type);
+  const eventType = TYPES.get(values.type);
+  if (eventType === undefined) throw new RangeError(`there is no event of type ${values.type}`);
   check(erased === undefined || (eventType.type === 'OwnerErased' && erased > 0), 'erased');
   return { position, eventId, time, commitment: commitment!, isExtended, eventType, erased };
-}
-
-function typeOf(text: unknown): EventType {
-  const type = TYPES.get(text);
-  if (type === undefined) throw new RangeError(`there is no event of type ${text}`);
-  return type;
 }
 
 function checkErased(type: DomainEvent['type'], erasedBy: number | undefined): void {
@@ -128,52 +152,33 @@ function checkErased(type: DomainEvent['type'], erasedBy: number | undefined): v
 }
 
 /** Reads a content into `values`. Returns whether it has fields that this release does not know. */
-function readContent(bytes: Uint8Array, { type, content, data }: EventType, values: Values): boolean {
-  const reader = new WireReader(bytes);
-  const number = DATA_NUMBER[type];
-  let hasData = number === 0;
-  let isDataExtended = false;
-  const isExtended = readFields(reader, content, values, (found) => {
-    // A library that knows no type of event reads a field of another type as what the event says.
-    if (found !== number && CONTENT_NUMBERS.has(found)) throw notOfType(type);
-    if (found !== number) return false;
-    if (hasData) throw new RangeError('its fields are not in order');
-    hasData = true;
-    reader.message(() => {
-      isDataExtended = readFields(reader, data, values);
-    });
-    return true;
-  });
-  if (!hasData) throw notOfType(type);
+function readContent(bytes: Uint8Array, { type, content }: EventType, values: Values): boolean {
+  const isExtended = readMessage(new WireReader(bytes), content, values);
+  if (content.nested !== undefined && values.data === undefined)
+    throw new RangeError(`its content is not that of a ${type}`);
   check((values.salt as Uint8Array | undefined)?.length === SALT, 'salt');
-  return isExtended || isDataExtended;
+  return isExtended;
 }
 
-const notOfType = (type: DomainEvent['type']) => new RangeError(`its content is not that of a ${type}`);
-
 /**
- * Reads the fields of a message into `values`. `other` reads a field of another number, or returns false. Returns
- * whether there were fields that nobody knows. Throws RangeError unless the numbers ascend and no default is written.
+ * Reads the fields of a message up to its end into `values`. Returns whether there were fields that this release does
+ * not know. Throws RangeError unless the numbers ascend and no default is written.
  */
-function readFields(
-  reader: WireReader,
-  fields: Numbered,
-  values: Values,
-  other: (number: number) => boolean = () => false,
-): boolean {
+function readMessage(reader: WireReader, message: Message, values: Values): boolean {
+  const { fields, nested, isRefused } = message;
   let isExtended = false;
-  let last = 0;
-  while (!reader.isAtEnd) {
+  for (let last = 0; !reader.isAtEnd; ) {
     const number = reader.tag();
     const field = fields[number];
-    if (number < last || (number === last && field !== undefined)) throw new RangeError('its fields are not in order');
+    const isKnown = field !== undefined || number === nested?.number;
+    if (number < last || (number === last && isKnown)) throw new RangeError('its fields are not in order');
     last = number;
-    if (field !== undefined) {
-      const value = readField(reader, field);
-      if (isDefault(value) && field.hasPresence === undefined && field.kind !== 'time')
-        throw new RangeError(`its member ${field.name} is written although it is empty`);
-      values[field.name] = value;
-    } else if (!other(number)) {
+    if (field !== undefined) values[field.name] = readField(reader, field);
+    else if (isKnown) {
+      if (readNested(reader, nested!.message, values)) isExtended = true;
+      values.data = true;
+    } else {
+      if (isRefused(number)) throw new RangeError(`it has a field ${number}, which no such event has`);
       reader.skip();
       isExtended = true;
     }
@@ -181,17 +186,22 @@ function readFields(
   return isExtended;
 }
 
-const isDefault = (value: unknown): boolean =>
-  value === '' || value === 0n || value === 0 || (value instanceof Uint8Array && value.length === 0);
+function readNested(reader: WireReader, message: Message, values: Values): boolean {
+  const outer = reader.enter();
+  const isExtended = readMessage(reader, message, values);
+  reader.leave(outer);
+  return isExtended;
+}
 
-function readField(reader: WireReader, { kind }: Field): unknown {
-  switch (kind) {
+/** The value of a field. Throws RangeError for a default that is written although it says nothing. */
+function readField(reader: WireReader, field: Field): unknown {
+  switch (field.kind) {
     case 'count':
-      return reader.number();
+      return stated(field, reader.number(), 0);
     case 'int64':
-      return reader.int64();
+      return stated(field, reader.int64(), 0n);
     case 'text':
-      return reader.text();
+      return field.hasPresence ? reader.text() : stated(field, reader.text(), '');
     case 'bytes':
       return reader.bytes();
     case 'time':
@@ -199,16 +209,14 @@ function readField(reader: WireReader, { kind }: Field): unknown {
   }
 }
 
-const TIMESTAMP = numbered([
-  { name: 'seconds', kind: 'count', number: 1 },
-  { name: 'nanos', kind: 'count', number: 2 },
-]);
+function stated<Value>({ name }: Field, value: Value, unwritten: Value): Value {
+  if (value === unwritten) throw new RangeError(`its member ${name} is written although it is empty`);
+  return value;
+}
 
 function readTime(reader: WireReader): number {
   const values: Values = {};
-  reader.message(() => {
-    if (readFields(reader, TIMESTAMP, values)) throw new RangeError('its member time is malformed');
-  });
+  readNested(reader, TIMESTAMP, values);
   const { seconds = 0, nanos = 0 } = values as { seconds?: number; nanos?: number };
   // The sum would round a few nanoseconds away.
   check(nanos >= 0 && nanos < 1_000_000_000 && nanos % 1_000_000 === 0, 'time');

@@ -1,4 +1,4 @@
-import { DATA_NUMBER, type DomainEvent } from '../../domain/events.ts';
+import { CONTENT_FIELDS, DATA_NUMBER, type DomainEvent } from '../../domain/events.ts';
 import type { LoggedEvent } from './event.ts';
 import { CONTENT, DATA, EVENT, type Field } from './fields.ts';
 import { WireWriter } from './wire-writer.ts';
@@ -8,6 +8,11 @@ const OVERHEAD = 160;
 
 const writer = new WireWriter();
 
+/** Content has `data` under one of these numbers, and fields before and after them. */
+const DATA_NUMBERS = Object.values(DATA_NUMBER).filter((number) => number > 0);
+const BEFORE_DATA = CONTENT.filter(({ number }) => number < Math.min(...DATA_NUMBERS));
+const AFTER_DATA = CONTENT.filter(({ number }) => number > Math.max(...DATA_NUMBERS));
+
 /** What is in the canonical bytes of an event. */
 export type Unsealed = Pick<LoggedEvent, 'position' | 'eventId' | 'time' | 'type' | 'commitment' | 'event'>;
 
@@ -15,36 +20,42 @@ export type Unsealed = Pick<LoggedEvent, 'position' | 'eventId' | 'time' | 'type
  * The canonical bytes of an event: plantstore.v1.Event (proto/plantstore/v1/event.proto) in protobuf binary form with
  * `hash` unset, fields in ascending number order, defaults omitted.
  */
-export function encodeEvent({ event, ...frame }: Unsealed): Uint8Array {
-  writer.begin(OVERHEAD + WireWriter.roomFor(frame.eventId));
-  write(EVENT, { ...frame, erased: event?.type === 'OwnerErased' ? event.erased : 0 });
+export function encodeEvent(unsealed: Unsealed): Uint8Array {
+  const { event, eventId } = unsealed;
+  const erased = event?.type === 'OwnerErased' ? event.erased : 0;
+  writer.begin(OVERHEAD + WireWriter.roomFor(eventId));
+  for (const field of EVENT)
+    writeField(field, field.name === 'erased' ? erased : unsealed[field.name as keyof Unsealed]);
   return writer.written();
 }
 
 /** The canonical bytes of an event's content: plantstore.v1.Content by the same rules. */
 export function encodeContent(event: DomainEvent, salt: Uint8Array): Uint8Array {
-  const members = { ...event, salt };
-  let room = OVERHEAD;
-  for (const value of Object.values(members)) if (typeof value === 'string') room += WireWriter.roomFor(value);
-  writer.begin(room);
-  write(CONTENT, members);
+  writer.begin(roomFor(event));
+  write(BEFORE_DATA, event, salt);
   const data = DATA_NUMBER[event.type];
   if (data > 0) {
     const start = writer.open(data);
-    write(DATA, members);
+    write(DATA, event, salt);
     writer.close(start);
   }
+  write(AFTER_DATA, event, salt);
   return writer.written();
 }
 
-function write(fields: readonly Field[], members: object): void {
-  for (const field of fields) {
-    const value = members[field.name as keyof typeof members] as unknown;
-    if (value !== undefined) writeField(field, value);
-  }
+function roomFor(event: DomainEvent): number {
+  let room = OVERHEAD;
+  for (const { name, kind } of CONTENT_FIELDS)
+    if (kind === 'text') room += WireWriter.roomFor((event[name as keyof DomainEvent] as string | undefined) ?? '');
+  return room;
+}
+
+function write(fields: readonly Field[], event: DomainEvent, salt: Uint8Array): void {
+  for (const field of fields) writeField(field, field.name === 'salt' ? salt : event[field.name as keyof DomainEvent]);
 }
 
 function writeField({ number, kind, hasPresence }: Field, value: unknown): void {
+  if (value === undefined) return;
   switch (kind) {
     case 'count':
       writer.number(number, value as number);

@@ -55,25 +55,30 @@ export class WireReader {
 
   /** The value of a string field. */
   text(): string {
-    const [start, end] = this.#span();
-    const text = this.#bytes.toString('utf8', start, end);
-    if (text.includes(REPLACEMENT) && !Buffer.from(text).equals(this.#bytes.subarray(start, end))) throw malformed();
+    const start = this.#span();
+    const text = this.#bytes.toString('utf8', start, this.#at);
+    if (text.includes(REPLACEMENT) && !Buffer.from(text).equals(this.#bytes.subarray(start, this.#at)))
+      throw malformed();
     return text;
   }
 
   /** The value of a bytes field: a part of the bytes that are read. */
   bytes(): Uint8Array {
-    const [start, end] = this.#span();
-    return this.#bytes.subarray(start, end);
+    const start = this.#span();
+    return this.#bytes.subarray(start, this.#at);
   }
 
-  /** Does something with the message in a field: until it returns, the message's fields are read, and all must be. */
-  message(read: () => void): void {
-    const [start, end] = this.#span();
+  /** Enters the message in a field, whose fields are read until `leave`. Returns what `leave` needs. */
+  enter(): number {
+    const start = this.#span();
     const outer = this.#end;
-    [this.#at, this.#end] = [start, end];
-    read();
-    if (this.#at !== end) throw malformed();
+    this.#end = this.#at;
+    this.#at = start;
+    return outer;
+  }
+
+  /** Goes on after a message that was read to its end. */
+  leave(outer: number): void {
     this.#end = outer;
   }
 
@@ -90,13 +95,14 @@ export class WireReader {
     if (this.#type !== type) throw malformed();
   }
 
-  #span(): [number, number] {
+  /** Passes over a value with its length before it. Returns where it starts. */
+  #span(): number {
     this.#expect(WIRE.lengthDelimited);
     this.#varint();
     if (this.#high !== 0) throw malformed();
     const start = this.#at;
     this.#advance(this.#low);
-    return [start, this.#at];
+    return start;
   }
 
   #advance(length: number): void {
@@ -105,7 +111,21 @@ export class WireReader {
   }
 
   #varint(): void {
-    let [low, high, shift, byte] = [0, 0, 0, 0];
+    if (this.#at === this.#end) throw malformed();
+    const first = this.#bytes[this.#at]!;
+    if (first > 127) this.#longVarint();
+    else {
+      this.#at++;
+      this.#low = first;
+      this.#high = 0;
+    }
+  }
+
+  #longVarint(): void {
+    let low = 0;
+    let high = 0;
+    let shift = 0;
+    let byte = 0;
     do {
       if (this.#at === this.#end || shift > 63) throw malformed();
       byte = this.#bytes[this.#at++]!;
@@ -119,8 +139,9 @@ export class WireReader {
       shift += 7;
     } while (byte > 127);
     // A longer form than needed ends with a zero; the tenth byte has one bit.
-    if ((byte === 0 && shift > 7) || (shift > 63 && byte > 1)) throw malformed();
-    [this.#low, this.#high] = [low >>> 0, high >>> 0];
+    if (byte === 0 || (shift > 63 && byte > 1)) throw malformed();
+    this.#low = low >>> 0;
+    this.#high = high >>> 0;
   }
 }
 

@@ -1,3 +1,5 @@
+import { keptBytes } from './kept-bytes.ts';
+
 /** Wire types of protobuf's binary encoding. */
 const VARINT = 0;
 const LENGTH_DELIMITED = 2;
@@ -86,7 +88,7 @@ export class WireWriter {
 
   /** A copy of everything written since `begin`. */
   written(): Uint8Array {
-    return Buffer.from(this.#bytes.subarray(0, this.#end));
+    return keptBytes(this.#bytes, this.#end);
   }
 
   #tag(field: number, type: number): void {

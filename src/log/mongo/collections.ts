@@ -56,6 +56,8 @@ export const OWNERS_ID = 'owners';
 export interface MetaDocument {
   readonly _id: typeof SCHEMA_ID | typeof PRIMARY_ID | typeof LOG_ID | typeof OWNERS_ID;
   readonly version?: number;
+  /** An upgrade to this version has begun to write, and is not over. Every release before this one refuses the version. */
+  readonly isUpgrading?: true;
   readonly confirmations?: Long;
   readonly logId?: string;
   readonly key?: Binary;

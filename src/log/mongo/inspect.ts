@@ -42,8 +42,8 @@ async function inspected(db: Db): Promise<Inspection> {
   };
 }
 
-/** Uses the server's clock for the remaining time, as the leases do. */
-const leasesOf = ({ leases }: Collections): Promise<HeldLease[]> =>
+/** The leases that were ever taken. Uses the server's clock for the remaining time, as the leases do. */
+export const leasesOf = ({ leases }: Collections): Promise<HeldLease[]> =>
   leases
     .aggregate([
       {

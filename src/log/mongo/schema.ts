@@ -8,6 +8,9 @@ import { UnsuitableDatabaseError } from './connection/unsuitable-database.ts';
 /** Version of the documents in the database. */
 export const SCHEMA_VERSION = 5;
 
+/** The version of 1.0.0, which upgrade.ts takes over. */
+export const FORMER_VERSION = 4;
+
 /** The index that finds the event of an idempotency key. */
 export const KEYS_INDEX = 'events_by_idempotency_key';
 
@@ -34,7 +37,11 @@ async function expectNoEvents({ events }: Collections): Promise<void> {
  */
 export async function checkSchema(db: Db): Promise<void> {
   const collections = collectionsOf(db);
-  const version = await versionOf(collections);
+  const { version, isUpgrading } = (await collections.meta.findOne({ _id: SCHEMA_ID })) ?? {};
+  if (version === FORMER_VERSION || isUpgrading)
+    throw new UnsuitableDatabaseError(
+      `database ${db.databaseName} has ${isUpgrading ? 'an unfinished upgrade' : `schema ${version}, that of release 1.0.0`}: stop all instances of the service, then run plantstore upgrade`,
+    );
   if (version === undefined) await expectNoEvents(collections);
   if (version === undefined) throw new UnsuitableDatabaseError(`database ${db.databaseName} holds no plant store`);
   if (version > SCHEMA_VERSION)

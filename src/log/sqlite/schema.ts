@@ -4,13 +4,17 @@ import { transaction } from './connection.ts';
 /** Version of the tables below, stored as SQLite's user_version. 0: a database without tables. */
 export const SCHEMA_VERSION = 6;
 
+/** The version of 1.0.0, which upgrade.ts takes over. */
+export const FORMER_VERSION = 5;
+
 /** Indexes and triggers of this version. */
 const SCHEMA_OBJECTS = ['events_are_only_erased', 'events_are_not_deleted', 'events_by_idempotency_key'] as const;
 
 /** The `checkpoints` row of the only read model. */
 export const PLANTS_CHECKPOINT = 'plants';
 
-const TABLES = `CREATE TABLE events (
+/** The statement that creates a table of events, to which EVENTS_OBJECTS belong. */
+export const createEvents = (table: string): string => `CREATE TABLE ${table} (
     position        INTEGER PRIMARY KEY,
     event           BLOB NOT NULL,
     hash            BLOB NOT NULL,
@@ -20,8 +24,10 @@ const TABLES = `CREATE TABLE events (
     plant_id        INTEGER,
     idempotency_key TEXT,
     CHECK ((content IS NULL) = (erased_by IS NOT NULL))
-  ) STRICT;
+  ) STRICT`;
 
+/** The index and the triggers of the table `events`. */
+export const EVENTS_OBJECTS = `
   -- The position, which is the rowid, is in every index as its last column.
   CREATE INDEX events_by_idempotency_key ON events (owner, idempotency_key) WHERE idempotency_key IS NOT NULL;
 
@@ -30,7 +36,14 @@ const TABLES = `CREATE TABLE events (
       AND old.owner IS NOT NULL AND new.position = old.position AND new.event = old.event AND new.hash = old.hash
       AND new.content IS NULL AND new.owner IS NULL AND new.plant_id IS NULL AND new.idempotency_key IS NULL)
     BEGIN SELECT RAISE(ABORT, 'events are immutable'); END;
-  CREATE TRIGGER events_are_not_deleted BEFORE DELETE ON events BEGIN SELECT RAISE(ABORT, 'events are immutable'); END;
+  CREATE TRIGGER events_are_not_deleted BEFORE DELETE ON events BEGIN SELECT RAISE(ABORT, 'events are immutable'); END`;
+
+/** The statement that creates a table of the tree's nodes of level 1, counted from 0. */
+export const createTree = (table: string): string =>
+  `CREATE TABLE ${table} (node INTEGER PRIMARY KEY, hash BLOB NOT NULL) STRICT`;
+
+const TABLES = `${createEvents('events')};
+  ${EVENTS_OBJECTS};
 
   CREATE TABLE plants (
     owner TEXT NOT NULL,
@@ -60,7 +73,7 @@ const TABLES = `CREATE TABLE events (
 
   CREATE TABLE leases (name TEXT PRIMARY KEY, holder TEXT NOT NULL, until INTEGER NOT NULL) STRICT, WITHOUT ROWID;
 
-  CREATE TABLE tree (node INTEGER PRIMARY KEY, hash BLOB NOT NULL) STRICT;
+  ${createTree('tree')};
 
   CREATE TABLE log (id TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
   INSERT INTO log VALUES (lower(hex(randomblob(16))))`;
@@ -85,6 +98,10 @@ export function checkSchema(db: DatabaseSync, path: string): void {
   if (version > SCHEMA_VERSION)
     throw new Error(`${path} has schema ${version}, which a newer release wrote; this release knows ${SCHEMA_VERSION}`);
   if (version === 0) throw new Error(`${path} holds no plant store`);
+  if (version === FORMER_VERSION)
+    throw new Error(
+      `${path} has schema ${version}, that of release 1.0.0: start the service, or run plantstore upgrade, before this`,
+    );
   if (version < SCHEMA_VERSION)
     throw new Error(`${path} has schema ${version}, from before the first release, which nothing reads any more`);
 }

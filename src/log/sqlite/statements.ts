@@ -14,8 +14,12 @@ export const SELECT_HEAD = 'SELECT position, hash, event FROM events ORDER BY po
 /** An owner's first plants above an id. */
 export const SELECT_PLANTS = `SELECT ${PLANT_COLUMNS} FROM plants WHERE owner = ? AND id > ? ORDER BY id LIMIT ?`;
 
+/** Writes one event, by its `valuesOf`, into a table that createEvents makes. */
+export const insertEvent = (table: string): string =>
+  `INSERT INTO ${table} (${EVENT_COLUMNS}, ${KEY_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`;
+
 /** Appends one event. A read-only connection cannot prepare it on the log of an older release. */
-export const INSERT_EVENT = `INSERT INTO events (${EVENT_COLUMNS}, ${KEY_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`;
+export const INSERT_EVENT = insertEvent('events');
 
 /** Statements of the connection that appends and reads, except INSERT_EVENT. */
 export const prepareLog = (db: DatabaseSync) => ({

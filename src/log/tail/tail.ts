@@ -1,7 +1,7 @@
 import type { PlantState } from '../../domain/decider.ts';
 import { evolve } from '../../domain/decider.ts';
 import { idempotencyString } from '../../domain/idempotency.ts';
-import { keyString } from '../../domain/plant.ts';
+import { keyString, textLength } from '../../domain/plant.ts';
 import { headAt } from '../event/chain.ts';
 import { type Head, type LoggedEvent, plantEventOf } from '../event/event.ts';
 
@@ -22,14 +22,22 @@ export interface Pin {
 }
 
 /** Bytes of an event in memory without its bytes and texts (measured with the usual ones: 1,550 to 1,780 in all). */
-const EVENT_OVERHEAD = 1_000;
+const EVENT_OVERHEAD = 1_300;
 
-/** Its bytes; its texts in UTF-16, which take at most twice as much; and some of them once more in the indexes. */
-const CONTENT_COPIES = 5;
+/** Most bytes of a UTF-16 code unit. */
+const CODE_UNIT = 2;
 
-/** Most bytes of an event in memory. */
-export const sizeOf = ({ bytes, content }: LoggedEvent): number =>
-  EVENT_OVERHEAD + bytes.length + CONTENT_COPIES * (content?.length ?? 0);
+/** Most bytes of an event in memory: its bytes, all its texts, and the owner once more for each index that contains it. */
+export function sizeOf(logged: LoggedEvent): number {
+  const kept = EVENT_OVERHEAD + logged.bytes.length + (logged.content?.length ?? 0);
+  const event = plantEventOf(logged);
+  if (event === undefined) return kept;
+  const { owner, actor, issuer, idempotencyKey: key, traceparent } = event;
+  const named = event.type === 'PlantAdded' ? textLength(event) : 0;
+  const about = owner.length + actor.length + (issuer?.length ?? 0) + (key?.length ?? 0) + (traceparent?.length ?? 0);
+  const inIndexes = owner.length + (key === undefined ? 0 : key.length + owner.length);
+  return kept + CODE_UNIT * (about + named + inIndexes);
+}
 
 /** Events in the order of their positions, without a gap: new ones come in at the end, the oldest go out. */
 class Events {

@@ -13,7 +13,7 @@ import type { Tail } from '../tail/tail.ts';
 import { NodeBuilder } from '../tree/nodes.ts';
 
 /** Milliseconds after the first event of a step in which more events may gather. */
-const LINGER = 25;
+const LINGER = 250;
 /** First and longest pause after a failed step, in milliseconds. */
 const PAUSE = 200;
 const MAX_PAUSE = 2_000;

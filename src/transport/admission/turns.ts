@@ -1,11 +1,14 @@
 import type { Caller, Connection } from './connection.ts';
 
-/** Milliseconds of CPU, and pieces of work, for one turn of the event loop. */
-const TURN = 5;
+/**
+ * Milliseconds of CPU, and pieces of work, for one turn of the event loop. A probe on a new connection takes several
+ * turns. It is less than a tick of the system's account of CPU, 4 ms or so: 5 ms would be over after two ticks.
+ */
+const TURN = 3;
 const MOST = 128;
 /**
- * Milliseconds of CPU for a turn in which a connection was accepted. Node accepts one of a port in a turn: while others
- * may wait to be accepted, long turns would keep them out.
+ * Milliseconds for a turn in which a connection was accepted. Node accepts one of a port in a turn: while others may wait
+ * to be accepted, long turns would keep them out. It is time and not CPU, which systems count in ticks of 4 ms or so.
  */
 const ACCEPTING_TURN = 1;
 /** Most milliseconds that count as waiting between two steps: a process that the system has stopped refuses nobody for it. */
@@ -46,6 +49,10 @@ export class Turns {
   #cpu = process.threadCpuUsage();
   #turn = 0;
   #budget = TURN;
+  /** Whether nothing more begins in this turn. */
+  #isOver = false;
+  /** Whether a connection was accepted since the turn began. */
+  #hasAccepted = false;
   readonly #step = (spent?: number) => this.#work(spent);
 
   /** `maxWait`: milliseconds after which a connection's work is late. */
@@ -63,9 +70,9 @@ export class Turns {
     return this.#waiting;
   }
 
-  /** A connection was accepted: makes this turn short, so that the next one may follow. */
+  /** A connection was accepted: makes the work after it short, so that the next one may follow. */
   accepted(): void {
-    this.#budget = ACCEPTING_TURN;
+    this.#hasAccepted = true;
   }
 
   /** Lets a connection work as soon as it is its turn: never at once. No effect while it waits. */
@@ -101,7 +108,8 @@ export class Turns {
     this.#clock += Math.min(now - this.#known, MOST_WAIT);
     this.#known = now;
     if (spent === this.#turn) this.#begin(now);
-    else if (now - this.#began >= this.#budget && this.#isSpent()) {
+    else if (this.#isSpent(now)) {
+      this.#isOver = true;
       setImmediate(this.#step, this.#turn);
       return;
     }
@@ -120,13 +128,19 @@ export class Turns {
 
   #begin(now: number): void {
     this.#turn++;
-    this.#budget = TURN;
+    this.#isOver = false;
+    // Node accepts before it comes to the work of a turn.
+    this.#budget = this.#hasAccepted ? ACCEPTING_TURN : TURN;
+    this.#hasAccepted = false;
     this.#began = now;
     this.#cpu = process.threadCpuUsage();
   }
 
-  /** Less time than the budget cannot have taken more CPU, and is asked for first. */
-  #isSpent(): boolean {
+  #isSpent(now: number): boolean {
+    if (this.#isOver) return true;
+    // Less time than the budget cannot have taken more CPU.
+    if (now - this.#began < this.#budget) return false;
+    if (this.#budget === ACCEPTING_TURN) return true;
     const { user, system } = process.threadCpuUsage(this.#cpu);
     return user + system >= this.#budget * 1_000;
   }

@@ -1,13 +1,15 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { fileURLToPath } from 'node:url';
+import fastifyStatic from '@fastify/static';
+import type { FastifyInstance, FastifyRequest, RouteHandlerMethod } from 'fastify';
 import { PlantStoreError } from '../../domain/errors.ts';
-import { elementsOf } from '../http/accept.ts';
 import { withoutToken } from '../http/authentication.ts';
-import { isUnmodified } from '../http/conditional.ts';
 import { JSON_TYPE } from '../http/error-body.ts';
 import { refuseOtherMethods } from '../http/methods.ts';
-import { type ConsoleFiles, readConsole } from './files.ts';
 
 const READ = ['GET', 'HEAD'];
+
+/** Output folder of `npm run console`. */
+const BUILT = fileURLToPath(new URL('../../../console/dist/', import.meta.url));
 
 /** The page runs only its own script, never turns text into markup, and calls only this service. */
 const CONTENT_SECURITY_POLICY = [
@@ -23,6 +25,18 @@ const CONTENT_SECURITY_POLICY = [
   "trusted-types 'none'",
 ].join('; ');
 
+/** The viewer of /docs writes markup, and styles into it. */
+const CONTENT_SECURITY_POLICY_OF_DOCS = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self' 'unsafe-inline'",
+  "connect-src 'self'",
+  "img-src 'self' data:",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ');
+
 const HEADERS = {
   'content-security-policy': CONTENT_SECURITY_POLICY,
   'cross-origin-opener-policy': 'same-origin',
@@ -32,6 +46,9 @@ const HEADERS = {
 
 /** For files whose name changes with their content. */
 const IMMUTABLE = 'public, max-age=31536000, immutable';
+
+/** Beside each file stand its compressed forms. */
+const FILES = { serve: false, preCompressed: true, cacheControl: false, acceptRanges: false, lastModified: false };
 
 /** What the console needs before sign-in. */
 export interface ConsoleSettings {
@@ -43,57 +60,39 @@ export interface ConsoleSettings {
   readonly publicLog: boolean;
 }
 
-/** Adds `/console`, the page for people to inspect the service. The page needs no token; its data does. */
-export function registerConsole(app: FastifyInstance, settings: ConsoleSettings): void {
-  let files: Promise<ConsoleFiles | undefined> | undefined;
-  const add = (url: string, answer: (request: FastifyRequest, reply: FastifyReply) => unknown): void => {
-    app.route({
-      method: [...READ],
-      url,
-      onRequest: withoutToken,
-      handler: async (request, reply) => {
-        reply.headers(HEADERS);
-        return answer(request, reply);
-      },
+/**
+ * Adds the pages `/console`, for people to inspect the service, and `/docs`, to read `/openapi.json` and try it out. The
+ * pages need no token; their data does. `folder` has the built pages; what is built later is served, too.
+ */
+export function registerConsole(app: FastifyInstance, settings: ConsoleSettings, folder: string = BUILT): void {
+  app.register(async (pages) => {
+    await pages.register(fastifyStatic, { ...FILES, root: folder });
+    pages.setNotFoundHandler(({ url }) => {
+      throw new PlantStoreError(
+        'ROUTE_NOT_FOUND',
+        url.startsWith('/console/assets/')
+          ? 'the page has no such file; load it again'
+          : 'this page is not built; npm run console builds it',
+      );
     });
-    refuseOtherMethods(app, url, READ);
-  };
-  /** Reads the files at the first request. */
-  const built = async (): Promise<ConsoleFiles> => {
-    files ??= readConsole();
-    const found = await files;
-    if (found !== undefined) return found;
-    throw new PlantStoreError('ROUTE_NOT_FOUND', 'the console is not built; npm run console builds it');
-  };
-
-  const showPage = async ({ headers }: FastifyRequest, reply: FastifyReply) => {
-    const { page, tag } = await built();
-    reply.header('cache-control', 'no-cache').header('etag', tag);
-    if (isUnmodified(headers['if-none-match'], tag)) return reply.code(304).send();
-    return reply.type('text/html; charset=utf-8').send(page);
-  };
-  add('/console', showPage);
-  add('/console/', showPage);
-
-  add('/console/assets/:name', async (request, reply) => {
-    const asset = (await built()).assets.get((request.params as { name: string }).name);
-    if (asset === undefined)
-      throw new PlantStoreError('ROUTE_NOT_FOUND', 'the console has no such file; load it again');
-    const { type, body, compressed } = asset;
-    reply.type(type).header('cache-control', IMMUTABLE).header('vary', 'accept-encoding');
-    const coding = [...compressed.keys()].find((name) => accepts(request, name));
-    if (coding === undefined) return reply.send(body);
-    return reply.header('content-encoding', coding).send(compressed.get(coding));
+    const add = (url: string, handler: RouteHandlerMethod): void => {
+      pages.route({ method: [...READ], url, onRequest: withoutToken, handler });
+      refuseOtherMethods(pages, url, READ);
+    };
+    const addPage = (url: string, file: string, policy: string): void => {
+      const show: RouteHandlerMethod = (_request, reply) =>
+        reply.headers({ ...HEADERS, 'content-security-policy': policy, 'cache-control': 'no-cache' }).sendFile(file);
+      add(url, show);
+      add(`${url}/`, show);
+    };
+    addPage('/console', 'index.html', CONTENT_SECURITY_POLICY);
+    addPage('/docs', 'docs.html', CONTENT_SECURITY_POLICY_OF_DOCS);
+    add('/console/assets/:name', ({ params }: FastifyRequest, reply) => {
+      const { name } = params as { readonly name: string };
+      return reply.headers(HEADERS).header('cache-control', IMMUTABLE).sendFile(`assets/${name}`);
+    });
+    add('/console/settings', (_request, reply) =>
+      reply.headers(HEADERS).type(JSON_TYPE).header('cache-control', 'no-cache').send(JSON.stringify(settings)),
+    );
   });
-
-  add('/console/settings', (_request, reply) =>
-    reply.type(JSON_TYPE).header('cache-control', 'no-cache').send(JSON.stringify(settings)),
-  );
 }
-
-/** Whether a request accepts a content coding by name (RFC 9110, section 12.5.3). */
-const accepts = ({ headers }: FastifyRequest, coding: string): boolean =>
-  elementsOf(headers['accept-encoding'] ?? '').some((element) => {
-    const [name, weight] = element.split(';', 2).map((part) => part.trim());
-    return name === coding && !/^q=0(\.0*)?$/.test(weight ?? '');
-  });

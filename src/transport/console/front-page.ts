@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { PlantStoreError } from '../../domain/errors.ts';
-import { prefersPage } from '../http/accept.ts';
+import { prefers } from '../http/accept.ts';
 import { withoutToken } from '../http/authentication.ts';
 
 const STYLE = `
@@ -65,7 +65,7 @@ export function registerFrontPage(app: FastifyInstance): void {
 
 function refusePrograms({ headers }: FastifyRequest, reply: FastifyReply, next: () => void): void {
   reply.header('vary', 'accept');
-  if (!prefersPage(headers.accept))
+  if (!prefers('text/html', headers.accept))
     throw new PlantStoreError('ROUTE_NOT_FOUND', 'there is nothing at this path; see /openapi.json');
   next();
 }

@@ -2,7 +2,7 @@ import type { DescService, Message } from '@bufbuild/protobuf';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Call } from '../../call.ts';
 import type { Viewer, Watch } from '../../plants/watch/watch.ts';
-import { prefersEvents } from '../http/accept.ts';
+import { EVENT_STREAM, prefers } from '../http/accept.ts';
 import { type Authenticate, authentication, takePermit } from '../http/authentication.ts';
 import { refuseOtherMethods } from '../http/methods.ts';
 import { compileResponder } from './answer.ts';
@@ -73,7 +73,7 @@ function addRoute(app: FastifyInstance, rule: HttpRule, { methods, authenticate,
     handler: (request, reply) => {
       const message = reader.read(request);
       const call = new RestCall(request, reply.raw);
-      return watch !== undefined && prefersEvents(request.headers.accept)
+      return watch !== undefined && prefers(EVENT_STREAM, request.headers.accept)
         ? events(watch, call, request, reply)
         : respond(message, call, reply);
     },

@@ -6,7 +6,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { DATABASE_FILE, openSqlite } from '../../../src/log/sqlite/store.ts';
-import { cosignatureKey } from '../../../src/tlog/cosignature.ts';
+import { cosignatureKey } from '../../../src/tlog/signer.ts';
 import { formatVerifierKey } from '../../../src/tlog/verifier-key.ts';
 import { fill } from '../../support/fill.ts';
 import { plantstore, run } from '../../support/run.ts';

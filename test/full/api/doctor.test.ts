@@ -11,7 +11,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { headAt, seal } from '../../../src/log/event/chain.ts';
 import { DATABASE_FILE, openSqlite } from '../../../src/log/sqlite/store.ts';
 import { Tree } from '../../../src/log/tree/tree.ts';
-import { cosignatureKey, cosigner } from '../../../src/tlog/cosignature.ts';
+import { cosignatureKey, cosigner } from '../../../src/tlog/signer.ts';
 import { formatVerifierKey, parseVerifierKey } from '../../../src/tlog/verifier-key.ts';
 import { formatAddCheckpoint } from '../../../src/tlog/witness-request.ts';
 import { openLogKey } from '../../../src/transparency/log-key.ts';

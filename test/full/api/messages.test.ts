@@ -5,7 +5,7 @@ import { type AddressInfo, createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { cosignatureKey } from '../../../src/tlog/cosignature.ts';
+import { cosignatureKey } from '../../../src/tlog/signer.ts';
 import { formatVerifierKey } from '../../../src/tlog/verifier-key.ts';
 import { type Certificate, CertificateAuthority } from '../../support/certificates.ts';
 import { plantstore, run } from '../../support/run.ts';

@@ -1,12 +1,9 @@
-import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import type { Browser, Page } from 'playwright-core';
+import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Service, startService } from '../../support/service.ts';
+import { seriousViolations } from './axe.ts';
 import { CHROMIUM, openBrowser, openConsole } from './browser.ts';
 import { PlantsClient } from './plants-client.ts';
-
-const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
 /** What is on each page once it is whole. */
 const PAGES: readonly (readonly [hash: string, sign: string])[] = [
@@ -22,12 +19,6 @@ const PAGES: readonly (readonly [hash: string, sign: string])[] = [
 ];
 
 const WIDTHS = [375, 1280] as const;
-
-interface Violation {
-  readonly id: string;
-  readonly impact: string;
-  readonly nodes: readonly { readonly html: string; readonly failureSummary: string }[];
-}
 
 describe.skipIf(CHROMIUM === undefined)('every pane can be used by everybody', () => {
   let service: Service;
@@ -59,7 +50,6 @@ describe.skipIf(CHROMIUM === undefined)('every pane can be used by everybody', (
     const { page, offences } = opened;
     await page.getByText(sign).first().waitFor({ state: 'attached' });
     expect(offences).toEqual([]);
-    await page.evaluate(`${AXE}; undefined`);
     for (const width of WIDTHS) {
       await page.setViewportSize({ width, height: 800 });
       await page.emulateMedia({ colorScheme: 'light' });
@@ -76,10 +66,3 @@ describe.skipIf(CHROMIUM === undefined)('every pane can be used by everybody', (
   test('who is not signed in', () => check('#/plants', 'Token'));
   test('who may not see it', async () => check('#/log', 'This pane needs plants:audit', await service.token('bob')));
 });
-
-async function seriousViolations(page: Page, options: object = {}): Promise<unknown[]> {
-  const { violations } = (await page.evaluate(`axe.run(${JSON.stringify(options)})`)) as { violations: Violation[] };
-  return violations
-    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
-    .map(({ id, nodes }) => [id, nodes[0]!.html, nodes[0]!.failureSummary]);
-}

@@ -1,7 +1,12 @@
-import type { Browser } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Service, startService } from '../../support/service.ts';
+import { seriousViolations } from './axe.ts';
 import { CHROMIUM, openBrowser, openPage } from './browser.ts';
+
+/** Colours change gradually after the page has come. */
+const expectAccessible = (page: Page) =>
+  expect.poll(() => seriousViolations(page), { timeout: 30_000, interval: 1_000 }).toEqual([]);
 
 describe.skipIf(CHROMIUM === undefined)('the page /docs', () => {
   let service: Service;
@@ -18,28 +23,67 @@ describe.skipIf(CHROMIUM === undefined)('the page /docs', () => {
     await using opened = await openPage(browser, `${service.url}/docs`);
     const { page, offences } = opened;
     page.setDefaultTimeout(60_000);
-    await page.getByRole('button', { name: 'Authorize' }).click();
-    const dialog = page.locator('.dialog-ux');
-    await dialog.locator('input').fill(await service.token('alice'));
-    await dialog.locator('button.authorize').click();
-    await dialog.locator('button.btn-done').click();
-
-    const operation = page.locator('#operations-plants-createPlant');
-    await operation.locator('.opblock-summary').click();
-    await operation.getByRole('button', { name: 'Try it out' }).click();
+    await page
+      .getByPlaceholder('Token')
+      .first()
+      .fill(await service.token('alice'));
+    await page.getByRole('button', { name: 'Test Request (post /plants)' }).click();
+    const dialog = page.getByRole('dialog');
     const tryOut = async (body: string): Promise<string> => {
-      await operation.locator('textarea.body-param__text').fill(body);
-      const answered = page.waitForResponse((response) => response.request().method() === 'POST');
-      await operation.getByRole('button', { name: 'Execute' }).click();
-      const answer = await answered;
+      await dialog.locator('.cm-content').first().click();
+      await page.keyboard.press('Control+a');
+      await page.keyboard.insertText(body);
+      const [answer] = await Promise.all([
+        page.waitForResponse((response) => response.request().method() === 'POST'),
+        dialog.getByRole('button', { name: /^Send post request/ }).click(),
+      ]);
       expect(answer.request().headers()).not.toHaveProperty('idempotency-key');
       return `${answer.status()} ${await answer.text()}`;
     };
     expect(await tryOut('{"id":1,"name":"Fern"}')).toBe('200 {"name":"Fern"}');
     expect(await tryOut('{"id":2,"name":"Oak"}')).toBe('200 {"name":"Oak"}');
     expect(await tryOut('{"id":2,"name":"Oak"}')).toMatch(/^400 .*a plant with id 2 already exists/);
-    // The real example of a failure, and not one that is made of the schema.
-    expect(await operation.locator('tr.response[data-code="413"]').textContent()).toContain('at most 64 KiB');
+    await dialog.getByText('a plant with id 2 already exists').waitFor();
+    await expectAccessible(page);
+    expect(offences).toEqual([]);
+  });
+
+  test.each([375, 1280])('can be used by everybody at %i px, in light and in dark', async (width) => {
+    await using opened = await openPage(browser, `${service.url}/docs`, { viewport: { width, height: 800 } });
+    const { page, offences } = opened;
+    await page.getByText('Every failure has an').waitFor();
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(width);
+    await expectAccessible(page);
+    await page.emulateMedia({ colorScheme: 'dark' });
+    await page.reload();
+    await page.getByText('Every failure has an').waitFor();
+    expect(await page.evaluate('document.body.classList.contains("dark-mode")')).toBe(true);
+    await expectAccessible(page);
+    expect(offences).toEqual([]);
+  });
+
+  test('has the real example of a failure, and samples of code', async () => {
+    await using opened = await openPage(browser, `${service.url}/docs`);
+    const { page } = opened;
+    await page
+      .getByRole('tab', { name: /^Status: 413/ })
+      .first()
+      .click();
+    await page.getByText('at most 64 KiB').filter({ visible: true }).first().waitFor();
+    await page
+      .locator('pre')
+      .filter({ hasText: `curl ${service.url}/plants`, visible: true })
+      .first()
+      .waitFor();
+  });
+
+  test('is one step from the console, and back', async () => {
+    await using opened = await openPage(browser, `${service.url}/console`);
+    const { page, offences } = opened;
+    await page.getByRole('link', { name: 'API', exact: true }).click();
+    await page.getByRole('heading', { name: 'Plant Store' }).waitFor();
+    await page.getByRole('link', { name: 'Console', exact: true }).click();
+    await page.getByRole('navigation', { name: 'Panes' }).waitFor();
     expect(offences).toEqual([]);
   });
 });

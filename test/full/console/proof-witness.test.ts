@@ -9,7 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openSqlite } from '../../../src/log/sqlite/store.ts';
-import { cosignatureKey, cosigner } from '../../../src/tlog/cosignature.ts';
+import { cosignatureKey, cosigner } from '../../../src/tlog/signer.ts';
 import { formatVerifierKey, parseVerifierKey } from '../../../src/tlog/verifier-key.ts';
 import { openLogKey } from '../../../src/transparency/log-key.ts';
 import { Records } from '../../../src/witness/records.ts';

@@ -8,8 +8,8 @@ import { FORMATS } from '../../../src/audit/formats/formats.ts';
 import { headAt, seal } from '../../../src/log/event/chain.ts';
 import { EMPTY_HEAD, type LoggedEvent } from '../../../src/log/event/event.ts';
 import { formatCheckpoint } from '../../../src/tlog/checkpoint.ts';
-import { noteKey, noteSigner } from '../../../src/tlog/ed25519.ts';
 import { signNote } from '../../../src/tlog/note.ts';
+import { noteKey, noteSigner } from '../../../src/tlog/signer.ts';
 import { formatVerifierKey } from '../../../src/tlog/verifier-key.ts';
 import { eventArbitrary } from '../../support/arbitraries.ts';
 import { encoded } from '../../support/encoded.ts';
@@ -96,7 +96,7 @@ describe.skipIf(python === undefined)('an export, verified in Python from event.
 
     test('a content that is missing too much, or was changed, is found', async () => {
       const more = log.with(4, withoutContent(log[4]!, log.length));
-      const changed = log.with(4, { ...log[4]!, salt: new Uint8Array(16) });
+      const changed = log.with(4, encoded({ ...log[4]!, salt: new Uint8Array(16) }));
       const found = (position: number) => ({ code: 1, stderr: `broken at position ${position}\n` });
       expect(await verify(file('more', FORMATS.protobuf.encode(more)))).toMatchObject(found(log.length));
       expect(await verify(file('changed', FORMATS.protobuf.encode(changed)))).toMatchObject(found(5));
@@ -111,7 +111,7 @@ describe.skipIf(python === undefined)('an export, verified in Python from event.
       const found = (position: number) => ({ code: 1, stderr: `broken at position ${position}\n` });
       const more = log.with(4, withoutContent(log[4]!, log.length));
       expect(await verifyInGo(file('more', FORMATS.protobuf.encode(more)))).toMatchObject(found(log.length));
-      const changed = log.with(4, { ...log[4]!, salt: new Uint8Array(16) });
+      const changed = log.with(4, encoded({ ...log[4]!, salt: new Uint8Array(16) }));
       expect(await verifyInGo(file('changed', FORMATS.protobuf.encode(changed)))).toMatchObject(found(5));
       expect(await verifyInGo(file('cut', FORMATS.protobuf.encode(log.toSpliced(4, 1))))).toMatchObject(found(5));
     });

@@ -4,8 +4,10 @@ import { judgeTopic } from '../judges/topic.ts';
 import { Violation } from '../judges/violation.ts';
 import type { World } from '../world.ts';
 import { heal } from './disturb.ts';
-import { rebuild } from './operators.ts';
 import { command, get, list, submit } from './plants.ts';
+import { untilCosigned } from './proofs.ts';
+import { replaceStopped } from './restore.ts';
+import { tamper } from './tamper.ts';
 
 /** Milliseconds until everything has come to its end, once faults have ended: longer than any time limit. */
 const PATIENCE = 120_000;
@@ -15,10 +17,8 @@ const LOOK = 200;
 function unfinished(world: World): string | undefined {
   const { events, checkpoint, erasures } = world.server.database.committed;
   if (world.pending.size > 0) return `${world.pending.size} calls have no answer`;
-  if (world.isDamaged && world.operators.size === 0) rebuild(world);
   if (world.operators.size > 0) return `${[...world.operators].map(({ name }) => name)} go on`;
-  if (checkpoint === undefined || checkpoint < (events.at(-1)?.position ?? 0))
-    return `the read model stays at ${checkpoint}`;
+  if ((checkpoint ?? 0) < (events.at(-1)?.position ?? 0)) return `the read model stays at ${checkpoint}`;
   if (erasures.length > 0) return `${erasures.length} erasures are not finished`;
   if (world.instances.some(({ service }) => service === undefined)) return 'an instance has not started';
   const end = world.truth.end;
@@ -61,15 +61,22 @@ async function asksAll(world: World): Promise<void> {
 /** Every fault ends, everything comes to its end, and then all is as if nothing had ever happened. */
 export async function comeToRest(world: World): Promise<void> {
   if (world.violation === undefined) heal(world);
+  await replaceStopped(world);
   await asksAll(world);
   await untilAtRest(world);
   await asksAll(world);
   await untilAtRest(world);
+  // Until here witnesses may have been away: nothing else waits for them.
+  // A log that was restored may be none that witnesses cosign.
+  if (world.violation === undefined && world.restores.length === 0) await untilCosigned(world);
   if (world.violation !== undefined) return;
   const { topic, truth, commands } = world;
   world.judge(() => {
     commands.finish();
     if (topic !== undefined) judgeTopic(truth, topic.messages, topic.end.position);
-    judgeLinearizability(world.reads, commands.sent.values(), world.erased);
+    const { reads, erased, erasers, restores } = world;
+    judgeLinearizability({ reads, sent: commands.sent.values(), erased, erasers, restores }, truth);
   });
+  const { damage, longNames } = world.plan;
+  if (damage !== undefined && !longNames) await tamper(world, damage);
 }

@@ -1,43 +1,33 @@
 import { keyString } from '../../../src/domain/plant.ts';
 import { plantEventOf } from '../../../src/log/event/event.ts';
 import type { OwnedRow } from '../../../src/log/store.ts';
-import { nodesOf } from '../../../src/log/tree/nodes.ts';
 import type { State, StoredRows } from '../store/state.ts';
 import type { Truth } from './truth.ts';
 import { Violation } from './violation.ts';
 
-/** Judges the read model: at every instant it is exactly the fold of the log up to its checkpoint, unless it is damaged. */
+/** Judges the read model: at every instant it is exactly the fold of the log up to its checkpoint. */
 export class ReadModelJudge {
   readonly #truth: Truth;
   #rows: StoredRows | undefined;
   #checkpoint = 0;
-  #isDamaged = false;
   readonly #fold = new Map<string, OwnedRow>();
 
   constructor(truth: Truth) {
     this.#truth = truth;
   }
 
-  /** Somebody damages the read model: nothing is judged until it is repaired. */
-  damaged(): void {
-    this.#isDamaged = true;
-  }
-
-  /** A repair that began after the last damage is done. Throws Violation. */
-  repaired(state: State): void {
-    this.#isDamaged = false;
+  /** A backup was restored. Throws Violation. */
+  restore(state: State): void {
+    this.#fold.clear();
+    this.#checkpoint = 0;
     this.#rows = undefined;
     this.take(state);
-    if (state.nodes.size > nodesOf(state.checkpoint!))
-      throw new Violation('read model', 'nodes of no events are there');
   }
 
   /** Takes the next state that a majority has. Throws Violation. */
-  take({ rows, checkpoint }: State): void {
-    if (this.#isDamaged) return;
+  take({ rows, checkpoint = 0 }: State): void {
     if (rows === this.#rows && checkpoint === this.#checkpoint) return;
     this.#rows = rows;
-    if (checkpoint === undefined) throw new Violation('read model', 'the checkpoint is gone');
     if (checkpoint < this.#checkpoint)
       throw new Violation('read model', `the checkpoint went back from ${this.#checkpoint} to ${checkpoint}`);
     if (checkpoint > this.#truth.end)

@@ -1,10 +1,10 @@
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect } from 'preact/hooks';
 import type { Record } from '../../../../gen/plantstore/v1/event_pb.ts';
-import { messageOf } from '../../api/trouble.ts';
 import { EventDetail } from '../../log/event-detail.tsx';
 import { readEvent } from '../../log/reader.ts';
 import { positionOf } from '../../numbers.ts';
 import { Notice } from '../../ui/notice.tsx';
+import { useRead } from '../../ui/use-read.ts';
 
 /** The selected event: the one that is loaded, or else read from the log. */
 export function Chosen({
@@ -16,24 +16,10 @@ export function Chosen({
   readonly back: string;
   readonly loaded: Record | undefined;
 }) {
-  const [found, setFound] = useState<Record>();
-  const [problem, setProblem] = useState('');
-  useEffect(() => {
-    const abort = new AbortController();
-    setFound(undefined);
-    setProblem('');
-    if (loaded !== undefined) return;
-    const number = positionOf(position);
-    if (number === undefined) {
-      setProblem('A position is a whole number, 1 or more.');
-      return;
-    }
-    readEvent(number, abort.signal).then(
-      (record) => (record === undefined ? setProblem('The log does not reach this position yet.') : setFound(record)),
-      (error) => abort.signal.aborted || setProblem(messageOf(error)),
-    );
-    return () => abort.abort();
-  }, [position, loaded === undefined]);
+  const number = positionOf(position);
+  const { value, problem, isLoading } = useRead(`${position} ${loaded === undefined}`, async (signal) =>
+    number === undefined || loaded !== undefined ? undefined : readEvent(number, signal),
+  );
   useEffect(() => {
     const close = ({ key }: KeyboardEvent): void => {
       if (key === 'Escape') location.hash = back;
@@ -46,14 +32,17 @@ export function Chosen({
         ?.focus({ preventScroll: true });
     };
   }, [back, position]);
-  const record = loaded ?? found;
+  const record = loaded ?? (isLoading ? undefined : value);
+  const missing =
+    number === undefined ? 'A position is a whole number, 1 or more.' : 'The log does not reach this position yet.';
+  const said = isLoading || record !== undefined ? '' : problem || missing;
   return (
     <aside class="detail" aria-label={`Event ${position}`}>
       <a class="close" href={back}>
         Close
       </a>
       {record !== undefined && <EventDetail record={record} />}
-      {problem !== '' && <Notice title={problem} isProblem />}
+      {said !== '' && <Notice title={said} isProblem />}
     </aside>
   );
 }

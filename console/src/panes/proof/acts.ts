@@ -1,19 +1,15 @@
-import { toBinary } from '@bufbuild/protobuf';
 import { Code, ConnectError } from '@connectrpc/connect';
-import { RecordSchema } from '../../../../gen/plantstore/v1/event_pb.ts';
 import { may } from '../../access.ts';
 import { audit, plants } from '../../api/connect.ts';
-import { type Bytes, utf8 } from '../../proof/bytes.ts';
-import { type EventRecord, parseRecord } from '../../proof/event.ts';
+import { type EventRecord, parseRecord, recordOf } from '../../proof/event.ts';
 import { type ProvenEvent, proveEvent } from '../../proof/event-proof.ts';
 import { openLog, type ProvenLog } from '../../proof/log.ts';
 import { Memory } from '../../proof/memory.ts';
-import { parseVerifierKey } from '../../proof/note.ts';
 import { type Findings, NotVerified, type Outcome, outcomeOf } from '../../proof/outcome.ts';
 import { type ProvenReceipt, parseReceipt, proveReceipt, type TrustedKey } from '../../proof/receipt.ts';
 import { httpSource } from '../../proof/source.ts';
 import { proveWholeLog } from '../../proof/whole-log.ts';
-import { momentOf } from '../../proof/words.ts';
+import { momentOf } from '../../times.ts';
 
 /** Where the service has its log. */
 const LOG = '/log';
@@ -43,7 +39,8 @@ export interface EventInLog extends ProvenEvent {
 export const verifyEvent = (position: number, signal: AbortSignal): Promise<Outcome<EventInLog>> =>
   outcomeOf(async (findings) => {
     const log = await openLog(httpSource(LOG, signal), memory, findings);
-    const record = position >= 1 && position <= log.tree.size ? await recordAt(position, signal, findings) : undefined;
+    const record =
+      position >= 1 && position <= log.checkpoint.size ? await recordAt(position, signal, findings) : undefined;
     return { ...(await proveEvent(log, position, record, findings)), log };
   });
 
@@ -54,8 +51,8 @@ export const verifyWholeLog = (
 ): Promise<Outcome<{ readonly log: Pick<ProvenLog, 'checkpoint' | 'cosignatures'>; readonly events: number }>> =>
   outcomeOf(async (findings) => {
     const log = await openLog(httpSource(LOG, signal), memory, findings);
-    const options = { signal, onProgress: (events: number) => onProgress(events, log.tree.size) };
-    onProgress(0, log.tree.size);
+    const options = { signal, onProgress: (events: number) => onProgress(events, log.checkpoint.size) };
+    onProgress(0, log.checkpoint.size);
     return { log, events: await proveWholeLog(log, options, findings) };
   });
 
@@ -63,9 +60,8 @@ export const verifyWholeLog = (
 export const verifyReceipt = (receipt: Blob, vkey: string): Promise<Outcome<ProvenReceipt>> =>
   outcomeOf(async (findings) => {
     if (receipt.size > MAX_RECEIPT) throw new NotVerified('This is not a receipt: it is too large.');
-    const bytes = new Uint8Array(await receipt.arrayBuffer());
     const keyOf = async (origin: string) => given(vkey) ?? remembered(origin) ?? (await handedOut(origin));
-    return proveReceipt(bytes, keyOf, memory.witnesses(), findings);
+    return proveReceipt(await receipt.text(), keyOf, memory.witnesses(), findings);
   });
 
 const given = (vkey: string): TrustedKey | undefined =>
@@ -85,14 +81,13 @@ async function handedOut(origin: string): Promise<TrustedKey> {
   const vkey = await httpSource(LOG)
     .key()
     .catch(() => '');
-  const key = await parseVerifierKey(vkey).catch(() => undefined);
-  if (key?.name !== origin)
+  if (!vkey.startsWith(`${origin}+`))
     throw new NotVerified(
       `The receipt is from the log ${origin}, whose key this browser does not know. Enter its vkey as Key.`,
     );
   return {
     vkey,
-    trust: `That ${vkey} is the log's own key: the service sent it just now, and nobody else confirms it.`,
+    trust: `That the key is the log's own: the service sent it just now, and nobody else confirms it.`,
   };
 }
 
@@ -123,7 +118,7 @@ async function auditedRecord(position: number, signal: AbortSignal): Promise<Eve
   const reading = AbortSignal.any([signal, enough.signal]);
   try {
     for await (const { records } of audit.readEvents({ start }, { signal: reading }))
-      if (records[0] !== undefined) return parseRecord(toBinary(RecordSchema, records[0]));
+      if (records[0] !== undefined) return recordOf(records[0]);
   } finally {
     enough.abort();
   }
@@ -132,5 +127,5 @@ async function auditedRecord(position: number, signal: AbortSignal): Promise<Eve
 
 async function ownRecord(position: number, signal: AbortSignal): Promise<EventRecord> {
   const { receipt } = await plants.getReceipt({ position: BigInt(position) }, { signal });
-  return parseRecord(parseReceipt(utf8(receipt) as Bytes).extra);
+  return parseRecord(parseReceipt(receipt).extra);
 }

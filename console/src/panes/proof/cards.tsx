@@ -5,10 +5,13 @@ import { Field } from '../../ui/field.tsx';
 /** Asks which event to prove. */
 export function EventCard({
   position,
+  fault,
   isDisabled,
   onSubmit,
 }: {
   readonly position: Signal<string>;
+  /** Why it is none; empty: it may be one. */
+  readonly fault: string;
   readonly isDisabled: boolean;
   readonly onSubmit: () => void;
 }) {
@@ -35,6 +38,9 @@ export function EventCard({
           Verify
         </button>
       </form>
+      <p class="problem" role="alert">
+        {fault}
+      </p>
     </section>
   );
 }

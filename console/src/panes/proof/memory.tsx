@@ -1,7 +1,8 @@
 import { useSignal } from '@preact/signals';
 import { parseWitnessKey } from '../../proof/cosignatures.ts';
 import type { RememberedLog } from '../../proof/memory.ts';
-import { eventCount, momentOf } from '../../proof/words.ts';
+import { eventCount } from '../../proof/words.ts';
+import { momentOf } from '../../times.ts';
 import { Field } from '../../ui/field.tsx';
 import { memory } from './acts.ts';
 
@@ -85,11 +86,11 @@ export function TrustedWitnesses({ onChange }: { onChange: () => void }) {
     onChange();
   };
   const typed = useSignal('');
-  const add = async (event: SubmitEvent): Promise<void> => {
+  const add = (event: SubmitEvent): void => {
     event.preventDefault();
     const vkey = typed.value.trim();
     try {
-      await parseWitnessKey(vkey);
+      parseWitnessKey(vkey);
       trust([...new Set([...vkeys, vkey])]);
     } catch (error) {
       fault.value = `${(error as Error).message}.`;

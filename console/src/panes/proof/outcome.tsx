@@ -1,9 +1,14 @@
-import { base64Of, hexOf } from '../../proof/bytes.ts';
-import type { Checkpoint } from '../../proof/checkpoint.ts';
+import type { ComponentChildren } from 'preact';
+import { useEffect, useRef } from 'preact/hooks';
+import { toHex } from '../../../../src/tlog/bytes.ts';
+import type { Checkpoint } from '../../../../src/tlog/checkpoint.ts';
+import { formatHash } from '../../../../src/tlog/hash.ts';
+import { subjectOf } from '../../log/words.ts';
 import type { Cosignatures } from '../../proof/cosignatures.ts';
 import type { ProvenEvent } from '../../proof/event-proof.ts';
 import type { Outcome } from '../../proof/outcome.ts';
-import { momentOf } from '../../proof/words.ts';
+import { momentOf } from '../../times.ts';
+import { When } from '../../ui/when.tsx';
 
 /** What became of a proof, and of what. */
 export interface Shown {
@@ -22,12 +27,15 @@ export interface Proven {
 /** The verdict in a live region, which is there before there is one; below it what was checked and what was not, in words. */
 export function OutcomeView({ busy, shown }: { readonly busy: string; readonly shown: Shown | undefined }) {
   const outcome = shown?.outcome;
+  const verdict = useRef<HTMLParagraphElement>(null);
+  // On a phone it is below the fold.
+  useEffect(() => verdict.current?.focus(), [shown]);
   return (
     <div class={outcome === undefined ? 'pending' : outcome.verified ? 'card proven' : 'card proven refuted'}>
       <div role="status">
         {busy !== '' && <p class="loading">{busy}</p>}
         {shown && (
-          <p class="verdict">
+          <p class="verdict" ref={verdict} tabIndex={-1}>
             <strong>{shown.outcome.verified ? 'Verified' : 'Not verified'}</strong> {shown.subject}
           </p>
         )}
@@ -58,16 +66,17 @@ function Sentences({ title, sentences }: { title: string; sentences: readonly st
 }
 
 function EventView({ event, content, erasedBy, leaf }: ProvenEvent) {
+  const subject = subjectOf(content);
   return (
     <>
       <Facts
         facts={[
           ['Type', event.type],
-          ['Time', new Date(event.time).toISOString()],
+          ['Time', <When time={event.time} />],
           ['Owner', content?.owner || undefined],
-          ['Plant', content?.plant && String(content.plant.id)],
-          ['Name', content?.plant?.name],
-          ['Tag', content?.plant?.tag],
+          ['Plant', subject && String(subject.id)],
+          ['Name', subject?.name],
+          ['Tag', subject?.tag],
           ['Actor', content?.actor || undefined],
           ['Erased by', erasedBy === undefined ? undefined : `the event at position ${erasedBy}`],
         ]}
@@ -77,9 +86,9 @@ function EventView({ event, content, erasedBy, leaf }: ProvenEvent) {
         <Facts
           facts={[
             ['Event id', event.eventId],
-            ['Salt', content && hexOf(content.salt)],
-            ['Commitment', hexOf(event.commitment)],
-            ['Hash in the tree', hexOf(leaf)],
+            ['Salt', content && toHex(content.salt)],
+            ['Commitment', toHex(event.commitment)],
+            ['Hash in the tree', toHex(leaf)],
           ]}
         />
       </details>
@@ -88,7 +97,7 @@ function EventView({ event, content, erasedBy, leaf }: ProvenEvent) {
 }
 
 /** Names and values; what has none is left out. */
-function Facts({ facts }: { readonly facts: readonly (readonly [name: string, value: string | undefined])[] }) {
+function Facts({ facts }: { readonly facts: readonly (readonly [name: string, value: ComponentChildren])[] }) {
   return (
     <dl class="facts">
       {facts.map(
@@ -113,7 +122,7 @@ function CheckpointView({ checkpoint, cosignatures }: Proven) {
         facts={[
           ['Log', checkpoint.origin],
           ['Events', String(checkpoint.size)],
-          ['Root', base64Of(checkpoint.root)],
+          ['Root', formatHash(checkpoint.root)],
           ...all.map(
             ({ witness, time }) =>
               [

@@ -62,7 +62,7 @@ const targetArbitrary = fc.oneof(
   {
     weight: 1,
     arbitrary: fc.constantFrom(
-      ...['/', '*', '/openapi.json', '/docs', '/docs/static/index.html', '//plants', '/plants/7/', '/plants#x'],
+      ...['/', '*', '/openapi.json', '/docs', '/console/assets/x', '//plants', '/plants/7/', '/plants#x'],
       ...['/log/checkpoint', 'http://plants/plants', 'plants', '/%70lants', '/docs/%2e%2e/x'],
     ),
   },

@@ -1,0 +1,42 @@
+import { join } from 'node:path';
+import { Command } from 'commander';
+import { loadConfig } from '../config.ts';
+import { refuseForeignWal } from '../log/sqlite/foreign-wal.ts';
+import { DATABASE_FILE } from '../log/sqlite/store.ts';
+import { toldUpgrade } from '../log/upgrade.ts';
+import { inDataDirectory } from './data-directory.ts';
+import { upgradeDataDirectory } from './with-store.ts';
+
+/** `plantstore upgrade` */
+export const upgradeCommand = (): Command =>
+  new Command('upgrade')
+    .description('Upgrade a store of release 1.0.0, which then cannot use it any more. Back it up first.')
+    .addHelpText(
+      'after',
+      `
+On MongoDB, stop all instances first. The embedded store is upgraded by the next
+start of the service as well. Every event is verified; positions, hashes,
+checkpoints and receipts stay the same. If an event does not verify, nothing is
+upgraded. An interrupted upgrade goes on when the command runs again. Tells on
+stderr how far it is. See docs/operations.md.
+
+Example:
+  $ MONGODB_URI=mongodb://... plantstore upgrade`,
+    )
+    .action(async () => {
+      const { mongodbUri, dataDirectory } = loadConfig();
+      const isDone = await (mongodbUri === undefined
+        ? inDataDirectory(dataDirectory, () => upgradedFolder(dataDirectory))
+        : upgradedDatabase(mongodbUri));
+      if (!isDone) console.error('there is nothing to upgrade');
+    });
+
+function upgradedFolder(dataDirectory: string): Promise<boolean> {
+  refuseForeignWal(join(dataDirectory, DATABASE_FILE));
+  return upgradeDataDirectory(dataDirectory);
+}
+
+async function upgradedDatabase(uri: string): Promise<boolean> {
+  const { upgradeMongo } = await import('../log/mongo/upgrade.ts');
+  return toldUpgrade(upgradeMongo(uri), console.error);
+}

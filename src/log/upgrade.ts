@@ -1,0 +1,104 @@
+import { monotonic } from '../time/host.ts';
+import { BrokenChainError, verifyContent, verifyNext } from './event/chain.ts';
+import { decodeStored } from './event/decode.ts';
+import { encodeContent, encodeEvent, type Unsealed } from './event/encode.ts';
+import type { Head, LoggedEvent } from './event/event.ts';
+import type { Kind } from './event/fields.ts';
+
+/**
+ * The members of an event as 1.0.0 kept it. It is history: what later releases add to an event does not belong here.
+ */
+export const FORMER_MEMBERS: readonly { readonly name: string; readonly kind: Kind }[] = [
+  { name: 'position', kind: 'count' },
+  { name: 'eventId', kind: 'text' },
+  { name: 'time', kind: 'time' },
+  { name: 'type', kind: 'text' },
+  { name: 'erased', kind: 'count' },
+  { name: 'owner', kind: 'text' },
+  { name: 'actor', kind: 'text' },
+  { name: 'issuer', kind: 'text' },
+  { name: 'plantId', kind: 'int64' },
+  { name: 'name', kind: 'text' },
+  { name: 'tag', kind: 'text' },
+  { name: 'idempotencyKey', kind: 'text' },
+  { name: 'traceparent', kind: 'text' },
+  { name: 'salt', kind: 'bytes' },
+  { name: 'commitment', kind: 'bytes' },
+  { name: 'erasedBy', kind: 'count' },
+  { name: 'hash', kind: 'bytes' },
+];
+
+/** An event as 1.0.0 kept it: the members of FORMER_MEMBERS, each undefined or of its kind. */
+export type FormerEvent = Readonly<Record<string, unknown>>;
+
+type Frame = Omit<Unsealed, 'event'> & Pick<LoggedEvent, 'hash' | 'salt' | 'erasedBy'>;
+
+/** The members that every event has, erased or not. */
+const FRAME = ['position', 'eventId', 'time', 'type', 'commitment', 'hash'] as const;
+
+/**
+ * The event that 1.0.0 kept in these members: the next one after `head`, with the position and hash that it has always
+ * had. Throws BrokenChainError unless all of the members follow from it and it continues the log.
+ */
+export function takenOver(former: FormerEvent, head: Head): LoggedEvent {
+  let event: LoggedEvent;
+  try {
+    event = encoded(former);
+  } catch (error) {
+    if (error instanceof RangeError) throw new BrokenChainError(head.position + 1, error.message);
+    throw error;
+  }
+  verifyNext(head, event);
+  verifyContent(event);
+  return event;
+}
+
+function encoded(former: FormerEvent): LoggedEvent {
+  for (const name of FRAME) if (former[name] === undefined) throw new RangeError(`its member ${name} is missing`);
+  const { position, eventId, time, type, commitment, hash, salt, erasedBy, ...said } = former as unknown as Frame;
+  const event = { type, ...said } as LoggedEvent['event'] & object;
+  const content = salt === undefined ? undefined : encodeContent(event, salt);
+  const bytes = encodeEvent({ position, eventId, time, type, commitment, event });
+  const logged = decodeStored({ position, bytes, hash, content, erasedBy });
+  // What no byte of the event says would be lost without a trace.
+  for (const [name, value] of Object.entries(said))
+    if (logged.event?.[name as keyof object] !== value)
+      throw new RangeError(`its member ${name} is not that of its event`);
+  return logged;
+}
+
+/** How far an upgrade is. */
+export interface UpgradeStep {
+  /** What is done to events, such as `copied`. */
+  readonly what: string;
+  readonly done: number;
+  /** The number of events to do. */
+  readonly total: number;
+}
+
+/** Milliseconds between two lines about the same work. */
+const PROGRESS = 5_000;
+
+/**
+ * Does an upgrade to its end and tells of it: one line before it, one every few seconds, and one after it. Returns
+ * whether there was anything to do, and tells nothing otherwise. Rejects when the signal aborts; the upgrade may go on
+ * later.
+ */
+export async function toldUpgrade(
+  steps: AsyncIterable<UpgradeStep>,
+  tell: (line: string) => void,
+  signal?: AbortSignal,
+): Promise<boolean> {
+  const began = monotonic();
+  let [told, last] = [began, ''];
+  for await (const { what, done, total } of steps) {
+    signal?.throwIfAborted();
+    if (last === '')
+      tell('the store is of release 1.0.0 and is being upgraded; this may be interrupted, and then goes on');
+    if (last === what && monotonic() < told + PROGRESS) continue;
+    [told, last] = [monotonic(), what];
+    tell(`${done.toLocaleString('en')} of ${total.toLocaleString('en')} events ${what}`);
+  }
+  if (last !== '') tell(`the store is upgraded, after ${Math.round((monotonic() - began) / 1_000)} s`);
+  return last !== '';
+}

@@ -1,0 +1,44 @@
+import { createPublicKey, type KeyObject, sign } from 'node:crypto';
+import type { Signer } from './note.ts';
+import { cosignedMessage } from './verifier.ts';
+import { keyId, SIGNATURE_TYPE, type VerifierKey } from './verifier-key.ts';
+
+/** The verifier key of a signer of notes: its name and Ed25519 key. */
+export const noteKey = (name: string, key: KeyObject): VerifierKey => ({
+  name,
+  type: SIGNATURE_TYPE.ed25519,
+  publicKey: publicKeyBytes(key),
+});
+
+/** Signs the texts of notes with an Ed25519 private key (c2sp.org/signed-note, "Ed25519 signatures"). */
+export const noteSigner = (name: string, privateKey: KeyObject): Signer => ({
+  name,
+  id: keyId(noteKey(name, privateKey)),
+  sign: (text) => sign(null, Buffer.from(text), privateKey),
+});
+
+/** The verifier key of a witness: its name and Ed25519 key. */
+export const cosignatureKey = (name: string, key: KeyObject): VerifierKey => ({
+  name,
+  type: SIGNATURE_TYPE.cosignature,
+  publicKey: publicKeyBytes(key),
+});
+
+/**
+ * Cosigns checkpoints (c2sp.org/tlog-cosignature, "Ed25519 signed message"). A cosignature states that the witness has
+ * seen this tree, and none inconsistent with it, as of now. `clock` gives milliseconds since 1970.
+ */
+export const cosigner = (name: string, privateKey: KeyObject, clock: () => number = Date.now): Signer => ({
+  name,
+  id: keyId(cosignatureKey(name, privateKey)),
+  sign: (text) => {
+    const seconds = BigInt(Math.floor(clock() / 1_000));
+    const timestamp = Buffer.alloc(8);
+    timestamp.writeBigUInt64BE(seconds);
+    return Buffer.concat([timestamp, sign(null, cosignedMessage(seconds, text), privateKey)]);
+  },
+});
+
+/** The public key in the encoding of RFC 8032. */
+const publicKeyBytes = (key: KeyObject): Uint8Array =>
+  Buffer.from((key.type === 'private' ? createPublicKey(key) : key).export({ format: 'jwk' }).x!, 'base64url');

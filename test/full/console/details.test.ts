@@ -1,0 +1,87 @@
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type Service, startService } from '../../support/service.ts';
+import { CHROMIUM, openBrowser, openConsole } from './browser.ts';
+import { PlantsClient } from './plants-client.ts';
+
+const PHONE = { viewport: { width: 375, height: 700 } };
+const LONG = 'A fern whose name is much longer than any cell of a table on a phone';
+
+describe.skipIf(CHROMIUM === undefined)('in the console', () => {
+  let service: Service;
+  let browser: Browser;
+  let auditor: string;
+  beforeAll(async () => {
+    [service, browser] = await Promise.all([startService(), openBrowser()]);
+    auditor = await service.token('alice', 'plants:read plants:write plants:audit');
+    await new PlantsClient(service.url, auditor).add({ id: -9223372036854775808n, name: LONG });
+  });
+  afterAll(async () => {
+    await browser.close();
+    await service.stop();
+  });
+
+  test('the verdict comes into sight on a phone, and has the focus', async () => {
+    await using opened = await openConsole(browser, service.url, { token: auditor, hash: '#/proof', ...PHONE });
+    const { page, offences } = opened;
+    await page.getByLabel('Position').fill('1');
+    await page.getByRole('button', { name: 'Verify' }).click();
+    const verdict = page.locator('.verdict');
+    await verdict.filter({ hasText: 'Verified' }).waitFor();
+    expect(await verdict.evaluate('document.activeElement.className')).toBe('verdict');
+    const { y, height } = (await verdict.boundingBox())!;
+    expect(y).toBeGreaterThanOrEqual(0);
+    expect(y + height).toBeLessThanOrEqual(PHONE.viewport.height);
+    expect(offences).toEqual([]);
+  });
+
+  test('a slip of the finger in Position is no verdict', async () => {
+    await using opened = await openConsole(browser, service.url, { token: auditor, hash: '#/proof' });
+    const { page } = opened;
+    await page.getByLabel('Position').fill('1o');
+    await page.getByRole('button', { name: 'Verify' }).click();
+    await page.getByRole('alert').getByText('A position is a whole number').waitFor();
+    expect(await page.locator('.verdict').count()).toBe(0);
+    await page.getByLabel('Position').fill('999999');
+    await page.getByRole('button', { name: 'Verify' }).click();
+    await page.getByText('so none at position 999999.', { exact: false }).waitFor();
+    expect(await page.getByText('after some seconds').count()).toBe(0);
+    expect(await page.getByRole('alert').getByText('A position').count()).toBe(0);
+  });
+
+  test('a token that was never accepted is not told to be so no longer, and nothing waits for input beside it', async () => {
+    const wrong = `${auditor.slice(0, -8)}AAAAAAAA`;
+    await using opened = await openConsole(browser, service.url, { token: wrong });
+    const { page } = opened;
+    await page.getByRole('alert').filter({ hasText: 'The service does not accept this token' }).waitFor();
+    expect(await page.getByText('no longer').count()).toBe(0);
+    expect(await page.getByText('0 plants').isVisible()).toBe(false);
+    expect(await page.getByRole('button', { name: 'Add' }).isDisabled()).toBe(true);
+  });
+
+  test('a long text can be read whole, and a locked pane says what it needs', async () => {
+    const reader = await service.token('alice', 'plants:read');
+    await using opened = await openConsole(browser, service.url, { token: reader, ...PHONE });
+    const { page, offences } = opened;
+    const name = page.getByRole('button', { name: LONG, exact: true });
+    expect(await name.getAttribute('title')).toBe(LONG);
+    const isCut = 'document.querySelector(".name .cut").scrollWidth > document.querySelector(".name .cut").clientWidth';
+    expect(await page.evaluate(isCut)).toBe(true);
+    await name.click();
+    expect(await page.evaluate(isCut)).toBe(false);
+    const id = page.getByRole('button', { name: '-9223372036854775808', exact: true });
+    expect(await id.getAttribute('title')).toBe('-9223372036854775808');
+    const log = page.getByRole('link', { name: 'Log', exact: true });
+    expect(await log.getAttribute('title')).toBe('needs plants:audit');
+    expect(offences).toEqual([]);
+  });
+
+  test('a plant of another time is a target for a finger', async () => {
+    await using opened = await openConsole(browser, service.url, { token: auditor, hash: '#/time', ...PHONE });
+    const row = opened.page.getByRole('table', { name: 'Plants then' }).getByRole('row').nth(1);
+    await row.waitFor();
+    const { width, height } = (await row.boundingBox())!;
+    await row.click({ position: { x: width - 10, y: height - 10 } });
+    await opened.page.getByText('added “').waitFor();
+  });
+});

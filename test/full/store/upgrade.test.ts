@@ -1,0 +1,116 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { MongoClient } from 'mongodb';
+import { describe, expect, test } from 'vitest';
+import { formerDirectory, loadFormer } from '../../store/former.ts';
+import { FormerMongo } from '../../store/former-mongo.ts';
+import { HAS_MONGODB } from '../../store/open-mongo.ts';
+import { ReplicaSet } from '../../support/replica-set.ts';
+import { plantstore } from '../../support/run.ts';
+import { Service } from '../../support/service.ts';
+import { type Fate, TcpProxy } from '../../support/tcp-proxy.ts';
+
+/** Commands of the upgrade that change the database. */
+const WRITES = ['update', 'delete', 'insert', 'renameCollection', 'create', 'drop'];
+
+const resource = (collection: string, ...actions: string[]) => ({
+  resource: { db: 'plantstore', collection },
+  actions: ['find', 'insert', ...actions],
+});
+
+test('a start of the service on a data directory of 1.0.0 upgrades it, says so, and serves it', async () => {
+  const directory = formerDirectory();
+  const environment = { DATA_DIR: directory, LOG_ORIGIN: 'log.example.org/fixture' };
+  {
+    await using service = new Service(environment);
+    await service.ready();
+    expect(service.output).toMatch(/release 1\.0\.0 and is being upgraded(.|\n)*571 events copied(.|\n)*is upgraded/);
+    const headers = { authorization: `Bearer ${await service.token('alice')}` };
+    const plants = (await (await fetch(`${service.url}/plants`, { headers })).json()) as { name: string }[];
+    expect(plants.map(({ name }) => name)).toEqual([
+      'The first id',
+      '',
+      'Fern again',
+      'Monstera 🌿 “deliciosa” \u0000\n\\',
+      'The last id',
+    ]);
+  }
+  const verified = await plantstore(['audit', 'verify', '--json'], environment);
+  expect(verified.code, verified.stdout).toBe(0);
+  rmSync(directory, { recursive: true });
+});
+
+describe.runIf(HAS_MONGODB)('the upgrade of a database of 1.0.0', () => {
+  test('goes on wherever it was killed, before and after each write', async () => {
+    await using former = await FormerMongo.load();
+    const { host, pathname } = new URL(former.uri.replace(/,[^/]*/, ''));
+    const proxy = await TcpProxy.start(Number(host.split(':')[1]));
+    const behind = `mongodb://127.0.0.1:${proxy.port}${pathname}?directConnection=true`;
+    // The first element of a command: an int32 or a text, and its name.
+    const isWrite = (chunk: Buffer) => WRITES.some((name) => chunk.includes(`\x02${name}\0`));
+    const old = await former.documents('events');
+    let points = 0;
+    for (let isOver = false; !isOver; points++)
+      for (const fate of ['lose request', 'lose reply'] as Fate[]) {
+        await former.reload();
+        await former.rebuild();
+        let writes = 0;
+        proxy.fate = (chunk) => (isWrite(chunk) && writes++ === points ? fate : 'forward');
+        const fault = await former.upgrade(behind).catch((error: Error) => error);
+        isOver = fault === undefined && writes <= points;
+        if ((await former.schema()).version !== 5) expect(await former.documents('events')).toEqual(old);
+        await former.upgrade();
+        await former.expectUpgraded(4);
+      }
+    // One for the journal, five for rights, the version, two for events, two for the tree, the rows' name, their
+    // collection, the checkpoint, what is left, the end; and the last time none.
+    expect(points).toBe(17);
+    await proxy.close();
+  });
+
+  test('a user without the rights is told so, and nothing is done', async () => {
+    const directory = mkdtempSync(join(tmpdir(), 'plantstore-key-'));
+    const keyFile = join(directory, 'key');
+    writeFileSync(keyFile, randomBytes(96).toString('base64'), { mode: 0o400 });
+    const set = await ReplicaSet.start(1, '--keyFile', keyFile);
+    const [password, pwd] = [randomUUID(), randomUUID()];
+    await set.command({ createUser: 'admin', pwd, roles: ['root'] });
+    const asAdmin = set.uri('plantstore').replace('//', `//admin:${pwd}@`).replace('?', '?authSource=admin&');
+    const admin = new MongoClient(asAdmin);
+    try {
+      await loadFormer(asAdmin);
+      const db = admin.db('plantstore');
+      await db.renameCollection('plants', 'plants_3');
+      const named = { collection: 'plants_3', rebuilds: 3 };
+      await db.collection<{ _id: string }>('checkpoints').updateOne({ _id: 'plants' }, { $set: named });
+      // The role that docs/mongodb.md gave the service in 1.0.0.
+      const role = [
+        resource('events', 'createCollection', 'createIndex'),
+        ...['checkpoints', 'leases', 'meta'].map((name) => resource(name, 'update', 'createCollection')),
+        ...['erasures', 'tree'].map((name) => resource(name, 'update', 'remove', 'createCollection')),
+        ...['plants', 'plants_3'].map((name) => resource(name, 'remove', 'createCollection', 'dropCollection')),
+      ];
+      await db.command({ createRole: 'plantstore', privileges: role, roles: [] });
+      await db.command({ createUser: 'service', pwd: password, roles: ['plantstore'] });
+      const MONGODB_URI = set.uri('plantstore').replace('//', `//service:${password}@`);
+      const refused = await plantstore(['upgrade'], { MONGODB_URI });
+      expect(refused).toMatchObject({
+        code: 1,
+        stderr: expect.stringMatching(/^plantstore: the database user may not upgrade the store: .*docs\/mongodb\.md/),
+      });
+      expect(await db.collection('events').countDocuments({ event: { $exists: true } })).toBe(0);
+      // What docs/mongodb.md says of upgrading.
+      const privileges = [resource('events', 'update'), resource('plants', 'createIndex')];
+      await db.command({ createRole: 'upgrade', privileges, roles: [] });
+      await db.command({ grantRolesToUser: 'service', roles: ['upgrade'] });
+      expect(await plantstore(['upgrade'], { MONGODB_URI })).toMatchObject({ code: 0 });
+      expect(await plantstore(['audit', 'verify'], { MONGODB_URI })).toMatchObject({ code: 0 });
+    } finally {
+      await admin.close();
+      await set.remove();
+      rmSync(directory, { recursive: true });
+    }
+  });
+});

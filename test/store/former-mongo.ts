@@ -1,0 +1,78 @@
+import { Binary, type Collection, type Document, Long, MongoClient } from 'mongodb';
+import { expect } from 'vitest';
+import { openMongo } from '../../src/log/mongo/open.ts';
+import { upgradeMongo } from '../../src/log/mongo/upgrade.ts';
+import { expectTakenOver, loadFormer } from './former.ts';
+import { dropDatabase, newDatabase } from './open-mongo.ts';
+
+/** A database that 1.0.0 wrote. */
+export class FormerMongo implements AsyncDisposable {
+  readonly uri = newDatabase();
+  readonly #client = new MongoClient(this.uri, { promoteLongs: false });
+
+  static async load(): Promise<FormerMongo> {
+    const former = new FormerMongo();
+    await loadFormer(former.uri);
+    return former;
+  }
+
+  async reload(): Promise<void> {
+    await this.#client.db().dropDatabase();
+    await loadFormer(this.uri);
+  }
+
+  documents(name: string, filter: object = {}): Promise<Document[]> {
+    return this.#collection(name).find(filter).sort({ _id: 1 }).toArray();
+  }
+
+  /** The document with the version. */
+  async schema(): Promise<Document> {
+    return (await this.documents('meta', { _id: 'schema' }))[0]!;
+  }
+
+  async update(name: string, filter: object, change: object): Promise<void> {
+    await this.#collection(name).updateMany(filter, change);
+  }
+
+  async replace(name: string, document: Document): Promise<void> {
+    await this.#collection(name).replaceOne({ _id: document._id }, document);
+  }
+
+  async remove(name: string, filter: object): Promise<void> {
+    await this.#collection(name).deleteMany(filter);
+  }
+
+  /** The checkpoint and the rows as 1.0.0 leaves them when a rebuild was killed after others. */
+  async rebuild(): Promise<void> {
+    await this.#client.db().renameCollection('plants', 'plants_3');
+    await this.#collection('plants_4').insertOne({ left: true });
+    const named = { collection: 'plants_3', building: 'plants_4', rebuilds: 4 };
+    await this.update('checkpoints', { _id: 'plants' }, { $set: named });
+  }
+
+  async upgrade(uri = this.uri): Promise<void> {
+    for await (const _ of upgradeMongo(uri));
+  }
+
+  /** Expects a store of this release, with all that 1.0.0 had. `generation`: that of the rows. */
+  async expectUpgraded(generation: number): Promise<void> {
+    const store = await openMongo(this.uri);
+    await expectTakenOver(store);
+    await store.close();
+    expect(await this.schema()).toEqual({ _id: 'schema', version: 5 });
+    const checkpoint = { _id: 'plants', position: Long.fromNumber(500), generation: Long.fromNumber(generation) };
+    expect(await this.documents('checkpoints')).toEqual([checkpoint]);
+    expect(await this.documents('tree')).toEqual([{ _id: Long.ZERO, hash: expect.any(Binary) }]);
+    const names = (await this.#client.db().collections()).map(({ collectionName }) => collectionName);
+    expect(names.toSorted()).toEqual(['checkpoints', 'erasures', 'events', 'leases', 'meta', 'plants', 'tree']);
+  }
+
+  #collection(name: string): Collection {
+    return this.#client.db().collection(name);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#client.close();
+    await dropDatabase(this.uri);
+  }
+}

@@ -1,0 +1,131 @@
+import { Binary, Long } from 'mongodb';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { UnsuitableDatabaseError } from '../../src/log/mongo/connection/unsuitable-database.ts';
+import { openMongo } from '../../src/log/mongo/open.ts';
+import { upgradeMongo } from '../../src/log/mongo/upgrade.ts';
+import { FormerMongo } from './former-mongo.ts';
+import { dropDatabase, HAS_MONGODB } from './open-mongo.ts';
+
+let former: FormerMongo;
+
+describe.runIf(HAS_MONGODB)('the upgrade of a database of 1.0.0', () => {
+  beforeEach(async () => {
+    former = await FormerMongo.load();
+  });
+
+  afterEach(() => former[Symbol.asyncDispose]());
+
+  /** The steps of an upgrade that has begun to write: what its next step writes, it has read. */
+  async function writing() {
+    const steps = upgradeMongo(former.uri);
+    for (let step = await steps.next(); step.value?.what !== 'written'; ) step = await steps.next();
+    return steps;
+  }
+
+  test('keeps the log, the read model, the erasures and every proof', async () => {
+    const kept = () => Promise.all(['plants', 'erasures', 'leases'].map((name) => former.documents(name)));
+    const [before, log] = [await kept(), await former.documents('meta', { _id: 'log' })];
+    await former.upgrade();
+    await former.expectUpgraded(0);
+    expect(await kept()).toEqual(before);
+    expect(await former.documents('meta', { _id: 'log' })).toEqual(log);
+  });
+
+  test('a start refuses, and names the command', async () => {
+    for (const readOnly of [true, false])
+      await expect(openMongo(former.uri, { readOnly })).rejects.toThrow(
+        /has schema 4, that of release 1\.0\.0: stop all instances of the service, then run plantstore upgrade/,
+      );
+    const steps = await writing();
+    await expect(openMongo(former.uri)).rejects.toThrow(/has an unfinished upgrade: .*run plantstore upgrade/);
+    // 1.0.0 refuses each version above its own.
+    expect((await former.schema()).version).toBeGreaterThan(4);
+    await steps.return(undefined);
+  });
+
+  test('takes the rows of rebuilds, and drops what a killed one has left', async () => {
+    await former.rebuild();
+    await former.upgrade();
+    await former.expectUpgraded(4);
+  });
+
+  test('leaves a lost checkpoint to a rebuild', async () => {
+    await former.update('checkpoints', { _id: 'plants' }, { $unset: { position: '', collection: '' } });
+    await former.upgrade();
+    const store = await openMongo(former.uri);
+    await expect(store.checkpoint()).rejects.toThrow('audit rebuild');
+    await store.close();
+    expect(await former.documents('tree')).toEqual([]);
+  });
+
+  test('goes on with any mix of old and new events, as killed writes may leave it', async () => {
+    const old = await former.documents('events');
+    await former.upgrade();
+    await former.update('meta', { _id: 'schema' }, { $set: { isUpgrading: true } });
+    for (const document of old) if (Number(document._id) % 3 > 0) await former.replace('events', document);
+    await former.upgrade();
+    await former.expectUpgraded(0);
+  });
+
+  test('two at once do each other no harm, nor does another one', async () => {
+    await Promise.all([former.upgrade(), former.upgrade()]);
+    await former.expectUpgraded(0);
+    await former.upgrade();
+    await former.expectUpgraded(0);
+  });
+
+  test('one that wakes when the service has erased an owner brings nothing back', async () => {
+    await former.rebuild();
+    const frozen = await writing();
+    await former.upgrade();
+    const gone = { content: '', owner: '', plantId: '', idempotencyKey: '' };
+    const erase = { $set: { erasedBy: Long.fromNumber(600) }, $unset: gone };
+    await former.update('events', { owner: 'bob' }, erase);
+    await former.remove('plants', { '_id.owner': 'bob' });
+    const state = () => Promise.all(['events', 'plants', 'checkpoints', 'meta'].map((name) => former.documents(name)));
+    const erased = await state();
+    for (let step = await frozen.next(); step.done !== true; ) step = await frozen.next();
+    expect(await state()).toEqual(erased);
+  });
+
+  test('does not begin while an instance has a lease', async () => {
+    const until = new Date(Date.now() + 8_000);
+    await former.update('leases', { _id: 'projector' }, { $set: { until } });
+    await expect(former.upgrade()).rejects.toThrow(
+      /an instance of the service runs, .* the lease of projector for \d s more; stop all instances/,
+    );
+    expect((await former.schema()).version).toBe(4);
+  });
+
+  test('leaves a new store alone, and refuses what is none', async () => {
+    await dropDatabase(former.uri);
+    await expect(former.upgrade()).rejects.toThrow('holds no plant store');
+    await (await openMongo(former.uri)).close();
+    const before = await former.documents('meta');
+    await former.upgrade();
+    expect(await former.documents('meta')).toEqual(before);
+  });
+
+  test.each([
+    ['a changed content', { $set: { name: 'Rose' } }, 'what it says'],
+    ['a changed hash', { $set: { hash: new Binary(Buffer.alloc(32)) } }, 'its hash'],
+    ['a member that no event has', { $set: { colour: 'red' } }, 'its member colour'],
+    ['a member of another type', { $set: { time: 1 } }, 'its member time'],
+    ['a lost member', { $unset: { eventId: '' } }, 'its member eventId is missing'],
+    ['a content that is only partly gone', { $unset: { salt: '' } }, 'its content is missing'],
+    ['a content beside an erasure', { $set: { erasedBy: Long.fromNumber(400) } }, 'erasedBy'],
+  ])('stops at %s, and leaves the database to 1.0.0', async (_, change, why) => {
+    await former.update('events', { _id: Long.fromNumber(300) }, change);
+    const state = () => Promise.all(['events', 'tree', 'meta', 'checkpoints'].map((name) => former.documents(name)));
+    const before = await state();
+    const error = await former.upgrade().catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(UnsuitableDatabaseError);
+    expect(String(error)).toMatch(new RegExp(`broken at position 300: .*${why}.*audit verify of 1\\.0\\.0`));
+    expect(await state()).toEqual(before);
+  });
+
+  test('stops at a lost event', async () => {
+    await former.remove('events', { _id: Long.fromNumber(300) });
+    await expect(former.upgrade()).rejects.toThrow('broken at position 300: the next event has position 301');
+  });
+});

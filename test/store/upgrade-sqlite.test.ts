@@ -1,0 +1,186 @@
+import { cpSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { lockDataDirectory } from '../../src/log/sqlite/lock.ts';
+import { DATABASE_FILE, openSqlite } from '../../src/log/sqlite/store.ts';
+import { upgradeSqlite } from '../../src/log/sqlite/upgrade.ts';
+import { plantstore } from '../support/run.ts';
+import { expectTakenOver, FORMER, formerDirectory, formerFile } from './former.ts';
+
+let directory: string;
+const made: string[] = [];
+
+beforeEach(() => {
+  directory = formerDirectory();
+  made.push(directory);
+});
+
+afterEach(() => {
+  for (const each of made.splice(0)) rmSync(each, { recursive: true });
+});
+
+async function upgrade(where = directory): Promise<void> {
+  for await (const _ of upgradeSqlite(where));
+}
+
+async function expectUpgraded(where = directory): Promise<void> {
+  const store = openSqlite(where);
+  await expectTakenOver(store);
+  await store.close();
+}
+
+/** The database as any other program has it. */
+function withDatabase<T>(use: (db: DatabaseSync) => T, where = directory): T {
+  using db = new DatabaseSync(join(where, DATABASE_FILE));
+  return use(db);
+}
+
+const tables = (db: DatabaseSync): unknown[] => db.prepare('SELECT name, sql FROM sqlite_schema ORDER BY name').all();
+
+/** How often a text is in the closed database. */
+const occurrences = (text: string): number =>
+  readFileSync(join(directory, DATABASE_FILE), 'latin1').split(text).length - 1;
+
+/** Changes the events as somebody does who can write to the file. */
+const tamper = (change: string): void =>
+  withDatabase((db) => {
+    const triggers = db.prepare("SELECT sql FROM sqlite_schema WHERE type = 'trigger'").all();
+    db.exec('DROP TRIGGER events_are_only_erased; DROP TRIGGER events_are_not_deleted');
+    db.exec(`PRAGMA ignore_check_constraints = ON; ${change}`);
+    for (const { sql } of triggers) db.exec(String(sql));
+  });
+
+describe('the upgrade of an embedded store of 1.0.0', () => {
+  test('keeps the log, the read model, the erasures and every proof', async () => {
+    const logId = withDatabase((db) => db.prepare('SELECT id FROM log').get()!.id);
+    await upgrade();
+    await expectUpgraded();
+    const store = openSqlite(directory);
+    expect(await store.logId()).toBe(logId);
+    await store.close();
+  });
+
+  test('leaves the tables of a new store, and of the tree the tiles that the read model has reached', async () => {
+    await upgrade();
+    const fresh = `${directory}-fresh`;
+    made.push(fresh);
+    await openSqlite(fresh).close();
+    await openSqlite(directory).close();
+    const unquoted = (each: unknown) => JSON.stringify(each).replaceAll(/\\"|\s+|\\n/g, '');
+    expect(withDatabase(tables).map(unquoted)).toEqual(withDatabase(tables, fresh).map(unquoted));
+    expect(withDatabase((db) => db.prepare('SELECT node FROM tree').all())).toEqual([{ node: 0 }]);
+    expect(withDatabase((db) => db.prepare('PRAGMA user_version').get())).toEqual({ user_version: 6 });
+  });
+
+  test('leaves no byte of an erased content, and one copy of any other', async () => {
+    await upgrade();
+    expect(readdirSync(directory)).toEqual([DATABASE_FILE]);
+    for (const owner of ['gone one', 'gone two', 'removed', 'cleared', 'published'])
+      expect(occurrences(`Secret of ${owner}`)).toBe(0);
+    expect(occurrences('Not in the read model yet')).toBe(71);
+    // In the log and in the read model.
+    expect(occurrences('Plant 237')).toBe(2);
+  });
+
+  test('goes on wherever it was killed', async () => {
+    let points = 0;
+    const steps = upgradeSqlite(directory);
+    for (; (await steps.next()).done !== true; points++) {
+      const killed = `${directory}-${points}`;
+      made.push(killed);
+      // As the system has the files while the process is still at it.
+      cpSync(directory, killed, { recursive: true });
+      await upgrade(killed);
+      await expectUpgraded(killed);
+    }
+    expect(points).toBeGreaterThan(6);
+  });
+
+  test('takes what 1.0.0 did after an upgrade had begun, an erasure too', async () => {
+    withDatabase((db) => db.exec('CREATE TABLE later AS SELECT * FROM events WHERE position > 500'));
+    tamper('DELETE FROM events WHERE position > 500');
+    const steps = upgradeSqlite(directory);
+    for (let step = await steps.next(); step.value?.done !== 500; ) step = await steps.next();
+    await steps.return(undefined);
+    withDatabase((db) => db.exec('INSERT INTO events SELECT * FROM later; DROP TABLE later'));
+    const again = upgradeSqlite(directory);
+    expect(await again.next()).toEqual({ done: false, value: { what: 'copied', done: 256, total: 571 } });
+    await again.return(undefined);
+    withDatabase((db) =>
+      db.exec(
+        `UPDATE events SET erased_by = 423, owner = NULL, actor = NULL, issuer = NULL, plant_id = NULL, name = NULL,
+         tag = NULL, idempotency_key = NULL, traceparent = NULL, salt = NULL WHERE owner = 'appended' AND position < 423`,
+      ),
+    );
+    await upgrade();
+    expect(occurrences('Secret of appended')).toBe(0);
+    const store = openSqlite(directory);
+    expect((await store.head()).position).toBe(571);
+    await store.close();
+  });
+
+  test.each([
+    ['a changed content', "UPDATE events SET name = 'Rose' WHERE position = 300", 300, 'what it says'],
+    ['a changed hash', 'UPDATE events SET hash = zeroblob(32) WHERE position = 300', 300, 'its hash'],
+    ['a changed time', 'UPDATE events SET time = time + 1 WHERE position = 300', 300, 'its hash'],
+    ['a lost event', 'DELETE FROM events WHERE position = 300', 300, 'the next event has position 301'],
+    ['a content without a salt', 'UPDATE events SET salt = NULL WHERE position = 300', 300, 'its content is missing'],
+    [
+      'a member of other events',
+      "UPDATE events SET plant_id = 5 WHERE type = 'OwnerErased'",
+      407,
+      'its member plantId',
+    ],
+    ['what an erasure left', "UPDATE events SET name = 'Rose' WHERE position = 12", 12, 'its member name'],
+    ['a count of no erasure', 'UPDATE events SET erased = 1 WHERE position = 300', 300, 'its member erased'],
+  ])('stops at %s, and leaves the store to 1.0.0', async (_, change, position, why) => {
+    tamper(change);
+    const before = withDatabase(tables);
+    await expect(upgrade()).rejects.toThrow(
+      new RegExp(`cannot be upgraded: the log is broken at position ${position}: .*${why}.*audit verify of 1\\.0\\.0`),
+    );
+    expect(withDatabase(tables)).toEqual(before);
+    expect(withDatabase((db) => db.prepare('PRAGMA user_version').get())).toEqual({ user_version: 5 });
+  });
+
+  test('does not begin on a store that lacks a trigger', async () => {
+    withDatabase((db) => db.exec('DROP TRIGGER events_are_not_deleted'));
+    await expect(upgrade()).rejects.toThrow('lacks events_are_not_deleted');
+  });
+
+  test('is left to a command that writes: one that reads says so, and changes nothing', async () => {
+    const environment = { DATA_DIR: directory };
+    const read = await plantstore(['audit', 'export'], environment);
+    expect(read).toMatchObject({ code: 1, stdout: '' });
+    expect(read.stderr).toMatch(/^plantstore: .*has schema 5, that of release 1\.0\.0: .*run plantstore upgrade.*\n$/);
+    const unlock = lockDataDirectory(directory);
+    expect(await plantstore(['upgrade'], environment)).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('another service runs on the data directory'),
+    });
+    unlock();
+    const erased = await plantstore(['erase', '--owner', 'nobody'], environment);
+    expect(erased).toMatchObject({ code: 0, stdout: '{"events":0}\n' });
+    expect(erased.stderr.split('\n')).toEqual([
+      expect.stringContaining('release 1.0.0 and is being upgraded'),
+      '0 of 571 events copied',
+      '0 of 571 events removed in their old form',
+      expect.stringMatching(/^the store is upgraded, after \d+ s$/),
+      '',
+    ]);
+    expect(await plantstore(['upgrade'], environment)).toMatchObject({
+      code: 0,
+      stderr: 'there is nothing to upgrade\n',
+    });
+  });
+
+  test('receipts that 1.0.0 gave still verify, that of an erased event too', async () => {
+    for (const position of [4, 12, 300, 571]) {
+      const file = `test/fixtures/1.0.0/${position}.receipt`;
+      expect(formerFile(`${position}.receipt`).length).toBeGreaterThan(0);
+      const checked = await plantstore(['audit', 'check-receipt', file, '--key', FORMER.vkey]);
+      expect(checked).toMatchObject({ code: 0, stdout: expect.stringContaining(`the event at position ${position} `) });
+    }
+  });
+});
