@@ -152,8 +152,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     what: 'the time of an event may be before that of its predecessor',
     file: 'log/event/chain.ts',
-    from: `time: Math.max(clock, head.time),`,
-    to: `time: clock,`,
+    from: `const time = Math.max(clock, head.time);`,
+    to: `const time = clock;`,
   },
   {
     what: 'rows are read without a pin',
@@ -266,8 +266,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     what: 'a step of the projector that was refused counts as done',
     file: 'log/view/projector.ts',
-    from: `if (await this.#store.advance(from, to, changesOf(events))) {`,
-    to: `if ((await this.#store.advance(from, to, changesOf(events))) || to > from) {`,
+    from: `if (await this.#store.advance(from, to, changesOf(events), this.#nodes.add(events))) {`,
+    to: `if ((await this.#store.advance(from, to, changesOf(events), this.#nodes.add(events))) || to > from) {`,
     missed:
       'Rows that lack what the tail has dropped are noticed (reachCheckpoint), and nothing is answered from them.',
   },
@@ -310,9 +310,9 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     what: 'a reader goes on from memory that does not reach back to it',
-    file: 'plants/watch/recent-events.ts',
-    from: `if (missed < 0 || missed > this.#events.length) return undefined;`,
-    to: `if (missed < 0) return undefined;`,
+    file: 'log/log.ts',
+    from: `return after + 1 < first || after > head.position ? undefined : this.#tail.after(after);`,
+    to: `return after > head.position ? undefined : this.#tail.after(Math.max(after, first - 1));`,
   },
   {
     what: 'a reader goes on at an instance that is behind',
@@ -332,8 +332,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     what: 'a checkpoint is signed of events that no look at the log has shown',
     file: 'transparency/checkpoints.ts',
-    from: `Math.max(Math.min(position, reach), this.#last?.size ?? 0)`,
-    to: `Math.min(position + 1, reach)`,
+    from: `const { position: size } = await head();`,
+    to: `const size = (await head()).position + 1;`,
   },
   {
     what: 'a checkpoint is served for ever',
@@ -366,9 +366,27 @@ export const MUTANTS: readonly Mutant[] = [
     to: `while ((await store.checkpoint()) < 0) {`,
   },
   {
-    what: 'a rebuild does not catch up before it takes the place of the read model',
-    file: 'audit/rebuild/rebuild.ts',
-    from: `for (const { changes } of stepsOf(store, events)) await applied(rebuild, changes);`,
+    what: 'a repair leaves the read model where it stood',
+    file: 'audit/repair.ts',
+    from: `const end = await project(store);`,
+    to: `const end = log.position;`,
+  },
+  {
+    what: 'the nodes of a step that was refused are not made again',
+    file: 'log/view/projector.ts',
+    from: `if (this.#nodes?.position !== from) `,
+    to: `if (this.#nodes === undefined) `,
+  },
+  {
+    what: 'events from before an erasure are kept for readers that were away',
+    file: 'log/tail/tail.ts',
+    from: `this.#keptBytes > this.#recentBytes || this.first <= this.#erased;`,
+    to: `this.#keptBytes > this.#recentBytes;`,
+  },
+  {
+    what: 'a log that does not extend what was signed is signed',
+    file: 'transparency/checkpoints.ts',
+    from: `if (last !== undefined) await proveConsistent(tree, next, last);`,
     to: ``,
   },
   {
@@ -416,8 +434,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     what: 'audit verify does not compare the nodes of the tree',
     file: 'audit/checks/tree.ts',
-    from: `if (kept !== undefined && !sameHash(kept, hash))`,
-    to: `if (kept !== undefined && hash.length === 0)`,
+    from: `} else if (!sameHash(stored, hash)) throw`,
+    to: `} else if (hash.length === 0) throw`,
   },
   {
     what: 'audit verify does not miss the last events',
