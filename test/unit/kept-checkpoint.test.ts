@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { noteKey, noteSigner } from '../../src/tlog/ed25519.ts';
+import { noteKey, noteSigner } from '../../src/tlog/signer.ts';
 import { formatVerifierKey } from '../../src/tlog/verifier-key.ts';
 import { keptIn } from '../../src/transparency/kept-checkpoint.ts';
 import { signCheckpoint } from '../../src/transparency/signed-checkpoint.ts';
