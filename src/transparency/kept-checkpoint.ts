@@ -1,4 +1,6 @@
-import { readFile, rename, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { randomUUID } from '../time/host.ts';
 import type { SignedCheckpoint } from './signed-checkpoint.ts';
 import { openCheckpoint } from './signed-checkpoint.ts';
 
@@ -6,7 +8,7 @@ import { openCheckpoint } from './signed-checkpoint.ts';
 export interface KeptCheckpoint {
   /** What was kept, if the key of the vkey has signed it. Undefined: nothing, or another log's. */
   read(vkey: string): Promise<SignedCheckpoint | undefined>;
-  /** Keeps a checkpoint in place of the one before. */
+  /** Keeps a checkpoint in place of the one before. Rejects if it cannot. */
   write(checkpoint: SignedCheckpoint): Promise<void>;
 }
 
@@ -20,8 +22,16 @@ export const keptIn = (path: string): KeptCheckpoint => ({
     return note === undefined ? undefined : opened(note, vkey);
   },
   write: async ({ note }) => {
-    await writeFile(`${path}.draft`, note, { mode: 0o600 });
-    await rename(`${path}.draft`, path);
+    // Of its own: instances may share the folder.
+    const draft = `${path}.${randomUUID()}`;
+    try {
+      await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+      await writeFile(draft, note, { mode: 0o600 });
+      await rename(draft, path);
+    } catch (error) {
+      await rm(draft, { force: true }).catch(() => {});
+      throw new Error(`nothing is signed that cannot be kept: ${(error as Error).message}`, { cause: error });
+    }
   },
 });
 

@@ -6,8 +6,8 @@ import { keyOf, type PlantEvent } from '../../src/domain/events.ts';
 import { idempotencyString } from '../../src/domain/idempotency.ts';
 import { keyString } from '../../src/domain/plant.ts';
 import { headAt, seal } from '../../src/log/event/chain.ts';
-import { EMPTY_HEAD, type Head } from '../../src/log/event/event.ts';
-import { type Pin, Tail } from '../../src/log/tail/tail.ts';
+import { EMPTY_HEAD, type Head, type LoggedEvent } from '../../src/log/event/event.ts';
+import { type Pin, sizeOf, Tail } from '../../src/log/tail/tail.ts';
 import { eventArbitrary } from '../support/arbitraries.ts';
 import { growthOf } from '../support/cpu-growth.ts';
 import { type LoggedPlantEvent, ofPlants } from '../support/events.ts';
@@ -178,4 +178,53 @@ test("dropping an owner's projected events takes no more than linear time", asyn
     used += user + system;
   };
   expect(await growthOf({ run, cpu: () => used }, size, 3)).toBeLessThan(3);
+});
+
+const OWNER_ERASED = { type: 'OwnerErased', actor: 'root', erased: 1 } as const;
+
+test('events before the base are kept for so many bytes, the newest of them, and none from before an erasure', () => {
+  let [kept, dropped] = [0, 0];
+  fc.assert(
+    fc.property(
+      fc.array(
+        fc.oneof(
+          { weight: 8, arbitrary: event },
+          { weight: 1, arbitrary: fc.constant(OWNER_ERASED) },
+          { weight: 4, arbitrary: fc.nat(6) },
+        ),
+        { maxLength: 60 },
+      ),
+      fc.constantFrom(0, 1, 4_000, 20_000, 10_000_000),
+      (run, recentBytes) => {
+        const tail = new Tail(EMPTY_HEAD, recentBytes);
+        const events: LoggedEvent[] = [];
+        let [first, erased] = [1, 0];
+        for (const step of run) {
+          if (typeof step === 'number') tail.projected(Math.min(tail.checkpoint + step, events.length));
+          else {
+            const last = events.at(-1);
+            events.push(seal(last === undefined ? EMPTY_HEAD : headAt(last), step, `${events.length}`, 0));
+            if (step.type === 'OwnerErased') erased = events.length;
+            tail.extend(events.slice(-1));
+          }
+          const bytesFrom = (position: number) =>
+            events.slice(position - 1, tail.base).reduce((sum, each) => sum + sizeOf(each), 0);
+          while (first <= tail.base && (bytesFrom(first) > recentBytes || first <= erased)) {
+            first++;
+            dropped++;
+          }
+          expect(tail.first).toBe(first);
+          kept += tail.base + 1 - first;
+          expect(tail.after(first - 1)).toEqual(events.slice(first - 1));
+          expect(tail.at(first)).toBe(events[first - 1]);
+          expect(tail.at(first - 1)).toBeUndefined();
+          expect(() => tail.after(first - 2)).toThrow('not in memory');
+          // What is before the base decides nothing.
+          expect(tail.size).toBe(events.length - tail.base);
+        }
+      },
+    ),
+  );
+  expect(kept).toBeGreaterThan(0);
+  expect(dropped).toBeGreaterThan(0);
 });

@@ -1,6 +1,7 @@
 import type { Question } from '../../../src/audit/checks/check.ts';
 import { commitmentOf, hashOf, headAt, seal } from '../../../src/log/event/chain.ts';
 import { EMPTY_HEAD, type Head, type LoggedEvent, plantEventOf } from '../../../src/log/event/event.ts';
+import { nodesOf } from '../../../src/log/tree/nodes.ts';
 import { encoded } from '../../support/encoded.ts';
 import type { Random } from '../machine/random.ts';
 import type { State } from './state.ts';
@@ -117,6 +118,15 @@ export const DAMAGES = {
     if (checkpoint === undefined || last?.position !== checkpoint || plantEventOf(last) === undefined) return undefined;
     return { checkpoint: checkpoint - 1 };
   }),
+  'the checkpoint is lost': ofRows(() => ({ checkpoint: undefined })),
+  'a node is cut short': ofNodes(({ nodes }, random) => {
+    if (nodes.size === 0) return undefined;
+    const [key, node] = random.one([...nodes]);
+    return { nodes: new Map(nodes).set(key, node.subarray(1)) };
+  }),
+  'a node is of no events': ofNodes(({ events, nodes }) => ({
+    nodes: new Map(nodes).set(nodesOf(events.at(-1)?.position ?? 0), new Uint8Array(32)),
+  })),
   'a node is changed': ofNodes(({ nodes }, random) => {
     if (nodes.size === 0) return undefined;
     const [key, node] = random.one([...nodes]);
