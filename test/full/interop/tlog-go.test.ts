@@ -123,7 +123,7 @@ test.skipIf(program === undefined)(
     await store.close();
     const vkey = (await plantstore(['audit', 'key'], { DATA_DIR: directory })).stdout.trim();
     const db = new DatabaseSync(join(directory, DATABASE_FILE), { timeout: 10_000 });
-    const nodes = db.prepare('SELECT count(*) AS nodes FROM tree WHERE level = 1');
+    const nodes = db.prepare('SELECT count(*) AS nodes FROM tree');
     const fsck = async () => {
       await using service = await startService({ DATA_DIR: directory });
       while (nodes.get()!.nodes !== NODES) await sleep(20);
