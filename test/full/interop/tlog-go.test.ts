@@ -135,7 +135,7 @@ test.skipIf(program === undefined)(
     await tampering.close();
     const { code, stderr } = await fsck();
     expect(code).toBe(1);
-    expect(stderr).toMatch(/tile\/entries\/001\S*: 500/);
+    expect(stderr).toMatch(/tile\/entries\/001\S*: 503/);
     db.close();
     rmSync(directory, { recursive: true });
   },
