@@ -1,7 +1,7 @@
 import { CONTENT_FIELDS, type ContentField, DATA_NUMBER, type DomainEvent } from '../../domain/events.ts';
 import { BrokenChainError } from './chain.ts';
 import type { Head, LoggedEvent, StoredEvent } from './event.ts';
-import { CONTENT, DIGEST, EVENT, type Field, isPosition, isTime, SALT } from './fields.ts';
+import { CONTENT, DIGEST, EVENT, type Field, isPosition, isTime, SALT, SALT_FIELD } from './fields.ts';
 import { WireReader } from './wire-reader.ts';
 
 /** The values of fields by name. */
@@ -46,8 +46,6 @@ interface EventType {
   readonly members: readonly ContentField[];
   readonly content: Message;
 }
-
-const SALT_FIELD: Field = { name: 'salt', kind: 'bytes', number: 1 };
 
 /** The numbers of Content that this release knows, of events of any type. */
 const CONTENT_NUMBERS: ReadonlySet<number> = new Set([

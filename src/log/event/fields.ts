@@ -34,9 +34,12 @@ export const EVENT: readonly Field[] = inOrder([
   { name: 'erased', kind: 'count', number: 6 },
 ]);
 
+/** The salt in Content, which every content has and no event names as a member. */
+export const SALT_FIELD: Field = { name: 'salt', kind: 'bytes', number: 1 };
+
 /** The fields of Content without `data`, in ascending number. */
 export const CONTENT: readonly Field[] = inOrder([
-  { name: 'salt', kind: 'bytes', number: 1 },
+  SALT_FIELD,
   ...CONTENT_FIELDS.filter(({ part }) => part === 'content'),
 ]);
 
