@@ -11,6 +11,7 @@ import { EMPTY_HEAD, type LoggedEvent } from '../../src/log/event/event.ts';
 import { openLog } from '../../src/log/log.ts';
 import type { OwnedRow, Store } from '../../src/log/store.ts';
 import { commandArbitrary, textArbitrary } from '../support/arbitraries.ts';
+import { encoded } from '../support/encoded.ts';
 import { added, append, deleted, project } from '../support/events.ts';
 import { override, withoutProjector } from '../support/faulty-store.ts';
 import { fold, readLog } from '../support/fold.ts';
@@ -236,7 +237,9 @@ export function auditContract(name: string, open: OpenDatabase): void {
             ),
           );
         await expect(imported(events.slice(1))).rejects.toThrow('broken at position 1');
-        await expect(imported(events.with(7, { ...events[7]!, eventId: 'x' }))).rejects.toThrow('broken at position 8');
+        await expect(imported(events.with(7, encoded({ ...events[7]!, eventId: 'x' })))).rejects.toThrow(
+          'broken at position 8',
+        );
         expect(await readLog(store)).toEqual([]);
         await append(await second(), added('alice', 0n));
         await expect(imported(events)).rejects.toThrow('another log');

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { MAX_INT64, MIN_INT64 } from '../../src/domain/plant.ts';
 import { headAt } from '../../src/log/event/chain.ts';
 import { EMPTY_HEAD, type LoggedEvent } from '../../src/log/event/event.ts';
+import { encoded } from '../support/encoded.ts';
 import { added, append, chain, deleted, TRACEPARENT } from '../support/events.ts';
 import { readLog, verifyLog } from '../support/fold.ts';
 import { count } from '../support/soak.ts';
@@ -80,9 +81,9 @@ export function eventsContract(open: OpenStore): void {
           added('a\u0000', 1n, 'no tag', undefined),
         ];
         const events = chain(EMPTY_HEAD, made).map((event, index): LoggedEvent => {
-          if (index === made.length - 1) return { ...event, hash, time: 253_402_300_799_999 };
+          if (index === made.length - 1) return encoded({ ...event, hash, time: 253_402_300_799_999 });
           // The first has to follow from the empty log.
-          return index === 0 ? event : { ...event, time: index };
+          return index === 0 ? event : encoded({ ...event, time: index });
         });
         expect(await store.append(events)).toBe(events.length);
         expect(await readLog(store)).toEqual(events);

@@ -1,4 +1,4 @@
-import { Long, MongoClient } from 'mongodb';
+import { Binary, type Document, Long, MongoClient } from 'mongodb';
 import type { CheckpointDocument } from '../../src/log/mongo/collections.ts';
 import {
   type EventDocument,
@@ -9,6 +9,13 @@ import {
 } from '../../src/log/mongo/documents.ts';
 import { encoded } from '../support/encoded.ts';
 import type { Database } from '../support/tampering.ts';
+
+const toBson = (value: unknown): unknown =>
+  value instanceof Uint8Array
+    ? new Binary(value)
+    : typeof value === 'number' || typeof value === 'bigint'
+      ? Long.fromString(String(value))
+      : value;
 
 /** The database that a URI names, to be tampered with. */
 export function openMongoDatabase(uri: string): Database & { readonly client: MongoClient } {
@@ -23,6 +30,12 @@ export function openMongoDatabase(uri: string): Database & { readonly client: Mo
     putEvent: async (event) => {
       const { _id, ...rest } = toEventDocument(encoded(event));
       await events.replaceOne({ _id }, rest, upsert);
+    },
+    keep: async (position, kept) => {
+      for (const [name, value] of Object.entries(kept)) {
+        const update = value === undefined ? { $unset: { [name]: '' } } : { $set: { [name]: toBson(value) } };
+        await db.collection<Document>('events').updateOne({ _id: Long.fromNumber(position) }, update);
+      }
     },
     removeEvent: async (position) => void (await events.deleteOne({ _id: Long.fromNumber(position) })),
     putPlant: async (row) => {

@@ -54,7 +54,7 @@ test('a file that cannot have a write-ahead log is refused: SQLite itself would 
 });
 
 test('data that a newer release wrote is refused, by name and version', () => {
-  withDatabase((db) => db.exec('PRAGMA user_version = 6'));
+  withDatabase((db) => db.exec('PRAGMA user_version = 7'));
   for (const readOnly of [false, true])
     expect(() => openSqlite(opened.directory, { readOnly })).toThrow(
       /plantstore\.sqlite has schema 7, .*newer release/,

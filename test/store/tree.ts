@@ -11,6 +11,7 @@ import { sha256 } from '../../src/tlog/hash.ts';
 import { treeHash } from '../../src/tlog/tree.ts';
 import { CHECKPOINT_INTERVAL, LogCheckpoints } from '../../src/transparency/checkpoints.ts';
 import { openLogKey } from '../../src/transparency/log-key.ts';
+import { encoded } from '../support/encoded.ts';
 import { added, append, project } from '../support/events.ts';
 import { override, withoutProjector } from '../support/faulty-store.ts';
 import { rootOf } from '../support/tree.ts';
@@ -224,7 +225,7 @@ export function treeContract(open: OpenStore): void {
               for await (const batch of store.read(...args))
                 yield batch.map((event) => {
                   if (event.position !== position) return event;
-                  const other = { ...event, eventId: 'another' };
+                  const other = encoded({ ...event, eventId: 'another' });
                   return { ...other, hash: hashOf(events[position - 2]!.hash, other) };
                 });
             },

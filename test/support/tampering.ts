@@ -5,11 +5,14 @@ import { EMPTY_HEAD, type LoggedEvent } from '../../src/log/event/event.ts';
 import type { OwnedRow } from '../../src/log/store.ts';
 import { type LoggedPlantEvent, TRACEPARENT } from './events.ts';
 import { fold } from './fold.ts';
+import type { Kept } from './malformed.ts';
 
 /** Direct write access to a store's database. */
 export interface Database {
   /** Replaces the event at its position. Its bytes are made from its members. */
   putEvent(event: LoggedEvent): Promise<void>;
+  /** Changes what is kept at a position. A member that is there and undefined is taken away. */
+  keep(position: number, kept: Kept): Promise<void>;
   removeEvent(position: number): Promise<void>;
   /** Replaces a row of the read model. */
   putPlant(row: OwnedRow): Promise<void>;

@@ -1,7 +1,7 @@
 import { CONTENT_FIELDS, type ContentField, DATA_NUMBER, type DomainEvent } from '../../domain/events.ts';
 import { BrokenChainError } from './chain.ts';
 import type { Head, LoggedEvent, StoredEvent } from './event.ts';
-import { DIGEST, EVENT, type Field, isPosition, isTime, SALT } from './fields.ts';
+import { CONTENT, DIGEST, EVENT, type Field, isPosition, isTime, SALT } from './fields.ts';
 import { WireReader } from './wire-reader.ts';
 
 /** The values of fields by name. */
@@ -39,6 +39,15 @@ const TYPES: ReadonlyMap<unknown, EventType> = new Map(
 );
 
 const EVENT_FIELDS = numbered(EVENT);
+
+/** The number of `hash` in Event. Unknown fields have lower ones, so that the hash can follow the canonical bytes. */
+const HASH = 15;
+
+/** The numbers of Content that this release knows, of events of any type. */
+const CONTENT_NUMBERS: ReadonlySet<number> = new Set([
+  ...CONTENT.map(({ number }) => number),
+  ...Object.values(DATA_NUMBER),
+]);
 
 /**
  * Decodes an event. Throws RangeError, with the reason, when the bytes are not the canonical ones of an event, apart
@@ -92,14 +101,17 @@ type Frame = Pick<LoggedEvent, 'position' | 'eventId' | 'time' | 'commitment' | 
 
 function frameOf(bytes: Uint8Array, hash: Uint8Array): Frame {
   const values: Values = {};
-  const isExtended = readFields(new WireReader(bytes), EVENT_FIELDS, values);
+  const isExtended = readFields(new WireReader(bytes), EVENT_FIELDS, values, (number) => {
+    if (number >= HASH) throw new RangeError('it has a field that no event has');
+    return false;
+  });
   const { position = 0, eventId = '', time, commitment, erased } = values as Partial<Frame>;
   check(isPosition(position), 'position');
   check(commitment?.length === DIGEST, 'commitment');
   check(hash.length === DIGEST, 'hash');
   if (time === undefined || !isTime(time)) throw malformed('time');
   const eventType = typeOf(values.type);
-  check(erased === undefined || eventType.type === 'OwnerErased', 'erased');
+  check(erased === undefined || (eventType.type === 'OwnerErased' && erased > 0), 'erased');
   return { position, eventId, time, commitment: commitment!, isExtended, eventType, erased };
 }
 
@@ -122,6 +134,8 @@ function readContent(bytes: Uint8Array, { type, content, data }: EventType, valu
   let hasData = number === 0;
   let isDataExtended = false;
   const isExtended = readFields(reader, content, values, (found) => {
+    // A library that knows no type of event reads a field of another type as what the event says.
+    if (found !== number && CONTENT_NUMBERS.has(found)) throw notOfType(type);
     if (found !== number) return false;
     if (hasData) throw new RangeError('its fields are not in order');
     hasData = true;
@@ -130,10 +144,12 @@ function readContent(bytes: Uint8Array, { type, content, data }: EventType, valu
     });
     return true;
   });
-  if (!hasData) throw new RangeError(`its content is not that of a ${type}`);
+  if (!hasData) throw notOfType(type);
   check((values.salt as Uint8Array | undefined)?.length === SALT, 'salt');
   return isExtended || isDataExtended;
 }
+
+const notOfType = (type: DomainEvent['type']) => new RangeError(`its content is not that of a ${type}`);
 
 /**
  * Reads the fields of a message into `values`. `other` reads a field of another number, or returns false. Returns
@@ -194,6 +210,8 @@ function readTime(reader: WireReader): number {
     if (readFields(reader, TIMESTAMP, values)) throw new RangeError('its member time is malformed');
   });
   const { seconds = 0, nanos = 0 } = values as { seconds?: number; nanos?: number };
+  // The sum would round a few nanoseconds away.
+  check(nanos >= 0 && nanos < 1_000_000_000 && nanos % 1_000_000 === 0, 'time');
   return seconds * 1_000 + nanos / 1_000_000;
 }
 

@@ -53,31 +53,49 @@ export function toEventDocument(logged: LoggedEvent): EventDocument {
 
 /** Throws BrokenChainError for a document that `toEventDocument` returns for no event. */
 export function toLoggedEvent({ _id, event, hash, content, erasedBy }: EventDocument): LoggedEvent {
-  const position = toNumber(_id) ?? Number(_id);
   try {
     return decodeStored({
-      position,
+      position: toNumber(_id)!,
       bytes: bytesOf(event),
       hash: bytesOf(hash),
       content: content === undefined ? undefined : bytesOf(content),
       erasedBy: toNumber(erasedBy),
     });
   } catch (error) {
-    throw error instanceof RangeError ? new BrokenChainError(position, error.message) : error;
+    throw brokenAt(_id, error);
   }
 }
 
-/** The event of a document with its keys. Throws also when these are not the keys of the event. */
+/** All members of a document. */
+const MEMBERS: ReadonlySet<string> = new Set<keyof EventDocument>([
+  ...(['_id', 'event', 'hash', 'content', 'erasedBy'] as const),
+  ...(['owner', 'plantId', 'idempotencyKey'] as const),
+]);
+
+/**
+ * The event of a document with its keys. Throws also when these are not the keys of the event, and for a member that no
+ * event has, which would be neither hashed nor erased.
+ */
 export function toEventWithKeys(document: EventDocument): LoggedEvent {
   const event = toLoggedEvent(document);
+  for (const name in document)
+    if (!MEMBERS.has(name)) throw new BrokenChainError(event.position, 'it has a member that no event has');
   const { owner, plantId, idempotencyKey } = document;
   checkKeys(event, { owner, plantId: Long.isLong(plantId) ? bigintOf(plantId) : plantId, idempotencyKey });
   return event;
 }
 
 /** The head of a log that ends with the event of a document. Throws BrokenChainError like `toLoggedEvent`. */
-export const toHead = ({ _id, event, hash }: EventDocument): Head =>
-  headOf({ position: Number(_id), bytes: bytesOf(event), hash: bytesOf(hash) });
+export function toHead({ _id, event, hash }: EventDocument): Head {
+  try {
+    return headOf({ position: Number(_id), bytes: bytesOf(event), hash: bytesOf(hash) });
+  } catch (error) {
+    throw brokenAt(_id, error);
+  }
+}
+
+const brokenAt = (_id: Long, error: unknown): unknown =>
+  error instanceof RangeError ? new BrokenChainError(Number(_id), error.message) : error;
 
 function toNumber(value: unknown): number | undefined {
   if (value === undefined) return undefined;

@@ -47,7 +47,9 @@ export function headIn(query: StatementSync): Head {
 function eventOf([at, bytes, hash, content, erasedBy]: readonly Value[]): LoggedEvent {
   const position = Number(at);
   // A table can lose its STRICT, and a damaged page holds any type.
-  if (!isBytes(bytes) || !isBytes(hash) || !(content === null || isBytes(content))) throw otherType(position);
+  if (!isBytes(bytes) || !isBytes(hash)) throw otherType(position);
+  if (!(content === null || isBytes(content))) throw otherType(position);
+  if (!(erasedBy === null || typeof erasedBy === 'bigint')) throw otherType(position);
   return decodeStored({
     ...{ position, bytes, hash },
     content: content ?? undefined,

@@ -26,8 +26,8 @@ const TABLES = `CREATE TABLE events (
   CREATE INDEX events_by_idempotency_key ON events (owner, idempotency_key) WHERE idempotency_key IS NOT NULL;
 
   CREATE TRIGGER events_are_only_erased BEFORE UPDATE ON events
-    WHEN NOT (old.erased_by IS NULL AND new.erased_by > old.position AND old.owner IS NOT NULL
-      AND new.position = old.position AND new.event = old.event AND new.hash = old.hash
+    WHEN NOT (old.erased_by IS NULL AND new.erased_by IS NOT NULL AND new.erased_by > old.position
+      AND old.owner IS NOT NULL AND new.position = old.position AND new.event = old.event AND new.hash = old.hash
       AND new.content IS NULL AND new.owner IS NULL AND new.plant_id IS NULL AND new.idempotency_key IS NULL)
     BEGIN SELECT RAISE(ABORT, 'events are immutable'); END;
   CREATE TRIGGER events_are_not_deleted BEFORE DELETE ON events BEGIN SELECT RAISE(ABORT, 'events are immutable'); END;

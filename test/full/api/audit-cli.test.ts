@@ -91,11 +91,11 @@ describe('verify', () => {
   test('a last event that cannot be read: a verdict without a head', async () => {
     await some();
     const { db, close } = openSqliteDatabase(data);
-    db.exec('UPDATE events SET time = 9223372036854775807 WHERE position = 4');
+    db.exec("UPDATE events SET event = x'0804' WHERE position = 4");
     await close();
     const { code, stdout } = await audit('verify');
     expect(code).toBe(1);
-    expect(stdout).toMatch(/^chain +NO +at position 4: its member time is malformed$/m);
+    expect(stdout).toMatch(/^chain +NO +at position 4: its member commitment is malformed$/m);
     expect(stdout).toMatch(/^NOT WHOLE: the end of the log cannot be read$/m);
     const verdict = JSON.parse((await audit('verify', '--json')).stdout);
     expect(verdict).toMatchObject({

@@ -14,7 +14,7 @@ import { cosignatureKey } from '../../../src/tlog/cosignature.ts';
 import { EMPTY_ROOT } from '../../../src/tlog/hash.ts';
 import { formatVerifierKey } from '../../../src/tlog/verifier-key.ts';
 import { CHECKPOINT_INTERVAL } from '../../../src/transparency/checkpoints.ts';
-import { openSqliteDatabase } from '../../store/sqlite-database.ts';
+import { openSqliteDatabase, said } from '../../store/sqlite-database.ts';
 import { fill } from '../../support/fill.ts';
 import { client, expectError } from '../../support/http.ts';
 import { callErrorOf, TRANSPORTS } from '../../support/protocols.ts';
@@ -166,7 +166,7 @@ describe('a log that was damaged', () => {
   test('content that was changed reaches neither a reader of events nor, by a rebuild, the lists', async () => {
     await write(600);
     const database = openSqliteDatabase(directory);
-    database.db.exec("UPDATE events SET name = 'EVIL' WHERE position = 550");
+    await database.change(550, said({ name: 'EVIL' }));
     await database.close();
     const rebuilt = await plantstore(['audit', 'rebuild'], { DATA_DIR: directory });
     expect(rebuilt.stderr).toContain('the log is broken at position 550');
@@ -219,7 +219,7 @@ describe('a log that was damaged', () => {
     while ((await stored((store) => store.tree.count(1))) < 2) await sleep(50);
     await built.stop();
     const database = openSqliteDatabase(directory);
-    database.db.exec("UPDATE events SET event_id = 'another' WHERE position = 300");
+    await database.change(300, () => ({ eventId: 'another' }));
     await database.close();
 
     await using service = await startService({ DATA_DIR: directory });
@@ -270,7 +270,7 @@ describe('a log that was damaged', () => {
     const signed = await tiles();
     await stored((store) => store.tree.write(1, 0, [EMPTY_ROOT, EMPTY_ROOT]));
     const database = openSqliteDatabase(directory);
-    database.db.exec("UPDATE events SET event_id = 'another' WHERE position = 590");
+    await database.change(590, () => ({ eventId: 'another' }));
     await database.close();
     expect(await tiles()).toEqual(signed);
     expectError(await send('GET', '/log/tile/entries/002.p/88'), 500, 13);
@@ -291,8 +291,8 @@ describe('a log that was damaged', () => {
     await using service = await startService({ DATA_DIR: directory });
     expect((await client(service.url)('GET', '/log/proof/300')).status).toBe(200);
     const database = openSqliteDatabase(directory);
-    database.db.exec(`UPDATE events SET event_id = 'another' WHERE position = 300;
-      UPDATE events SET name = 'Weed' WHERE position = 301`);
+    await database.change(300, () => ({ eventId: 'another' }));
+    await database.change(301, said({ name: 'Weed' }));
     await database.close();
     const headers = { authorization: `Bearer ${await service.token('alice')}` };
     for (const position of [300n, 301n]) {

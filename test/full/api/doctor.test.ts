@@ -20,7 +20,7 @@ import { Records } from '../../../src/witness/records.ts';
 import { createWitnessServer } from '../../../src/witness/server.ts';
 import { Witness } from '../../../src/witness/witness.ts';
 import { HAS_MONGODB, newDatabase, openMongoStore } from '../../store/open-mongo.ts';
-import { openSqliteDatabase } from '../../store/sqlite-database.ts';
+import { openSqliteDatabase, type SqliteDatabase, said } from '../../store/sqlite-database.ts';
 import { added, append, project } from '../../support/events.ts';
 import { freePort } from '../../support/free-port.ts';
 import { plantstore } from '../../support/run.ts';
@@ -106,14 +106,14 @@ test('a key is not promised in a folder that does not exist', async () => {
   expect(readdirSync(data)).toEqual([]);
 });
 
-test.each([
-  ['lost', 'DELETE FROM events WHERE position = 2', /^fail +log +.*broken at position 2: .*: stop the writes, run/],
-  ['changed', "UPDATE events SET name = 'x' WHERE position = 3", /^fail +log +.*broken at position 3: .*audit verify/],
-])('an event that was %s, with which no service would start', async (_, sql, found) => {
+test.each<[string, (database: SqliteDatabase) => Promise<void>, RegExp]>([
+  ['lost', ({ removeEvent }) => removeEvent(2), /^fail +log +.*broken at position 2: .*: stop the writes, run/],
+  ['changed', ({ change }) => change(3, said({ name: 'x' })), /^fail +log +.*broken at position 3: .*audit verify/],
+])('an event that was %s, with which no service would start', async (_, tamper, found) => {
   await fill(1);
-  const { db, close } = openSqliteDatabase(data);
-  db.exec(sql);
-  await close();
+  const database = openSqliteDatabase(data);
+  await tamper(database);
+  await database.close();
   expect((await doctor()).troubles).toEqual([
     expect.stringMatching(found),
     expect.stringMatching(/^warn +read model +2 events behind/),

@@ -12,6 +12,7 @@ import { noteKey, noteSigner } from '../../../src/tlog/ed25519.ts';
 import { signNote } from '../../../src/tlog/note.ts';
 import { formatVerifierKey } from '../../../src/tlog/verifier-key.ts';
 import { eventArbitrary } from '../../support/arbitraries.ts';
+import { encoded } from '../../support/encoded.ts';
 import { chain } from '../../support/events.ts';
 import { buildGo } from '../../support/go.ts';
 import { findPython } from '../../support/python.ts';
@@ -61,7 +62,7 @@ describe.skipIf(python === undefined)('an export, verified in Python from event.
     });
 
     test.each([
-      ['changed', (log: LoggedEvent[]) => log.with(99, { ...log[99]!, eventId: 'x' }), 100],
+      ['changed', (log: LoggedEvent[]) => log.with(99, encoded({ ...log[99]!, eventId: 'x' })), 100],
       ['left out', (log: LoggedEvent[]) => log.toSpliced(99, 1), 100],
       ['doubled', (log: LoggedEvent[]) => log.toSpliced(99, 0, log[98]!), 100],
     ])('an event that was %s is found', async (_, change, position) => {

@@ -132,7 +132,7 @@ test.skipIf(program === undefined)(
     };
     expect(await fsck()).toMatchObject({ code: 0 });
     const tampering = openSqliteDatabase(directory);
-    tampering.db.exec('UPDATE events SET time = time + 1 WHERE position = 300');
+    await tampering.change(300, ({ time }) => ({ time: time + 1 }));
     await tampering.close();
     const { code, stderr } = await fsck();
     expect(code).toBe(1);

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { openSqlite } from '../../../src/log/sqlite/store.ts';
 import { Publisher } from '../../../src/publisher/publisher.ts';
-import { openSqliteDatabase } from '../../store/sqlite-database.ts';
+import { openSqliteDatabase, said } from '../../store/sqlite-database.ts';
 import { append } from '../../support/events.ts';
 import { dataDirectory } from '../../support/publication.ts';
 import { eventually, plants } from './series.ts';
@@ -11,7 +11,7 @@ test('an event whose content was changed is not published, nor any after it; the
   const store = openSqlite(directory.path);
   const events = await append(store, ...plants(0, 5));
   const database = openSqliteDatabase(directory.path);
-  database.db.exec("UPDATE events SET name = 'EVIL' WHERE position = 4");
+  await database.change(4, said({ name: 'EVIL' }));
   await database.close();
   const published: number[] = [];
   const publisher = new Publisher({

@@ -1,11 +1,11 @@
-import { type Document, Double, Int32, Long, type UpdateFilter } from 'mongodb';
+import { Binary, type Document, Double, Int32, Long, type UpdateFilter } from 'mongodb';
 import { describe, expect, test } from 'vitest';
 import { auditContract } from '../../store/audit.ts';
 import { decisionsContract } from '../../store/audit-decisions.ts';
 import { fillForTampering, tamperingContract, verdictOf } from '../../store/audit-tampering.ts';
+import { malformedContract } from '../../store/malformed.ts';
 import { openMongoDatabase } from '../../store/mongo-database.ts';
 import { HAS_MONGODB, openMongoStore } from '../../store/open-mongo.ts';
-import { TRACEPARENT } from '../../support/events.ts';
 import { unreadableAt } from '../../support/tampering.ts';
 
 const open = async () => {
@@ -17,36 +17,39 @@ describe.runIf(HAS_MONGODB)('MongoDB', () => {
   auditContract('MongoDB', open);
   tamperingContract('MongoDB', open);
   decisionsContract('MongoDB', open);
+  malformedContract('MongoDB', open);
 
-  test.each<[string, number, UpdateFilter<Document> | Document[]]>([
-    ['an addition without a name', 4, { $unset: { name: '' } }],
-    ['an addition whose tag is null', 4, { $set: { tag: null } }],
-    ['a deletion with a name', 8, { $set: { name: 'x' } }],
-    ['a deletion with a tag', 8, { $set: { tag: '' } }],
+  test.each<[string, number, UpdateFilter<Document>]>([
+    ['one whose bytes are missing', 6, { $unset: { event: '' } }],
+    ['one whose bytes are a string', 6, { $set: { event: 'x' } }],
+    ['one whose bytes are null', 6, { $set: { event: null } }],
+    ['one whose bytes are of another subtype', 6, { $set: { event: new Binary(Buffer.alloc(16), 4) } }],
+    ['one without a hash', 6, { $unset: { hash: '' } }],
+    ['one whose hash is a string', 6, { $set: { hash: 'x' } }],
+    ['one whose content is a string', 6, { $set: { content: 'x' } }],
+    ['one whose content is null', 6, { $set: { content: null } }],
+    ['one whose erasure is null', 5, { $set: { erasedBy: null } }],
+    ['one whose erasure is a floating-point number', 5, { $set: { erasedBy: new Double(9) } }],
+    ['one whose erasure is an int32', 5, { $set: { erasedBy: new Int32(9) } }],
+    ['one whose erasure is a string', 5, { $set: { erasedBy: '9' } }],
     ['one with a field of its own', 6, { $set: { note: 'x' } }],
-    ['one of another type', 6, { $set: { type: 'PlantMoved' } }],
+    ['one that is erased and has a field of its own', 5, { $set: { name: 'Oak' } }],
     ['one whose plant id is a floating-point number', 6, { $set: { plantId: new Double(2) } }],
     ['one whose plant id is an int32', 6, { $set: { plantId: new Int32(2) } }],
+    ['one whose plant id is null', 6, { $set: { plantId: null } }],
     ['one whose owner is a number', 6, { $set: { owner: 7 } }],
-    ['one whose time is a string', 6, { $set: { time: '2026-01-02T03:04:05.678Z' } }],
-    ['one whose hash is a string', 6, { $set: { hash: 'x' } }],
-    ['one whose idempotency key is empty', 6, { $set: { idempotencyKey: '' } }],
+    ['one whose owner is null', 6, { $set: { owner: null } }],
+    ['one whose owner is in a list', 6, { $set: { owner: ['bob'] } }],
     ['one whose idempotency key is null', 6, { $set: { idempotencyKey: null } }],
-    ['one whose trace context is empty', 6, { $set: { traceparent: '' } }],
-    ['one whose trace context is null', 6, { $set: { traceparent: null } }],
-    ['one whose trace context is in a list', 6, { $set: { traceparent: [TRACEPARENT] } }],
-    ['one whose trace context is too long', 6, { $set: { traceparent: `${TRACEPARENT}-` } }],
-    ['one without a salt', 6, { $unset: { salt: '' } }],
-    ['one without a commitment', 6, { $unset: { commitment: '' } }],
-    ['one that is erased and has an owner', 6, { $unset: { salt: '' }, $set: { erasedBy: Long.fromNumber(12) } }],
-    ['one whose time is that of no date', 6, [{ $set: { time: { $toDate: Long.MAX_VALUE } } }]],
+    ['one whose idempotency key is in a list', 3, { $set: { idempotencyKey: ['k'] } }],
+    ['a last one without bytes', 12, { $unset: { event: '' } }],
+    ['a last one whose bytes are a string', 12, { $set: { event: 'x' } }],
     ['a last one without a hash', 12, { $unset: { hash: '' } }],
-    ['one without a hash', 6, { $unset: { hash: '' } }],
-    ['one without an event id', 6, { $unset: { eventId: '' } }],
   ])('%s is no event: its place is named', async (_, position, update) => {
     const opened = await open();
     await fillForTampering(opened.store);
-    const { client, close } = await opened.database();
+    const { client, keep, close } = await opened.database();
+    await keep(5, { content: undefined, owner: undefined, plantId: undefined, erasedBy: 9 });
     await client
       .db()
       .collection<Document>('events')
@@ -60,6 +63,22 @@ describe.runIf(HAS_MONGODB)('MongoDB', () => {
         verdict.answers.map(({ question }) => question),
       ),
     );
+    await opened.cleanup();
+  });
+
+  test.each<[string, unknown, number]>([
+    ['a floating-point number', new Double(4.5), 4.5],
+    ['an int32', new Int32(13), 13],
+  ])('an event invented at a position that is %s is found', async (_, _id, position) => {
+    const opened = await open();
+    await fillForTampering(opened.store);
+    const { client, close } = await opened.database();
+    const events = client.db().collection<{ _id: unknown }>('events');
+    const { _id: __, ...first } = (await events.findOne({ _id: Long.ONE }))!;
+    await events.insertOne({ ...first, _id });
+    await close();
+    const { places } = await verdictOf(opened.store);
+    expect(places).toMatchObject({ positions: position, chain: position });
     await opened.cleanup();
   });
 

@@ -16,9 +16,11 @@ import { cosignatureKey, cosigner } from '../../../src/tlog/cosignature.ts';
 import { noteKey } from '../../../src/tlog/ed25519.ts';
 import { formatVerifierKey } from '../../../src/tlog/verifier-key.ts';
 import { eventArbitrary } from '../../support/arbitraries.ts';
+import { encoded } from '../../support/encoded.ts';
 import { added, chain } from '../../support/events.ts';
 import { emptyMemory, flipped, ORIGIN, ProofLog, type Tamper, VKEY } from '../../support/proof-log.ts';
 import { count } from '../../support/soak.ts';
+import { withoutContent } from '../../support/tampering.ts';
 
 const WITNESS = 'witness.example/one';
 const witnessKey = generateKeyPairSync('ed25519').privateKey;
@@ -202,8 +204,7 @@ function erasedLog() {
   const erasure = { type: 'OwnerErased' as const, actor: 'operator', erased: 1 };
   const sealed = chain(EMPTY_HEAD, [added('alice', 1n), added('bob', 1n)]);
   const last = seal(sealed[1]!, erasure, crypto.randomUUID(), Date.now());
-  const { event: _event, salt: _salt, ...frame } = sealed[0]!;
-  const erased = new ProofLog([{ ...frame, event: undefined, salt: undefined, erasedBy: 3 }, sealed[1]!, last]);
+  const erased = new ProofLog([withoutContent(sealed[0]!, 3), sealed[1]!, last]);
   return { erased, erasure: last };
 }
 
@@ -392,7 +393,7 @@ describe('a whole log', () => {
     expect(reasonOf(await wholeOutcome(swapped.source(2), emptyMemory()))).toContain(
       'position 1 says that its position is 2',
     );
-    const early = new ProofLog([events[0]!, { ...events[1]!, time: events[0]!.time - 1 }]);
+    const early = new ProofLog([events[0]!, encoded({ ...events[1]!, time: events[0]!.time - 1 })]);
     expect(reasonOf(await wholeOutcome(early.source(2), emptyMemory()))).toContain('position 2 is before');
   });
 

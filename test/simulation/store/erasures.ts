@@ -22,7 +22,7 @@ export function removeContents(
   const left = events.map((logged) => {
     if (logged.position <= after || logged.position > to || plantEventOf(logged)?.owner !== owner) return logged;
     removed++;
-    return { ...logged, event: undefined, salt: undefined, erasedBy: by };
+    return { ...logged, event: undefined, content: undefined, salt: undefined, erasedBy: by };
   });
   return { changes: removed === 0 ? {} : { events: left }, result: removed };
 }

@@ -1,0 +1,121 @@
+import { describe, expect, test } from 'vitest';
+import { headAt, seal } from '../../src/log/event/chain.ts';
+import { EMPTY_HEAD, type Head, type LoggedEvent } from '../../src/log/event/event.ts';
+import type { Store } from '../../src/log/store.ts';
+import { added, deleted, project } from '../support/events.ts';
+import { readAnyLog } from '../support/fold.ts';
+import { type Kept, MALFORMED } from '../support/malformed.ts';
+import { unreadableAt } from '../support/tampering.ts';
+import { type OpenDatabase, verdictOf } from './audit-tampering.ts';
+
+/** A log with an event of each type, and one that is erased, all with another after them. */
+async function fill(store: Store): Promise<LoggedEvent[]> {
+  const events = [
+    added('zoe', 1n),
+    { ...added('alice', 2n, 'Fern', 'indoor'), idempotencyKey: 'k' },
+    deleted('alice', 2n),
+    { type: 'OwnerErased' as const, actor: 'operator', erased: 1 },
+    { ...added('bob', 3n), idempotencyKey: 'k' },
+  ];
+  let head: Head = EMPTY_HEAD;
+  const log = events.map((event) => {
+    const sealed = seal(head, event, crypto.randomUUID(), Date.now());
+    head = headAt(sealed);
+    return sealed;
+  });
+  const erased = { ...log[0]!, event: undefined, salt: undefined, content: undefined, erasedBy: 4 };
+  expect(await store.append(log.with(0, erased))).toBe(5);
+  await project(store);
+  return readAnyLog(store);
+}
+
+/** Keys that are not those of the event at a position. */
+const WRONG_KEYS: readonly [name: string, position: number, keys: Kept][] = [
+  ['another owner', 2, { owner: 'mallory' }],
+  ['no owner', 2, { owner: undefined }],
+  ['an empty owner', 2, { owner: '' }],
+  ['an owner, although it is erased', 1, { owner: 'zoe' }],
+  ['an owner, although it is an erasure', 4, { owner: 'zoe' }],
+  ['another plant', 3, { plantId: 77n }],
+  ['no plant', 3, { plantId: undefined }],
+  ['a plant, although it is erased', 1, { plantId: 1n }],
+  ['another idempotency key', 2, { idempotencyKey: 'other' }],
+  ['no idempotency key', 2, { idempotencyKey: undefined }],
+  ['an idempotency key, although it has none', 3, { idempotencyKey: 'other' }],
+  ['another idempotency key, as the last', 5, { idempotencyKey: 'other' }],
+];
+
+/** What the verification of every store has to find where the bytes of an event, or what stands beside them, changed. */
+export function malformedContract(name: string, open: OpenDatabase): void {
+  const change = async (store: OpenedWith, position: number, kept: Kept) => {
+    const database = await store.database();
+    await database.keep(position, kept);
+    await database.close();
+  };
+
+  /** Expects that verification names the place of an event that cannot be read. */
+  const expectUnreadable = async (store: Store, position: number, kind?: string) => {
+    const { verdict, places } = await verdictOf(store);
+    expect(verdict.ok, kind).toBe(false);
+    const questions = verdict.answers.map(({ question }) => question);
+    expect(places, kind).toEqual(unreadableAt(position, questions));
+  };
+
+  describe(`bytes on ${name}`, () => {
+    test('a log with events of all types is whole, and so is each event that is put there as it was', async () => {
+      const opened = await open();
+      const events = await fill(opened.store);
+      for (const { position, bytes, hash, content, erasedBy } of events)
+        await change(opened, position, { event: bytes, hash, content, erasedBy });
+      expect((await verdictOf(opened.store)).places).toEqual({});
+      await opened.cleanup();
+    });
+
+    test('whatever is no event, its place is named', async () => {
+      const opened = await open();
+      const events = await fill(opened.store);
+      for (const { name: kind, of, change: malform } of MALFORMED) {
+        const logged = events.find(({ type, content }) => type === of && content !== undefined)!;
+        const { position, bytes, hash, content, erasedBy } = logged;
+        await change(opened, position, malform(logged));
+        await expectUnreadable(opened.store, position, kind);
+        await change(opened, position, { event: bytes, hash, content, erasedBy });
+      }
+      expect((await verdictOf(opened.store)).places).toEqual({});
+      await opened.cleanup();
+    });
+
+    test.each<[string, (last: LoggedEvent) => Kept]>([
+      ['the bytes of another', () => ({ event: new Uint8Array() })],
+      ['a hash cut short', ({ hash }) => ({ hash: hash.subarray(1) })],
+      ['a content cut short', ({ content }) => ({ content: content!.subarray(1) })],
+    ])('a last event with %s is found', async (_, malform) => {
+      const opened = await open();
+      const last = (await fill(opened.store)).at(-1)!;
+      await change(opened, last.position, malform(last));
+      await expectUnreadable(opened.store, last.position);
+      await opened.cleanup();
+    });
+
+    test('the bytes of one event at the position of another are found there', async () => {
+      const opened = await open();
+      const [, second, third] = await fill(opened.store);
+      const { bytes, hash, content } = second!;
+      await change(opened, third!.position, { event: bytes, hash, content });
+      await expectUnreadable(opened.store, third!.position);
+      await opened.cleanup();
+    });
+
+    test.each(WRONG_KEYS)('an event that the store finds by %s is found', async (_, position, keys) => {
+      const opened = await open();
+      const events = await fill(opened.store);
+      await change(opened, position, keys);
+      await expectUnreadable(opened.store, position);
+      // What an event is, its bytes say.
+      expect(await readAnyLog(opened.store)).toEqual(events);
+      await opened.cleanup();
+    });
+  });
+}
+
+type OpenedWith = Awaited<ReturnType<OpenDatabase>>;
