@@ -11,7 +11,7 @@ import { PositionsCheck } from './checks/positions.ts';
 import { ReadModelCheck } from './checks/read-model.ts';
 import { StorageCheck } from './checks/storage.ts';
 import { TreeCheck } from './checks/tree.ts';
-import { Fold } from './fold/fold.ts';
+import { Fold, type OpenFold } from './fold/fold.ts';
 
 /** The progress of a verification. */
 export interface Progress {
@@ -44,6 +44,8 @@ export interface VerifyOptions {
   readonly checkpoint?: Checkpoint | undefined;
   /** Further checks. They are closed at the end. */
   readonly checks?: readonly Check[];
+  /** Makes the fold that the read model is compared with. Default: one in a thread of its own. */
+  readonly openFold?: OpenFold;
   /** Ends the verification: it rejects with the signal's reason. */
   readonly signal?: AbortSignal;
 }
@@ -63,7 +65,8 @@ export async function* verifyLog(store: Store, options: VerifyOptions = {}): Asy
   const checkpoint = (await reads.try(() => checkpointOf(store))) ?? 0;
   const head = await reads.try(() => store.head());
   const end = head?.position ?? reads.stop?.position ?? 0;
-  const fold = new Fold({ asksDecisions: true });
+  const openFold = options.openFold ?? ((asked) => new Fold(asked));
+  const fold = openFold({ asksDecisions: true });
   const readModel = new ReadModelCheck(store, checkpoint, fold);
   const checks: Check[] = [
     // The checkpoint of the read model reveals a log that was cut short.

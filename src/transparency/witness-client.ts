@@ -1,4 +1,5 @@
 import type { Tree } from '../log/tree/tree.ts';
+import { clearTimer, setTimer } from '../time/host.ts';
 import { formatCheckpoint } from '../tlog/checkpoint.ts';
 import { parseSignatures, type Signature, type Verifier, verifiedSignatures } from '../tlog/note.ts';
 import { proveTree } from '../tlog/proof.ts';
@@ -46,11 +47,23 @@ export class WitnessForkedError extends Error {
   }
 }
 
-/** What a witness answered to a request that builds on `older` events. */
-interface Answer {
-  readonly older: number;
+/** The status and body of a response of a witness. */
+export interface WitnessResponse {
   readonly status: number;
   readonly body: string;
+}
+
+/** Sends a request to an endpoint. Rejects when there is no response, or once the signal aborts. */
+export type Post = (endpoint: string, body: string, signal: AbortSignal) => Promise<WitnessResponse>;
+
+const overHttp: Post = async (endpoint, body, signal) => {
+  const response = await fetch(endpoint, { method: 'POST', body, signal, redirect: 'error' });
+  return { status: response.status, body: await textOf(response) };
+};
+
+/** What a witness answered to a request that builds on `older` events. */
+interface Answer extends WitnessResponse {
+  readonly older: number;
 }
 
 /** Client of one witness (c2sp.org/tlog-witness). Trusts a response only after verifying its signature. */
@@ -59,19 +72,34 @@ export class WitnessClient {
   readonly #endpoint: string;
   readonly #verifier: Verifier;
   readonly #tree: Pick<Tree, 'at'>;
+  readonly #post: Post;
   /** Size of the last checkpoint that the witness cosigned, as far as known. */
   #last = 0;
 
-  constructor({ url, key }: WitnessAddress, tree: Pick<Tree, 'at'>) {
+  /** `post`: how requests get to the witness. Default: over HTTP. */
+  constructor({ url, key }: WitnessAddress, tree: Pick<Tree, 'at'>, post = overHttp) {
     this.name = key.name;
     this.#endpoint = `${url.href.replace(/\/$/, '')}/add-checkpoint`;
     this.#verifier = verifierOf(key);
     this.#tree = tree;
+    this.#post = post;
   }
 
   /** The witness's cosignature of a checkpoint. Rejects, with the reason, if there is none in time. */
   async cosign(checkpoint: SignedCheckpoint, signal: AbortSignal): Promise<Signature> {
-    const within = AbortSignal.any([signal, AbortSignal.timeout(TIME_LIMIT)]);
+    const late = new AbortController();
+    const timer = setTimer(
+      () => late.abort(new Error(`the witness ${this.name} did not answer in ${TIME_LIMIT / 1_000} s`)),
+      TIME_LIMIT,
+    );
+    try {
+      return await this.#cosign(checkpoint, AbortSignal.any([signal, late.signal]));
+    } finally {
+      clearTimer(timer);
+    }
+  }
+
+  async #cosign(checkpoint: SignedCheckpoint, within: AbortSignal): Promise<Signature> {
     let answer = await this.#ask(checkpoint, within);
     // Other instances may have submitted checkpoints meanwhile.
     for (let attempt = 1; answer.status === 409 && !saysForked(answer, checkpoint) && attempt < ATTEMPTS; attempt++) {
@@ -97,8 +125,7 @@ export class WitnessClient {
     const older = this.#last <= size ? this.#last : 0;
     const proof = await proveTree(size, older, this.#tree.at(size));
     const body = formatAddCheckpoint({ older, proof, checkpoint: note });
-    const response = await fetch(this.#endpoint, { method: 'POST', body, signal, redirect: 'error' });
-    return { older, status: response.status, body: await textOf(response) };
+    return { older, ...(await this.#post(this.#endpoint, body, signal)) };
   }
 }
 

@@ -22,14 +22,19 @@ export class Witness {
   readonly #signer: Signer;
   /** The keys of each log, by origin. */
   readonly #logs: ReadonlyMap<string, readonly VerifierKey[]>;
-  readonly #records: Records;
+  readonly #records: Pick<Records, 'last' | 'replace'>;
   readonly #refusals: Refusals;
 
   /**
    * The name of each key is the log's origin, which also identifies its record. A log may have several keys. `write`
    * gets a line for each checkpoint that may be of another history.
    */
-  constructor(signer: Signer, logs: readonly VerifierKey[], records: Records, write: (line: string) => void) {
+  constructor(
+    signer: Signer,
+    logs: readonly VerifierKey[],
+    records: Pick<Records, 'last' | 'replace'>,
+    write: (line: string) => void,
+  ) {
     this.#signer = signer;
     this.#logs = Map.groupBy(logs, ({ name }) => name);
     this.#records = records;

@@ -1,4 +1,5 @@
 import type { Random } from './machine/random.ts';
+import { OLD } from './machine/server.ts';
 import type { Accident, Action } from './plan.ts';
 
 /** Few, so that steps meet on the same plants. */
@@ -70,8 +71,15 @@ export const OTHERS: Readonly<
   },
   rebuild: { share: 0.25, weight: 0.5, draw: () => ({ do: 'rebuild' }) },
   move: { share: 0.15, weight: 0.3, draw: () => ({ do: 'move' }) },
+  verify: { share: 0.2, weight: 0.3, draw: () => ({ do: 'verify' }) },
   freeze: { share: 0.5, weight: 1, draw: (random) => ({ do: 'freeze', at: random.whole(0, 9), for: long(random) }) },
   kill: { share: 0.4, weight: 0.7, draw: (random) => ({ do: 'kill', at: random.whole(0, 9), for: long(random) }) },
+  'witness away': {
+    share: 0.3,
+    weight: 0.5,
+    // At times for good.
+    draw: (random) => ({ do: 'witness away', at: random.whole(0, 2), for: random.scaled(100, 10_000_000) }),
+  },
   wait: { share: 0.3, weight: 0.3, draw: (random) => ({ do: 'wait', for: random.scaled(300, 10_000) }) },
   befall: { share: 0.3, weight: 0.7, draw: (random) => befall(random, random.whole(0, 9)) },
   away: { share: 0.2, weight: 0.5, draw: (random) => ({ do: 'away', at: random.whole(0, 9), for: long(random) }) },
@@ -81,6 +89,17 @@ export const OTHERS: Readonly<
     draw: (random) => ({ do: 'jump', at: at(random), by: random.one([-1, 1]) * random.scaled(1, 100_000) }),
   },
   'fail over': { share: 0.25, weight: 0.5, draw: (random) => ({ do: 'fail over', hold: random.scaled(0.1, 2_000) }) },
+  depose: {
+    share: 0.2,
+    weight: 0.7,
+    draw: (random) => ({ do: 'depose', at: at(random), for: random.scaled(100, OLD) }),
+  },
+  backup: { share: 0.12, weight: 0.3, draw: () => ({ do: 'backup' }) },
+  restore: {
+    share: 0.1,
+    weight: 0.3,
+    draw: (random) => ({ do: 'restore', for: random.scaled(50, 10_000), isRunning: random.chance(0.4) }),
+  },
   cut: { share: 0.4, weight: 1, draw: (random) => ({ do: 'cut', at: at(random) }) },
   'slow line': {
     share: 0.2,
@@ -118,6 +137,12 @@ export function accident(random: Random, action: Extract<Action, { do: 'erase' |
     { do: 'wait', for: random.chance(0.5) ? time - wait + 100 : random.scaled(1, time - wait + 2) },
     ...adds(random.whole(0, 4)),
   ];
+}
+
+/** A backup, what is lost, and its restore. */
+export function restored(random: Random, action: Extract<Action, { do: 'restore' }>): Action[] {
+  const lost = Array.from({ length: random.whole(1, 12) }, () => random.one(OF_OWNERS)(random));
+  return [{ do: 'backup' }, ...lost, action];
 }
 
 /** Commands are on their way while a line is silent, and arrive after their sender has taken them back. */

@@ -30,6 +30,7 @@ export async function runHistory(seed: number, only?: readonly number[], plan: P
   const steps = only ?? plan.steps.keys().toArray();
   const world = new World(seed, plan);
   running = world;
+  await world.begin();
   for (const number of steps) {
     const step = plan.steps[number]!;
     await world.pass(step.gap);

@@ -5,7 +5,8 @@ import type { Store } from '../../src/log/store.ts';
 import { Tree } from '../../src/log/tree/tree.ts';
 import { Watches } from '../../src/plants/watch/watches.ts';
 import { Publisher } from '../../src/publisher/publisher.ts';
-import { LogCheckpoints } from '../../src/transparency/checkpoints.ts';
+import { type Checkpoints, LogCheckpoints } from '../../src/transparency/checkpoints.ts';
+import { CosignedCheckpoints, type WitnessOutcome } from '../../src/transparency/cosigned-checkpoints.ts';
 import type { KeptCheckpoint } from '../../src/transparency/kept-checkpoint.ts';
 import type { LogKey } from '../../src/transparency/log-key.ts';
 import type { SignedCheckpoint } from '../../src/transparency/signed-checkpoint.ts';
@@ -13,6 +14,7 @@ import type { Network } from './machine/network.ts';
 import type { Process } from './machine/process.ts';
 import type { Server } from './machine/server.ts';
 import type { FakeTopic } from './machine/topic.ts';
+import type { Witnesses } from './machine/witnesses.ts';
 import { MemoryStore, type Sizes } from './store/memory-store.ts';
 
 /** Small, so that a short history has every case: several batches, several steps. */
@@ -29,6 +31,16 @@ export interface Surroundings {
   /** Undefined: nothing is published. */
   readonly topic: FakeTopic | undefined;
   readonly key: LogKey;
+  /** Called when an instance finds that it cannot serve this store. */
+  readonly onStartFailed: (process: Process, error: unknown) => void;
+  /** Undefined: checkpoints are served as the log has signed them. */
+  readonly witnesses: Witnesses | undefined;
+  /** How many witnesses must cosign. */
+  readonly quorum: number;
+  /** Called with the outcome of each request to a witness. */
+  readonly onOutcome: (process: Process, witness: string, outcome: WitnessOutcome, error: unknown) => void;
+  /** Called when no checkpoint can be made of the log any more. */
+  readonly onBroken: (error: Error) => void;
 }
 
 /** What a started instance consists of. */
@@ -37,7 +49,8 @@ export interface Service {
   readonly log: EventLog;
   readonly watches: Watches;
   readonly tree: Tree;
-  readonly checkpoints: LogCheckpoints;
+  /** Those that are served. */
+  readonly checkpoints: Checkpoints;
 }
 
 /** An instance of the service in one process, composed as the service is, without its transports. */
@@ -61,7 +74,7 @@ export class Instance {
     this.publishes = surroundings.topic !== undefined;
     this.#surroundings = surroundings;
     surroundings.network.listen(process.name, { process, taker: () => this.#taker });
-    process.do(() => void this.#start());
+    process.do(() => void this.#start().catch((error) => surroundings.onStartFailed(process, error)));
   }
 
   /** Undefined until it has started, and once it is dead. */
@@ -70,7 +83,7 @@ export class Instance {
   }
 
   async #start(): Promise<void> {
-    const { server, network, topic, key } = this.#surroundings;
+    const { server, network, topic, key, witnesses, quorum, onOutcome, onBroken } = this.#surroundings;
     const { process } = this;
     const open = async () => new MemoryStore(server.database, server.connection(process, 'store'), SIZES);
     const { store, log } = await openWhenReachable(
@@ -88,13 +101,23 @@ export class Instance {
     });
     log.finishErasures(() => {});
     const tree = new Tree(store, log.changed);
-    const checkpoints = new LogCheckpoints({
+    const signed = new LogCheckpoints({
       head: () => log.head(),
       tree,
       key: async () => key,
       kept: this.#kept,
       onFault: () => {},
     });
+    const checkpoints =
+      witnesses === undefined
+        ? signed
+        : new CosignedCheckpoints({
+            checkpoints: signed,
+            witnesses: witnesses.clients(process, tree),
+            quorum,
+            onOutcome: (...outcome) => onOutcome(process, ...outcome),
+            onBroken,
+          });
     if (topic !== undefined)
       new Publisher({
         store: new MemoryStore(server.database, server.connection(process, 'publisher'), SIZES),

@@ -1,7 +1,9 @@
-import { accident, OF_OWNERS, OTHERS, silence } from './draws.ts';
+import { accident, OF_OWNERS, OTHERS, restored, silence } from './draws.ts';
 import { Random } from './machine/random.ts';
 import type { Weather } from './machine/server.ts';
+import { MOST_WITNESSES } from './machine/witnesses.ts';
 import type { Action, Plan, Step } from './plan.ts';
+import { DAMAGES, type DamageName } from './store/damage.ts';
 
 /** Most often nothing goes wrong by itself, so that what does is seen alone. */
 function weatherOf(random: Random): Weather {
@@ -17,18 +19,35 @@ function weatherOf(random: Random): Weather {
   };
 }
 
+/** What the log has at the beginning, and what becomes of it in the end. */
+function storeOf(random: Random): Pick<Plan, 'fillers' | 'damage'> {
+  const damage = random.chance(0.15) ? random.one(Object.keys(DAMAGES) as DamageName[]) : undefined;
+  // Enough for two stored nodes of the tree.
+  if (damage !== undefined && DAMAGES[damage].found === 'tree') return { fillers: 260, damage };
+  return { fillers: random.chance(0.1) ? random.whole(110, 300) : 0, damage };
+}
+
+function witnessesOf(random: Random): Plan['witnesses'] {
+  if (!random.chance(0.25)) return undefined;
+  const count = random.whole(1, MOST_WITNESSES);
+  return { count, quorum: random.whole(1, count) };
+}
+
 /** An action, and at times what makes more of it. */
 function chain(random: Random, action: Action): Action[] {
   if (action.do === 'rebuild' && random.chance(0.4)) return accident(random, action);
   if (action.do === 'erase' && random.chance(0.2)) return accident(random, action);
   if (action.do === 'line' && action.is === 'silent' && random.chance(0.7)) return silence(random, action);
+  if (action.do === 'restore') return restored(random, action);
   return [action];
 }
 
 /** The history of a seed. */
 export function planOf(seed: number): Plan {
   const random = new Random(`${seed}/plan`);
-  const chosen = Object.values(OTHERS).filter(({ share }) => random.chance(share));
+  const chosen = Object.entries(OTHERS).flatMap(([name, other]) =>
+    random.of(name).chance(other.share) ? [other] : [],
+  );
   const weight = chosen.reduce((sum, other) => sum + other.weight, 0);
   const haste = random.scaled(1, 100);
   const draw = (): Action => {
@@ -48,9 +67,13 @@ export function planOf(seed: number): Plan {
   }
   return {
     instances: random.one([1, 2, 2, 3, 3, 3]),
-    publishes: random.chance(0.2),
+    // What a topic has of a log that was restored is for its consumers to find.
+    publishes: random.chance(0.2) && steps.every((step) => step.do !== 'restore'),
     longNames: random.chance(0.1),
     weather: weatherOf(random),
+    strictReads: random.of('strict').chance(0.5),
+    ...storeOf(random.of('store')),
+    witnesses: witnessesOf(random.of('witnesses')),
     steps,
   };
 }

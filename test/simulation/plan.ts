@@ -1,4 +1,5 @@
 import type { Weather } from './machine/server.ts';
+import type { DamageName } from './store/damage.ts';
 
 /** A process is frozen, killed, or cannot reach the database any more. */
 export type Accident = 'freeze' | 'kill' | 'away';
@@ -43,6 +44,7 @@ export type Action =
   | { readonly do: 'erase'; readonly at: number; readonly owner: string; readonly byCommand: boolean }
   | { readonly do: 'rebuild' }
   | { readonly do: 'move' }
+  | { readonly do: 'verify' }
   | { readonly do: 'freeze'; readonly at: number; readonly for: number }
   | { readonly do: 'kill'; readonly at: number; readonly for: number }
   /** At a call of the database, so many calls from now, a process meets with an accident. */
@@ -53,10 +55,16 @@ export type Action =
       readonly for: number;
       readonly how: Accident;
     }
+  | { readonly do: 'witness away'; readonly at: number; readonly for: number }
   | { readonly do: 'wait'; readonly for: number }
   | { readonly do: 'away'; readonly at: number; readonly for: number }
   | { readonly do: 'jump'; readonly at: number; readonly by: number }
   | { readonly do: 'fail over'; readonly hold: number }
+  /** An instance reaches only a server that was deposed. */
+  | { readonly do: 'depose'; readonly at: number; readonly for: number }
+  | { readonly do: 'backup' }
+  /** The last backup takes the place of the database, under running instances or while all are stopped. */
+  | { readonly do: 'restore'; readonly for: number; readonly isRunning: boolean }
   | { readonly do: 'cut'; readonly at: number }
   | {
       readonly do: 'line';
@@ -76,6 +84,14 @@ export interface Plan {
   /** Whether names are so long that few plants make a long list. */
   readonly longNames: boolean;
   readonly weather: Weather;
+  /** Whether a server that was deposed answers no read that must be fresh. */
+  readonly strictReads: boolean;
+  /** Pairs of events that the log has at the beginning. */
+  readonly fillers: number;
+  /** How many witnesses there are, and must cosign. Undefined: none. */
+  readonly witnesses: { readonly count: number; readonly quorum: number } | undefined;
+  /** How somebody tampers with the database in the end. Undefined: nobody does. */
+  readonly damage: DamageName | undefined;
   readonly steps: readonly Step[];
 }
 

@@ -7,6 +7,7 @@ import type { LogKey } from '../../src/transparency/log-key.ts';
 import type { Watcher } from './actions/watch.ts';
 import { Instance, type Surroundings } from './instance.ts';
 import { CommandJudge } from './judges/commands.ts';
+import { Freshness } from './judges/freshness.ts';
 import type { PlantRead } from './judges/linearizability.ts';
 import { ProofJudge } from './judges/proofs.ts';
 import { ReadModelJudge } from './judges/read-model.ts';
@@ -18,8 +19,11 @@ import { Random } from './machine/random.ts';
 import { Scheduler } from './machine/scheduler.ts';
 import { Server } from './machine/server.ts';
 import { FakeTopic } from './machine/topic.ts';
+import { Witnesses } from './machine/witnesses.ts';
 import type { Plan } from './plan.ts';
 import { Database } from './store/database.ts';
+import { fill } from './store/fill.ts';
+import type { State } from './store/state.ts';
 
 /** One key for every history: to make one takes longer than a history. */
 const PRIVATE_KEY = createPrivateKey({
@@ -49,8 +53,11 @@ export class World {
   readonly server: Server;
   readonly network: Network;
   readonly topic: FakeTopic | undefined;
+  readonly witnesses: Witnesses | undefined;
+  readonly freshness: Freshness;
   readonly truth = new Truth();
   readonly commands = new CommandJudge(this.truth);
+  readonly readModel = new ReadModelJudge(this.truth);
   readonly proofs = new ProofJudge(this.truth);
   readonly instances: Instance[] = [];
   /** Processes of operators that have not ended. */
@@ -59,8 +66,17 @@ export class World {
   /** Owners of whom an erasure was begun. */
   readonly erased = new Set<string>();
   erasures = 0;
+  /** When each eraser was asked, by its actor. */
+  readonly erasers = new Map<string, number>();
   rebuilds = 0;
   moves = 0;
+  verifications = 0;
+  /** The last backup. */
+  backup: State | undefined;
+  /** When a backup was restored, and the position at which it ends. */
+  readonly restores: { readonly at: number; readonly end: number; readonly isRunning: boolean }[] = [];
+  /** Whether somebody has changed the database otherwise than the service does. */
+  isTamperedWith = false;
   /** Calls of clients that have no answer yet, by the process that is to answer. */
   readonly pending = new Map<object, Process>();
   /** What clients heard of plants. */
@@ -77,25 +93,84 @@ export class World {
     this.random = new Random(`${seed}/world`);
     const { scheduler } = this;
     const database = new Database('0'.repeat(32), () => Math.floor(EPOCH + scheduler.now));
-    this.server = new Server(database, scheduler, this.random.of('server'), plan.weather);
+    this.server = new Server(database, scheduler, this.random.of('server'), plan.weather, plan.strictReads);
+    this.freshness = new Freshness(scheduler, () => this.commands.acknowledged, plan.strictReads);
     this.network = new Network(scheduler, this.random.of('network'));
     this.topic = plan.publishes ? new FakeTopic(scheduler, this.random.of('topic')) : undefined;
-    this.#surroundings = { server: this.server, network: this.network, topic: this.topic, key: LOG_KEY };
-    const readModel = new ReadModelJudge(this.truth);
-    database.onCommitted((state) => {
-      for (const event of state.events.slice(this.truth.events.length)) this.tell('log', eventText(event));
-      this.judge(() => {
-        this.truth.take(state);
-        readModel.take(state);
-      });
-    });
+    const { count = 0, quorum = 0 } = plan.witnesses ?? {};
+    this.witnesses =
+      count === 0 ? undefined : new Witnesses(scheduler, this.random.of('witnesses'), count, LOG_KEY.vkey);
+    this.#surroundings = {
+      server: this.server,
+      network: this.network,
+      topic: this.topic,
+      key: LOG_KEY,
+      onStartFailed: (process, error) => this.startFailed(process, error),
+      witnesses: this.witnesses,
+      quorum,
+      onOutcome: ({ name }, witness, outcome, error) => {
+        this.tell(name, `${witness}: ${error === undefined ? outcome : `${outcome}: ${(error as Error).message}`}`);
+        if (!this.isTamperedWith) this.judge(() => this.proofs.witnessed(outcome, error));
+      },
+      onBroken: (error) => {
+        if (!this.isTamperedWith) this.judge(() => this.proofs.refused(error));
+      },
+    };
+    database.onCommitted((state) => this.look(state));
     runOn(machineOf(scheduler));
-    for (let index = 0; index < plan.instances; index++) this.start(index);
+  }
+
+  /** Fills the database, and starts the instances. */
+  async begin(): Promise<void> {
+    await fill(this.server.database, this.plan.fillers);
+    for (let index = 0; index < this.plan.instances; index++) this.start(index);
+  }
+
+  /** Judges what a majority has now. */
+  look(state: State): void {
+    if (this.isTamperedWith) return;
+    for (const event of state.events.slice(Math.max(this.truth.events.length, 2 * this.plan.fillers)))
+      this.tell('log', eventText(event));
+    this.judge(() => {
+      this.truth.take(state);
+      this.readModel.take(state);
+    });
+  }
+
+  /** Puts a backup in the place of the database. `isRunning`: under running instances. */
+  restore(backup: State, isRunning: boolean): void {
+    const end = backup.events.length;
+    this.server.restore(backup);
+    this.restores.push({ at: this.scheduler.now, end, isRunning });
+    this.judge(() => {
+      this.truth.restore(this.server.database.committed);
+      this.readModel.restore(this.server.database.committed);
+      this.commands.restore(end);
+    });
+    this.freshness.restore();
+    for (const watcher of this.watchers) watcher.restart();
+  }
+
+  /** Whether what is said now may be as of before the last restore. */
+  isRestored(called: number): boolean {
+    return called < (this.restores.at(-1)?.at ?? Number.NEGATIVE_INFINITY);
   }
 
   /** Starts an instance, in the place of an earlier one. */
   start(index: number): void {
     this.instances[index] = new Instance(this.process(`instance-${index}`), this.#surroundings);
+  }
+
+  /** An instance may not start while a backup is restored, and only then. It is started again. */
+  startFailed(process: Process, error: unknown): void {
+    this.judge(() => {
+      if (this.restores.length === 0) throw new Violation('unhandled', `${process.name} does not start: ${error}`);
+    });
+    this.tell(process.name, `does not start: ${error}`);
+    const index = this.instances.findIndex((instance) => instance.process === process);
+    if (index < 0) return;
+    process.kill();
+    this.scheduler.after(1_000, undefined, () => this.start(index));
   }
 
   /** A new process. */

@@ -5,9 +5,8 @@ import type { SourceFile } from './source.ts';
 const HOST = 'src/time/host.ts';
 const ROOMS = /^src\/((log|time|plants|erasure|audit|publisher|transparency)\/|turnstile\.ts$)/;
 
-/** What talks to a database, a broker, another thread or a witness. A simulation has its own in their place. */
-const ADAPTERS =
-  /^src\/(log\/(sqlite|mongo)|publisher\/kafka|audit\/fold)\/|^src\/(publisher\/thread|transparency\/witness-client)\.ts$/;
+/** What talks to a database, a broker or another thread. A simulation has its own in their place. */
+const ADAPTERS = /^src\/(log\/(sqlite|mongo)|publisher\/kafka|audit\/fold)\/|^src\/publisher\/thread\.ts$/;
 
 const MODULES = /^(node:)?(timers|timers\/promises|perf_hooks)$/;
 const RANDOM = /^(random|getRandom|webcrypto)/;

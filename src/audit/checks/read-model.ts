@@ -1,7 +1,7 @@
 import type { LoggedEvent } from '../../log/event/event.ts';
 import { lostCheckpoint, type Store } from '../../log/store.ts';
 import { firstDifference } from '../fold/difference.ts';
-import type { Fold } from '../fold/fold.ts';
+import type { OpenFold } from '../fold/fold.ts';
 import type { Check, Failure } from './check.ts';
 
 /**
@@ -16,13 +16,13 @@ export class ReadModelCheck implements Check {
   checkpoint: number | undefined;
   readonly #store: Store;
   readonly #start: number;
-  readonly #fold: Fold;
+  readonly #fold: ReturnType<OpenFold>;
 
   /**
    * `start` is the checkpoint before the pass. `fold` must be empty; `finish` leaves it at the checkpoint of the
    * compared read model.
    */
-  constructor(store: Store, start: number, fold: Fold) {
+  constructor(store: Store, start: number, fold: ReturnType<OpenFold>) {
     this.#store = store;
     this.#start = start;
     this.#fold = fold;

@@ -23,7 +23,7 @@ export interface FoldOptions {
 }
 
 /** Makes a fold. A simulation makes one that needs no thread. */
-export type OpenFold = (options?: FoldOptions) => Pick<Fold, 'apply' | 'misfit' | 'rows' | 'close'>;
+export type OpenFold = (options?: FoldOptions) => Pick<Fold, 'position' | 'apply' | 'misfit' | 'rows' | 'close'>;
 
 /**
  * The fold of any number of events in bounded memory: the rest goes to a temporary file. It runs in its own thread, to

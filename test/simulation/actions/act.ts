@@ -1,10 +1,11 @@
 import { IDS } from '../draws.ts';
 import type { Action } from '../plan.ts';
 import type { World } from '../world.ts';
-import { cutOff, disturbLine, failOver, freeze, kill } from './disturb.ts';
-import { eraseBy, eraseByCommand, move, rebuild } from './operators.ts';
+import { cutOff, depose, disturbLine, failOver, freeze, kill } from './disturb.ts';
+import { eraseBy, eraseByCommand, move, rebuild, verify } from './operators.ts';
 import { command, get, list, submit, walk } from './plants.ts';
 import { checkpoint, receipt } from './proofs.ts';
+import { backUp, restore } from './restore.ts';
 import { Watcher } from './watch.ts';
 
 type Act<Do> = (world: World, action: Extract<Action, { readonly do: Do }>) => void;
@@ -27,16 +28,21 @@ const ACTS: { readonly [Do in Action['do']]: Act<Do> } = {
     byCommand ? eraseByCommand(world, owner) : eraseBy(world, world.instance(at), owner),
   rebuild,
   move,
+  verify: (world) => verify(world),
   freeze: (world, action) => freeze(world, world.victim(action.at), action.for),
   kill: (world, action) => kill(world, world.victim(action.at), action.for),
   befall: (world, { at, calls, for: time, how }) => {
     const victim = world.victim(at);
     victim?.afterCalls(calls, () => ACCIDENTS[how](world, victim, time));
   },
+  'witness away': (world, action) => world.witnesses?.away(action.at, action.for),
   wait: () => {},
   away: (world, action) => cutOff(world, world.victim(action.at), action.for),
   jump: (world, { at, by }) => world.instance(at).process.jump(by),
   'fail over': (world, { hold }) => failOver(world, hold),
+  depose: (world, action) => depose(world, world.instance(action.at).process, action.for),
+  backup: backUp,
+  restore: (world, action) => restore(world, action.for, action.isRunning),
   cut: (world, { at }) => world.network.cut(world.instance(at).process),
   line: (world, action) => disturbLine(world, action.is, [action.at, action.other], action.for),
 };

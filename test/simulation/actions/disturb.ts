@@ -38,6 +38,13 @@ export function cutOff(world: World, process: Process | undefined, milliseconds:
   world.server.cutOff(process, milliseconds);
 }
 
+/** An instance reaches only a server that was deposed and does not know it, for a time. */
+export function depose(world: World, process: Process, milliseconds: number): void {
+  world.tell(process.name, `reaches only a deposed server for ${milliseconds.toFixed()} ms`);
+  world.server.depose(process, milliseconds);
+  world.freshness.deposed(process, milliseconds);
+}
+
 /** Replication stands still for a time, and then another server becomes the primary. */
 export function failOver(world: World, hold: number): void {
   world.server.holdReplication(hold);

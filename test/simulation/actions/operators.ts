@@ -1,20 +1,22 @@
 import { FORMATS } from '../../../src/audit/formats/formats.ts';
 import { importLog } from '../../../src/audit/import.ts';
 import { rebuildReadModel } from '../../../src/audit/rebuild/rebuild.ts';
+import { type Verdict, verifyLog } from '../../../src/audit/verify.ts';
 import type { Erased } from '../../../src/log/erasure/eraser.ts';
 import { type EventLog, openLog } from '../../../src/log/log.ts';
 import type { Store } from '../../../src/log/store.ts';
 import { type Instance, SIZES } from '../instance.ts';
 import { judgeErased } from '../judges/erasure.ts';
 import { judgeMove } from '../judges/move.ts';
-import { EPOCH } from '../machine/process.ts';
-import { Database, IDEAL } from '../store/database.ts';
+import { judgeVerdict } from '../judges/verdict.ts';
+import { EPOCH, type Process } from '../machine/process.ts';
+import { atOnce, Database } from '../store/database.ts';
 import { openMemoryFold } from '../store/memory-fold.ts';
 import { MemoryStore } from '../store/memory-store.ts';
 import type { World } from '../world.ts';
 
 /** Runs a command of an operator in a process of its own, to its end. */
-function run(world: World, what: string, work: (store: Store) => Promise<string>): void {
+export function run(world: World, what: string, work: (store: Store) => Promise<string>): void {
   const process = world.process(what);
   world.operators.add(process);
   process.do(async () => {
@@ -38,12 +40,28 @@ export function rebuild(world: World): void {
   });
 }
 
+/** `plantstore audit verify`. Calls back with the verdict. */
+export function verify(
+  world: World,
+  then: (verdict: Verdict) => void = (verdict) => judgeVerdict(verdict, world.erasures > 0),
+): void {
+  // A verification finds names that no transport would have let through.
+  if (world.plan.longNames) return;
+  run(world, `verify-${++world.verifications}`, async (store) => {
+    let verdict: Verdict | undefined;
+    const options = { openFold: openMemoryFold, checkpoint: world.truth.checkpoint() };
+    for await (const step of verifyLog(store, options)) if ('ok' in step) verdict = step;
+    world.judge(() => then(verdict!));
+    return `the log is ${verdict!.ok ? '' : 'not '}whole`;
+  });
+}
+
 /** `plantstore erase`. */
 export function eraseByCommand(world: World, owner: string): void {
   const actor = newEraser(world, owner);
   run(world, actor, async (store) => {
     const log = await openLog(store, { limits: { knownOwners: 1 }, onFault: () => {} });
-    const outcome = await erase(world, log, owner, actor);
+    const outcome = await erase(world, log, { owner, actor });
     await log.close();
     return outcome;
   });
@@ -55,7 +73,7 @@ export function eraseBy(world: World, { process, service }: Instance, owner: str
   const actor = newEraser(world, owner);
   world.call(process, async () => {
     try {
-      world.tell(process.name, await erase(world, service.log, owner, actor));
+      world.tell(process.name, await erase(world, service.log, { owner, actor, process }));
     } catch (error) {
       world.tell(process.name, `${actor} fails: ${(error as Error).message}`);
     }
@@ -64,11 +82,17 @@ export function eraseBy(world: World, { process, service }: Instance, owner: str
 
 function newEraser(world: World, owner: string): string {
   world.erased.add(owner);
-  return `eraser-${++world.erasures}`;
+  const actor = `eraser-${++world.erasures}`;
+  world.erasers.set(actor, world.scheduler.now);
+  return actor;
 }
 
-async function erase(world: World, log: EventLog, owner: string, actor: string): Promise<string> {
-  const from = world.commands.acknowledged;
+async function erase(
+  world: World,
+  log: EventLog,
+  { owner, actor, process }: { owner: string; actor: string; process?: Process },
+): Promise<string> {
+  const { from } = process === undefined ? { from: world.commands.acknowledged } : world.freshness.of(process);
   let erased: Erased | undefined;
   for await (const step of log.erase({ owner, actor }, !world.plan.publishes)) if (!('step' in step)) erased = step;
   world.judge(() => judgeErased(world.truth, world.server.database.committed, owner, erased!, from));
@@ -86,21 +110,13 @@ export function move(world: World): void {
     const parts: Buffer[] = [];
     for await (const events of store.read(0)) parts.push(Buffer.from(FORMATS.ndjson.encode(events)));
     const database = new Database('1'.repeat(32), () => EPOCH);
-    const conditions: typeof IDEAL = {
-      ...IDEAL,
-      async call(_, work) {
-        const { result, version } = work();
-        database.commit(version);
-        return result;
-      },
-    };
     let fault: unknown;
     const bytes = (async function* () {
       yield Buffer.concat(parts);
     })();
     try {
       for await (const _ of importLog(
-        new MemoryStore(database, conditions),
+        new MemoryStore(database, atOnce(database)),
         FORMATS.ndjson.decode(bytes),
         openMemoryFold,
       ));

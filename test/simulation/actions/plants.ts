@@ -28,7 +28,8 @@ export function command(
 export function submit(world: World, { process, service }: Instance, toSend: Command): void {
   if (service === undefined) return;
   const { commands, scheduler } = world;
-  const sent = commands.send(toSend, scheduler.now);
+  // Another instance may decide.
+  const sent = commands.send(toSend, scheduler.now, world.freshness.of());
   world.call(process, async () => {
     try {
       const committed = await service.log.submit(toSend);
@@ -52,8 +53,8 @@ export function list(
   then: (list: Listing, rows: readonly PlantRow[]) => void = () => {},
 ): void {
   if (service === undefined) return;
-  const from = world.commands.acknowledged;
-  const called = world.scheduler.now;
+  const { from, since: called } = world.freshness.of(process);
+  const began = world.scheduler.now;
   world.call(process, async () => {
     try {
       const found = await service.log.list(query);
@@ -61,6 +62,7 @@ export function list(
       const returned = world.scheduler.now;
       const rows = await collected(world, found);
       world.tell(process.name, `lists ${query.owner} at ${found.position}: ${rows.map(({ id }) => id)}`);
+      if (world.isRestored(began)) return;
       world.judge(() => judgeList(world.truth, query, { ...found, rows }, { from, to }));
       if (query.after === undefined && query.limit === undefined) heard(world, query.owner, rows, { called, returned });
       then(found, rows);
@@ -102,11 +104,12 @@ export function walk(world: World, instance: Instance, query: ListQuery): void {
 /** Asks an instance for one plant, and judges it. */
 export function get(world: World, { process, service }: Instance, owner: string, id: bigint): void {
   if (service === undefined) return;
-  const from = world.commands.acknowledged;
-  const called = world.scheduler.now;
+  const { from, since: called } = world.freshness.of(process);
+  const began = world.scheduler.now;
   world.call(process, async () => {
     try {
       const found = await service.log.get({ owner, id });
+      if (world.isRestored(began)) return;
       world.reads.push({ owner, id, name: found?.name, called, returned: world.scheduler.now });
       world.tell(process.name, `finds ${owner}/${id}: ${found?.name.slice(0, 20)}`);
       world.judge(() => judgeGet(world.truth, owner, id, found, { from, to: world.truth.end }));

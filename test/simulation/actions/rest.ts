@@ -5,6 +5,9 @@ import { Violation } from '../judges/violation.ts';
 import type { World } from '../world.ts';
 import { heal } from './disturb.ts';
 import { command, get, list, submit } from './plants.ts';
+import { untilCosigned } from './proofs.ts';
+import { replaceStopped } from './restore.ts';
+import { tamper } from './tamper.ts';
 
 /** Milliseconds until everything has come to its end, once faults have ended: longer than any time limit. */
 const PATIENCE = 120_000;
@@ -58,15 +61,22 @@ async function asksAll(world: World): Promise<void> {
 /** Every fault ends, everything comes to its end, and then all is as if nothing had ever happened. */
 export async function comeToRest(world: World): Promise<void> {
   if (world.violation === undefined) heal(world);
+  await replaceStopped(world);
   await asksAll(world);
   await untilAtRest(world);
   await asksAll(world);
   await untilAtRest(world);
+  // Until here witnesses may have been away: nothing else waits for them.
+  // A log that was restored may be none that witnesses cosign.
+  if (world.violation === undefined && world.restores.length === 0) await untilCosigned(world);
   if (world.violation !== undefined) return;
   const { topic, truth, commands } = world;
   world.judge(() => {
     commands.finish();
     if (topic !== undefined) judgeTopic(truth, topic.messages, topic.end.position);
-    judgeLinearizability(world.reads, commands.sent.values(), world.erased);
+    const { reads, erased, erasers, restores } = world;
+    judgeLinearizability({ reads, sent: commands.sent.values(), erased, erasers, restores }, truth);
   });
+  const { damage, longNames } = world.plan;
+  if (damage !== undefined && !longNames) await tamper(world, damage);
 }

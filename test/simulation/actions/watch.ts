@@ -41,6 +41,14 @@ export class Watcher {
     if (this.#instance.process === process) this.#retry();
   }
 
+  /** A backup was restored, and the reader starts again. */
+  restart(): void {
+    const watch = this.#watch;
+    this.#instance.process.do(() => watch?.close());
+    this.judge.restart();
+    this.#retry();
+  }
+
   #retry(): void {
     const stream = ++this.#stream;
     this.#world.scheduler.after(RETRY, undefined, () => {
@@ -59,7 +67,7 @@ export class Watcher {
     }
     const world = this.#world;
     const after = this.judge.position;
-    this.judge.opened(world.commands.acknowledged);
+    this.judge.opened(world.freshness.of(process).from);
     const isCurrent = () => stream === this.#stream;
     process.do(() => {
       if (!isCurrent()) return;

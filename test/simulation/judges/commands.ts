@@ -4,6 +4,7 @@ import { PlantStoreError } from '../../../src/domain/errors.ts';
 import { idempotencyString, refuseReuse } from '../../../src/domain/idempotency.ts';
 import { type Committed, plantEventOf } from '../../../src/log/event/event.ts';
 import { type Span, wasSo } from './answers.ts';
+import type { Fresh } from './freshness.ts';
 import type { Truth } from './truth.ts';
 import { Violation } from './violation.ts';
 
@@ -15,12 +16,18 @@ export interface Sent {
   readonly command: Command;
   readonly called: number;
   /** Position of the last event that was acknowledged before. */
-  readonly from: number;
+  from: number;
+  /** How fresh a refusal must be. */
+  fresh: Fresh;
   /** Position of the owner's last erasure whose outcome was given before; 0: there was none. */
   readonly erasedAt: number;
   outcome: Outcome;
   /** Whether it was refused for what the plants were. */
   isDecided: boolean;
+  /** Whether an earlier command with its key was its answer. */
+  isReplayed: boolean;
+  /** Whether a restore has lost what it did, or may have. */
+  isLost: boolean;
   returned: number | undefined;
   /** The position that was answered. */
   position: number | undefined;
@@ -45,20 +52,34 @@ export class CommandJudge {
   /** Position of the last event that was acknowledged up to a time. */
   acknowledgedAt(time: number): number {
     let last = 0;
-    for (const { returned, position } of this.sent.values())
-      if (returned !== undefined && returned <= time) last = Math.max(last, position ?? 0);
+    for (const { returned, position, isLost } of this.sent.values())
+      if (!isLost && returned !== undefined && returned <= time) last = Math.max(last, position ?? 0);
     return last;
   }
 
+  /** A backup was restored: the log ends earlier. Callers who have no answer yet may hear what was so before. */
+  restore(end: number): void {
+    this.acknowledged = Math.min(this.acknowledged, end);
+    for (const [owner, position] of this.erased) if (position > end) this.erased.delete(owner);
+    for (const sent of this.sent.values()) {
+      sent.isLost ||= sent.returned === undefined || (sent.position ?? 0) > end;
+      sent.from = Math.min(sent.from, end);
+      sent.fresh = { ...sent.fresh, from: Math.min(sent.fresh.from, end) };
+    }
+  }
+
   /** A command is sent. */
-  send(command: Command, now: number): Sent {
+  send(command: Command, now: number, fresh: Fresh): Sent {
     const sent: Sent = {
       command,
       called: now,
       from: this.acknowledged,
+      fresh,
       erasedAt: this.erased.get(command.owner) ?? 0,
       outcome: 'unknown',
       isDecided: false,
+      isReplayed: false,
+      isLost: false,
       returned: undefined,
       position: undefined,
     };
@@ -69,7 +90,13 @@ export class CommandJudge {
   /** Its caller hears that it was applied. Throws Violation. */
   applied(sent: Sent, { position, eventId, replayed }: Committed, now: number): void {
     const { command } = sent;
-    Object.assign(sent, { outcome: replayed ? 'not applied' : 'applied', returned: now, position });
+    Object.assign(sent, {
+      outcome: replayed ? 'not applied' : 'applied',
+      isReplayed: replayed === true,
+      returned: now,
+      position,
+    });
+    if (sent.isLost && this.#truth.isLost(eventId)) return;
     const logged = this.#truth.events[position - 1];
     const event = logged && plantEventOf(logged);
     const wrong = (why: string) => new Violation('outcome', `${command.actor} at ${position}: ${why}`, command.owner);
@@ -88,7 +115,8 @@ export class CommandJudge {
 
   /** Its caller hears that it was refused. Throws Violation. */
   refused(sent: Sent, error: unknown, now: number): void {
-    const { command, from } = sent;
+    const { command, fresh } = sent;
+    const { from } = fresh;
     const { owner } = command;
     sent.returned = now;
     const wrong = (why: string) => new Violation('outcome', `${command.actor}: ${why}`, owner);
@@ -96,6 +124,8 @@ export class CommandJudge {
     const { reason } = error;
     if (reason === 'OUTCOME_UNKNOWN') return;
     sent.outcome = 'not applied';
+    // It may be as of before the restore.
+    if (sent.isLost) return;
     if (NOT_DONE.includes(reason)) return;
     const span: Span = { from, to: this.#truth.end };
     const id = plantIdOf(command);
@@ -128,7 +158,8 @@ export class CommandJudge {
       done.add(event.actor);
       if (sent.outcome === 'not applied') throw wrong('applied, and its caller heard that it was not');
     }
-    for (const [actor, { outcome }] of this.sent)
-      if (outcome === 'applied' && !done.has(actor)) throw new Violation('outcome', `${actor}: acknowledged, and lost`);
+    for (const [actor, { outcome, isLost }] of this.sent)
+      if (outcome === 'applied' && !isLost && !done.has(actor))
+        throw new Violation('outcome', `${actor}: acknowledged, and lost`);
   }
 }

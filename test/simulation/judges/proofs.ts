@@ -1,7 +1,10 @@
 import type { Proved } from '../../../src/audit/check-receipt.ts';
 import { PlantStoreError } from '../../../src/domain/errors.ts';
 import { BrokenChainError, leafHash } from '../../../src/log/event/chain.ts';
+import type { LoggedEvent } from '../../../src/log/event/event.ts';
 import { Frontier } from '../../../src/tlog/frontier.ts';
+import { parseNote, type Verifier, verifiedSignatures } from '../../../src/tlog/note.ts';
+import type { WitnessOutcome } from '../../../src/transparency/cosigned-checkpoints.ts';
 import type { SignedCheckpoint } from '../../../src/transparency/signed-checkpoint.ts';
 import type { Truth } from './truth.ts';
 import { Violation } from './violation.ts';
@@ -11,21 +14,70 @@ export class ProofJudge {
   readonly #truth: Truth;
   /** The size of the last checkpoint of each instance. */
   readonly #sizes = new Map<object, number>();
+  /** What was served with cosignatures. */
+  readonly #cosigned: { readonly size: number; readonly log: readonly LoggedEvent[] }[] = [];
 
   constructor(truth: Truth) {
     this.#truth = truth;
   }
 
-  /** An instance gives a checkpoint. `old`: what was acknowledged 15 s before. Throws Violation. */
-  signed(instance: object, { size, root }: Pick<SignedCheckpoint, 'size' | 'root'>, old: number): void {
-    if (size < old) throw new Violation('proof', `a checkpoint of ${size} events, long after ${old} was acknowledged`);
+  /**
+   * An instance gives a checkpoint. `old`: what was acknowledged 15 s before. `mayBeEarlier`: it may be of a log that a
+   * restore has replaced. Throws Violation.
+   */
+  signed(
+    instance: object,
+    { size, root }: Pick<SignedCheckpoint, 'size' | 'root'>,
+    old: number,
+    mayBeEarlier: boolean,
+  ): void {
+    if (size < old && !mayBeEarlier)
+      throw new Violation('proof', `a checkpoint of ${size} events, long after ${old} was acknowledged`);
     const before = this.#sizes.get(instance) ?? 0;
     if (size < before) throw new Violation('proof', `a checkpoint of ${size} events after one of ${before}`);
     this.#sizes.set(instance, size);
-    if (size > this.#truth.end) throw new Violation('proof', `a checkpoint of ${size} events, of ${this.#truth.end}`);
-    const tree = new Frontier();
-    for (const event of this.#truth.events.slice(0, size)) tree.add(leafHash(event));
-    if (Buffer.compare(tree.root, root) !== 0) throw new Violation('proof', `another root at ${size} events`);
+    if (this.#logOf(size, root, mayBeEarlier) === undefined)
+      throw new Violation('proof', `a checkpoint of ${size} events, of ${this.#truth.end}, that is not of the log`);
+  }
+
+  /** The log that has a root at a size. */
+  #logOf(size: number, root: Uint8Array, mayBeEarlier: boolean): readonly LoggedEvent[] | undefined {
+    const { events, earlier } = this.#truth;
+    return [events, ...(mayBeEarlier ? earlier : [])].find((log) => {
+      if (log.length < size) return false;
+      const tree = new Frontier();
+      for (const event of log.slice(0, size)) tree.add(leafHash(event));
+      return Buffer.compare(tree.root, root) === 0;
+    });
+  }
+
+  /**
+   * A checkpoint that is served has the signatures of enough witnesses. If no two checkpoints can do without one witness in
+   * common, it extends every smaller one that was served, also after a restore. Throws Violation.
+   */
+  cosigned(
+    { size, root, note }: SignedCheckpoint,
+    verifiers: readonly Verifier[],
+    { count, quorum }: { readonly count: number; readonly quorum: number },
+  ): void {
+    const { text, signatures } = parseNote(note);
+    const signed = verifiedSignatures(text, signatures, verifiers).length;
+    if (signed < quorum)
+      throw new Violation('proof', `a checkpoint of ${size} events is served with ${signed} cosignatures of ${quorum}`);
+    const log = this.#logOf(size, root, true);
+    if (size === 0 || log === undefined || 2 * quorum <= count) return;
+    for (const other of this.#cosigned) {
+      const common = Math.min(size, other.size) - 1;
+      if (Buffer.compare(log[common]!.hash, other.log[common]!.hash) !== 0)
+        throw new Violation('proof', `checkpoints of ${size} and of ${other.size} events are cosigned, of two logs`);
+    }
+    this.#cosigned.push({ size, log: [...log] });
+  }
+
+  /** A witness was asked. None ever sees a log that is not the one that it cosigned. Throws Violation. */
+  witnessed(outcome: WitnessOutcome, error: unknown): void {
+    // Of a log that was restored it may be so.
+    if (outcome === 'forked' && this.#truth.earlier.length === 0) throw new Violation('proof', `${error}`);
   }
 
   /** A receipt for a position was verified. Throws Violation. */

@@ -16,6 +16,14 @@ export class ReadModelJudge {
     this.#truth = truth;
   }
 
+  /** A backup was restored. Throws Violation. */
+  restore(state: State): void {
+    this.#fold.clear();
+    this.#checkpoint = 0;
+    this.#rows = undefined;
+    this.take(state);
+  }
+
   /** Takes the next state that a majority has. Throws Violation. */
   take({ rows, checkpoint }: State): void {
     if (rows === this.#rows && checkpoint === this.#checkpoint) return;

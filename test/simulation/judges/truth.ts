@@ -2,6 +2,9 @@ import { IDEMPOTENCY_TTL, idempotencyString } from '../../../src/domain/idempote
 import { keyString, type Plant, plantFields } from '../../../src/domain/plant.ts';
 import { headAt, verifyContent, verifyNext } from '../../../src/log/event/chain.ts';
 import { EMPTY_HEAD, type Head, type LoggedEvent, plantEventOf } from '../../../src/log/event/event.ts';
+import { leafHash } from '../../../src/log/event/leaf.ts';
+import type { Checkpoint } from '../../../src/tlog/checkpoint.ts';
+import { Frontier } from '../../../src/tlog/frontier.ts';
 import type { State } from '../store/state.ts';
 import { Violation } from './violation.ts';
 
@@ -23,11 +26,32 @@ export class Truth {
   readonly #named = new Map<string, LoggedEvent>();
   /** Who has erased an owner. Each does so once. */
   readonly #erasers = new Set<string>();
+  /** Ids of events that a restore has lost. */
+  readonly #lost = new Set<string>();
+  /** The log before each restore. */
+  readonly earlier: (readonly LoggedEvent[])[] = [];
   readonly #ofOwners = new Map<string, LoggedEvent[]>();
 
   /** The position of the last event that a majority has. */
   get end(): number {
     return this.#head.position;
+  }
+
+  /** Whether a restore has lost an event. */
+  isLost(eventId: string): boolean {
+    return this.#lost.has(eventId);
+  }
+
+  /** A backup was restored: the log ends earlier. */
+  restore({ events }: State): void {
+    const kept = this.events.slice(0, events.length);
+    this.earlier.push([...this.events]);
+    for (const { eventId } of this.events.slice(events.length)) this.#lost.add(eventId);
+    this.events.length = 0;
+    for (const memory of [this.#there, this.#ids, this.#named, this.#erasers, this.#ofOwners]) memory.clear();
+    this.#head = EMPTY_HEAD;
+    for (const event of kept) this.#append(event);
+    this.#seen = events;
   }
 
   /** Takes the next state that a majority has. Throws Violation. */
@@ -42,6 +66,13 @@ export class Truth {
     }
     if (events.length < known.length)
       throw new Violation('order', `the log ends at ${events.length}, before ${this.end}`);
+  }
+
+  /** The checkpoint of the log as it is now. */
+  checkpoint(): Checkpoint {
+    const tree = new Frontier();
+    for (const event of this.events) tree.add(leafHash(event));
+    return { origin: 'simulation', size: tree.size, root: tree.root };
   }
 
   /** The events of an owner, with their contents, up to a position. */

@@ -13,6 +13,7 @@ export const KINDS = [
   'proof',
   'topic',
   'move',
+  'verify',
   'progress',
   'linearizability',
   'unhandled',

@@ -25,6 +25,13 @@ export class WatchJudge {
     if (this.position === undefined) this.#plants.clear();
   }
 
+  /** A backup was restored: the reader starts again. */
+  restart(): void {
+    this.position = undefined;
+    this.#from = 0;
+    this.#plants.clear();
+  }
+
   /** The reader gets a step. Throws Violation. */
   take(step: Step): void {
     if (step.type === 'reset') {

@@ -1,4 +1,3 @@
-import { setImmediate as nextTurnOfNode } from 'node:timers/promises';
 import type { Process } from './process.ts';
 
 /** Something that is to be done at a time. */
@@ -10,6 +9,9 @@ export interface Task {
   readonly run: () => void;
   isCancelled: boolean;
 }
+
+/** Tasks of one turn of Node's event loop. */
+const TURN = 100;
 
 const isBefore = (a: Task, b: Task): boolean => a.at < b.at || (a.at === b.at && a.number < b.number);
 
@@ -35,19 +37,36 @@ export class Scheduler {
   }
 
   /** Does tasks in order of time until `isOver`, or until there are none. */
-  async run(isOver: () => boolean): Promise<void> {
-    while (!isOver()) {
+  run(isOver: () => boolean): Promise<void> {
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const next = () => {
+      try {
+        const task = isOver() ? undefined : this.#next();
+        if (task === undefined) return resolve(undefined);
+        this.current = task.process;
+        task.run();
+      } catch (error) {
+        return reject(error);
+      }
+      // Node does every microtask before the next tick, and no code here waits for anything but the queue. Node reports
+      // what nobody handles between turns of its event loop, which take as long as a task, so they are rare.
+      if (++this.done % TURN === 0) setImmediate(next);
+      else queueMicrotask(() => process.nextTick(next));
+    };
+    setImmediate(next);
+    return promise.finally(() => {
+      this.current = undefined;
+    });
+  }
+
+  /** The next task that is to be done now. */
+  #next(): Task | undefined {
+    for (;;) {
       const task = this.#pop();
-      if (task === undefined) return;
+      if (task === undefined) return undefined;
       if (task.isCancelled) continue;
       this.now = Math.max(this.now, task.at);
-      if (task.process !== undefined && !task.process.mayRun(task)) continue;
-      this.done++;
-      this.current = task.process;
-      task.run();
-      // Node does every microtask before the next turn, and no code here waits for anything but the queue.
-      await nextTurnOfNode();
-      this.current = undefined;
+      if (task.process === undefined || task.process.mayRun(task)) return task;
     }
   }
 

@@ -1,4 +1,5 @@
-import type { Conditions, Database, Done } from '../store/database.ts';
+import type { Conditions, Database, Done, Needs } from '../store/database.ts';
+import type { State } from '../store/state.ts';
 import type { Process } from './process.ts';
 import type { Random } from './random.ts';
 import type { Scheduler } from './scheduler.ts';
@@ -26,7 +27,7 @@ const SLOW = 8_000;
 /** Longest time after which a call that was given up is done. */
 const LATE = 20_000;
 /** Longest time for which a server that is no longer the primary may believe that it is. */
-const OLD = 10_000;
+export const OLD = 10_000;
 
 class Unreachable extends Error {}
 
@@ -44,12 +45,18 @@ export class Server {
   /** Writes that no majority has yet. */
   #waiting: Waiting[] = [];
   #failovers = 0;
+  #restores = 0;
   /** No majority gets a write before this time. */
   #heldUntil = 0;
   /** Processes that cannot reach the server, until when. */
   readonly #away = new Map<Process, number>();
+  /** Processes that reach a server that was deposed: until when, and what it has. */
+  readonly #deposed = new Map<Process, { readonly until: number; readonly version: number }>();
+  readonly #isStrict: boolean;
 
-  constructor(database: Database, scheduler: Scheduler, random: Random, weather: Weather) {
+  /** `isStrict`: reads that must be fresh make sure that the server which answers was not deposed. */
+  constructor(database: Database, scheduler: Scheduler, random: Random, weather: Weather, isStrict: boolean) {
+    this.#isStrict = isStrict;
     this.database = database;
     this.#scheduler = scheduler;
     this.#random = random;
@@ -65,7 +72,9 @@ export class Server {
   connection(process: Process, purpose: string): Conditions {
     const random = this.#random.of(`${process.name}/${purpose}`);
     return {
-      call: (what, work) => this.#call(process, random, what, work),
+      call: (what, work, needs = 'a server') => this.#call(process, random, { what, work, needs }),
+      newest: () => this.#deposedFor(process)?.version ?? Number.POSITIVE_INFINITY,
+      isStrict: this.#isStrict,
       seen: (oldest, newest) => this.#seen(random, oldest, newest),
       happens: () => random.chance(0.5),
     };
@@ -74,6 +83,12 @@ export class Server {
   /** A process cannot reach the server for a time. */
   cutOff(process: Process, milliseconds: number): void {
     this.#away.set(process, this.#scheduler.now + milliseconds);
+  }
+
+  /** For a time a process reaches only a server that was deposed and does not know it. Others reach the new one. */
+  depose(process: Process, milliseconds: number): void {
+    const { version } = this.database.committed;
+    this.#deposed.set(process, { until: this.#scheduler.now + milliseconds, version });
   }
 
   /** Replication stands still for a time. */
@@ -89,9 +104,19 @@ export class Server {
     for (const { heard } of this.#waiting.splice(0)) heard(false);
   }
 
+  /** A backup takes the place of the database. Calls that are under way are never done. */
+  restore(backup: State): void {
+    this.#restores++;
+    this.#failovers++;
+    this.#deposed.clear();
+    this.database.restore(backup);
+    for (const { heard } of this.#waiting.splice(0)) heard(false);
+  }
+
   /** Ends every fault. */
   heal(): void {
     this.#away.clear();
+    this.#deposed.clear();
     this.#heldUntil = 0;
     this.change({ refused: 0, lost: 0, late: 0, slow: 0, old: 0, way: 1, replication: 1 });
   }
@@ -102,21 +127,27 @@ export class Server {
     return Math.max(oldest, database.versionAt(database.clock() - random.scaled(1, OLD)));
   }
 
-  #call<T>(process: Process, random: Random, what: string, work: () => Done<T>): Promise<T> {
+  #call<T>(
+    process: Process,
+    random: Random,
+    { what, work, needs }: { what: string; work: () => Done<T>; needs: Needs },
+  ): Promise<T> {
     const { promise, resolve, reject } = Promise.withResolvers<T>();
     // A call that has left arrives, whatever becomes of the way back.
-    const hasLeft = this.#reaches(process);
+    const hasLeft = this.#reaches(process) && !(needs === 'a majority' && this.#deposedFor(process) !== undefined);
     process.called();
     const { refused, lost, late, slow, way } = this.#weather;
     const time = () => (random.chance(slow) ? random.scaled(10, SLOW) : random.scaled(0.02, way));
     const [there, back] = [time(), time()];
     const draw = random.fraction();
+    const restores = this.#restores;
     const fault = (why: string) => () => reject(new Unreachable(`${what}: ${why}`));
     const tell = (settle: () => void) => {
       if (!this.#reaches(process)) settle = fault('no answer');
       this.#scheduler.after(back, process, settle);
     };
     const done = () => {
+      if (restores !== this.#restores) return tell(fault('the database was replaced'));
       try {
         const { result, version } = work();
         const isLost = draw < refused + lost;
@@ -134,7 +165,9 @@ export class Server {
       if (!hasLeft || draw < refused) tell(fault('refused'));
       else if (draw >= refused + lost && draw < refused + lost + late) {
         tell(fault('given up'));
-        this.#scheduler.after(random.scaled(1, LATE), undefined, () => doQuietly(work, this));
+        this.#scheduler.after(random.scaled(1, LATE), undefined, () => {
+          if (restores === this.#restores) doQuietly(work, this);
+        });
       } else done();
     });
     return promise;
@@ -162,6 +195,11 @@ export class Server {
       this.#waiting.push({ version, heard });
       this.replicate(version);
     }
+  }
+
+  #deposedFor(process: Process): { readonly version: number } | undefined {
+    const deposed = this.#deposed.get(process);
+    return deposed !== undefined && deposed.until > this.#scheduler.now ? deposed : undefined;
   }
 
   #reaches(process: Process): boolean {

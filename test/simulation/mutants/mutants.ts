@@ -35,7 +35,8 @@ export const MUTANTS: readonly Mutant[] = [
     file: 'log/commit/appender.ts',
     from: `        await this.#confirm();`,
     to: ``,
-    missed: 'The look guards against an older log that is restored under a running instance, which no history does.',
+    missed:
+      'The look guards against an older log that is restored under a running instance: what is wrong then is known.',
   },
   {
     what: 'after an append without an answer the log is not read',
@@ -369,5 +370,71 @@ export const MUTANTS: readonly Mutant[] = [
     file: 'audit/rebuild/rebuild.ts',
     from: `for (const { changes } of stepsOf(store, events)) await applied(rebuild, changes);`,
     to: ``,
+  },
+  {
+    what: 'a checkpoint is served with one cosignature too few',
+    file: 'transparency/cosigned-checkpoints.ts',
+    from: `if (cosignatures.length >= this.#options.quorum) {`,
+    to: `if (cosignatures.length >= Math.max(this.#options.quorum - 1, 1)) {`,
+  },
+  {
+    what: 'a late cosignature makes the served checkpoint smaller',
+    file: 'transparency/cosigned-checkpoints.ts',
+    from: `if (this.#cosigned !== undefined && checkpoint.size < this.#cosigned.size) return;`,
+    to: ``,
+  },
+  {
+    what: 'a witness that failed is never asked again',
+    file: 'transparency/cosigned-checkpoints.ts',
+    from: `asked.notBefore = monotonic() + asked.backoff.next();`,
+    to: ``,
+  },
+  {
+    what: 'a request to a witness has no time limit',
+    file: 'transparency/witness-client.ts',
+    from: `AbortSignal.any([signal, late.signal])`,
+    to: `signal`,
+  },
+  {
+    what: 'a witness cosigns what does not extend what it cosigned',
+    file: 'witness/witness.ts',
+    from: `attempt(() => checkTree(proof, size, root, older, last.root))`,
+    to: `attempt(() => {})`,
+  },
+  {
+    what: 'an instance does not notice that the log has lost events',
+    file: 'log/tail/follower.ts',
+    from: `      verifyKept(known, head);\n`,
+    to: ``,
+  },
+  {
+    what: 'audit verify does not compare the read model',
+    file: 'audit/checks/read-model.ts',
+    from: `this.failure = await firstDifference(`,
+    to: `await firstDifference(`,
+  },
+  {
+    what: 'audit verify does not compare the nodes of the tree',
+    file: 'audit/checks/tree.ts',
+    from: `if (kept !== undefined && !sameHash(kept, hash))`,
+    to: `if (kept !== undefined && hash.length === 0)`,
+  },
+  {
+    what: 'audit verify does not miss the last events',
+    file: 'audit/checks/positions.ts',
+    from: `if (this.#last === this.#end) return;`,
+    to: `if (this.#last <= this.#end) return;`,
+  },
+  {
+    what: 'audit verify does not compare contents with their commitments',
+    file: 'audit/checks/contents.ts',
+    from: `for (const event of events) verifyContent(event);`,
+    to: ``,
+  },
+  {
+    what: 'an erasure that goes on makes audit verify say no',
+    file: 'audit/verify.ts',
+    from: `if (isUnsure(answer)) answers[index]`,
+    to: `if (answer === undefined) answers[index]`,
   },
 ];

@@ -9,12 +9,19 @@ export interface Done<T> {
   readonly version: number;
 }
 
+/** Whom a call needs. A server that was deposed answers reads for some time. */
+export type Needs = 'a server' | 'a majority';
+
 /**
  * What becomes of the calls of one handle. A call's work is done at one instant, or never; its answer comes after that,
  * or never. The work may also be done after its answer, if that is an error.
  */
 export interface Conditions {
-  call<T>(what: string, work: () => Done<T>): Promise<T>;
+  call<T>(what: string, work: () => Done<T>, by?: Needs): Promise<T>;
+  /** The newest version that the server has which answers now. One that was deposed does not get the others' writes. */
+  newest(): number;
+  /** Whether reads that must be fresh make sure that the server which answers has a majority. */
+  readonly isStrict: boolean;
   /** The version that a read sees which may be old: none before `oldest`, none after `newest`. */
   seen(oldest: number, newest: number): number;
 }
@@ -22,8 +29,20 @@ export interface Conditions {
 /** Where nothing goes wrong. */
 export const IDEAL: Conditions = {
   call: async (_, work) => work().result,
+  newest: () => Number.POSITIVE_INFINITY,
+  isStrict: false,
   seen: (_, newest) => newest,
 };
+
+/** Where nothing goes wrong, and a majority has each write at once. */
+export const atOnce = (database: Database): Conditions => ({
+  ...IDEAL,
+  async call(_, work) {
+    const { result, version } = work();
+    database.commit(version);
+    return result;
+  },
+});
 
 /** States that are kept for reads that may be old, and for a majority that is behind. */
 const KEPT = 64;
@@ -89,6 +108,12 @@ export class Database {
   /** Forgets what no majority has. */
   failOver(): void {
     this.#states.splice(this.#states.indexOf(this.#committed) + 1);
+  }
+
+  /** Puts back what was there at an earlier moment, as the restore of a backup does. Nothing is left of what came after. */
+  restore(backup: State): void {
+    this.#states = [{ ...backup, version: this.latest.version + 1, since: this.clock() }];
+    this.#committed = this.latest;
   }
 
   /** Calls back with each state that a majority has. */

@@ -12,12 +12,18 @@ class MemoryFold implements ReturnType<OpenFold> {
   readonly #keys = new Map<string, number>();
   readonly #asksDecisions: boolean;
   #misfit: Failure | undefined;
+  #position = 0;
 
   constructor({ asksDecisions = false }: FoldOptions = {}) {
     this.#asksDecisions = asksDecisions;
   }
 
+  get position(): number {
+    return this.#position;
+  }
+
   async apply(events: readonly LoggedEvent[]): Promise<void> {
+    this.#position = events.at(-1)?.position ?? this.#position;
     for (const event of events) {
       const why = this.#apply(event);
       if (why !== undefined) this.#misfit ??= { position: event.position, message: why };

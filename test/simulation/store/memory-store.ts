@@ -18,7 +18,7 @@ import {
 } from '../../../src/log/store.ts';
 import { nodesOf, storedHash } from '../../../src/log/tree/nodes.ts';
 import { randomBytes } from '../../../src/time/host.ts';
-import { type Conditions, type Database, IDEAL, type Write } from './database.ts';
+import { type Conditions, type Database, IDEAL, type Needs, type Write } from './database.ts';
 import { beginErasure, endErasure, inOrderOfBeginning, noteErasure, removeContents } from './erasures.ts';
 import { freeLease, isOver, takeLease } from './leases.ts';
 import { MemorySnapshot, ownersRows } from './snapshot.ts';
@@ -56,34 +56,51 @@ export class MemoryStore implements Store {
     this.advanceLimit = sizes.advanceLimit;
   }
 
-  /** Reads what a majority has. */
+  /** Reads what a majority has, as far as the server knows. */
   fresh<T>(what: string, look: (state: State) => T): Promise<T> {
-    return this.#read(what, look, () => this.#database.committed);
+    return this.#read(what, look, () => this.#known());
+  }
+
+  /** Reads what a majority has. A server that was deposed still answers, unless reads are strict. */
+  #confirmed<T>(what: string, look: (state: State) => T): Promise<T> {
+    return this.#read(what, look, () => this.#known(), this.#conditions.isStrict ? 'a majority' : 'a server');
+  }
+
+  #known(): State {
+    const newest = Math.min(this.#database.committed.version, this.#conditions.newest());
+    if (newest < this.#seen) throw new Error('the server does not have yet what this handle has seen');
+    return this.#database.at(newest);
   }
 
   /** Reads what a majority had at some instant, no older than what this handle has seen. */
   old<T>(what: string, look: (state: State) => T): Promise<T> {
     return this.#read(what, look, () => {
-      const newest = this.#database.committed.version;
-      return this.#database.at(this.#conditions.seen(Math.min(this.#seen, newest), newest));
+      const { version } = this.#known();
+      return this.#database.at(this.#conditions.seen(this.#seen, version));
     });
   }
 
-  async #read<T>(what: string, look: (state: State) => T, state: () => State): Promise<T> {
-    const { result, version } = await this.#conditions.call(what, () => {
-      const { version } = state();
-      return { result: { result: look(state()), version }, version };
-    });
+  async #read<T>(what: string, look: (state: State) => T, state: () => State, needs: Needs = 'a server'): Promise<T> {
+    const work = () => {
+      const seen = state();
+      const { version } = seen;
+      return { result: { result: look(seen), version }, version };
+    };
+    const { result, version } = await this.#conditions.call(what, work, needs);
     this.#seen = Math.max(this.#seen, version);
     return result;
   }
 
   /** Does a write. Resolves when a majority has it. */
   async write<T>(what: string, write: Write<T>): Promise<T> {
-    const { result, version } = await this.#conditions.call(what, () => {
-      const { result, version } = this.#database.write(write);
-      return { result: { result, version }, version };
-    });
+    const { result, version } = await this.#conditions.call(
+      what,
+      () => {
+        const { result, version } = this.#database.write(write);
+        return { result: { result, version }, version };
+      },
+      'a majority',
+    );
     this.#seen = Math.max(this.#seen, version);
     return result;
   }
@@ -101,7 +118,7 @@ export class MemoryStore implements Store {
   }
 
   head(): Promise<Head> {
-    return this.fresh('head', ({ events }) => {
+    return this.#confirmed('head', ({ events }) => {
       const last = events.at(-1);
       return last === undefined ? EMPTY_HEAD : headAt(last);
     });
@@ -159,7 +176,7 @@ export class MemoryStore implements Store {
   }
 
   generation(): Promise<number> {
-    return this.fresh('generation', ({ generation }) => generation);
+    return this.#confirmed('generation', ({ generation }) => generation);
   }
 
   async get(keys: readonly PlantKey[]): Promise<Rows<Plant | undefined>> {
