@@ -53,10 +53,11 @@ const CONTENT_NUMBERS: ReadonlySet<number> = new Set([
  * Decodes an event. Throws RangeError, with the reason, when the bytes are not the canonical ones of an event, apart
  * from fields that this release does not know, or when what stands beside them does not fit.
  */
-export function decode({ bytes, hash, content, erasedBy }: Omit<StoredEvent, 'position'>): LoggedEvent {
+export function decode({ bytes, hash, content, erasedBy, erases }: Omit<StoredEvent, 'position'>): LoggedEvent {
   const { eventType, erased, isExtended, ...frame } = frameOf(bytes, hash);
   const { type } = eventType;
-  const kept = { ...frame, type, bytes, hash, content, erasedBy };
+  check(erases === undefined || type === 'OwnerErased', 'erases');
+  const kept = { ...frame, type, bytes, hash, content, erasedBy, ...(erases && { erases }) };
   if (content === undefined) {
     checkErased(type, erasedBy);
     return { ...kept, event: undefined, salt: undefined, isExtended };
@@ -221,7 +222,7 @@ function eventOf({ type, members }: EventType, values: Values, erased = 0): Doma
   if (type === 'OwnerErased') event.erased = erased;
   for (const { name, kind, isOptional, isValid } of members) {
     const value = values[name] ?? (isOptional ? undefined : kind === 'int64' ? 0n : '');
-    check(value === undefined || isValid === undefined || isValid(value as string), name);
+    check(value === undefined || isValid === undefined || isValid(value), name);
     event[name] = value;
   }
   return event as unknown as DomainEvent;

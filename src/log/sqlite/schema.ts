@@ -5,7 +5,12 @@ import { transaction } from './connection.ts';
 export const SCHEMA_VERSION = 6;
 
 /** Indexes and triggers of this version. */
-const SCHEMA_OBJECTS = ['events_are_only_erased', 'events_are_not_deleted', 'events_by_idempotency_key'] as const;
+const SCHEMA_OBJECTS = [
+  'events_are_only_erased',
+  'events_are_not_deleted',
+  'events_by_idempotency_key',
+  'events_that_erase',
+] as const;
 
 /** The `checkpoints` row of the only read model. */
 export const PLANTS_CHECKPOINT = 'plants';
@@ -19,16 +24,28 @@ const TABLES = `CREATE TABLE events (
     owner           TEXT,
     plant_id        INTEGER,
     idempotency_key TEXT,
+    erases_owner     TEXT,
+    erases_key       BLOB,
+    erases_cleared   INTEGER,
+    erases_published INTEGER,
     CHECK ((content IS NULL) = (erased_by IS NOT NULL))
   ) STRICT;
 
   -- The position, which is the rowid, is in every index as its last column.
   CREATE INDEX events_by_idempotency_key ON events (owner, idempotency_key) WHERE idempotency_key IS NOT NULL;
 
+  CREATE INDEX events_that_erase ON events (erases_owner) WHERE erases_owner IS NOT NULL;
+
+  -- An event loses its content, or an OwnerErased whom it erases. Nothing else changes.
   CREATE TRIGGER events_are_only_erased BEFORE UPDATE ON events
-    WHEN NOT (old.erased_by IS NULL AND new.erased_by IS NOT NULL AND new.erased_by > old.position
-      AND old.owner IS NOT NULL AND new.position = old.position AND new.event = old.event AND new.hash = old.hash
-      AND new.content IS NULL AND new.owner IS NULL AND new.plant_id IS NULL AND new.idempotency_key IS NULL)
+    WHEN NOT (new.position = old.position AND new.event = old.event AND new.hash = old.hash AND (
+      (old.erased_by IS NULL AND new.erased_by IS NOT NULL AND new.erased_by > old.position AND old.owner IS NOT NULL
+        AND new.content IS NULL AND new.owner IS NULL AND new.plant_id IS NULL AND new.idempotency_key IS NULL
+        AND old.erases_owner IS NULL AND new.erases_owner IS NULL)
+      OR (old.erases_owner IS NOT NULL AND new.erased_by IS old.erased_by AND new.content IS old.content
+        AND new.owner IS old.owner AND new.plant_id IS old.plant_id AND new.idempotency_key IS old.idempotency_key
+        AND ((new.erases_owner = old.erases_owner AND new.erases_key = old.erases_key) OR (new.erases_owner IS NULL
+          AND new.erases_key IS NULL AND new.erases_cleared IS NULL AND new.erases_published IS NULL)))))
     BEGIN SELECT RAISE(ABORT, 'events are immutable'); END;
   CREATE TRIGGER events_are_not_deleted BEFORE DELETE ON events BEGIN SELECT RAISE(ABORT, 'events are immutable'); END;
 
@@ -43,20 +60,10 @@ const TABLES = `CREATE TABLE events (
   CREATE TABLE checkpoints (
     name       TEXT PRIMARY KEY,
     position   INTEGER NOT NULL,
-    generation INTEGER NOT NULL DEFAULT 0
+    generation INTEGER NOT NULL DEFAULT 0,
+    up_to      INTEGER
   ) STRICT, WITHOUT ROWID;
-  INSERT INTO checkpoints VALUES ('${PLANTS_CHECKPOINT}', 0, 0);
-
-  CREATE TABLE erasures (
-    event_id  TEXT PRIMARY KEY,
-    owner     TEXT NOT NULL UNIQUE,
-    actor     TEXT NOT NULL,
-    issuer    TEXT,
-    since     INTEGER NOT NULL,
-    after     INTEGER NOT NULL,
-    erased_by INTEGER,
-    published INTEGER NOT NULL
-  ) STRICT, WITHOUT ROWID;
+  INSERT INTO checkpoints VALUES ('${PLANTS_CHECKPOINT}', 0, 0, NULL);
 
   CREATE TABLE leases (name TEXT PRIMARY KEY, holder TEXT NOT NULL, until INTEGER NOT NULL) STRICT, WITHOUT ROWID;
 
