@@ -39,8 +39,6 @@ export interface Sources {
   readonly readModelBroken: () => boolean;
   /** Whether the stored tree of the log is broken until it is rebuilt. */
   readonly signingStopped: () => boolean;
-  /** Whether the store has lost the id of its log. */
-  readonly logIdLost: () => boolean;
   readonly authentication: () => AuthenticationStatus | undefined;
   readonly listCache: () => ListCacheStatistics | undefined;
   readonly watches: () => WatchStatus | undefined;
@@ -99,7 +97,6 @@ export function createTelemetry(
     broken: () => brokenLog !== undefined || sources.logReplaced(),
     readModelBroken: sources.readModelBroken,
     signingStopped: sources.signingStopped,
-    logIdLost: sources.logIdLost,
   });
   const { forwarded, taken } = forwardMetrics(metrics, sources.log);
   const writeDecision = decisionLog(logger, owners);
