@@ -9,6 +9,7 @@ import { pause } from '../time/pause.ts';
 import { sameHash } from '../tlog/hash.ts';
 import { differences } from './fold/difference.ts';
 import { Fold, type OpenFold } from './fold/fold.ts';
+import { ErasedMeanwhileError, SteadyView } from './steady.ts';
 import type { Progress } from './verify.ts';
 
 /** Nodes of one step. */
@@ -30,20 +31,29 @@ const NO_NODES: Nodes = { first: 0, hashes: [] };
  * Yields progress, last when all is repaired. Rejects if the log is broken, or shorter than the read model.
  */
 export async function* repairReadModel(store: Store, openFold: OpenFold = () => new Fold()): AsyncGenerator<Progress> {
+  for (;;)
+    try {
+      return yield* repaired(store, openFold);
+    } catch (error) {
+      if (!(error instanceof ErasedMeanwhileError)) throw error;
+    }
+}
+
+/** One attempt. Rejects with ErasedMeanwhileError when an owner was erased while the log was read. */
+async function* repaired(store: Store, openFold: OpenFold): AsyncGenerator<Progress> {
   await using stack = new AsyncDisposableStack();
   const fold = stack.adopt(openFold(), (opened) => opened.close());
   const lease = stack.adopt(leaseOf(store), (taken) => taken.giveBack());
-  if ((await store.erasures()).some(({ erasedBy }) => erasedBy === undefined)) throw underErasure();
-  const log = new FoldedLog(store, fold, (await store.head()).position);
-  for await (const position of log.foldTo(await targetOf(store))) yield { position, end: log.end };
+  const target = await targetOf(store);
+  const view = await SteadyView.open(store, { to: target });
+  const log = new FoldedLog(store, fold, view, target);
+  for await (const position of log.foldTo(target)) yield { position, end: log.end };
   for (let attempt = 0; !(await attempted(store, fold, log, lease)); attempt++)
     if (attempt === MAX_ATTEMPTS) throw new Error('others move or change the read model all the time; try again later');
   // After this pause, no instance uses remembered rows.
   await pause(2 * GENERATION_LIMIT);
   yield { position: log.position, end: log.position };
 }
-
-const underErasure = () => new Error('an owner is being erased; try again later');
 
 function leaseOf(store: Store): Lease {
   const holder = randomUUID();
@@ -95,18 +105,20 @@ async function* wrongRows(store: Store, fold: Pick<Fold, 'rows'>, lease: Lease):
 
 /** The log as far as it was verified and folded. */
 class FoldedLog {
-  /** The log's end at the start. An owner erased after it may have lost events that were folded before. */
+  /** The position that is to be reached at first. */
   readonly end: number;
   readonly #store: Store;
   readonly #fold: Pick<Fold, 'apply'>;
+  readonly #view: SteadyView;
   readonly #builder = new NodeBuilder();
   /** 32 bytes for 256 events. */
   readonly #nodes: Uint8Array[] = [];
   #head: Head = EMPTY_HEAD;
 
-  constructor(store: Store, fold: Pick<Fold, 'apply'>, end: number) {
+  constructor(store: Store, fold: Pick<Fold, 'apply'>, view: SteadyView, end: number) {
     this.#store = store;
     this.#fold = fold;
+    this.#view = view;
     this.end = end;
   }
 
@@ -119,7 +131,7 @@ class FoldedLog {
     if (position < this.position) throw new Error('the checkpoint of the read model was moved back; try again');
     for await (const events of this.#store.read(this.position, { to: position })) {
       for (const event of events) this.#verify(event);
-      await this.#fold.apply(events);
+      await this.#fold.apply(this.#view.take(events));
       this.#nodes.push(...this.#builder.add(events).hashes);
       yield this.position;
     }
@@ -129,7 +141,6 @@ class FoldedLog {
   #verify(event: LoggedEvent): void {
     verifyNext(this.#head, event);
     verifyContent(event);
-    if (event.type === 'OwnerErased' && event.position > this.end) throw underErasure();
     this.#head = headAt(event);
   }
 

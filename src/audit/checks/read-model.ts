@@ -1,8 +1,13 @@
 import type { LoggedEvent } from '../../log/event/event.ts';
-import { lostCheckpoint, type Store } from '../../log/store.ts';
+import { lostCheckpoint, type Snapshot, type Store } from '../../log/store.ts';
+import { pause } from '../../time/pause.ts';
 import { firstDifference } from '../fold/difference.ts';
-import type { OpenFold } from '../fold/fold.ts';
+import type { AskedFold } from '../fold/fold.ts';
 import type { Check, Failure } from './check.ts';
+
+/** Most looks at a read model from which rows are removed, and milliseconds between two of them. */
+const LOOKS = 300;
+const LOOK = 100;
 
 /**
  * Is the read model exactly the fold of the log up to its checkpoint, with nothing missing, extra or different? The
@@ -16,13 +21,13 @@ export class ReadModelCheck implements Check {
   checkpoint: number | undefined;
   readonly #store: Store;
   readonly #start: number;
-  readonly #fold: ReturnType<OpenFold>;
+  readonly #fold: AskedFold;
 
   /**
    * `start` is the checkpoint before the pass. `fold` must be empty; `finish` leaves it at the checkpoint of the
    * compared read model.
    */
-  constructor(store: Store, start: number, fold: ReturnType<OpenFold>) {
+  constructor(store: Store, start: number, fold: AskedFold) {
     this.#store = store;
     this.#start = start;
     this.#fold = fold;
@@ -33,7 +38,7 @@ export class ReadModelCheck implements Check {
   }
 
   async finish(): Promise<void> {
-    const snapshot = await this.#store.snapshot();
+    const snapshot = await this.#wholeSnapshot();
     try {
       if (snapshot.position === undefined) throw lostCheckpoint();
       this.checkpoint = snapshot.position;
@@ -42,6 +47,17 @@ export class ReadModelCheck implements Check {
       this.failure = await firstDifference(this.#fold.rows(), snapshot.all());
     } finally {
       await snapshot.close();
+    }
+  }
+
+  /** A snapshot without an erasure that has removed a part of an owner's rows. Waits for the projector to go on. */
+  async #wholeSnapshot(): Promise<Snapshot> {
+    for (let looks = 1; ; looks++) {
+      const snapshot = await this.#store.snapshot();
+      const { position, upTo } = snapshot;
+      if (position === undefined || upTo <= position || looks === LOOKS) return snapshot;
+      await snapshot.close();
+      await pause(LOOK);
     }
   }
 }
