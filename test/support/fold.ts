@@ -61,5 +61,5 @@ export async function readModel(store: Store, owner: string): Promise<{ rows: Pl
   const rows: PlantRow[] = [];
   for await (const batch of snapshot.list(owner, undefined)) rows.push(...batch);
   await snapshot.close();
-  return { rows, position: snapshot.position };
+  return { rows, position: snapshot.position! };
 }

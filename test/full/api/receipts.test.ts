@@ -95,7 +95,9 @@ test('a receipt tells what it proves, without a store, and of nothing that was c
     'does not contain the event',
   );
   const unknownField = Buffer.concat([proof.extra!, Buffer.from([0xf8, 0x07, 0x01])]);
-  expect(() => checkReceipt(formatTlogProof({ ...proof, extra: unknownField }), vkey)).toThrow('a field that no event has');
+  expect(() => checkReceipt(formatTlogProof({ ...proof, extra: unknownField }), vkey)).toThrow(
+    'a field that no event has',
+  );
   const wrong = await audit(['check-receipt', file, '--key', vkey.replace('plantstore/', 'plantstore/0')], nowhere);
   expect(wrong).toMatchObject({ code: 1, stdout: '' });
   const absent = await audit(['receipt', '9999']);

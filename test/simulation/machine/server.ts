@@ -76,7 +76,6 @@ export class Server {
       newest: () => this.#deposedFor(process)?.version ?? Number.POSITIVE_INFINITY,
       isStrict: this.#isStrict,
       seen: (oldest, newest) => this.#seen(random, oldest, newest),
-      happens: () => random.chance(0.5),
     };
   }
 

@@ -1,5 +1,6 @@
 import { headAt, seal } from '../../../src/log/event/chain.ts';
 import { EMPTY_HEAD, type Head, type LoggedEvent } from '../../../src/log/event/event.ts';
+import { NodeBuilder } from '../../../src/log/tree/nodes.ts';
 import { atOnce, type Database } from './database.ts';
 import { MemoryStore } from './memory-store.ts';
 
@@ -23,5 +24,5 @@ export async function fill(database: Database, pairs: number): Promise<void> {
   }
   const store = new MemoryStore(database, atOnce(database));
   await store.append(events);
-  await store.advance(0, head.position, { deletes: [], inserts: [] });
+  await store.advance(0, head.position, { deletes: [], inserts: [] }, new NodeBuilder().add(events));
 }
