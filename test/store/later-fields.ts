@@ -101,7 +101,7 @@ export function laterFieldsContract(name: string, open: OpenDatabase): void {
       plant: { id: 9n, name: 'Ivy', tag: '' },
     } as const;
     await log.submit(command);
-    for await (const _ of log.erase({ owner: ERASED_OWNER, actor: 'operator' }, true));
+    for await (const _ of log.erase({ owner: ERASED_OWNER, actor: 'operator' }));
     await log.close();
     const after = await readAnyLog(opened.store);
     verifyLog(after);
