@@ -1,11 +1,12 @@
 import type { LoggedEvent } from '../log/event/event.ts';
 import type { Changes, Nodes, Store } from '../log/store.ts';
 import { NodeBuilder } from '../log/tree/nodes.ts';
-import { changesOf } from '../log/view/projector.ts';
+import { changesOf, removeRows, stepOf } from '../log/view/projector.ts';
 import { intactRange } from '../log/whole-range.ts';
 
 /** What a step of the read model needs, up to a position. */
 interface ProjectedStep {
+  readonly step: readonly LoggedEvent[];
   readonly to: number;
   readonly changes: Changes;
   readonly nodes: Nodes;
@@ -13,9 +14,10 @@ interface ProjectedStep {
 
 /** The steps of a read model by events, each of at most the store's limit. */
 function* stepsOf(store: Store, builder: NodeBuilder, events: readonly LoggedEvent[]): Generator<ProjectedStep> {
-  for (let from = 0; from < events.length; from += store.advanceLimit) {
-    const step = events.slice(from, from + store.advanceLimit);
-    yield { to: step.at(-1)!.position, changes: changesOf(step), nodes: builder.add(step) };
+  for (let from = 0; from < events.length; ) {
+    const step = stepOf(events.slice(from, from + store.advanceLimit));
+    from += step.length;
+    yield { step, to: step.at(-1)!.position, changes: changesOf(step), nodes: builder.add(step) };
   }
 }
 
@@ -24,9 +26,9 @@ export async function project(store: Store): Promise<number> {
   let from = await store.checkpoint();
   const builder = await NodeBuilder.after(store, from);
   for await (const batch of intactRange(store, from))
-    for (const { to, changes, nodes } of stepsOf(store, builder, batch)) {
+    for (const { step, to, changes, nodes } of stepsOf(store, builder, batch)) {
       // Another projector has advanced it: start again from the new checkpoint.
-      if (!(await store.advance(from, to, changes, nodes))) return project(store);
+      if (!(await removeRows(store, step)) || !(await store.advance(from, to, changes, nodes))) return project(store);
       from = to;
     }
   return from;

@@ -10,6 +10,7 @@ import { sameHash } from '../tlog/hash.ts';
 import { differences } from './fold/difference.ts';
 import { Fold, type OpenFold } from './fold/fold.ts';
 import { project } from './project.ts';
+import { ErasedMeanwhileError, SteadyView } from './steady.ts';
 import type { Progress } from './verify.ts';
 
 /** Nodes of one step. */
@@ -31,13 +32,23 @@ const NO_NODES: Nodes = { first: 0, hashes: [] };
  * Yields progress, last when all is repaired. Rejects if the log is broken, or shorter than the read model.
  */
 export async function* repairReadModel(store: Store, openFold: OpenFold = () => new Fold()): AsyncGenerator<Progress> {
+  for (;;)
+    try {
+      return yield* repaired(store, openFold);
+    } catch (error) {
+      if (!(error instanceof ErasedMeanwhileError)) throw error;
+    }
+}
+
+/** One attempt. Rejects with ErasedMeanwhileError when an owner was erased while the log was read. */
+async function* repaired(store: Store, openFold: OpenFold): AsyncGenerator<Progress> {
   await using stack = new AsyncDisposableStack();
   const fold = stack.adopt(openFold(), (opened) => opened.close());
   const lease = stack.adopt(leaseOf(store), (taken) => taken.giveBack());
-  // In this order: an erasure whose event comes later is noticed when that event is folded.
-  const log = new FoldedLog(store, fold, (await store.head()).position);
-  if ((await store.erasures()).some(({ erasedBy }) => erasedBy === undefined)) throw underErasure();
-  for await (const position of log.foldTo(await targetOf(store))) yield { position, end: log.end };
+  const target = await targetOf(store);
+  const view = await SteadyView.open(store, { to: target });
+  const log = new FoldedLog(store, fold, view, target);
+  for await (const position of log.foldTo(target)) yield { position, end: log.end };
   for (let attempt = 0; !(await attempted(store, fold, log, lease)); attempt++)
     if (attempt === MAX_ATTEMPTS) throw new Error('others move or change the read model all the time; try again later');
   // A running instance that has seen a higher checkpoint uses no rows, and moves nothing, below it.
@@ -46,8 +57,6 @@ export async function* repairReadModel(store: Store, openFold: OpenFold = () => 
   await pause(2 * GENERATION_LIMIT);
   yield { position: end, end };
 }
-
-const underErasure = () => new Error('an owner is being erased; try again later');
 
 function leaseOf(store: Store): Lease {
   const holder = randomUUID();
@@ -108,18 +117,20 @@ async function* holding<Batch>(lease: Lease, batches: AsyncIterable<Batch>): Asy
 
 /** The log as far as it was verified and folded. */
 class FoldedLog {
-  /** The log's end at the start. An owner erased after it may have lost events that were folded before. */
+  /** The position that is to be reached at first. */
   readonly end: number;
   readonly #store: Store;
   readonly #fold: Pick<Fold, 'apply'>;
+  readonly #view: SteadyView;
   readonly #builder = new NodeBuilder();
   /** 32 bytes for 256 events. */
   readonly #nodes: Uint8Array[] = [];
   #head: Head = EMPTY_HEAD;
 
-  constructor(store: Store, fold: Pick<Fold, 'apply'>, end: number) {
+  constructor(store: Store, fold: Pick<Fold, 'apply'>, view: SteadyView, end: number) {
     this.#store = store;
     this.#fold = fold;
+    this.#view = view;
     this.end = end;
   }
 
@@ -132,7 +143,7 @@ class FoldedLog {
     if (position < this.position) throw new Error('the checkpoint of the read model was moved back; try again');
     for await (const events of this.#store.read(this.position, { to: position })) {
       for (const event of events) this.#verify(event);
-      await this.#fold.apply(events);
+      await this.#fold.apply(this.#view.take(events));
       this.#nodes.push(...this.#builder.add(events).hashes);
       yield this.position;
     }
@@ -142,7 +153,6 @@ class FoldedLog {
   #verify(event: LoggedEvent): void {
     verifyNext(this.#head, event);
     verifyContent(event);
-    if (event.type === 'OwnerErased' && event.position > this.end) throw underErasure();
     this.#head = headAt(event);
   }
 

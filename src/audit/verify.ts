@@ -1,6 +1,12 @@
 import { BrokenChainError } from '../log/event/chain.ts';
-import type { Head } from '../log/event/event.ts';
-import { BrokenReadModelError, type DamagedStoreError, LostRecordError, type Store } from '../log/store.ts';
+import type { Head, LoggedEvent } from '../log/event/event.ts';
+import {
+  BrokenReadModelError,
+  type DamagedStoreError,
+  LostRecordError,
+  type OwnedRow,
+  type Store,
+} from '../log/store.ts';
 import type { Checkpoint } from '../tlog/checkpoint.ts';
 import { ChainCheck } from './checks/chain.ts';
 import type { Check, Failure, Question } from './checks/check.ts';
@@ -12,6 +18,7 @@ import { ReadModelCheck } from './checks/read-model.ts';
 import { StorageCheck } from './checks/storage.ts';
 import { TreeCheck } from './checks/tree.ts';
 import { Fold, type OpenFold } from './fold/fold.ts';
+import { ErasedMeanwhileError, SteadyView } from './steady.ts';
 
 /** The progress of a verification. */
 export interface Progress {
@@ -61,18 +68,19 @@ const BEFORE_ALL = Number.NEGATIVE_INFINITY;
 export async function* verifyLog(store: Store, options: VerifyOptions = {}): AsyncGenerator<Progress | Verdict> {
   const storage = store.fault === undefined ? undefined : new StorageCheck(() => store.fault!());
   const reads = new Reads(storage, options.signal);
-  const underWay = await reads.try(async () => (await store.erasures()).length > 0);
   const checkpoint = (await reads.try(() => checkpointOf(store))) ?? 0;
   const head = await reads.try(() => store.head());
   const end = head?.position ?? reads.stop?.position ?? 0;
   const openFold = options.openFold ?? ((asked) => new Fold(asked));
-  const fold = openFold({ asksDecisions: true });
+  const view = await reads.try(() => SteadyView.open(store, { to: checkpoint }));
+  const fold = new SteadyFold(openFold({ asksDecisions: true }), view);
   const readModel = new ReadModelCheck(store, checkpoint, fold);
+  const contents = new ContentsCheck(store, end);
   const checks: Check[] = [
     // The checkpoint of the read model reveals a log that was cut short.
     new PositionsCheck(Math.max(end, checkpoint)),
     new ChainCheck(),
-    new ContentsCheck(store, end),
+    contents,
     readModel,
     new DecisionsCheck(store, end, fold),
     ...(storage === undefined ? [] : [storage]),
@@ -88,9 +96,10 @@ export async function* verifyLog(store: Store, options: VerifyOptions = {}): Asy
       const failure = check.failure ?? (isAsked ? await finished(check, reads) : unanswered(check.question, stop));
       answers.push({ question: check.question, failure });
     }
-    if (stop === undefined && answers.some(isUnsure) && (underWay || (await reads.try(() => erasedAfter(store, end)))))
+    // Contents that no erasure removed were taken by somebody, and what the fold lacks is to be shown.
+    if (stop === undefined && fold.isDisturbed && contents.failure === undefined)
       for (const [index, answer] of answers.entries())
-        if (isUnsure(answer)) answers[index] = { question: answer.question, failure: UNSURE };
+        if (isOfFold(answer)) answers[index] = { question: answer.question, failure: UNSURE };
     const ok = answers.every(({ failure }) => failure === undefined);
     yield { ok, head, checkpoint: readModel.checkpoint, answers };
   } finally {
@@ -104,12 +113,52 @@ const UNSURE: Failure = {
   message: 'unknown, because an owner is being erased: verify again later',
 };
 
-/**
- * Whether an erasure during the pass may have caused this failure, by removing only a plant's later events from the
- * pass.
- */
-const isUnsure = ({ question, failure }: Answer): boolean =>
-  failure !== undefined && (question === 'read_model' || question === 'decisions');
+/** The questions that need the fold. */
+const isOfFold = ({ question }: Answer): boolean => question === 'read_model' || question === 'decisions';
+
+/** The fold of a log, from which contents may be removed while it is read. */
+class SteadyFold {
+  /** Whether an erasure disturbed it: what it has is the fold of no state of the log. */
+  isDisturbed = false;
+  readonly #fold: ReturnType<OpenFold>;
+  readonly #view: SteadyView | undefined;
+
+  constructor(fold: ReturnType<OpenFold>, view: SteadyView | undefined) {
+    this.#fold = fold;
+    this.#view = view;
+  }
+
+  get position(): number {
+    return this.#fold.position;
+  }
+
+  async apply(events: readonly LoggedEvent[]): Promise<void> {
+    await this.#fold.apply(this.#shown(events));
+  }
+
+  #shown(events: readonly LoggedEvent[]): readonly LoggedEvent[] {
+    if (this.isDisturbed || this.#view === undefined) return events;
+    try {
+      return this.#view.take(events);
+    } catch (error) {
+      if (!(error instanceof ErasedMeanwhileError)) throw error;
+      this.isDisturbed = true;
+      return events;
+    }
+  }
+
+  misfit(): Promise<Failure | undefined> {
+    return this.#fold.misfit();
+  }
+
+  rows(): AsyncIterable<OwnedRow[]> {
+    return this.#fold.rows();
+  }
+
+  close(): Promise<void> {
+    return this.#fold.close();
+  }
+}
 
 /** The checkpoint of the read model. 0 if the store has lost it, which the comparison of the read model then finds. */
 async function checkpointOf(store: Store): Promise<number> {
@@ -119,13 +168,6 @@ async function checkpointOf(store: Store): Promise<number> {
     if (!(error instanceof BrokenReadModelError)) throw error;
     return 0;
   }
-}
-
-/** Whether an erasure began after the end of the log was read. */
-async function erasedAfter(store: Store, position: number): Promise<boolean> {
-  if ((await store.erasures()).length > 0) return true;
-  for await (const events of store.read(position)) if (events.some(({ type }) => type === 'OwnerErased')) return true;
-  return false;
 }
 
 /** Passes the events up to `end` to every check. Returns what ended the pass early, if anything did. */

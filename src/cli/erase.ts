@@ -25,12 +25,14 @@ right to update events. On the embedded store, call ErasureService, or stop the
 service first. An interrupted erasure resumes when the service starts, or when
 this command runs again. The command does not ask for confirmation.
 
-Prints the position of the OwnerErased event and the number of events it erased,
-or {"events":0} if the owner had none.
+Prints the position of the OwnerErased event, the number of events it erased, and
+the key of its subject. Keep the key: with it, plantstore audit check-erasure
+proves whom the event erased. Without it nobody can. Prints {"events":0} and says
+so if the owner had no events: the name may be misspelled.
 
 Example:
   $ plantstore erase --owner alice
-  {"position":42,"events":17}`,
+  {"position":42,"events":17,"subjectKey":"5bd1..."}`,
     )
     .action(async ({ owner, actor }: { owner: string; actor: string }) => {
       for (const [option, name] of Object.entries({ owner, actor }))
@@ -39,21 +41,25 @@ Example:
             `--${option} must not be blank or longer than 1024 characters, or contain control characters`,
           );
       const { kafka } = loadConfig();
-      const erased = await withStore('change', (store) => erase(store, { owner, actor }, kafka === undefined));
-      await print([JSON.stringify(erased)]);
+      const { position, events, key } = await withStore('change', (store) =>
+        erase(store, { owner, actor }, kafka !== undefined),
+      );
+      if (position === undefined) console.error(`nothing to erase: ${owner} has no events with content`);
+      const subjectKey = key && Buffer.from(key).toString('hex');
+      await print([JSON.stringify({ position, events, subjectKey })]);
     });
 
 /** Opens the log, because the erasure waits for its projector. */
 async function erase(
   store: Store,
   request: { readonly owner: string; readonly actor: string },
-  isPublished: boolean,
+  publishes: boolean,
 ): Promise<Erased> {
   await using stack = new AsyncDisposableStack();
   const { openLog } = await import('../log/log.ts');
-  const log = stack.adopt(await openLog(store, { onFault: () => {} }), (opened) => opened.close());
+  const log = stack.adopt(await openLog(store, { onFault: () => {}, publishes }), (opened) => opened.close());
   using bar = new ProgressBar();
-  for await (const step of log.erase(request, isPublished)) {
+  for await (const step of log.erase(request)) {
     if (!('step' in step)) return step;
     if (step.total !== undefined) bar.show(step.done ?? 0, step.total);
   }

@@ -1,5 +1,5 @@
 import { PlantStoreError } from './errors.ts';
-import type { PlantEvent } from './events.ts';
+import type { OwnerErased, PlantEvent } from './events.ts';
 import { type NewPlant, type Plant, plantFields } from './plant.ts';
 
 /** Adds a plant of the owner. */
@@ -30,20 +30,41 @@ export interface DeletePlant {
   readonly id: bigint;
 }
 
-/** A command of a caller. Every accepted command becomes one event. */
-export type Command = AddPlant | DeletePlant;
+/** Ends the owner's first life: deletes all plants, and has the contents of all earlier events of the owner removed. */
+export interface EraseOwner {
+  readonly type: 'EraseOwner';
+  readonly owner: string;
+  readonly actor: string;
+  /** Who issued the token of the actor. */
+  readonly issuer?: string | undefined;
+  readonly idempotencyKey?: undefined;
+  /** The span of the command, if it is part of a trace; see trace-context.ts. */
+  readonly traceparent?: string | undefined;
+  /** The owner's events with content up to position `countedTo`. */
+  readonly counted: number;
+  readonly countedTo: number;
+  /** The key of the event's subject, 16 random bytes. */
+  readonly key: Uint8Array;
+}
+
+/** A command about one plant. */
+export type PlantCommand = AddPlant | DeletePlant;
+
+/** A command. Every accepted command becomes one event. */
+export type Command = PlantCommand | EraseOwner;
 
 /** State of one key: its plant, or undefined. Only the last event of the key decides it. */
 export type PlantState = Plant | undefined;
 
 /** The id of a command's plant. */
-export const plantIdOf = (command: Command): bigint => (command.type === 'AddPlant' ? command.plant.id : command.id);
+export const plantIdOf = (command: PlantCommand): bigint =>
+  command.type === 'AddPlant' ? command.plant.id : command.id;
 
 /**
  * The event that a command becomes, or the error that refuses it. Depends only on the command and on whether the plant
  * exists. Pure.
  */
-export function decide(command: Command, isThere: boolean): PlantEvent | PlantStoreError {
+export function decide(command: PlantCommand, isThere: boolean): PlantEvent | PlantStoreError {
   const { owner, actor, issuer, idempotencyKey, traceparent } = command;
   const circumstances = { owner, actor, issuer, idempotencyKey, traceparent };
   if (command.type === 'AddPlant') {
@@ -57,6 +78,31 @@ export function decide(command: Command, isThere: boolean): PlantEvent | PlantSt
   }
   if (!isThere) return new PlantStoreError('PLANT_NOT_FOUND', `there is no plant with id ${command.id}`);
   return { type: 'PlantDeleted', ...circumstances, plantId: command.id };
+}
+
+/** An owner's events since a position that a caller counted up to, as far as the tail and the batch show. */
+export interface EventsSince {
+  /** Events with content: after the owner's last OwnerErased event, if one is among them. */
+  readonly events: number;
+  /** Whether an OwnerErased event of the owner is among them: what was counted before it does not count any more. */
+  readonly isErased: boolean;
+}
+
+/**
+ * The event that ends an owner's first life, or the error that refuses it. `since`: what came after the position that
+ * the command counted up to; undefined: nobody knows. Pure.
+ */
+export function decideErasure(
+  { actor, issuer, traceparent, counted }: EraseOwner,
+  since: EventsSince | undefined,
+  subject: Uint8Array,
+): OwnerErased | PlantStoreError {
+  const erased = since === undefined ? 0 : since.events + (since.isErased ? 0 : counted);
+  if (erased === 0)
+    return new PlantStoreError('COUNT_OUTDATED', 'the log moved on faster than its events were counted; try again', {
+      retryAfter: 1,
+    });
+  return { type: 'OwnerErased', actor, issuer, traceparent, erased, subject };
 }
 
 /** The state of a key after one of its events. Pure. */

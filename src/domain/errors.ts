@@ -20,7 +20,7 @@ export const ERRORS = {
   BODY_TOO_LARGE: { code: 8, status: 413 },
   UNSUPPORTED_MEDIA_TYPE: { code: 3, status: 415 },
   OWNER_BEING_ERASED: { code: 9, status: 400 },
-  OWNER_KEEPS_WRITING: { code: 9, status: 400 },
+  COUNT_OUTDATED: { code: 10, status: 409 },
   MAY_NOT_ERASE: { code: 9, status: 400 },
   // Whether a key is free depends on earlier requests: FAILED_PRECONDITION, not INVALID_ARGUMENT.
   IDEMPOTENCY_KEY_REUSED: { code: 9, status: 422 },

@@ -27,11 +27,16 @@ export interface PlantDeleted extends Circumstances {
   readonly plantId: bigint;
 }
 
-/** The contents of an owner's events were removed, or are about to be. The event does not name the owner. */
+/**
+ * The owner's plants are gone, and the contents of the owner's earlier events are removed, or are about to be. The event
+ * does not name the owner.
+ */
 export interface OwnerErased extends Circumstances {
   readonly type: 'OwnerErased';
   /** Number of earlier events that lose their content. */
   readonly erased: number;
+  /** SHA-256(key || owner). Undefined in an event of 1.0.0. */
+  readonly subject?: Uint8Array | undefined;
 }
 
 /** An event of one plant. */
@@ -46,9 +51,9 @@ export const keyOf = (event: PlantEvent): PlantKey => ({ owner: event.owner, id:
 /** A member of an event's content, described once for every codec. */
 export interface ContentField {
   /** Its name in the event and in JSON. */
-  readonly name: Exclude<keyof PlantAdded | keyof PlantDeleted, 'type'>;
-  /** `int64`: a bigint. `text`: well-formed Unicode. */
-  readonly kind: 'int64' | 'text';
+  readonly name: Exclude<keyof PlantAdded | keyof PlantDeleted | keyof OwnerErased, 'type' | 'erased'>;
+  /** `int64`: a bigint. `text`: well-formed Unicode. `bytes`: octets. */
+  readonly kind: 'int64' | 'text' | 'bytes';
   /** Its message in event.proto: `content` is Content, `data` is the message of the event's type. */
   readonly part: 'content' | 'data';
   /** Its number in that message, below 16. */
@@ -60,11 +65,16 @@ export interface ContentField {
   /** An empty value differs from an absent one, so an empty one is written. */
   readonly hasPresence?: true;
   /** Checks a value beyond its kind. */
-  readonly isValid?: (value: string) => boolean;
+  readonly isValid?: (value: unknown) => boolean;
 }
 
 const PLANTS: readonly DomainEvent['type'][] = ['PlantAdded', 'PlantDeleted'];
 const ALL: readonly DomainEvent['type'][] = [...PLANTS, 'OwnerErased'];
+
+/** Bytes of a subject. */
+const SUBJECT = 32;
+
+const isSubject = (value: unknown): boolean => value instanceof Uint8Array && value.length === SUBJECT;
 
 /** The members of an event's content, in the order of the JSON export. */
 export const CONTENT_FIELDS: readonly ContentField[] = [
@@ -76,6 +86,10 @@ export const CONTENT_FIELDS: readonly ContentField[] = [
   { name: 'tag', kind: 'text', part: 'data', number: 3, of: ['PlantAdded'], isOptional: true, hasPresence: true },
   { name: 'idempotencyKey', kind: 'text', part: 'content', number: 5, of: ALL, isOptional: true },
   { name: 'traceparent', kind: 'text', part: 'content', number: 6, of: ALL, isOptional: true, isValid: isTraceparent },
+  {
+    ...{ name: 'subject', kind: 'bytes', part: 'content', number: 9, of: ['OwnerErased'] },
+    ...{ isOptional: true, isValid: isSubject },
+  },
 ];
 
 /** The number of `data` in Content by the type of the event. 0: the type has no data. */

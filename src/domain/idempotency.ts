@@ -1,4 +1,4 @@
-import { type Command, plantIdOf } from './decider.ts';
+import { type Command, type PlantCommand, plantIdOf } from './decider.ts';
 import { PlantStoreError } from './errors.ts';
 import type { PlantEvent } from './events.ts';
 import { isSamePlant } from './plant.ts';
@@ -35,7 +35,7 @@ export const idempotencyString = ({
  * The error for a command that reuses the key of an earlier, different request. `earlier` is the event of that request,
  * of the same owner and key. Undefined when both ask for the same; the actors may differ. Pure.
  */
-export function refuseReuse(command: Command, earlier: PlantEvent): PlantStoreError | undefined {
+export function refuseReuse(command: PlantCommand, earlier: PlantEvent): PlantStoreError | undefined {
   const isSame =
     plantIdOf(command) === earlier.plantId &&
     (command.type === 'AddPlant'

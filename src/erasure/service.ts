@@ -2,6 +2,7 @@ import { create } from '@bufbuild/protobuf';
 import {
   type EraseOwnerRequest,
   type EraseOwnerResponse,
+  EraseOwnerResponse_Result,
   EraseOwnerResponseSchema,
   type ErasureService,
 } from '../../gen/plantstore/v1/erasure_service_pb.ts';
@@ -12,8 +13,8 @@ import { whileValid } from '../auth/while-valid.ts';
 import type { Methods } from '../call.ts';
 import { InvalidFieldError, PlantStoreError } from '../domain/errors.ts';
 import type { Erased, EraseProgress } from '../log/erasure/eraser.ts';
-import { MayNotEraseError } from '../log/erasure/erasure.ts';
 import type { EventLog } from '../log/log.ts';
+import { MayNotEraseError } from '../log/store.ts';
 import { unavailable } from '../log/unavailable.ts';
 import { monotonic } from '../time/host.ts';
 
@@ -21,8 +22,6 @@ import { monotonic } from '../time/host.ts';
 export interface ErasureOptions {
   readonly log: Pick<EventLog, 'erase'>;
   readonly scopes: ScopePolicy;
-  /** Whether events are published. If so, an erasure is complete only once the topic has its event. */
-  readonly publishes: boolean;
 }
 
 /** Milliseconds between two messages of progress. */
@@ -32,7 +31,7 @@ const PROGRESS = 1_000;
  * plantstore.v1.ErasureService on the event log. Every call needs the scope `plants:erase` and rejects with
  * PlantStoreError.
  */
-export function implementErasure({ log, scopes, publishes }: ErasureOptions) {
+export function implementErasure({ log, scopes }: ErasureOptions) {
   async function* eraseOwner(
     { owner }: EraseOwnerRequest,
     { actor, issuer }: Principal,
@@ -45,7 +44,7 @@ export function implementErasure({ log, scopes, publishes }: ErasureOptions) {
       );
     let told = 0;
     try {
-      for await (const step of log.erase({ owner, actor, issuer }, !publishes)) {
+      for await (const step of log.erase({ owner, actor, issuer })) {
         signal.throwIfAborted();
         if ('step' in step && monotonic() < told + PROGRESS) continue;
         told = monotonic();
@@ -74,5 +73,12 @@ const messageOf = (step: EraseProgress | Erased): EraseOwnerResponse =>
             case: 'progress',
             value: { step: step.step, done: BigInt(step.done ?? 0), total: BigInt(step.total ?? 0) },
           }
-        : { case: 'outcome', value: { position: BigInt(step.position ?? 0), events: BigInt(step.events) } },
+        : { case: 'outcome', value: outcomeOf(step) },
   });
+
+const outcomeOf = ({ position, events, key }: Erased) => ({
+  position: BigInt(position ?? 0),
+  events: BigInt(events),
+  result: position === undefined ? EraseOwnerResponse_Result.NOTHING_TO_ERASE : EraseOwnerResponse_Result.ERASED,
+  ...(key && { subjectKey: key }),
+});

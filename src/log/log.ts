@@ -1,4 +1,4 @@
-import type { Command, PlantState } from '../domain/decider.ts';
+import type { Command, EraseOwner, PlantState } from '../domain/decider.ts';
 import type { PlantKey } from '../domain/plant.ts';
 import { Backoff } from '../time/backoff.ts';
 import { randomUUID } from '../time/host.ts';
@@ -8,12 +8,13 @@ import { Appender } from './commit/appender.ts';
 import { type Cancellation, Committer, type CommitterLimits } from './commit/committer.ts';
 import { StateReader } from './commit/states.ts';
 import { type Erased, type EraseProgress, type EraseRequest, Eraser } from './erasure/eraser.ts';
-import { BrokenChainError, headAt, verifyContent, verifyNext } from './event/chain.ts';
+import { Finisher } from './erasure/finisher.ts';
+import { BrokenChainError, headAt } from './event/chain.ts';
 import { type Committed, EMPTY_HEAD, type Head, type LoggedEvent } from './event/event.ts';
 import { Forwarding, type ForwardingOptions } from './forward/forwarding.ts';
 import type { Taker } from './forward/taker.ts';
 import type { LogObserver, LogStatus } from './observer.ts';
-import { type BrokenReadModelError, LostRecordError, type Store } from './store.ts';
+import type { BrokenReadModelError, Store } from './store.ts';
 import { Follower } from './tail/follower.ts';
 import { type ReadOptions, readLog } from './tail/read.ts';
 import { Tail } from './tail/tail.ts';
@@ -51,9 +52,6 @@ export const DEFAULT_LIST_CACHE = 64 * 1024 * 1024;
 /** Milliseconds between two checks for abandoned erasures. */
 const ERASURES = 2_000;
 
-/** Milliseconds between two looks whether the store still has the log's id. */
-const IDENTITY = 2_000;
-
 /** Options of a log. */
 export interface EventLogOptions {
   readonly limits?: Partial<LogLimits>;
@@ -65,8 +63,8 @@ export interface EventLogOptions {
   readonly onReachable?: (fault: unknown) => void;
   /** Called when the read model is of no use until it is repaired (with the fault), and when it is again (with undefined). */
   readonly onReadModel?: (fault: BrokenReadModelError | undefined) => void;
-  /** Called when the store has lost the log's id (with the fault), and when it has it again (with undefined). */
-  readonly onIdentity?: (fault: LostRecordError | undefined) => void;
+  /** Whether events are published. If so, an erasure is complete only once the topic has its event. */
+  readonly publishes?: boolean;
   readonly observer?: LogObserver;
 }
 
@@ -84,17 +82,18 @@ export class EventLog {
   readonly #running: Promise<unknown>;
   readonly #commitLimit: number;
   readonly #tailBytes: number;
+  readonly #finisher: Finisher;
   readonly #eraser: Eraser;
   readonly #onFault: (error: unknown) => void;
   #finishing: Promise<void> | undefined;
   #forwarding: Forwarding | undefined;
 
-  constructor(store: Store, tail: Tail, options: EventLogOptions) {
-    const { limits, listCacheBytes, onFault, onReachable, onReadModel, onIdentity, observer } = options;
+  constructor(store: Store, tail: Tail, follower: Follower, options: EventLogOptions) {
+    const { limits, listCacheBytes, onFault, onReachable, onReadModel, publishes = false, observer } = options;
     this.#store = store;
     this.#tail = tail;
     this.#onFault = onFault;
-    this.#follower = new Follower(store, tail);
+    this.#follower = follower;
     const bounds = { ...DEFAULT_LIMITS, ...limits };
     this.#listCache = new ListCache(listCacheBytes ?? DEFAULT_LIST_CACHE);
     const generation = new Generation(store);
@@ -104,12 +103,13 @@ export class EventLog {
     this.#commitLimit = bounds.commitLimit;
     this.#tailBytes = bounds.tailBytes;
     this.#committer = new Committer(tail, this.#states, this.#follower, appender, bounds, observer);
-    this.#eraser = new Eraser({ store, tail, follower: this.#follower, submit: (command) => this.#submit(command) });
+    this.#finisher = new Finisher(store, publishes);
+    const submit = (command: EraseOwner) => this.submit(command);
+    this.#eraser = new Eraser({ store, tail, follower: this.#follower, finisher: this.#finisher, submit });
     this.#projector = new Projector(store, tail, this.#follower, randomUUID(), onFault, onReadModel ?? (() => {}));
     this.#follower.changed.addEventListener('abort', () => this.#projector.stop());
     this.#running = Promise.all([
       this.#projector.run(),
-      this.#watchIdentity(onIdentity ?? (() => {})),
       this.#follower.watch(this.#stop.signal, onReachable ?? (() => {})),
     ]);
   }
@@ -129,7 +129,7 @@ export class EventLog {
       tail: { events: size, bytes, most: this.#tailBytes },
       syncedAt: this.#follower.syncedAt,
       role: this.#forwarding?.role,
-      erasures: this.#eraser.pending,
+      erasures: this.#finisher.pending,
     };
   }
 
@@ -138,13 +138,12 @@ export class EventLog {
    * writer.
    */
   submit(command: Command, cancellation?: Cancellation): Promise<Committed> {
-    const refusal = this.#eraser.refusal(command);
-    return refusal === undefined ? this.#submit(command, cancellation) : Promise.reject(refusal);
+    return (this.#forwarding ?? this.#committer).submit(command, cancellation);
   }
 
   /** See Eraser.erase. */
-  erase(request: EraseRequest, isPublished: boolean): AsyncGenerator<EraseProgress | Erased> {
-    return this.#eraser.erase(request, isPublished);
+  erase(request: EraseRequest): AsyncGenerator<EraseProgress | Erased> {
+    return this.#eraser.erase(request);
   }
 
   /**
@@ -158,9 +157,9 @@ export class EventLog {
   async #finishErasures(onStuck: (error: unknown) => void): Promise<void> {
     const { signal } = this.#stop;
     const finish = async () => {
-      const erasures = await this.#eraser.unfinished();
+      const unfinished = await this.#finisher.look();
       try {
-        for await (const _ of this.#eraser.finish(erasures)) if (signal.aborted) break;
+        for await (const _ of this.#finisher.finishAll(unfinished)) if (signal.aborted) break;
       } catch (error) {
         if (!signal.aborted) onStuck(error);
       }
@@ -169,40 +168,11 @@ export class EventLog {
     await repeat(finish, signal, new Backoff(ERASURES, ERASURES), this.#onFault);
   }
 
-  /**
-   * The id is needed only to open the key that signs checkpoints. So without this look, nobody would learn that it is
-   * gone before an instance is started again.
-   */
-  async #watchIdentity(onChange: (fault: LostRecordError | undefined) => void): Promise<void> {
-    const signal = AbortSignal.any([this.#stop.signal, this.#follower.changed]);
-    let isLost = false;
-    const tell = (fault: LostRecordError | undefined) => {
-      if ((fault !== undefined) === isLost) return;
-      isLost = fault !== undefined;
-      onChange(fault);
-    };
-    const look = async () => {
-      try {
-        await this.#store.logId();
-        tell(undefined);
-      } catch (error) {
-        if (!(error instanceof LostRecordError)) throw error;
-        tell(error);
-      }
-      await pause(IDENTITY, signal);
-    };
-    await repeat(look, signal, new Backoff(IDENTITY, IDENTITY), this.#onFault);
-  }
-
-  /** Calls back with each OwnerErased event: everything remembered of owners must be forgotten. */
+  /** Calls back with each OwnerErased event: everything that is remembered of owners outside the log must be forgotten. */
   onErased(listener: (position: number, events: number) => void): void {
-    this.#tail.onExtended((news) => {
+    this.#tail.onSeen((news) => {
       for (const { position, event } of news) if (event?.type === 'OwnerErased') listener(position, event.erased);
     });
-  }
-
-  #submit(command: Command, cancellation?: Cancellation): Promise<Committed> {
-    return (this.#forwarding ?? this.#committer).submit(command, cancellation);
   }
 
   /**
@@ -245,6 +215,11 @@ export class EventLog {
     return this.#tail.onExtended(listener);
   }
 
+  /** See Tail.onRestarted. */
+  onRestarted(listener: () => void): () => void {
+    return this.#tail.onRestarted(listener);
+  }
+
   /** The events after a position. Undefined when memory does not reach back that far, or the log does not reach it. */
   recent(after: number): readonly LoggedEvent[] | undefined {
     const { first, head } = this.#tail;
@@ -278,7 +253,7 @@ export class EventLog {
     this.#projector.stop();
     this.#stop.abort();
     await Promise.all([this.#running, this.#states.close(), this.#finishing]);
-    await this.#eraser.close();
+    await this.#finisher.close();
     await this.#store.close();
   }
 }
@@ -288,26 +263,17 @@ export class EventLog {
  * their content is what was written. Rejects with BrokenChainError when they do not.
  */
 export async function openLog(store: Store, options: EventLogOptions): Promise<EventLog> {
-  const checkpoint = await store.checkpoint();
   const { recentBytes } = { ...DEFAULT_LIMITS, ...options.limits };
-  let tail = new Tail(EMPTY_HEAD, recentBytes);
-  let head: Head = EMPTY_HEAD;
-  for await (const batch of store.read(Math.max(checkpoint - 1, 0))) {
-    for (const event of batch) {
-      if (event.position > checkpoint) {
-        verifyNext(head, event);
-        verifyContent(event);
-      }
-      head = headAt(event);
-      if (event.position === checkpoint) tail = new Tail(head, recentBytes);
-    }
-    tail.extend(batch);
-  }
-  if (head.position < checkpoint)
-    // Nothing was read: the events that are left end before the checkpoint.
-    throw new BrokenChainError(
-      (await store.head()).position + 1,
-      `missing, yet the read model stands at ${checkpoint}`,
-    );
-  return new EventLog(store, tail, options);
+  const tail = new Tail(await headOfCheckpoint(store), recentBytes, options.onFault);
+  const follower = new Follower(store, tail);
+  await follower.readAll();
+  return new EventLog(store, tail, follower, options);
+}
+
+async function headOfCheckpoint(store: Store): Promise<Head> {
+  const position = await store.checkpoint();
+  if (position === 0) return EMPTY_HEAD;
+  for await (const [event] of store.read(position - 1, { to: position })) if (event !== undefined) return headAt(event);
+  const end = (await store.head()).position;
+  throw new BrokenChainError(Math.min(end + 1, position), `missing, yet the read model stands at ${position}`);
 }

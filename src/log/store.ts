@@ -1,7 +1,6 @@
 import type { IdempotencyKey } from '../domain/idempotency.ts';
 import type { Plant, PlantKey } from '../domain/plant.ts';
-import type { Erasure } from './erasure/erasure.ts';
-import type { Head, LoggedEvent } from './event/event.ts';
+import type { Erases, Head, LoggedEvent } from './event/event.ts';
 
 /** One row of the read model. */
 export interface PlantRow extends Plant {
@@ -11,13 +10,27 @@ export interface PlantRow extends Plant {
 /** A row of the read model with its owner. */
 export type OwnedRow = PlantRow & PlantKey;
 
-/**
- * Rows of the read model, read without a snapshot: each row may come from a different moment. `checkpoint` was read no
- * earlier than the last row, so no row includes an event after it. `generation` was read no later than the first row.
- */
-export interface Rows<Row> {
-  readonly rows: Row[];
+/** An OwnerErased event whose erasure is not complete. */
+export type Unfinished = LoggedEvent & { readonly erases: Erases };
+
+/** Where the read model stands. */
+export interface Standing {
+  /** The rows are the fold of the log up to here, but for what `upTo` says. */
   readonly checkpoint: number;
+  /**
+   * Rows of owners who are erased by events up to here may be gone already. Never below the checkpoint. Whoever uses rows
+   * has the events up to here on top.
+   */
+  readonly upTo: number;
+}
+
+/**
+ * Rows of the read model, read without a snapshot: each row may come from a different moment. `checkpoint` and `upTo`
+ * were read no earlier than the last row, so no row includes an event after it. `generation` was read no later than the
+ * first row.
+ */
+export interface Rows<Row> extends Standing {
+  readonly rows: Row[];
   readonly generation: number;
 }
 
@@ -82,10 +95,23 @@ export class BrokenReadModelError extends Error {
 export const lostCheckpoint = (): BrokenReadModelError =>
   new BrokenReadModelError('the store has lost the checkpoint of its read model (plants in checkpoints)');
 
+/** The store's user may not change events, so no owner can be erased. The message says what to do. */
+export class MayNotEraseError extends Error {
+  constructor(options?: ErrorOptions) {
+    super(
+      'the database user may not update `events`: run plantstore erase with a MONGODB_URI whose user may, or give its role `update` there',
+      options,
+    );
+    this.name = 'MayNotEraseError';
+  }
+}
+
 /** The read model at one instant. Closing it lets the store forget that instant. Reading never ends early without an error. */
 export interface Snapshot {
   /** The checkpoint: the rows are exactly the fold of the log up to here. Undefined: it is gone. */
   readonly position: number | undefined;
+  /** See Standing. */
+  readonly upTo: number;
   /** Rows of an owner in ascending id, after `after` (undefined: all), in batches of bounded size. */
   list(owner: string, after: bigint | undefined): AsyncIterable<PlantRow[]>;
   /** Every row, in ascending owner (by the bytes of its UTF-8) and id, in batches of bounded size. */
@@ -172,7 +198,8 @@ export interface Store {
 
   /**
    * The last event of each of these idempotency keys (at least one), in their order. Undefined: no such event. Includes
-   * at least everything that this handle has read or appended before the call.
+   * at least everything that this handle has read or appended before the call. No event before an OwnerErased event of
+   * its owner is among them.
    */
   findByIdempotencyKeys(keys: readonly IdempotencyKey[]): Promise<(LoggedEvent | undefined)[]>;
 
@@ -205,6 +232,13 @@ export interface Store {
   advance(from: number | undefined, to: number | undefined, changes: Changes, nodes: Nodes): Promise<boolean>;
 
   /**
+   * Deletes some rows of an owner whose OwnerErased event comes right after the checkpoint. Returns their number; 0: none
+   * is left. Returns undefined and does nothing when the checkpoint is another. Before the first row goes, `upTo` is the
+   * position of that event.
+   */
+  removeRows(owner: string, checkpoint: number): Promise<number | undefined>;
+
+  /**
    * The nodes from `start` up to but not including `end`, as many as there are without a gap. Rejects with
    * BrokenTreeError for what is no node.
    */
@@ -223,14 +257,11 @@ export interface Store {
    */
   leaseholder(name: string): Promise<Leaseholder | undefined>;
 
-  /** The unfinished erasures, in the order in which they began. */
-  erasures(): Promise<readonly Erasure[]>;
+  /** The OwnerErased events whose erasure is not complete, in ascending position. */
+  unfinished(): Promise<readonly Unfinished[]>;
 
-  /**
-   * Records that an owner is to be erased, unless that is recorded already. Rejects with MayNotEraseError, and records
-   * nothing, when this store may not change events.
-   */
-  beginErasure(erasure: Erasure): Promise<void>;
+  /** Rejects with MayNotEraseError when this store may not change events. */
+  mayErase(): Promise<void>;
 
   /**
    * Removes the content of all events of an owner before position `by`, that of its OwnerErased event, in ascending
@@ -240,15 +271,16 @@ export interface Store {
   eraseContents(owner: string, by: number): AsyncIterable<number>;
 
   /**
-   * Clears removed data from unused space of the database, as far as possible, and records that everything is removed.
+   * Clears what was removed from unused space of the database, as far as possible, and records that for the OwnerErased
+   * event at a position.
    */
-  contentsErased(eventId: string, by: number): Promise<void>;
+  clearErased(position: number): Promise<void>;
 
-  /** Records that the topic has the OwnerErased event with this id. */
-  erasurePublished(eventId: string): Promise<void>;
+  /** Records that the topic has the OwnerErased event at a position. */
+  erasurePublished(position: number): Promise<void>;
 
-  /** Deletes a completed erasure. The owner's name is then nowhere in the store. */
-  endErasure(eventId: string): Promise<void>;
+  /** Completes the erasure of the OwnerErased event at a position. The owner's name is then nowhere in the store. */
+  endErasure(position: number): Promise<void>;
 
   /**
    * A fault that the database finds in itself, such as an index that does not match its table. Undefined: no fault. The

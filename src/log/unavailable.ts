@@ -10,9 +10,14 @@ const STATES = [LogChangedError, BrokenReadModelError, LostRecordError, BrokenTr
 /** Whether an error is that of a state of which the instance tells by itself, and need not with every request. */
 export const isToldOnce = (error: unknown): boolean => STATES.some((kind) => error instanceof kind);
 
+/** Errors of the code, which no waiting mends. Callers get INTERNAL, and the service's log gets them whole. */
+const DEFECTS = [TypeError, RangeError, ReferenceError, SyntaxError];
+
+const isDefect = (error: unknown): error is Error => DEFECTS.some((kind) => error instanceof kind);
+
 /** Maps a store's own error to the 503 for the caller. An error with another cause stays as it is. */
 export const unavailable = (error: unknown): Error =>
-  error instanceof PlantStoreError || error instanceof BrokenChainError
+  error instanceof PlantStoreError || error instanceof BrokenChainError || isDefect(error)
     ? error
     : new PlantStoreError('STORE_UNAVAILABLE', messageOf(error), { retryAfter: 1 }, { cause: error });
 

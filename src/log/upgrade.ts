@@ -1,8 +1,9 @@
-import { monotonic } from '../time/host.ts';
-import { BrokenChainError, verifyContent, verifyNext } from './event/chain.ts';
+import { monotonic, randomBytes, wallTime } from '../time/host.ts';
+import { KEY_BYTES } from './erasure/eraser.ts';
+import { BrokenChainError, seal, subjectOf, verifyContent, verifyNext } from './event/chain.ts';
 import { decodeStored } from './event/decode.ts';
 import { encodeContent, encodeEvent, type Unsealed } from './event/encode.ts';
-import type { Head, LoggedEvent } from './event/event.ts';
+import type { Erases, Head, LoggedEvent } from './event/event.ts';
 import type { Kind } from './event/fields.ts';
 
 /**
@@ -65,6 +66,41 @@ function encoded(former: FormerEvent): LoggedEvent {
     if (logged.event?.[name as keyof object] !== value)
       throw new RangeError(`its member ${name} is not that of its event`);
   return logged;
+}
+
+/** An erasure that 1.0.0 has begun: a note beside the log. */
+export interface FormerErasure {
+  readonly owner: string;
+  /** The id of its OwnerErased event, which may not be in the log yet. */
+  readonly eventId: string;
+  readonly actor: string;
+  readonly issuer: string | undefined;
+  /** Whether the contents are removed. */
+  readonly isErased: boolean;
+  /** Whether the topic has the event, or none is needed. */
+  readonly isPublished: boolean;
+}
+
+/** What stands beside the OwnerErased event of a note that 1.0.0 has appended. */
+export const erasesOf = ({ owner, isErased, isPublished }: FormerErasure): Erases => ({
+  owner,
+  key: new Uint8Array(),
+  isCleared: isErased,
+  isPublished,
+});
+
+/** The OwnerErased event of a note that 1.0.0 had not appended. `erased`: the owner's events in the log with content. */
+export function erasureAfter(
+  head: Head,
+  { owner, eventId, actor, issuer }: FormerErasure,
+  erased: number,
+): LoggedEvent {
+  const key = randomBytes(KEY_BYTES);
+  const event = { type: 'OwnerErased', actor, issuer, erased, subject: subjectOf({ owner, key }) } as const;
+  return {
+    ...seal(head, event, eventId, wallTime()),
+    erases: { owner, key, isCleared: false, isPublished: false },
+  };
 }
 
 /** How far an upgrade is. */

@@ -40,8 +40,6 @@ export interface Sources {
   readonly readModelBroken: () => boolean;
   /** Whether no checkpoint is signed or cosigned, because the log does not extend what was signed before. */
   readonly signingStopped: () => boolean;
-  /** Whether the store has lost the id of its log. */
-  readonly logIdLost: () => boolean;
   readonly authentication: () => AuthenticationStatus | undefined;
   readonly listCache: () => ListCacheStatistics | undefined;
   readonly watches: () => WatchStatus | undefined;
@@ -103,7 +101,6 @@ export function createTelemetry(
     broken: () => brokenLog !== undefined || sources.logReplaced(),
     readModelBroken: sources.readModelBroken,
     signingStopped: sources.signingStopped,
-    logIdLost: sources.logIdLost,
   });
   const { forwarded, taken } = forwardMetrics(metrics, sources.log);
   const writeDecision = decisionLog(logger, owners);

@@ -28,17 +28,23 @@ export const SALT_HEADER = 'plantstore-salt';
 /** Header with the issuer of the actor's token, if known. */
 export const ISSUER_HEADER = 'plantstore-issuer';
 
+/** Header with the subject of an OwnerErased event, in lower-case hexadecimal. */
+export const SUBJECT_HEADER = 'plantstore-subject';
+
+/** `ce_type` of an OwnerErased event. */
+export const OWNER_ERASED = 'plantstore.v1.OwnerErased';
+
 /** `ce_source` of every event. */
 const SOURCE = '/plantstore';
 
 /**
  * The message of an event. Deterministic, so every instance makes the same bytes. Undefined for an erased event, and
- * for an OwnerErased event without `erased`, the erased owner.
+ * for an OwnerErased event whose erasure is complete: the owner is known no more.
  */
-export function eventMessage(logged: LoggedEvent, erased?: string): EventMessage | undefined {
+export function eventMessage(logged: LoggedEvent): EventMessage | undefined {
   const { position, eventId, time, commitment, salt, hash, event } = logged;
   if (event === undefined || salt === undefined) return undefined;
-  const owner = event.type === 'OwnerErased' ? erased : event.owner;
+  const owner = event.type === 'OwnerErased' ? logged.erases?.owner : event.owner;
   if (owner === undefined) return undefined;
   const subject = event.type === 'OwnerErased' ? encodeURIComponent(owner) : subjectOf(event);
   const { traceparent, idempotencyKey, issuer } = event;
@@ -59,6 +65,7 @@ export function eventMessage(logged: LoggedEvent, erased?: string): EventMessage
       [HASH_HEADER]: hex(hash),
       ...(idempotencyKey !== undefined && { [IDEMPOTENCY_KEY_HEADER]: idempotencyKey }),
       ...(issuer !== undefined && { [ISSUER_HEADER]: issuer }),
+      ...(event.type === 'OwnerErased' && event.subject && { [SUBJECT_HEADER]: hex(event.subject) }),
       // The first is CloudEvents' Distributed Tracing extension; the second is for OpenTelemetry's Kafka
       // instrumentation.
       ...(traceparent !== undefined && { ce_traceparent: traceparent, traceparent }),

@@ -27,7 +27,7 @@ const MEASURE = 1_000;
 /** Options of the publisher. */
 export interface PublisherOptions {
   /** The log, and the lease shared by all instances. */
-  readonly store: Pick<Store, 'head' | 'read' | 'lease' | 'erasures' | 'erasurePublished'>;
+  readonly store: Pick<Store, 'head' | 'read' | 'lease' | 'unfinished' | 'erasurePublished'>;
   readonly topic: Topic;
   /** Called for each change of state, and for each new detail. */
   readonly onChange: (status: PublisherStatus) => void;
@@ -108,8 +108,8 @@ export class Publisher {
         if (held.aborted) return;
         const begun = monotonic();
         head = verified(head, events);
-        const erased = new Map((await this.#store.erasures()).map(({ eventId, owner }) => [eventId, owner]));
-        await session.publish(erased.size === 0 ? events : await this.#again(events), erased);
+        const isErasing = (await this.#store.unfinished()).length > 0;
+        await session.publish(isErasing ? await this.#again(events) : events);
         reached();
         if (events.length < MANY) await pause(begun + PACE - monotonic(), held);
       }
@@ -130,8 +130,8 @@ export class Publisher {
 
   /** Marks the erasures that are on the topic as published, including those left unmarked by a fault. */
   async #tellErasures(published: number): Promise<void> {
-    for (const { eventId, erasedBy, isPublished } of await this.#store.erasures())
-      if (!isPublished && erasedBy !== undefined && erasedBy <= published) await this.#store.erasurePublished(eventId);
+    for (const { position, erases } of await this.#store.unfinished())
+      if (!erases.isPublished && position <= published) await this.#store.erasurePublished(position);
   }
 
   /** The head of the log at the end of the topic. Rejects if the topic's last event differs from the log's. */

@@ -8,9 +8,6 @@ export interface Published {
   readonly hash: string;
 }
 
-/** The erased owner of each OwnerErased event, by event id. The events do not name it. */
-export type ErasedOwners = ReadonlyMap<string, string>;
-
 /** The exclusive right to publish to a topic, until another session opens. */
 export interface TopicSession {
   /** The end of the topic when the session began. */
@@ -18,11 +15,11 @@ export interface TopicSession {
   /** What an operator should know, although publication works. */
   readonly notice: string | undefined;
   /**
-   * Publishes the next events, all or none. Without events, checks that the session is still valid. `erased` gives the
-   * owners of OwnerErased events. Skips OwnerErased events that it does not list, and erased events. Rejects if the
-   * events were not published, or if that is unknown; the session is then unusable.
+   * Publishes the next events, all or none. Without events, checks that the session is still valid. Skips erased events,
+   * and OwnerErased events whose erasure is complete. Rejects if the events were not published, or if that is unknown; the
+   * session is then unusable.
    */
-  publish(events: readonly LoggedEvent[], erased?: ErasedOwners): Promise<void>;
+  publish(events: readonly LoggedEvent[]): Promise<void>;
   /** Closes the connections. Events being published may or may not reach the topic. */
   close(): void;
 }

@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import type { Authenticator } from '../auth/authenticator.ts';
 import type { KeySet } from '../auth/keys/key-set.ts';
 import type { EventLog } from '../log/log.ts';
-import type { BrokenReadModelError, LostRecordError } from '../log/store.ts';
+import type { BrokenReadModelError } from '../log/store.ts';
 import { LogChangedError } from '../log/tail/log-changed.ts';
 import type { Readiness } from '../observe/health.ts';
 import type { LogOutput } from '../observe/log-output.ts';
@@ -27,8 +27,6 @@ export interface Parts {
   signingFault?: Error | undefined;
   /** The reason why witnesses do not cosign, if it is the log. */
   witnessFault?: Error | undefined;
-  /** The reason why the log has no id, while it has none. */
-  identityFault?: LostRecordError | undefined;
   telemetry?: Telemetry;
   publication?: PublisherThread | undefined;
   keys?: KeySet;
@@ -42,8 +40,8 @@ export interface Parts {
 /**
  * Whether the store can be used. A broken log makes it degraded, and not unready: lists and commands need neither the
  * events nor the nodes that are broken. Every other instance has the same log, so one request for a proof, which needs
- * no token, would make all of them unready. A broken read model, signing that is stopped and a lost id are the same for
- * all of them too, and what does not need them is served.
+ * no token, would make all of them unready. A broken read model and signing that is stopped are the same for all of them
+ * too, and what does not need them is served.
  */
 export function storeReadiness({
   log,
@@ -51,13 +49,12 @@ export function storeReadiness({
   readModelFault,
   signingFault,
   witnessFault,
-  identityFault,
   telemetry,
 }: Parts): Readiness {
   if (storeFault instanceof LogChangedError) return { ready: false, detail: storeFault.message };
   if (storeFault !== undefined) return { ready: false, detail: 'the store cannot be reached; the log says why' };
   if (log === undefined) return STARTING;
-  const faults = [telemetry?.brokenLog, readModelFault, signingFault, witnessFault, identityFault].filter(
+  const faults = [telemetry?.brokenLog, readModelFault, signingFault, witnessFault].filter(
     (fault) => fault !== undefined,
   );
   if (faults.length === 0) return { ready: true };
@@ -74,7 +71,6 @@ export const sourcesOf = (parts: Parts): Sources => ({
   logReplaced: () => isReplaced(parts),
   readModelBroken: () => parts.readModelFault !== undefined && !isReplaced(parts),
   signingStopped: () => (parts.signingFault ?? parts.witnessFault) !== undefined && !isReplaced(parts),
-  logIdLost: () => parts.identityFault !== undefined && !isReplaced(parts),
   authentication: () =>
     parts.authenticator && parts.keys && { cacheHits: parts.authenticator.cacheHits, ready: parts.keys.ready().ready },
   listCache: () => parts.log?.listCache,

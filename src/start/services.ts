@@ -42,7 +42,7 @@ export function servicesOf(
     },
     {
       desc: ErasureService,
-      methods: implementErasure({ log, scopes, publishes: config.kafka !== undefined }),
+      methods: implementErasure({ log, scopes }),
     },
   ];
 }

@@ -48,11 +48,7 @@ export async function openStore(
         else logger.error({ err: fault }, 'the read model cannot be used');
         parts.readModelFault = fault;
       },
-      onIdentity: (fault) => {
-        if (fault === undefined) logger.info('the log has its id again');
-        else logger.error({ err: fault }, 'the log has lost its id');
-        parts.identityFault = fault;
-      },
+      publishes: config.kafka !== undefined,
       observer: telemetry.log,
       onReachable: (fault) => {
         if (fault === undefined) logger.info('the store can be reached');

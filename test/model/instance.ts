@@ -110,6 +110,7 @@ class ListGates {
     if (gate === undefined) return snapshot;
     return {
       position: snapshot.position,
+      upTo: snapshot.upTo,
       list: (owner, after) => gatedBatches(snapshot.list(owner, after), 'a page', gate),
       all: () => snapshot.all(),
       close: () => snapshot.close(),

@@ -88,7 +88,7 @@ export class Instance {
     const open = async () => new MemoryStore(server.database, server.connection(process, 'store'), SIZES);
     const { store, log } = await openWhenReachable(
       { open, isFinal: () => false },
-      { limits: { knownOwners: KNOWN_OWNERS, recentBytes: RECENT }, onFault: () => {} },
+      { limits: { knownOwners: KNOWN_OWNERS, recentBytes: RECENT }, publishes: this.publishes, onFault: () => {} },
       new AbortController().signal,
       () => {},
     );

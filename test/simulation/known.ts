@@ -13,8 +13,6 @@ export interface Known {
   readonly isRare?: true;
 }
 
-const isErased = ({ owner }: Violation, world: World): boolean => owner !== undefined && world.erased.has(owner);
-
 /** Whether a backup was restored under running instances, which docs/operations.md says not to do. */
 const isRestoredUnder = (_: Violation, { restores }: World): boolean => restores.some(({ isRunning }) => isRunning);
 
@@ -23,50 +21,6 @@ const isRestoredUnder = (_: Violation, { restores }: World): boolean => restores
  * more, and a violation that no defect of this list explains fails the run.
  */
 export const KNOWN: readonly Known[] = [
-  {
-    what: 'an instance decides on plants of an owner whom another instance has erased',
-    kinds: ['decision', 'outcome'],
-    explains: isErased,
-    seed: 427,
-  },
-  {
-    what: 'an instance lists plants of an owner whom another instance has erased',
-    kinds: ['list', 'get', 'linearizability'],
-    explains: isErased,
-    seed: 11,
-  },
-  {
-    what: 'a watch never hears of the deletions of an erasure',
-    kinds: ['watch'],
-    explains: isErased,
-    seed: 1,
-  },
-  {
-    what: 'an eraser that lost its lease deletes plants that the owner has added since',
-    kinds: ['second life'],
-    explains: isErased,
-    seed: 1289,
-    isRare: true,
-  },
-  {
-    what: 'a command is answered with an event that was erased',
-    kinds: ['remains'],
-    explains: isErased,
-    seed: 931,
-  },
-  {
-    what: 'an erasure that is asked for while another of the owner ends goes on without a note',
-    kinds: ['content'],
-    explains: (_, world) => world.erased.size > 0,
-    seed: 209,
-    isRare: true,
-  },
-  {
-    what: 'an export that was made during an erasure cannot be imported',
-    kinds: ['move'],
-    explains: ({ owner }) => owner !== undefined,
-    seed: 93,
-  },
   {
     what: 'an instance that has not noticed a restore yet advances the read model over events that are lost',
     kinds: ['read model'],

@@ -38,6 +38,10 @@ export class FormerMongo implements AsyncDisposable {
     await this.#collection(name).replaceOne({ _id: document._id }, document);
   }
 
+  async insert(name: string, documents: Document[]): Promise<void> {
+    await this.#collection(name).insertMany(documents);
+  }
+
   async remove(name: string, filter: object): Promise<void> {
     await this.#collection(name).deleteMany(filter);
   }
@@ -64,7 +68,7 @@ export class FormerMongo implements AsyncDisposable {
     expect(await this.documents('checkpoints')).toEqual([checkpoint]);
     expect(await this.documents('tree')).toEqual([{ _id: Long.ZERO, hash: expect.any(Binary) }]);
     const names = (await this.#client.db().collections()).map(({ collectionName }) => collectionName);
-    expect(names.toSorted()).toEqual(['checkpoints', 'erasures', 'events', 'leases', 'meta', 'plants', 'tree']);
+    expect(names.toSorted()).toEqual(['checkpoints', 'events', 'leases', 'meta', 'plants', 'tree']);
   }
 
   #collection(name: string): Collection {

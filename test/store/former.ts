@@ -8,9 +8,12 @@ import { expect } from 'vitest';
 import { FORMATS } from '../../src/audit/formats/formats.ts';
 import { verifyLog } from '../../src/audit/verify.ts';
 import type { LoggedEvent } from '../../src/log/event/event.ts';
+import { openLog } from '../../src/log/log.ts';
 import { DATABASE_FILE } from '../../src/log/sqlite/store.ts';
 import type { Store } from '../../src/log/store.ts';
 import { openCheckpoint } from '../../src/transparency/signed-checkpoint.ts';
+import { override } from '../support/faulty-store.ts';
+import { readModel } from '../support/fold.ts';
 
 const FOLDER = join(import.meta.dirname, '../fixtures/1.0.0');
 
@@ -22,7 +25,6 @@ export const FORMER = JSON.parse(formerFile('expected.json').toString()) as {
   readonly exports: Readonly<Record<keyof typeof FORMATS, string>>;
   readonly head: { readonly position: number; readonly hash: string };
   readonly checkpoint: number;
-  readonly erasures: readonly object[];
   readonly vkey: string;
 };
 
@@ -60,31 +62,66 @@ export async function loadFormer(uri: string): Promise<void> {
     );
 }
 
-/** Expects the store to be that of 1.0.0 in all that users, auditors and erasures see of it. */
+/** The owners whose erasure 1.0.0 had begun: the position of OwnerErased, and what is done. */
+const UNFINISHED = [
+  ['appended', 423, false, false],
+  ['removing', 430, false, false],
+  ['removed', 437, false, false],
+  ['cleared', 444, true, false],
+  ['published', 451, true, true],
+  // The upgrade appends these.
+  ['noted', 572, false, false],
+  ['deleting', 573, false, false],
+] as const;
+
+/**
+ * Expects the store to be that of 1.0.0 in all that users, auditors and erasures see of it, and each erasure that was
+ * only noted to have its event.
+ */
 export async function expectTakenOver(store: Store): Promise<void> {
   const log: LoggedEvent[] = [];
   for await (const events of store.read(0, { checksKeys: true })) log.push(...events);
+  const kept = log.slice(0, FORMER.head.position).map(({ erases: _, ...event }) => event);
   for (const [format, digest] of Object.entries(FORMER.exports) as [keyof typeof FORMATS, string][])
-    expect(createHash('sha256').update(FORMATS[format].encode(log)).digest('hex')).toBe(digest);
-  const { position, hash } = await store.head();
-  expect({ position, hash: Buffer.from(hash).toString('hex') }).toEqual({
-    position: FORMER.head.position,
-    hash: FORMER.head.hash,
-  });
+    expect(createHash('sha256').update(FORMATS[format].encode(kept)).digest('hex')).toBe(digest);
+  expect(Buffer.from(kept.at(-1)!.hash).toString('hex')).toBe(FORMER.head.hash);
+  expect((await store.head()).position).toBe(FORMER.head.position + 2);
+  expect(log.slice(FORMER.head.position).map(({ eventId, event }) => [eventId.slice(-1), event])).toEqual([
+    ['2', expect.objectContaining({ type: 'OwnerErased', actor: 'the officer', erased: 6 })],
+    ['3', expect.objectContaining({ type: 'OwnerErased', actor: 'the officer', erased: 8 })],
+  ]);
   expect(await store.checkpoint()).toBe(FORMER.checkpoint);
-  const erasures = (await store.erasures()).toSorted((one, other) => (one.eventId < other.eventId ? -1 : 1));
-  expect(erasures).toEqual(FORMER.erasures.map((erasure) => ({ issuer: undefined, erasedBy: undefined, ...erasure })));
+  const unfinished = await store.unfinished();
+  expect(
+    unfinished.map(({ position, erases: { owner, isCleared, isPublished } }) => [
+      owner,
+      position,
+      isCleared,
+      isPublished,
+    ]),
+  ).toEqual(UNFINISHED);
   const keys = ['alice', 'noted', 'removed'].map((owner) => ({
     owner,
     idempotencyKey: owner === 'alice' ? 'key-1' : `key of ${owner}`,
   }));
-  // That of the erased owner is gone.
-  const found = (await store.findByIdempotencyKeys(keys)).map((event) => event?.position);
-  expect(found).toEqual([3, expect.any(Number), undefined]);
+  expect((await store.findByIdempotencyKeys(keys)).map((event) => event?.position)).toEqual([3, undefined, undefined]);
   const checkpoint = openCheckpoint(formerFile('log.checkpoint').toString(), FORMER.vkey);
   for await (const step of verifyLog(store, { checkpoint }))
     if ('answers' in step) {
       expect(step.answers.filter(({ failure }) => failure !== undefined)).toEqual([]);
       expect(step.ok).toBe(true);
     }
+}
+
+/** Expects a service on the store to finish all erasures, in place. */
+export async function expectErased(store: Store): Promise<void> {
+  const log = await openLog(override(store, { close: async () => {} }), { onFault: () => {} });
+  log.finishErasures(() => {});
+  await expect.poll(() => store.unfinished(), { timeout: 60_000 }).toEqual([]);
+  await log.close();
+  const owners = new Set<string>(UNFINISHED.map(([owner]) => owner));
+  for await (const events of store.read(0))
+    for (const { event } of events) expect(event?.type !== 'OwnerErased' && owners.has(event?.owner ?? '')).toBe(false);
+  for (const owner of owners) expect((await readModel(store, owner)).rows).toEqual([]);
+  for await (const step of verifyLog(store)) if ('answers' in step) expect(step.ok).toBe(true);
 }

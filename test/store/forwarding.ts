@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
-import type { Command } from '../../src/domain/decider.ts';
+import type { Command, PlantCommand } from '../../src/domain/decider.ts';
 import type { PlantStoreError } from '../../src/domain/errors.ts';
 import { type EventLog, openLog } from '../../src/log/log.ts';
 import type { Store } from '../../src/log/store.ts';
@@ -12,7 +12,7 @@ import { count } from '../support/soak.ts';
 import { TestHop, TestLeases } from '../support/test-hop.ts';
 import type { OpenStore } from './open-store.ts';
 
-const add = (id: number, name = 'Fern'): Command => ({
+const add = (id: number, name = 'Fern'): PlantCommand => ({
   type: 'AddPlant',
   owner: 'alice',
   actor: 'alice',
@@ -89,7 +89,7 @@ export function forwardingContract(name: string, open: OpenStore): void {
         expect(await told(others[1]!.submit(add(1)))).toBe('PLANT_ALREADY_EXISTS');
         expect(await told(writer.submit(remove(1)))).toBe(before + 2);
         expect(await told(others[1]!.submit(remove(1)))).toBe('PLANT_NOT_FOUND');
-        const keyed: Command = { ...add(2), idempotencyKey: 'k' };
+        const keyed: PlantCommand = { ...add(2), idempotencyKey: 'k' };
         const all = await Promise.all(scene.logs.flatMap((log) => [told(log.submit(keyed)), told(log.submit(keyed))]));
         expect(all).toEqual(Array(6).fill(before + 3));
         expect(await told(others[0]!.submit({ ...add(3), idempotencyKey: 'k' }))).toBe('IDEMPOTENCY_KEY_REUSED');

@@ -40,7 +40,7 @@ export function openSqliteDatabase(directory: string): SqliteDatabase {
     'PRAGMA ignore_check_constraints = ON; DROP TRIGGER events_are_only_erased; DROP TRIGGER events_are_not_deleted',
   );
   const putEvent = db.prepare(
-    `INSERT OR REPLACE INTO events (${EVENT_COLUMNS}, ${KEY_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+    `INSERT OR REPLACE INTO events (${EVENT_COLUMNS}, ${KEY_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   );
   const query = db.prepare(`SELECT ${EVENT_COLUMNS} FROM events WHERE position = ?`);
   query.setReadBigInts(true);

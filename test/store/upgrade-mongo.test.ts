@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { UnsuitableDatabaseError } from '../../src/log/mongo/connection/unsuitable-database.ts';
 import { openMongo } from '../../src/log/mongo/open.ts';
 import { upgradeMongo } from '../../src/log/mongo/upgrade.ts';
+import { expectErased } from './former.ts';
 import { FormerMongo } from './former-mongo.ts';
 import { dropDatabase, HAS_MONGODB } from './open-mongo.ts';
 
@@ -23,12 +24,15 @@ describe.runIf(HAS_MONGODB)('the upgrade of a database of 1.0.0', () => {
   }
 
   test('keeps the log, the read model, the erasures and every proof', async () => {
-    const kept = () => Promise.all(['plants', 'erasures', 'leases'].map((name) => former.documents(name)));
+    const kept = () => Promise.all(['plants', 'leases'].map((name) => former.documents(name)));
     const [before, log] = [await kept(), await former.documents('meta', { _id: 'log' })];
     await former.upgrade();
     await former.expectUpgraded(0);
     expect(await kept()).toEqual(before);
     expect(await former.documents('meta', { _id: 'log' })).toEqual(log);
+    const store = await openMongo(former.uri);
+    await expectErased(store);
+    await store.close();
   });
 
   test('a start refuses, and names the command', async () => {
@@ -59,8 +63,11 @@ describe.runIf(HAS_MONGODB)('the upgrade of a database of 1.0.0', () => {
   });
 
   test('goes on with any mix of old and new events, as killed writes may leave it', async () => {
-    const old = await former.documents('events');
+    const [old, notes] = [await former.documents('events'), await former.documents('erasures')];
     await former.upgrade();
+    await former.remove('events', { _id: { $gt: Long.fromNumber(old.length) } });
+    await former.update('events', {}, { $unset: { erases: '' } });
+    await former.insert('erasures', notes);
     await former.update('meta', { _id: 'schema' }, { $set: { isUpgrading: true } });
     for (const document of old) if (Number(document._id) % 3 > 0) await former.replace('events', document);
     await former.upgrade();

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import type { Command } from '../../src/domain/decider.ts';
+import type { PlantCommand } from '../../src/domain/decider.ts';
 import type { OwnerErased, PlantEvent } from '../../src/domain/events.ts';
 import { MAX_INT64, MIN_INT64 } from '../../src/domain/plant.ts';
 import { commitmentOf } from '../../src/log/event/chain.ts';
@@ -105,7 +105,7 @@ export const loggedArbitrary: fc.Arbitrary<LoggedEvent> = fc
   });
 
 /** Commands on few keys, so that they conflict. */
-export const commandArbitrary: fc.Arbitrary<Command> = fc
+export const commandArbitrary: fc.Arbitrary<PlantCommand> = fc
   .record({
     owner: fc.constantFrom('alice', 'bob', 'a', 'a\u0000'),
     id: fc.constantFrom(MIN_INT64, -1n, 0n, 7n, MAX_INT64),
@@ -114,7 +114,7 @@ export const commandArbitrary: fc.Arbitrary<Command> = fc
     tag: tagArbitrary,
   })
   .map(
-    ({ owner, id, add, name, tag }): Command =>
+    ({ owner, id, add, name, tag }): PlantCommand =>
       add
         ? { type: 'AddPlant', owner, actor: owner, plant: { id, name, tag } }
         : { type: 'DeletePlant', owner, actor: owner, id },

@@ -3,7 +3,7 @@ import { headAt, seal } from '../../src/log/event/chain.ts';
 import { type Head, type LoggedEvent, plantEventOf } from '../../src/log/event/event.ts';
 import type { Nodes, Store } from '../../src/log/store.ts';
 import { NodeBuilder } from '../../src/log/tree/nodes.ts';
-import { changesOf } from '../../src/log/view/projector.ts';
+import { changesOf, removeRows, stepOf } from '../../src/log/view/projector.ts';
 
 /** A trace context of an event. */
 export const TRACEPARENT = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
@@ -66,11 +66,13 @@ export async function project(store: Store, events = Number.POSITIVE_INFINITY): 
   const log: LoggedEvent[] = [];
   for await (const batch of store.read(start)) log.push(...batch);
   const end = Math.min(log.length, events);
-  const nodes = await NodeBuilder.after(store, start);
-  for (let from = 0; from < end; from += store.advanceLimit) {
-    const step = log.slice(from, Math.min(from + store.advanceLimit, end));
-    if (!(await store.advance(start + from, start + from + step.length, changesOf(step), nodes.add(step))))
+  const builder = await NodeBuilder.after(store, start);
+  for (let from = 0; from < end; ) {
+    const step = stepOf(log.slice(from, Math.min(from + store.advanceLimit, end)));
+    await removeRows(store, step);
+    if (!(await store.advance(start + from, start + from + step.length, changesOf(step), builder.add(step))))
       throw new Error('somebody else moved the checkpoint');
+    from += step.length;
   }
   return start + end;
 }

@@ -38,7 +38,7 @@ const fixed = (length: number) =>
 const unknownArbitrary = fc
   .array(
     fc.tuple(
-      fc.integer({ min: 9, max: 14 }),
+      fc.integer({ min: 10, max: 14 }),
       fc.oneof(fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }), fc.uint8Array(), fixed(4), fixed(8)),
     ),
     { maxLength: 5 },

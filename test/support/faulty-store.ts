@@ -41,7 +41,8 @@ export const gated = (store: Store, open: Promise<void>): Store =>
           await open;
         }
       }
-      return { position: snapshot.position, list, all: () => snapshot.all(), close: () => snapshot.close() };
+      const { position, upTo } = snapshot;
+      return { position, upTo, list, all: () => snapshot.all(), close: () => snapshot.close() };
     },
   });
 

@@ -1,17 +1,22 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { type Command, decide, evolve, type PlantState } from '../../src/domain/decider.ts';
+import { decide, evolve, type PlantCommand, type PlantState } from '../../src/domain/decider.ts';
 import { PlantStoreError } from '../../src/domain/errors.ts';
 import type { PlantEvent } from '../../src/domain/events.ts';
 import { commandArbitrary } from '../support/arbitraries.ts';
 
 const added: PlantEvent = { type: 'PlantAdded', owner: 'alice', actor: 'al', plantId: 7n, name: 'Fern', tag: 'indoor' };
 const deleted: PlantEvent = { type: 'PlantDeleted', owner: 'alice', actor: 'al', plantId: 7n };
-const add: Command = { type: 'AddPlant', owner: 'alice', actor: 'al', plant: { id: 7n, name: 'Fern', tag: 'indoor' } };
-const remove: Command = { type: 'DeletePlant', owner: 'alice', actor: 'al', id: 7n };
+const add: PlantCommand = {
+  type: 'AddPlant',
+  owner: 'alice',
+  actor: 'al',
+  plant: { id: 7n, name: 'Fern', tag: 'indoor' },
+};
+const remove: PlantCommand = { type: 'DeletePlant', owner: 'alice', actor: 'al', id: 7n };
 
 const given = (...events: PlantEvent[]) => ({
-  when: (command: Command) => decide(command, events.reduce<PlantState>(evolve, undefined) !== undefined),
+  when: (command: PlantCommand) => decide(command, events.reduce<PlantState>(evolve, undefined) !== undefined),
 });
 
 const reasonOf = (decision: PlantEvent | PlantStoreError) =>

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { type Command, decide, plantIdOf } from '../../src/domain/decider.ts';
+import { decide, type EraseOwner, type PlantCommand, plantIdOf } from '../../src/domain/decider.ts';
 import { PlantStoreError } from '../../src/domain/errors.ts';
 import type { PlantEvent } from '../../src/domain/events.ts';
 import { IDEMPOTENCY_TTL, idempotencyString } from '../../src/domain/idempotency.ts';
@@ -13,7 +13,7 @@ import { type LoggedPlantEvent, ofPlants } from '../support/events.ts';
 import { verifyLog } from '../support/fold.ts';
 
 /** Commands that meet: on few plants, with few keys. */
-const command: fc.Arbitrary<Command> = fc
+const command: fc.Arbitrary<PlantCommand> = fc
   .record({
     owner: fc.constantFrom('alice', 'bob'),
     id: fc.constantFrom(1n, 2n),
@@ -46,7 +46,7 @@ const contentOf = (event: PlantEvent) => JSON.stringify({ ...event, plantId: Str
 /** The plainest telling of what a command gets after these events: an event of theirs, a reason, or what is to be appended. */
 function told(
   events: readonly LoggedPlantEvent[],
-  asked: Command,
+  asked: PlantCommand,
   now: number,
 ): LoggedPlantEvent | string | PlantEvent {
   const { owner, idempotencyKey } = asked;
@@ -81,7 +81,7 @@ test('in batches as one after the other, with and without keys, before and after
           key: keyString(one.owner, plantIdOf(one)),
           idempotency: idempotencyString(one),
         }));
-        const { events, decisions } = plan(head, keyed, { isThere, eventOf }, clock);
+        const { events, decisions } = plan(head, keyed, { isThere, eventOf, since: () => undefined }, clock);
         for (const [index, { outcome, needs }] of decisions.entries()) {
           const expected = told(log, step.commands[index]!, Math.max(clock, log.at(-1)?.time ?? 0));
           if (outcome instanceof PlantStoreError) {
@@ -111,4 +111,50 @@ test('in batches as one after the other, with and without keys, before and after
     { numRuns: 500 },
   );
   for (const times of Object.values(seen)) expect(times).toBeGreaterThan(100);
+});
+
+test('an erasure ends what the owner has in the batch too, and counts it', () => {
+  const owner = 'alice';
+  const of = (one: PlantCommand | EraseOwner) => ({
+    command: one,
+    eventId: randomUUID(),
+    key: one.type === 'EraseOwner' ? '' : keyString(one.owner, plantIdOf(one)),
+    idempotency: idempotencyString(one),
+  });
+  const add = (id: bigint, key?: string): PlantCommand => ({
+    ...{ type: 'AddPlant', owner, actor: owner, idempotencyKey: key },
+    plant: { id, name: 'Fern', tag: undefined },
+  });
+  const erase: EraseOwner = {
+    type: 'EraseOwner',
+    owner,
+    actor: 'op',
+    counted: 5,
+    countedTo: 0,
+    key: new Uint8Array(16),
+  };
+  const commands = [
+    add(1n, 'k'),
+    erase,
+    add(1n, 'k'),
+    { ...add(2n), type: 'DeletePlant', id: 2n } as PlantCommand,
+    erase,
+  ];
+  const known = { isThere: () => true, eventOf: () => undefined, since: () => ({ events: 2, isErased: false }) };
+  const { decisions } = plan(
+    EMPTY_HEAD,
+    [add(7n, 'k'), ...commands.slice(1)].map(of),
+    { ...known, isThere: (key) => key !== keyString(owner, 7n) },
+    0,
+  );
+  const told = decisions.map(({ outcome }) =>
+    outcome instanceof PlantStoreError
+      ? outcome.reason
+      : outcome.event?.type === 'OwnerErased'
+        ? outcome.event.erased
+        : outcome.type,
+  );
+  expect(told).toEqual(['PlantAdded', 8, 'PlantAdded', 'PLANT_NOT_FOUND', 1]);
+  const again = plan(EMPTY_HEAD, [of(erase), of(erase)], known, 0).decisions.map(({ outcome }) => outcome);
+  expect(again[1]).toMatchObject({ reason: 'COUNT_OUTDATED' });
 });

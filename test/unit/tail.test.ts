@@ -2,12 +2,12 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { keyOf, type PlantEvent } from '../../src/domain/events.ts';
+import { type DomainEvent, keyOf, type PlantEvent } from '../../src/domain/events.ts';
 import { idempotencyString } from '../../src/domain/idempotency.ts';
 import { keyString } from '../../src/domain/plant.ts';
-import { headAt, seal } from '../../src/log/event/chain.ts';
+import { headAt, seal, subjectOf } from '../../src/log/event/chain.ts';
 import { EMPTY_HEAD, type Head, type LoggedEvent } from '../../src/log/event/event.ts';
-import { type Pin, sizeOf, Tail } from '../../src/log/tail/tail.ts';
+import { type Pin, sizeOf, Tail, TailRestartedError } from '../../src/log/tail/tail.ts';
 import { eventArbitrary } from '../support/arbitraries.ts';
 import { growthOf } from '../support/cpu-growth.ts';
 import { type LoggedPlantEvent, ofPlants } from '../support/events.ts';
@@ -66,8 +66,8 @@ test('a tail holds what is after the checkpoint and all that is pinned, and noth
         const expected = naive(events, base);
         for (const { event } of events) {
           const key = keyString(event.owner, event.plantId);
-          expect(tail.get(key) !== undefined).toBe(expected.has(key));
-          expect(tail.get(key)?.state?.name).toBe(expected.get(key));
+          expect(tail.knows(keyOf(event))).toBe(expected.has(key));
+          expect(tail.stateOf(keyOf(event))?.name).toBe(expected.get(key));
           const last = events.slice(base).findLast((other) => sameKey(other.event, event));
           expect(tail.findByIdempotencyKey(idempotencyString(event) ?? '')).toBe(last);
           const owned = tail.ownedBy(event.owner, undefined);
@@ -127,7 +127,7 @@ test('what a tail says that it takes is no less than what it takes, however long
     tail.extend(events(length));
     // A key of an index is a copy of its own once it was looked up.
     for (const { event } of ofPlants(tail.after(0))) {
-      expect(tail.get(keyString(event.owner, event.plantId))).toBeDefined();
+      expect(tail.stateOf(keyOf(event))).toBeDefined();
       expect(tail.findByIdempotencyKey(idempotencyString(event)!)).toBeDefined();
     }
     await collected();
@@ -227,4 +227,65 @@ test('events before the base are kept for so many bytes, the newest of them, and
   );
   expect(kept).toBeGreaterThan(0);
   expect(dropped).toBeGreaterThan(0);
+});
+
+test('an OwnerErased event ends what its owner has in the tail, and nothing of others', () => {
+  const tail = new Tail(EMPTY_HEAD);
+  const ann = { type: 'PlantAdded', owner: 'ann', actor: 'ann', plantId: 1n, name: 'Fern', tag: undefined } as const;
+  const key = new Uint8Array(16);
+  const erases = { owner: 'ann', key, isCleared: false, isPublished: false };
+  const events: LoggedEvent[] = [];
+  const add = (event: DomainEvent, more: Partial<LoggedEvent> = {}) => {
+    const last = events.at(-1);
+    events.push({ ...seal(last === undefined ? EMPTY_HEAD : headAt(last), event, `${events.length}`, 0), ...more });
+    tail.extend(events.slice(-1));
+  };
+  add({ ...ann, idempotencyKey: 'k' });
+  add({ ...ann, owner: 'bob' });
+  expect(tail.since('ann', 0)).toEqual({ events: 1, isErased: false });
+  add({ type: 'OwnerErased', actor: 'op', erased: 1, subject: subjectOf(erases) }, { erases });
+  expect(tail.hasEnded('ann')).toBe(true);
+  expect(tail.hasEnded('bob')).toBe(false);
+  expect(tail.knows({ owner: 'ann', id: 99n })).toBe(true);
+  expect(tail.stateOf({ owner: 'ann', id: 1n })).toBeUndefined();
+  expect(tail.stateOf({ owner: 'bob', id: 1n })).toBeDefined();
+  expect(tail.findByIdempotencyKey(idempotencyString({ owner: 'ann', idempotencyKey: 'k' })!)).toBeUndefined();
+  add({ ...ann, plantId: 2n });
+  expect(tail.ownedBy('ann', undefined).map(({ id }) => id)).toEqual([2n]);
+  expect(tail.since('ann', 0)).toEqual({ events: 1, isErased: true });
+  tail.projected(3);
+  expect(tail.hasEnded('ann')).toBe(false);
+  expect(tail.since('ann', 2)).toBeUndefined();
+});
+
+test('a restart makes every pin and every entry void, and tells of what was passed over', () => {
+  const tail = new Tail(EMPTY_HEAD);
+  const seen: number[] = [];
+  let restarts = 0;
+  tail.onSeen((events) => seen.push(...events.map(({ position }) => position)));
+  tail.onRestarted(() => restarts++);
+  const ann = { type: 'PlantAdded', owner: 'ann', actor: 'ann', plantId: 1n, name: 'Fern', tag: undefined } as const;
+  const first = seal(EMPTY_HEAD, ann, '1', 0);
+  const second = seal(headAt(first), { ...ann, plantId: 2n }, '2', 0);
+  tail.extend([first]);
+  const pin = tail.pin();
+  tail.passOver([second]);
+  tail.restart(headAt(second));
+  expect([seen, restarts, pin.isCurrent]).toEqual([[1, 2], 1, false]);
+  expect(() => pin.check()).toThrow(TailRestartedError);
+  pin.release();
+  expect([tail.base, tail.checkpoint, tail.head.position, tail.size]).toEqual([2, 2, 2, 0]);
+  expect(tail.knows({ owner: 'ann', id: 1n })).toBe(false);
+});
+
+test('every listener hears of news, whatever another one throws', () => {
+  const faults: unknown[] = [];
+  const tail = new Tail(EMPTY_HEAD, 0, (fault) => faults.push(fault));
+  let heard = 0;
+  tail.onExtended(() => {
+    throw new Error('a listener');
+  });
+  tail.onExtended(() => heard++);
+  tail.extend([seal(EMPTY_HEAD, { type: 'PlantDeleted', owner: 'a', actor: 'a', plantId: 1n }, '1', 0)]);
+  expect([heard, faults.map(String)]).toEqual([1, ['Error: a listener']]);
 });

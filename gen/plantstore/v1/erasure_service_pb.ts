@@ -2,15 +2,15 @@
 // @generated from file plantstore/v1/erasure_service.proto (package plantstore.v1, syntax proto3)
 /* eslint-disable */
 
-import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
-import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
-import type { Message } from "@bufbuild/protobuf";
+import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
+import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
+import type { Message, UnknownEnum } from "@bufbuild/protobuf";
 
 /**
  * Describes the file plantstore/v1/erasure_service.proto.
  */
 export const file_plantstore_v1_erasure_service: GenFile = /*@__PURE__*/
-  fileDesc("CiNwbGFudHN0b3JlL3YxL2VyYXN1cmVfc2VydmljZS5wcm90bxINcGxhbnRzdG9yZS52MSIiChFFcmFzZU93bmVyUmVxdWVzdBINCgVvd25lchgBIAEoCSL+AQoSRXJhc2VPd25lclJlc3BvbnNlEj4KCHByb2dyZXNzGAEgASgLMioucGxhbnRzdG9yZS52MS5FcmFzZU93bmVyUmVzcG9uc2UuUHJvZ3Jlc3NIABI8CgdvdXRjb21lGAIgASgLMikucGxhbnRzdG9yZS52MS5FcmFzZU93bmVyUmVzcG9uc2UuT3V0Y29tZUgAGjUKCFByb2dyZXNzEgwKBHN0ZXAYASABKAkSDAoEZG9uZRgCIAEoAxINCgV0b3RhbBgDIAEoAxorCgdPdXRjb21lEhAKCHBvc2l0aW9uGAEgASgDEg4KBmV2ZW50cxgCIAEoA0IGCgRzdGVwMmUKDkVyYXN1cmVTZXJ2aWNlElMKCkVyYXNlT3duZXISIC5wbGFudHN0b3JlLnYxLkVyYXNlT3duZXJSZXF1ZXN0GiEucGxhbnRzdG9yZS52MS5FcmFzZU93bmVyUmVzcG9uc2UwAWIGcHJvdG8z");
+  fileDesc("CiNwbGFudHN0b3JlL3YxL2VyYXN1cmVfc2VydmljZS5wcm90bxINcGxhbnRzdG9yZS52MSIiChFFcmFzZU93bmVyUmVxdWVzdBINCgVvd25lchgBIAEoCSKfAwoSRXJhc2VPd25lclJlc3BvbnNlEj4KCHByb2dyZXNzGAEgASgLMioucGxhbnRzdG9yZS52MS5FcmFzZU93bmVyUmVzcG9uc2UuUHJvZ3Jlc3NIABI8CgdvdXRjb21lGAIgASgLMikucGxhbnRzdG9yZS52MS5FcmFzZU93bmVyUmVzcG9uc2UuT3V0Y29tZUgAGjUKCFByb2dyZXNzEgwKBHN0ZXAYASABKAkSDAoEZG9uZRgCIAEoAxINCgV0b3RhbBgDIAEoAxp6CgdPdXRjb21lEhAKCHBvc2l0aW9uGAEgASgDEg4KBmV2ZW50cxgCIAEoAxI4CgZyZXN1bHQYAyABKA4yKC5wbGFudHN0b3JlLnYxLkVyYXNlT3duZXJSZXNwb25zZS5SZXN1bHQSEwoLc3ViamVjdF9rZXkYBCABKAwiUAoGUmVzdWx0EhYKElJFU1VMVF9VTlNQRUNJRklFRBAAEhEKDVJFU1VMVF9FUkFTRUQQARIbChdSRVNVTFRfTk9USElOR19UT19FUkFTRRACQgYKBHN0ZXAyZQoORXJhc3VyZVNlcnZpY2USUwoKRXJhc2VPd25lchIgLnBsYW50c3RvcmUudjEuRXJhc2VPd25lclJlcXVlc3QaIS5wbGFudHN0b3JlLnYxLkVyYXNlT3duZXJSZXNwb25zZTABYgZwcm90bzM");
 
 /**
  * @generated from message plantstore.v1.EraseOwnerRequest
@@ -71,22 +71,22 @@ export const EraseOwnerResponseSchema: GenMessage<EraseOwnerResponse> = /*@__PUR
  */
 export type EraseOwnerResponse_Progress = Message<"plantstore.v1.EraseOwnerResponse.Progress"> & {
   /**
-   * The current step: `plants` (deletes plants), `event` (appends OwnerErased), `read_model` (waits for the read
-   * model), `contents` (removes contents), `clear` (clears removed data from unused space).
+   * The current step: `count` (counts the owner's events), `event` (appends OwnerErased), `read_model` (waits for the
+   * read model), `contents` (removes contents), `clear` (clears removed data from unused space).
    *
    * @generated from field: string step = 1;
    */
   step: string;
 
   /**
-   * Plants or events done, if the step counts them.
+   * Events done, if the step counts them.
    *
    * @generated from field: int64 done = 2;
    */
   done: bigint;
 
   /**
-   * Total of plants or events, if the step counts them.
+   * Total of events, if the step counts them.
    *
    * @generated from field: int64 total = 3;
    */
@@ -119,6 +119,21 @@ export type EraseOwnerResponse_Outcome = Message<"plantstore.v1.EraseOwnerRespon
    * @generated from field: int64 events = 2;
    */
   events: bigint;
+
+  /**
+   * What was done.
+   *
+   * @generated from field: plantstore.v1.EraseOwnerResponse.Result result = 3;
+   */
+  result: EraseOwnerResponse_Result;
+
+  /**
+   * The key of the event's subject, 16 random bytes. Whoever keeps it can prove later that the event erased this owner
+   * (`plantstore audit check-erasure`). Empty if nothing was erased, or by a release before 1.1.
+   *
+   * @generated from field: bytes subject_key = 4;
+   */
+  subjectKey: Uint8Array;
 };
 
 /**
@@ -129,17 +144,57 @@ export const EraseOwnerResponse_OutcomeSchema: GenMessage<EraseOwnerResponse_Out
   messageDesc(file_plantstore_v1_erasure_service, 1, 1);
 
 /**
+ * What an erasure did.
+ *
+ * @generated from enum plantstore.v1.EraseOwnerResponse.Result
+ */
+export const EraseOwnerResponse_Result = {
+  /**
+   * Not set by this release.
+   *
+   * @generated from enum value: RESULT_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED: 0,
+
+  /**
+   * The owner had events, which have lost their contents.
+   *
+   * @generated from enum value: RESULT_ERASED = 1;
+   */
+  ERASED: 1,
+
+  /**
+   * The owner had no events with content, so nothing was done. The name may be misspelled.
+   *
+   * @generated from enum value: RESULT_NOTHING_TO_ERASE = 2;
+   */
+  NOTHING_TO_ERASE: 2,
+} as const;
+
+/**
+ * What an erasure did.
+ *
+ * @generated from enum plantstore.v1.EraseOwnerResponse.Result
+ */
+export type EraseOwnerResponse_Result = (typeof EraseOwnerResponse_Result)[keyof typeof EraseOwnerResponse_Result] | UnknownEnum;
+
+/**
+ * Describes the enum plantstore.v1.EraseOwnerResponse.Result.
+ */
+export const EraseOwnerResponse_ResultSchema: GenEnum<EraseOwnerResponse_Result> = /*@__PURE__*/
+  enumDesc(file_plantstore_v1_erasure_service, 1, 0);
+
+/**
  * Erases owners. Every call needs a token with the scope `plants:erase`.
  *
  * @generated from service plantstore.v1.ErasureService
  */
 export const ErasureService: GenService<{
   /**
-   * Erases an owner: deletes all plants, appends OwnerErased, and removes the contents of all earlier events of the
-   * owner. The events and their hashes stay. Sends progress, and last the outcome. If the call ends early, the erasure
-   * continues; another call waits for its end, or does nothing if the owner has no data. FAILED_PRECONDITION if the
-   * owner keeps writing (OWNER_KEEPS_WRITING) or is being erased (OWNER_BEING_ERASED), or if the service may not change
-   * events (MAY_NOT_ERASE).
+   * Erases an owner: appends OwnerErased, which deletes all plants that the owner has, and removes the contents of all
+   * earlier events of the owner. The events and their hashes stay. The owner may add plants again at once. Sends
+   * progress, and last the outcome. If the call ends early after the event was appended, the erasure continues; another
+   * call waits for its end. FAILED_PRECONDITION if the service may not change events (MAY_NOT_ERASE).
    *
    * @generated from rpc plantstore.v1.ErasureService.EraseOwner
    */

@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file plantstore/v1/event.proto.
  */
 export const file_plantstore_v1_event: GenFile = /*@__PURE__*/
-  fileDesc("ChlwbGFudHN0b3JlL3YxL2V2ZW50LnByb3RvEg1wbGFudHN0b3JlLnYxIpUBCgVFdmVudBIQCghwb3NpdGlvbhgBIAEoAxIQCghldmVudF9pZBgCIAEoCRIoCgR0aW1lGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIMCgR0eXBlGAQgASgJEhIKCmNvbW1pdG1lbnQYBSABKAwSDgoGZXJhc2VkGAYgASgDEgwKBGhhc2gYDyABKAwi4wEKB0NvbnRlbnQSDAoEc2FsdBgBIAEoDBINCgVvd25lchgCIAEoCRINCgVhY3RvchgDIAEoCRIOCgZpc3N1ZXIYBCABKAkSFwoPaWRlbXBvdGVuY3lfa2V5GAUgASgJEhMKC3RyYWNlcGFyZW50GAYgASgJEjAKC3BsYW50X2FkZGVkGAcgASgLMhkucGxhbnRzdG9yZS52MS5QbGFudEFkZGVkSAASNAoNcGxhbnRfZGVsZXRlZBgIIAEoCzIbLnBsYW50c3RvcmUudjEuUGxhbnREZWxldGVkSABCBgoEZGF0YSJpCgZSZWNvcmQSIwoFZXZlbnQYASABKAsyFC5wbGFudHN0b3JlLnYxLkV2ZW50EicKB2NvbnRlbnQYAiABKAsyFi5wbGFudHN0b3JlLnYxLkNvbnRlbnQSEQoJZXJhc2VkX2J5GAMgASgDIkAKClBsYW50QWRkZWQSCgoCaWQYASABKAMSDAoEbmFtZRgCIAEoCRIQCgN0YWcYAyABKAlIAIgBAUIGCgRfdGFnIhoKDFBsYW50RGVsZXRlZBIKCgJpZBgBIAEoA2IGcHJvdG8z", [file_google_protobuf_timestamp]);
+  fileDesc("ChlwbGFudHN0b3JlL3YxL2V2ZW50LnByb3RvEg1wbGFudHN0b3JlLnYxIpUBCgVFdmVudBIQCghwb3NpdGlvbhgBIAEoAxIQCghldmVudF9pZBgCIAEoCRIoCgR0aW1lGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIMCgR0eXBlGAQgASgJEhIKCmNvbW1pdG1lbnQYBSABKAwSDgoGZXJhc2VkGAYgASgDEgwKBGhhc2gYDyABKAwi9AEKB0NvbnRlbnQSDAoEc2FsdBgBIAEoDBINCgVvd25lchgCIAEoCRINCgVhY3RvchgDIAEoCRIOCgZpc3N1ZXIYBCABKAkSFwoPaWRlbXBvdGVuY3lfa2V5GAUgASgJEhMKC3RyYWNlcGFyZW50GAYgASgJEjAKC3BsYW50X2FkZGVkGAcgASgLMhkucGxhbnRzdG9yZS52MS5QbGFudEFkZGVkSAASNAoNcGxhbnRfZGVsZXRlZBgIIAEoCzIbLnBsYW50c3RvcmUudjEuUGxhbnREZWxldGVkSAASDwoHc3ViamVjdBgJIAEoDEIGCgRkYXRhIiQKBkVyYXNlcxINCgVvd25lchgBIAEoCRILCgNrZXkYAiABKAwikAEKBlJlY29yZBIjCgVldmVudBgBIAEoCzIULnBsYW50c3RvcmUudjEuRXZlbnQSJwoHY29udGVudBgCIAEoCzIWLnBsYW50c3RvcmUudjEuQ29udGVudBIRCgllcmFzZWRfYnkYAyABKAMSJQoGZXJhc2VzGAQgASgLMhUucGxhbnRzdG9yZS52MS5FcmFzZXMiQAoKUGxhbnRBZGRlZBIKCgJpZBgBIAEoAxIMCgRuYW1lGAIgASgJEhAKA3RhZxgDIAEoCUgAiAEBQgYKBF90YWciGgoMUGxhbnREZWxldGVkEgoKAmlkGAEgASgDYgZwcm90bzM", [file_google_protobuf_timestamp]);
 
 /**
  * One event of the log: its type and time. Its Content says what happened, to whom and by whom; the event commits to
@@ -84,7 +84,7 @@ export const EventSchema: GenMessage<Event> = /*@__PURE__*/
   messageDesc(file_plantstore_v1_event, 0);
 
 /**
- * The content of an event. New fields get numbers from 9 on. Some libraries write the fields of a oneof last: whoever
+ * The content of an event. New fields get numbers from 10 on. Some libraries write the fields of a oneof last: whoever
  * makes the bytes from members writes all fields in ascending order of number.
  *
  * @generated from message plantstore.v1.Content
@@ -98,7 +98,7 @@ export type Content = Message<"plantstore.v1.Content"> & {
   salt: Uint8Array;
 
   /**
-   * Owner of the plant. Empty for OwnerErased, which does not name the owner.
+   * Owner of the plant. Empty for OwnerErased, which names the owner by `subject` alone.
    *
    * @generated from field: string owner = 2;
    */
@@ -157,6 +157,14 @@ export type Content = Message<"plantstore.v1.Content"> & {
     value: PlantDeleted;
     case: "plantDeleted";
   } | { case: undefined; value?: undefined };
+
+  /**
+   * OwnerErased only: SHA-256 of 16 random bytes (the key) and the erased owner in UTF-8. Whoever has the key and the name
+   * can prove whom the event erased, and nobody else can. Empty in events of 1.0.0.
+   *
+   * @generated from field: bytes subject = 9;
+   */
+  subject: Uint8Array;
 };
 
 /**
@@ -165,6 +173,34 @@ export type Content = Message<"plantstore.v1.Content"> & {
  */
 export const ContentSchema: GenMessage<Content> = /*@__PURE__*/
   messageDesc(file_plantstore_v1_event, 1);
+
+/**
+ * Whose contents an OwnerErased event removes: what its subject says, until the removal is complete.
+ *
+ * @generated from message plantstore.v1.Erases
+ */
+export type Erases = Message<"plantstore.v1.Erases"> & {
+  /**
+   * The erased owner.
+   *
+   * @generated from field: string owner = 1;
+   */
+  owner: string;
+
+  /**
+   * 16 random bytes: `subject` is SHA-256 of them and the owner.
+   *
+   * @generated from field: bytes key = 2;
+   */
+  key: Uint8Array;
+};
+
+/**
+ * Describes the message plantstore.v1.Erases.
+ * Use `create(ErasesSchema)` to create a new message.
+ */
+export const ErasesSchema: GenMessage<Erases> = /*@__PURE__*/
+  messageDesc(file_plantstore_v1_event, 2);
 
 /**
  * An event with its content.
@@ -192,6 +228,13 @@ export type Record = Message<"plantstore.v1.Record"> & {
    * @generated from field: int64 erased_by = 3;
    */
   erasedBy: bigint;
+
+  /**
+   * OwnerErased only: whom it erases. Unset once the erasure is complete.
+   *
+   * @generated from field: plantstore.v1.Erases erases = 4;
+   */
+  erases?: Erases | undefined;
 };
 
 /**
@@ -199,7 +242,7 @@ export type Record = Message<"plantstore.v1.Record"> & {
  * Use `create(RecordSchema)` to create a new message.
  */
 export const RecordSchema: GenMessage<Record> = /*@__PURE__*/
-  messageDesc(file_plantstore_v1_event, 2);
+  messageDesc(file_plantstore_v1_event, 3);
 
 /**
  * The owner had no plant of this id, and has one now.
@@ -234,7 +277,7 @@ export type PlantAdded = Message<"plantstore.v1.PlantAdded"> & {
  * Use `create(PlantAddedSchema)` to create a new message.
  */
 export const PlantAddedSchema: GenMessage<PlantAdded> = /*@__PURE__*/
-  messageDesc(file_plantstore_v1_event, 3);
+  messageDesc(file_plantstore_v1_event, 4);
 
 /**
  * The owner had a plant of this id, and has none now.
@@ -255,5 +298,5 @@ export type PlantDeleted = Message<"plantstore.v1.PlantDeleted"> & {
  * Use `create(PlantDeletedSchema)` to create a new message.
  */
 export const PlantDeletedSchema: GenMessage<PlantDeleted> = /*@__PURE__*/
-  messageDesc(file_plantstore_v1_event, 4);
+  messageDesc(file_plantstore_v1_event, 5);
 

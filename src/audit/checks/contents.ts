@@ -17,10 +17,13 @@ interface Missing {
 export class Erasures {
   readonly #missing = new Map<number, Missing>();
   readonly #erased = new Map<number, number>();
+  /** Positions of erasures that were not complete when they were read. */
+  readonly #underWay = new Set<number>();
 
   /** Takes the next events. */
   take(events: readonly LoggedEvent[]): void {
-    for (const { position, event, erasedBy } of events) {
+    for (const { position, event, erasedBy, erases } of events) {
+      if (erases !== undefined) this.#underWay.add(position);
       if (event?.type === 'OwnerErased') this.#erased.set(position, event.erased);
       if (erasedBy === undefined) continue;
       const missing = this.#missing.get(erasedBy);
@@ -30,8 +33,8 @@ export class Erasures {
   }
 
   /**
-   * The first place where missing contents and erasures differ. `isUnderWay` selects erasures that may not have removed
-   * all contents yet. None ever removes more than it says.
+   * The first place where missing contents and erasures differ. Erasures that are not complete, and those that
+   * `isUnderWay` selects, may not have removed all contents yet. None ever removes more than it says.
    */
   failure(isUnderWay: (erasure: number) => boolean = () => false): Failure | undefined {
     const failures: Failure[] = [];
@@ -43,7 +46,7 @@ export class Erasures {
         });
     for (const [position, erased] of this.#erased) {
       const { count = 0 } = this.#missing.get(position) ?? {};
-      if (count > erased || (count < erased && !isUnderWay(position)))
+      if (count > erased || (count < erased && !this.#underWay.has(position) && !isUnderWay(position)))
         failures.push({ position, message: `it says that it erased ${erased} events, but ${count} refer to it` });
     }
     return failures.toSorted((a, b) => a.position! - b.position!)[0];
@@ -54,8 +57,8 @@ export class Erasures {
  * Does each content match its event's commitment, and was each missing content erased? Each event without content must
  * refer to an OwnerErased event, and each OwnerErased event must give the number of events that refer to it.
  *
- * An erasure may remove contents during the pass, so an apparent failure is counted again after the pass. An erasure is
- * recorded when it begins and forgotten only when complete: one that is no longer recorded has done all of its work.
+ * An erasure may remove contents during the pass, so an apparent failure is counted again after the pass. One that has
+ * no `erases` any more has done all of its work.
  */
 export class ContentsCheck implements Check {
   readonly question = 'contents';
@@ -77,13 +80,13 @@ export class ContentsCheck implements Check {
 
   async finish(): Promise<void> {
     if (this.#erasures.failure() === undefined) return;
-    const noted = new Set((await this.#store.erasures()).map(({ eventId }) => eventId));
+    const unfinished = new Set((await this.#store.unfinished()).map(({ position }) => position));
     const again = new Erasures();
     const underWay = new Set<number>();
     for await (const events of this.#store.read(0)) {
       again.take(events);
-      for (const { position, type, eventId } of events)
-        if (type === 'OwnerErased' && (noted.has(eventId) || position > this.#end)) underWay.add(position);
+      for (const { position, type } of events)
+        if (type === 'OwnerErased' && (unfinished.has(position) || position > this.#end)) underWay.add(position);
     }
     this.failure = again.failure((erasure) => underWay.has(erasure));
   }

@@ -1,6 +1,6 @@
 import type { LoggedEvent } from '../../log/event/event.ts';
 import type { Store } from '../../log/store.ts';
-import type { OpenFold } from '../fold/fold.ts';
+import type { AskedFold } from '../fold/fold.ts';
 import type { Check, Failure } from './check.ts';
 import { flawOf } from './flaw.ts';
 
@@ -16,11 +16,11 @@ export class DecisionsCheck implements Check {
   failure: Failure | undefined;
   readonly #store: Store;
   readonly #end: number;
-  readonly #fold: ReturnType<OpenFold>;
+  readonly #fold: AskedFold;
   #flaw: Failure | undefined;
 
   /** `fold` must have `asksDecisions`. `end` is the last position of the pass. */
-  constructor(store: Store, end: number, fold: ReturnType<OpenFold>) {
+  constructor(store: Store, end: number, fold: AskedFold) {
     this.#store = store;
     this.#end = end;
     this.#fold = fold;

@@ -2,7 +2,11 @@ import { InvalidFieldError, PlantStoreError } from '../../domain/errors.ts';
 import type { LoggedEvent } from '../../log/event/event.ts';
 import type { OwnedRow, Store } from '../../log/store.ts';
 import { intactRange } from '../../log/whole-range.ts';
+import { ErasedMeanwhileError, SteadyView } from '../steady.ts';
 import { Fold } from './fold.ts';
+
+/** Most attempts to read the log while no owner is erased. */
+const ATTEMPTS = 5;
 
 /** A moment in the history of a log: a position, or milliseconds since 1970. Undefined: the end of the log. */
 export type Moment = { readonly position: number } | { readonly time: number } | undefined;
@@ -17,7 +21,7 @@ export interface PlantsAsOf {
 /**
  * The plants of one owner, or of all owners, as of a moment. Reads all events up to it, so its time grows with the
  * position; memory is bounded. Rejects with INVALID_FIELD for a position after the head. Reading the plants rejects
- * with OWNER_BEING_ERASED while any owner is being erased.
+ * with OWNER_BEING_ERASED when owners are erased one after the other all the while.
  */
 export async function plantsAsOf(store: Store, moment: Moment, owner: string | undefined): Promise<PlantsAsOf> {
   const position = await positionOfMoment(store, moment);
@@ -29,23 +33,38 @@ async function* foldUpTo(
   position: number,
   owner: string | undefined,
 ): AsyncGenerator<readonly OwnedRow[]> {
-  await using stack = new AsyncDisposableStack();
-  const fold = stack.adopt(new Fold(), (opened) => opened.close());
-  await refuseErasures(store);
-  // Of the events of one owner, nobody can tell that one is missing.
-  const events = owner === undefined ? intactRange(store, 0, position) : store.read(0, { to: position, owner });
-  for await (const batch of events) await fold.apply(batch);
-  await refuseErasures(store);
-  yield* fold.rows();
+  for (let attempt = 1; ; attempt++) {
+    await using stack = new AsyncDisposableStack();
+    const fold = stack.adopt(new Fold(), (opened) => opened.close());
+    try {
+      await foldInto(fold, store, position, owner);
+    } catch (error) {
+      if (!(error instanceof ErasedMeanwhileError)) throw error;
+      if (attempt === ATTEMPTS) throw beingErased();
+      continue;
+    }
+    yield* fold.rows();
+    return;
+  }
 }
 
-/** An erasure during the read would produce plants that never existed. */
-async function refuseErasures(store: Store): Promise<void> {
-  if ((await store.erasures()).some(({ erasedBy }) => erasedBy === undefined))
-    throw new PlantStoreError('OWNER_BEING_ERASED', 'an owner is being erased; try again later', {
-      retryAfter: 10,
-    });
+async function foldInto(fold: Fold, store: Store, position: number, owner: string | undefined): Promise<void> {
+  const view = await SteadyView.open(store, { isWhole: owner === undefined });
+  // Of the events of one owner, nobody can tell that one is missing.
+  const events = owner === undefined ? intactRange(store, 0, position) : store.read(0, { to: position, owner });
+  for await (const batch of events) await fold.apply(view.take(batch));
+  // Events that lost their contents while one owner's were read were not among them.
+  if (
+    owner !== undefined &&
+    (await store.unfinished()).some(({ position, erases }) => erases.owner === owner && view.isLater(position))
+  )
+    throw new ErasedMeanwhileError();
 }
+
+const beingErased = () =>
+  new PlantStoreError('OWNER_BEING_ERASED', 'owners are being erased all the time; try again later', {
+    retryAfter: 10,
+  });
 
 async function positionOfMoment(store: Store, moment: Moment): Promise<number> {
   const head = await store.head();

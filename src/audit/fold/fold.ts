@@ -9,9 +9,16 @@ import { type Cell, type FoldReply, type FoldRequest, LIST_ROWS, type Misfit, RO
 type Answer = Exclude<FoldReply, { error: Error }>;
 
 /** An event of a plant, with its position and time. */
-interface Folded extends Pick<LoggedEvent, 'position' | 'time'> {
+interface FoldedPlant extends Pick<LoggedEvent, 'position' | 'time'> {
   readonly event: PlantEvent;
 }
+
+/** An OwnerErased event of a known owner. */
+interface FoldedErasure {
+  readonly erased: string;
+}
+
+type Folded = FoldedPlant | FoldedErasure;
 
 /** Options of a fold. */
 export interface FoldOptions {
@@ -21,6 +28,9 @@ export interface FoldOptions {
    */
   readonly asksDecisions?: boolean;
 }
+
+/** What checks ask of a fold. */
+export type AskedFold = Pick<Fold, 'position' | 'apply' | 'misfit'> & { rows(): AsyncIterable<OwnedRow[]> };
 
 /** Makes a fold. A simulation makes one that needs no thread. */
 export type OpenFold = (options?: FoldOptions) => Pick<Fold, 'position' | 'apply' | 'misfit' | 'rows' | 'close'>;
@@ -59,12 +69,15 @@ export class Fold {
   async apply(events: readonly LoggedEvent[]): Promise<void> {
     await this.#applied;
     this.#position = events.at(-1)?.position ?? this.#position;
-    const folded = events.flatMap((logged) => {
+    const folded = events.flatMap((logged): Folded[] => {
+      const { position, time, erases } = logged;
+      // Once an erasure is complete, no event of the owner from before has its content.
+      if (erases !== undefined) return [{ erased: erases.owner }];
       const event = plantEventOf(logged);
-      return event === undefined ? [] : [{ position: logged.position, time: logged.time, event }];
+      return event === undefined ? [] : [{ position, time, event }];
     });
     this.#applied = this.#ask({ do: 'apply', cells: this.#cellsOf(folded) }).then(({ misfit }) => {
-      if (misfit !== undefined) this.#misfit ??= failureAt(folded[misfit.index]!, misfit.why);
+      if (misfit !== undefined) this.#misfit ??= failureAt(folded[misfit.index] as FoldedPlant, misfit.why);
     });
     // The next call rejects with it.
     this.#applied.catch(() => {});
@@ -77,7 +90,7 @@ export class Fold {
   }
 
   /** The plants after all events, in ascending order of owner (by UTF-8 bytes) and id. */
-  async *rows(): AsyncGenerator<OwnedRow[]> {
+  async *rows(): AsyncGenerator<OwnedRow[], void, void> {
     await this.#applied;
     for (let after: PlantKey | undefined; ; ) {
       const rows = rowsOf((await this.#ask({ do: 'list', after })).cells);
@@ -94,7 +107,12 @@ export class Fold {
 
   #cellsOf(events: readonly Folded[]): Cell[] {
     const cells: Cell[] = [];
-    for (const { event, time } of events) {
+    for (const folded of events) {
+      if ('erased' in folded) {
+        cells.push(folded.erased, null, null, null, null, null);
+        continue;
+      }
+      const { event, time } = folded;
       const { owner, plantId, idempotencyKey } = event;
       const key = this.#asksDecisions ? (idempotencyKey ?? null) : null;
       if (event.type === 'PlantAdded') cells.push(owner, plantId, event.name, event.tag ?? null, key, time);
@@ -117,7 +135,7 @@ export class Fold {
   }
 }
 
-function failureAt({ position, event: { owner, plantId } }: Folded, why: Misfit): Failure {
+function failureAt({ position, event: { owner, plantId } }: FoldedPlant, why: Misfit): Failure {
   const plant = `plant ${plantId} of ${JSON.stringify(owner)}`;
   const message = {
     there: `${plant} is added, but existed already`,

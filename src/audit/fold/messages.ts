@@ -8,7 +8,7 @@ export const ROW_CELLS = 4;
 
 /**
  * Cells of one event: those of its plant, with a null name if it is deleted; its idempotency key, null if it has none
- * or the fold tracks none; its time.
+ * or the fold tracks none; its time. All but the owner are null for an event that erases the owner.
  */
 export const EVENT_CELLS = 6;
 

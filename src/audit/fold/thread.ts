@@ -21,6 +21,8 @@ const use = db.prepare(
   `INSERT INTO keys VALUES (?, ?, ?)
    ON CONFLICT DO UPDATE SET time = excluded.time WHERE excluded.time - time >= ${IDEMPOTENCY_TTL}`,
 );
+const erasePlants = db.prepare('DELETE FROM plants WHERE owner = ?');
+const eraseKeys = db.prepare('DELETE FROM keys WHERE owner = ?');
 const first = db.prepare('SELECT * FROM plants ORDER BY owner, id LIMIT ?');
 const next = db.prepare('SELECT * FROM plants WHERE (owner, id) > (?, ?) ORDER BY owner, id LIMIT ?');
 for (const query of [first, next]) {
@@ -37,6 +39,11 @@ function apply(cells: readonly Cell[]): { index: number; why: Misfit } | undefin
   for (let at = 0; at < cells.length; at += EVENT_CELLS) {
     const [owner, id, name, tag] = [cells[at]!, cells[at + 1]!, cells[at + 2]!, cells[at + 3]!];
     const [key, time] = [cells[at + 4]!, cells[at + 5]!];
+    if (id === null) {
+      erasePlants.run(owner);
+      eraseKeys.run(owner);
+      continue;
+    }
     const why = applyPlant(owner, id, name, tag) ?? (key === null ? undefined : applyKey(owner, key, time));
     if (why !== undefined) misfit ??= { index: at / EVENT_CELLS, why };
   }

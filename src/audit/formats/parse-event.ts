@@ -9,7 +9,13 @@ import { eventJson, JSON_MEMBERS, type JsonMember, jsonOf } from './event-json.t
 
 /** The members of a line. */
 type Members = Partial<
-  Omit<LoggedEvent, 'event' | 'bytes' | 'content' | 'isExtended'> & { eventBytes: Uint8Array; contentBytes: Uint8Array }
+  Omit<LoggedEvent, 'event' | 'bytes' | 'content' | 'isExtended'> & {
+    eventBytes: Uint8Array;
+    contentBytes: Uint8Array;
+  } & {
+    erasesOwner: string;
+    erasesKey: Uint8Array;
+  }
 >;
 
 /**
@@ -41,12 +47,17 @@ const lineOf = (event: LoggedEvent, members: Members): string =>
 
 /** The event whose bytes the members give. Any member that does not fit makes other bytes, and so another line. */
 function eventOf(members: Members): LoggedEvent {
-  const { hash = new Uint8Array(), salt, erasedBy, eventBytes, contentBytes } = members;
+  const { hash = new Uint8Array(), salt, erasedBy, eventBytes, contentBytes, erasesOwner, erasesKey } = members;
   const event = members as unknown as DomainEvent;
   const content = contentBytes ?? (salt && encodeContent(event, salt));
   const commitment = content === undefined ? members.commitment : sha256(content);
   const bytes = eventBytes ?? encodeEvent({ ...members, commitment, event } as Unsealed);
-  return decode({ bytes, hash, content, erasedBy });
+  // What an import takes over has to be removed and published where it is imported.
+  const erases =
+    erasesOwner === undefined || erasesKey === undefined
+      ? undefined
+      : { owner: erasesOwner, key: erasesKey, isCleared: false, isPublished: false };
+  return decode({ bytes, hash, content, erasedBy, erases });
 }
 
 function memberValue({ name, kind }: JsonMember, value: unknown, text: JsonText): unknown {

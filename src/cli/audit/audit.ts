@@ -1,4 +1,5 @@
 import { Command } from 'commander';
+import { checkErasureCommand } from './check-erasure.ts';
 import { checkReceiptCommand } from './check-receipt.ts';
 import { checkpointCommand } from './checkpoint.ts';
 import { exportCommand } from './export.ts';
@@ -20,6 +21,7 @@ export const auditCommand = (): Command =>
     .addCommand(checkpointCommand())
     .addCommand(keyCommand())
     .addCommand(receiptCommand())
+    .addCommand(checkErasureCommand())
     .addCommand(checkReceiptCommand())
     .addCommand(exportCommand())
     .addCommand(importCommand())

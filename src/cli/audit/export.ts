@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Command, Option } from 'commander';
+import { exportedEvents } from '../../audit/export.ts';
 import { positionAt } from '../../audit/fold/as-of.ts';
 import type { FORMATS } from '../../audit/formats/formats.ts';
 import type { LoggedEvent } from '../../log/event/event.ts';
@@ -46,8 +47,10 @@ One line, broken here to be read:
    "name":"Fern","tag":"indoor","salt":"...","hash":"..."}
 plantId is an exact int64. An unset tag is left out. PlantDeleted has neither
 name nor tag. An erased event has, in place of its content, a commitment and
-erasedBy, the position of its OwnerErased event. The hash covers the event and
-the previous hash.
+erasedBy, the position of its OwnerErased event, up to which such an export goes
+on. Until an erasure is complete, its OwnerErased event has erasesOwner and
+erasesKey. If an owner is erased meanwhile, the export may fail: export again.
+The hash covers the event and the previous hash.
 To resume an interrupted export, pass its last position to --after. The command
 fails if the log ends before that position, also later with --follow.
 
@@ -81,7 +84,9 @@ async function* eventsOf(
     const { position: to } = await store.head();
     if (seen > to) throw beyond(seen, to);
     // Of the events of one owner or plant, nobody can tell that one is missing.
-    yield* owner === undefined && id === undefined ? wholeRange(store, seen, to) : store.read(seen, { to, owner, id });
+    if (owner !== undefined || id !== undefined) yield* store.read(seen, { to, owner, id });
+    // Whoever follows the log hears of each erasure behind what it removes.
+    else yield* follow ? wholeRange(store, seen, to) : exportedEvents(store, seen, to);
     seen = to;
   } while (follow && (await sleep(POLL, true)));
 }

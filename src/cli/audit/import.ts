@@ -3,6 +3,8 @@ import { stat } from 'node:fs/promises';
 import { Command } from 'commander';
 import { headJson } from '../../audit/formats/event-json.ts';
 import { checkImport, importLog } from '../../audit/import.ts';
+import { loadConfig } from '../../config.ts';
+import { Finisher } from '../../log/erasure/finisher.ts';
 import { print } from '../output.ts';
 import { withStore } from '../with-store.ts';
 
@@ -33,6 +35,10 @@ Examples:
         const isFile = file !== '-' && (await stat(file)).isFile();
         if (isFile) await told('checked', checkImport(decodeExport(createReadStream(file))));
         await told('imported', importLog(store, decodeExport(file === '-' ? process.stdin : createReadStream(file))));
+        // Erasures that were not complete where the export was made.
+        const finisher = new Finisher(store, loadConfig().kafka !== undefined);
+        for await (const _ of finisher.finishAll(await finisher.look()));
+        await finisher.close();
         const head = await store.head();
         if (head.position === 0) throw new Error('the export has no events, so nothing was imported');
         await print([headJson(head)]);

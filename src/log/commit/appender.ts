@@ -48,12 +48,25 @@ export class Appender {
   /** When the last append began and ended, by the monotonic clock. */
   #begun = Number.NEGATIVE_INFINITY;
   #ended = Number.NEGATIVE_INFINITY;
+  /** Hashes of the events of the current append that are in the log behind the tail's beginning, by position. */
+  readonly #passed = new Map<number, Uint8Array>();
+  #appending: readonly LoggedEvent[] = [];
 
   constructor(store: Store, tail: Tail, follower: Follower, onFault: (error: unknown) => void) {
     this.#store = store;
     this.#tail = tail;
     this.#follower = follower;
     this.#onFault = onFault;
+    tail.onSeen((events) => this.#see(events));
+  }
+
+  /** The tail may be restarted behind what was appended; then it does not show what became of it. */
+  #see(events: readonly LoggedEvent[]): void {
+    const [first] = this.#appending;
+    const last = this.#appending.at(-1);
+    if (first === undefined || last === undefined) return;
+    for (const { position, hash } of events)
+      if (position >= first.position && position <= last.position) this.#passed.set(position, hash);
   }
 
   /**
@@ -62,6 +75,16 @@ export class Appender {
    * LogChangedError and sends nothing.
    */
   async append(events: readonly LoggedEvent[], deadline: number): Promise<Appended> {
+    this.#appending = events;
+    try {
+      return await this.#append(events, deadline);
+    } finally {
+      this.#appending = [];
+      this.#passed.clear();
+    }
+  }
+
+  async #append(events: readonly LoggedEvent[], deadline: number): Promise<Appended> {
     let landed = 0;
     let sent = false;
     const backoff = new Backoff(1, MAX_PAUSE);
@@ -127,7 +150,7 @@ export class Appender {
    * Compares hashes: another instance may append the same command under the same event id, but never the same event.
    */
   #holds({ position, hash }: LoggedEvent): boolean {
-    const held = this.#tail.at(position);
-    return held !== undefined && Buffer.compare(held.hash, hash) === 0;
+    const held = this.#passed.get(position) ?? this.#tail.at(position)?.hash;
+    return held !== undefined && Buffer.compare(held, hash) === 0;
   }
 }

@@ -161,7 +161,7 @@ export class Committer {
       if (terms?.doubt !== undefined) this.#doubts++;
       this.#enqueue({
         command,
-        key: keyString(command.owner, plantIdOf(command)),
+        key: command.type === 'EraseOwner' ? '' : keyString(command.owner, plantIdOf(command)),
         idempotency: idempotencyString(command),
         eventId: terms?.eventId ?? randomUUID(),
         deadline: terms?.deadline ?? monotonic() + this.#limits.commitLimit,
@@ -255,7 +255,7 @@ export class Committer {
       // Commands may have expired during the previous append.
       const commands = batch.flatMap((loaded) => loaded.commands).filter((waiting) => !this.#withdrawn(waiting));
       try {
-        await this.#commit(commands, combined(batch.map(({ states }) => states)));
+        await this.#commit(commands, batch);
       } catch (error) {
         for (const waiting of commands) this.#fail(waiting, unavailable(error));
       } finally {
@@ -276,11 +276,12 @@ export class Committer {
   }
 
   /** Commits a batch. Removes each command from the batch as it is answered. Rejects with the error for the rest. */
-  async #commit(commands: Waiting[], known: Known): Promise<void> {
+  async #commit(commands: Waiting[], loaded: Loaded[]): Promise<void> {
     const deadline = monotonic() + this.#limits.commitLimit;
     let synced = false;
     const backoff = new Backoff(PAUSE, MAX_PAUSE);
     for (;;) {
+      const known = await this.#current(commands, loaded);
       this.#sift(commands);
       if (commands.length === 0) return;
       const decided = plan(this.#tail.head, commands, known, wallTime());
@@ -309,6 +310,15 @@ export class Committer {
         });
       if (commands.length > 0) await this.#giveWay(backoff);
     }
+  }
+
+  /** The state to decide commands on. Loads it again if the rows that were loaded have been repaired or erased since. */
+  async #current(commands: Waiting[], loaded: Loaded[]): Promise<Known> {
+    while (!(await this.#states.areCurrent(loaded.map(({ states }) => states)))) {
+      const states = await this.#states.load(commands);
+      for (const earlier of loaded.splice(0, loaded.length, { commands, states })) earlier.states.release();
+    }
+    return combined(loaded.map(({ states }) => states));
   }
 
   /** Pauses for other instances, longer after each conflict, and then syncs with the log's end. */

@@ -48,6 +48,7 @@ export class KnownKeys {
       },
     });
     generation.onReplaced(() => this.#known.clear());
+    tail.onRestarted(() => this.#known.clear());
     tail.onExtended((news) => this.#take(news));
   }
 
@@ -78,7 +79,8 @@ export class KnownKeys {
       const read = await this.#idsOf(owner, pin);
       this.#candidates.set(owner, read !== undefined);
       if (read === undefined || !this.#generation.isCurrent(read.generation)) return;
-      const { ids } = read;
+      pin.check();
+      const ids = this.#tail.hasEnded(owner) ? new Set<CompactId>() : read.ids;
       // No await from here on: the ids are those at the head, and #take sees every later event.
       for (const { id, state } of this.#tail.ownedBy(owner, undefined))
         if (state === undefined) ids.delete(compact(id));
@@ -102,10 +104,10 @@ export class KnownKeys {
     const ids = new Set<CompactId>();
     let oldest = Number.POSITIVE_INFINITY;
     for (let after: bigint | undefined; ids.size <= LEARNED_ROWS && !this.#closed; ) {
-      const { rows, whole, checkpoint, generation } = await this.#store.list(owner, after, PAGE);
+      const { rows, whole, generation, ...standing } = await this.#store.list(owner, after, PAGE);
       this.#generation.heard(generation);
       oldest = Math.min(oldest, generation);
-      await this.#follower.reachCheckpoint(checkpoint, pin.base);
+      await this.#follower.reachCheckpoint(standing, pin.base);
       for (const { id } of rows) ids.add(compact(id));
       if (whole) return { ids, generation: oldest };
       after = rows.at(-1)!.id;
@@ -115,9 +117,9 @@ export class KnownKeys {
 
   #take(news: readonly LoggedEvent[]): void {
     for (const logged of news) {
-      if (logged.type === 'OwnerErased') {
-        this.#known.clear();
-        this.#candidates.clear();
+      if (logged.erases !== undefined) {
+        this.#known.delete(logged.erases.owner);
+        this.#candidates.delete(logged.erases.owner);
       }
       const event = plantEventOf(logged);
       const ids = event && this.#known.peek(event.owner);

@@ -1,7 +1,14 @@
-import { type Command, decide } from '../../domain/decider.ts';
+import {
+  type Command,
+  decide,
+  decideErasure,
+  type EraseOwner,
+  type EventsSince,
+  type PlantCommand,
+} from '../../domain/decider.ts';
 import { PlantStoreError } from '../../domain/errors.ts';
 import { IDEMPOTENCY_TTL, refuseReuse } from '../../domain/idempotency.ts';
-import { headAt, seal } from '../event/chain.ts';
+import { headAt, seal, subjectOf } from '../event/chain.ts';
 import { type Committed, type Head, type LoggedEvent, plantEventOf } from '../event/event.ts';
 
 /** The decision on one command. */
@@ -34,7 +41,7 @@ export interface Keyed {
    * fault.
    */
   readonly eventId: string;
-  /** keyString of its plant. */
+  /** keyString of its plant. Empty: it concerns no single plant. */
   readonly key: string;
   /** idempotencyString of its idempotency key, if it has one. */
   readonly idempotency: string | undefined;
@@ -44,19 +51,50 @@ export interface Keyed {
 export interface Known {
   /** Whether a plant with this key exists. */
   isThere(key: string): boolean;
-  /** The last event with an idempotency key, if there is one. */
-  eventOf(idempotency: string): LoggedEvent | undefined;
+  /** The last event with an idempotency key of an owner, if there is one. */
+  eventOf(idempotency: string, owner: string): LoggedEvent | undefined;
+  /** An owner's events after a position. Undefined: memory does not reach back that far. */
+  since(owner: string, position: number): EventsSince | undefined;
+}
+
+/** What the commands of a batch leave of an owner who had events in it, or was erased in it. */
+class Left {
+  /** Whether the owner was erased in the batch: nothing from before it counts. */
+  isErased = false;
+  /** The owner's events in the batch, since the owner was erased in it. */
+  events = 0;
+  /** Whether plants exist, by key. */
+  readonly plants = new Map<string, boolean>();
+  /** Events by idempotencyString. */
+  readonly named = new Map<string, LoggedEvent>();
+
+  erase(): void {
+    this.isErased = true;
+    this.events = 0;
+    this.plants.clear();
+    this.named.clear();
+  }
 }
 
 /** Decides commands in order, each on the state that the commands before it leave. */
 export function plan(head: Head, commands: readonly Keyed[], known: Known, clock: number): Plan {
-  const touched = new Map<string, boolean>();
-  const named = new Map<string, LoggedEvent>();
+  const owners = new Map<string, Left>();
   const events: LoggedEvent[] = [];
   let last = head;
   const refused = (outcome: PlantStoreError): CommandDecision => ({ outcome, needs: Math.max(events.length, 1) });
-  const repeated = (command: Command, idempotency: string): CommandDecision | undefined => {
-    const earlier = named.get(idempotency) ?? known.eventOf(idempotency);
+  const leftOf = (owner: string): Left => {
+    const left = owners.get(owner) ?? new Left();
+    owners.set(owner, left);
+    return left;
+  };
+  const append = (event: LoggedEvent): CommandDecision => {
+    events.push(event);
+    last = headAt(event);
+    return { outcome: event, needs: events.length };
+  };
+  const repeated = (command: PlantCommand, idempotency: string, left: Left): CommandDecision | undefined => {
+    const earlier =
+      left.named.get(idempotency) ?? (left.isErased ? undefined : known.eventOf(idempotency, command.owner));
     if (earlier === undefined || Math.max(clock, last.time) - earlier.time >= IDEMPOTENCY_TTL) return undefined;
     const refusal = refuseReuse(command, plantEventOf(earlier)!);
     // An earlier event at or before the head is in the log, whatever becomes of the plan.
@@ -64,17 +102,33 @@ export function plan(head: Head, commands: readonly Keyed[], known: Known, clock
       ? refused(refusal)
       : { outcome: { ...earlier, replayed: true }, needs: earlier.position - head.position };
   };
+  const erasure = (command: EraseOwner, eventId: string): CommandDecision => {
+    const { owner, key, countedTo } = command;
+    const left = leftOf(owner);
+    const decided = decideErasure(command, sinceOf(known.since(owner, countedTo), left), subjectOf({ owner, key }));
+    if (decided instanceof PlantStoreError) return refused(decided);
+    left.erase();
+    const erases = { owner, key, isCleared: false, isPublished: false };
+    return append({ ...seal(last, decided, eventId, clock), erases });
+  };
   const decisions = commands.map(({ command, eventId, key, idempotency }): CommandDecision => {
-    const decision = idempotency === undefined ? undefined : repeated(command, idempotency);
+    if (command.type === 'EraseOwner') return erasure(command, eventId);
+    const left = leftOf(command.owner);
+    const decision = idempotency === undefined ? undefined : repeated(command, idempotency, left);
     if (decision !== undefined) return decision;
-    const decided = decide(command, touched.get(key) ?? known.isThere(key));
+    const decided = decide(command, left.plants.get(key) ?? (!left.isErased && known.isThere(key)));
     if (decided instanceof PlantStoreError) return refused(decided);
     const event = seal(last, decided, eventId, clock);
-    touched.set(key, decided.type === 'PlantAdded');
-    if (idempotency !== undefined) named.set(idempotency, event);
-    events.push(event);
-    last = headAt(event);
-    return { outcome: event, needs: events.length };
+    left.events++;
+    left.plants.set(key, decided.type === 'PlantAdded');
+    if (idempotency !== undefined) left.named.set(idempotency, event);
+    return append(event);
   });
   return { events, decisions };
+}
+
+/** What came before the batch, and what came in it. */
+function sinceOf(before: EventsSince | undefined, { events, isErased }: Left): EventsSince | undefined {
+  if (isErased) return { events, isErased };
+  return before && { ...before, events: before.events + events };
 }

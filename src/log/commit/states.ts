@@ -1,9 +1,10 @@
 import { plantIdOf } from '../../domain/decider.ts';
 import { idempotencyString } from '../../domain/idempotency.ts';
+import type { PlantKey } from '../../domain/plant.ts';
 import { type LoggedEvent, plantEventOf } from '../event/event.ts';
 import type { Store } from '../store.ts';
 import type { Follower } from '../tail/follower.ts';
-import type { Pin, Tail } from '../tail/tail.ts';
+import { type Pin, type Tail, TailRestartedError } from '../tail/tail.ts';
 import { unavailable } from '../unavailable.ts';
 import type { Generation } from '../view/generation.ts';
 import { KnownKeys } from './known-keys.ts';
@@ -13,6 +14,8 @@ import type { Keyed, Known } from './plan.ts';
 export interface States extends Known {
   /** Whether the key is that of a plant of one of the commands. */
   has(key: string): boolean;
+  /** Whether the rows are still those of the read model, and the tail goes on from them. */
+  readonly isCurrent: boolean;
   release(): void;
 }
 
@@ -42,19 +45,53 @@ export class StateReader {
    * reached.
    */
   async load(commands: readonly Keyed[]): Promise<States> {
+    for (;;)
+      try {
+        return await this.#load(commands);
+      } catch (error) {
+        if (!(error instanceof TailRestartedError)) throw unavailable(error);
+      }
+  }
+
+  /**
+   * Whether commands may be decided on states that were loaded a while ago. Asks the store for the generation of its rows
+   * if that was not done just now. Rejects with STORE_UNAVAILABLE.
+   */
+  async areCurrent(loads: readonly States[]): Promise<boolean> {
+    try {
+      await this.#generation.look();
+    } catch (error) {
+      throw unavailable(error);
+    }
+    return loads.every(({ isCurrent }) => isCurrent);
+  }
+
+  async #load(commands: readonly Keyed[]): Promise<States> {
     const pin = this.#tail.pin();
     try {
       await this.#generation.look();
-      const [rows, events] = await Promise.all([this.#rowsOf(commands, pin), this.#eventsOf(commands)]);
-      const isThere = (key: string): boolean => {
-        const entry = this.#tail.get(key);
-        return entry === undefined ? rows.get(key) === true : entry.state !== undefined;
+      const generation = this.#generation.current;
+      const plants = commands.flatMap(plantOf);
+      const [rows, events] = await Promise.all([this.#rowsOf(plants, pin), this.#eventsOf(commands)]);
+      pin.check();
+      const [tail, known] = [this.#tail, this.#generation];
+      return {
+        has: (key) => rows.has(key),
+        isThere(key) {
+          const row = rows.get(key)!;
+          return tail.knows(row) ? tail.stateOf(row) !== undefined : row.isThere;
+        },
+        eventOf: (idempotency, owner) =>
+          tail.findByIdempotencyKey(idempotency) ?? (tail.hasEnded(owner) ? undefined : events.get(idempotency)),
+        since: (owner, position) => tail.since(owner, position),
+        get isCurrent() {
+          return pin.isCurrent && known.isCurrent(generation);
+        },
+        release: pin.release,
       };
-      const eventOf = (idempotency: string) => this.#tail.findByIdempotencyKey(idempotency) ?? events.get(idempotency);
-      return { has: (key) => rows.has(key), isThere, eventOf, release: pin.release };
     } catch (error) {
       pin.release();
-      throw unavailable(error);
+      throw error;
     }
   }
 
@@ -64,24 +101,21 @@ export class StateReader {
   }
 
   /** Whether the read model has the plant of each key. Keys in the tail are not read. */
-  async #rowsOf(commands: readonly Keyed[], pin: Pin): Promise<Map<string, boolean>> {
-    const rows = new Map<string, boolean>();
-    const missing: Keyed[] = [];
-    for (const keyed of commands) {
-      const { command, key } = keyed;
-      const known = this.#known.isThere(command.owner, plantIdOf(command));
-      rows.set(key, known === true);
-      if (known === undefined && this.#tail.get(key) === undefined) missing.push(keyed);
+  async #rowsOf(plants: readonly Keyable[], pin: Pin): Promise<Map<string, Row>> {
+    const rows = new Map<string, Row>();
+    const missing: Keyable[] = [];
+    for (const { key, plant } of plants) {
+      const known = this.#known.isThere(plant.owner, plant.id);
+      rows.set(key, { ...plant, isThere: known === true });
+      if (known === undefined && !this.#tail.knows(plant)) missing.push({ key, plant });
     }
     if (missing.length === 0) return rows;
-    this.#known.lookedUp(new Set(missing.map(({ command }) => command.owner)));
-    const read = await this.#store.get(
-      missing.map(({ command }) => ({ owner: command.owner, id: plantIdOf(command) })),
-    );
-    this.#generation.heard(read.generation);
-    await this.#follower.reachCheckpoint(read.checkpoint, pin.base);
-    missing.forEach(({ key }, index) => {
-      rows.set(key, read.rows[index] !== undefined);
+    this.#known.lookedUp(new Set(missing.map(({ plant }) => plant.owner)));
+    const { rows: found, generation, ...standing } = await this.#store.get(missing.map(({ plant }) => plant));
+    this.#generation.heard(generation);
+    await this.#follower.reachCheckpoint(standing, pin.base);
+    missing.forEach(({ key, plant }, index) => {
+      rows.set(key, { ...plant, isThere: found[index] !== undefined });
     });
     return rows;
   }
@@ -104,15 +138,30 @@ export class StateReader {
   }
 }
 
+/** A plant with its keyString. */
+interface Keyable {
+  readonly key: string;
+  readonly plant: PlantKey;
+}
+
+/** Whether the read model has a plant. */
+interface Row extends PlantKey {
+  readonly isThere: boolean;
+}
+
+const plantOf = ({ command, key }: Keyed): Keyable[] =>
+  command.type === 'EraseOwner' ? [] : [{ key, plant: { owner: command.owner, id: plantIdOf(command) } }];
+
 /**
  * Combines several loads. The first load with a plant's key answers for the plant. The first load with the event of an
  * idempotency key answers for that key.
  */
 export const combined = (loads: readonly States[]): Known => ({
   isThere: (key) => loads.find((states) => states.has(key))!.isThere(key),
-  eventOf(idempotency) {
+  since: (owner, position) => loads[0]!.since(owner, position),
+  eventOf(idempotency, owner) {
     for (const states of loads) {
-      const event = states.eventOf(idempotency);
+      const event = states.eventOf(idempotency, owner);
       if (event !== undefined) return event;
     }
     return undefined;

@@ -2,7 +2,7 @@ import type { DomainEvent } from '../../domain/events.ts';
 import { randomBytes } from '../../time/host.ts';
 import { RECORD_PREFIX, sha256 } from '../../tlog/hash.ts';
 import { encodeContent, encodeEvent } from './encode.ts';
-import type { Head, LoggedEvent, StoredEvent } from './event.ts';
+import type { Erases, Head, LoggedEvent, StoredEvent } from './event.ts';
 import { SALT } from './fields.ts';
 import { keptBytes } from './kept-bytes.ts';
 
@@ -43,6 +43,10 @@ export const leafHash = ({ bytes }: Pick<StoredEvent, 'bytes'>): Uint8Array => s
  * guessing.
  */
 export const commitmentOf = (event: DomainEvent, salt: Uint8Array): Uint8Array => sha256(encodeContent(event, salt));
+
+/** How an OwnerErased event names an owner to whoever has the key: SHA-256(key || UTF-8 of the owner). */
+export const subjectOf = ({ key, owner }: Pick<Erases, 'key' | 'owner'>): Uint8Array =>
+  sha256(Buffer.concat([key, Buffer.from(owner)]));
 
 /**
  * The event that follows `head`, with its position, commitment and chain hash. Its time is the clock's, or that of the
@@ -100,10 +104,18 @@ export function verifyKept(known: Head, head: Head): void {
     throw new BrokenChainError(head.position, 'another event than was seen there');
 }
 
-/** Throws BrokenChainError when the event's content does not match its commitment. Does not check erased content. */
-export function verifyContent({ position, content, commitment }: LoggedEvent): void {
+/**
+ * Throws BrokenChainError when the event's content does not match its commitment, or when it does not say that it erases
+ * whom the store says. Does not check erased content.
+ */
+export function verifyContent({ position, content, commitment, event, erases }: LoggedEvent): void {
   if (content !== undefined && Buffer.compare(sha256(content), commitment) !== 0)
     throw new BrokenChainError(position, 'what it says is not what it commits to');
+  if (erases === undefined || event?.type !== 'OwnerErased') return;
+  // Events of 1.0.0 have no subject, and so no key.
+  const isRight =
+    event.subject === undefined ? erases.key.length === 0 : Buffer.compare(event.subject, subjectOf(erases)) === 0;
+  if (!isRight) throw new BrokenChainError(position, 'its subject is not the owner whom the store has for it');
 }
 
 /** The head of a log that ends with this event. */

@@ -72,9 +72,10 @@ const TYPES: ReadonlyMap<unknown, EventType> = new Map(
  * Decodes an event. Throws RangeError, with the reason, when the bytes are not the canonical ones of an event, apart
  * from fields that this release does not know, or when what stands beside them does not fit.
  */
-export function decode({ bytes, hash, content, erasedBy }: Omit<StoredEvent, 'position'>): LoggedEvent {
+export function decode({ bytes, hash, content, erasedBy, erases }: Omit<StoredEvent, 'position'>): LoggedEvent {
   const { position, eventId, time, commitment, eventType, erased, isExtended } = frameOf(bytes, hash);
   const { type } = eventType;
+  check(erases === undefined || type === 'OwnerErased', 'erases');
   const values: Values = {};
   let isContentExtended = false;
   if (content === undefined) checkErased(type, erasedBy);
@@ -95,6 +96,7 @@ export function decode({ bytes, hash, content, erasedBy }: Omit<StoredEvent, 'po
     event: content === undefined ? undefined : eventOf(eventType, values, erased),
     salt: values.salt as Uint8Array | undefined,
     isExtended: isExtended || isContentExtended,
+    ...(erases && { erases }),
   };
 }
 
@@ -227,7 +229,7 @@ function eventOf({ type, members }: EventType, values: Values, erased = 0): Doma
   if (type === 'OwnerErased') event.erased = erased;
   for (const { name, kind, isOptional, isValid } of members) {
     const value = values[name] ?? (isOptional ? undefined : kind === 'int64' ? 0n : '');
-    check(value === undefined || isValid === undefined || isValid(value as string), name);
+    check(value === undefined || isValid === undefined || isValid(value), name);
     event[name] = value;
   }
   return event as unknown as DomainEvent;

@@ -1,5 +1,16 @@
 import type { DomainEvent, PlantEvent } from '../../domain/events.ts';
 
+/** Whom an OwnerErased event erases. It stands beside the event until everything is removed. */
+export interface Erases {
+  readonly owner: string;
+  /** 16 random bytes: the event's subject is SHA-256(key || owner). None: an event of 1.0.0, which has no subject. */
+  readonly key: Uint8Array;
+  /** Whether the contents are removed, and unused space of the database is cleared of them. */
+  readonly isCleared: boolean;
+  /** Whether the topic has the event. */
+  readonly isPublished: boolean;
+}
+
 /**
  * An event as a store keeps it: the bytes that are hashed, and what stands beside them. A field that this release does
  * not know stays in the bytes.
@@ -15,6 +26,8 @@ export interface StoredEvent {
   readonly content: Uint8Array | undefined;
   /** Position of the OwnerErased event that erased the content. Undefined: not erased. */
   readonly erasedBy: number | undefined;
+  /** Only with an OwnerErased event whose erasure is not complete. */
+  readonly erases?: Erases | undefined;
 }
 
 /**

@@ -1,12 +1,16 @@
 import { BinaryReader, BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
 import { decode } from './decode.ts';
-import type { LoggedEvent, StoredEvent } from './event.ts';
+import type { Erases, LoggedEvent, StoredEvent } from './event.ts';
 import { DIGEST } from './fields.ts';
 
 /** Numbers of the fields of plantstore.v1.Record. */
 const EVENT = 1;
 const CONTENT = 2;
 const ERASED_BY = 3;
+const ERASES = 4;
+/** Numbers of the fields of plantstore.v1.Erases. */
+const OWNER = 1;
+const KEY = 2;
 
 /**
  * The tag of `hash` in plantstore.v1.Event, number 15, and the length of its value. It is the last field, so an event is
@@ -17,16 +21,28 @@ const HASH_TAG = Uint8Array.of((15 << 3) | WireType.LengthDelimited, DIGEST);
 /** The bytes of plantstore.v1.Event: the canonical ones, and `hash`. */
 export const eventBytes = ({ bytes, hash }: StoredEvent): Uint8Array => Buffer.concat([bytes, HASH_TAG, hash]);
 
-/** The bytes of an event's plantstore.v1.Record: both parts in canonical form, with `hash`. */
-export const recordBytes = (event: StoredEvent): Uint8Array => recordOf(eventBytes(event), event);
+/** The bytes of an event's plantstore.v1.Record: both parts in canonical form, with `hash` and `erases`. */
+export const recordBytes = (event: StoredEvent): Uint8Array => recordOf(eventBytes(event), event, event.erases);
 
-/** The same without `hash`, which the Merkle tree does not prove: its Event is exactly the log's entry. */
+/**
+ * The same without `hash`, which the Merkle tree does not prove: its Event is exactly the log's entry. And without
+ * `erases`, which is not kept for ever.
+ */
 export const provenRecordBytes = (event: StoredEvent): Uint8Array => recordOf(event.bytes, event);
 
-function recordOf(bytes: Uint8Array, { content, erasedBy }: StoredEvent): Uint8Array {
+function recordOf(bytes: Uint8Array, { content, erasedBy }: StoredEvent, erases?: Erases): Uint8Array {
   const record = new BinaryWriter().tag(EVENT, WireType.LengthDelimited).bytes(bytes);
   if (content !== undefined) record.tag(CONTENT, WireType.LengthDelimited).bytes(content);
   if (erasedBy !== undefined) record.tag(ERASED_BY, WireType.Varint).int64(erasedBy);
+  if (erases !== undefined)
+    record
+      .tag(ERASES, WireType.LengthDelimited)
+      .fork()
+      .tag(OWNER, WireType.LengthDelimited)
+      .string(erases.owner)
+      .tag(KEY, WireType.LengthDelimited)
+      .bytes(erases.key)
+      .join();
   return record.finish();
 }
 
@@ -46,20 +62,34 @@ export function eventOfProvenRecord(record: Uint8Array): LoggedEvent {
   return decoded(record, { ...rest, bytes: event, hash: new Uint8Array(DIGEST) }, provenRecordBytes);
 }
 
-type Parts = Pick<StoredEvent, 'content' | 'erasedBy'> & { readonly event: Uint8Array };
+type Parts = Pick<StoredEvent, 'content' | 'erasedBy' | 'erases'> & { readonly event: Uint8Array };
 
 function partsOf(record: Uint8Array): Parts {
   const reader = new BinaryReader(record);
-  let [event, content, erasedBy]: [Uint8Array?, Uint8Array?, number?] = [];
+  let [event, content, erasedBy, erases]: [Uint8Array?, Uint8Array?, number?, Erases?] = [];
   while (reader.pos < reader.len) {
     const [number, type] = reader.tag();
     if (number === EVENT && type === WireType.LengthDelimited) event = reader.bytes();
     else if (number === CONTENT && type === WireType.LengthDelimited) content = reader.bytes();
     else if (number === ERASED_BY && type === WireType.Varint) erasedBy = Number(reader.int64());
+    else if (number === ERASES && type === WireType.LengthDelimited) erases = erasesOf(reader.bytes());
     else throw new RangeError('it has a field that no event has');
   }
   if (event === undefined) throw new RangeError('it has no event');
-  return { event, content, erasedBy };
+  return { event, content, erasedBy, erases };
+}
+
+/** What an import takes over has to be removed and published where it is imported. */
+function erasesOf(bytes: Uint8Array): Erases {
+  const reader = new BinaryReader(bytes);
+  let [owner, key]: [string, Uint8Array] = ['', new Uint8Array()];
+  while (reader.pos < reader.len) {
+    const [number, type] = reader.tag();
+    if (number === OWNER && type === WireType.LengthDelimited) owner = reader.string();
+    else if (number === KEY && type === WireType.LengthDelimited) key = reader.bytes();
+    else throw new RangeError('it has a field that no event has');
+  }
+  return { owner, key, isCleared: false, isPublished: false };
 }
 
 /** Decodes a record. It must be as `write` writes it: a reader accepts other forms. */

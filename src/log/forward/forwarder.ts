@@ -76,7 +76,7 @@ export class Forwarder {
 
   constructor(open: OpenLink, to: Contact, options: ForwarderOptions) {
     this.#options = options;
-    this.#forget = options.tail.onExtended((news) => this.#sight(news));
+    this.#forget = options.tail.onSeen((news) => this.#sight(news));
     this.#opening.promise.catch(() => {});
     this.#watch = setRepeating(() => this.#listen(), HEARTBEAT);
     this.#link = open(to, {

@@ -7,6 +7,8 @@ export interface CheckpointDocument {
   readonly _id: string;
   readonly position: Long;
   readonly generation: Long;
+  /** See Standing. Missing: not beyond the position. */
+  readonly upTo?: Long;
 }
 
 /** `_id` in `checkpoints` of the only read model. */
@@ -27,19 +29,6 @@ export interface LeaseDocument {
    * Contact.
    */
   readonly contact?: Contact;
-}
-
-/** An unfinished erasure; see Erasure. */
-export interface ErasureDocument {
-  /** The owner. Each owner has at most one erasure at a time. */
-  readonly _id: string;
-  readonly eventId: string;
-  readonly actor: string;
-  readonly issuer?: string | undefined;
-  readonly since: Date;
-  readonly after: Long;
-  readonly erasedBy?: Long;
-  readonly isPublished: boolean;
 }
 
 /** `_id` of the document in `meta` with the schema version of the database. */
@@ -75,7 +64,6 @@ export interface Collections {
   readonly plants: Collection<PlantDocument>;
   readonly checkpoints: Collection<CheckpointDocument>;
   readonly leases: Collection<LeaseDocument>;
-  readonly erasures: Collection<ErasureDocument>;
   readonly meta: Collection<MetaDocument>;
   readonly tree: Collection<TreeNodeDocument>;
 }
@@ -86,7 +74,6 @@ export const collectionsOf = (db: Db): Collections => ({
   plants: db.collection('plants'),
   checkpoints: db.collection('checkpoints'),
   leases: db.collection('leases'),
-  erasures: db.collection('erasures'),
   meta: db.collection('meta'),
   tree: db.collection('tree'),
 });

@@ -2,7 +2,7 @@ import { Binary, Long } from 'mongodb';
 import type { Plant, PlantKey } from '../../domain/plant.ts';
 import { BrokenChainError } from '../event/chain.ts';
 import { decodeStored, headOf } from '../event/decode.ts';
-import type { Head, LoggedEvent } from '../event/event.ts';
+import type { Erases, Head, LoggedEvent } from '../event/event.ts';
 import { keptBytes } from '../event/kept-bytes.ts';
 import { checkKeys, keysOf } from '../event/keys.ts';
 import type { OwnedRow } from '../store.ts';
@@ -20,6 +20,13 @@ export interface EventDocument {
   readonly owner?: string | undefined;
   readonly plantId?: Long | undefined;
   readonly idempotencyKey?: string | undefined;
+  /** Of an OwnerErased event whose erasure is not complete. */
+  readonly erases?: ErasesDocument | undefined;
+}
+
+/** See Erases. */
+export interface ErasesDocument extends Omit<Erases, 'key'> {
+  readonly key: Binary;
 }
 
 /** The projection of a query for events without their keys. */
@@ -38,9 +45,12 @@ export interface PlantDocument extends Plant {
   readonly _id: PlantId;
 }
 
+/** What stands beside an OwnerErased event, as a member of its document. */
+export const toErasesDocument = (erases: Erases): ErasesDocument => ({ ...erases, key: new Binary(erases.key) });
+
 /** The event as a document. The client omits undefined members. */
 export function toEventDocument(logged: LoggedEvent): EventDocument {
-  const { position, bytes, hash, content, erasedBy } = logged;
+  const { position, bytes, hash, content, erasedBy, erases } = logged;
   const { owner, plantId, idempotencyKey } = keysOf(logged);
   return {
     _id: Long.fromNumber(position),
@@ -49,11 +59,12 @@ export function toEventDocument(logged: LoggedEvent): EventDocument {
     content: content && new Binary(content),
     erasedBy: erasedBy === undefined ? undefined : Long.fromNumber(erasedBy),
     ...{ owner, plantId: plantId === undefined ? undefined : Long.fromBigInt(plantId), idempotencyKey },
+    erases: erases && toErasesDocument(erases),
   };
 }
 
 /** Throws BrokenChainError for a document that `toEventDocument` returns for no event. */
-export function toLoggedEvent({ _id, event, hash, content, erasedBy }: EventDocument): LoggedEvent {
+export function toLoggedEvent({ _id, event, hash, content, erasedBy, erases }: EventDocument): LoggedEvent {
   try {
     return decodeStored({
       position: toNumber(_id)!,
@@ -61,6 +72,7 @@ export function toLoggedEvent({ _id, event, hash, content, erasedBy }: EventDocu
       hash: bytesOf(hash),
       content: content === undefined ? undefined : bytesOf(content),
       erasedBy: toNumber(erasedBy),
+      erases: erases && erasesOf(erases),
     });
   } catch (error) {
     throw brokenAt(_id, error);
@@ -70,7 +82,7 @@ export function toLoggedEvent({ _id, event, hash, content, erasedBy }: EventDocu
 /** All members of a document. */
 const MEMBERS: ReadonlySet<string> = new Set<keyof EventDocument>([
   ...(['_id', 'event', 'hash', 'content', 'erasedBy'] as const),
-  ...(['owner', 'plantId', 'idempotencyKey'] as const),
+  ...(['owner', 'plantId', 'idempotencyKey', 'erases'] as const),
 ]);
 
 /**
@@ -97,6 +109,11 @@ export function toHead({ _id, event, hash }: EventDocument): Head {
 
 const brokenAt = (_id: Long, error: unknown): unknown =>
   error instanceof RangeError ? new BrokenChainError(Number(_id), error.message) : error;
+
+function erasesOf({ owner, key, isCleared, isPublished }: ErasesDocument): Erases {
+  if (typeof owner !== 'string') throw otherType();
+  return { owner, key: bytesOf(key), isCleared: isCleared === true, isPublished: isPublished === true };
+}
 
 function toNumber(value: unknown): number | undefined {
   if (value === undefined) return undefined;

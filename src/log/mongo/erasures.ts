@@ -1,52 +1,44 @@
-import { type Db, Long } from 'mongodb';
-import { type Erasure, MayNotEraseError } from '../erasure/erasure.ts';
-import { type Collections, collectionsOf, type ErasureDocument } from './collections.ts';
+import { type Db, type Document, Long } from 'mongodb';
+import { MayNotEraseError, type Unfinished } from '../store.ts';
+import { type Collections, collectionsOf } from './collections.ts';
 import type { CausalClock } from './connection/causal-clock.ts';
 import { COMMAND_LIMIT } from './connection/client.ts';
-import { CODE, hasCode, ignoring } from './connection/errors.ts';
+import { CODE, hasCode } from './connection/errors.ts';
+import { toLoggedEvent, WITHOUT_KEYS } from './documents.ts';
 
 /** Positions of one update, so that no update takes long. */
 const STEP = 5_000;
 
 const REMOVED = { content: '', owner: '', plantId: '', idempotencyKey: '' } as const;
 
+/** Selects the OwnerErased events whose erasure is not complete. */
+export const UNFINISHED = { 'erases.owner': { $exists: true } } as const;
+
 /** Erasures in MongoDB. Every step is a separate update with a majority write. A repeated step does the rest. */
 export class MongoErasures {
   readonly #events: Collections['events'];
-  readonly #erasures: Collections['erasures'];
   readonly #clock: CausalClock;
 
   constructor(db: Db, clock: CausalClock) {
-    const { events, erasures } = collectionsOf(db);
-    this.#events = events;
-    this.#erasures = erasures;
+    this.#events = collectionsOf(db).events;
     this.#clock = clock;
   }
 
-  /** See Store.erasures. */
-  async all(): Promise<readonly Erasure[]> {
+  /** See Store.unfinished. */
+  async unfinished(): Promise<readonly Unfinished[]> {
     const found = await this.#clock.run((session) =>
-      this.#erasures.find({}, { session, maxTimeMS: COMMAND_LIMIT }).sort({ since: 1, _id: 1 }).toArray(),
+      this.#events
+        .find(UNFINISHED, { session, projection: WITHOUT_KEYS, maxTimeMS: COMMAND_LIMIT })
+        .sort({ _id: 1 })
+        .toArray(),
     );
-    return found.map(toErasure);
+    return found.map(toLoggedEvent) as Unfinished[];
   }
 
-  /** See Store.beginErasure. */
-  async begin({ owner, since, after, erasedBy: _, ...rest }: Erasure): Promise<void> {
-    await this.#checkRight();
-    const document: ErasureDocument = { _id: owner, ...rest, since: new Date(since), after: Long.fromNumber(after) };
-    await ignoring(
-      CODE.duplicateKey,
-      this.#clock.run((session) => this.#erasures.insertOne(document, { session })),
-    );
-  }
-
-  /** An update needs the permission even if no event matches. */
-  async #checkRight(): Promise<void> {
+  /** See Store.mayErase. An update needs the right even if no event matches. */
+  async mayErase(): Promise<void> {
     try {
-      await this.#clock.run((session) =>
-        this.#events.updateOne({ _id: Long.NEG_ONE }, { $unset: { content: '' } }, { session }),
-      );
+      await this.#update(Number(Long.NEG_ONE), { $unset: { content: '' } });
     } catch (error) {
       throw hasCode(error, CODE.unauthorized) ? new MayNotEraseError({ cause: error }) : error;
     }
@@ -70,33 +62,25 @@ export class MongoErasures {
     }
   }
 
-  /** See Store.contentsErased. MongoDB's other copies, such as the oplog, expire with age. */
-  contentsErased(eventId: string, by: number): Promise<void> {
-    return this.#note(eventId, { erasedBy: Long.fromNumber(by) });
+  /** See Store.clearErased. MongoDB's other copies, such as the oplog, expire with age. */
+  clear(position: number): Promise<void> {
+    return this.#update(position, { $set: { 'erases.isCleared': true } });
   }
 
   /** See Store.erasurePublished. */
-  published(eventId: string): Promise<void> {
-    return this.#note(eventId, { isPublished: true });
+  published(position: number): Promise<void> {
+    return this.#update(position, { $set: { 'erases.isPublished': true } });
   }
 
   /** See Store.endErasure. */
-  async end(eventId: string): Promise<void> {
-    await this.#clock.run((session) => this.#erasures.deleteOne({ eventId }, { session }));
+  end(position: number): Promise<void> {
+    return this.#update(position, { $unset: { erases: '' } });
   }
 
-  async #note(eventId: string, what: Partial<ErasureDocument>): Promise<void> {
-    await this.#clock.run((session) => this.#erasures.updateOne({ eventId }, { $set: what }, { session }));
+  /** Updates the OwnerErased event at a position, unless its erasure is complete. */
+  async #update(position: number, update: Document): Promise<void> {
+    await this.#clock.run((session) =>
+      this.#events.updateOne({ _id: Long.fromNumber(position), ...UNFINISHED }, update, { session }),
+    );
   }
 }
-
-const toErasure = ({ _id, eventId, actor, issuer, since, after, erasedBy, isPublished }: ErasureDocument): Erasure => ({
-  owner: _id,
-  eventId,
-  actor,
-  issuer,
-  since: since.getTime(),
-  after: after.toNumber(),
-  erasedBy: erasedBy?.toNumber(),
-  isPublished,
-});

@@ -89,16 +89,26 @@ export class EventReader {
       owner: { $in: some.map(({ owner }) => owner) },
       idempotencyKey: { $in: some.map(({ idempotencyKey }) => idempotencyKey) },
     }));
+    // Those who are being erased too, as of the same instant: their earlier events may still have their contents.
+    const erased = { 'erases.owner': { $in: [...new Set(keys.map(({ owner }) => owner))] } };
     const found = await this.#clock.run((session) =>
       this.#events
         .aggregate<{ last: EventDocument }>(
-          [{ $match: { $or: asked } }, { $group: { _id: { owner: '$owner', key: '$idempotencyKey' }, last: LAST } }],
-          { session, batchSize: keys.length + 1, maxTimeMS: COMMAND_LIMIT },
+          [
+            { $match: { $or: [...asked, erased] } },
+            { $group: { _id: { owner: '$owner', key: '$idempotencyKey', erases: '$erases.owner' }, last: LAST } },
+          ],
+          { session, readConcern: { level: 'snapshot' }, batchSize: 2 * keys.length + 1, maxTimeMS: COMMAND_LIMIT },
         )
         .toArray(),
     );
     const events = found.map(({ last }) => toLoggedEvent(last));
-    const byKey = new Map(events.map((event) => [idempotencyString(plantEventOf(event)!), event]));
+    const ends = new Map(events.flatMap(({ erases, position }) => (erases ? [[erases.owner, position]] : [])));
+    const byKey = new Map<string | undefined, LoggedEvent>();
+    for (const event of events) {
+      const key = plantEventOf(event);
+      if (key !== undefined && event.position > (ends.get(key.owner) ?? 0)) byKey.set(idempotencyString(key), event);
+    }
     return keys.map((key) => byKey.get(idempotencyString(key)));
   }
 

@@ -5,7 +5,7 @@ import { withCallLimit } from './connection/call-limit.ts';
 import { createClient, databaseOf } from './connection/client.ts';
 import { checkJournal, checkServers, ifPermitted } from './connection/requirements.ts';
 import { explainUnreachable } from './connection/unreachable.ts';
-import { checkSchema, KEYS_INDEX, SCHEMA_VERSION } from './schema.ts';
+import { checkSchema, ERASES_INDEX, KEYS_INDEX, SCHEMA_VERSION } from './schema.ts';
 
 /** Most milliseconds of an inspection. */
 const LIMIT = 30_000;
@@ -37,7 +37,7 @@ async function inspected(db: Db): Promise<Inspection> {
   return {
     schema: SCHEMA_VERSION,
     leases: await leasesOf(collections),
-    missing: indexes.some(({ name }) => name === KEYS_INDEX) ? [] : [KEYS_INDEX],
+    missing: [KEYS_INDEX, ERASES_INDEX].filter((wanted) => indexes.every(({ name }) => name !== wanted)),
     clockAhead: await clockAhead(db),
   };
 }

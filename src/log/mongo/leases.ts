@@ -10,9 +10,11 @@ const OVER = {
   $or: [{ $lte: ['$until', '$$NOW'] }, { $gt: ['$until', { $add: ['$$NOW', LONGEST_LEASE] }] }],
 };
 
+/** The lease under which transactions run. */
+const PROJECTOR = 'projector';
+
 /**
- * Leases by the server's clock. A lease without a contact names the server session in which its holder runs
- * transactions. A holder that dies or freezes leaves its transaction open, and the next holder ends that transaction
+ * Leases by the server's clock. The projector's names the server session in which its holder runs transactions. A holder that dies or freezes leaves its transaction open, and the next holder ends that transaction
  * first. A database user may end its own sessions, so all instances must use the same user.
  */
 export class Leases {
@@ -35,13 +37,16 @@ export class Leases {
     if (lease !== undefined && lease.holder !== holder) {
       if (!lease.over) return false;
       // Before the lease is taken: if this instance dies in between, the next one repeats it.
-      if (contact === undefined) {
+      if (name === PROJECTOR) {
         this.#ended = lease.session;
         await this.endPredecessor();
       }
     }
     const until = { $add: ['$$NOW', milliseconds] };
-    const about = contact === undefined ? { session: this.#session } : { contact: { $literal: contact } };
+    const about = {
+      ...(name === PROJECTOR && { session: this.#session }),
+      ...(contact !== undefined && { contact: { $literal: contact } }),
+    };
     const set = [{ $set: { holder: { $literal: holder }, until, ...about } }];
     const unchanged =
       lease === undefined ? { holder: { $exists: false } } : { holder: lease.holder, until: lease.until };

@@ -4,6 +4,7 @@ import { LostRecordError } from '../store.ts';
 import { type Collections, collectionsOf, LOG_ID, PLANTS_CHECKPOINT, PRIMARY_ID, SCHEMA_ID } from './collections.ts';
 import { CODE, hasCode, ignoring } from './connection/errors.ts';
 import { UnsuitableDatabaseError } from './connection/unsuitable-database.ts';
+import { UNFINISHED } from './erasures.ts';
 
 /** Version of the documents in the database. */
 export const SCHEMA_VERSION = 5;
@@ -13,6 +14,9 @@ export const FORMER_VERSION = 4;
 
 /** The index that finds the event of an idempotency key. */
 export const KEYS_INDEX = 'events_by_idempotency_key';
+
+/** The index that finds the erasures that are not complete. */
+export const ERASES_INDEX = 'events_that_erase';
 
 /**
  * Creates what the store needs in a database without a store. Several instances may do so at once. Rejects with
@@ -74,13 +78,14 @@ async function createSchema(db: Db, collections: Collections): Promise<void> {
   await ignoring(CODE.duplicateKey, meta.insertOne({ _id: SCHEMA_ID, version: SCHEMA_VERSION }));
 }
 
-/** The index over idempotency keys. It holds only events with a key, so other events cost nothing. */
-async function createIndexes({ events }: Collections): Promise<void> {
+/** The indexes hold only events with a key, and OwnerErased events whose erasure is not complete: others cost nothing. */
+export async function createIndexes({ events }: Collections): Promise<void> {
   try {
     await events.createIndex(
       { owner: 1, idempotencyKey: 1, _id: -1 },
       { name: KEYS_INDEX, partialFilterExpression: { idempotencyKey: { $exists: true } } },
     );
+    await events.createIndex({ 'erases.owner': 1 }, { name: ERASES_INDEX, partialFilterExpression: UNFINISHED });
   } catch (error) {
     if (!hasCode(error, CODE.unauthorized)) throw error;
     throw new UnsuitableDatabaseError(

@@ -2,7 +2,6 @@ import { randomBytes } from 'node:crypto';
 import { Binary, type Db, type MongoClient } from 'mongodb';
 import type { IdempotencyKey } from '../../domain/idempotency.ts';
 import type { Plant, PlantKey } from '../../domain/plant.ts';
-import type { Erasure } from '../erasure/erasure.ts';
 import type { Head, LoggedEvent } from '../event/event.ts';
 import {
   type Changes,
@@ -16,6 +15,7 @@ import {
   type Selection,
   type Snapshot,
   type Store,
+  type Unfinished,
 } from '../store.ts';
 import { appendEvents } from './append.ts';
 import { collectionsOf, LOG_ID, OWNERS_ID } from './collections.ts';
@@ -111,14 +111,22 @@ export class MongoStore implements Store {
     return this.#readModel.snapshot();
   }
 
-  async advance(from: number | undefined, to: number | undefined, changes: Changes, nodes: Nodes): Promise<boolean> {
+  advance(from: number | undefined, to: number | undefined, changes: Changes, nodes: Nodes): Promise<boolean> {
+    return this.#transacted(() => this.#readModel.advance(from, to, changes, nodes));
+  }
+
+  async #transacted<T>(work: () => Promise<T>): Promise<T> {
     try {
-      return await this.#readModel.advance(from, to, changes, nodes);
+      return await work();
     } catch (error) {
       // A command of a frozen predecessor may have arrived after its transaction was ended, and reopened it.
       if (isTransient(error)) await this.#leases.endPredecessor();
       throw error;
     }
+  }
+
+  removeRows(owner: string, checkpoint: number): Promise<number | undefined> {
+    return this.#transacted(() => this.#readModel.removeRows(owner, checkpoint));
   }
 
   nodes(start: number, end: number): Promise<Uint8Array[]> {
@@ -133,28 +141,28 @@ export class MongoStore implements Store {
     return this.#leases.holder(name);
   }
 
-  erasures(): Promise<readonly Erasure[]> {
-    return this.#erasures.all();
+  unfinished(): Promise<readonly Unfinished[]> {
+    return this.#erasures.unfinished();
   }
 
-  beginErasure(erasure: Erasure): Promise<void> {
-    return this.#erasures.begin(erasure);
+  mayErase(): Promise<void> {
+    return this.#erasures.mayErase();
   }
 
   eraseContents(owner: string, by: number): AsyncIterable<number> {
     return this.#erasures.eraseContents(owner, by);
   }
 
-  contentsErased(eventId: string, by: number): Promise<void> {
-    return this.#erasures.contentsErased(eventId, by);
+  clearErased(position: number): Promise<void> {
+    return this.#erasures.clear(position);
   }
 
-  erasurePublished(eventId: string): Promise<void> {
-    return this.#erasures.published(eventId);
+  erasurePublished(position: number): Promise<void> {
+    return this.#erasures.published(position);
   }
 
-  endErasure(eventId: string): Promise<void> {
-    return this.#erasures.end(eventId);
+  endErasure(position: number): Promise<void> {
+    return this.#erasures.end(position);
   }
 
   async close(): Promise<void> {

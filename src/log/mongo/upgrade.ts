@@ -1,21 +1,29 @@
-import { type AnyBulkWriteOperation, Binary, type Collection, type Db, Long } from 'mongodb';
+import { type AnyBulkWriteOperation, Binary, type ClientSession, type Collection, type Db, Long } from 'mongodb';
 import { TILE_WIDTH } from '../../tlog/tile.ts';
 import { BrokenChainError, headAt, verifyContent, verifyNext } from '../event/chain.ts';
-import { EMPTY_HEAD, type Head, type LoggedEvent } from '../event/event.ts';
+import { EMPTY_HEAD, type Head, type LoggedEvent, plantEventOf } from '../event/event.ts';
 import type { Kind } from '../event/fields.ts';
 import { isHeld } from '../inspection.ts';
 import { NodeBuilder, nodesOf } from '../tree/nodes.ts';
-import { FORMER_MEMBERS, type FormerEvent, takenOver, type UpgradeStep } from '../upgrade.ts';
+import {
+  erasesOf,
+  erasureAfter,
+  FORMER_MEMBERS,
+  type FormerErasure,
+  type FormerEvent,
+  takenOver,
+  type UpgradeStep,
+} from '../upgrade.ts';
 import { type Collections, collectionsOf, PLANTS_CHECKPOINT, SCHEMA_ID, type TreeNodeDocument } from './collections.ts';
 import { withCallLimit } from './connection/call-limit.ts';
-import { COMMAND_LIMIT, createClient, databaseOf } from './connection/client.ts';
+import { COMMAND_LIMIT, createClient, databaseOf, WRITE_CONCERN } from './connection/client.ts';
 import { CODE, hasCode, ignoring } from './connection/errors.ts';
 import { checkJournal, checkServers } from './connection/requirements.ts';
 import { explainUnreachable } from './connection/unreachable.ts';
 import { UnsuitableDatabaseError } from './connection/unsuitable-database.ts';
-import { type EventDocument, toEventDocument, toLoggedEvent } from './documents.ts';
+import { type EventDocument, toErasesDocument, toEventDocument, toHead, toLoggedEvent } from './documents.ts';
 import { leasesOf } from './inspect.ts';
-import { checkSchema, FORMER_VERSION, SCHEMA_VERSION } from './schema.ts';
+import { checkSchema, createIndexes, FORMER_VERSION, SCHEMA_VERSION } from './schema.ts';
 
 /** Events of one read and one write, whole tiles of them. At worst, documents of 9 MiB. */
 const BATCH = 2 * TILE_WIDTH;
@@ -65,7 +73,7 @@ async function* upgraded(db: Db): AsyncGenerator<UpgradeStep> {
   const schema = await withCallLimit(meta.findOne({ _id: SCHEMA_ID }));
   let hasBegun = schema?.isUpgrading === true;
   if (schema?.version !== FORMER_VERSION && !hasBegun) return await checkSchema(db);
-  await checkRights(collections);
+  await checkRights(db, collections);
   await checkStopped(collections);
   try {
     const verified = yield* verifiedAfter(EMPTY_HEAD, collections);
@@ -75,7 +83,10 @@ async function* upgraded(db: Db): AsyncGenerator<UpgradeStep> {
     // An instance may have started meanwhile, and have appended.
     await checkStopped(collections);
     yield* verifiedAfter(verified, collections);
-    yield* written(collections);
+    const noted = await notesIn(db);
+    yield* written(collections, noted);
+    await createIndexes(collections);
+    await takeErasures(db, collections, noted);
     await takeRows(db, collections);
   } catch (error) {
     throw error instanceof BrokenChainError ? unverified(db, error, hasBegun) : error;
@@ -93,11 +104,12 @@ function unverified({ databaseName }: Db, error: BrokenChainError, hasBegun: boo
 }
 
 /** Does one write of each kind, which match nothing: a missing right is told before anything is done. */
-async function checkRights({ events, tree, meta, checkpoints }: Collections): Promise<void> {
+async function checkRights(db: Db, { events, tree, meta, checkpoints }: Collections): Promise<void> {
   const none = { _id: Long.NEG_ONE };
   await withCallLimit(events.updateOne(none, { $unset: { event: '' } }));
   await withCallLimit(tree.updateOne(none, { $unset: { hash: '' } }));
   await withCallLimit(tree.deleteOne(none));
+  await withCallLimit(notesOf(db).deleteOne({ eventId: '' }));
   await withCallLimit(checkpoints.updateOne({ _id: '' }, { $unset: { generation: '' } }));
   await withCallLimit(meta.updateOne({ _id: SCHEMA_ID, version: -1 }, { $unset: { isUpgrading: true } }));
 }
@@ -138,8 +150,87 @@ async function* verifiedAfter(after: Head, { events }: Collections): AsyncGenera
   return head;
 }
 
-/** Writes the new form of each event that still has the old one, and the tree up to the read model's checkpoint. */
-async function* written({ events, tree, checkpoints }: Collections): AsyncGenerator<UpgradeStep> {
+/** A document of `erasures`. */
+interface NoteDocument {
+  /** The owner. */
+  readonly _id: string;
+  readonly eventId: string;
+  readonly actor: string;
+  readonly issuer?: string;
+  readonly erasedBy?: Long;
+  readonly isPublished: boolean;
+}
+
+/** An erasure that 1.0.0 had begun, and what the log has of it. */
+interface Noted extends FormerErasure {
+  /** Position of its OwnerErased event, if that is there. */
+  position: number | undefined;
+  /** The owner's events with content. */
+  events: number;
+}
+
+const notesOf = (db: Db): Collection<NoteDocument> => db.collection('erasures');
+
+async function notesIn(db: Db): Promise<readonly Noted[]> {
+  const found = await withCallLimit(
+    notesOf(db).find({}, { maxTimeMS: COMMAND_LIMIT }).sort({ since: 1, eventId: 1 }).toArray(),
+  );
+  return found.map(({ _id, eventId, actor, issuer, erasedBy, isPublished }) => ({
+    ...{ owner: _id, eventId, actor, issuer, isErased: erasedBy !== undefined, isPublished },
+    ...{ position: undefined, events: 0 },
+  }));
+}
+
+function note(noted: readonly Noted[], event: LoggedEvent): void {
+  const owner = plantEventOf(event)?.owner;
+  for (const each of noted)
+    if (each.eventId === event.eventId) each.position = event.position;
+    else if (each.owner === owner) each.events++;
+}
+
+/**
+ * Each erasure that 1.0.0 had begun stands beside its OwnerErased event, which is appended if it is not there, in the
+ * transaction that removes its note. So it is done once, whatever other calls do, and the service after them.
+ */
+async function takeErasures(db: Db, { events }: Collections, noted: readonly Noted[]): Promise<void> {
+  const session = db.client.startSession();
+  try {
+    for (const erasure of noted)
+      await session.withTransaction(() => takeErasure(session, notesOf(db), events, erasure), {
+        readConcern: { level: 'snapshot' },
+        writeConcern: WRITE_CONCERN,
+      });
+  } finally {
+    await session.endSession();
+  }
+  await ignoring(CODE.namespaceNotFound, withCallLimit(notesOf(db).drop()));
+}
+
+async function takeErasure(
+  session: ClientSession,
+  notes: Collection<NoteDocument>,
+  events: Collections['events'],
+  erasure: Noted,
+): Promise<void> {
+  const { deletedCount } = await notes.deleteOne({ eventId: erasure.eventId }, { session });
+  if (deletedCount === 0) return;
+  if (erasure.position !== undefined) {
+    const erases = toErasesDocument(erasesOf(erasure));
+    await events.updateOne({ _id: Long.fromNumber(erasure.position) }, { $set: { erases } }, { session });
+  } else if (erasure.events > 0) {
+    const last = await events.findOne({}, { sort: { _id: -1 }, session });
+    await events.insertOne(toEventDocument(erasureAfter(toHead(last!), erasure, erasure.events)), { session });
+  }
+}
+
+/**
+ * Writes the new form of each event that still has the old one, and the tree up to the read model's checkpoint. Says in
+ * the notes what the log has of them.
+ */
+async function* written(
+  { events, tree, checkpoints }: Collections,
+  noted: readonly Noted[],
+): AsyncGenerator<UpgradeStep> {
   const total = await lastOf(events);
   const checkpoint = await withCallLimit(checkpoints.findOne({ _id: PLANTS_CHECKPOINT }));
   const nodes = nodesOf(Number(checkpoint?.position ?? 0));
@@ -150,6 +241,7 @@ async function* written({ events, tree, checkpoints }: Collections): AsyncGenera
     const verified = documents.map((document) => {
       const event = eventOf(document, head);
       head = headAt(event);
+      note(noted, event);
       return event;
     });
     await write(events, verified.filter((_, index) => documents[index]!.event === undefined).map(replacementBy));

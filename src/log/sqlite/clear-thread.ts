@@ -10,16 +10,28 @@ const PAUSE = 100;
 
 const { path, how } = workerData as { readonly path: string; readonly how: 'vacuum' | 'truncate' };
 const db = openWriter(path, 'FULL');
-try {
-  db.exec(`PRAGMA busy_timeout = ${BUSY_LIMIT}`);
-  if (how === 'vacuum') db.exec('VACUUM');
+
+/** Copies the write-ahead log into the database without keeping writers out. Returns whether all of it was copied. */
+function copyAside(): boolean {
+  const { log, checkpointed } = db.prepare('PRAGMA wal_checkpoint(PASSIVE)').get()!;
+  return log === checkpointed;
+}
+
+/** Truncates the write-ahead log. Writers wait for the little that came since it was copied, and never for a reader. */
+async function truncate(): Promise<void> {
   db.exec('PRAGMA busy_timeout = 0');
   const deadline = performance.now() + BUSY_LIMIT;
-  while (db.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get()!.busy !== 0) {
+  while (!copyAside() || db.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get()!.busy !== 0) {
     if (performance.now() > deadline)
       throw new Error('what was erased is still in the write-ahead log, since a long list or a backup reads from it');
     await sleep(PAUSE);
   }
+}
+
+try {
+  db.exec(`PRAGMA busy_timeout = ${BUSY_LIMIT}`);
+  if (how === 'vacuum') db.exec('VACUUM');
+  else await truncate();
 } finally {
   db.close();
 }

@@ -2,7 +2,6 @@ import { once } from 'node:events';
 import type { DatabaseSync } from 'node:sqlite';
 import { setImmediate as turn } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
-import type { Erasure } from '../erasure/erasure.ts';
 import { transaction } from './connection.ts';
 
 /** Positions of one step: a few milliseconds of the event loop. */
@@ -12,25 +11,22 @@ const REMOVE = `UPDATE events
   SET erased_by = :by, content = NULL, owner = NULL, plant_id = NULL, idempotency_key = NULL
   WHERE position > :after AND position <= :to AND owner = :owner`;
 
-interface ErasureRow {
-  readonly owner: string;
-  readonly event_id: string;
-  readonly actor: string;
-  readonly issuer: string | null;
-  readonly since: number;
-  readonly after: number;
-  readonly erased_by: number | null;
-  readonly published: number;
-}
+const CLEARED = 'UPDATE events SET erases_cleared = 1 WHERE position = ? AND erases_owner IS NOT NULL';
+const PUBLISHED = 'UPDATE events SET erases_published = 1 WHERE position = ? AND erases_owner IS NOT NULL';
+const END = `UPDATE events
+  SET erases_owner = NULL, erases_key = NULL, erases_cleared = NULL, erases_published = NULL
+  WHERE position = ? AND erases_owner IS NOT NULL`;
 
 /**
  * Erasures in SQLite. Deleted data is overwritten, but rearranged pages keep copies in their unused space. So VACUUM
- * rewrites the database without those copies, and the write-ahead log is truncated.
+ * rewrites the database without those copies, once for each erasure, and the write-ahead log is truncated.
  */
 export class SqliteErasures {
   readonly #path: string;
   readonly #db: DatabaseSync;
   #vacuuming: Promise<void> | undefined;
+  #truncating: Promise<void> | undefined;
+  #isTruncationDue = false;
 
   /** `db`: a connection that may write. */
   constructor(path: string, db: DatabaseSync) {
@@ -43,29 +39,10 @@ export class SqliteErasures {
     return this.#vacuuming;
   }
 
-  /** See Store.erasures. */
-  all(): readonly Erasure[] {
-    const rows = this.#db.prepare('SELECT * FROM erasures ORDER BY since, event_id').all() as unknown as ErasureRow[];
-    return rows.map(({ owner, event_id, actor, issuer, since, after, erased_by, published }) => ({
-      owner,
-      eventId: event_id,
-      actor,
-      issuer: issuer ?? undefined,
-      since,
-      after,
-      erasedBy: erased_by ?? undefined,
-      isPublished: published === 1,
-    }));
-  }
-
-  /** See Store.beginErasure. */
-  begin({ owner, eventId, actor, issuer, since, after, isPublished }: Erasure): void {
-    this.#db
-      .prepare(
-        `INSERT INTO erasures (event_id, owner, actor, issuer, since, after, published) VALUES (?, ?, ?, ?, ?, ?, ?)
-         ON CONFLICT DO NOTHING`,
-      )
-      .run(eventId, owner, actor, issuer ?? null, since, after, Number(isPublished));
+  /** Resolves when no thread works on the database any more. */
+  async settled(): Promise<void> {
+    await this.#vacuuming;
+    await this.#truncating?.catch(() => {});
   }
 
   /** See Store.eraseContents. */
@@ -73,35 +50,56 @@ export class SqliteErasures {
     const remove = this.#db.prepare(REMOVE);
     let taken = 0;
     for (let after = 0; after < by - 1; after += STEP, await turn()) {
+      await this.#vacuuming;
       const to = Math.min(after + STEP, by - 1);
       taken += Number(transaction(this.#db, () => remove.run({ by, after, to, owner })).changes);
       yield taken;
     }
   }
 
-  /** See Store.contentsErased. */
-  async contentsErased(eventId: string, by: number): Promise<void> {
-    await this.#clear('vacuum');
-    this.#db.prepare('UPDATE erasures SET erased_by = ? WHERE event_id = ?').run(by, eventId);
+  /** See Store.clearErased. What is left over is rewritten once; only the write-ahead log is truncated again. */
+  async clear(position: number): Promise<void> {
+    if (!this.#isCleared(position)) {
+      await this.#vacuum();
+      this.#db.prepare(CLEARED).run(position);
+    }
+    await this.#truncate();
+  }
+
+  #isCleared(position: number): boolean {
+    return this.#db.prepare('SELECT erases_cleared AS found FROM events WHERE position = ?').get(position)?.found === 1;
   }
 
   /** See Store.erasurePublished. */
-  published(eventId: string): void {
-    this.#db.prepare('UPDATE erasures SET published = 1 WHERE event_id = ?').run(eventId);
+  async published(position: number): Promise<void> {
+    await this.#vacuuming;
+    this.#db.prepare(PUBLISHED).run(position);
   }
 
   /** See Store.endErasure. */
-  async end(eventId: string): Promise<void> {
-    this.#db.prepare('DELETE FROM erasures WHERE event_id = ?').run(eventId);
-    await this.#clear('truncate');
+  async end(position: number): Promise<void> {
+    await this.#vacuuming;
+    this.#db.prepare(END).run(position);
+    this.#isTruncationDue = true;
+    await this.#truncate();
   }
 
-  /**
-   * Runs in a worker thread, so that lists continue. Rejects when a reader keeps an older state of the database for too
-   * long.
-   */
-  #clear(how: 'vacuum' | 'truncate'): Promise<void> {
-    const work = runThread({ path: this.#path, how });
+  /** Truncates the write-ahead log if it may still have an owner whose erasure is complete. */
+  retry(): void {
+    if (this.#isTruncationDue && this.#truncating === undefined) this.#truncate().catch(() => {});
+  }
+
+  async #truncate(): Promise<void> {
+    this.#truncating ??= runThread({ path: this.#path, how: 'truncate' }).finally(() => {
+      this.#truncating = undefined;
+    });
+    await this.#truncating;
+    this.#isTruncationDue = false;
+  }
+
+  /** Runs in a worker thread, so that lists continue. */
+  #vacuum(): Promise<void> {
+    const work = runThread({ path: this.#path, how: 'vacuum' });
     const settled = work
       .catch(() => {})
       .finally(() => {

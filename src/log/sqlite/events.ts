@@ -1,13 +1,17 @@
 import type { SQLInputValue, StatementSync } from 'node:sqlite';
 import { BrokenChainError } from '../event/chain.ts';
 import { decodeStored, headOf } from '../event/decode.ts';
-import { EMPTY_HEAD, type Head, type LoggedEvent } from '../event/event.ts';
+import { EMPTY_HEAD, type Erases, type Head, type LoggedEvent } from '../event/event.ts';
 import { checkKeys, keysOf } from '../event/keys.ts';
 import { sizeOf } from '../tail/tail.ts';
 import type { Table } from './batches.ts';
 
 /** Columns of `events` that are the event. */
-export const EVENT_COLUMNS = 'position, event, hash, content, erased_by';
+export const EVENT_COLUMNS =
+  'position, event, hash, content, erased_by, erases_owner, erases_key, erases_cleared, erases_published';
+
+/** Number of EVENT_COLUMNS. */
+const EVENT_WIDTH = 9;
 
 /** Columns by which events are found; see EventKeys. */
 export const KEY_COLUMNS = 'owner, plant_id, idempotency_key';
@@ -23,7 +27,7 @@ export const eventsOf = (query: StatementSync, ...values: SQLInputValue[]): Logg
 export const eventsWithKeysOf = (query: StatementSync, ...values: SQLInputValue[]): LoggedEvent[] =>
   (query.all(...values) as unknown as Value[][]).map((row) => {
     const event = eventOf(row);
-    const [owner, plantId, idempotencyKey] = row.slice(5).map((value) => value ?? undefined);
+    const [owner, plantId, idempotencyKey] = row.slice(EVENT_WIDTH).map((value) => value ?? undefined);
     checkKeys(event, { owner, plantId, idempotencyKey });
     return event;
   });
@@ -44,7 +48,7 @@ export function headIn(query: StatementSync): Head {
   return headOf({ position, hash, bytes });
 }
 
-function eventOf([at, bytes, hash, content, erasedBy]: readonly Value[]): LoggedEvent {
+function eventOf([at, bytes, hash, content, erasedBy, ...erases]: readonly Value[]): LoggedEvent {
   const position = Number(at);
   // A table can lose its STRICT, and a damaged page holds any type.
   if (!isBytes(bytes) || !isBytes(hash)) throw otherType(position);
@@ -54,7 +58,14 @@ function eventOf([at, bytes, hash, content, erasedBy]: readonly Value[]): Logged
     ...{ position, bytes, hash },
     content: content ?? undefined,
     erasedBy: erasedBy === null ? undefined : Number(erasedBy),
+    erases: erasesOf(position, erases),
   });
+}
+
+function erasesOf(position: number, [owner, key, isCleared, isPublished]: readonly Value[]): Erases | undefined {
+  if (owner === null) return undefined;
+  if (typeof owner !== 'string' || !isBytes(key)) throw otherType(position);
+  return { owner, key, isCleared: isCleared === 1n, isPublished: isPublished === 1n };
 }
 
 const otherType = (position: number) =>
@@ -62,9 +73,13 @@ const otherType = (position: number) =>
 
 const isBytes = (value: Value | undefined): value is Uint8Array => value instanceof Uint8Array;
 
+const NOBODY = [null, null, null, null];
+
 /** The values of an event for EVENT_COLUMNS and KEY_COLUMNS. */
 export function valuesOf(event: LoggedEvent): SQLInputValue[] {
-  const { position, bytes, hash, content, erasedBy } = event;
+  const { position, bytes, hash, content, erasedBy, erases } = event;
   const { owner, plantId, idempotencyKey } = keysOf(event);
-  return [position, bytes, hash, content, erasedBy, owner, plantId, idempotencyKey].map((value) => value ?? null);
+  const own = [position, bytes, hash, content, erasedBy];
+  const beside = erases && [erases.owner, erases.key, Number(erases.isCleared), Number(erases.isPublished)];
+  return [...own, ...(beside ?? NOBODY), owner, plantId, idempotencyKey].map((value) => value ?? null);
 }

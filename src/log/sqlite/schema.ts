@@ -7,8 +7,15 @@ export const SCHEMA_VERSION = 6;
 /** The version of 1.0.0, which upgrade.ts takes over. */
 export const FORMER_VERSION = 5;
 
+/** Indexes and triggers of 1.0.0. */
+export const FORMER_OBJECTS: readonly string[] = [
+  'events_are_only_erased',
+  'events_are_not_deleted',
+  'events_by_idempotency_key',
+];
+
 /** Indexes and triggers of this version. */
-const SCHEMA_OBJECTS = ['events_are_only_erased', 'events_are_not_deleted', 'events_by_idempotency_key'] as const;
+const SCHEMA_OBJECTS: readonly string[] = [...FORMER_OBJECTS, 'events_that_erase'];
 
 /** The `checkpoints` row of the only read model. */
 export const PLANTS_CHECKPOINT = 'plants';
@@ -23,6 +30,10 @@ export const createEvents = (table: string): string => `CREATE TABLE ${table} (
     owner           TEXT,
     plant_id        INTEGER,
     idempotency_key TEXT,
+    erases_owner     TEXT,
+    erases_key       BLOB,
+    erases_cleared   INTEGER,
+    erases_published INTEGER,
     CHECK ((content IS NULL) = (erased_by IS NOT NULL))
   ) STRICT`;
 
@@ -31,10 +42,18 @@ export const EVENTS_OBJECTS = `
   -- The position, which is the rowid, is in every index as its last column.
   CREATE INDEX events_by_idempotency_key ON events (owner, idempotency_key) WHERE idempotency_key IS NOT NULL;
 
+  CREATE INDEX events_that_erase ON events (erases_owner) WHERE erases_owner IS NOT NULL;
+
+  -- An event loses its content, or an OwnerErased whom it erases. Nothing else changes.
   CREATE TRIGGER events_are_only_erased BEFORE UPDATE ON events
-    WHEN NOT (old.erased_by IS NULL AND new.erased_by IS NOT NULL AND new.erased_by > old.position
-      AND old.owner IS NOT NULL AND new.position = old.position AND new.event = old.event AND new.hash = old.hash
-      AND new.content IS NULL AND new.owner IS NULL AND new.plant_id IS NULL AND new.idempotency_key IS NULL)
+    WHEN NOT (new.position = old.position AND new.event = old.event AND new.hash = old.hash AND (
+      (old.erased_by IS NULL AND new.erased_by IS NOT NULL AND new.erased_by > old.position AND old.owner IS NOT NULL
+        AND new.content IS NULL AND new.owner IS NULL AND new.plant_id IS NULL AND new.idempotency_key IS NULL
+        AND old.erases_owner IS NULL AND new.erases_owner IS NULL)
+      OR (old.erases_owner IS NOT NULL AND new.erased_by IS old.erased_by AND new.content IS old.content
+        AND new.owner IS old.owner AND new.plant_id IS old.plant_id AND new.idempotency_key IS old.idempotency_key
+        AND ((new.erases_owner = old.erases_owner AND new.erases_key = old.erases_key) OR (new.erases_owner IS NULL
+          AND new.erases_key IS NULL AND new.erases_cleared IS NULL AND new.erases_published IS NULL)))))
     BEGIN SELECT RAISE(ABORT, 'events are immutable'); END;
   CREATE TRIGGER events_are_not_deleted BEFORE DELETE ON events BEGIN SELECT RAISE(ABORT, 'events are immutable'); END`;
 
@@ -56,20 +75,10 @@ const TABLES = `${createEvents('events')};
   CREATE TABLE checkpoints (
     name       TEXT PRIMARY KEY,
     position   INTEGER NOT NULL,
-    generation INTEGER NOT NULL DEFAULT 0
+    generation INTEGER NOT NULL DEFAULT 0,
+    up_to      INTEGER
   ) STRICT, WITHOUT ROWID;
-  INSERT INTO checkpoints VALUES ('${PLANTS_CHECKPOINT}', 0, 0);
-
-  CREATE TABLE erasures (
-    event_id  TEXT PRIMARY KEY,
-    owner     TEXT NOT NULL UNIQUE,
-    actor     TEXT NOT NULL,
-    issuer    TEXT,
-    since     INTEGER NOT NULL,
-    after     INTEGER NOT NULL,
-    erased_by INTEGER,
-    published INTEGER NOT NULL
-  ) STRICT, WITHOUT ROWID;
+  INSERT INTO checkpoints VALUES ('${PLANTS_CHECKPOINT}', 0, 0, NULL);
 
   CREATE TABLE leases (name TEXT PRIMARY KEY, holder TEXT NOT NULL, until INTEGER NOT NULL) STRICT, WITHOUT ROWID;
 
@@ -106,24 +115,24 @@ export function checkSchema(db: DatabaseSync, path: string): void {
     throw new Error(`${path} has schema ${version}, from before the first release, which nothing reads any more`);
 }
 
-/** The indexes and triggers of this version that the database lacks, because somebody dropped them. */
-export function missingObjects(db: DatabaseSync): string[] {
+/** The indexes and triggers of a version, by default this one, that the database lacks, because somebody dropped them. */
+export function missingObjects(db: DatabaseSync, objects = SCHEMA_OBJECTS): string[] {
   const there = new Set(
     db
       .prepare('SELECT name FROM sqlite_schema')
       .all()
       .map(({ name }) => name),
   );
-  return SCHEMA_OBJECTS.filter((name) => !there.has(name));
+  return objects.filter((name) => !there.has(name));
 }
 
 /**
- * Throws unless the database has all indexes and triggers of this version. While a trigger is gone, nothing in the
+ * Throws unless the database has all indexes and triggers of a version, by default this one. While a trigger is gone, nothing in the
  * database keeps events from being changed or removed, so whoever writes refuses. Whoever reads does not: an operator
  * has to verify such a log, and to move it.
  */
-export function checkObjects(db: DatabaseSync, path: string): void {
-  const missing = missingObjects(db);
+export function checkObjects(db: DatabaseSync, path: string, objects = SCHEMA_OBJECTS): void {
+  const missing = missingObjects(db, objects);
   if (missing.length > 0)
     throw new Error(
       `${path} lacks ${missing.join(', ')}, which somebody dropped: run plantstore audit verify; then restore a backup, or plantstore audit export the log, and audit import it into an empty DATA_DIR`,

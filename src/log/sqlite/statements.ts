@@ -5,8 +5,8 @@ import { EVENT_COLUMNS, KEY_COLUMNS } from './events.ts';
 import { prepareChanges } from './read-model/changes.ts';
 import { FIELD_COLUMNS, PLANT_COLUMNS } from './read-model/rows.ts';
 
-/** The checkpoint of the read model. Its parameter is PLANTS_CHECKPOINT. */
-export const SELECT_CHECKPOINT = 'SELECT position FROM checkpoints WHERE name = ?';
+/** The checkpoint of the read model, and `upTo`; see Standing. Its parameter is PLANTS_CHECKPOINT. */
+export const SELECT_CHECKPOINT = 'SELECT position, max(position, ifnull(up_to, 0)) FROM checkpoints WHERE name = ?';
 
 /** The last event: position, hash, bytes. */
 export const SELECT_HEAD = 'SELECT position, hash, event FROM events ORDER BY position DESC LIMIT 1';
@@ -16,7 +16,7 @@ export const SELECT_PLANTS = `SELECT ${PLANT_COLUMNS} FROM plants WHERE owner = 
 
 /** Writes one event, by its `valuesOf`, into a table that createEvents makes. */
 export const insertEvent = (table: string): string =>
-  `INSERT INTO ${table} (${EVENT_COLUMNS}, ${KEY_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`;
+  `INSERT INTO ${table} (${EVENT_COLUMNS}, ${KEY_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
 
 /** Appends one event. A read-only connection cannot prepare it on the log of an older release. */
 export const INSERT_EVENT = insertEvent('events');
@@ -39,8 +39,10 @@ export const prepareLog = (db: DatabaseSync) => ({
   ),
   named: prepareQuery(
     db,
-    `SELECT ${EVENT_COLUMNS} FROM events WHERE owner = ? AND idempotency_key = ? ORDER BY position DESC LIMIT 1`,
+    `SELECT ${EVENT_COLUMNS} FROM events WHERE owner = ?1 AND idempotency_key = ?2
+     AND position > ifnull((SELECT max(position) FROM events WHERE erases_owner = ?1), 0) ORDER BY position DESC LIMIT 1`,
   ),
+  unfinished: prepareQuery(db, `SELECT ${EVENT_COLUMNS} FROM events WHERE erases_owner IS NOT NULL ORDER BY position`),
   version: prepareQuery(db, 'PRAGMA data_version'),
   checkpoint: prepareQuery(db, SELECT_CHECKPOINT),
   generation: prepareQuery(db, 'SELECT generation FROM checkpoints WHERE name = ?'),

@@ -4,7 +4,6 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { PlantStoreError } from '../../domain/errors.ts';
 import type { IdempotencyKey } from '../../domain/idempotency.ts';
 import type { Plant, PlantKey } from '../../domain/plant.ts';
-import type { Erasure } from '../erasure/erasure.ts';
 import { verifyNext } from '../event/chain.ts';
 import type { Head, LoggedEvent } from '../event/event.ts';
 import {
@@ -17,6 +16,7 @@ import {
   type Selection,
   type Snapshot,
   type Store,
+  type Unfinished,
 } from '../store.ts';
 import { LogChangedError } from '../tail/log-changed.ts';
 import { storedHash } from '../tree/nodes.ts';
@@ -26,9 +26,9 @@ import { aboutStore } from './damage.ts';
 import { SqliteErasures } from './erasures.ts';
 import { eventsIn, eventsOf, eventsWithKeysOf, headIn, valuesOf } from './events.ts';
 import { integrityFault } from './integrity.ts';
-import { applyChanges, moveCheckpoint } from './read-model/changes.ts';
+import { applyChanges, moveCheckpoint, removeRows } from './read-model/changes.ts';
 import { plantOf, plantsIn } from './read-model/rows.ts';
-import { checkpointOf, SqliteSnapshot } from './read-model/snapshot.ts';
+import { checkpointOf, SqliteSnapshot, standingOf } from './read-model/snapshot.ts';
 import { ReadQueue } from './read-queue.ts';
 import { checkObjects, checkSchema, ensureSchema, PLANTS_CHECKPOINT } from './schema.ts';
 import { INSERT_EVENT, prepareLog, prepareProjector } from './statements.ts';
@@ -227,7 +227,7 @@ class SqliteStore implements Store {
   async get(keys: readonly PlantKey[]): Promise<Rows<Plant | undefined>> {
     const generation = checkpointOf(this.#log.generation);
     const rows = await this.#each(keys, ({ owner, id }) => plantOf(this.#log.plant, owner, id));
-    return { rows, checkpoint: checkpointOf(this.#log.checkpoint), generation };
+    return { rows, ...standingOf(this.#log.checkpoint), generation };
   }
 
   /** What is found for each key, a few keys at a time. Each call is a lane: one of few keys waits for few of the rest. */
@@ -244,7 +244,7 @@ class SqliteStore implements Store {
     return this.#reads.do(owner, () => {
       const generation = checkpointOf(this.#log.generation);
       const { rows, whole } = firstRows(plantsIn(this.#log.plants, owner), after, limit);
-      return { rows, whole, checkpoint: checkpointOf(this.#log.checkpoint), generation };
+      return { rows, whole, ...standingOf(this.#log.checkpoint), generation };
     });
   }
 
@@ -265,6 +265,13 @@ class SqliteStore implements Store {
     });
   }
 
+  async removeRows(owner: string, checkpoint: number): Promise<number | undefined> {
+    await this.#erasures.vacuuming;
+    return transaction(this.#projecting, () =>
+      removeRows(this.#projector.changes, PLANTS_CHECKPOINT, owner, checkpoint),
+    );
+  }
+
   async nodes(start: number, end: number): Promise<Uint8Array[]> {
     const rows = this.#log.nodes.all(start, end) as unknown as [bigint, Uint8Array][];
     const gap = rows.findIndex(([node], at) => Number(node) !== start + at);
@@ -278,28 +285,27 @@ class SqliteStore implements Store {
 
   async leaseholder(): Promise<undefined> {}
 
-  async erasures(): Promise<readonly Erasure[]> {
-    return this.#erasures.all();
+  async unfinished(): Promise<readonly Unfinished[]> {
+    this.#erasures.retry();
+    return eventsOf(this.#log.unfinished) as Unfinished[];
   }
 
-  async beginErasure(erasure: Erasure): Promise<void> {
-    this.#erasures.begin(erasure);
-  }
+  async mayErase(): Promise<void> {}
 
   eraseContents(owner: string, by: number): AsyncIterable<number> {
     return this.#erasures.eraseContents(owner, by);
   }
 
-  contentsErased(eventId: string, by: number): Promise<void> {
-    return this.#erasures.contentsErased(eventId, by);
+  clearErased(position: number): Promise<void> {
+    return this.#erasures.clear(position);
   }
 
-  async erasurePublished(eventId: string): Promise<void> {
-    this.#erasures.published(eventId);
+  erasurePublished(position: number): Promise<void> {
+    return this.#erasures.published(position);
   }
 
-  endErasure(eventId: string): Promise<void> {
-    return this.#erasures.end(eventId);
+  endErasure(position: number): Promise<void> {
+    return this.#erasures.end(position);
   }
 
   fault(): Promise<string | undefined> {
@@ -307,7 +313,7 @@ class SqliteStore implements Store {
   }
 
   async close(): Promise<void> {
-    await this.#erasures.vacuuming;
+    await this.#erasures.settled();
     if (!this.#appending.isOpen) return;
     for (const snapshot of this.#snapshots) await snapshot.close();
     this.#projecting.close();

@@ -7,7 +7,15 @@ import { BrokenChainError, headAt } from '../event/chain.ts';
 import type { Head, LoggedEvent } from '../event/event.ts';
 import type { Kind } from '../event/fields.ts';
 import { NodeBuilder } from '../tree/nodes.ts';
-import { FORMER_MEMBERS, type FormerEvent, takenOver, type UpgradeStep } from '../upgrade.ts';
+import {
+  erasesOf,
+  erasureAfter,
+  FORMER_MEMBERS,
+  type FormerErasure,
+  type FormerEvent,
+  takenOver,
+  type UpgradeStep,
+} from '../upgrade.ts';
 import { openReader, openWriter, prepareQuery, transaction } from './connection.ts';
 import { headIn, valuesOf } from './events.ts';
 import {
@@ -15,6 +23,7 @@ import {
   createEvents,
   createTree,
   EVENTS_OBJECTS,
+  FORMER_OBJECTS,
   FORMER_VERSION,
   PLANTS_CHECKPOINT,
   SCHEMA_VERSION,
@@ -58,7 +67,7 @@ export async function* upgradeSqlite(directory: string): AsyncGenerator<UpgradeS
   const db = openWriter(path, 'NORMAL');
   try {
     if (versionOf(db) === FORMER_VERSION) {
-      checkObjects(db, path);
+      checkObjects(db, path, FORMER_OBJECTS);
       yield* copied(db, path);
       swap(db);
     }
@@ -102,8 +111,11 @@ function begin(db: DatabaseSync): Head {
   // Nodes are made of whole tiles.
   const whole = lastOf(db, NEW_EVENTS) % TILE_WIDTH;
   db.prepare(`DELETE FROM ${NEW_EVENTS} WHERE position > ?`).run(lastOf(db, NEW_EVENTS) - whole);
-  return headIn(prepareQuery(db, `SELECT position, hash, event FROM ${NEW_EVENTS} ORDER BY position DESC LIMIT 1`));
+  return newHead(db);
 }
+
+const newHead = (db: DatabaseSync): Head =>
+  headIn(prepareQuery(db, `SELECT position, hash, event FROM ${NEW_EVENTS} ORDER BY position DESC LIMIT 1`));
 
 const differs = (db: DatabaseSync): boolean =>
   db
@@ -156,6 +168,46 @@ function isOfKind(kind: Kind, value: Value): boolean {
   return kind === 'bytes' ? value instanceof Uint8Array : typeof value === 'bigint';
 }
 
+interface NoteRow {
+  readonly owner: string;
+  readonly event_id: string;
+  readonly actor: string;
+  readonly issuer: string | null;
+  readonly erased_by: number | null;
+  readonly published: number;
+  /** Of the OwnerErased event, if it is in the log. */
+  readonly position: number | null;
+}
+
+const toFormerErasure = ({ owner, event_id, actor, issuer, erased_by, published }: NoteRow): FormerErasure => ({
+  owner,
+  eventId: event_id,
+  actor,
+  issuer: issuer ?? undefined,
+  isErased: erased_by !== null,
+  isPublished: published === 1,
+});
+
+/** Each erasure that 1.0.0 had begun stands beside its OwnerErased event, which is appended if it is not there. */
+function takeErasures(db: DatabaseSync): void {
+  const notes = db
+    .prepare('SELECT erasures.*, position FROM erasures LEFT JOIN events USING (event_id) ORDER BY since, event_id')
+    .all() as unknown as NoteRow[];
+  const mark = db.prepare(
+    `UPDATE ${NEW_EVENTS} SET erases_owner = ?, erases_key = ?, erases_cleared = ?, erases_published = ?
+     WHERE position = ?`,
+  );
+  const count = db.prepare(`SELECT count(*) AS events FROM ${NEW_EVENTS} WHERE owner = ?`);
+  const insert = db.prepare(insertEvent(NEW_EVENTS));
+  for (const note of notes) {
+    const erasure = toFormerErasure(note);
+    const { owner, key, isCleared, isPublished } = erasesOf(erasure);
+    const events = Number(count.get(owner)!.events);
+    if (note.position !== null) mark.run(owner, key, Number(isCleared), Number(isPublished), note.position);
+    else if (events > 0) insert.run(...valuesOf(erasureAfter(newHead(db), erasure, events)));
+  }
+}
+
 /**
  * The new tables take the names of the old ones. The tree ends where the read model does. What an interrupted rebuild has
  * left goes.
@@ -164,6 +216,7 @@ function swap(db: DatabaseSync): void {
   const rebuilt = db.prepare("SELECT name FROM sqlite_schema WHERE name GLOB 'plants_rebuilt_*'").all();
   transaction(db, () => {
     for (const { name } of rebuilt) db.exec(`DROP TABLE ${name}`);
+    takeErasures(db);
     db.exec(`
       DELETE FROM ${NEW_TREE} WHERE node >=
         ifnull((SELECT position FROM checkpoints WHERE name = '${PLANTS_CHECKPOINT}'), 0) / ${TILE_WIDTH};
@@ -175,6 +228,8 @@ function swap(db: DatabaseSync): void {
       ${EVENTS_OBJECTS};
       DROP TABLE tree;
       ALTER TABLE ${NEW_TREE} RENAME TO tree;
+      DROP TABLE erasures;
+      ALTER TABLE checkpoints ADD COLUMN up_to INTEGER;
       PRAGMA user_version = ${SCHEMA_VERSION}`);
   });
 }

@@ -3,7 +3,7 @@ import { monotonic, wallTime } from '../../time/host.ts';
 import { pause } from '../../time/pause.ts';
 import { BrokenChainError, headAt, verifyContent, verifyKept, verifyNext } from '../event/chain.ts';
 import type { Head, LoggedEvent } from '../event/event.ts';
-import { BrokenReadModelError, type Store } from '../store.ts';
+import { BrokenReadModelError, type Standing, type Store } from '../store.ts';
 import { LogChangedError } from './log-changed.ts';
 import { shareCalls } from './share-calls.ts';
 import type { Tail } from './tail.ts';
@@ -65,11 +65,42 @@ export class Follower {
   );
 
   /** Reads all events after the tail's head. Concurrent callers share one read that starts after their calls. */
-  readonly readOn: () => Promise<void> = shareCalls(() =>
-    this.#trusting(async () => {
-      for await (const batch of this.#store.read(this.#tail.head.position)) this.#take(batch);
-    }),
-  );
+  readonly readOn: () => Promise<void> = shareCalls(() => this.#trusting(() => this.readAll()));
+
+  /** Like readOn, not shared. Rejects with BrokenChainError itself. */
+  async readAll(): Promise<void> {
+    while (!(await this.#readUpToErasure())) await this.#passOver();
+  }
+
+  /** Reads on. Returns false before an event that was erased, or one whose erasure is complete: see `#passOver`. */
+  async #readUpToErasure(): Promise<boolean> {
+    for await (const batch of this.#store.read(this.#tail.head.position)) if (!this.#take(batch)) return false;
+    return true;
+  }
+
+  /**
+   * Nobody can tell what an event without content changed, or whom an OwnerErased event ended once its erasure is complete.
+   * But contents are removed only when the read model has passed the OwnerErased event. So everything up to the read
+   * model's checkpoint is verified, and the tail begins again there.
+   */
+  async #passOver(): Promise<void> {
+    const checkpoint = await this.#store.checkpoint();
+    let head = this.#tail.head;
+    if (checkpoint <= head.position)
+      throw new BrokenReadModelError(
+        `the read model stands at position ${checkpoint}, although an owner was erased after that`,
+      );
+    for await (const batch of this.#store.read(head.position, { to: checkpoint })) {
+      for (const event of batch) {
+        verifyNext(head, event);
+        verifyContent(event);
+        head = headAt(event);
+      }
+      this.#tail.passOver(batch);
+    }
+    if (head.position < checkpoint) throw beyondEnd(checkpoint);
+    if (this.#tail.head.position < checkpoint) this.#tail.restart(head);
+  }
 
   /** Takes the error of a read or an append. An error that shows a changed log aborts `changed`. */
   distrust(error: unknown): void {
@@ -99,21 +130,17 @@ export class Follower {
   }
 
   /**
-   * Resolves when the tail reaches a checkpoint of the read model. Rows of that checkpoint need such a tail on top.
+   * Resolves when the tail reaches where the read model stands. Rows of that checkpoint need such a tail on top.
    * `known`: a checkpoint, or the base of a pin, from before it was read.
    *
    * Rejects with BrokenReadModelError for a checkpoint that no projector can have left there. Rows of a lower one lack
    * events that the tail no longer holds, and for a higher one the tail would drop events that no row has.
    */
-  async reachCheckpoint(checkpoint: number, known: number): Promise<void> {
+  async reachCheckpoint({ checkpoint, upTo }: Standing, known: number): Promise<void> {
     if (checkpoint < known)
       throw new BrokenReadModelError(`the read model was set back from position ${known} to ${checkpoint}`);
-    if (checkpoint > this.#tail.head.position) await this.readOn();
-    if (checkpoint > this.#tail.head.position)
-      throw new BrokenReadModelError(
-        `the read model stands at position ${checkpoint}, and the log ends before that`,
-        'run plantstore doctor',
-      );
+    if (upTo > this.#tail.head.position) await this.readOn();
+    if (upTo > this.#tail.head.position) throw beyondEnd(upTo);
     this.#tail.projected(checkpoint);
   }
 
@@ -141,17 +168,34 @@ export class Follower {
     }
   }
 
-  /** Skips events that the tail already holds: own appends may have reached it during the read. */
-  #take(batch: readonly LoggedEvent[]): void {
+  /**
+   * Skips events that the tail already holds: own appends may have reached it during the read. Returns false if it ends
+   * before an event that the tail cannot take.
+   */
+  #take(batch: readonly LoggedEvent[]): boolean {
     let head: Head = this.#tail.head;
     const news: LoggedEvent[] = [];
+    let isWhole = true;
     for (const event of batch) {
       if (event.position <= head.position) continue;
+      isWhole = !isOfErasure(event);
+      if (!isWhole) break;
       verifyNext(head, event);
       verifyContent(event);
       news.push(event);
       head = headAt(event);
     }
     this.#tail.extend(news);
+    return isWhole;
   }
 }
+
+/** Whether an erasure has removed something of the event. */
+const isOfErasure = ({ content, type, erases }: LoggedEvent): boolean =>
+  content === undefined || (type === 'OwnerErased' && erases === undefined);
+
+const beyondEnd = (position: number) =>
+  new BrokenReadModelError(
+    `the read model stands at position ${position}, and the log ends before that`,
+    'run plantstore doctor',
+  );

@@ -55,15 +55,15 @@ export async function* readLog(
 const upTo = (batch: readonly LoggedEvent[], end: number): readonly LoggedEvent[] =>
   (batch.at(-1)?.position ?? 0) <= end ? batch : batch.filter(({ position }) => position <= end);
 
-/** Resolves when the tail's head moves or one of the signals aborts. */
+/** Resolves when the tail's head moves, the tail begins again, or one of the signals aborts. */
 function extended(tail: Tail, signals: readonly (AbortSignal | undefined)[]): Promise<void> {
   return new Promise((resolve) => {
     const done = () => {
-      forget();
+      for (const forget of forgets) forget();
       for (const signal of signals) signal?.removeEventListener('abort', done);
       resolve();
     };
-    const forget = tail.onExtended(done);
+    const forgets = [tail.onExtended(done), tail.onRestarted(done)];
     for (const signal of signals) signal?.addEventListener('abort', done);
   });
 }

@@ -1,7 +1,6 @@
-import type { PlantState } from '../../domain/decider.ts';
-import { evolve } from '../../domain/decider.ts';
+import { type EventsSince, evolve, type PlantState } from '../../domain/decider.ts';
 import { idempotencyString } from '../../domain/idempotency.ts';
-import { keyString, textLength } from '../../domain/plant.ts';
+import { keyString, type PlantKey, textLength } from '../../domain/plant.ts';
 import { headAt } from '../event/chain.ts';
 import { type Head, type LoggedEvent, plantEventOf } from '../event/event.ts';
 
@@ -15,9 +14,21 @@ export interface TailEntry {
   position: number;
 }
 
-/** Keeps every event after `base` in the tail until it is released. */
+/** The tail was restarted at a later checkpoint while something was read on top of its earlier base. Begin again. */
+export class TailRestartedError extends Error {
+  constructor() {
+    super('the tail begins again, because an owner was erased');
+    this.name = 'TailRestartedError';
+  }
+}
+
+/** Keeps every event after `base` in the tail until it is released, or until the tail is restarted. */
 export interface Pin {
   readonly base: number;
+  /** Whether the tail still holds every event after `base`. */
+  readonly isCurrent: boolean;
+  /** Throws TailRestartedError unless it is current. */
+  check(): void;
   release(): void;
 }
 
@@ -89,34 +100,45 @@ class Events {
   }
 }
 
+type Listener = (events: readonly LoggedEvent[]) => void;
+
 /**
  * The events after the read model's checkpoint, in memory: a memtable over the read model as its sorted run. It holds
  * the events of positions base + 1 to head, the state of each key that they touch, each owner's touched keys in id
  * order, and the last event of each idempotency key. It keeps some of the events before the base for readers that were
- * away, but none from before an erasure, which does not say whose they are.
+ * away, but none from before an erasure.
+ *
+ * An OwnerErased event ends what the owner has: no entry and no idempotency key from before it is left, and rows of the
+ * read model do not count for the owner as long as it is in the tail; see `hasEnded`.
  */
 export class Tail {
   #base: number;
   #head: Head;
   #bytes = 0;
   #checkpoint: number;
-  readonly #events: Events;
+  #events: Events;
   readonly #recentBytes: number;
   /** Bytes of the events up to the base. */
   #keptBytes = 0;
   /** No event up to here is kept. */
   #erased = 0;
+  /** The position of the last OwnerErased event in the tail, by owner. */
+  readonly #ended = new Map<string, number>();
+  readonly #onFault: (error: unknown) => void;
   readonly #entries = new Map<string, TailEntry>();
   readonly #owners = new Map<string, TailEntry[]>();
   readonly #named = new Map<string, LoggedEvent>();
-  readonly #pins = new Map<number, number>();
-  readonly #listeners = new Set<(news: readonly LoggedEvent[]) => void>();
+  #pins = new Map<number, number>();
+  readonly #listeners = new Set<Listener>();
+  readonly #witnesses = new Set<Listener>();
+  readonly #restarted = new Set<Listener>();
 
   /**
    * An empty tail of a log that ends at `head`. The read model holds all of that log. `recentBytes`: most bytes of the
-   * events that are kept before the base.
+   * events that are kept before the base. `onFault` is called with what a listener throws.
    */
-  constructor(head: Head, recentBytes = 0) {
+  constructor(head: Head, recentBytes = 0, onFault: (error: unknown) => void = () => {}) {
+    this.#onFault = onFault;
     this.#recentBytes = recentBytes;
     this.#events = new Events(head.position + 1);
     this.#base = head.position;
@@ -166,9 +188,29 @@ export class Tail {
     return this.#events.from(position + 1, limit);
   }
 
-  /** The state of a key after its last event. Undefined when no event of the tail touches the key. */
-  get(key: string): TailEntry | undefined {
-    return this.#entries.get(key);
+  /** Whether an event of the tail decides what a key is: there is no need of a row. */
+  knows({ owner, id }: PlantKey): boolean {
+    return this.#entries.has(keyString(owner, id)) || this.#ended.has(owner);
+  }
+
+  /** The state of a key after its last event. Undefined, too, unless the tail `knows` it. */
+  stateOf({ owner, id }: PlantKey): PlantState {
+    return this.#entries.get(keyString(owner, id))?.state;
+  }
+
+  /** Whether the tail has an OwnerErased event of the owner: rows do not count, since all that is left is in the tail. */
+  hasEnded(owner: string): boolean {
+    return this.#ended.has(owner);
+  }
+
+  /** An owner's events after a position, counted for an erasure. Undefined: memory does not reach back that far. */
+  since(owner: string, position: number): EventsSince | undefined {
+    if (position + 1 < this.first || position > this.#head.position) return undefined;
+    let [events, isErased] = [0, false];
+    for (const logged of this.after(position))
+      if (logged.erases?.owner === owner) [events, isErased] = [0, true];
+      else if (plantEventOf(logged)?.owner === owner) events++;
+    return { events, isErased };
   }
 
   /** The last event of an idempotency key, given as its idempotencyString. Undefined when the tail holds none. */
@@ -195,15 +237,41 @@ export class Tail {
       this.#bytes += sizeOf(event);
       this.#apply(event);
       this.#head = headAt(event);
-      if (event.type === 'OwnerErased') this.#erased = event.position;
     }
     if (news.length === 0) return;
     this.#trim();
-    for (const listener of this.#listeners) listener(news);
+    this.#tell(this.#listeners, news);
+    this.#tell(this.#witnesses, news);
+  }
+
+  /** Every listener is told, whatever another one does. */
+  #tell(listeners: ReadonlySet<Listener>, events: readonly LoggedEvent[]): void {
+    for (const listener of listeners)
+      try {
+        listener(events);
+      } catch (error) {
+        this.#onFault(error);
+      }
+  }
+
+  /** Events were verified after the head that never come into the tail: it is about to be restarted behind them. */
+  passOver(events: readonly LoggedEvent[]): void {
+    this.#tell(this.#witnesses, events);
+  }
+
+  /** Drops everything, and begins again at a checkpoint of the read model. No pin is current any more. */
+  restart(head: Head): void {
+    this.#events = new Events(head.position + 1);
+    for (const part of [this.#entries, this.#owners, this.#named, this.#ended]) part.clear();
+    this.#pins = new Map();
+    [this.#bytes, this.#keptBytes, this.#erased] = [0, 0, head.position];
+    [this.#base, this.#checkpoint, this.#head] = [head.position, head.position, head];
+    this.#tell(this.#restarted, []);
   }
 
   #apply(logged: LoggedEvent): void {
     const { position } = logged;
+    if (logged.type === 'OwnerErased') this.#end(logged);
     const event = plantEventOf(logged);
     if (event === undefined) return;
     const { owner, plantId: id } = event;
@@ -223,20 +291,43 @@ export class Tail {
     else owned.splice(indexAfter(owned, id), 0, added);
   }
 
+  #end({ position, erases }: LoggedEvent): void {
+    this.#erased = position;
+    if (erases === undefined) return;
+    const { owner } = erases;
+    this.#ended.set(owner, position);
+    for (const { id } of this.#owners.get(owner) ?? []) this.#entries.delete(keyString(owner, id));
+    this.#owners.delete(owner);
+    for (const [idempotency, logged] of this.#named)
+      if (plantEventOf(logged)?.owner === owner) this.#named.delete(idempotency);
+  }
+
   /** Keeps all events after the current base, for a read of rows that may be as old as that base. */
   pin(): Pin {
     const base = this.#base;
-    this.#pins.set(base, (this.#pins.get(base) ?? 0) + 1);
+    const pins = this.#pins;
+    pins.set(base, (pins.get(base) ?? 0) + 1);
     let held = true;
+    const isCurrent = () => this.#pins === pins;
     const release = () => {
       if (!held) return;
       held = false;
-      const left = this.#pins.get(base)! - 1;
-      if (left > 0) this.#pins.set(base, left);
-      else this.#pins.delete(base);
+      const left = pins.get(base)! - 1;
+      if (left > 0) pins.set(base, left);
+      else pins.delete(base);
       this.#trim();
     };
-    return { base, release };
+    const check = () => {
+      if (!isCurrent()) throw new TailRestartedError();
+    };
+    return {
+      base,
+      get isCurrent() {
+        return isCurrent();
+      },
+      check,
+      release,
+    };
   }
 
   /** Records that the read model has reached a checkpoint. The tail may drop the events up to it. */
@@ -274,7 +365,8 @@ export class Tail {
 
   /** Drops a key, and an idempotency key, with its last event. Adds the key's owner to those who lost one. */
   #forget(logged: LoggedEvent, owners: Set<string>): void {
-    const { position } = logged;
+    const { position, erases } = logged;
+    if (erases !== undefined && this.#ended.get(erases.owner) === position) this.#ended.delete(erases.owner);
     const event = plantEventOf(logged);
     if (event === undefined) return;
     const idempotency = idempotencyString(event);
@@ -289,10 +381,24 @@ export class Tail {
    * Calls back with each new run of events, whichever instance appended them, before any other code can see the new
    * head. Returns a function that stops the calls.
    */
-  onExtended(listener: (news: readonly LoggedEvent[]) => void): () => void {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
+  onExtended(listener: Listener): () => void {
+    return added(this.#listeners, listener);
   }
+
+  /** Like onExtended, and also with the events that are passed over before a restart. */
+  onSeen(listener: Listener): () => void {
+    return added(this.#witnesses, listener);
+  }
+
+  /** Calls back when the tail was restarted: what was derived from it before is of no use. Returns what stops that. */
+  onRestarted(listener: () => void): () => void {
+    return added(this.#restarted, listener);
+  }
+}
+
+function added(listeners: Set<Listener>, listener: Listener): () => void {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
 }
 
 /** Index of the first entry with an id above `id`, in entries sorted by id. */

@@ -1,8 +1,8 @@
 import type { PlantState } from '../../domain/decider.ts';
-import { keyString, type PlantKey } from '../../domain/plant.ts';
+import type { PlantKey } from '../../domain/plant.ts';
 import { lostCheckpoint, type PlantRow, type Snapshot, type Store } from '../store.ts';
 import type { Follower } from '../tail/follower.ts';
-import type { Tail, TailEntry } from '../tail/tail.ts';
+import { type Tail, type TailEntry, TailRestartedError } from '../tail/tail.ts';
 import { unavailable } from '../unavailable.ts';
 import type { Generation } from './generation.ts';
 import { type ListCache, queryKey } from './list-cache.ts';
@@ -16,7 +16,8 @@ import { RowReader } from './row-reader.ts';
  *
  * The merge is exact although the projector moves during the read. The tail is pinned at a checkpoint known before the
  * read, and it reaches at least the checkpoint after the read. So a key with an event in between has that event in the
- * tail, and the row of any other key is the same at all times. This also holds for several consecutive reads.
+ * tail, and the row of any other key is the same at all times. This also holds for several consecutive reads. Of an owner
+ * who was erased by an event in the tail, no row counts. When the tail is restarted meanwhile, a list begins again.
  */
 export class Lists {
   readonly #store: Store;
@@ -39,6 +40,7 @@ export class Lists {
     this.#owners = new OwnerLists(long);
     this.#rows = new RowReader(store);
     generation.onReplaced(() => cache.clear());
+    tail.onRestarted(() => cache.clear());
     tail.onExtended((news) => cache.extended(news));
   }
 
@@ -55,7 +57,7 @@ export class Lists {
       const list = this.#cache.get(query) ?? this.#refreshed(query);
       if (list !== undefined) return list;
       this.#cache.missed();
-      return (await this.#short(query)) ?? (await this.#long(query));
+      return await untilCurrent(async () => (await this.#short(query)) ?? (await this.#long(query)));
     } catch (error) {
       throw unavailable(error);
     }
@@ -66,23 +68,25 @@ export class Lists {
    * plant. Rejects with STORE_UNAVAILABLE.
    */
   async get(key: PlantKey): Promise<PlantState> {
-    const name = keyString(key.owner, key.id);
     try {
       await this.#follower.sync();
-      const entry = this.#tail.get(name);
-      if (entry !== undefined) return entry.state;
-      const pin = this.#tail.pin();
-      try {
-        const { row, checkpoint, generation } = await this.#rows.row(key);
-        this.#generation.heard(generation);
-        await this.#follower.reachCheckpoint(checkpoint, pin.base);
-        const later = this.#tail.get(name);
-        return later === undefined ? row : later.state;
-      } finally {
-        pin.release();
-      }
+      return await untilCurrent(() => this.#get(key));
     } catch (error) {
       throw unavailable(error);
+    }
+  }
+
+  async #get(key: PlantKey): Promise<PlantState> {
+    if (this.#tail.knows(key)) return this.#tail.stateOf(key);
+    const pin = this.#tail.pin();
+    try {
+      const { row, generation, ...standing } = await this.#rows.row(key);
+      this.#generation.heard(generation);
+      await this.#follower.reachCheckpoint(standing, pin.base);
+      pin.check();
+      return this.#tail.knows(key) ? this.#tail.stateOf(key) : row;
+    } finally {
+      pin.release();
     }
   }
 
@@ -119,10 +123,11 @@ export class Lists {
       let oldest = Number.POSITIVE_INFINITY;
       do {
         const last = known.at(-1)?.id ?? after;
-        const { rows, whole, checkpoint, generation } = await this.#store.list(owner, last, wanted);
+        const { rows, whole, generation, ...standing } = await this.#store.list(owner, last, wanted);
         this.#generation.heard(generation);
         oldest = Math.min(oldest, generation);
-        await this.#follower.reachCheckpoint(checkpoint, pin.base);
+        await this.#follower.reachCheckpoint(standing, pin.base);
+        pin.check();
         known.push(...rows);
         const list = this.#atHead(query, known, whole, oldest);
         if (list !== undefined) return list;
@@ -139,8 +144,10 @@ export class Lists {
    * The list at the tail's head, from all rows, or from the first ones if they suffice. `generation`: the oldest
    * generation of the rows.
    */
-  #atHead(query: ListQuery, rows: readonly PlantRow[], whole: boolean, generation: number): ShortList | undefined {
+  #atHead(query: ListQuery, found: readonly PlantRow[], all: boolean, generation: number): ShortList | undefined {
     const { owner, after, limit } = query;
+    const hasEnded = this.#tail.hasEnded(owner);
+    const [rows, whole] = hasEnded ? [[], true] : [found, all];
     if (!whole && rows.length <= (limit ?? Number.POSITIVE_INFINITY)) return undefined;
     const merge = new Merge(this.#tail.ownedBy(owner, after));
     const known = merge.rows(rows);
@@ -166,7 +173,11 @@ export class Lists {
       const snapshot = await this.#owners.open(owner, () => this.#store.snapshot());
       try {
         if (snapshot.position === undefined) throw lostCheckpoint();
-        await this.#follower.reachCheckpoint(snapshot.position, pin.base);
+        const { position: checkpoint, upTo } = snapshot;
+        await this.#follower.reachCheckpoint({ checkpoint, upTo }, pin.base);
+        pin.check();
+        // A short list has all that is left.
+        if (this.#tail.hasEnded(owner)) throw new TailRestartedError();
         return { snapshot, entries: this.#tail.ownedBy(owner, after), position: this.#tail.head.position };
       } catch (error) {
         await snapshot.close();
@@ -176,6 +187,16 @@ export class Lists {
       pin.release();
     }
   }
+}
+
+/** Reads on top of the tail, again whenever the tail was restarted meanwhile. */
+async function untilCurrent<T>(read: () => Promise<T>): Promise<T> {
+  for (;;)
+    try {
+      return await read();
+    } catch (error) {
+      if (!(error instanceof TailRestartedError)) throw error;
+    }
 }
 
 /** The first `limit` plants of a longer array, and the id after which the rest continues. */

@@ -34,6 +34,7 @@ export class OwnerLists {
     let closed: Promise<void> | undefined;
     return {
       position: snapshot.position,
+      upTo: snapshot.upTo,
       list: snapshot.list.bind(snapshot),
       all: snapshot.all.bind(snapshot),
       close: () => {

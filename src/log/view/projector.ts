@@ -1,7 +1,7 @@
 import { keyOf } from '../../domain/events.ts';
 import { keyString, type PlantKey } from '../../domain/plant.ts';
 import { Backoff } from '../../time/backoff.ts';
-import { monotonic } from '../../time/host.ts';
+import { monotonic, turn } from '../../time/host.ts';
 import { Lease, RENEWAL } from '../../time/lease.ts';
 import { Nap } from '../../time/nap.ts';
 import { pause } from '../../time/pause.ts';
@@ -23,6 +23,35 @@ const LOOK = 500;
 const TURN = 5_000;
 /** More than a repair takes to ask for the lease again. */
 const REST = 500;
+
+/**
+ * The first events that one step of the read model takes: those before an OwnerErased event, or that alone. Before it is
+ * taken, the owner's rows are removed; see `removeRows`.
+ */
+export function stepOf(events: readonly LoggedEvent[]): readonly LoggedEvent[] {
+  const end = events.findIndex(({ type }, index) => index > 0 && type === 'OwnerErased');
+  if (events[0]?.type === 'OwnerErased') return events.slice(0, 1);
+  return end < 0 ? events : events.slice(0, end);
+}
+
+/**
+ * Removes all rows of the owner whom the first of these events erases, if it erases one, in pieces that keep nobody
+ * waiting. Returns false when the checkpoint has moved meanwhile. `onPiece` is awaited after each piece.
+ */
+export async function removeRows(
+  store: Pick<Store, 'removeRows'>,
+  [first]: readonly LoggedEvent[],
+  onPiece: () => Promise<unknown> = turn,
+): Promise<boolean> {
+  // Once its erasure is complete, no row is left.
+  if (first?.erases === undefined) return true;
+  for (;;) {
+    const removed = await store.removeRows(first.erases.owner, first.position - 1);
+    if (removed === undefined) return false;
+    if (removed === 0) return true;
+    await onPiece();
+  }
+}
 
 /**
  * Folds events into one step of the read model. A key's last event alone decides its row. A key's first event shows
@@ -133,13 +162,14 @@ export class Projector {
     if (this.#tail.head.position - this.#tail.checkpoint < this.#store.advanceLimit)
       await pause(LINGER, this.#stop.signal);
     const from = this.#tail.checkpoint;
-    const events = this.#tail.after(from, this.#store.advanceLimit);
+    const events = stepOf(this.#tail.after(from, this.#store.advanceLimit));
     // Another instance has projected them meanwhile. A step that moves nothing is a repair.
     if (events.length === 0) return;
     const to = events.at(-1)!.position;
     // After a step that failed, or was another instance's, it stands elsewhere.
     if (this.#nodes?.position !== from) this.#nodes = await NodeBuilder.after(this.#store, from);
-    if (await this.#store.advance(from, to, changesOf(events), this.#nodes.add(events))) {
+    const isRemoved = await removeRows(this.#store, events, () => this.#afterPiece());
+    if (isRemoved && (await this.#store.advance(from, to, changesOf(events), this.#nodes.add(events)))) {
       this.#tail.projected(to);
       this.#tell(undefined);
     } else await this.#look();
@@ -152,9 +182,16 @@ export class Projector {
     this.#restAt = monotonic() + TURN;
   }
 
+  async #afterPiece(): Promise<void> {
+    await turn();
+    await this.#lease.has();
+    this.#stop.signal.throwIfAborted();
+  }
+
   async #look(): Promise<void> {
     const known = this.#tail.checkpoint;
-    await this.#follower.reachCheckpoint(await this.#store.checkpoint(), known);
+    const checkpoint = await this.#store.checkpoint();
+    await this.#follower.reachCheckpoint({ checkpoint, upTo: checkpoint }, known);
   }
 
   async #untilExtended(): Promise<void> {

@@ -15,8 +15,6 @@ interface StoreState {
   readonly readModelBroken: () => boolean;
   /** Whether no checkpoint is signed or cosigned, because the log does not extend what was signed before. */
   readonly signingStopped: () => boolean;
-  /** Whether the id of the log is lost. */
-  readonly logIdLost: () => boolean;
 }
 
 /**
@@ -71,9 +69,6 @@ export function logMetrics(
     'plantstore_signing_stopped',
     'Whether no checkpoint is signed or cosigned, because the log does not extend what was signed before: 1 or 0.',
     () => Number(store.signingStopped()),
-  );
-  metrics.gauge('plantstore_log_id_lost', 'Whether the store has lost the id of its log: 1 or 0.', () =>
-    Number(store.logIdLost()),
   );
   return {
     appended({ events, seconds, outcome }) {

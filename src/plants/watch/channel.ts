@@ -6,15 +6,20 @@ import type { LiveStep, Step } from './step.ts';
 /** A position in a channel: behind a step, or at the beginning. It keeps later steps in memory, and no earlier ones. */
 export interface Mark {
   /** The step before the mark. Undefined at the beginning. */
-  step: LiveStep | undefined;
+  step: Step | undefined;
+  /** The position of the step's event. */
+  readonly position: number;
   /** Bytes of all steps up to here. */
   readonly bytes: number;
   next: Mark | undefined;
 }
 
-/** A reader of a channel. `deliver` is called when there are new steps. */
+/** A reader of a channel. */
 export interface Hearer {
+  /** There are new steps. */
   deliver(): void;
+  /** What it has not read yet is void. */
+  skip(): void;
 }
 
 /** A change of a plant with its position in the log. */
@@ -25,12 +30,15 @@ export interface PositionedEvent extends Pick<LoggedEvent, 'position'> {
 /** Bytes of a step without its text. */
 const STEP_OVERHEAD = 64;
 
+/** A mark before any step. */
+const BEGINNING: Mark = { step: undefined, position: 0, bytes: 0, next: undefined };
+
 /** The changes of one owner's plants for all watchers: each reads from its own mark in one chain of steps. */
 export class Channel {
   readonly owner: string;
   /** The readers. */
   readonly hearers = new Set<Hearer>();
-  #end: Mark = { step: undefined, bytes: 0, next: undefined };
+  #end: Mark = { ...BEGINNING };
   /** The last read steps, with their start and end. Readers at the same mark share them. */
   #last: { readonly from: Mark; readonly to: Mark; readonly steps: readonly Step[] } | undefined;
 
@@ -45,17 +53,22 @@ export class Channel {
 
   /** Appends an event of the owner. */
   tell(event: PositionedEvent): void {
-    const step = stepOf(event);
-    const mark = { step, bytes: this.#end.bytes + stepBytes(step), next: undefined };
+    this.#append(stepOf(event), event.position);
+  }
+
+  /** The owner was erased at a position: no step from before it stays in memory, and the state there is empty. */
+  erase(position: number): void {
+    // A mark of its own: the readers hold the one before, and no step.
+    this.#end = { ...BEGINNING, position, bytes: this.#end.bytes };
+    for (const hearer of this.hearers) hearer.skip();
+    for (const step of erasedAt(position)) this.#append(step, position);
+  }
+
+  #append(step: Step, position: number): void {
+    const mark = { step, position, bytes: this.#end.bytes + stepBytes(step), next: undefined };
     this.#end.next = mark;
     this.#end = mark;
     this.#last = undefined;
-  }
-
-  /** Drops the last step and the last read steps. A reader at the end needs neither. */
-  forget(): void {
-    this.#last = undefined;
-    this.#end.step = undefined;
   }
 
   /** The steps from a mark to the end. The same mark and end give the same array. */
@@ -67,6 +80,9 @@ export class Channel {
     return steps;
   }
 }
+
+/** The steps at an erasure of the owner: earlier ones are void, and there is no plant. */
+export const erasedAt = (position: number): readonly Step[] => [{ type: 'reset' }, { type: 'ready', position }];
 
 /** The step of an event. */
 export const stepOf = ({ position, event }: PositionedEvent): LiveStep =>

@@ -1,5 +1,5 @@
 import type { Validity } from '../../auth/validity.ts';
-import { type PlantStoreError, toPlantStoreError } from '../../domain/errors.ts';
+import { PlantStoreError, toPlantStoreError } from '../../domain/errors.ts';
 import type { PlantRow } from '../../log/store.ts';
 import type { Listing } from '../../log/view/listing.ts';
 import { monotonic, turn } from '../../time/host.ts';
@@ -38,6 +38,9 @@ export interface WatchKeeper {
 
 /** Bytes of the steps that are sent in one turn of the event loop. Escaped in JSON, they may be six times as many. */
 const PIECE = 64 * 1024;
+
+/** A state that is not read yet may hold what was erased. */
+const ERASED = new PlantStoreError('OVERLOADED', 'what was not read in time is erased; begin again', { retryAfter: 1 });
 
 const NOTHING: readonly Step[] = [];
 const RESET: readonly Step[] = [{ type: 'reset' }];
@@ -98,7 +101,7 @@ export class Watch implements Hearer {
   }
 
   #passOver(position: number): void {
-    for (let mark = this.#mark.next; mark?.step !== undefined && mark.step.position <= position; mark = mark.next)
+    for (let mark = this.#mark.next; mark !== undefined && mark.position <= position; mark = mark.next)
       this.#mark = mark;
   }
 
@@ -135,11 +138,6 @@ export class Watch implements Hearer {
     this.#keeper.told(steps.length);
   }
 
-  /** Whether the reader has got everything. */
-  get isCaughtUp(): boolean {
-    return !this.#isBeginning && this.behind === 0;
-  }
-
   /** Bytes of events since the watch began that the reader has not got yet. */
   get behind(): number {
     return this.channel.end.bytes - this.#mark.bytes + this.#viewer.unsent;
@@ -148,6 +146,12 @@ export class Watch implements Hearer {
   /** Tells the reader that there are steps to take. */
   deliver(): void {
     if (!this.#isOver) this.#viewer.news();
+  }
+
+  /** See Hearer. */
+  skip(): void {
+    if (this.#isBeginning) this.end(ERASED);
+    else if (!this.#isOver) this.#mark = this.channel.end;
   }
 
   /** Tells the reader if there was nothing to send since a time, by the monotonic clock. */
@@ -185,7 +189,7 @@ export class Watch implements Hearer {
     if (this.#isOver) return;
     this.#isOver = true;
     // The watch must not keep later steps in memory.
-    this.#mark = { step: undefined, bytes: 0, next: undefined };
+    this.#mark = { step: undefined, position: 0, bytes: 0, next: undefined };
     this.#keeper.left(this);
   }
 }

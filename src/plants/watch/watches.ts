@@ -3,8 +3,8 @@ import { PlantStoreError } from '../../domain/errors.ts';
 import { type LoggedEvent, plantEventOf } from '../../log/event/event.ts';
 import type { EventLog } from '../../log/log.ts';
 import type { Listing } from '../../log/view/listing.ts';
-import { clearTimer, monotonic, setRepeating, setTimer, type Timer } from '../../time/host.ts';
-import { Channel, stepOf } from './channel.ts';
+import { clearTimer, monotonic, setRepeating, type Timer } from '../../time/host.ts';
+import { Channel, erasedAt, stepOf } from './channel.ts';
 import { Rounds } from './rounds.ts';
 import type { Step } from './step.ts';
 import { type Viewer, Watch, type WatchKeeper } from './watch.ts';
@@ -28,7 +28,10 @@ export interface WatchStatistics {
 }
 
 /** The part of a log that can be watched. */
-export type WatchedLog = Pick<EventLog, 'list' | 'head' | 'status' | 'recent' | 'onExtended' | 'onErased' | 'changed'>;
+export type WatchedLog = Pick<
+  EventLog,
+  'list' | 'head' | 'status' | 'recent' | 'onExtended' | 'onRestarted' | 'changed'
+>;
 
 /** Most bytes that a reader may be behind. */
 const MAX_BEHIND = 1024 * 1024;
@@ -37,15 +40,10 @@ const QUIET = 15_000;
 /** Milliseconds between two checks of all watches for their tokens, silence and lag. One timer serves all. */
 const LOOK = 500;
 
-/** Milliseconds for readers to take steps that are about to be forgotten. */
-const FORGET = 1_000;
-
-const FORGOTTEN = new PlantStoreError(
+const RESTARTED = new PlantStoreError(
   'OVERLOADED',
-  'what was not read in time is forgotten; go on after the last position',
-  {
-    retryAfter: 1,
-  },
+  'this instance was away for too long to tell what happened; go on after the last position',
+  { retryAfter: 1 },
 );
 
 const BEHIND = new PlantStoreError(
@@ -76,7 +74,7 @@ export class Watches implements WatchKeeper {
     this.#limits = limits;
     this.#known = log.status.head;
     this.#stopListening = log.onExtended((news) => this.#extended(news));
-    log.onErased(() => this.#forgetSoon());
+    log.onRestarted(() => this.#restarted());
     log.changed.addEventListener('abort', () =>
       this.close(new PlantStoreError('STORE_UNAVAILABLE', 'the log was replaced; go on with another instance')),
     );
@@ -123,28 +121,24 @@ export class Watches implements WatchKeeper {
     for (const watch of this.#watches) watch.end(why);
   }
 
-  /**
-   * Forgets everything after an erasure: the event does not name the erased owner. A reader that comes back gets the
-   * state. A reader that does not catch up in FORGET milliseconds is ended.
-   */
-  #forgetSoon(): void {
-    const late = [...this.#watches].filter(({ isCaughtUp }) => !isCaughtUp);
-    setTimer(() => {
-      for (const watch of late) if (!watch.isCaughtUp) watch.end(FORGOTTEN);
-      // The unread steps of these channels are newer than the erasure.
-      const unread = new Set([...this.#watches].filter(({ behind }) => behind > 0).map(({ channel }) => channel));
-      for (const channel of this.#channels.values()) if (!unread.has(channel)) channel.forget();
-    }, FORGET).unref();
+  /** What happened in between is unknown here: readers come back, and get the state. */
+  #restarted(): void {
+    this.#known = this.#log.status.head;
+    for (const watch of this.#watches) watch.end(RESTARTED);
   }
 
   /** See WatchKeeper. */
   async missed(after: number, owner: string): Promise<readonly Step[] | undefined> {
     // The position may come from another instance and be ahead of this one.
     await this.#log.head();
-    return this.#log.recent(after)?.flatMap((logged) => {
+    let steps: Step[] = [];
+    const events = this.#log.recent(after);
+    for (const logged of events ?? []) {
       const event = plantEventOf(logged);
-      return event?.owner === owner ? [stepOf({ position: logged.position, event })] : [];
-    });
+      if (logged.erases?.owner === owner) steps = [...erasedAt(logged.position)];
+      else if (event?.owner === owner) steps.push(stepOf({ position: logged.position, event }));
+    }
+    return events && steps;
   }
 
   /** See WatchKeeper. */
@@ -171,10 +165,12 @@ export class Watches implements WatchKeeper {
   #extended(news: readonly LoggedEvent[]): void {
     this.#known = news.at(-1)!.position;
     for (const logged of news) {
+      const { position, erases } = logged;
       const event = plantEventOf(logged);
-      const channel = event && this.#channels.get(event.owner);
-      if (event === undefined || channel === undefined) continue;
-      channel.tell({ position: logged.position, event });
+      const channel = this.#channels.get(erases?.owner ?? event?.owner ?? '');
+      if (channel === undefined) continue;
+      if (event === undefined) channel.erase(position);
+      else channel.tell({ position, event });
       this.#rounds.begin(channel);
     }
   }

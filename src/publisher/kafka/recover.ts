@@ -1,4 +1,4 @@
-import { HASH_HEADER, POSITION_HEADER } from '../message.ts';
+import { HASH_HEADER, OWNER_ERASED, POSITION_HEADER } from '../message.ts';
 import { TopicMismatchError } from '../topic.ts';
 import { emptyCheckpoint, fromCommitted, type PublisherCheckpoint, reaches } from './checkpoint.ts';
 import type { KafkaClient } from './client.ts';
@@ -71,7 +71,8 @@ export async function adopt(client: KafkaClient, names: Names, ranges: readonly 
   const ends = [...empty.ends];
   for await (const [partition, record] of records(client, names, ends)) {
     ends[partition] = record.offset;
-    spread.take(partition, record.key);
+    // An OwnerErased is in every partition.
+    if (record.headers.ce_type !== OWNER_ERASED) spread.take(partition, record.key);
     const found = positionOf(record, names);
     if (found > position) [position, hash] = [found, record.headers[HASH_HEADER] ?? ''];
   }

@@ -1,6 +1,6 @@
 import type { LoggedEvent } from '../../log/event/event.ts';
 import { type EventMessage, eventMessage } from '../message.ts';
-import { type ErasedOwners, type Published, TopicMismatchError, type TopicSession } from '../topic.ts';
+import { type Published, TopicMismatchError, type TopicSession } from '../topic.ts';
 import { type PublisherCheckpoint, reaches, toCommitted } from './checkpoint.ts';
 import { type KafkaClient, partitioner } from './client.ts';
 import type { TransactionalProducer } from './client-types.ts';
@@ -38,20 +38,20 @@ export class KafkaSession implements TopicSession {
   }
 
   /** Without events, commits the checkpoint again, because Kafka expires old offsets. */
-  publish(events: readonly LoggedEvent[], erased: ErasedOwners = new Map()): Promise<void> {
-    return within(TRANSACTION_LIMIT, this.#publish(events, erased));
+  publish(events: readonly LoggedEvent[]): Promise<void> {
+    return within(TRANSACTION_LIMIT, this.#publish(events));
   }
 
   close(): void {
     this.#client.close();
   }
 
-  async #publish(events: readonly LoggedEvent[], erased: ErasedOwners): Promise<void> {
+  async #publish(events: readonly LoggedEvent[]): Promise<void> {
     const ends = [...this.#checkpoint.ends];
     if (events.length === 0 && !reaches(await this.#client.ranges(this.#names.topic), this.#checkpoint))
       throw this.#replaced();
     await Promise.all(
-      [...this.#byPartition(events, erased)].map(async ([partition, messages]) => {
+      [...this.#byPartition(events)].map(async ([partition, messages]) => {
         for (const request of requests(messages)) {
           const offset = await this.#producer.send(this.#names.topic, partition, request);
           if (offset <= ends[partition]!) throw this.#replaced();
@@ -68,17 +68,23 @@ export class KafkaSession implements TopicSession {
     this.#checkpoint = checkpoint;
   }
 
-  #byPartition(events: readonly LoggedEvent[], erased: ErasedOwners): Map<number, EventMessage[]> {
+  #byPartition(events: readonly LoggedEvent[]): Map<number, EventMessage[]> {
     const partitions = new Map<number, EventMessage[]>();
     for (const event of events) {
-      const message = eventMessage(event, erased.get(event.eventId));
+      const message = eventMessage(event);
       if (message === undefined) continue;
-      const partition = this.#partitionOf(message.key);
-      const messages = partitions.get(partition);
-      if (messages === undefined) partitions.set(partition, [message]);
-      else messages.push(message);
+      for (const partition of this.#partitionsOf(event, message)) {
+        const messages = partitions.get(partition);
+        if (messages === undefined) partitions.set(partition, [message]);
+        else messages.push(message);
+      }
     }
     return partitions;
+  }
+
+  /** An owner's plants are in every partition. So a reader of one meets OwnerErased behind all that it erases there. */
+  #partitionsOf({ type }: LoggedEvent, { key }: EventMessage): Iterable<number> {
+    return type === 'OwnerErased' ? this.#checkpoint.ends.keys() : [this.#partitionOf(key)];
   }
 
   /** The error for offsets that are lower than before. */

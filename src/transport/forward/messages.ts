@@ -3,6 +3,7 @@ import {
   type AddPlant,
   type ForwardedCommand as CommandMessage,
   type DeletePlant,
+  type EraseOwner,
   type ForwardRequest,
   ForwardRequestSchema,
   type ForwardResponse,
@@ -11,7 +12,7 @@ import {
   type OutcomeSchema,
   type Refused,
 } from '../../../gen/plantstore/internal/v1/forwarding_service_pb.ts';
-import type { Command } from '../../domain/decider.ts';
+import type { Command, EraseOwner as EraseCommand } from '../../domain/decider.ts';
 import { ERRORS, PlantStoreError, type Reason } from '../../domain/errors.ts';
 import { type NewPlant, setFields } from '../../domain/plant.ts';
 import type { Answers, CommandOutcome, ForwardedBatch, ForwardedCommand } from '../../log/forward/hop.ts';
@@ -38,6 +39,10 @@ export const toRequest = ({ after, commands }: ForwardedBatch): ForwardRequest =
 
 function actionOf(command: Command) {
   if (command.type === 'DeletePlant') return { case: 'deletePlant', value: { id: command.id } } as const;
+  if (command.type === 'EraseOwner') {
+    const { counted, countedTo, key } = command;
+    return { case: 'eraseOwner', value: { counted: BigInt(counted), countedTo: BigInt(countedTo), key } } as const;
+  }
   const { plant } = command;
   return { case: 'addPlant', value: { id: plant.id, ...setFields(plant) } } as const;
 }
@@ -55,19 +60,26 @@ function commandOf({ number, eventId, timeLeft, ...message }: CommandMessage): F
   refuseUnknownFields(message);
   const { owner, actor, issuer, idempotencyKey, traceparent, command: action } = message;
   const about = { owner, actor, issuer, idempotencyKey, traceparent };
-  return { number, eventId, timeLeft, command: { ...about, ...askedOf(action) } };
+  const asked = askedOf(action);
+  // No erasure has an idempotency key.
+  const command =
+    asked.type === 'EraseOwner' ? { ...about, ...asked, idempotencyKey: undefined } : { ...about, ...asked };
+  return { number, eventId, timeLeft, command };
 }
 
-type Asked = { type: 'AddPlant'; plant: NewPlant } | Deletion;
+type Asked = { type: 'AddPlant'; plant: NewPlant } | Deletion | Erasure;
 interface Deletion {
   type: 'DeletePlant';
   id: bigint;
 }
 
+type Erasure = Pick<EraseCommand, 'type' | 'counted' | 'countedTo' | 'key'>;
+
 function askedOf(action: CommandMessage['command']): Asked {
   if (action.value !== undefined) refuseUnknownFields(action.value);
   if (action.case === 'deletePlant') return deletion(action.value);
   if (action.case === 'addPlant') return addition(action.value);
+  if (action.case === 'eraseOwner') return erasure(action.value);
   throw new Error('a command of an unknown kind');
 }
 
@@ -76,6 +88,10 @@ function refuseUnknownFields({ $unknown }: Pick<Message, '$unknown'>): void {
 }
 
 const addition = ({ id, name, tag }: AddPlant): Asked => ({ type: 'AddPlant', plant: { id, name, tag } });
+const erasure = ({ counted, countedTo, key }: EraseOwner): Erasure => ({
+  type: 'EraseOwner',
+  ...{ counted: Number(counted), countedTo: Number(countedTo), key },
+});
 const deletion = ({ id }: DeletePlant): Deletion => ({ type: 'DeletePlant', id });
 
 /** The protobuf message of answers. */

@@ -10,7 +10,6 @@ const MESSAGES: Readonly<
   MALFORMED_REQUEST: 'the request is not valid HTTP/1.1',
   INVALID_CURSOR: 'cursor must be the next_cursor of an earlier list',
   PLANT_ALREADY_EXISTS: 'a plant with id 7 already exists; delete it first, or use another id',
-  OWNER_BEING_ERASED: 'the owner is being erased; try again when that has ended',
   IDEMPOTENCY_KEY_MALFORMED:
     'Idempotency-Key must be one string of 1 to 255 characters of printable ASCII in quotes, such as "8e03978e-40d5-43dd-bc93-6894a57f9324"',
   AUTHORIZATION_MALFORMED: 'send one Authorization header: Bearer, a space, and the token as it was issued',

@@ -51,7 +51,6 @@ export const METHODS: Readonly<Record<string, { summary: string; description: st
         'INVALID_FIELD',
         'IDEMPOTENCY_KEY_MALFORMED',
         'PLANT_ALREADY_EXISTS',
-        'OWNER_BEING_ERASED',
         'IDEMPOTENCY_KEY_REUSED',
         'OUTCOME_UNKNOWN',
       ],
@@ -79,7 +78,6 @@ export const METHODS: Readonly<Record<string, { summary: string; description: st
         'INVALID_FIELD',
         'IDEMPOTENCY_KEY_MALFORMED',
         'PLANT_NOT_FOUND',
-        'OWNER_BEING_ERASED',
         'IDEMPOTENCY_KEY_REUSED',
         'OUTCOME_UNKNOWN',
       ],
@@ -125,7 +123,8 @@ export const FAILURES: Readonly<
       | 'CANCELLED'
       | 'ROUTE_NOT_FOUND'
       | 'METHOD_NOT_ALLOWED'
-      | 'OWNER_KEEPS_WRITING'
+      | 'OWNER_BEING_ERASED'
+      | 'COUNT_OUTDATED'
       | 'MAY_NOT_ERASE'
       | 'EVENT_NOT_FOUND'
     >,
@@ -136,7 +135,6 @@ export const FAILURES: Readonly<
   INVALID_FIELD: 'a missing or wrong value',
   INVALID_CURSOR: 'a cursor that no list returned',
   PLANT_ALREADY_EXISTS: 'you have a plant of this id',
-  OWNER_BEING_ERASED: 'you are being erased at the moment',
   IDEMPOTENCY_KEY_MALFORMED: 'not one well-formed Idempotency-Key header',
   AUTHORIZATION_MALFORMED: 'not one well-formed Authorization header',
   TOKEN_MISSING: 'no bearer token',

@@ -16,7 +16,7 @@ test('a publisher that loses its lease for a moment, while it cannot publish, tr
       head: () => store.head(),
       read: (after, only) => store.read(after, only),
       // Asked once to begin, and again after the first failure.
-      erasures: async () => [],
+      unfinished: async () => [],
       erasurePublished: async () => {},
       lease: async () => ++leases !== 2,
     },
@@ -55,7 +55,7 @@ describe('a clock that is set', () => {
           head: () => store.head(),
           read: (after, only) => store.read(after, only),
           // Cannot be renewed once: who takes the set clock for time that has passed gives it up then.
-          erasures: async () => [],
+          unfinished: async () => [],
           erasurePublished: async () => {},
           lease: async () => {
             if (isSet && asked++ === 0) throw new Error('the store is away');

@@ -1,6 +1,8 @@
+import { exportedEvents } from '../../../src/audit/export.ts';
 import { FORMATS } from '../../../src/audit/formats/formats.ts';
 import { importLog } from '../../../src/audit/import.ts';
 import { repairReadModel } from '../../../src/audit/repair.ts';
+import { ErasedMeanwhileError } from '../../../src/audit/steady.ts';
 import { type Verdict, verifyLog } from '../../../src/audit/verify.ts';
 import type { Erased } from '../../../src/log/erasure/eraser.ts';
 import { type EventLog, openLog } from '../../../src/log/log.ts';
@@ -60,7 +62,11 @@ export function verify(
 export function eraseByCommand(world: World, owner: string): void {
   const actor = newEraser(world, owner);
   run(world, actor, async (store) => {
-    const log = await openLog(store, { limits: { knownOwners: 1 }, onFault: () => {} });
+    const log = await openLog(store, {
+      limits: { knownOwners: 1 },
+      publishes: world.plan.publishes,
+      onFault: () => {},
+    });
     const outcome = await erase(world, log, { owner, actor });
     await log.close();
     return outcome;
@@ -94,7 +100,7 @@ async function erase(
 ): Promise<string> {
   const { from } = process === undefined ? { from: world.commands.acknowledged } : world.freshness.of(process);
   let erased: Erased | undefined;
-  for await (const step of log.erase({ owner, actor }, !world.plan.publishes)) if (!('step' in step)) erased = step;
+  for await (const step of log.erase({ owner, actor })) if (!('step' in step)) erased = step;
   world.judge(() => judgeErased(world.truth, world.server.database.committed, owner, erased!, from));
   if (erased?.position !== undefined) world.commands.erased.set(owner, erased.position);
   return `${actor} erased ${owner} at ${erased?.position}`;
@@ -105,10 +111,15 @@ export function move(world: World): void {
   // An import refuses names that no transport would have let through.
   if (world.plan.longNames) return;
   run(world, `move-${++world.moves}`, async (store) => {
-    const isDisturbed = () => world.server.database.latest.erasures.length > 0;
-    const wasDisturbed = isDisturbed();
     const parts: Buffer[] = [];
-    for await (const events of store.read(0)) parts.push(Buffer.from(FORMATS.ndjson.encode(events)));
+    try {
+      const { position } = await store.head();
+      for await (const events of exportedEvents(store, 0, position))
+        parts.push(Buffer.from(FORMATS.ndjson.encode(events)));
+    } catch (error) {
+      if (!(error instanceof ErasedMeanwhileError)) throw error;
+      return 'the export has to be made again';
+    }
     const database = new Database('1'.repeat(32), () => EPOCH);
     let fault: unknown;
     const bytes = (async function* () {
@@ -123,7 +134,7 @@ export function move(world: World): void {
     } catch (error) {
       fault = error;
     }
-    world.judge(() => judgeMove(world.truth, database.committed, fault, wasDisturbed || isDisturbed()));
+    world.judge(() => judgeMove(world.truth, database.committed, fault, false));
     return 'the log is imported';
   });
 }

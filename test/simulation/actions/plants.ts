@@ -1,4 +1,4 @@
-import type { Command } from '../../../src/domain/decider.ts';
+import type { PlantCommand } from '../../../src/domain/decider.ts';
 import type { PlantRow } from '../../../src/log/store.ts';
 import type { Listing, ListQuery } from '../../../src/log/view/listing.ts';
 import { pause } from '../../../src/time/pause.ts';
@@ -13,9 +13,9 @@ const LONG = 'x'.repeat(50_000);
 /** Makes a command that nobody sent before. */
 export function command(
   world: World,
-  type: Command['type'],
+  type: PlantCommand['type'],
   { owner, id, key }: { owner: string; id: bigint; key?: string | undefined },
-): Command {
+): PlantCommand {
   const actor = `command-${world.commands.sent.size + 1}`;
   const about = { owner, actor, idempotencyKey: key && `${key} ${type} ${id}` };
   if (type === 'DeletePlant') return { type, ...about, id };
@@ -25,7 +25,7 @@ export function command(
 }
 
 /** Sends a command to an instance. */
-export function submit(world: World, { process, service }: Instance, toSend: Command): void {
+export function submit(world: World, { process, service }: Instance, toSend: PlantCommand): void {
   if (service === undefined) return;
   const { commands, scheduler } = world;
   // Another instance may decide.

@@ -2,6 +2,7 @@ import { IDS, OWNERS } from '../draws.ts';
 import { judgeLinearizability } from '../judges/linearizability.ts';
 import { judgeTopic } from '../judges/topic.ts';
 import { Violation } from '../judges/violation.ts';
+import { unfinishedIn } from '../store/erasures.ts';
 import type { World } from '../world.ts';
 import { heal } from './disturb.ts';
 import { command, get, list, submit } from './plants.ts';
@@ -15,7 +16,8 @@ const LOOK = 200;
 
 /** What has not come to its end. Undefined: all has. */
 function unfinished(world: World): string | undefined {
-  const { events, checkpoint, erasures } = world.server.database.committed;
+  const { events, checkpoint = 0 } = world.server.database.committed;
+  const erasures = unfinishedIn(world.server.database.committed);
   if (world.pending.size > 0) return `${world.pending.size} calls have no answer`;
   if (world.operators.size > 0) return `${[...world.operators].map(({ name }) => name)} go on`;
   if ((checkpoint ?? 0) < (events.at(-1)?.position ?? 0)) return `the read model stays at ${checkpoint}`;

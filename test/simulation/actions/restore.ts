@@ -1,4 +1,5 @@
 import { Violation } from '../judges/violation.ts';
+import { unfinishedIn } from '../store/erasures.ts';
 import type { World } from '../world.ts';
 import { kill } from './disturb.ts';
 
@@ -19,7 +20,8 @@ export function restore(world: World, milliseconds: number, isRunning: boolean):
   const { backup } = world;
   if (backup === undefined) return;
   // An erasure that goes on without its note is a defect that is known.
-  const mayRun = isRunning && world.server.database.latest.erasures.length === 0 && backup.erasures.length === 0;
+  const mayRun =
+    isRunning && unfinishedIn(world.server.database.latest).length === 0 && unfinishedIn(backup).length === 0;
   for (const process of world.operators) kill(world, process, 0);
   if (!mayRun) for (const { process } of world.instances) if (!process.isDead) kill(world, process, milliseconds);
   world.tell(

@@ -1,4 +1,4 @@
-import type { Command } from '../../../src/domain/decider.ts';
+import type { PlantCommand } from '../../../src/domain/decider.ts';
 import { plantIdOf } from '../../../src/domain/decider.ts';
 import { PlantStoreError } from '../../../src/domain/errors.ts';
 import { idempotencyString, refuseReuse } from '../../../src/domain/idempotency.ts';
@@ -13,7 +13,7 @@ type Outcome = 'unknown' | 'applied' | 'not applied';
 
 /** A command that was sent. Its actor is its own, so that the log shows what came of it. */
 export interface Sent {
-  readonly command: Command;
+  readonly command: PlantCommand;
   readonly called: number;
   /** Position of the last event that was acknowledged before. */
   from: number;
@@ -69,7 +69,7 @@ export class CommandJudge {
   }
 
   /** A command is sent. */
-  send(command: Command, now: number, fresh: Fresh): Sent {
+  send(command: PlantCommand, now: number, fresh: Fresh): Sent {
     const sent: Sent = {
       command,
       called: now,

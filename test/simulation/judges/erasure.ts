@@ -16,6 +16,7 @@ export function judgeErased(truth: Truth, state: State, owner: string, { positio
       throw remains(`nothing to erase, and there is ${before.position}`);
     return;
   }
+  if (state.upTo > (state.checkpoint ?? 0) && state.upTo === position) throw remains('its rows are being removed');
   const event = truth.events[position - 1];
   if (event?.type !== 'OwnerErased' || truth.erasedOwners.get(event.eventId) !== owner)
     throw remains('the log says something else');
@@ -31,6 +32,9 @@ export function judgeRemains(truth: Truth, state: State, owner: string, position
       throw remains(`the event at ${logged.position} has its content`);
   const isOld = (name: string) =>
     [...truth.of(owner, position)].some(({ event }) => event?.type === 'PlantAdded' && event.name === name);
+  // The same request may be made again in the second life.
+  const plants = truth.plantsAt(owner, state.checkpoint ?? 0);
   for (const row of state.rows.values())
-    if (row.owner === owner && isOld(row.name)) throw remains(`the row of ${row.name} is there`);
+    if (row.owner === owner && isOld(row.name) && plants.get(row.id)?.name !== row.name)
+      throw remains(`the row of ${row.name} is there`);
 }

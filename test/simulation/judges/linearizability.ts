@@ -105,11 +105,12 @@ export function judgeLinearizability({ reads, sent, erased, erasers, restores }:
     put(owner, plantIdOf(each.command), operationOf(each, erased.has(owner)));
   }
   for (const logged of truth.events) {
-    const event = plantEventOf(logged);
-    const called = event && erasers.get(event.actor);
-    if (event === undefined || called === undefined) continue;
+    const called = erasers.get(logged.event?.actor ?? '');
+    const owner = truth.erasedOwners.get(logged.eventId);
+    if (owner === undefined || called === undefined) continue;
     const input = { do: 'delete', key: undefined } as const;
-    put(event.owner, event.plantId, { input, output: 'applied', called, returned: Number.POSITIVE_INFINITY });
+    for (const id of truth.plantsAt(owner, logged.position - 1).keys())
+      put(owner, id, { input, output: 'applied', called, returned: Number.POSITIVE_INFINITY });
   }
   for (const [index, { at, end }] of restores.entries())
     for (const [key, { history }] of plants) {

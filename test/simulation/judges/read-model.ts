@@ -25,7 +25,9 @@ export class ReadModelJudge {
   }
 
   /** Takes the next state that a majority has. Throws Violation. */
-  take({ rows, checkpoint = 0 }: State): void {
+  take({ rows, checkpoint = 0, upTo }: State): void {
+    const removed =
+      upTo > checkpoint ? this.#truth.erasedOwners.get(this.#truth.events[upTo - 1]?.eventId ?? '') : undefined;
     if (rows === this.#rows && checkpoint === this.#checkpoint) return;
     this.#rows = rows;
     if (checkpoint < this.#checkpoint)
@@ -35,6 +37,7 @@ export class ReadModelJudge {
     for (; this.#checkpoint < checkpoint; this.#checkpoint++) this.#apply(this.#checkpoint);
     for (const [key, { name, tag, owner }] of this.#fold) {
       const row = rows.get(key);
+      if (row === undefined && owner === removed) continue;
       if (row?.name !== name || row.tag !== tag)
         throw new Violation('read model', `at ${checkpoint}, ${key} is missing or wrong`, owner);
     }

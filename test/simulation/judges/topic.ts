@@ -23,6 +23,6 @@ export function judgeTopic(truth: Truth, messages: readonly EventMessage[], end:
     const message = byPosition.get(position);
     if (message === undefined) {
       if (type === 'OwnerErased' || truth.erasedAt(owner!) < position) throw wrong(`${position} is missing`, owner);
-    } else if (message.value !== eventMessage(logged, owner)?.value) throw wrong(`${position} is another event`, owner);
+    } else if (message.value !== eventMessage(logged)?.value) throw wrong(`${position} is another event`, owner);
   }
 }

@@ -54,8 +54,9 @@ export class WatchJudge {
   }
 
   #ready(position: number): void {
-    // Events of other owners do not matter.
-    if ((this.#next(position)?.position ?? this.#from + 1) <= this.#from)
+    // Events of other owners do not matter. After an erasure, the rest comes event by event.
+    const isErasure = this.#truth.erasedAt(this.owner, position) === position;
+    if (!isErasure && (this.#next(position)?.position ?? this.#from + 1) <= this.#from)
       throw this.#wrong(`ready at ${position}, before ${this.#from}, which was acknowledged`);
     const plants = this.#truth.plantsAt(this.owner, position);
     const isSame = plants.size === this.#plants.size && [...plants].every(([id, plant]) => this.#has(id, plant));
@@ -68,7 +69,8 @@ export class WatchJudge {
     const next = this.#next(this.position);
     if (next?.position !== position || step.type === 'ready')
       throw this.#wrong(`${position} comes after ${this.position}, and next is ${next?.position}`);
-    const event = plantEventOf(next)!;
+    const event = plantEventOf(next);
+    if (event === undefined) throw this.#wrong(`${position} is no change of a plant`);
     if (step.type === 'deleted') {
       if (event.type !== 'PlantDeleted' || !this.#plants.delete(step.id))
         throw this.#wrong(`${position} deletes nothing`);
@@ -90,8 +92,7 @@ export class WatchJudge {
   }
 
   #next(after: number) {
-    for (const event of this.#truth.of(this.owner))
-      if (event.position > after && plantEventOf(event) !== undefined) return event;
+    for (const event of this.#truth.of(this.owner)) if (event.position > after) return event;
     return undefined;
   }
 

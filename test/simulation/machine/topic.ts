@@ -1,6 +1,6 @@
 import type { LoggedEvent } from '../../../src/log/event/event.ts';
 import { type EventMessage, eventMessage } from '../../../src/publisher/message.ts';
-import type { ErasedOwners, Published, Topic, TopicSession } from '../../../src/publisher/topic.ts';
+import type { Published, Topic, TopicSession } from '../../../src/publisher/topic.ts';
 import type { Process } from './process.ts';
 import type { Random } from './random.ts';
 import type { Scheduler } from './scheduler.ts';
@@ -40,18 +40,18 @@ export class FakeTopic {
     return {
       start: this.#end,
       notice: undefined,
-      publish: (events, erased = new Map()) =>
+      publish: (events) =>
         this.#call(process, () => {
           if (session !== this.#session) throw new Error('another session has begun');
-          this.#publish(events, erased);
+          this.#publish(events);
         }),
       close: () => {},
     };
   }
 
-  #publish(events: readonly LoggedEvent[], erased: ErasedOwners): void {
+  #publish(events: readonly LoggedEvent[]): void {
     for (const event of events) {
-      const message = eventMessage(event, erased.get(event.eventId));
+      const message = eventMessage(event);
       if (message !== undefined) this.messages.push(message);
       this.#end = { position: event.position, hash: Buffer.from(event.hash).toString('hex') };
     }

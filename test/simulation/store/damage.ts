@@ -1,8 +1,8 @@
 import type { Question } from '../../../src/audit/checks/check.ts';
 import { commitmentOf, hashOf, headAt, seal } from '../../../src/log/event/chain.ts';
+import { encodeContent, encodeEvent } from '../../../src/log/event/encode.ts';
 import { EMPTY_HEAD, type Head, type LoggedEvent, plantEventOf } from '../../../src/log/event/event.ts';
 import { nodesOf } from '../../../src/log/tree/nodes.ts';
-import { encoded } from '../../support/encoded.ts';
 import type { Random } from '../machine/random.ts';
 import type { State } from './state.ts';
 
@@ -25,6 +25,13 @@ const changed =
     const one = random.one(suitable);
     return { events: events.map((event) => (event === one ? encoded({ ...event, ...change(event) }) : event)) };
   };
+
+/** The event with the bytes that its members have. */
+const encoded = (logged: LoggedEvent): LoggedEvent => ({
+  ...logged,
+  bytes: encodeEvent({ ...logged, ...(logged.event === undefined && { event: undefined }) }),
+  content: logged.event && logged.salt && encodeContent(logged.event, logged.salt),
+});
 
 /** Some bytes, with one bit of one of them changed. */
 function flipped(bytes: Uint8Array, index = 3): Uint8Array {

@@ -9,7 +9,7 @@ import { inOrder } from './state.ts';
 /** The fold of a log in memory, with the promises of Fold. */
 class MemoryFold implements ReturnType<OpenFold> {
   readonly #rows = new Map<string, OwnedRow>();
-  readonly #keys = new Map<string, number>();
+  readonly #keys = new Map<string, { readonly owner: string; readonly time: number }>();
   readonly #asksDecisions: boolean;
   #misfit: Failure | undefined;
   #position = 0;
@@ -42,6 +42,9 @@ class MemoryFold implements ReturnType<OpenFold> {
   async close(): Promise<void> {}
 
   #apply(logged: LoggedEvent): string | undefined {
+    const erased = logged.erases?.owner;
+    for (const [key, row] of this.#rows) if (row.owner === erased) this.#rows.delete(key);
+    for (const [name, { owner: of }] of this.#keys) if (of === erased) this.#keys.delete(name);
     const event = plantEventOf(logged);
     if (event === undefined) return undefined;
     const { owner, plantId: id } = event;
@@ -55,9 +58,9 @@ class MemoryFold implements ReturnType<OpenFold> {
     }
     const name = this.#asksDecisions ? idempotencyString(event) : undefined;
     if (name === undefined) return undefined;
-    const earlier = this.#keys.get(name) ?? Number.NEGATIVE_INFINITY;
+    const earlier = this.#keys.get(name)?.time ?? Number.NEGATIVE_INFINITY;
     if (logged.time - earlier < IDEMPOTENCY_TTL) return 'an idempotency key is used again';
-    this.#keys.set(name, logged.time);
+    this.#keys.set(name, { owner, time: logged.time });
     return undefined;
   }
 }

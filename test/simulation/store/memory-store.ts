@@ -1,8 +1,7 @@
 import { type IdempotencyKey, idempotencyString } from '../../../src/domain/idempotency.ts';
 import { keyString, type Plant, type PlantKey, plantFields, withId } from '../../../src/domain/plant.ts';
-import type { Erasure } from '../../../src/log/erasure/erasure.ts';
 import { headAt } from '../../../src/log/event/chain.ts';
-import { EMPTY_HEAD, type Head, type LoggedEvent, plantEventOf } from '../../../src/log/event/event.ts';
+import { EMPTY_HEAD, type Erases, type Head, type LoggedEvent, plantEventOf } from '../../../src/log/event/event.ts';
 import {
   type Changes,
   type Contact,
@@ -14,12 +13,14 @@ import {
   type Rows,
   type Selection,
   type Snapshot,
+  type Standing,
   type Store,
+  type Unfinished,
 } from '../../../src/log/store.ts';
 import { nodesOf, storedHash } from '../../../src/log/tree/nodes.ts';
 import { randomBytes } from '../../../src/time/host.ts';
 import { type Conditions, type Database, IDEAL, type Needs, type Write } from './database.ts';
-import { beginErasure, endErasure, inOrderOfBeginning, noteErasure, removeContents } from './erasures.ts';
+import { changeErases, removeContents, unfinishedIn } from './erasures.ts';
 import { freeLease, isOver, takeLease } from './leases.ts';
 import { MemorySnapshot, ownersRows } from './snapshot.ts';
 import { changedNodes, changedRows, indexAfter, type State } from './state.ts';
@@ -161,6 +162,8 @@ export class MemoryStore implements Store {
       const last = new Map<string, LoggedEvent>();
       for (const logged of events) {
         const event = plantEventOf(logged);
+        for (const [name, { event: earlier }] of last)
+          if (earlier !== undefined && 'owner' in earlier && earlier.owner === logged.erases?.owner) last.delete(name);
         const name = event && idempotencyString(event);
         if (name !== undefined) last.set(name, logged);
       }
@@ -172,6 +175,13 @@ export class MemoryStore implements Store {
     return this.old('checkpoint', ({ checkpoint }) => {
       if (checkpoint === undefined) throw lostCheckpoint();
       return checkpoint;
+    });
+  }
+
+  #standing(): Promise<Standing> {
+    return this.old('standing', ({ checkpoint, upTo }) => {
+      if (checkpoint === undefined) throw lostCheckpoint();
+      return { checkpoint, upTo: Math.max(checkpoint, upTo) };
     });
   }
 
@@ -187,7 +197,7 @@ export class MemoryStore implements Store {
       const rows = await this.old('get', (state) => some.map(({ owner, id }) => state.rows.get(keyString(owner, id))));
       found.push(...rows.map((row) => row && plantFields(row)));
     }
-    return { rows: found, checkpoint: await this.checkpoint(), generation };
+    return { rows: found, ...(await this.#standing()), generation };
   }
 
   async list(owner: string, after: bigint | undefined, limit: number): Promise<FirstRows<PlantRow>> {
@@ -201,7 +211,7 @@ export class MemoryStore implements Store {
       rows.push(...found.slice(0, wanted).map((row) => withId(row.id, row)));
       isOver = found.length <= wanted;
     }
-    return { rows, whole: isOver && rows.length < limit, checkpoint: await this.checkpoint(), generation };
+    return { rows, whole: isOver && rows.length < limit, ...(await this.#standing()), generation };
   }
 
   async snapshot(): Promise<Snapshot> {
@@ -223,6 +233,16 @@ export class MemoryStore implements Store {
         },
         result: true,
       };
+    });
+  }
+
+  removeRows(owner: string, checkpoint: number): Promise<number | undefined> {
+    return this.write('removeRows', (state) => {
+      if (state.checkpoint !== checkpoint) return { changes: {}, result: undefined };
+      const gone = ownersRows(state.rows, owner, undefined).slice(0, this.#sizes.instant);
+      const rows = new Map(state.rows);
+      for (const { id } of gone) rows.delete(keyString(owner, id));
+      return { changes: { upTo: checkpoint + 1, rows }, result: gone.length };
     });
   }
 
@@ -252,13 +272,11 @@ export class MemoryStore implements Store {
     });
   }
 
-  erasures(): Promise<readonly Erasure[]> {
-    return this.old('erasures', ({ erasures }) => erasures.toSorted(inOrderOfBeginning));
+  unfinished(): Promise<readonly Unfinished[]> {
+    return this.old('unfinished', unfinishedIn);
   }
 
-  beginErasure(erasure: Erasure): Promise<void> {
-    return this.write('beginErasure', (state) => beginErasure(state, erasure));
-  }
+  async mayErase(): Promise<void> {}
 
   async *eraseContents(owner: string, by: number): AsyncGenerator<number> {
     let taken = 0;
@@ -269,16 +287,18 @@ export class MemoryStore implements Store {
     }
   }
 
-  contentsErased(eventId: string, by: number): Promise<void> {
-    return this.write('contentsErased', (state) => noteErasure(state, eventId, { erasedBy: by }));
+  clearErased(position: number): Promise<void> {
+    const clear = (erases: Erases) => ({ ...erases, isCleared: true });
+    return this.write('clearErased', (state) => changeErases(state, position, clear));
   }
 
-  erasurePublished(eventId: string): Promise<void> {
-    return this.write('erasurePublished', (state) => noteErasure(state, eventId, { isPublished: true }));
+  erasurePublished(position: number): Promise<void> {
+    const publish = (erases: Erases) => ({ ...erases, isPublished: true });
+    return this.write('erasurePublished', (state) => changeErases(state, position, publish));
   }
 
-  endErasure(eventId: string): Promise<void> {
-    return this.write('endErasure', (state) => endErasure(state, eventId));
+  endErasure(position: number): Promise<void> {
+    return this.write('endErasure', (state) => changeErases(state, position, () => undefined));
   }
 
   async close(): Promise<void> {}

@@ -32,6 +32,7 @@ export async function* pages<Row>(
 /** A state of the read model, read page by page. Each page is a call. */
 export class MemorySnapshot implements Snapshot {
   readonly position: number | undefined;
+  readonly upTo: number;
   readonly #store: MemoryStore;
   readonly #state: State;
   readonly #batch: number;
@@ -39,6 +40,7 @@ export class MemorySnapshot implements Snapshot {
 
   constructor(store: MemoryStore, state: State, batch: number) {
     this.position = state.checkpoint;
+    this.upTo = Math.max(state.checkpoint ?? 0, state.upTo);
     this.#store = store;
     this.#state = state;
     this.#batch = batch;

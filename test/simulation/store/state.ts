@@ -1,5 +1,4 @@
 import { keyString, type PlantKey } from '../../../src/domain/plant.ts';
-import type { Erasure } from '../../../src/log/erasure/erasure.ts';
 import type { LoggedEvent } from '../../../src/log/event/event.ts';
 import {
   BrokenReadModelError,
@@ -33,11 +32,12 @@ export interface State {
   readonly rows: StoredRows;
   /** Undefined: it is gone. */
   readonly checkpoint: number | undefined;
+  /** See Standing. It may be below the checkpoint. */
+  readonly upTo: number;
   readonly generation: number;
   /** Nodes of the tree by index. */
   readonly nodes: ReadonlyMap<number, Uint8Array>;
   readonly leases: ReadonlyMap<string, StoredLease>;
-  readonly erasures: readonly Erasure[];
 }
 
 /** The state of a new database. */
@@ -49,10 +49,10 @@ export const emptyState = (logId: string): State => ({
   events: [],
   rows: new Map(),
   checkpoint: 0,
+  upTo: 0,
   generation: 0,
   nodes: new Map(),
   leases: new Map(),
-  erasures: [],
 });
 
 /** Index of the first event after a position. */

@@ -10,7 +10,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file plantstore/internal/v1/forwarding_service.proto.
  */
 export const file_plantstore_internal_v1_forwarding_service: GenFile = /*@__PURE__*/
-  fileDesc("Ci9wbGFudHN0b3JlL2ludGVybmFsL3YxL2ZvcndhcmRpbmdfc2VydmljZS5wcm90bxIWcGxhbnRzdG9yZS5pbnRlcm5hbC52MSJkCg5Gb3J3YXJkUmVxdWVzdBIWCg5hZnRlcl9wb3NpdGlvbhgBIAEoAxI6Cghjb21tYW5kcxgCIAMoCzIoLnBsYW50c3RvcmUuaW50ZXJuYWwudjEuRm9yd2FyZGVkQ29tbWFuZCLgAgoQRm9yd2FyZGVkQ29tbWFuZBIOCgZudW1iZXIYASABKA0SEAoIZXZlbnRfaWQYAiABKAkSDQoFb3duZXIYAyABKAkSDQoFYWN0b3IYBCABKAkSHAoPaWRlbXBvdGVuY3lfa2V5GAUgASgJSAGIAQESGAoLdHJhY2VwYXJlbnQYBiABKAlIAogBARIRCgl0aW1lX2xlZnQYByABKA0SNQoJYWRkX3BsYW50GAggASgLMiAucGxhbnRzdG9yZS5pbnRlcm5hbC52MS5BZGRQbGFudEgAEjsKDGRlbGV0ZV9wbGFudBgJIAEoCzIjLnBsYW50c3RvcmUuaW50ZXJuYWwudjEuRGVsZXRlUGxhbnRIABITCgZpc3N1ZXIYCiABKAlIA4gBAUIJCgdjb21tYW5kQhIKEF9pZGVtcG90ZW5jeV9rZXlCDgoMX3RyYWNlcGFyZW50QgkKB19pc3N1ZXIiPgoIQWRkUGxhbnQSCgoCaWQYASABKAMSDAoEbmFtZRgCIAEoCRIQCgN0YWcYAyABKAlIAIgBAUIGCgRfdGFnIhkKC0RlbGV0ZVBsYW50EgoKAmlkGAEgASgDImcKD0ZvcndhcmRSZXNwb25zZRIQCghwb3NpdGlvbhgBIAEoAxIxCghvdXRjb21lcxgCIAMoCzIfLnBsYW50c3RvcmUuaW50ZXJuYWwudjEuT3V0Y29tZRIPCgdsZWF2aW5nGAMgASgIIsIBCgdPdXRjb21lEg4KBm51bWJlchgBIAEoDRIyCgdhcHBsaWVkGAIgASgLMh8ucGxhbnRzdG9yZS5pbnRlcm5hbC52MS5BcHBsaWVkSAASMgoHcmVmdXNlZBgDIAEoCzIfLnBsYW50c3RvcmUuaW50ZXJuYWwudjEuUmVmdXNlZEgAEjQKCHJldHVybmVkGAQgASgLMiAucGxhbnRzdG9yZS5pbnRlcm5hbC52MS5SZXR1cm5lZEgAQgkKB291dGNvbWUiLQoHQXBwbGllZBIQCghwb3NpdGlvbhgBIAEoAxIQCghldmVudF9pZBgCIAEoCSJUCgdSZWZ1c2VkEg4KBnJlYXNvbhgBIAEoCRIPCgdtZXNzYWdlGAIgASgJEhgKC3JldHJ5X2FmdGVyGAMgASgNSACIAQFCDgoMX3JldHJ5X2FmdGVyIgoKCFJldHVybmVkMnMKEUZvcndhcmRpbmdTZXJ2aWNlEl4KB0ZvcndhcmQSJi5wbGFudHN0b3JlLmludGVybmFsLnYxLkZvcndhcmRSZXF1ZXN0GicucGxhbnRzdG9yZS5pbnRlcm5hbC52MS5Gb3J3YXJkUmVzcG9uc2UoATABYgZwcm90bzM");
+  fileDesc("Ci9wbGFudHN0b3JlL2ludGVybmFsL3YxL2ZvcndhcmRpbmdfc2VydmljZS5wcm90bxIWcGxhbnRzdG9yZS5pbnRlcm5hbC52MSJkCg5Gb3J3YXJkUmVxdWVzdBIWCg5hZnRlcl9wb3NpdGlvbhgBIAEoAxI6Cghjb21tYW5kcxgCIAMoCzIoLnBsYW50c3RvcmUuaW50ZXJuYWwudjEuRm9yd2FyZGVkQ29tbWFuZCKbAwoQRm9yd2FyZGVkQ29tbWFuZBIOCgZudW1iZXIYASABKA0SEAoIZXZlbnRfaWQYAiABKAkSDQoFb3duZXIYAyABKAkSDQoFYWN0b3IYBCABKAkSHAoPaWRlbXBvdGVuY3lfa2V5GAUgASgJSAGIAQESGAoLdHJhY2VwYXJlbnQYBiABKAlIAogBARIRCgl0aW1lX2xlZnQYByABKA0SNQoJYWRkX3BsYW50GAggASgLMiAucGxhbnRzdG9yZS5pbnRlcm5hbC52MS5BZGRQbGFudEgAEjsKDGRlbGV0ZV9wbGFudBgJIAEoCzIjLnBsYW50c3RvcmUuaW50ZXJuYWwudjEuRGVsZXRlUGxhbnRIABI5CgtlcmFzZV9vd25lchgLIAEoCzIiLnBsYW50c3RvcmUuaW50ZXJuYWwudjEuRXJhc2VPd25lckgAEhMKBmlzc3VlchgKIAEoCUgDiAEBQgkKB2NvbW1hbmRCEgoQX2lkZW1wb3RlbmN5X2tleUIOCgxfdHJhY2VwYXJlbnRCCQoHX2lzc3VlciI+CghBZGRQbGFudBIKCgJpZBgBIAEoAxIMCgRuYW1lGAIgASgJEhAKA3RhZxgDIAEoCUgAiAEBQgYKBF90YWciGQoLRGVsZXRlUGxhbnQSCgoCaWQYASABKAMiPgoKRXJhc2VPd25lchIPCgdjb3VudGVkGAEgASgDEhIKCmNvdW50ZWRfdG8YAiABKAMSCwoDa2V5GAMgASgMImcKD0ZvcndhcmRSZXNwb25zZRIQCghwb3NpdGlvbhgBIAEoAxIxCghvdXRjb21lcxgCIAMoCzIfLnBsYW50c3RvcmUuaW50ZXJuYWwudjEuT3V0Y29tZRIPCgdsZWF2aW5nGAMgASgIIsIBCgdPdXRjb21lEg4KBm51bWJlchgBIAEoDRIyCgdhcHBsaWVkGAIgASgLMh8ucGxhbnRzdG9yZS5pbnRlcm5hbC52MS5BcHBsaWVkSAASMgoHcmVmdXNlZBgDIAEoCzIfLnBsYW50c3RvcmUuaW50ZXJuYWwudjEuUmVmdXNlZEgAEjQKCHJldHVybmVkGAQgASgLMiAucGxhbnRzdG9yZS5pbnRlcm5hbC52MS5SZXR1cm5lZEgAQgkKB291dGNvbWUiLQoHQXBwbGllZBIQCghwb3NpdGlvbhgBIAEoAxIQCghldmVudF9pZBgCIAEoCSJUCgdSZWZ1c2VkEg4KBnJlYXNvbhgBIAEoCRIPCgdtZXNzYWdlGAIgASgJEhgKC3JldHJ5X2FmdGVyGAMgASgNSACIAQFCDgoMX3JldHJ5X2FmdGVyIgoKCFJldHVybmVkMnMKEUZvcndhcmRpbmdTZXJ2aWNlEl4KB0ZvcndhcmQSJi5wbGFudHN0b3JlLmludGVybmFsLnYxLkZvcndhcmRSZXF1ZXN0GicucGxhbnRzdG9yZS5pbnRlcm5hbC52MS5Gb3J3YXJkUmVzcG9uc2UoATABYgZwcm90bzM");
 
 /**
  * Commands of authenticated callers, with validated values.
@@ -103,6 +103,12 @@ export type ForwardedCommand = Message<"plantstore.internal.v1.ForwardedCommand"
      */
     value: DeletePlant;
     case: "deletePlant";
+  } | {
+    /**
+     * @generated from field: plantstore.internal.v1.EraseOwner erase_owner = 11;
+     */
+    value: EraseOwner;
+    case: "eraseOwner";
   } | { case: undefined; value?: undefined };
 
   /**
@@ -165,6 +171,37 @@ export const DeletePlantSchema: GenMessage<DeletePlant> = /*@__PURE__*/
   messageDesc(file_plantstore_internal_v1_forwarding_service, 3);
 
 /**
+ * @generated from message plantstore.internal.v1.EraseOwner
+ */
+export type EraseOwner = Message<"plantstore.internal.v1.EraseOwner"> & {
+  /**
+   * Events of the owner with content, up to the position `counted_to`.
+   *
+   * @generated from field: int64 counted = 1;
+   */
+  counted: bigint;
+
+  /**
+   * @generated from field: int64 counted_to = 2;
+   */
+  countedTo: bigint;
+
+  /**
+   * The key of the event's subject: 16 random bytes.
+   *
+   * @generated from field: bytes key = 3;
+   */
+  key: Uint8Array;
+};
+
+/**
+ * Describes the message plantstore.internal.v1.EraseOwner.
+ * Use `create(EraseOwnerSchema)` to create a new message.
+ */
+export const EraseOwnerSchema: GenMessage<EraseOwner> = /*@__PURE__*/
+  messageDesc(file_plantstore_internal_v1_forwarding_service, 4);
+
+/**
  * @generated from message plantstore.internal.v1.ForwardResponse
  */
 export type ForwardResponse = Message<"plantstore.internal.v1.ForwardResponse"> & {
@@ -193,7 +230,7 @@ export type ForwardResponse = Message<"plantstore.internal.v1.ForwardResponse"> 
  * Use `create(ForwardResponseSchema)` to create a new message.
  */
 export const ForwardResponseSchema: GenMessage<ForwardResponse> = /*@__PURE__*/
-  messageDesc(file_plantstore_internal_v1_forwarding_service, 4);
+  messageDesc(file_plantstore_internal_v1_forwarding_service, 5);
 
 /**
  * @generated from message plantstore.internal.v1.Outcome
@@ -233,7 +270,7 @@ export type Outcome = Message<"plantstore.internal.v1.Outcome"> & {
  * Use `create(OutcomeSchema)` to create a new message.
  */
 export const OutcomeSchema: GenMessage<Outcome> = /*@__PURE__*/
-  messageDesc(file_plantstore_internal_v1_forwarding_service, 5);
+  messageDesc(file_plantstore_internal_v1_forwarding_service, 6);
 
 /**
  * The event is in the log.
@@ -259,7 +296,7 @@ export type Applied = Message<"plantstore.internal.v1.Applied"> & {
  * Use `create(AppliedSchema)` to create a new message.
  */
 export const AppliedSchema: GenMessage<Applied> = /*@__PURE__*/
-  messageDesc(file_plantstore_internal_v1_forwarding_service, 6);
+  messageDesc(file_plantstore_internal_v1_forwarding_service, 7);
 
 /**
  * The command was refused; return this error to the caller.
@@ -292,7 +329,7 @@ export type Refused = Message<"plantstore.internal.v1.Refused"> & {
  * Use `create(RefusedSchema)` to create a new message.
  */
 export const RefusedSchema: GenMessage<Refused> = /*@__PURE__*/
-  messageDesc(file_plantstore_internal_v1_forwarding_service, 7);
+  messageDesc(file_plantstore_internal_v1_forwarding_service, 8);
 
 /**
  * The command was not and will not be applied, because another instance has appended. It can be sent again.
@@ -307,7 +344,7 @@ export type Returned = Message<"plantstore.internal.v1.Returned"> & {
  * Use `create(ReturnedSchema)` to create a new message.
  */
 export const ReturnedSchema: GenMessage<Returned> = /*@__PURE__*/
-  messageDesc(file_plantstore_internal_v1_forwarding_service, 8);
+  messageDesc(file_plantstore_internal_v1_forwarding_service, 9);
 
 /**
  * Internal service between the instances of one log: one instance writes, and the others forward their commands to it.

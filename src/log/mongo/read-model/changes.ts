@@ -6,6 +6,7 @@ import { WITHIN_TRANSACTION, withCallLimit } from '../connection/call-limit.ts';
 import { CODE, hasCode } from '../connection/errors.ts';
 import { toPlantDocument, toPlantId } from '../documents.ts';
 import { slices } from '../slices.ts';
+import { ownedBy } from './rows.ts';
 
 /** Most keys in one delete. */
 const DELETE_LIMIT = 500;
@@ -44,9 +45,33 @@ async function compareAndMove(
     await within(checkpoints.insertOne({ _id, position: Long.fromNumber(to), generation }, { session }));
     return true;
   }
-  const update = from === to ? { $inc: { generation: Long.ONE } } : { $set: { position: Long.fromNumber(to!) } };
+  const update =
+    from === to
+      ? { $inc: { generation: Long.ONE } }
+      : { $set: { position: Long.fromNumber(to!) }, $unset: { upTo: '' as const } };
   const moved = await within(checkpoints.updateOne({ _id, position: Long.fromNumber(from) }, update, { session }));
   return moved.matchedCount === 1;
+}
+
+/** Removes some rows of an owner within the caller's transaction, as Store.removeRows says. */
+export async function removeRows(
+  { plants, checkpoints }: Parts,
+  session: ClientSession,
+  owner: string,
+  from: number,
+): Promise<number | undefined> {
+  const moved = await within(
+    checkpoints.updateOne(
+      { _id: PLANTS_CHECKPOINT, position: Long.fromNumber(from) },
+      { $set: { upTo: Long.fromNumber(from + 1) } },
+      { session },
+    ),
+  );
+  if (moved.matchedCount === 0) return undefined;
+  const found = plants.find(ownedBy(owner, undefined), { session, projection: { _id: 1 }, limit: DELETE_LIMIT });
+  const keys = (await within(found.toArray())).map(({ _id }) => _id);
+  if (keys.length > 0) await within(plants.deleteMany({ _id: { $in: keys } }, { session }));
+  return keys.length;
 }
 
 /** Applies changes within the caller's transaction. Rejects with BrokenReadModelError when they do not fit the rows. */

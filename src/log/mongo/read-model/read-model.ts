@@ -1,14 +1,22 @@
 import { Binary, type Db, type Document, Long } from 'mongodb';
 import { keyString, type Plant, type PlantKey, plantFields, withId } from '../../../domain/plant.ts';
 import { Semaphore } from '../../../semaphore.ts';
-import { type Changes, type FirstRows, lostCheckpoint, type Nodes, type PlantRow, type Rows } from '../../store.ts';
+import {
+  type Changes,
+  type FirstRows,
+  lostCheckpoint,
+  type Nodes,
+  type PlantRow,
+  type Rows,
+  type Standing,
+} from '../../store.ts';
 import { storedHash } from '../../tree/nodes.ts';
 import { type CheckpointDocument, type Collections, collectionsOf, PLANTS_CHECKPOINT } from '../collections.ts';
 import type { CausalClock } from '../connection/causal-clock.ts';
 import { COMMAND_LIMIT } from '../connection/client.ts';
 import type { Transactions } from '../connection/transactions.ts';
 import { type PlantDocument, toPlantId, toRow } from '../documents.ts';
-import { applyChanges, moveCheckpoint } from './changes.ts';
+import { applyChanges, moveCheckpoint, removeRows } from './changes.ts';
 import { type FoundRows, firstRowsStages, ownedBy, pageOf } from './rows.ts';
 import { MongoSnapshot } from './snapshot.ts';
 
@@ -98,8 +106,8 @@ export class ReadModel {
         .toArray(),
     );
     // Without a checkpoint this is something else that was found.
-    const { position, generation } = present(found.pop() as CheckpointDocument | undefined);
-    return { found: found as Found[], checkpoint: Number(position), generation: Number(generation) };
+    const checkpoint = present(found.pop() as CheckpointDocument | undefined);
+    return { found: found as Found[], ...standingOf(checkpoint), generation: Number(checkpoint.generation) };
   }
 
   /** See Store.snapshot. */
@@ -112,8 +120,8 @@ export class ReadModel {
     };
     const { cursor } = await this.#clock.run((session) => this.#db.command(find, { session }));
     const checkpoint = cursor.firstBatch[0] as CheckpointDocument | undefined;
-    const position = checkpoint && Number(checkpoint.position);
-    return new MongoSnapshot(this.#db, position, cursor.atClusterTime, this.#reads);
+    const standing = checkpoint && standingOf(checkpoint);
+    return new MongoSnapshot(this.#db, standing, cursor.atClusterTime, this.#reads);
   }
 
   /** See Store.advance. The transaction compares the checkpoint first. */
@@ -123,6 +131,11 @@ export class ReadModel {
       await applyChanges(this.#collections, session, changes, nodes);
       return true;
     });
+  }
+
+  /** See Store.removeRows. */
+  removeRows(owner: string, checkpoint: number): Promise<number | undefined> {
+    return this.#transactions.run((session) => removeRows(this.#collections, session, owner, checkpoint));
   }
 
   /** See Store.nodes. */
@@ -144,6 +157,11 @@ export class ReadModel {
 function present(checkpoint: CheckpointDocument | null | undefined): CheckpointDocument {
   if (checkpoint?.position === undefined) throw lostCheckpoint();
   return checkpoint;
+}
+
+function standingOf({ position, upTo }: CheckpointDocument): Standing {
+  const checkpoint = Number(position);
+  return { checkpoint, upTo: Math.max(checkpoint, Number(upTo ?? 0)) };
 }
 
 const hashOf = (index: number, hash: unknown): Uint8Array =>

@@ -1,7 +1,7 @@
 import type { Db, Document, Timestamp } from 'mongodb';
 import { withId } from '../../../domain/plant.ts';
 import type { Semaphore } from '../../../semaphore.ts';
-import type { OwnedRow, PlantRow, Snapshot } from '../../store.ts';
+import type { OwnedRow, PlantRow, Snapshot, Standing } from '../../store.ts';
 import { batches, type Page } from '../batches.ts';
 import { withCallLimit } from '../connection/call-limit.ts';
 import { BSON, COMMAND_LIMIT } from '../connection/client.ts';
@@ -14,15 +14,17 @@ import { after, type FoundRows, firstRowsStages, ownedBy, pageOf } from './rows.
  */
 export class MongoSnapshot implements Snapshot {
   readonly position: number | undefined;
+  readonly upTo: number;
   readonly #db: Db;
   readonly #moment: Timestamp;
   readonly #reads: Semaphore;
   #closed = false;
 
-  /** `moment`: a moment at which the checkpoint is `position`. `reads` bounds the reads of an owner's rows. */
-  constructor(db: Db, position: number | undefined, moment: Timestamp, reads: Semaphore) {
+  /** `moment`: a moment at which the read model stands there. Undefined: its checkpoint is gone. `reads` bounds the reads of an owner's rows. */
+  constructor(db: Db, standing: Standing | undefined, moment: Timestamp, reads: Semaphore) {
     this.#db = db;
-    this.position = position;
+    this.position = standing?.checkpoint;
+    this.upTo = standing?.upTo ?? 0;
     this.#moment = moment;
     this.#reads = reads;
   }

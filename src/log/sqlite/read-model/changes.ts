@@ -9,6 +9,9 @@ export const prepareChanges = (db: DatabaseSync) => ({
   repair: db.prepare('UPDATE checkpoints SET generation = generation + 1 WHERE name = :name AND position = :from'),
   create: db.prepare('INSERT INTO checkpoints (name, position, generation) VALUES (:name, :to, :generation)'),
   isThere: db.prepare('SELECT 1 FROM checkpoints WHERE name = ?'),
+  begin: db.prepare('UPDATE checkpoints SET up_to = :upTo WHERE name = :name AND position = :from'),
+  removeSome: db.prepare(`DELETE FROM plants WHERE owner = :owner
+    AND id IN (SELECT id FROM plants WHERE owner = :owner ORDER BY id LIMIT :limit)`),
   remove: db.prepare('DELETE FROM plants WHERE owner = ? AND id = ?'),
   insert: db.prepare(`
     INSERT INTO plants (owner, ${PLANT_COLUMNS}) VALUES (?, ?, ${FIELD_PARAMETERS}) ON CONFLICT (owner, id) DO NOTHING`),
@@ -32,6 +35,20 @@ export function moveCheckpoint(
   if (from === undefined && to !== undefined) create.run({ name, to, generation: Date.now() });
   if (to !== undefined) truncate.run(nodesOf(to));
   return true;
+}
+
+/** Rows that one step removes: a few milliseconds. */
+const REMOVED = 256;
+
+/** Removes some rows of an owner within the caller's transaction, as Store.removeRows says. */
+export function removeRows(
+  { begin, removeSome }: Statements,
+  name: string,
+  owner: string,
+  from: number,
+): number | undefined {
+  if (begin.run({ name, from, upTo: from + 1 }).changes === 0) return undefined;
+  return Number(removeSome.run({ owner, limit: REMOVED }).changes);
 }
 
 /** Applies changes within the caller's transaction. Throws BrokenReadModelError when they do not fit the rows. */

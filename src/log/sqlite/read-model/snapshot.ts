@@ -1,5 +1,5 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
-import { lostCheckpoint, type OwnedRow, type PlantRow, type Snapshot } from '../../store.ts';
+import { lostCheckpoint, type OwnedRow, type PlantRow, type Snapshot, type Standing } from '../../store.ts';
 import { batches } from '../batches.ts';
 import { openReader, prepareQuery } from '../connection.ts';
 import type { ReadQueue } from '../read-queue.ts';
@@ -14,6 +14,7 @@ const CACHE = 256;
 /** The read model at one instant: a read transaction on its own connection. */
 export class SqliteSnapshot implements Snapshot {
   readonly position: number | undefined;
+  readonly upTo: number;
   readonly #db: DatabaseSync;
   readonly #reads: ReadQueue;
   readonly #plants: StatementSync;
@@ -26,7 +27,9 @@ export class SqliteSnapshot implements Snapshot {
     try {
       this.#db.exec(`PRAGMA cache_size = -${CACHE}; BEGIN`);
       // The first read fixes the instant, not BEGIN.
-      this.position = checkpointIn(prepareQuery(this.#db, SELECT_CHECKPOINT));
+      const [position, upTo = 0] = numbersIn(prepareQuery(this.#db, SELECT_CHECKPOINT));
+      this.position = position;
+      this.upTo = upTo;
       this.#plants = prepareQuery(this.#db, SELECT_PLANTS);
     } catch (error) {
       this.#db.close();
@@ -49,15 +52,20 @@ export class SqliteSnapshot implements Snapshot {
   }
 }
 
-/** The number that a prepared query over `checkpoints` reads: the checkpoint or the generation. Undefined: it is gone. */
-function checkpointIn(query: StatementSync): number | undefined {
-  const row = query.get(PLANTS_CHECKPOINT) as [bigint] | undefined;
-  return row === undefined ? undefined : Number(row[0]);
-}
+/** The numbers that a prepared query over `checkpoints` reads. None: the checkpoint is gone. */
+const numbersIn = (query: StatementSync): number[] =>
+  ((query.get(PLANTS_CHECKPOINT) as unknown as bigint[] | undefined) ?? []).map(Number);
 
-/** The same. Throws BrokenReadModelError when it is gone. */
+/** The first of these numbers: the checkpoint or the generation. Throws BrokenReadModelError when it is gone. */
 export function checkpointOf(query: StatementSync): number {
-  const found = checkpointIn(query);
+  const [found] = numbersIn(query);
   if (found === undefined) throw lostCheckpoint();
   return found;
+}
+
+/** Where the read model stands, by a query for SELECT_CHECKPOINT. Throws BrokenReadModelError when it is gone. */
+export function standingOf(query: StatementSync): Standing {
+  const [checkpoint, upTo] = numbersIn(query);
+  if (checkpoint === undefined || upTo === undefined) throw lostCheckpoint();
+  return { checkpoint, upTo };
 }

@@ -1,0 +1,78 @@
+import type { LoggedEvent } from '../log/event/event.ts';
+import type { Store, Unfinished } from '../log/store.ts';
+
+/** Contents were removed while the log was read, so what was read fits no state of it. Reading it again helps. */
+export class ErasedMeanwhileError extends Error {
+  constructor() {
+    super('an owner was erased while the log was read: try again');
+    this.name = 'ErasedMeanwhileError';
+  }
+}
+
+/**
+ * Makes what is read of a log over some time fit one state of it, although contents are removed meanwhile: of the erasures
+ * that had begun before, it shows all contents as removed; of those that began later, none may be.
+ */
+export class SteadyView {
+  readonly #head: number;
+  /** The erasures that had begun. */
+  readonly #unfinished: readonly Unfinished[];
+  /** Positions of those that must not remove anything meanwhile. */
+  readonly #later: ReadonlySet<number>;
+  readonly #isWhole: boolean;
+  /** Events without content so far, by the erasure that removed it. */
+  readonly #missing = new Map<number, number>();
+
+  private constructor(head: number, unfinished: readonly Unfinished[], to: number, isWhole: boolean) {
+    this.#head = head;
+    this.#unfinished = unfinished.filter(({ position }) => position <= Math.min(to, head));
+    this.#later = new Set(unfinished.map(({ position }) => position).filter((position) => position > to));
+    this.#isWhole = isWhole;
+  }
+
+  /**
+   * Opens a view before the log is read. `to`: only erasures up to there count as begun. `isWhole`: the log is read from
+   * its first event, so that a complete erasure can be told from one that was completed meanwhile.
+   */
+  static async open(store: Store, { to = Number.POSITIVE_INFINITY, isWhole = true } = {}): Promise<SteadyView> {
+    const { position } = await store.head();
+    return new SteadyView(position, await store.unfinished(), to, isWhole);
+  }
+
+  /** The next events that were read. Throws ErasedMeanwhileError. */
+  take(events: readonly LoggedEvent[]): readonly LoggedEvent[] {
+    return events.map((event) => {
+      const shown = this.#shown(event);
+      if (shown.erasedBy !== undefined) this.#removed(shown.erasedBy);
+      else if (event.event?.type === 'OwnerErased') this.#checkErasure(event, event.event.erased);
+      return shown;
+    });
+  }
+
+  #shown(event: LoggedEvent): LoggedEvent {
+    const content = event.event;
+    if (content === undefined || content.type === 'OwnerErased' || this.#unfinished.length === 0) return event;
+    const by = this.#unfinished.find(
+      ({ position, erases }) => position > event.position && erases.owner === content.owner,
+    );
+    if (by === undefined) return event;
+    return { ...event, content: undefined, event: undefined, salt: undefined, erasedBy: by.position };
+  }
+
+  #removed(by: number): void {
+    // Contents that it removes may have been read before.
+    if (this.isLater(by)) throw new ErasedMeanwhileError();
+    this.#missing.set(by, (this.#missing.get(by) ?? 0) + 1);
+  }
+
+  /** Whose contents it removes is not known any more. So none that was read may be among them. */
+  #checkErasure({ position, erases }: LoggedEvent, erased: number): void {
+    const isUnknown = this.#isWhole && erases === undefined && this.isLater(position);
+    if (isUnknown && (this.#missing.get(position) ?? 0) < erased) throw new ErasedMeanwhileError();
+  }
+
+  /** Whether an erasure had not begun: it removes nothing of what the view shows. */
+  isLater(position: number): boolean {
+    return position > this.#head || this.#later.has(position);
+  }
+}

@@ -1,0 +1,78 @@
+import { createReadStream } from 'node:fs';
+import { Command, InvalidArgumentError } from 'commander';
+import type { LoggedEvent } from '../../log/event/event.ts';
+import { position } from '../arguments.ts';
+import { print } from '../output.ts';
+import { withStore } from '../with-store.ts';
+
+interface Options {
+  readonly owner: string;
+  readonly key: Uint8Array;
+  readonly position?: number;
+}
+
+/** `plantstore audit check-erasure` */
+export const checkErasureCommand = (): Command =>
+  new Command('check-erasure')
+    .description('Prove which event erased an owner, with the key that the outcome of the erasure returned.')
+    .argument('[file]', 'an export in either format; without it, the store is read')
+    .requiredOption('--owner <name>', 'the owner who was erased')
+    .requiredOption('--key <key>', 'subjectKey of the outcome, in hexadecimal or base64', keyOf)
+    .option('--position <position>', 'only the event at this position', position)
+    .addHelpText(
+      'after',
+      `
+The subject of an OwnerErased event is SHA-256 of the key and the owner's name.
+Nobody can find out the owner without both. Exit code 1: no event erased them.
+
+Example:
+  $ plantstore audit check-erasure --owner alice --key 5bd1...
+  Position 42 erased "alice": 17 events lost their content.`,
+    )
+    .action(async (file: string | undefined, options: Options) => {
+      const found =
+        file === undefined
+          ? await withStore('read', (store) => erasureIn(store.read((options.position ?? 1) - 1), options))
+          : await erasureIn(await eventsOf(file), options);
+      if (found?.event?.type !== 'OwnerErased')
+        throw new Error(`no event${of(options)} erased ${JSON.stringify(options.owner)} with this key`);
+      const { erased } = found.event;
+      await print([
+        `Position ${found.position} erased ${JSON.stringify(options.owner)}: ${erased} events lost their content.`,
+      ]);
+    });
+
+const of = ({ position: at }: Options): string => (at === undefined ? '' : ` at position ${at}`);
+
+async function eventsOf(file: string): Promise<AsyncIterable<readonly LoggedEvent[]>> {
+  const { decodeExport } = await import('../../audit/formats/formats.ts');
+  return decodeExport(createReadStream(file));
+}
+
+/** The first event whose content is what it commits to, and whose subject is the owner. */
+async function erasureIn(
+  batches: AsyncIterable<readonly LoggedEvent[]>,
+  { owner, key, position: at }: Options,
+): Promise<LoggedEvent | undefined> {
+  const { subjectOf, verifyContent } = await import('../../log/event/chain.ts');
+  const subject = subjectOf({ owner, key });
+  for await (const events of batches)
+    for (const logged of events) {
+      const { event } = logged;
+      if (at !== undefined && logged.position > at) return undefined;
+      if (event?.type !== 'OwnerErased' || event.subject === undefined) continue;
+      if (at !== undefined && logged.position !== at) continue;
+      verifyContent(logged);
+      if (Buffer.compare(event.subject, subject) === 0) return logged;
+    }
+  return undefined;
+}
+
+/** Bytes of a key. */
+const KEY = 16;
+
+function keyOf(text: string): Uint8Array {
+  const key = /^[0-9a-f]{32}$/i.test(text) ? Buffer.from(text, 'hex') : Buffer.from(text, 'base64');
+  if (key.length !== KEY) throw new InvalidArgumentError('Expected the 16 bytes of a key, in hexadecimal or base64.');
+  return key;
+}
