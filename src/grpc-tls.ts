@@ -1,13 +1,13 @@
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createSecureContext } from 'node:tls';
-import type { GrpcTls } from './config.ts';
+import type { Config } from './config.ts';
 
 /**
  * Returns the certificate of the gRPC port. Throws with one line that names the variable and the file if one of the
  * files cannot be used: TLS itself names neither.
  */
-export function examineGrpcTls({ certificate, key, clientCa }: GrpcTls): X509Certificate {
+export function examineGrpcTls({ certificate, key, clientCa }: NonNullable<Config['grpcTls']>): X509Certificate {
   const cert = new PemFile('GRPC_TLS_CERT', certificate);
   const keyFile = new PemFile('GRPC_TLS_KEY', key);
   const ca = clientCa === undefined ? undefined : new PemFile('GRPC_TLS_CLIENT_CA', clientCa);

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import closeWithGrace from 'close-with-grace';
-import type { Config } from './config.ts';
+import { type Config, misspeltSettings } from './config.ts';
 import { Health } from './observe/health.ts';
 import { LogOutput, openStdout } from './observe/log-output.ts';
 import { createLogger } from './observe/logger.ts';
@@ -25,6 +25,7 @@ export async function serve(config: Config): Promise<void> {
   output.onGap = (dropped) =>
     logger.error({ dropped }, 'log lines were dropped here, because stdout was not read in time');
   process.once('exit', () => output.flushSync());
+  for (const line of misspeltSettings()) logger.warn(line);
   const parts: Parts = { output };
   const health = new Health({
     store: () => storeReadiness(parts),

@@ -27,10 +27,8 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     ...['domain', 'json', 'tlog', 'log', 'auth', 'observe', 'plants', 'transparency'],
     ...['call', 'derived-once', 'semaphore', 'gen'],
   ],
-  'limit-variables': [],
-  'transparency-variables': ['tlog'],
-  'config-variables': ['limit-variables', 'transparency-variables'],
-  config: ['config-variables'],
+  settings: ['tlog'],
+  config: ['settings'],
   'grpc-tls': ['config'],
   main: ['observe', 'config', 'publication', 'start', 'start-error'],
   'start-error': ['config'],
@@ -43,7 +41,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   'publisher-thread': ['log', 'publisher'],
   cli: [
     ...['domain', 'tlog', 'log', 'auth', 'observe', 'plants', 'audit', 'publisher', 'transparency', 'witness'],
-    ...['config', 'config-variables', 'grpc-tls', 'main', 'private-folder', 'publication', 'start-error', 'version'],
+    ...['config', 'settings', 'grpc-tls', 'main', 'private-folder', 'publication', 'start-error', 'version'],
   ],
   // What runs in the browser: the API's messages, its client, and of the service what verifies proofs.
   console: ['gen', 'client', 'tlog'],

@@ -2,7 +2,7 @@ import { createPrivateKey } from 'node:crypto';
 import { access, constants, readFile, stat, statfs } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { DEVELOPMENT_KEY_FILE } from '../../auth/keys/development-key.ts';
-import type { Config, GrpcTls } from '../../config.ts';
+import type { Config } from '../../config.ts';
 import { examineGrpcTls } from '../../grpc-tls.ts';
 import { DATABASE_FILE } from '../../log/sqlite/store.ts';
 import { CLOSED_FOLDER, OTHERS, ROOT } from '../../private-folder.ts';
@@ -117,7 +117,7 @@ async function room(directory: string): Promise<Finding[]> {
   }
 }
 
-function certificate(grpcTls: GrpcTls): Finding {
+function certificate(grpcTls: NonNullable<Config['grpcTls']>): Finding {
   const { certificate: path } = grpcTls;
   try {
     const leaf = examineGrpcTls(grpcTls);
