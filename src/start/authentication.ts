@@ -5,6 +5,7 @@ import type { KeySet } from '../auth/keys/key-set.ts';
 import { limitRate } from '../auth/rate-limit.ts';
 import type { Config } from '../config.ts';
 import type { Telemetry } from '../observe/telemetry.ts';
+import { authenticationGauges } from './gauges.ts';
 
 /** Seconds for which the token in the welcome is valid. */
 const WELCOME_TTL = 3600;
@@ -25,13 +26,14 @@ export interface Authentication {
 /** Opens the token issuer that the settings trust; in development mode the service's own. */
 export async function openAuthentication(
   config: Config,
-  { decided, fetched }: Telemetry,
+  { metrics, decided, fetched }: Telemetry,
   opened: AsyncDisposableStack,
 ): Promise<Authentication> {
   const { token, ...issuer } = await openIssuer(config, fetched);
   opened.defer(async () => issuer.keys.close());
   const { ownerClaim, limits } = config;
   const authenticator = createAuthenticator({ ...issuer, ownerClaim, maxWait: limits.maxWait, onDecision: decided });
+  authenticationGauges(metrics, authenticator, issuer.keys);
   const { authenticate } = authenticator;
   return {
     keys: issuer.keys,

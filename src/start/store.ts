@@ -12,19 +12,19 @@ import { toldUpgrade } from '../log/upgrade.ts';
 import type { Logger } from '../observe/logger.ts';
 import { sparing } from '../observe/sparing.ts';
 import type { Telemetry } from '../observe/telemetry.ts';
-import type { Parts } from './parts.ts';
+import { logGauges } from './gauges.ts';
 
 /**
  * Opens the store that the settings name, and its log. Waits for a store that cannot be reached, until `opened` is
- * disposed of. `parts` has the store's fault meanwhile, and whenever the store is lost later.
+ * disposed of. `telemetry.store` has the store's fault meanwhile, and whenever the store is lost later.
  */
 export async function openStore(
   config: Config,
   logger: Logger,
   telemetry: Telemetry,
-  parts: Parts,
   opened: AsyncDisposableStack,
 ): Promise<OpenedLog> {
+  const state = telemetry.store;
   const stopped = new AbortController();
   opened.defer(async () => stopped.abort());
   const began = performance.now();
@@ -46,7 +46,7 @@ export async function openStore(
       onReadModel: (fault) => {
         if (fault === undefined) logger.info('the read model can be used again');
         else logger.error({ err: fault }, 'the read model cannot be used');
-        parts.readModelFault = fault;
+        state.readModelFault = fault;
       },
       publishes: config.kafka !== undefined,
       observer: telemetry.log,
@@ -54,18 +54,20 @@ export async function openStore(
         if (fault === undefined) logger.info('the store can be reached');
         else if (fault instanceof LogChangedError) logger.fatal({ err: fault }, 'the log was replaced');
         else logger.error({ err: fault }, 'the store cannot be reached');
-        parts.storeFault = fault;
+        state.fault = fault;
       },
     },
     stopped.signal,
     (fault) => {
       waits(fault);
-      parts.storeFault = fault;
+      state.fault = fault;
     },
   ).catch((error) => {
     throw aboutStore(join(config.dataDirectory, DATABASE_FILE), error);
   });
-  parts.storeFault = undefined;
+  state.fault = undefined;
+  state.isOpen = true;
+  logGauges(telemetry.metrics, log);
   opened.defer(() => log.close());
   return { store, log };
 }

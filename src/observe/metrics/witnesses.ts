@@ -7,36 +7,14 @@ type Outcome = 'cosigned' | 'ahead' | 'forked' | 'failed';
 /** The outcomes that say something about the log, and not only about the witness. */
 const GRAVE: readonly Outcome[] = ['ahead', 'forked'];
 
-/** Status of the cosigning of checkpoints. */
-export interface CosigningStatus {
-  readonly size: number | undefined;
-  /** Milliseconds since 1970. */
-  readonly since: number;
-}
-
 /**
- * Adds the metrics of cosigning, and returns their observer. It logs a witness's first failure, each failure with
- * another outcome than the last, and the first success after it. Each scrape calls `status`, which is undefined without
- * witnesses.
+ * Adds the metric of requests to witnesses, and returns a function that counts one. It logs a witness's first failure,
+ * each failure with another outcome than the last, and the first success after it.
  */
 export function witnessMetrics(
   metrics: Metrics,
   logger: Logger,
-  status: () => CosigningStatus | undefined,
 ): (witness: string, outcome: Outcome, error: unknown) => void {
-  metrics.gauge(
-    'plantstore_cosigned_checkpoint_events',
-    'Size of the last checkpoint that enough witnesses cosigned.',
-    () => status()?.size,
-  );
-  metrics.gauge(
-    'plantstore_cosigned_checkpoint_age_seconds',
-    'Time since enough witnesses last cosigned a checkpoint, or since the start. Checkpoints are cosigned at least every minute.',
-    () => {
-      const now = status();
-      return now && Math.max(0, Date.now() - now.since) / 1_000;
-    },
-  );
   const requests = metrics.counter({
     name: 'plantstore_witness_requests_total',
     help: 'Requests to witnesses for a cosignature, by outcome. ahead: the witness has cosigned a larger checkpoint than the log has. forked: the log does not extend the checkpoint that the witness has cosigned.',

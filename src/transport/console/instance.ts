@@ -1,6 +1,5 @@
 import type { FastifyInstance } from 'fastify';
 import type { ScopePolicy } from '../../auth/scopes.ts';
-import type { InstanceReport } from '../../observe/instance-report.ts';
 import { type Authenticate, authentication, takePermit } from '../http/authentication.ts';
 import { JSON_TYPE } from '../http/error-body.ts';
 import { refuseOtherMethods } from '../http/methods.ts';
@@ -12,7 +11,7 @@ const PATH = '/console/instance';
 export interface InstanceOptions {
   readonly authenticate: Authenticate;
   readonly scopes: ScopePolicy;
-  readonly report: () => InstanceReport;
+  readonly report: () => object;
 }
 
 /**

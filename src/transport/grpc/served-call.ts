@@ -3,7 +3,7 @@ import type { Authenticator } from '../../auth/authenticator.ts';
 import type { Principal } from '../../auth/principal.ts';
 import { PlantStoreError, toPlantStoreError } from '../../domain/errors.ts';
 import { UNMATCHED } from '../../observe/request.ts';
-import type { RequestObserver } from '../../observe/request-observer.ts';
+import type { RequestObserver } from '../../observe/telemetry.ts';
 import { OVERLOADED, type Permit } from '../../semaphore.ts';
 import type { Admission } from '../admission/admission.ts';
 import { type BaseCall, endStream, resetStream, streamOf } from './base-call.ts';

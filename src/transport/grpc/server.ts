@@ -4,7 +4,7 @@ import { Server, ServerCredentials } from '@grpc/grpc-js';
 import type { Authenticator } from '../../auth/authenticator.ts';
 import { toPlantStoreError } from '../../domain/errors.ts';
 import type { Logger } from '../../observe/logger.ts';
-import type { RequestObserver } from '../../observe/request-observer.ts';
+import type { RequestObserver } from '../../observe/telemetry.ts';
 import type { Admission } from '../admission/admission.ts';
 import { type ConnectionLimits, limitConnections } from '../admission/connections.ts';
 import { rpcErrorOf } from '../failure.ts';
