@@ -1,7 +1,6 @@
 import type { Authenticator } from './auth/authenticator.ts';
 import { createScopePolicy } from './auth/scopes.ts';
 import type { Config } from './config.ts';
-import { examineGrpcTls } from './grpc-tls.ts';
 import type { EventLog } from './log/log.ts';
 import type { Health } from './observe/health.ts';
 import type { LogOutput } from './observe/log-output.ts';
@@ -27,6 +26,7 @@ import { welcome } from './start/welcome.ts';
 import { Admission } from './transport/admission/admission.ts';
 import { registerConnect } from './transport/connect/connect.ts';
 import { stopping } from './transport/failure.ts';
+import { readCertificates } from './transport/grpc/certificates.ts';
 import { createGrpcServer } from './transport/grpc/server.ts';
 import { allowOrigins } from './transport/http/cors.ts';
 import { createHttpServer } from './transport/http/server.ts';
@@ -54,7 +54,7 @@ export async function start(
   health: Health,
   opened: AsyncDisposableStack,
 ): Promise<EventLog> {
-  if (config.grpcTls !== undefined) examineGrpcTls(config.grpcTls);
+  if (config.grpcTls !== undefined) readCertificates(config.grpcTls);
   closeDataDirectory(config, logger);
   const owners = new OwnerHashes();
   const { tracing, telemetry, adminUrl } = await startObserving(config, logger, health, output, owners, opened);

@@ -29,13 +29,12 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   ],
   settings: ['tlog'],
   config: ['settings'],
-  'grpc-tls': ['config'],
   main: ['log', 'observe', 'config', 'start', 'start-error'],
   'start-error': ['config'],
   start: [
     ...['domain', 'log', 'auth', 'observe', 'plants', 'audit', 'erasure', 'publisher', 'transparency', 'transport'],
     ...['semaphore', 'gen'],
-    ...['config', 'grpc-tls', 'private-folder', 'publication', 'version'],
+    ...['config', 'private-folder', 'publication', 'version'],
   ],
   publication: ['observe', 'publisher', 'publisher-thread', 'config'],
   'publisher-thread': ['log', 'publisher'],
@@ -53,7 +52,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
       'transport',
       'witness',
     ],
-    ...['config', 'settings', 'grpc-tls', 'main', 'private-folder', 'publication', 'start-error', 'version'],
+    ...['config', 'settings', 'main', 'private-folder', 'publication', 'start-error', 'version'],
   ],
   // What runs in the browser: the API's messages, its client, and of the service what verifies proofs.
   console: ['gen', 'client', 'tlog'],

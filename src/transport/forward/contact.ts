@@ -1,7 +1,5 @@
-import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
-import { createSecureContext } from 'node:tls';
-import type { Identity, TlsFiles } from '../grpc/certificates.ts';
+import { type Identity, readCertificates, type TlsFiles } from '../grpc/certificates.ts';
 
 /** Addresses that mean every address of a machine. */
 const ALL = /^(0\.0\.0\.0|\[::\])$/;
@@ -21,16 +19,11 @@ export function addressOf(listening: string): string {
  * Returns a function that reads the instance's identity from its files, which the gRPC port reloads too. The function
  * returns the previous identity when the files are invalid. Throws at once when the first read fails.
  */
-export function identityFrom({ certificate, key }: TlsFiles): () => Identity {
-  const read = (): Identity => {
-    const identity = { certificate: readFileSync(certificate), key: readFileSync(key) };
-    createSecureContext({ cert: identity.certificate, key: identity.key });
-    return identity;
-  };
-  let last = read();
+export function identityFrom(files: TlsFiles): () => Identity {
+  let last = readCertificates(files);
   return () => {
     try {
-      last = read();
+      last = readCertificates(files);
     } catch {
       // The gRPC port logs the fault.
     }
