@@ -5,8 +5,8 @@ import type { EventLog } from './log/log.ts';
 import { Health, STARTING } from './observe/health.ts';
 import { LogOutput, openStdout } from './observe/log-output.ts';
 import { createLogger } from './observe/logger.ts';
+import { explainStartError } from './start/start-error.ts';
 import { start } from './start.ts';
-import { explainStartError } from './start-error.ts';
 
 /** Most milliseconds that shutdown may take after the grace, accepted commands included. */
 const STOP_LIMIT = 25_000;

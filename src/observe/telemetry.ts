@@ -2,17 +2,15 @@ import type { Decision } from '../auth/authenticator.ts';
 import { BrokenChainError } from '../log/event/chain.ts';
 import type { ForwardObserver, LogObserver } from '../log/observer.ts';
 import { BrokenTreeError } from '../log/tree/nodes.ts';
-import { VERSION } from '../version.ts';
-import { decisionLog } from './decision-log.ts';
 import type { Logger } from './logger.ts';
 import { authMetrics, commitMetrics, forwardMetrics, requestMetrics } from './metrics/counts.ts';
 import { Metrics } from './metrics/metrics.ts';
-import type { OwnerHashes } from './owner-hashes.ts';
 import type { EndedRequest, Protocol, ShedReason } from './request.ts';
-import { requestLog } from './request-log.ts';
+import { decisionLog, type OwnerHashes, requestLog } from './request-log.ts';
 import { sparing } from './sparing.ts';
 import { type BrokenLogError, StoreState } from './store-state.ts';
 import type { Tracing } from './tracing/tracing.ts';
+import { VERSION } from './version.ts';
 
 /** Observes the requests of every transport. */
 export interface RequestObserver {

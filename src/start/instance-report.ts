@@ -1,10 +1,10 @@
 import type { EventLog } from '../log/log.ts';
 import type { Health } from '../observe/health.ts';
+import { VERSION } from '../observe/version.ts';
 import type { Watches } from '../plants/watch/watches.ts';
 import type { PublisherThread } from '../publisher/thread.ts';
 import type { CosignedCheckpoints } from '../transparency/cosigned-checkpoints.ts';
 import type { Admission } from '../transport/admission/admission.ts';
-import { VERSION } from '../version.ts';
 
 /** The parts of an instance that report. */
 export interface ReportingParts {

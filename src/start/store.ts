@@ -1,3 +1,4 @@
+import { chmodSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Config } from '../config.ts';
 import { UnsuitableDatabaseError } from '../log/mongo/connection/unsuitable-database.ts';
@@ -12,6 +13,7 @@ import { toldUpgrade } from '../log/upgrade.ts';
 import type { Logger } from '../observe/logger.ts';
 import { sparing } from '../observe/sparing.ts';
 import type { Telemetry } from '../observe/telemetry.ts';
+import { CLOSED_FOLDER, OTHERS, ROOT } from '../private-folder.ts';
 import { logGauges } from './gauges.ts';
 
 /**
@@ -99,4 +101,31 @@ function storeOf(
     },
     isFinal: () => true,
   };
+}
+
+type Settings = Pick<Config, 'dataDirectory' | 'mongodbUri' | 'issuer' | 'auditSigningKey'>;
+
+/**
+ * Keeps other users out of an existing data directory, if these settings use one: closes it to them if this user owns
+ * it, and throws with one line if somebody else does, because its owner can replace what is in it. A directory of root
+ * stays as it is, since volumes of containers are root's; the files in it are private anyway.
+ */
+export function closeDataDirectory(settings: Settings, logger: Pick<Logger, 'warn'>): void {
+  const { dataDirectory: path, mongodbUri, issuer, auditSigningKey } = settings;
+  const user = process.getuid?.();
+  const found = statSync(path, { throwIfNoEntry: false });
+  const isUsed = mongodbUri === undefined || issuer === undefined || auditSigningKey === undefined;
+  // What is no directory is told by whoever needs one. Windows has no user ids.
+  if (!isUsed || user === undefined || found?.isDirectory() !== true) return;
+  const { uid, mode } = found;
+  if (uid !== user && uid !== ROOT)
+    throw new Error(
+      `DATA_DIR ${path} belongs to user ${uid}, who can replace what is in it, and this is user ${user}: change its owner, or set DATA_DIR to a folder of this user`,
+    );
+  if ((mode & OTHERS) === 0) return;
+  const about = { folder: path, mode: (mode & 0o7777).toString(8) };
+  if (uid === user) {
+    chmodSync(path, 0o700);
+    logger.warn(about, 'DATA_DIR was open to other users: its mode is now 700');
+  } else logger.warn(about, `DATA_DIR is open to other users, who may replace what is in it: ${CLOSED_FOLDER}`);
 }

@@ -3,7 +3,7 @@ import type { Config } from '../config.ts';
 import type { OpenedLog } from '../log/open.ts';
 import { Tree } from '../log/tree/tree.ts';
 import type { Logger } from '../observe/logger.ts';
-import { witnessMetrics } from '../observe/metrics/witnesses.ts';
+import { witnessMetrics } from '../observe/metrics/counts.ts';
 import type { Telemetry } from '../observe/telemetry.ts';
 import { LogCheckpoints } from '../transparency/checkpoints.ts';
 import { CosignedCheckpoints } from '../transparency/cosigned-checkpoints.ts';

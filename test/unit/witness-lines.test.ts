@@ -1,7 +1,7 @@
 import { pino } from 'pino';
 import { expect, test } from 'vitest';
+import { witnessMetrics } from '../../src/observe/metrics/counts.ts';
 import { Metrics } from '../../src/observe/metrics/metrics.ts';
-import { witnessMetrics } from '../../src/observe/metrics/witnesses.ts';
 
 test('a witness that fails anew after it had recovered is told of anew, also with the same outcome; while it fails, once', () => {
   const lines: string[] = [];

@@ -1,7 +1,7 @@
 import { createPrivateKey } from 'node:crypto';
 import { access, constants, readFile, stat, statfs } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { DEVELOPMENT_KEY_FILE } from '../../auth/keys/development-key.ts';
+import { DEVELOPMENT_KEY_FILE } from '../../auth/development.ts';
 import type { Config } from '../../config.ts';
 import { DATABASE_FILE } from '../../log/sqlite/store.ts';
 import { CLOSED_FOLDER, OTHERS, ROOT } from '../../private-folder.ts';

@@ -1,8 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { PlantStoreError, type Reason, toPlantStoreError } from '../../domain/errors.ts';
 import { isToldOnce } from '../../log/unavailable.ts';
+import { answerWhileReading, isUnread } from './closing.ts';
 import { errorBody, JSON_TYPE, REASON_HEADER } from './error-body.ts';
-import { answerWhileReading, isUnread } from './linger.ts';
 
 /** Seconds for Retry-After of a 503 whose error does not name its own. */
 const RETRY_AFTER = 1;

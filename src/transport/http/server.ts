@@ -4,11 +4,10 @@ import Fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyRepl
 import { PlantStoreError } from '../../domain/errors.ts';
 import type { RequestObserver } from '../../observe/telemetry.ts';
 import type { Admission } from '../admission/admission.ts';
-import { type ConnectionLimits, limitConnections } from '../admission/connections.ts';
-import { MAX_MESSAGE } from '../message-size.ts';
+import { type ConnectionLimits, limitConnections } from '../admission/connection.ts';
+import { MAX_MESSAGE } from '../message-limits.ts';
 import { requestId } from '../request-id.ts';
-import { answerOn } from './answer-on.ts';
-import { endConnectionsOf } from './closing.ts';
+import { answerOn, endConnectionsOf } from './closing.ts';
 import { connectionOf, HttpConnection, MAX_HEADERS } from './connection.ts';
 import { sendError } from './error-reply.ts';
 import { routeAllMethods } from './methods.ts';

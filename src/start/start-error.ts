@@ -1,5 +1,5 @@
 import { resolve, sep } from 'node:path';
-import type { Config } from './config.ts';
+import type { Config } from '../config.ts';
 
 type SystemError = NodeJS.ErrnoException & { hostname?: string; address?: string; port?: number };
 
