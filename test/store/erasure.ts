@@ -102,9 +102,9 @@ export function erasureContract(name: string, open: OpenSearchable): void {
             return result;
           };
         const removeRows = watched('rows', (owner: string, checkpoint: number) => store.removeRows(owner, checkpoint));
-        const clearErased = watched('contents', (position: number) => store.clearErased(position));
-        const endErasure = watched('end', (position: number) => store.endErasure(position));
-        await erased(override(store, { removeRows, clearErased, endErasure }));
+        const clearErased = watched('contents', (positions: readonly number[]) => store.clearErased(positions));
+        const endErasures = watched('end', (positions: readonly number[]) => store.endErasures(positions));
+        await erased(override(store, { removeRows, clearErased, endErasures }));
         expect([...new Set(answers)]).toEqual(['rows: true', 'contents: true', 'end: true']);
         const { position } = await store.head();
         const again = seal(await store.head(), { type: 'OwnerErased', actor: 'operator', erased: 1 }, 'again', 0);
@@ -425,7 +425,7 @@ function dyingAt(store: Store, isNow: () => boolean): Partial<Store> {
     removeRows: mortal(store.removeRows),
     append: mortal(store.append),
     clearErased: mortal(store.clearErased),
-    endErasure: mortal(store.endErasure),
+    endErasures: mortal(store.endErasures),
     async *eraseContents(owner, by) {
       dead ||= isNow();
       if (dead) throw new Died();
