@@ -1,9 +1,8 @@
 import type { Command, EraseOwner, PlantState } from '../domain/decider.ts';
 import type { PlantKey } from '../domain/plant.ts';
-import { Backoff } from '../time/backoff.ts';
+import { Backoff, repeat } from '../time/backoff.ts';
 import { randomUUID } from '../time/host.ts';
 import { pause } from '../time/pause.ts';
-import { repeat } from '../time/repeat.ts';
 import { Appender } from './commit/appender.ts';
 import { type Cancellation, Committer, type CommitterLimits } from './commit/committer.ts';
 import { StateReader } from './commit/states.ts';

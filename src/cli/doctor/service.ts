@@ -1,5 +1,5 @@
 import { connect } from 'node:net';
-import { boundedFetch } from '../../auth/keys/jwks-fetch.ts';
+import { boundedFetch } from '../../auth/keys/jwks.ts';
 import type { Config } from '../../config.ts';
 import { BROKEN_LOG, type Finding, fail, ok, reasonOf, warn } from './finding.ts';
 

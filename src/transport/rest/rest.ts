@@ -1,8 +1,11 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { DescService, Message } from '@bufbuild/protobuf';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { Principal } from '../../auth/principal.ts';
 import type { Call } from '../../call.ts';
 import type { Viewer, Watch } from '../../plants/watch/watch.ts';
 import { type Authenticate, authentication, takePermit } from '../http/authentication.ts';
+import { connectionOf } from '../http/connection.ts';
 import { EVENT_STREAM, prefers } from '../http/headers.ts';
 import { refuseOtherMethods } from '../http/methods.ts';
 import { compileResponder } from './answer.ts';
@@ -10,9 +13,7 @@ import type { Fields } from './encode.ts';
 import { streamEvents } from './event-stream.ts';
 import { invalidField } from './field-type.ts';
 import { type HttpRule, httpRulesOf } from './http-rule.ts';
-import { RequestReader, takeBody } from './request-reader.ts';
-import { RestCall } from './rest-call.ts';
-import type { Query } from './url-field.ts';
+import { type Query, RequestReader, takeBody } from './request-reader.ts';
 
 /**
  * The methods of a service by local name, which take the decoded request. Each returns the fields of its response
@@ -102,3 +103,38 @@ function refuseParts(query: Query): void {
 const verbsOf = ({ verb }: HttpRule): string[] => (verb === 'GET' ? ['GET', 'HEAD'] : [verb]);
 
 const routePath = (template: string): string => template.replaceAll(/\{(\w+)\}/g, ':$1');
+
+/** A call of the service by a REST request. */
+class RestCall implements Call {
+  readonly principal: Principal;
+  readonly idempotencyKey: Call['idempotencyKey'];
+  readonly signal: Call['signal'];
+  replayed = false;
+  readonly #raw: IncomingMessage;
+
+  /** `request` must be authenticated. */
+  constructor({ principal, headers, raw }: FastifyRequest, response: ServerResponse) {
+    this.principal = principal!;
+    this.idempotencyKey = headers['idempotency-key'];
+    this.signal = new Abandonment(response);
+    this.#raw = raw;
+  }
+
+  lasts(): void {
+    // The answer to HEAD has no stream.
+    if (this.#raw.method !== 'HEAD') connectionOf(this.#raw.socket)?.lasts();
+  }
+}
+
+/** Whether the client left before its answer. Computed on demand: a signal for each request would cost more. */
+class Abandonment {
+  readonly #response: ServerResponse;
+
+  constructor(response: ServerResponse) {
+    this.#response = response;
+  }
+
+  get aborted(): boolean {
+    return this.#response.closed && !this.#response.writableFinished;
+  }
+}
