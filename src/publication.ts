@@ -12,7 +12,7 @@ const MEANING: Readonly<Record<PublisherState, string>> = {
   starting: 'starting',
   standby: 'another instance publishes',
   publishing: 'events are published',
-  degraded: 'events cannot be published and wait',
+  degraded: 'events cannot be published',
 };
 
 /** Starts publishing the log that the settings name, until disposed of. Undefined when the settings name no Kafka. */

@@ -88,7 +88,7 @@ export class CosignedCheckpoints implements Checkpoints {
 
   async latest(): Promise<SignedCheckpoint> {
     if (this.#cosigned !== undefined) return this.#cosigned;
-    throw new PlantStoreError('OVERLOADED', 'enough witnesses have not cosigned a checkpoint yet; try again', {
+    throw new PlantStoreError('OVERLOADED', 'not enough witnesses have cosigned a checkpoint yet; try again', {
       retryAfter: 5,
     });
   }

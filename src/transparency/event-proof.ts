@@ -19,7 +19,7 @@ export async function proveEvent(
     checkRecord(proven.proof, size, root, index, proven.record);
   } catch {
     throw new BrokenTreeError(
-      `event ${position}, or what stands beside it, is not what the checkpoint of ${size} events was signed for`,
+      `event ${position}, or a neighbour in the tree, differs from what the checkpoint of ${size} events covers`,
     );
   }
   return proven;

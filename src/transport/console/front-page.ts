@@ -66,6 +66,6 @@ export function registerFrontPage(app: FastifyInstance): void {
 function refusePrograms({ headers }: FastifyRequest, reply: FastifyReply, next: () => void): void {
   reply.header('vary', 'accept');
   if (!prefers('text/html', headers.accept))
-    throw new PlantStoreError('ROUTE_NOT_FOUND', 'there is nothing at this path; see /openapi.json');
+    throw new PlantStoreError('ROUTE_NOT_FOUND', 'unknown path; see /openapi.json');
   next();
 }

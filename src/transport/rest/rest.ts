@@ -95,7 +95,7 @@ async function events(
 /** A stream covers all plants. Throws INVALID_FIELD for a parameter that selects a part of them. */
 function refuseParts(query: Query): void {
   const part = ['limit', 'cursor'].find((name) => query[name] !== undefined);
-  if (part !== undefined) throw invalidField(part, 'left out: a stream tells of all plants');
+  if (part !== undefined) throw invalidField(part, 'absent, because an event stream has all plants');
 }
 
 /** HEAD works wherever GET does (RFC 9110, section 9.3.2). */
