@@ -1,5 +1,12 @@
 import type { DescMethod } from '@bufbuild/protobuf';
-import type { handleServerStreamingCall, handleUnaryCall, ServerWritableStream, StatusObject } from '@grpc/grpc-js';
+import {
+  type handleServerStreamingCall,
+  type handleUnaryCall,
+  Metadata,
+  type ServerWritableStream,
+  type StatusObject,
+} from '@grpc/grpc-js';
+import { REPLAYED_HEADER } from '../../call.ts';
 import { stopping } from '../failure.ts';
 import type { Service } from '../service.ts';
 import { GrpcCall, type ServerCall } from './call.ts';
@@ -41,13 +48,20 @@ type UnaryMethod = (request: object, call: GrpcCall) => Promise<object>;
 type StreamingMethod = (request: object, call: GrpcCall) => AsyncIterable<object>;
 
 function unary(method: UnaryMethod, encode: Encode, { statusOf }: HandlerOptions): handleUnaryCall<object, object> {
-  const answer = async (call: ServerCall) => encode(await method(call.request, new GrpcCall(call)));
   return (call, callback) => {
-    answer(call).then(
-      (response) => callback(null, response),
+    const served = new GrpcCall(call);
+    const answer = async () => encode(await method(call.request, served));
+    answer().then(
+      (response) => callback(null, response, served.replayed ? replayedTrailer() : undefined),
       (thrown) => callback(statusOf(thrown, call)),
     );
   };
+}
+
+function replayedTrailer(): Metadata {
+  const trailer = new Metadata();
+  trailer.set(REPLAYED_HEADER, 'true');
+  return trailer;
 }
 
 function serverStreaming(

@@ -1,6 +1,6 @@
 import type { DescService, Message } from '@bufbuild/protobuf';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { Call } from '../../call.ts';
+import { type Call, REPLAYED_HEADER } from '../../call.ts';
 import type { Viewer, Watch } from '../../plants/watch/watch.ts';
 import { EVENT_STREAM, prefers } from '../http/accept.ts';
 import { type Authenticate, authentication, takePermit } from '../http/authentication.ts';
@@ -58,7 +58,7 @@ function addRoute(app: FastifyInstance, rule: HttpRule, { methods, authenticate,
   const respond = async (message: Message, call: RestCall, reply: FastifyReply) => {
     try {
       const result = await method(message, call);
-      if (call.replayed) reply.header('idempotency-replayed', 'true');
+      if (call.replayed) reply.header(REPLAYED_HEADER, 'true');
       return answer(result as Fields, message as object as Fields, reply);
     } catch (error) {
       throw reader.inRest(error);
