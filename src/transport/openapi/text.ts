@@ -14,7 +14,7 @@ export const INT64_WARNING =
 export const INT64_ADVICE =
   'The service keeps all 64 bits of an integer. **Numbers beyond 2^53 lose digits in clients that read and write JSON numbers as doubles**, ' +
   'as JSON.parse and most generated clients in JavaScript and TypeScript do: such a client stores 9007199254740996 for 9007199254740997, without an error. ' +
-  'Keep ids within 2^53, or use a client with exact integers: `plantstore/client` (ids are bigint), or a generated Connect or gRPC client.';
+  'Keep ids within 2^53, or use a client with exact integers: `plantstore-client` (ids are bigint), or a generated Connect or gRPC client.';
 
 /** JSON Schema keywords for fields, by full name, beyond the descriptors. */
 export const FIELD_TEXTS: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
