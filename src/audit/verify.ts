@@ -75,11 +75,12 @@ export async function* verifyLog(store: Store, options: VerifyOptions = {}): Asy
   const view = await reads.try(() => SteadyView.open(store, { to: checkpoint }));
   const fold = new SteadyFold(openFold({ asksDecisions: true }), view);
   const readModel = new ReadModelCheck(store, checkpoint, fold);
+  const contents = new ContentsCheck(store, end);
   const checks: Check[] = [
     // The checkpoint of the read model reveals a log that was cut short.
     new PositionsCheck(Math.max(end, checkpoint)),
     new ChainCheck(),
-    new ContentsCheck(store, end),
+    contents,
     readModel,
     new DecisionsCheck(store, end, fold),
     ...(storage === undefined ? [] : [storage]),
@@ -95,7 +96,8 @@ export async function* verifyLog(store: Store, options: VerifyOptions = {}): Asy
       const failure = check.failure ?? (isAsked ? await finished(check, reads) : unanswered(check.question, stop));
       answers.push({ question: check.question, failure });
     }
-    if (stop === undefined && fold.isDisturbed)
+    // Contents that no erasure removed were taken by somebody, and what the fold lacks is to be shown.
+    if (stop === undefined && fold.isDisturbed && contents.failure === undefined)
       for (const [index, answer] of answers.entries())
         if (isOfFold(answer)) answers[index] = { question: answer.question, failure: UNSURE };
     const ok = answers.every(({ failure }) => failure === undefined);

@@ -103,7 +103,7 @@ export class EventLog {
     this.#commitLimit = bounds.commitLimit;
     this.#tailBytes = bounds.tailBytes;
     this.#committer = new Committer(tail, this.#states, this.#follower, appender, bounds, observer);
-    this.#finisher = new Finisher(store, publishes);
+    this.#finisher = new Finisher(store, publishes, this.#stop.signal);
     const submit = (command: EraseOwner) => this.submit(command);
     this.#eraser = new Eraser({ store, tail, follower: this.#follower, finisher: this.#finisher, submit });
     this.#projector = new Projector(store, tail, this.#follower, randomUUID(), onFault, onReadModel ?? (() => {}));
@@ -159,7 +159,7 @@ export class EventLog {
     const finish = async () => {
       const unfinished = await this.#finisher.look();
       try {
-        for await (const _ of this.#finisher.finishAll(unfinished)) if (signal.aborted) break;
+        if (unfinished.length > 0) await this.#finisher.finish();
       } catch (error) {
         if (!signal.aborted) onStuck(error);
       }

@@ -49,14 +49,20 @@ async function expectFold(store: Store, log: readonly LoggedEvent[], checkpoint:
   expect(await store.checkpoint()).toBe(checkpoint);
   for (const owner of OWNERS) {
     const rows = expected.get(owner) ?? [];
-    expect(await store.list(owner, undefined, 99)).toEqual({ rows, checkpoint, generation: 0, whole: true });
+    expect(await store.list(owner, undefined, 99)).toEqual({
+      rows,
+      checkpoint,
+      upTo: checkpoint,
+      generation: 0,
+      whole: true,
+    });
     expect(await readModel(store, owner)).toEqual({ rows, position: checkpoint });
   }
   const plants = KEYS.map(({ owner, id }) => {
     const row = expected.get(owner)?.find((found) => found.id === id);
     return row && { name: row.name, tag: row.tag };
   });
-  expect(await store.get(KEYS)).toEqual({ rows: plants, checkpoint, generation: 0 });
+  expect(await store.get(KEYS)).toEqual({ rows: plants, checkpoint, upTo: checkpoint, generation: 0 });
 }
 
 /** That the read model of every store is the fold of its log up to the checkpoint. */

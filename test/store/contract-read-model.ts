@@ -63,6 +63,7 @@ export function readModelContract(open: OpenStore): void {
             expect(await store.list('alice', after, limit)).toEqual({
               rows: left.map(plant),
               checkpoint: 1,
+              upTo: 1,
               whole: left.length < limit,
               generation: 0,
             });
@@ -153,8 +154,8 @@ export function readModelContract(open: OpenStore): void {
           undefined,
           bobs,
         ];
-        expect(await store.get(keys)).toEqual({ rows: expected, checkpoint: 3, generation: 0 });
-        expect(await store.get([])).toEqual({ rows: [], checkpoint: 3, generation: 0 });
+        expect(await store.get(keys)).toEqual({ rows: expected, checkpoint: 3, upTo: 3, generation: 0 });
+        expect(await store.get([])).toEqual({ rows: [], checkpoint: 3, upTo: 3, generation: 0 });
         const many = Array.from({ length: 600 }, (_, index) => keys[index % keys.length]!);
         expect((await store.get(many)).rows).toEqual(many.map((_, index) => expected[index % keys.length]));
       }),
@@ -263,6 +264,7 @@ export function readModelContract(open: OpenStore): void {
         expect(await other.list('alice', undefined, 99)).toEqual({
           rows: rowsAt(40).map(plant),
           checkpoint: 40,
+          upTo: 40,
           whole: true,
           generation: 0,
         });

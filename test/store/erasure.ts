@@ -4,6 +4,7 @@ import { FORMATS } from '../../src/audit/formats/formats.ts';
 import { importLog } from '../../src/audit/import.ts';
 import { repairReadModel } from '../../src/audit/repair.ts';
 import type { Erased } from '../../src/log/erasure/eraser.ts';
+import { seal } from '../../src/log/event/chain.ts';
 import { encodeEvent } from '../../src/log/event/encode.ts';
 import type { LoggedEvent } from '../../src/log/event/event.ts';
 import { type EventLog, openLog } from '../../src/log/log.ts';
@@ -85,6 +86,36 @@ export function erasureContract(name: string, open: OpenSearchable): void {
   };
 
   describe(`erasure on ${name}`, () => {
+    test(
+      'audit verify says yes at every step of an erasure, and no to a row of another owner that is lost then',
+      on(async ({ store }) => {
+        await fill(store);
+        await append(store, added('carol', 1n));
+        await project(store);
+        const answers: string[] = [];
+        const watched =
+          <Args extends unknown[], Result>(step: string, run: (...args: Args) => Promise<Result>) =>
+          async (...args: Args) => {
+            const result = await run(...args);
+            const { verdict } = await verdictOf(store, {});
+            answers.push(`${step}: ${verdict.ok}`);
+            return result;
+          };
+        const removeRows = watched('rows', (owner: string, checkpoint: number) => store.removeRows(owner, checkpoint));
+        const clearErased = watched('contents', (positions: readonly number[]) => store.clearErased(positions));
+        const endErasures = watched('end', (positions: readonly number[]) => store.endErasures(positions));
+        await erased(override(store, { removeRows, clearErased, endErasures }));
+        expect([...new Set(answers)]).toEqual(['rows: true', 'contents: true', 'end: true']);
+        const { position } = await store.head();
+        const again = seal(await store.head(), { type: 'OwnerErased', actor: 'operator', erased: 1 }, 'again', 0);
+        const erases = { owner: OWNER, key: new Uint8Array(), isCleared: false, isPublished: false };
+        await store.append([{ ...again, erases }]);
+        expect(await store.removeRows('carol', position)).toBe(1);
+        const { places } = await verdictOf(store, {});
+        expect(places).toMatchObject({ read_model: expect.anything() });
+      }),
+    );
+
     test(
       'nothing that names the owner is left anywhere, and every event stays as it was',
       on(async (opened) => {
@@ -394,7 +425,7 @@ function dyingAt(store: Store, isNow: () => boolean): Partial<Store> {
     removeRows: mortal(store.removeRows),
     append: mortal(store.append),
     clearErased: mortal(store.clearErased),
-    endErasure: mortal(store.endErasure),
+    endErasures: mortal(store.endErasures),
     async *eraseContents(owner, by) {
       dead ||= isNow();
       if (dead) throw new Died();

@@ -117,7 +117,7 @@ export async function expectTakenOver(store: Store): Promise<void> {
 export async function expectErased(store: Store): Promise<void> {
   const log = await openLog(override(store, { close: async () => {} }), { onFault: () => {} });
   log.finishErasures(() => {});
-  await expect.poll(() => store.unfinished(), { timeout: 10_000 }).toEqual([]);
+  await expect.poll(() => store.unfinished(), { timeout: 60_000 }).toEqual([]);
   await log.close();
   const owners = new Set<string>(UNFINISHED.map(([owner]) => owner));
   for await (const events of store.read(0))

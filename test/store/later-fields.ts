@@ -22,7 +22,7 @@ const fixed = (length: number) => ({ fixed: new Uint8Array(length).fill(7) });
 /** Fields of every wire type in every message. */
 const LATER: UnknownFields = {
   event: [field(9, 300n), field(9, -1n), field(11, 'public'), field(12, fixed(4)), field(14, fixed(8))],
-  content: [field(9, SECRET), field(10, fixed(8)), field(13, fixed(4)), field(14, 7n)],
+  content: [field(10, SECRET), field(11, fixed(8)), field(13, fixed(4)), field(14, 7n)],
   data: [field(9, 2n ** 63n - 1n), field(10, SECRET), field(11, fixed(4)), field(14, fixed(8))],
 };
 

@@ -34,7 +34,13 @@ describe.runIf(HAS_MONGODB)('repairs on MongoDB', () => {
     expect(await store.checkpoint()).toBe(1);
     expect(await store.generation()).toBe(4);
     const rows = [{ id: 1n, name: 'Fern', tag: undefined }];
-    expect(await store.list('alice', undefined, 9)).toEqual({ rows, checkpoint: 1, generation: 4, whole: true });
+    expect(await store.list('alice', undefined, 9)).toEqual({
+      rows,
+      checkpoint: 1,
+      upTo: 1,
+      generation: 4,
+      whole: true,
+    });
     await repair(await second());
     expect(await store.checkpoint()).toBe(2);
     expect(await store.generation()).toBe(5);

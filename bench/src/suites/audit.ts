@@ -4,7 +4,7 @@ import { MongoClient } from 'mongodb';
 import { plantsAsOf } from '../../../src/audit/fold/as-of.ts';
 import { FORMATS } from '../../../src/audit/formats/formats.ts';
 import { importLog } from '../../../src/audit/import.ts';
-import { rebuildReadModel } from '../../../src/audit/rebuild/rebuild.ts';
+import { repairReadModel } from '../../../src/audit/repair.ts';
 import { verifyLog } from '../../../src/audit/verify.ts';
 import { openMongo } from '../../../src/log/mongo/open.ts';
 import { DATABASE_FILE, openSqlite } from '../../../src/log/sqlite/store.ts';
@@ -49,7 +49,7 @@ async function measure(
     verify: () => drain(verifyLog(store)),
     'list of one owner as of now': async () => drain((await plantsAsOf(store, undefined, 'owner 7')).plants),
     'list of all owners as of now': async () => drain((await plantsAsOf(store, undefined, undefined)).plants),
-    rebuild: () => drain(rebuildReadModel(store)),
+    rebuild: () => drain(repairReadModel(store)),
   };
   const rates = new Map<string, number[]>(Object.keys(work).map((each) => [each, []]));
   const most = watchMemory(bench);

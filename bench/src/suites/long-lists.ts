@@ -5,7 +5,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { credentials, Metadata, makeGenericClientConstructor } from '@grpc/grpc-js';
 import { Long, MongoClient } from 'mongodb';
 import { importLog } from '../../../src/audit/import.ts';
-import { rebuildReadModel } from '../../../src/audit/rebuild/rebuild.ts';
+import { repairReadModel } from '../../../src/audit/repair.ts';
 import { headAt, seal } from '../../../src/log/event/chain.ts';
 import { EMPTY_HEAD, type LoggedEvent } from '../../../src/log/event/event.ts';
 import { openMongo } from '../../../src/log/mongo/open.ts';
@@ -39,7 +39,7 @@ async function measure(bench: Bench, scene: Scene, store: Store, plants: number,
   const { MONGODB_URI = '', ...issuer } = scene.environment('long-lists');
   const opened = store === 'SQLite' ? openSqlite(directory) : await openMongo(MONGODB_URI);
   for await (const _ of importLog(opened, adds(plants)));
-  for await (const _ of rebuildReadModel(opened));
+  for await (const _ of repairReadModel(opened));
   await opened.close();
   const server = await bench.server(plantstore(directory, store === 'SQLite' ? issuer : { ...issuer, MONGODB_URI }));
   const expected = Buffer.byteLength(JSON.stringify(listOf(plants)));
@@ -139,15 +139,10 @@ async function readSqlite(directory: string, plants: number): Promise<void> {
 async function readMongo(uri: string, plants: number): Promise<void> {
   const client = new MongoClient(uri);
   const db = client.db();
-  // A rebuild moves the rows to a new collection.
-  const checkpoint = await db.collection<{ _id: string; collection: string }>('checkpoints').findOne({ _id: 'plants' });
   const id = (value: Long) => ({ owner: OWNER, id: value });
   const owned = { _id: { $gte: id(Long.MIN_VALUE), $lte: id(Long.MAX_VALUE) } };
   let read = 0;
-  for await (const _ of db
-    .collection<{ _id: { owner: string; id: Long } }>(checkpoint!.collection)
-    .find(owned)
-    .sort({ _id: 1 }))
+  for await (const _ of db.collection<{ _id: { owner: string; id: Long } }>('plants').find(owned).sort({ _id: 1 }))
     read++;
   await client.close();
   expectAll(read, plants);

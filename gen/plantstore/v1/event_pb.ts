@@ -84,7 +84,7 @@ export const EventSchema: GenMessage<Event> = /*@__PURE__*/
   messageDesc(file_plantstore_v1_event, 0);
 
 /**
- * The content of an event. New fields get numbers from 9 on. Some libraries write the fields of a oneof last: whoever
+ * The content of an event. New fields get numbers from 10 on. Some libraries write the fields of a oneof last: whoever
  * makes the bytes from members writes all fields in ascending order of number.
  *
  * @generated from message plantstore.v1.Content
@@ -160,7 +160,7 @@ export type Content = Message<"plantstore.v1.Content"> & {
 
   /**
    * OwnerErased only: SHA-256 of 16 random bytes (the key) and the erased owner in UTF-8. Whoever has the key and the name
-   * can prove whom the event erased, and nobody else can. Empty in events of releases before 1.1.
+   * can prove whom the event erased, and nobody else can. Empty in events of 1.0.0.
    *
    * @generated from field: bytes subject = 9;
    */

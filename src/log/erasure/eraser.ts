@@ -130,9 +130,24 @@ export class Eraser {
       if ((await store.checkpoint()) < position) {
         if (monotonic() > deadline) throw new Error('the read model does not reach the OwnerErased event');
         yield { step: 'read_model' };
-      } else for await (const step of finisher.finish(mine)) yield progressOf(step, mine);
+      } else yield* this.#during(finisher.finish(), mine);
       await pause(LOOK);
     }
+  }
+
+  async *#during(work: Promise<void>, erasure: Unfinished): AsyncGenerator<EraseProgress> {
+    let isOver = false;
+    const over = work.finally(() => {
+      isOver = true;
+    });
+    // Whoever reads the progress may stop at any time.
+    over.catch(() => {});
+    while (!isOver) {
+      await Promise.race([over, pause(LOOK)]);
+      const progress = this.#parts.finisher.progress(erasure.position);
+      if (progress !== undefined) yield progressOf(progress, erasure);
+    }
+    await over;
   }
 
   /** Counts the owner's events with content, first up to `end`. Undefined: an erasure of the owner came meanwhile. */

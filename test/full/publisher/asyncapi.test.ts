@@ -79,7 +79,8 @@ test.each(['PlantAdded', 'PlantDeleted', 'OwnerErased'] as const)(
   (name) => {
     const [example] = document.components.messages[name].examples;
     const { owner, actor, plantId, name: plant, tag, erased } = example.payload;
-    const about = name === 'OwnerErased' ? { erased } : { owner, plantId: BigInt(plantId), name: plant, tag };
+    const subject = Buffer.from(example.headers['plantstore-subject'] ?? '', 'hex');
+    const about = name === 'OwnerErased' ? { erased, subject } : { owner, plantId: BigInt(plantId), name: plant, tag };
     const event = {
       type: name,
       ...about,
@@ -104,10 +105,9 @@ test.each(['PlantAdded', 'PlantDeleted', 'OwnerErased'] as const)(
     expect(message.headers).toEqual(example.headers);
     expect(JSON.parse(message.value)).toEqual(example.payload);
     const { Headers, [name]: payload } = document.components.schemas;
-    // Nobody gives an erasure an idempotency key.
-    const names = Object.keys(Headers.properties).filter(
-      (header) => name !== 'OwnerErased' || header !== 'plantstore-idempotency-key',
-    );
+    // Nobody gives an erasure an idempotency key, and nothing else a subject.
+    const foreign = name === 'OwnerErased' ? 'plantstore-idempotency-key' : 'plantstore-subject';
+    const names = Object.keys(Headers.properties).filter((header) => header !== foreign);
     expect(names).toEqual(Object.keys(example.headers));
     expect(Object.keys(payload.properties)).toEqual(Object.keys(example.payload));
   },

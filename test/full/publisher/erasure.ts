@@ -44,7 +44,8 @@ export function erasure(bench: KafkaBench): void {
       await using next = await Instance.start(directory, settings);
       await next.caughtUp();
       const records = await readTopic(bench.kafka, settings.topic);
-      expect(records.map(({ key }) => key).sort()).toEqual(['alice', 'bob/1']);
+      // OwnerErased is in every partition.
+      expect(new Set(records.map(({ key }) => key))).toEqual(new Set(['alice', 'bob/1']));
       expect(await answerOf(directory, settings)).toBeUndefined();
     }));
 }

@@ -107,8 +107,7 @@ export class ReadModel {
     );
     // Without a checkpoint this is something else that was found.
     const checkpoint = present(found.pop() as CheckpointDocument | undefined);
-    const generation = checkpoint.generation.toNumber();
-    return { found: found as Found[], ...standingOf(checkpoint), generation };
+    return { found: found as Found[], ...standingOf(checkpoint), generation: Number(checkpoint.generation) };
   }
 
   /** See Store.snapshot. */
