@@ -19,6 +19,9 @@ export interface Call {
   lasts?(): void;
 }
 
+/** The header (over gRPC the trailer) of a replayed answer, whose value is `true`. Metadata is in lower case. */
+export const REPLAYED_HEADER = 'idempotency-replayed';
+
 /** A call whose response is a stream. */
 export interface StreamingCall extends Call {
   readonly signal: AbortSignal;

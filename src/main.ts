@@ -5,6 +5,7 @@ import type { EventLog } from './log/log.ts';
 import { Health, STARTING } from './observe/health.ts';
 import { LogOutput, openStdout } from './observe/log-output.ts';
 import { createLogger } from './observe/logger.ts';
+import { ReadableLines } from './observe/readable-lines.ts';
 import { explainStartError } from './start/start-error.ts';
 import { start } from './start.ts';
 
@@ -20,7 +21,9 @@ const STOP_LIMIT = 25_000;
  */
 export async function serve(config: Config): Promise<void> {
   const output = new LogOutput(openStdout());
-  const logger = createLogger(config.logLevel, output);
+  // Programs read the lines of production, and of every pipe.
+  const isForPeople = process.stdout.isTTY && config.issuer === undefined;
+  const logger = createLogger(config.logLevel, isForPeople ? new ReadableLines(output) : output);
   output.onGap = (dropped) =>
     logger.error({ dropped }, 'log lines were dropped here, because stdout was not read in time');
   process.once('exit', () => output.flushSync());
@@ -51,6 +54,6 @@ export async function serve(config: Config): Promise<void> {
     if (health.draining) return;
     grace.uninstall();
     await stop();
-    throw explainStartError(error, config);
+    throw await explainStartError(error, config);
   }
 }

@@ -116,7 +116,7 @@ export async function start(
 function followErasures(log: EventLog, authenticator: Authenticator, logger: Logger): void {
   log.onErased((position, events) => {
     authenticator.forget();
-    logger.info({ position, events }, 'an owner is erased: all that was remembered is forgotten');
+    logger.info({ position, events }, 'an owner was erased: all data in memory is read again');
   });
-  log.finishErasures(sparing((fault) => logger.error(fault, 'an erasure cannot go on')));
+  log.finishErasures(sparing((fault) => logger.error(fault, 'an erasure is stuck')));
 }

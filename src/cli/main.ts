@@ -30,7 +30,7 @@ Settings come from the environment: plantstore serve --help lists them.
 
 Examples:
   $ plantstore serve
-  $ curl -H "Authorization: Bearer $(plantstore token --owner alice)" http://127.0.0.1:8080/plants
+  $ curl -w '\\n' -H "Authorization: Bearer $(plantstore token --owner alice)" http://127.0.0.1:8080/plants
   $ plantstore audit export > log.ndjson`,
   );
 

@@ -59,11 +59,15 @@ function seriesOfLines(logger: Logger): (request: EndedRequest) => Logger {
     const series = known.get(name);
     if (series !== undefined) return series;
     // Redaction by path is off, because the fields come from the service, and it costs more than the rest of a line.
-    const added = logger.child({ protocol, method, route, status }, { redact: [] });
+    const added = logger.child({ protocol, method, route, ...outcomeOf(status) }, { redact: [] });
     known.set(name, added);
     return added;
   };
 }
+
+/** A status of HTTP as a number, and the name of a google.rpc.Code apart from it: a member has one type in all lines. */
+const outcomeOf = (status: string): { status: number } | { code: string } =>
+  /^\d+$/.test(status) ? { status: Number(status) } : { code: status };
 
 /** Whether the request is a successful health check. Each prober sends one every few seconds. */
 const isProbe = ({ route, status }: EndedRequest): boolean => status === 'OK' && route.startsWith('/grpc.health.');

@@ -58,7 +58,7 @@ export function createTelemetry(logger: Logger, owners: OwnerHashes, tracing: Tr
   let endedRequests = 0;
   const storeFailed = sparing((fault) => logger.warn(fault, 'the store failed'));
   const keysNotFetched = sparing((fault) => logger.warn(fault, "the issuer's keys could not be fetched"));
-  // Once: whoever asks for what is broken can ask for it again and again.
+  // Logged once, because callers can request the damaged part repeatedly.
   const logBroken = (err: BrokenLogError): void => {
     if (store.brokenLog !== undefined) return;
     store.brokenLog = err;
@@ -81,7 +81,7 @@ export function createTelemetry(logger: Logger, owners: OwnerHashes, tracing: Tr
         endedRequests++;
         const cause = request.failure?.cause;
         if (cause instanceof BrokenChainError) logBroken(cause);
-        // A node that is wrong stops the signing, and a repair mends it. While the nodes are right, an event is not.
+        // A wrong node stops signing, and a repair corrects it. If the nodes are right, the event itself is wrong.
         if (cause instanceof BrokenTreeError && !store.isSigningStopped) logBroken(cause);
         counted.ended(request);
         write(request);

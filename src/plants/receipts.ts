@@ -30,7 +30,7 @@ export interface ReceiptOptions {
 const LATE = new PlantStoreError('STORE_UNAVAILABLE', 'the event cannot be read now; try again', { retryAfter: 1 });
 
 // Nobody gets it.
-const GONE = new PlantStoreError('CANCELLED', 'the call is over');
+const GONE = new PlantStoreError('CANCELLED', 'the call has ended');
 
 /** Makes receipts for owners. Rejects with PlantStoreError. */
 export class Receipts {

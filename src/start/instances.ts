@@ -59,12 +59,12 @@ function forwardingOf(
     onFault: telemetry.storeFault,
     onReachable: (writer, fault) => {
       if (fault === undefined) {
-        logger.info({ writer }, 'commands go to the writer');
+        logger.info({ writer }, 'commands are forwarded to the writer');
         unreachable = false;
       } else if (!unreachable) {
         logger.warn(
           { writer, err: fault },
-          "the writer cannot be reached: this instance writes itself; check the writer's ADVERTISE_ADDRESS and the network",
+          "the writer cannot be reached: this instance writes by itself; check the writer's ADVERTISE_ADDRESS and the network",
         );
         unreachable = true;
       }

@@ -12,8 +12,11 @@ const MEANING: Readonly<Record<PublisherState, string>> = {
   starting: 'starting',
   standby: 'another instance publishes',
   publishing: 'events are published',
-  degraded: 'events cannot be published and wait',
+  degraded: 'events cannot be published',
 };
+
+/** Of an instance that started while Kafka was away. */
+const LAG_UNKNOWN = 'how many wait is unknown until Kafka answers, which has the last published position';
 
 /** Starts publishing the log that the settings name, until disposed of. Undefined when the settings name no Kafka. */
 export function startPublication(
@@ -29,7 +32,8 @@ export function startPublication(
 
 /** Publication as a dependency that is always ready: commands and lists work without Kafka. */
 export function publicationReadiness({ state, detail, lagEvents, lagSeconds }: PublisherStatus): Readiness {
-  const lag = lagEvents ? `${lagEvents} wait, the oldest for ${Math.round(lagSeconds ?? 0)} s` : undefined;
+  const known = lagEvents ? `${lagEvents} wait, the oldest for ${Math.round(lagSeconds ?? 0)} s` : undefined;
+  const lag = state === 'degraded' && lagEvents === undefined ? LAG_UNKNOWN : known;
   const details = [MEANING[state], lag, detail].filter((part) => part !== undefined);
   return { ready: true, degraded: state === 'degraded', detail: details.join('; ') };
 }

@@ -120,12 +120,12 @@ export function closeDataDirectory(settings: Settings, logger: Pick<Logger, 'war
   const { uid, mode } = found;
   if (uid !== user && uid !== ROOT)
     throw new Error(
-      `DATA_DIR ${path} belongs to user ${uid}, who can replace what is in it, and this is user ${user}: change its owner, or set DATA_DIR to a folder of this user`,
+      `DATA_DIR ${path} belongs to user ${uid}, who can replace its files, but the service runs as user ${user}: change its owner, or set DATA_DIR to a folder of this user`,
     );
   if ((mode & OTHERS) === 0) return;
   const about = { folder: path, mode: (mode & 0o7777).toString(8) };
   if (uid === user) {
     chmodSync(path, 0o700);
-    logger.warn(about, 'DATA_DIR was open to other users: its mode is now 700');
-  } else logger.warn(about, `DATA_DIR is open to other users, who may replace what is in it: ${CLOSED_FOLDER}`);
+    logger.warn(about, 'DATA_DIR was accessible to other users: its mode is now 700');
+  } else logger.warn(about, `DATA_DIR is accessible to other users, who can replace its files: ${CLOSED_FOLDER}`);
 }

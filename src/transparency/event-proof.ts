@@ -24,7 +24,7 @@ export async function proveEvent(
     checkRecord(proven.proof, size, root, index, proven.record);
   } catch {
     throw new BrokenTreeError(
-      `event ${position}, or what stands beside it, is not what the checkpoint of ${size} events was signed for`,
+      `event ${position}, or a neighbour in the tree, differs from what the checkpoint of ${size} events covers`,
     );
   }
   return proven;
@@ -39,7 +39,7 @@ export async function makeReceipt(tree: Tree, checkpoint: SignedCheckpoint, even
   const { position } = event;
   const { record, proof } = await proveEvent(tree, checkpoint, position);
   // The tree may remember the event from before it was changed.
-  if (!sameHash(record, leafHash(event))) throw new BrokenChainError(position, 'it is not the event that the tree has');
+  if (!sameHash(record, leafHash(event))) throw new BrokenChainError(position, 'it does not match the Merkle tree');
   verifyContent(event);
   const extra = provenRecordBytes(event);
   return formatTlogProof({ extra, index: position - 1, hashes: proof, checkpoint: checkpoint.note });

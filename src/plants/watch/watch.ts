@@ -39,7 +39,11 @@ export interface WatchKeeper {
 const PIECE = 64 * 1024;
 
 /** A state that is not read yet may hold what was erased. */
-const ERASED = new PlantStoreError('OVERLOADED', 'what was not read in time is erased; begin again', { retryAfter: 1 });
+const ERASED = new PlantStoreError(
+  'OVERLOADED',
+  'events that were not read yet have been erased; start the watch again',
+  { retryAfter: 1 },
+);
 
 const NOTHING: readonly Step[] = [];
 const RESET: readonly Step[] = [{ type: 'reset' }];

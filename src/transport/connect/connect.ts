@@ -5,7 +5,7 @@ import type { UniversalHandler } from '@connectrpc/connect/protocol';
 import { fastifyConnectPlugin } from '@connectrpc/connect-fastify';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Authenticator } from '../../auth/authenticator.ts';
-import type { Service, StreamingCall } from '../../call.ts';
+import { REPLAYED_HEADER, type Service, type StreamingCall } from '../../call.ts';
 import { PlantStoreError } from '../../domain/errors.ts';
 import { stopping } from '../failure.ts';
 import { identify, takePermit } from '../http/authentication.ts';
@@ -93,10 +93,18 @@ const implementationOf = (methods: Service['methods']): ServiceImpl<DescService>
     ]),
   ) as ServiceImpl<DescService>;
 
-function callOf({ values, signal }: HandlerContext): StreamingCall {
+function callOf({ values, signal, responseHeader }: HandlerContext): StreamingCall {
   const { principal, headers, raw } = values.get(requestKey)!;
   const lasts = () => connectionOf(raw.socket)?.lasts();
-  return { principal: principal!, idempotencyKey: headers['idempotency-key'], signal, lasts };
+  return {
+    principal: principal!,
+    idempotencyKey: headers['idempotency-key'],
+    signal,
+    lasts,
+    set replayed(isReplayed: boolean) {
+      if (isReplayed) responseHeader.set(REPLAYED_HEADER, 'true');
+    },
+  };
 }
 
 /** Authenticates a caller before its message is read. */

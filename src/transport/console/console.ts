@@ -72,8 +72,8 @@ export function registerConsole(app: FastifyInstance, settings: ConsoleSettings,
       throw new PlantStoreError(
         'ROUTE_NOT_FOUND',
         url.startsWith('/console/assets/')
-          ? 'the page has no such file; load it again'
-          : 'this page is not built; npm run console builds it',
+          ? 'the file does not exist; reload the page'
+          : 'this page is not built; build it with npm run console',
       );
     });
     const add = (url: string, handler: RouteHandlerMethod): void => {

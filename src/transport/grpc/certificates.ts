@@ -96,9 +96,9 @@ export function followCertificates(server: Server, files: TlsFiles, logger: Pick
     used = now;
     try {
       server.setSecureContext(optionsOf(readCertificates(files)));
-      logger.info({ files }, 'the certificate of the gRPC port was read again');
+      logger.info({ files }, 'the certificate of the gRPC port was reloaded');
     } catch (err) {
-      logger.error({ err, files }, 'the new certificate of the gRPC port cannot be used; the old one stays');
+      logger.error({ err, files }, 'the new certificate of the gRPC port cannot be used; the old one stays in use');
     }
   };
   const timer = setInterval(look, LOOK).unref();

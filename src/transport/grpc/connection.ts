@@ -324,7 +324,10 @@ export interface Refusal {
   readonly isUnmatched?: true;
 }
 
-const TOO_LARGE: Refusal = { code: Status.RESOURCE_EXHAUSTED, details: 'the metadata of a call may have 16 KiB' };
+const TOO_LARGE: Refusal = {
+  code: Status.RESOURCE_EXHAUSTED,
+  details: 'the metadata of a call may have at most 16 KiB',
+};
 /** A few bytes of a compressed message could become the largest one. */
 const COMPRESSED: Refusal = {
   code: Status.UNIMPLEMENTED,

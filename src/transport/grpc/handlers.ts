@@ -1,13 +1,14 @@
 import type { DescMethod } from '@bufbuild/protobuf';
-import type {
-  handleServerStreamingCall,
-  handleUnaryCall,
-  ServerUnaryCall,
-  ServerWritableStream,
-  StatusObject,
+import {
+  type handleServerStreamingCall,
+  type handleUnaryCall,
+  Metadata,
+  type ServerUnaryCall,
+  type ServerWritableStream,
+  type StatusObject,
 } from '@grpc/grpc-js';
 import type { Principal } from '../../auth/principal.ts';
-import type { Service, StreamingCall } from '../../call.ts';
+import { REPLAYED_HEADER, type Service, type StreamingCall } from '../../call.ts';
 import { stopping } from '../failure.ts';
 import { serializer } from './definition.ts';
 import { type ServedCall, servedCallOf } from './served-call.ts';
@@ -47,13 +48,20 @@ type UnaryMethod = (request: object, call: GrpcCall) => Promise<object>;
 type StreamingMethod = (request: object, call: GrpcCall) => AsyncIterable<object>;
 
 function unary(method: UnaryMethod, encode: Encode, { statusOf }: HandlerOptions): handleUnaryCall<object, object> {
-  const answer = async (call: ServerCall) => encode(await method(call.request, new GrpcCall(call)));
   return (call, callback) => {
-    answer(call).then(
-      (response) => callback(null, response),
+    const served = new GrpcCall(call);
+    const answer = async () => encode(await method(call.request, served));
+    answer().then(
+      (response) => callback(null, response, served.replayed ? replayedTrailer() : undefined),
       (thrown) => callback(statusOf(thrown, call)),
     );
   };
+}
+
+function replayedTrailer(): Metadata {
+  const trailer = new Metadata();
+  trailer.set(REPLAYED_HEADER, 'true');
+  return trailer;
 }
 
 function serverStreaming(

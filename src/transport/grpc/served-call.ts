@@ -40,7 +40,7 @@ const INTERNAL = '/plantstore.internal.';
 const SERVED = 'plantstore.call';
 
 // Shared errors: a new one for each call would cost a stack trace.
-const OVER = new PlantStoreError('CANCELLED', 'the call is over');
+const OVER = new PlantStoreError('CANCELLED', 'the call has ended');
 const LATE = new PlantStoreError('REQUEST_TIMEOUT', 'the request took too long to arrive');
 
 /** The interceptor that makes every call of a client a ServedCall. */

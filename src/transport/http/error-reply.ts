@@ -11,7 +11,7 @@ const RETRY_AFTER = 1;
 const FOREIGN: Readonly<Record<string, readonly [Reason, string]>> = {
   FST_ERR_BAD_URL: ['MALFORMED_REQUEST', 'the path must be percent-encoded UTF-8'],
   FST_ERR_CTP_INVALID_MEDIA_TYPE: ['UNSUPPORTED_MEDIA_TYPE', 'send the body as application/json'],
-  FST_STATIC_FORBIDDEN_PATH: ['ROUTE_NOT_FOUND', 'there is nothing at this path'],
+  FST_STATIC_FORBIDDEN_PATH: ['ROUTE_NOT_FOUND', 'unknown path'],
 };
 
 /** Answers with a thrown error of any origin. Internal errors are logged and never sent. */

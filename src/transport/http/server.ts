@@ -131,9 +131,9 @@ function refuseEarly(request: FastifyRequest, reply: FastifyReply, next: () => v
   if (coding !== undefined && (coding.toLowerCase() !== 'chunked' || httpVersion !== '1.1')) {
     // Whoever stands in front may see the end of such a request elsewhere.
     reply.header('connection', 'close');
-    throw new PlantStoreError('MALFORMED_REQUEST', 'the only transfer coding is chunked, in HTTP/1.1');
+    throw new PlantStoreError('MALFORMED_REQUEST', 'the only supported transfer coding is chunked, over HTTP/1.1');
   }
-  if (request.is404) throw new PlantStoreError('ROUTE_NOT_FOUND', 'there is nothing at this path; see /openapi.json');
+  if (request.is404) throw new PlantStoreError('ROUTE_NOT_FOUND', 'unknown path; see /openapi.json');
   next();
 }
 

@@ -37,7 +37,7 @@ export function answerSocketError(error: NodeJS.ErrnoException, socket: Socket):
 /** Answers CONNECT, whose target is never a path of the service, and closes the connection. For the `connect` event. */
 export function refuseConnect(_request: unknown, socket: Duplex): void {
   connectionOf(socket as Socket)?.detach();
-  const error = new PlantStoreError('MALFORMED_REQUEST', 'CONNECT is for proxies, and this is none');
+  const error = new PlantStoreError('MALFORMED_REQUEST', 'this service is not a proxy: it does not support CONNECT');
   afterAnswers(socket, () => endWith(socket, error));
 }
 

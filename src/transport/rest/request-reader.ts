@@ -100,7 +100,10 @@ class UrlField {
 
   /** From the path. Throws INVALID_FIELD. */
   inPath(params: Readonly<Record<string, string>>): unknown {
-    return this.#read(params[this.#name]!);
+    const text = params[this.#name]!;
+    if (text === '')
+      throw new InvalidFieldError(this.#name, 'is missing: the path ends with a slash; remove it to list');
+    return this.#read(text);
   }
 
   /**

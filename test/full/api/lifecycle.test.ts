@@ -66,7 +66,7 @@ test('the welcome of development mode has a curl that works as it is', async () 
   const curl = service.output.split('\n').find((line) => line.startsWith('curl '));
   expect(await run('bash', ['-c', `${curl} --silent --fail`])).toMatchObject({
     code: 0,
-    stdout: '{"name":"Fern","tag":"indoor"}',
+    stdout: '{"name":"Moss","tag":"outdoor"}\n',
   });
 });
 

@@ -21,7 +21,10 @@ const go = SOAK ? await buildGo('test/full/interop/manifests') : undefined;
 const python = await findPython(['kubernetes-validate==1.37.0']);
 
 const COMPOSE = 'docker-compose.yml';
-const MANIFESTS = globSync('deploy/kubernetes/*.yaml').sort();
+const KUSTOMIZATION = 'deploy/kubernetes/kustomization.yaml';
+const MANIFESTS = globSync('deploy/kubernetes/*.yaml')
+  .filter((path) => path !== KUSTOMIZATION)
+  .sort();
 const SERVICE_MONITOR = 'deploy/kubernetes/service-monitor.yaml';
 
 const folder = mkdtempSync(join(tmpdir(), 'plantstore-deploy-'));
@@ -129,6 +132,24 @@ describe('the manifests', () => {
     });
   });
 
+  test('are all in the kustomization, with the image of this release', () => {
+    const { resources, images } = parseAllDocuments(readFileSync(KUSTOMIZATION, 'utf8'))[0]!.toJS();
+    expect(resources.map((name: string) => `deploy/kubernetes/${name}`)).toEqual(
+      MANIFESTS.filter((path) => path !== SERVICE_MONITOR),
+    );
+    expect(container.image).toBe(`${images[0].name}:${images[0].newTag}`);
+  });
+
+  test('verify the log with the settings and the rights of an instance, out of reach of its Services', () => {
+    const { template } = the('CronJob', 'plantstore-verify').spec.jobTemplate.spec;
+    const [verify] = template.spec.containers;
+    expect(verify.command).toEqual(['node', 'bin/plantstore.js', 'audit', 'verify']);
+    for (const name of ['image', 'envFrom', 'securityContext', 'volumeMounts'])
+      expect(verify[name]).toEqual(container[name]);
+    expect(template.spec.securityContext).toEqual(pod.spec.securityContext);
+    expect(template.metadata.labels).not.toMatchObject(the('Service').spec.selector);
+  });
+
   test('leave an instance the time that it drains', () => {
     expect(pod.spec.terminationGracePeriodSeconds).toBeGreaterThanOrEqual(Number(settings.DRAIN_GRACE) + 28);
   });
@@ -166,5 +187,34 @@ describe('the manifests', () => {
         ports: [{ port: 'admin' }],
       },
     ]);
+  });
+});
+
+describe('the units of systemd', () => {
+  const UNITS = globSync('deploy/systemd/*.service');
+  /** The values of a directive. */
+  const named = (path: string, name: string) =>
+    readFileSync(path, 'utf8')
+      .matchAll(new RegExp(`^${name}=(.*)$`, 'gm'))
+      .map(([, value]) => value!)
+      .toArray();
+
+  test('set what the service takes', () => {
+    expect(UNITS).toHaveLength(3);
+    for (const path of UNITS) {
+      const names = named(path, 'Environment').flatMap((line) =>
+        [...line.matchAll(/\b([A-Z_]+)=/g)].map(([, one]) => one!),
+      );
+      expect(names.filter((name) => !(name in SETTINGS) && !['NODE_OPTIONS', 'PATH'].includes(name))).toEqual([]);
+      expect(names).toContain('DATA_DIR');
+    }
+  });
+
+  test.each([
+    ['plantstore-verify.service', /audit verify$/],
+    ['plantstore-backup.service', /backup/],
+  ])('run a command of this release: %s', (name, command) => {
+    expect(named(`deploy/systemd/${name}`, 'ExecStart').join('\n')).toMatch(command);
+    expect(named(`deploy/systemd/${name.replace('.service', '.timer')}`, 'OnCalendar')).toHaveLength(1);
   });
 });

@@ -30,7 +30,7 @@ export function addReflection(
     const end = () => {
       // The library would send a status only after the answers that the client does not read.
       if (call.writableLength > 0) servedCallOf(call.metadata).reset();
-      else call.emit('error', { code: Status.UNAVAILABLE, details: 'nothing was asked for too long' });
+      else call.emit('error', { code: Status.UNAVAILABLE, details: 'the stream was idle for too long' });
     };
     const timer = setTimeout(end, timeout * 1_000).unref();
     call.on('data', () => timer.refresh()).once('close', () => clearTimeout(timer));
@@ -62,7 +62,10 @@ function inStep(call: Call): Call {
   return Object.assign(call, {
     write: (answer: object) => {
       if (++answers > MAX_QUESTIONS) {
-        call.emit('error', { code: Status.RESOURCE_EXHAUSTED, details: 'ask the rest in another call' });
+        call.emit('error', {
+          code: Status.RESOURCE_EXHAUSTED,
+          details: 'this call has made too many requests; use another call',
+        });
         call.pause();
         return false;
       }
