@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import { ConfigError } from '../config.ts';
-import { VERSION } from '../version.ts';
+import { VERSION } from '../observe/version.ts';
 import { auditCommand } from './audit/audit.ts';
 import { backupCommand } from './backup.ts';
 import { doctorCommand } from './doctor.ts';

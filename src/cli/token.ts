@@ -1,8 +1,8 @@
 import { Command, InvalidArgumentError } from 'commander';
 import { SCOPES } from '../auth/scopes.ts';
 import { loadConfig } from '../config.ts';
-import { inDataDirectory } from './data-directory.ts';
 import { print } from './output.ts';
+import { inDataDirectory } from './with-store.ts';
 
 /** `plantstore token` */
 export const tokenCommand = (): Command =>

@@ -4,8 +4,7 @@ import { loadConfig } from '../config.ts';
 import { refuseForeignWal } from '../log/sqlite/foreign-wal.ts';
 import { DATABASE_FILE } from '../log/sqlite/store.ts';
 import { toldUpgrade } from '../log/upgrade.ts';
-import { inDataDirectory } from './data-directory.ts';
-import { upgradeDataDirectory } from './with-store.ts';
+import { inDataDirectory, upgradeDataDirectory } from './with-store.ts';
 
 /** `plantstore upgrade` */
 export const upgradeCommand = (): Command =>

@@ -1,12 +1,13 @@
 import { join } from 'node:path';
 import { type Config, loadConfig } from '../config.ts';
+import { aboutStore } from '../log/sqlite/damage.ts';
 import { refuseForeignWal } from '../log/sqlite/foreign-wal.ts';
 import { lockDataDirectory } from '../log/sqlite/lock.ts';
 import { DATABASE_FILE, openSqlite } from '../log/sqlite/store.ts';
 import { isFormerSqlite, upgradeSqlite } from '../log/sqlite/upgrade.ts';
 import type { Store } from '../log/store.ts';
 import { toldUpgrade } from '../log/upgrade.ts';
-import { inDataDirectory } from './data-directory.ts';
+import { aboutDataDirectory } from '../start/start-error.ts';
 
 /**
  * What a command does with the store. `read` changes nothing. `write` changes it, and the service may run. `change` and
@@ -69,5 +70,17 @@ async function closing<T>(store: Store, work: (store: Store) => Promise<T>): Pro
     return await work(store);
   } finally {
     await store.close();
+  }
+}
+
+/**
+ * The result of work that uses the data directory. If that cannot be used, the error names DATA_DIR, as for `serve`. An
+ * error of SQLite names the store's database; other files of SQLite are named where they are opened.
+ */
+export async function inDataDirectory<T>(dataDirectory: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    throw aboutStore(join(dataDirectory, DATABASE_FILE), aboutDataDirectory(error, dataDirectory));
   }
 }

@@ -13,7 +13,7 @@ import type { Tree } from '../log/tree/tree.ts';
 import { unavailable } from '../log/unavailable.ts';
 import type { Semaphore } from '../semaphore.ts';
 import { type Checkpoints, checkpointWith } from '../transparency/checkpoints.ts';
-import { makeReceipt } from '../transparency/receipt.ts';
+import { makeReceipt } from '../transparency/event-proof.ts';
 
 /** Dependencies of Receipts. */
 export interface ReceiptOptions {

@@ -2,7 +2,7 @@ import { chmodSync, chownSync, mkdtempSync, readdirSync, rmSync, statSync } from
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { closeDataDirectory } from '../../src/start/data-directory.ts';
+import { closeDataDirectory } from '../../src/start/store.ts';
 import { client } from '../support/http.ts';
 import { plantstore } from '../support/run.ts';
 import { startService } from '../support/service.ts';
@@ -51,7 +51,7 @@ describe('an existing DATA_DIR', () => {
     chmodSync(folder, 0o755);
     await using service = await startService({ DATA_DIR: folder });
     expect(modeOf(folder)).toBe('700');
-    const line = await service.logged(({ msg }) => /DATA_DIR was open/.test(String(msg)));
+    const line = await service.logged(({ msg }) => /DATA_DIR was accessible/.test(String(msg)));
     expect(line).toMatchObject({ level: 'warn', folder, mode: '755' });
   });
 

@@ -1,11 +1,11 @@
 import { Writable } from 'node:stream';
 import type { FastifyInstance } from 'fastify';
 import { PlantStoreService } from '../../gen/plantstore/v1/plant_store_service_pb.ts';
+import type { Service } from '../../src/call.ts';
 import { loadConfig } from '../../src/config.ts';
 import { createLogger } from '../../src/observe/logger.ts';
 import { registerConnect } from '../../src/transport/connect/connect.ts';
 import { createHttpServer } from '../../src/transport/http/server.ts';
-import type { Service } from '../../src/transport/service.ts';
 import { ALICE } from './principal.ts';
 
 /** Connect on a free port, with the test's methods and callers without tokens. */

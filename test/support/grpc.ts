@@ -10,12 +10,12 @@ import {
 } from '@grpc/grpc-js';
 import { StatusSchema } from '../../gen/google/rpc/status_pb.ts';
 import { PlantStoreService } from '../../gen/plantstore/v1/plant_store_service_pb.ts';
+import type { Service } from '../../src/call.ts';
 import { loadConfig } from '../../src/config.ts';
 import { createLogger } from '../../src/observe/logger.ts';
 import { Admission } from '../../src/transport/admission/admission.ts';
 import { definitionOf } from '../../src/transport/grpc/definition.ts';
 import { createGrpcServer, type GrpcServer, type GrpcServerOptions } from '../../src/transport/grpc/server.ts';
-import type { Service } from '../../src/transport/service.ts';
 import { ALICE } from './principal.ts';
 
 const unexpected = () => Promise.reject(new Error('this method is not part of the test'));

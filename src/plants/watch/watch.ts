@@ -3,8 +3,7 @@ import { PlantStoreError, toPlantStoreError } from '../../domain/errors.ts';
 import type { PlantRow } from '../../log/store.ts';
 import type { Listing } from '../../log/view/listing.ts';
 import { monotonic, turn } from '../../time/host.ts';
-import { type Channel, type Hearer, type Mark, stepBytes } from './channel.ts';
-import type { Step } from './step.ts';
+import { type Channel, type Hearer, type Mark, type Step, stepBytes } from './channel.ts';
 
 /** The reader of a watch. None of its methods may throw. */
 export interface Viewer {

@@ -4,9 +4,8 @@ import { type LoggedEvent, plantEventOf } from '../../log/event/event.ts';
 import type { EventLog } from '../../log/log.ts';
 import type { Listing } from '../../log/view/listing.ts';
 import { clearTimer, monotonic, setRepeating, type Timer } from '../../time/host.ts';
-import { Channel, erasedAt, stepOf } from './channel.ts';
+import { Channel, erasedAt, type Step, stepOf } from './channel.ts';
 import { Rounds } from './rounds.ts';
-import type { Step } from './step.ts';
 import { type Viewer, Watch, type WatchKeeper } from './watch.ts';
 
 /** Bounds on open watches. */

@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { PlantStoreError } from '../../domain/errors.ts';
-import { prefers } from '../http/accept.ts';
 import { withoutToken } from '../http/authentication.ts';
+import { prefers } from '../http/headers.ts';
 
 const STYLE = `
 :root { color-scheme: light dark; font: 16px/1.6 system-ui, sans-serif; }

@@ -4,7 +4,7 @@ import type { Socket } from 'node:net';
 import { status as Status } from '@grpc/grpc-js';
 import type { Admission } from '../admission/admission.ts';
 import { Connection } from '../admission/connection.ts';
-import { MAX_MESSAGE } from '../message-size.ts';
+import { MAX_MESSAGE } from '../message-limits.ts';
 
 /** Most bytes of a call's metadata, counted as HTTP/2 does (RFC 9113, section 6.5.2). A token has up to 8 KiB. */
 const MAX_METADATA = 16 * 1024;

@@ -3,15 +3,15 @@ import {
   type handleServerStreamingCall,
   type handleUnaryCall,
   Metadata,
+  type ServerUnaryCall,
   type ServerWritableStream,
   type StatusObject,
 } from '@grpc/grpc-js';
-import { REPLAYED_HEADER } from '../../call.ts';
+import type { Principal } from '../../auth/principal.ts';
+import { REPLAYED_HEADER, type Service, type StreamingCall } from '../../call.ts';
 import { stopping } from '../failure.ts';
-import type { Service } from '../service.ts';
-import { GrpcCall, type ServerCall } from './call.ts';
 import { serializer } from './definition.ts';
-import { servedCallOf } from './served-call.ts';
+import { type ServedCall, servedCallOf } from './served-call.ts';
 
 /** Options that the handlers of all methods share. */
 export interface HandlerOptions {
@@ -101,4 +101,31 @@ function write(call: ServerWritableStream<object, object>, message: object, idle
     call.once('close', done);
     call.write(message, done);
   });
+}
+
+/** A call as grpc-js passes it to a handler. */
+export type ServerCall = ServerUnaryCall<object, object> | ServerWritableStream<object, object>;
+
+/** A call of the service over gRPC. */
+class GrpcCall implements StreamingCall {
+  readonly principal: Principal;
+  readonly idempotencyKey: readonly string[] | undefined;
+  replayed = false;
+  readonly #served: ServedCall;
+
+  constructor(call: ServerCall) {
+    this.#served = servedCallOf(call.metadata);
+    this.principal = this.#served.observed.principal!;
+    const idempotencyKeys = call.metadata.get('idempotency-key') as string[];
+    this.idempotencyKey = idempotencyKeys.length > 0 ? idempotencyKeys : undefined;
+  }
+
+  /** See ServedCall.signal. */
+  get signal(): AbortSignal {
+    return this.#served.signal;
+  }
+
+  lasts(): void {
+    this.#served.lasts();
+  }
 }

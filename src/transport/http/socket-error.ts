@@ -2,7 +2,7 @@ import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { PlantStoreError } from '../../domain/errors.ts';
-import { answerOn } from './answer-on.ts';
+import { answerOn } from './closing.ts';
 import { connectionOf } from './connection.ts';
 import { errorBody, JSON_TYPE, REASON_HEADER } from './error-body.ts';
 

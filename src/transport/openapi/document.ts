@@ -1,7 +1,10 @@
 import type { DescMessage, DescService } from '@bufbuild/protobuf';
+import type { FastifyInstance } from 'fastify';
 import { ERRORS, type Reason } from '../../domain/errors.ts';
-import { EVENT_STREAM } from '../http/accept.ts';
-import { CACHING } from '../http/conditional.ts';
+import { withoutToken } from '../http/authentication.ts';
+import { JSON_TYPE } from '../http/error-body.ts';
+import { CACHING, EVENT_STREAM } from '../http/headers.ts';
+import { refuseOtherMethods } from '../http/methods.ts';
 import { typeOf } from '../rest/field-type.ts';
 import { type HttpRule, httpRulesOf } from '../rest/http-rule.ts';
 import { EXAMPLES, exampleOf } from './examples.ts';
@@ -14,7 +17,7 @@ const JSON_BODY = 'application/json';
 const INTERFACE_VERSION = '1.0.0';
 
 /** The OpenAPI 3.1 document of a service's google.api.http rules. */
-export function openApiDocument(service: DescService): object {
+function openApiDocument(service: DescService): object {
   const rules = httpRulesOf(service);
   return {
     openapi: '3.1.1',
@@ -213,3 +216,18 @@ const FAILURE_HEADERS: Readonly<Record<number, readonly string[]>> = {
   429: ['Retry-After'],
   503: ['Retry-After'],
 };
+
+const PATH = '/openapi.json';
+const READ = ['GET', 'HEAD'];
+
+/** Adds `/openapi.json`, which needs no token. The page `/docs` shows it. */
+export function registerDocumentation(app: FastifyInstance, service: DescService): void {
+  const text = Buffer.from(JSON.stringify(openApiDocument(service)));
+  app.route({
+    method: [...READ],
+    url: PATH,
+    onRequest: withoutToken,
+    handler: (_request, reply) => reply.type(JSON_TYPE).send(text),
+  });
+  refuseOtherMethods(app, PATH, READ);
+}

@@ -2,9 +2,11 @@ import { createHmac } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { request } from 'node:http';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { text } from 'node:stream/consumers';
 import { createClient } from '@connectrpc/connect';
 import { expect, test } from 'vitest';
 import { AuditService } from '../../../gen/plantstore/v1/audit_service_pb.ts';
@@ -80,6 +82,22 @@ test('one line a request, alike over every protocol', async () => {
     expect(milliseconds).toBeGreaterThan(0);
     expect(rest).toEqual({});
   }
+});
+
+test('bytes of pipelined requests are those of each answer', async () => {
+  await using service = await startService();
+  const token = await service.token('alice');
+  const { hostname, port } = new URL(service.url);
+  const asking = (path: string, id: string, last = '') =>
+    `GET ${path} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${token}\r\nX-Request-Id: ${id}\r\n${last}\r\n`;
+  const socket = connect(Number(port), hostname);
+  const ids = ['one', 'two', 'three', 'four'];
+  socket.write(ids.map((id, at) => asking(at % 2 === 0 ? '/plants' : '/nowhere', id)).join(''));
+  socket.write(asking('/console', 'last', 'Connection: close\r\n'));
+  const answers = (await text(socket)).split(/(?=HTTP\/1\.1 )/);
+  expect(answers).toHaveLength(5);
+  const lines = await Promise.all([...ids, 'last'].map((id) => service.logged(requestOf(id))));
+  expect(lines.map(({ bytes }) => bytes)).toEqual(answers.map((answer) => Buffer.byteLength(answer)));
 });
 
 test('why a token was refused is in the line, alike over every protocol; the caller gets the reason alone', async () => {

@@ -5,7 +5,7 @@ import { basename, join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import { loadConfig } from '../../../src/config.ts';
-import { VARIABLES } from '../../../src/config-variables.ts';
+import { SETTINGS } from '../../../src/settings.ts';
 import { lastStage, valuesOf } from '../../support/dockerfile.ts';
 import { buildGo } from '../../support/go.ts';
 import { findPython } from '../../support/python.ts';
@@ -104,15 +104,15 @@ describe('the manifests', () => {
     const referred = given.filter(({ valueFrom }) => valueFrom?.secretKeyRef !== undefined).map(({ name }) => name);
     expect(referred).toEqual(Object.keys(secrets));
     // A JWKS_URL is secret only where it has a password in it.
-    const isSecret = ([name, variable]: [string, object]) => 'secret' in variable && name !== 'JWKS_URL';
-    for (const [name] of Object.entries(VARIABLES).filter(isSecret)) {
+    const hasSecret = ([name, { isSecret }]: [string, { isSecret: boolean }]) => isSecret && name !== 'JWKS_URL';
+    for (const [name] of Object.entries(SETTINGS).filter(hasSecret)) {
       expect(Object.keys(settings)).not.toContain(name);
       expect(given.find((one) => one.name === name) ?? {}).not.toHaveProperty('value');
     }
     const address = given.find(({ name }) => name === 'ADVERTISE_ADDRESS')!.value!.replace('$(POD_IP)', '10.1.2.3');
     const config = loadConfig({ ...image, ...settings, ...secrets, ADVERTISE_ADDRESS: address });
     expect(config.issuer).toMatchObject({ audience: settings.JWT_AUDIENCE });
-    const known = (name: string) => name in VARIABLES || ['NODE_OPTIONS', 'POD_IP'].includes(name);
+    const known = (name: string) => name in SETTINGS || ['NODE_OPTIONS', 'POD_IP'].includes(name);
     expect([...Object.keys(settings), ...given.map(({ name }) => name)].filter((name) => !known(name))).toEqual([]);
   });
 
@@ -120,9 +120,9 @@ describe('the manifests', () => {
     const { version } = JSON.parse(readFileSync('package.json', 'utf8'));
     expect(container.image).toBe(`plantstore:${version}`);
     expect(ports).toEqual({
-      http: Number(VARIABLES.PORT.fallback),
-      grpc: Number(VARIABLES.GRPC_PORT.fallback),
-      admin: Number(VARIABLES.ADMIN_PORT.fallback),
+      http: Number(SETTINGS.PORT.fallback),
+      grpc: Number(SETTINGS.GRPC_PORT.fallback),
+      admin: Number(SETTINGS.ADMIN_PORT.fallback),
     });
     expect(pod.spec).toMatchObject({ automountServiceAccountToken: false, securityContext: { runAsNonRoot: true } });
     expect(container.securityContext).toEqual({
@@ -205,7 +205,7 @@ describe('the units of systemd', () => {
       const names = named(path, 'Environment').flatMap((line) =>
         [...line.matchAll(/\b([A-Z_]+)=/g)].map(([, one]) => one!),
       );
-      expect(names.filter((name) => !(name in VARIABLES) && !['NODE_OPTIONS', 'PATH'].includes(name))).toEqual([]);
+      expect(names.filter((name) => !(name in SETTINGS) && !['NODE_OPTIONS', 'PATH'].includes(name))).toEqual([]);
       expect(names).toContain('DATA_DIR');
     }
   });

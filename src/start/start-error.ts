@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { resolve, sep } from 'node:path';
-import type { Config } from './config.ts';
+import type { Config } from '../config.ts';
 
 type SystemError = NodeJS.ErrnoException & { hostname?: string; address?: string; port?: number };
 

@@ -1,9 +1,9 @@
-import type { Config } from './config.ts';
-import type { Readiness } from './observe/health.ts';
-import type { Logger } from './observe/logger.ts';
-import type { TopicQuestion } from './publisher/kafka/topic-check.ts';
-import type { PublisherState, PublisherStatus } from './publisher/status.ts';
-import { PublisherThread } from './publisher/thread.ts';
+import type { Config } from '../config.ts';
+import type { Readiness } from '../observe/health.ts';
+import type { Logger } from '../observe/logger.ts';
+import type { TopicQuestion } from '../publisher/kafka/topic-check.ts';
+import type { PublisherState, PublisherStatus } from '../publisher/status.ts';
+import { PublisherThread } from '../publisher/thread.ts';
 import type { PublisherSettings } from './publisher-thread.ts';
 
 const PROGRAM = new URL('./publisher-thread.ts', import.meta.url);
@@ -41,6 +41,6 @@ export function publicationReadiness({ state, detail, lagEvents, lagSeconds }: P
 /** The checks of the topic for an audit. Empty when the settings name no Kafka; Kafka's client is then not loaded. */
 export async function topicChecks({ kafka }: Config): Promise<TopicQuestion[]> {
   if (kafka === undefined) return [];
-  const { askTopic } = await import('./publisher/kafka/topic-check.ts');
+  const { askTopic } = await import('../publisher/kafka/topic-check.ts');
   return [await askTopic(kafka)];
 }

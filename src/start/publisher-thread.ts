@@ -1,11 +1,11 @@
 // The program of the publisher's thread: composes the publisher. publisher/thread.ts is the other side.
 import { parentPort, workerData } from 'node:worker_threads';
-import { openMongo } from './log/mongo/open.ts';
-import { openSqlite } from './log/sqlite/store.ts';
-import { type KafkaOptions, KafkaTopic } from './publisher/kafka/kafka-topic.ts';
-import { Publisher } from './publisher/publisher.ts';
-import type { PublisherStatus } from './publisher/status.ts';
-import { CLOSE, REPORT, type StatusMessage } from './publisher/thread-messages.ts';
+import { openMongo } from '../log/mongo/open.ts';
+import { openSqlite } from '../log/sqlite/store.ts';
+import { type KafkaOptions, KafkaTopic } from '../publisher/kafka/kafka-topic.ts';
+import { Publisher } from '../publisher/publisher.ts';
+import type { PublisherStatus } from '../publisher/status.ts';
+import { CLOSE, REPORT, type StatusMessage } from '../publisher/thread-messages.ts';
 
 /** The settings of the publisher's thread. */
 export interface PublisherSettings {
