@@ -51,7 +51,7 @@ describe('an existing DATA_DIR', () => {
     chmodSync(folder, 0o755);
     await using service = await startService({ DATA_DIR: folder });
     expect(modeOf(folder)).toBe('700');
-    const line = await service.logged(({ msg }) => /DATA_DIR was open/.test(String(msg)));
+    const line = await service.logged(({ msg }) => /DATA_DIR was accessible/.test(String(msg)));
     expect(line).toMatchObject({ level: 'warn', folder, mode: '755' });
   });
 
