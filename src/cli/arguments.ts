@@ -41,3 +41,14 @@ export function plantId(text: string): bigint {
     );
   return value;
 }
+
+/** Bytes of the key of an erasure's subject. */
+const SUBJECT_KEY = 16;
+
+/** Parses the key of an erasure's subject, in hexadecimal or base64. */
+export function subjectKey(text: string): Uint8Array {
+  const key = /^[0-9a-f]{32}$/i.test(text) ? Buffer.from(text, 'hex') : Buffer.from(text, 'base64');
+  if (key.length !== SUBJECT_KEY)
+    throw new InvalidArgumentError('Expected the 16 bytes of a key, in hexadecimal or base64.');
+  return key;
+}

@@ -87,6 +87,32 @@ export function erasureContract(name: string, open: OpenSearchable): void {
 
   describe(`erasure on ${name}`, () => {
     test(
+      'a repeated call with the key of an erasure returns its outcome, and erases nothing of the next life',
+      on(async ({ store }) => {
+        const events = await fill(store);
+        const log = await openLog(override(store, { close: async () => {} }), quiet);
+        const key = new Uint8Array(16).fill(7);
+        const call = async (owner = OWNER) => {
+          const steps: unknown[] = [];
+          for await (const step of log.erase({ owner, actor: 'operator', key })) steps.push(step);
+          return steps;
+        };
+        const first = await call();
+        const { position } = first.at(-1) as Erased;
+        expect(first).toContainEqual({ step: 'read_model', appended: { position, key } });
+        expect(first.at(-1)).toEqual({ position, events, key });
+        const plant = { id: 1n, name: 'Anew', tag: undefined };
+        await log.submit({ type: 'AddPlant', owner: OWNER, actor: OWNER, plant });
+        expect((await call()).at(-1)).toEqual({ position, events, key });
+        expect((await store.head()).position).toBe(position! + 1);
+        expect(await collect(await log.list({ owner: OWNER, after: undefined, limit: undefined }))).toEqual([plant]);
+        // The key is of this owner alone.
+        expect((await call('nobody')).at(-1)).toEqual({ position: undefined, events: 0, key: undefined });
+        await log.close();
+      }),
+    );
+
+    test(
       'audit verify says yes at every step of an erasure, and no to a row of another owner that is lost then',
       on(async ({ store }) => {
         await fill(store);

@@ -57,7 +57,7 @@ Examples:
 async function verified(store: Store, { checkpoint: file, key }: Options): Promise<Verdict> {
   const checkpoint = file === undefined ? undefined : await checkpointIn(store, file, key);
   using bar = new ProgressBar();
-  for await (const step of verifyLog(store, { checkpoint, checks: await topicChecks(loadConfig()) })) {
+  for await (const step of verifyLog(store, { checkpoint, checks: () => topicChecks(loadConfig()) })) {
     if ('answers' in step) return step;
     bar.show(step.position, step.end);
   }
