@@ -2,12 +2,12 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { bearer, grpcClient, unary } from '../support/grpc.ts';
 import { client, expectError, type Reply, type Send } from '../support/http.ts';
+import { type LocalService, startLocalService } from '../support/local-service.ts';
 import { type CallError, PROTOCOLS } from '../support/protocols.ts';
-import { type Service, startService } from '../support/service.ts';
 
-let service: Service;
+let service: LocalService;
 beforeAll(async () => {
-  service = await startService();
+  service = await startLocalService();
 });
 afterAll(() => service.stop());
 
