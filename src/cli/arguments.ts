@@ -5,8 +5,8 @@ import { MAX_INT64, MIN_INT64 } from '../domain/plant.ts';
 
 const DIGITS = /^\d+$/;
 const INT64 = /^-?\d{1,19}$/;
-/** RFC 3339, on a day that exists. */
-const TIME = z.iso.datetime({ offset: true });
+/** RFC 3339, on a day that exists; or that day alone, for its beginning in UTC. */
+const TIME = z.union([z.iso.datetime({ offset: true }), z.iso.date()]);
 
 /** Parses a position in the log. */
 export function position(text: string): number {
@@ -16,9 +16,10 @@ export function position(text: string): number {
   return value;
 }
 
-/** Parses a time to milliseconds since 1970. */
+/** Parses a time, or a date for its beginning in UTC, to milliseconds since 1970. */
 export function time(text: string): number {
-  if (!TIME.safeParse(text).success) throw new InvalidArgumentError('Expected a time such as 2026-01-02T03:04:05Z.');
+  if (!TIME.safeParse(text).success)
+    throw new InvalidArgumentError('Expected a time such as 2026-01-02T03:04:05Z or 2026-01-02 (UTC).');
   return Date.parse(text);
 }
 
@@ -26,7 +27,9 @@ export function time(text: string): number {
 export function moment(text: string): Moment {
   if (DIGITS.test(text)) return { position: position(text) };
   if (TIME.safeParse(text).success) return { time: time(text) };
-  throw new InvalidArgumentError('Expected a position such as 42, or a time such as 2026-01-02T03:04:05Z.');
+  throw new InvalidArgumentError(
+    'Expected a position such as 42, or a time such as 2026-01-02T03:04:05Z or 2026-01-02 (UTC).',
+  );
 }
 
 /** Parses the id of a plant. */

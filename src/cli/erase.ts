@@ -3,8 +3,7 @@ import { isName } from '../auth/claims.ts';
 import { loadConfig } from '../config.ts';
 import type { Erased } from '../log/erasure/eraser.ts';
 import type { Store } from '../log/store.ts';
-import { print } from './output.ts';
-import { ProgressBar } from './progress.ts';
+import { ProgressBar, print } from './output.ts';
 import { withStore } from './with-store.ts';
 
 /** `plantstore erase` */

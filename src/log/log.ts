@@ -275,5 +275,8 @@ async function headOfCheckpoint(store: Store): Promise<Head> {
   if (position === 0) return EMPTY_HEAD;
   for await (const [event] of store.read(position - 1, { to: position })) if (event !== undefined) return headAt(event);
   const end = (await store.head()).position;
-  throw new BrokenChainError(Math.min(end + 1, position), `missing, yet the read model stands at ${position}`);
+  throw new BrokenChainError(
+    Math.min(end + 1, position),
+    `missing, although the read model is at position ${position}`,
+  );
 }

@@ -25,9 +25,7 @@ export class ProvenTiles implements TileReader {
   static async open(size: number, root: Uint8Array, source: TileReader): Promise<ProvenTiles> {
     const edge = await TreeEdge.read(size, { readTile: (tile) => readWhole(source, tile) });
     if (!sameHash(await treeHash(size, new TileHashReader(size, edge)), root))
-      throw new ProofError(
-        'the tiles do not hash to the root of the checkpoint: they, or the checkpoint, belong to another history',
-      );
+      throw new ProofError('the tiles do not match the root of the checkpoint: one of them belongs to another history');
     return new ProvenTiles(source, edge);
   }
 
@@ -52,7 +50,7 @@ export class ProvenTiles implements TileReader {
   async #prove(tile: Tile): Promise<Uint8Array> {
     const [hashes, above] = await Promise.all([readWhole(this.#source, tile), this.hash(tile.level + 1, tile.index)]);
     if (!sameHash(subtreeHash(hashes, 0, TILE_WIDTH), above))
-      throw new ProofError(`the tile ${tilePath(tile)} is not the one in the tree of the checkpoint`);
+      throw new ProofError(`the tile ${tilePath(tile)} differs from the tree of the checkpoint`);
     return hashes;
   }
 }

@@ -200,3 +200,10 @@ test('a list that is streamed is whole and in order', async () => {
   expect(names(await send('GET', '/plants'))).toEqual(ids.map(String));
   expect(names(await send('GET', '/plants?limit=1500'))).toEqual(ids.slice(0, 1500).map(String));
 });
+
+test('a slash behind the path of the list says so', async () => {
+  const send = await ownerOf([]);
+  const reply = await send('GET', '/plants/');
+  expectError(reply, 400, 3);
+  expect(reply.text).toContain('id is missing: the path ends with a slash');
+});

@@ -2,7 +2,7 @@ import { chmodSync, chownSync, mkdtempSync, readdirSync, rmSync, statSync } from
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { closeDataDirectory } from '../../src/start/data-directory.ts';
+import { closeDataDirectory } from '../../src/start/store.ts';
 import { client } from '../support/http.ts';
 import { startLocalService } from '../support/local-service.ts';
 import { plantstore } from '../support/run.ts';

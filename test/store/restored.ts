@@ -81,7 +81,7 @@ export function restoredContract(name: string, open: OpenDatabase): void {
         for (const position of [5, 4]) await database.removeEvent(position);
         await database.setCheckpoint(5);
         await expect(openLog(store, { onFault: () => {} })).rejects.toThrow(
-          'the log is broken at position 4: missing, yet the read model stands at 5',
+          'the log is broken at position 4: missing, although the read model is at position 5',
         );
       }),
     );

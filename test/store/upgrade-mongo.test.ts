@@ -106,7 +106,7 @@ describe.runIf(HAS_MONGODB)('the upgrade of a database of 1.0.0', () => {
 
   test('leaves a new store alone, and refuses what is none', async () => {
     await dropDatabase(former.uri);
-    await expect(former.upgrade()).rejects.toThrow('holds no plant store');
+    await expect(former.upgrade()).rejects.toThrow('contains no plant store');
     await (await openMongo(former.uri)).close();
     const before = await former.documents('meta');
     await former.upgrade();

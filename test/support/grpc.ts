@@ -9,11 +9,11 @@ import {
 } from '@grpc/grpc-js';
 import { StatusSchema } from '../../gen/google/rpc/status_pb.ts';
 import { PlantStoreService } from '../../gen/plantstore/v1/plant_store_service_pb.ts';
+import type { Service } from '../../src/call.ts';
 import { loadConfig } from '../../src/config.ts';
 import { Admission } from '../../src/transport/admission/admission.ts';
 import { definitionOf } from '../../src/transport/grpc/definition.ts';
 import { createGrpcServer, type GrpcServer, type GrpcServerOptions } from '../../src/transport/grpc/server.ts';
-import type { Service } from '../../src/transport/service.ts';
 import { collectLog } from './collected-log.ts';
 import { UNEXPECTED } from './http-app.ts';
 import { ALICE } from './principal.ts';

@@ -1,11 +1,12 @@
 import { setImmediate } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import { PlantStoreService } from '../../gen/plantstore/v1/plant_store_service_pb.ts';
+import type { Service } from '../../src/call.ts';
 import { loadConfig } from '../../src/config.ts';
 import { registerConnect } from '../../src/transport/connect/connect.ts';
 import { createHttpServer } from '../../src/transport/http/server.ts';
 import { type RestMethods, registerRest } from '../../src/transport/rest/rest.ts';
-import type { Service } from '../../src/transport/service.ts';
+
 import { collectLog } from './collected-log.ts';
 import { ALICE } from './principal.ts';
 

@@ -2,10 +2,10 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { loadConfig } from '../../src/config.ts';
-import { Health } from '../../src/observe/health.ts';
+import type { EventLog } from '../../src/log/log.ts';
+import { Health, STARTING } from '../../src/observe/health.ts';
 import { LogOutput } from '../../src/observe/log-output.ts';
 import { createLogger } from '../../src/observe/logger.ts';
-import { type Parts, STARTING, storeReadiness } from '../../src/start/parts.ts';
 import { start } from '../../src/start.ts';
 import { RunningService } from './running-service.ts';
 
@@ -29,9 +29,9 @@ class LinesToTest extends LogOutput {
  */
 export class LocalService extends RunningService {
   readonly #environment: Readonly<Record<string, string>>;
-  readonly #parts: Parts;
   readonly #health: Health;
   readonly #opened = new AsyncDisposableStack();
+  #log: EventLog | undefined;
 
   /** Use {@link startLocalService}. */
   constructor(environment: Readonly<Record<string, string>>) {
@@ -40,19 +40,16 @@ export class LocalService extends RunningService {
     this.#environment = { ...ports, ...environment };
     if (environment.DATA_DIR === undefined)
       this.#opened.defer(() => rmSync(this.dataDirectory, { recursive: true, force: true }));
-    this.#parts = { output: new LinesToTest((line) => this.take(line)) };
-    this.#health = new Health({
-      store: () => storeReadiness(this.#parts),
-      issuer: () => this.#parts.keys?.ready() ?? STARTING,
-      rest: () => (this.#parts.app ? { ready: true } : STARTING),
-    });
+    const starting = () => STARTING;
+    this.#health = new Health({ store: starting, issuer: starting, rest: starting });
   }
 
   /** Resolves when it is ready. Rejects when it cannot start. */
   async start(): Promise<void> {
     try {
       const config = loadConfig(this.#environment);
-      await start(config, createLogger(config.logLevel, this.#parts.output), this.#health, this.#parts, this.#opened);
+      const output = new LinesToTest((line) => this.take(line));
+      this.#log = await start(config, createLogger(config.logLevel, output), output, this.#health, this.#opened);
       await this.untilReady();
     } catch (error) {
       await this.#opened.disposeAsync();
@@ -63,7 +60,7 @@ export class LocalService extends RunningService {
   /** Stops it as a signal does. */
   async stop(): Promise<void> {
     this.#health.drain();
-    void this.#parts.log?.handOn();
+    void this.#log?.handOn();
     await this.#opened.disposeAsync();
   }
 }

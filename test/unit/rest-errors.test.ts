@@ -47,6 +47,16 @@ test.each([
   expect(await app.logged('error')).toMatchObject({ requestId: reply.headers['x-request-id'] });
 });
 
+test('a failure that goes on has one line a request, and its stack once', async () => {
+  const cause = new Error('connection 12 to 10.0.0.1 closed');
+  await using app = await failing(new PlantStoreError('STORE_UNAVAILABLE', 'try again', {}, { cause }));
+  for (let request = 0; request < 3; request++) await client(app.url)('GET', '/plants');
+  const warnings = app.logs.filter(({ level }) => level === 'warn');
+  const lines = warnings.map(({ err }) => err as { message: string; stack?: string });
+  expect(lines).toMatchObject(Array(3).fill({ type: 'Error', message: cause.message }));
+  expect(lines.map(({ stack }) => stack !== undefined)).toEqual([true, false, false]);
+});
+
 describe('the signal of a call', () => {
   test('is aborted when the client goes away', async () => {
     const { promise: aborted, resolve } = Promise.withResolvers<void>();

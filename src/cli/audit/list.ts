@@ -12,7 +12,7 @@ export const listCommand = (): Command =>
     .option('--owner <name>', 'only plants of this owner')
     .option(
       '--as-of <moment>',
-      'after the event at this position, or after the last event at or before this time',
+      'after the event at this position, or after the last event at or before this time; a date is its beginning, in UTC',
       moment,
     )
     .addHelpText(

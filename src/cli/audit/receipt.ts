@@ -30,7 +30,7 @@ Example:
         const tree = new Tree(store);
         const { position: size } = await store.head();
         const checkpoint = await signCheckpoint(tree, size, await openLogKey(loadConfig(), store));
-        const { makeReceipt } = await import('../../transparency/receipt.ts');
+        const { makeReceipt } = await import('../../transparency/event-proof.ts');
         await write([await makeReceipt(tree, checkpoint, event)]);
       }),
     );

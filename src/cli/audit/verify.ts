@@ -4,12 +4,11 @@ import { verdictJson, verdictText } from '../../audit/verdict-text.ts';
 import { damagedVerdict, type Verdict, verifyLog } from '../../audit/verify.ts';
 import { loadConfig } from '../../config.ts';
 import { DamagedStoreError, type Store } from '../../log/store.ts';
-import { topicChecks } from '../../publication.ts';
+import { topicChecks } from '../../start/publication.ts';
 import type { Checkpoint } from '../../tlog/checkpoint.ts';
 import { openLogKey } from '../../transparency/log-key.ts';
 import { openCheckpoint } from '../../transparency/signed-checkpoint.ts';
-import { print } from '../output.ts';
-import { ProgressBar } from '../progress.ts';
+import { ProgressBar, print } from '../output.ts';
 import { withStore } from '../with-store.ts';
 
 interface Options {

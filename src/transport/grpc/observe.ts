@@ -3,7 +3,7 @@ import { type Metadata, status as Status } from '@grpc/grpc-js';
 import type { Principal } from '../../auth/principal.ts';
 import type { PlantStoreError } from '../../domain/errors.ts';
 import { codeName } from '../../observe/request.ts';
-import type { RequestObserver } from '../../observe/request-observer.ts';
+import type { RequestObserver } from '../../observe/telemetry.ts';
 import type { RequestSpan } from '../../observe/tracing/tracing.ts';
 import { requestIdOf } from '../request-id.ts';
 

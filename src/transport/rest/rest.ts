@@ -1,9 +1,9 @@
 import type { DescService, Message } from '@bufbuild/protobuf';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { Call } from '../../call.ts';
+import { type Call, REPLAYED_HEADER } from '../../call.ts';
 import type { Viewer, Watch } from '../../plants/watch/watch.ts';
-import { EVENT_STREAM, prefers } from '../http/accept.ts';
 import { type Authenticate, authentication, takePermit } from '../http/authentication.ts';
+import { EVENT_STREAM, prefers } from '../http/headers.ts';
 import { refuseOtherMethods } from '../http/methods.ts';
 import { compileResponder } from './answer.ts';
 import type { Fields } from './encode.ts';
@@ -58,7 +58,7 @@ function addRoute(app: FastifyInstance, rule: HttpRule, { methods, authenticate,
   const respond = async (message: Message, call: RestCall, reply: FastifyReply) => {
     try {
       const result = await method(message, call);
-      if (call.replayed) reply.header('idempotency-replayed', 'true');
+      if (call.replayed) reply.header(REPLAYED_HEADER, 'true');
       return answer(result as Fields, message as object as Fields, reply);
     } catch (error) {
       throw reader.inRest(error);
@@ -95,7 +95,7 @@ async function events(
 /** A stream covers all plants. Throws INVALID_FIELD for a parameter that selects a part of them. */
 function refuseParts(query: Query): void {
   const part = ['limit', 'cursor'].find((name) => query[name] !== undefined);
-  if (part !== undefined) throw invalidField(part, 'left out: a stream tells of all plants');
+  if (part !== undefined) throw invalidField(part, 'absent, because an event stream has all plants');
 }
 
 /** HEAD works wherever GET does (RFC 9110, section 9.3.2). */

@@ -1,4 +1,5 @@
 import type { DescField } from '@bufbuild/protobuf';
+import { InvalidFieldError } from '../../domain/errors.ts';
 import { type FieldType, invalidField, isOptional, toInteger, typeOf } from './field-type.ts';
 
 /** A decimal integer of at most 19 digits after leading zeros. */
@@ -29,7 +30,10 @@ export class UrlField {
 
   /** From the path. Throws INVALID_FIELD. */
   inPath(params: Readonly<Record<string, string>>): unknown {
-    return this.#read(params[this.#name]!);
+    const text = params[this.#name]!;
+    if (text === '')
+      throw new InvalidFieldError(this.#name, 'is missing: the path ends with a slash; remove it to list');
+    return this.#read(text);
   }
 
   /**

@@ -230,7 +230,7 @@ describe('a log that was damaged', () => {
       expectError(reply, 503, 14);
       expect(reply.headers['cache-control']).toBe('no-store');
     }
-    const why = 'the tree of the log is broken: node 1 is not that of its events';
+    const why = 'the tree of the log is broken: node 1 does not match its events';
     await expectLogged(service, why);
     const headers = { authorization: `Bearer ${await service.token('alice')}` };
     for (const { open } of TRANSPORTS)
@@ -284,7 +284,7 @@ describe('a log that was damaged', () => {
       );
       expect(callErrorOf(await receipt.catch((thrown: unknown) => thrown))).toMatchObject({ reason: 'INTERNAL' });
     }
-    await expectLogged(service, 'the log is broken at position 300: it is not the event that the tree has');
-    await expectLogged(service, 'the log is broken at position 301: what it says is not what it commits to');
+    await expectLogged(service, 'the log is broken at position 300: it does not match the Merkle tree');
+    await expectLogged(service, 'the log is broken at position 301: its content does not match its commitment');
   });
 });
