@@ -12,6 +12,7 @@ import type { LoggedEvent } from '../../src/log/event/event.ts';
 import { openSqlite } from '../../src/log/sqlite/store.ts';
 import { decodeEntries } from '../../src/tlog/entry-bundle.ts';
 import { laterEvents } from '../store/later-fields.ts';
+import { project } from '../support/events.ts';
 import { type LocalService, startLocalService } from '../support/local-service.ts';
 import { TRANSPORTS } from '../support/protocols.ts';
 
@@ -28,6 +29,8 @@ const as = async (who: string, scope: string) => ({
 beforeAll(async () => {
   const store = openSqlite(directory);
   expect(await store.append(events)).toBe(events.length);
+  // An erasure is complete once the read model has passed it.
+  await project(store);
   await store.close();
   service = await startLocalService({ DATA_DIR: directory });
 });
