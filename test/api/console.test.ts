@@ -11,12 +11,12 @@ import { createLogger } from '../../src/observe/logger.ts';
 import { registerConsole } from '../../src/transport/console/console.ts';
 import { createHttpServer } from '../../src/transport/http/server.ts';
 import { client, expectError, type Send } from '../support/http.ts';
-import { type Service, startService } from '../support/service.ts';
+import { type LocalService, startLocalService } from '../support/local-service.ts';
 
-let service: Service;
+let service: LocalService;
 let nobody: Send;
 beforeAll(async () => {
-  service = await startService({ JWT_REQUIRED_SCOPES: 'plants:write' });
+  service = await startLocalService({ JWT_REQUIRED_SCOPES: 'plants:write' });
   nobody = client(service.url);
 });
 afterAll(() => service.stop());

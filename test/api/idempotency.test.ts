@@ -4,12 +4,12 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { PlantStoreService } from '../../gen/plantstore/v1/plant_store_service_pb.ts';
 import { bearer, grpcClient, unary } from '../support/grpc.ts';
 import { client, expectError, type Reply, type Send } from '../support/http.ts';
+import { type LocalService, startLocalService } from '../support/local-service.ts';
 import { type CallError, PROTOCOLS, TRANSPORTS } from '../support/protocols.ts';
-import { type Service, startService } from '../support/service.ts';
 
-let service: Service;
+let service: LocalService;
 beforeAll(async () => {
-  service = await startService();
+  service = await startLocalService();
 });
 afterAll(() => service.stop());
 

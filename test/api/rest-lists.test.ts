@@ -2,12 +2,12 @@ import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { client, expectError, type Reply, type Send } from '../support/http.ts';
-import { type Service, startService } from '../support/service.ts';
+import { type LocalService, startLocalService } from '../support/local-service.ts';
 
-let service: Service;
+let service: LocalService;
 
 beforeAll(async () => {
-  service = await startService();
+  service = await startLocalService();
 });
 
 afterAll(() => service.stop());

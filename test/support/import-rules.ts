@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { Visitor } from 'oxc-parser';
 import { machineUses } from './machine-rules.ts';
@@ -78,6 +79,14 @@ export function violations(files: readonly SourceFile[]): string[] {
     ...cycles(files),
   ];
 }
+
+/** Every relative import that leads to no file, one line each: for programs that nothing else compiles. */
+export const leadingNowhere = (files: readonly SourceFile[]): string[] =>
+  files.flatMap((file) =>
+    importsOf(file)
+      .filter(({ target }) => target !== undefined && !existsSync(target))
+      .map(({ specifier }) => `${file.path}: there is no ${specifier}`),
+  );
 
 function importsOf({ path, text, parsed: { module } }: SourceFile): Import[] {
   const specifiers = [

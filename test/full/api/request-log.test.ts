@@ -16,9 +16,9 @@ import { bearer, grpcClient, unary } from '../../support/grpc.ts';
 import { client } from '../../support/http.ts';
 import { Instances } from '../../support/instances.ts';
 import { Issuer } from '../../support/issuer.ts';
-import { parseMetrics } from '../../support/prometheus.ts';
 import { PROTOCOLS, TRANSPORTS } from '../../support/protocols.ts';
-import { type LogLine, type Service, startService } from '../../support/service.ts';
+import type { LogLine } from '../../support/running-service.ts';
+import { type Service, startService } from '../../support/service.ts';
 import { sendTraffic } from '../../support/traffic.ts';
 
 const requestOf = (id: string) => (line: LogLine) => line.msg === 'request' && line.requestId === id;
@@ -265,7 +265,7 @@ test('whoever has no token cannot fill the log: the first of each kind have line
     ...{ '/plants 401': 100, 'unmatched 404': 100, '/openapi.json 200': 100, 'unmatched UNIMPLEMENTED': 100 },
     ...{ authentication: 100, '/plants/{id} 404': 150, '/plants 200': 1 },
   });
-  const metrics = parseMetrics(await (await fetch(`${service.adminUrl}/metrics`)).text());
+  const metrics = await service.metrics();
   const ended = (route: string, status: string) =>
     metrics
       .get('plantstore_request_duration_seconds')!

@@ -1,9 +1,8 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { EventStreamReader } from '../support/event-stream.ts';
-import { parseMetrics } from '../support/prometheus.ts';
-import { type Service, startService } from '../support/service.ts';
+import { EventStreamReader } from '../../support/event-stream.ts';
+import { type Service, startService } from '../../support/service.ts';
 
 const MIB = 1024 * 1024;
 /** The smallest that is allowed. */
@@ -36,16 +35,6 @@ async function inParallel(count: number, task: (number: number) => Promise<void>
   await Promise.all(Array.from({ length: 32 }, work));
 }
 
-/** The sum of a metric over its series. */
-async function metric(name: string, labels: Readonly<Record<string, string>> = {}): Promise<number> {
-  const text = await (await fetch(`${service.adminUrl}/metrics`)).text();
-  const samples = parseMetrics(text).get(name)!.samples;
-  const fits = samples.filter((sample) =>
-    Object.entries(labels).every(([label, value]) => sample.labels[label] === value),
-  );
-  return fits.reduce((sum, { value }) => sum + value, 0);
-}
-
 test('requests under way hold a quarter of it, and their connections end beyond', async () => {
   const { hostname, port } = new URL(service.url);
   const line = (number: number) => `x-header-${number}: ${'a'.repeat(110)}\r\n`;
@@ -60,9 +49,11 @@ test('requests under way hold a quarter of it, and their connections end beyond'
       socket.on('close', () => ended++).write(unfinished);
       sockets.push(socket);
       await once(socket, 'connect');
-      if (count % 20 === 0) most = Math.max(most, await metric('plantstore_requests_held_bytes'));
+      if (count % 20 === 0) most = Math.max(most, await service.metric('plantstore_requests_held_bytes'));
     }
-    await expect.poll(() => metric('plantstore_requests_shed_total', { reason: 'memory' })).toBeGreaterThan(100);
+    await expect
+      .poll(() => service.metric('plantstore_requests_shed_total', { reason: 'memory' }))
+      .toBeGreaterThan(100);
     await expect.poll(() => ended).toBeGreaterThan(100);
     expect(most).toBeLessThanOrEqual(MEMORY / 4);
     expect(most).toBeGreaterThan(MEMORY / 6);
@@ -77,8 +68,8 @@ test('remembered lists have a quarter of it', async () => {
   await inParallel(lists, async (number) => {
     await (await fetch(`${service.url}/plants?limit=${200 + number}`, { headers })).arrayBuffer();
   });
-  expect(await metric('plantstore_list_cache_entries')).toBeLessThan(lists / 2);
-  const bytes = await metric('plantstore_list_cache_bytes');
+  expect(await service.metric('plantstore_list_cache_entries')).toBeLessThan(lists / 2);
+  const bytes = await service.metric('plantstore_list_cache_bytes');
   expect(bytes).toBeLessThanOrEqual(MEMORY / 4);
   expect(bytes).toBeGreaterThan(MEMORY / 6);
 });
@@ -95,6 +86,6 @@ test('events for watches that resume have an eighth of it', async () => {
 
 test('the tail has three eighths of it', async () => {
   // That the log refuses commands beyond its limit, the tests of the log show.
-  expect(await metric('plantstore_tail_limit_bytes')).toBe((3 * MEMORY) / 8);
-  await expect.poll(() => metric('plantstore_tail_bytes')).toBeLessThan(MEMORY / 8);
+  expect(await service.metric('plantstore_tail_limit_bytes')).toBe((3 * MEMORY) / 8);
+  await expect.poll(() => service.metric('plantstore_tail_bytes')).toBeLessThan(MEMORY / 8);
 });
