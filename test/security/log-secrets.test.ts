@@ -143,7 +143,9 @@ test.each(LINE_BREAKS)('a line break in %s forges no line', async (place, send) 
 
 test('the places were reached', () => {
   const seen = new Set(
-    service.logs.filter(({ msg }) => msg === 'request').map(({ protocol, status }) => `${protocol} ${status}`),
+    service.logs
+      .filter(({ msg }) => msg === 'request')
+      .map(({ protocol, status, code }) => `${protocol} ${code ?? status}`),
   );
   expect([...seen]).toEqual(
     expect.arrayContaining([
