@@ -6,19 +6,38 @@ import { count } from './test/support/soak.ts';
 // verifications was their compilation.
 process.env.NODE_COMPILE_CACHE ??= join(import.meta.dirname, 'node_modules/.cache/test');
 
-/** The tests of a folder, without those of some folders in it. */
-const project = (name: string, folder: string, exclude: readonly string[] = []) => ({
+/** Suites of the first tier that limit, measure, mock or replace what the others in the same process need. */
+const ALONE = [
+  'test/client/faults.test.ts',
+  'test/simulation/**/*.test.ts',
+  'test/store/sqlite-{full-disk,lock}.test.ts',
+  'test/unit/tail.test.ts',
+];
+
+/** Suites of `test/store` for the second tier: `test/unit/audit-verify.test.ts` shows the same on memory. */
+const SECOND = ['test/store/audit-sqlite.test.ts'];
+
+/** The tests at some paths, without those at others. */
+const project = (name: string, include: readonly string[], exclude: readonly string[] = []) => ({
   extends: true as const,
-  test: { name, include: [`${folder}/**/*.test.ts`], exclude: exclude.map((path) => `${path}/**`) },
+  test: { name, include: [...include], exclude: [...exclude] },
+});
+
+/** The same, where the files of a worker share its process and what they import. */
+const shared = ({ test, ...rest }: ReturnType<typeof project>) => ({
+  ...rest,
+  test: { ...test, isolate: false, setupFiles: ['test/support/no-leaks.ts'] },
 });
 
 export default defineConfig({
   test: {
-    // The static checks of `npm run check`, the tier of `npm test`, and what `npm run test:full` has beside them.
+    // The static checks of `npm run check`, the tier of `npm test` in two parts, and what `npm run test:full` has beside
+    // them.
     projects: [
-      project('check', 'test/check'),
-      project('first', 'test', ['test/check', 'test/full']),
-      project('full', 'test/full'),
+      project('check', ['test/check/**/*.test.ts']),
+      shared(project('first', ['test/**/*.test.ts'], ['test/{check,full}/**', ...ALONE, ...SECOND])),
+      project('first-alone', ALONE),
+      project('full', ['test/full/**/*.test.ts', ...SECOND]),
     ],
     // Once for all projects of a run.
     globalSetup: ['test/support/mongod-setup.ts', 'test/support/console-setup.ts'],

@@ -9,7 +9,8 @@ const SERVICE = join(DIST, 'service');
 const npx = (...args) => execFileSync('npx', args, { stdio: 'inherit' });
 
 rmSync(DIST, { recursive: true, force: true });
-npx('tsc', '-p', 'client');
+// The export plantstore/client, which stays for one release beside the package plantstore-client.
+npx('tsc', '-p', 'client', '--outDir', join(DIST, 'client'));
 npx('tsc', '-p', 'scripts/tsconfig.pack.json');
 
 // tsc renames .ts to .js in imports, but not in the URLs of worker threads.

@@ -1,4 +1,5 @@
 import type { DescMethod, DescService, MessageShape } from '@bufbuild/protobuf';
+import type { Authenticator } from './auth/authenticator.ts';
 import type { Principal } from './auth/principal.ts';
 import type { Cancellation } from './log/commit/committer.ts';
 
@@ -18,6 +19,9 @@ export interface Call {
   lasts?(): void;
 }
 
+/** The header (over gRPC the trailer) of a replayed answer, whose value is `true`. Metadata is in lower case. */
+export const REPLAYED_HEADER = 'idempotency-replayed';
+
 /** A call whose response is a stream. */
 export interface StreamingCall extends Call {
   readonly signal: AbortSignal;
@@ -31,3 +35,16 @@ export type Methods<Service extends DescService> = {
 type Method<Desc extends DescMethod> = Desc['methodKind'] extends 'unary'
   ? (request: MessageShape<Desc['input']>, call: Call) => Promise<MessageShape<Desc['output']>>
   : (request: MessageShape<Desc['input']>, call: StreamingCall) => AsyncIterable<MessageShape<Desc['output']>>;
+
+/**
+ * A service for gRPC and Connect: its descriptor, and its methods by local name. Each method takes a decoded request
+ * and returns a response message or a stream of them. The methods must match the descriptor.
+ */
+export interface Service {
+  readonly desc: DescService;
+  /** Authenticates callers over gRPC, if the service has callers of its own. */
+  readonly authenticate?: Authenticator['authenticate'];
+  readonly methods: {
+    readonly [localName: string]: (request: never, call: StreamingCall) => Promise<object> | AsyncIterable<object>;
+  };
+}

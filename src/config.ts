@@ -1,139 +1,11 @@
-import type { KeyObject } from 'node:crypto';
 import { getHeapStatistics } from 'node:v8';
 import type { z } from 'zod';
-import { isLoopback, VARIABLES } from './config-variables.ts';
+import { SETTINGS } from './settings.ts';
 
-type Name = keyof typeof VARIABLES;
-type Value<V extends { schema: z.ZodType }> = V extends { fallback: string }
-  ? z.output<V['schema']>
-  : z.output<V['schema']> | undefined;
-type Values = { [N in Name]: Value<(typeof VARIABLES)[N]> };
-
-/** The issuer of tokens, and where its keys are. */
-export interface Issuer {
-  readonly jwksUrl: URL;
-  readonly issuer: string;
-  readonly audience: string;
-  /** Seconds for which fetched keys stay in use while the issuer is unreachable. */
-  readonly maxStale: number;
-}
-
-/** Absolute paths of the PEM files for TLS on the gRPC port. */
-export interface GrpcTls {
-  readonly certificate: string;
-  readonly key: string;
-  /** CA that must have signed the certificates of clients. */
-  readonly clientCa?: string;
-}
-
-/** Bounds on what callers can make the service hold or wait for. */
-export interface Limits {
-  /** Requests at once, over all protocols. */
-  readonly maxInFlight: number;
-  /** Milliseconds that a request may wait for its turn, and again for a permit. */
-  readonly maxWait: number;
-  /** Commands that may wait for the store. */
-  readonly maxQueuedCommands: number;
-  /** Long lists that one owner may read at once. */
-  readonly maxLongLists: number;
-  /** Watches at once, over all protocols. */
-  readonly maxWatches: number;
-  /** Watches at once of one owner. */
-  readonly maxOwnerWatches: number;
-  /** Connections to each port. */
-  readonly maxConnections: number;
-  /** Seconds within which a whole request must arrive. */
-  readonly requestTimeout: number;
-  /** Seconds without traffic, in either direction, after which a connection is closed. */
-  readonly idleTimeout: number;
-  /** Bytes that all requests under way may hold. */
-  readonly requestMemory: number;
-}
-
-/** Bytes of memory for what grows with use. Together they are at most MEMORY. */
-export interface Memory {
-  /** Events after the checkpoint. */
-  readonly tail: number;
-  /** Cached lists. */
-  readonly lists: number;
-  /** Events for watches that resume. */
-  readonly recentEvents: number;
-  /** Requests under way. */
-  readonly requests: number;
-}
-
-/** Where events are published. */
-export interface KafkaSettings {
-  readonly brokers: readonly string[];
-  readonly topic: string;
-  /** Partitions of a topic that the service creates. Undefined: the broker's default. */
-  readonly partitions: number | undefined;
-  readonly replication: number | undefined;
-  /** Seconds for which a topic that the service creates keeps an event; 0: forever. */
-  readonly retention: number;
-  /** Whether to connect over TLS. */
-  readonly ssl: boolean;
-  /** Contains a password. */
-  readonly sasl:
-    | {
-        readonly mechanism: NonNullable<Values['KAFKA_SASL_MECHANISM']>;
-        readonly username: string;
-        readonly password: string;
-      }
-    | undefined;
-}
-
-/** The witnesses that cosign checkpoints. */
-export interface WitnessSettings {
-  readonly witnesses: Values['WITNESSES'];
-  /** Cosignatures that a checkpoint needs. */
-  readonly quorum: number;
-}
-
-/** The settings of the service: checked, typed and frozen. */
-export interface Config {
-  readonly host: string;
-  readonly port: number;
-  readonly grpcPort: number;
-  readonly adminHost: string;
-  readonly adminPort: number;
-  /** Undefined: plaintext. */
-  readonly grpcTls: GrpcTls | undefined;
-  /** `host:port` at which other instances reach the gRPC port. Undefined: the address it listens on. */
-  readonly advertiseAddress: string | undefined;
-  /** Origins whose scripts may call from a browser, or `*`. */
-  readonly corsOrigins: readonly string[];
-  /** Undefined: the log is on SQLite in `dataDirectory`. May contain a password. */
-  readonly mongodbUri: string | undefined;
-  /** An absolute path. */
-  readonly dataDirectory: string;
-  /** Undefined: development mode. */
-  readonly issuer: Issuer | undefined;
-  readonly ownerClaim: string;
-  readonly requiredScopes: readonly string[];
-  /** Requests a second for each owner. */
-  readonly rateLimit: number | undefined;
-  readonly limits: Limits;
-  /** Undefined: events are not published. */
-  readonly kafka: KafkaSettings | undefined;
-  /** Undefined: the key in `dataDirectory`. */
-  readonly auditSigningKey: KeyObject | undefined;
-  /** Undefined: derived from the log's id. */
-  readonly logOrigin: string | undefined;
-  /** Whether the transparency log is served. */
-  readonly publicLog: boolean;
-  /** Undefined: no cosignatures. */
-  readonly witnesses: WitnessSettings | undefined;
-  /** Seconds between turning unready and stopping; the service serves meanwhile. */
-  readonly drainGrace: number;
-  readonly strictReads: boolean;
-  readonly memory: Memory;
-  readonly logLevel: Values['LOG_LEVEL'];
-  /** Whether the log line of a request has a hash of its owner. */
-  readonly logOwner: boolean;
-  /** Undefined: no traces. `serviceName` is undefined when OpenTelemetry's own variables set it. */
-  readonly tracing: { readonly serviceName: string | undefined } | undefined;
-}
+type Settings = typeof SETTINGS;
+type Values = {
+  [Name in keyof Settings]: z.output<Settings[Name]['schema']> | (Settings[Name]['fallback'] & undefined);
+};
 
 /** The environment has invalid values. Each problem is one line: the name, what is wrong, what is expected. */
 export class ConfigError extends Error {
@@ -146,12 +18,15 @@ export class ConfigError extends Error {
   }
 }
 
+/** The settings of the service: checked, typed and frozen. Settings without a comment are those of SETTINGS. */
+export type Config = ReturnType<typeof loadConfig>;
+
 /**
  * Reads the environment. Nothing else does, except OpenTelemetry's SDK, which reads OTEL_* when traces are on. An empty
  * value counts as unset. Throws ConfigError with all problems at once; no problem repeats a value that may contain a
  * credential.
  */
-export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config {
+export function loadConfig(environment: NodeJS.ProcessEnv = process.env) {
   const problems: string[] = [];
   const values = readAll(environment, problems);
   problems.push(...equalPorts(values));
@@ -167,11 +42,15 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config
     grpcPort: values.GRPC_PORT,
     adminHost: values.ADMIN_HOST,
     adminPort: values.ADMIN_PORT,
+    /** Undefined: plaintext. */
     grpcTls,
     advertiseAddress: values.ADVERTISE_ADDRESS,
     corsOrigins: values.CORS_ORIGINS,
+    /** Undefined: the log is on SQLite in `dataDirectory`. May contain a password. */
     mongodbUri: values.MONGODB_URI,
+    /** An absolute path. */
     dataDirectory: values.DATA_DIR,
+    /** Undefined: development mode. */
     issuer,
     ownerClaim: values.JWT_OWNER_CLAIM,
     requiredScopes: values.JWT_REQUIRED_SCOPES,
@@ -186,34 +65,62 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config
       maxConnections: values.MAX_CONNECTIONS,
       requestTimeout: values.REQUEST_TIMEOUT,
       idleTimeout: values.IDLE_TIMEOUT,
+      /** Bytes that all requests under way may hold. */
       requestMemory: memory.requests,
     }),
+    /** Undefined: events are not published. */
     kafka,
     auditSigningKey: values.AUDIT_SIGNING_KEY,
     logOrigin: values.LOG_ORIGIN,
     publicLog: values.PUBLIC_LOG,
+    /** Undefined: no cosignatures. */
     witnesses,
     drainGrace: values.DRAIN_GRACE,
     strictReads: values.STRICT_READS,
+    /** Bytes of memory for what grows with use. Together they are at most MEMORY. */
     memory,
     logLevel: values.LOG_LEVEL,
+    /** Whether the log line of a request has a hash of its owner. */
     logOwner: values.LOG_OWNER === 'hash',
+    /** Undefined: no traces. `serviceName` is undefined when OpenTelemetry's own variables set it. */
     tracing: tracingOf(environment),
   });
 }
 
+/**
+ * A line for each variable that is no setting and nearly has the name of one. Names are compared as if in capitals;
+ * they differ in at most two letters, and a short name in one.
+ */
+export function misspeltSettings(environment: NodeJS.ProcessEnv = process.env): string[] {
+  return Object.keys(environment).flatMap((name) => {
+    if (name in SETTINGS) return [];
+    const near = Object.keys(SETTINGS).find((own) => distance(name.toUpperCase(), own) <= Math.min(2, own.length / 4));
+    return near === undefined ? [] : [`${name} is no setting; did you mean ${near}?`];
+  });
+}
+
+/** Letters to add, to leave out or to replace in one text to get the other (Levenshtein's distance). */
+function distance(one: string, other: string): number {
+  let row = Array.from({ length: other.length + 1 }, (_, index) => index);
+  for (let i = 1; i <= one.length; i++) {
+    const next = [i];
+    for (let j = 1; j <= other.length; j++)
+      next[j] = Math.min(row[j]! + 1, next[j - 1]! + 1, row[j - 1]! + Number(one[i - 1] !== other[j - 1]));
+    row = next;
+  }
+  return row.at(-1)!;
+}
+
 function readAll(environment: NodeJS.ProcessEnv, problems: string[]): Values {
-  const entries = Object.entries(VARIABLES).map(([name, variable]) => {
-    const value = environment[name] || ('fallback' in variable ? variable.fallback : undefined);
+  const entries = Object.entries(SETTINGS).map(([name, { expected, schema, fallback, isSecret }]) => {
+    const value = environment[name] || fallback;
     if (value === undefined) return [name, undefined];
-    const result = variable.schema.safeParse(value);
-    if (!result.success) {
-      const found = 'secret' in variable ? 'invalid (value hidden)' : JSON.stringify(value);
-      problems.push(`${name} is ${found}; expected ${variable.expected}`);
-    }
+    const result = schema.safeParse(value);
+    const found = isSecret ? 'invalid (value hidden)' : JSON.stringify(value);
+    if (!result.success) problems.push(`${name} is ${found}; expected ${expected}`);
     return [name, result.data];
   });
-  return Object.fromEntries(entries) as Values;
+  return Object.fromEntries(entries);
 }
 
 /** Ports that exclude each other, because they listen on a common address. 0 is any free port. */
@@ -233,7 +140,7 @@ const EVERY_ADDRESS: ReadonlySet<string> = new Set(['0.0.0.0', '::']);
 
 const ISSUER = ['JWKS_URL', 'JWT_ISSUER', 'JWT_AUDIENCE'] as const;
 
-function issuerOf(environment: NodeJS.ProcessEnv, values: Values, problems: string[]): Issuer | undefined {
+function issuerOf(environment: NodeJS.ProcessEnv, values: Values, problems: string[]) {
   const unset = ISSUER.filter((name) => !environment[name]);
   if (unset.length === ISSUER.length) {
     problems.push(...refusedDevelopment(values));
@@ -245,6 +152,9 @@ function issuerOf(environment: NodeJS.ProcessEnv, values: Values, problems: stri
   const { JWKS_URL: jwksUrl, JWT_ISSUER: issuer, JWT_AUDIENCE: audience, JWKS_MAX_STALE: maxStale } = values;
   return jwksUrl && issuer && audience ? Object.freeze({ jwksUrl, issuer, audience, maxStale }) : undefined;
 }
+
+/** Hosts that Node's `listen` binds to loopback. An unknown name counts as reachable by others. */
+const LOOPBACK_HOST = /^(localhost|127(\.\d{1,3}){3}|::1)$/i;
 
 const PRODUCTION = /^prod(uction)?$/i;
 
@@ -258,7 +168,7 @@ function refusedDevelopment({ AUTH_MODE: mode, NODE_ENV: environment, HOST: host
     `${what}, which refuses development mode; set ${ISSUER.join(', ')}, or AUTH_MODE=development if you want development mode`;
   return [
     ...(PRODUCTION.test(environment ?? '') ? [refused(`NODE_ENV is ${JSON.stringify(environment)}`)] : []),
-    ...(isLoopback(host) ? [] : [refused(`HOST is ${JSON.stringify(host)}, which other machines may reach`)]),
+    ...(LOOPBACK_HOST.test(host) ? [] : [refused(`HOST is ${JSON.stringify(host)}, which other machines may reach`)]),
   ];
 }
 
@@ -267,7 +177,7 @@ const incomplete = (name: string, together: readonly string[]): string =>
 
 const SASL = ['KAFKA_SASL_MECHANISM', 'KAFKA_SASL_USERNAME', 'KAFKA_SASL_PASSWORD'] as const;
 
-function kafkaOf(environment: NodeJS.ProcessEnv, values: Values, problems: string[]): KafkaSettings | undefined {
+function kafkaOf(environment: NodeJS.ProcessEnv, values: Values, problems: string[]) {
   const unset = SASL.filter((name) => !environment[name]);
   if (unset.length < SASL.length) problems.push(...unset.map((name) => incomplete(name, SASL)));
   const { KAFKA_SASL_MECHANISM: mechanism, KAFKA_SASL_USERNAME: username, KAFKA_SASL_PASSWORD: password } = values;
@@ -277,19 +187,14 @@ function kafkaOf(environment: NodeJS.ProcessEnv, values: Values, problems: strin
   return brokers && Object.freeze({ brokers, topic, partitions, replication, retention, ssl, sasl });
 }
 
-function witnessesOf(
-  { WITNESSES: witnesses, WITNESS_QUORUM: quorum }: Values,
-  problems: string[],
-): WitnessSettings | undefined {
+function witnessesOf({ WITNESSES: witnesses, WITNESS_QUORUM: quorum }: Values, problems: string[]) {
   if (quorum !== undefined && quorum > (witnesses?.length ?? 0))
     problems.push(`WITNESS_QUORUM is "${quorum}"; expected at most the number of WITNESSES`);
-  return witnesses && witnesses.length > 0
-    ? Object.freeze({ witnesses, quorum: quorum ?? witnesses.length })
-    : undefined;
+  return witnesses?.length ? Object.freeze({ witnesses, quorum: quorum ?? witnesses.length }) : undefined;
 }
 
 /** Shares MEMORY out. */
-function memoryOf({ MEMORY: set, LIST_CACHE_BYTES: listBytes }: Values, problems: string[]): Memory {
+function memoryOf({ MEMORY: set, LIST_CACHE_BYTES: listBytes }: Values, problems: string[]) {
   const memory = set ?? Math.floor(getHeapStatistics().heap_size_limit / 2);
   const quarter = Math.floor(memory / 4);
   const eighth = Math.floor(memory / 8);
@@ -298,7 +203,7 @@ function memoryOf({ MEMORY: set, LIST_CACHE_BYTES: listBytes }: Values, problems
   return Object.freeze({ tail: 3 * eighth, lists: listBytes ?? quarter, recentEvents: eighth, requests: quarter });
 }
 
-function grpcTlsOf(values: Values, problems: string[]): GrpcTls | undefined {
+function grpcTlsOf(values: Values, problems: string[]) {
   const { GRPC_TLS_CERT: certificate, GRPC_TLS_KEY: key, GRPC_TLS_CLIENT_CA: clientCa } = values;
   if (certificate && key) return Object.freeze({ certificate, key, ...(clientCa && { clientCa }) });
   if (certificate || key || clientCa)
@@ -312,7 +217,7 @@ function grpcTlsOf(values: Values, problems: string[]): GrpcTls | undefined {
  * Follows OpenTelemetry's variables, with one difference: when none is set, traces are off. OpenTelemetry's default is
  * a collector on this host.
  */
-function tracingOf(environment: NodeJS.ProcessEnv): Config['tracing'] {
+function tracingOf(environment: NodeJS.ProcessEnv): { readonly serviceName: string | undefined } | undefined {
   if (environment.OTEL_SDK_DISABLED?.trim().toLowerCase() === 'true') return undefined;
   const exporters = environment.OTEL_TRACES_EXPORTER;
   const endpoint = environment.OTEL_EXPORTER_OTLP_ENDPOINT || environment.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT;

@@ -1,13 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import closeWithGrace from 'close-with-grace';
-import type { Config } from './config.ts';
-import { Health } from './observe/health.ts';
+import { type Config, misspeltSettings } from './config.ts';
+import type { EventLog } from './log/log.ts';
+import { Health, STARTING } from './observe/health.ts';
 import { LogOutput, openStdout } from './observe/log-output.ts';
 import { createLogger } from './observe/logger.ts';
-import { publicationReadiness } from './publication.ts';
-import { type Parts, STARTING, storeReadiness } from './start/parts.ts';
+import { ReadableLines } from './observe/readable-lines.ts';
+import { explainStartError } from './start/start-error.ts';
 import { start } from './start.ts';
-import { explainStartError } from './start-error.ts';
 
 /** Most milliseconds that shutdown may take after the grace, accepted commands included. */
 const STOP_LIMIT = 25_000;
@@ -21,18 +21,18 @@ const STOP_LIMIT = 25_000;
  */
 export async function serve(config: Config): Promise<void> {
   const output = new LogOutput(openStdout());
-  const logger = createLogger(config.logLevel, output);
+  // Programs read the lines of production, and of every pipe.
+  const isForPeople = process.stdout.isTTY && config.issuer === undefined;
+  const logger = createLogger(config.logLevel, isForPeople ? new ReadableLines(output) : output);
   output.onGap = (dropped) =>
     logger.error({ dropped }, 'log lines were dropped here, because stdout was not read in time');
   process.once('exit', () => output.flushSync());
-  const parts: Parts = { output };
+  for (const line of misspeltSettings()) logger.warn(line);
+  let log: EventLog | undefined;
+  const starting = () => STARTING;
   const health = new Health({
-    store: () => storeReadiness(parts),
-    issuer: () => parts.keys?.ready() ?? STARTING,
-    rest: () => (parts.app ? { ready: true } : STARTING),
-    ...(config.kafka && {
-      kafka: () => (parts.publication ? publicationReadiness(parts.publication.stats()) : STARTING),
-    }),
+    ...{ store: starting, issuer: starting, rest: starting },
+    ...(config.kafka && { kafka: starting }),
   });
   // Closed in reverse order: the listeners first, then the store, the probes and traces last.
   const opened = new AsyncDisposableStack();
@@ -42,18 +42,18 @@ export async function serve(config: Config): Promise<void> {
     if (err) logger.fatal({ err }, 'uncaught error');
     else logger.info({ signal }, 'stopping');
     health.drain();
-    void parts.log?.handOn();
-    if (!err && parts.app !== undefined) await sleep(drainGrace);
+    void log?.handOn();
+    if (!err && log !== undefined) await sleep(drainGrace);
     await stop();
     logger.info('stopped');
   });
   try {
-    await start(config, logger, health, parts, opened);
+    log = await start(config, logger, output, health, opened);
   } catch (error) {
     // A signal during the start has already closed what the rest of the start needs.
     if (health.draining) return;
     grace.uninstall();
     await stop();
-    throw explainStartError(error, config);
+    throw await explainStartError(error, config);
   }
 }

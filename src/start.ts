@@ -1,31 +1,29 @@
 import type { Authenticator } from './auth/authenticator.ts';
 import { createScopePolicy } from './auth/scopes.ts';
 import type { Config } from './config.ts';
-import { examineGrpcTls } from './grpc-tls.ts';
 import type { EventLog } from './log/log.ts';
 import type { Health } from './observe/health.ts';
-import { instanceReport } from './observe/instance-report.ts';
+import type { LogOutput } from './observe/log-output.ts';
 import type { Logger } from './observe/logger.ts';
-import { OwnerHashes } from './observe/owner-hashes.ts';
+import { OwnerHashes } from './observe/request-log.ts';
 import { sparing } from './observe/sparing.ts';
 import { PlantsService } from './plants/service.ts';
 import { Watches } from './plants/watch/watches.ts';
-import { startPublication } from './publication.ts';
 import { Semaphore } from './semaphore.ts';
-import { openAuthentication } from './start/authentication.ts';
-import { closeDataDirectory } from './start/data-directory.ts';
+import { openAuthentication, welcome } from './start/authentication.ts';
+import { admissionGauges, publicationGauges, watchGauges } from './start/gauges.ts';
 import { drain, listen, registerLog, registerPages, registerPlants } from './start/http.ts';
+import { instanceReport } from './start/instance-report.ts';
 import { instancesOf } from './start/instances.ts';
-import { startObserving } from './start/observation.ts';
-import { followOwnerKey } from './start/owner-key.ts';
-import { type Parts, sourcesOf } from './start/parts.ts';
+import { followOwnerKey, startObserving } from './start/observation.ts';
+import { publicationReadiness, startPublication } from './start/publication.ts';
 import { servicesOf } from './start/services.ts';
-import { openStore } from './start/store.ts';
+import { closeDataDirectory, openStore } from './start/store.ts';
 import { openTransparency } from './start/transparency.ts';
-import { welcome } from './start/welcome.ts';
 import { Admission } from './transport/admission/admission.ts';
 import { registerConnect } from './transport/connect/connect.ts';
 import { stopping } from './transport/failure.ts';
+import { readCertificates } from './transport/grpc/certificates.ts';
 import { createGrpcServer } from './transport/grpc/server.ts';
 import { allowOrigins } from './transport/http/cors.ts';
 import { createHttpServer } from './transport/http/server.ts';
@@ -43,47 +41,46 @@ const STREAM_LIMIT = 9_000;
 const PROOFS = { permits: 4, share: 2, maxWaiting: 256 };
 
 /**
- * Builds the service from its parts, from the inside out, and resolves when it listens. It stores each part in `parts`,
- * and its release in `opened`, as soon as the part exists. Rejects when it cannot start.
+ * Builds the service from its parts, from the inside out, and resolves with the log when it listens. It stores the
+ * release of each part in `opened`, and its check in `health`, as soon as the part exists. Rejects when it cannot start.
  */
 export async function start(
   config: Config,
   logger: Logger,
+  output: LogOutput,
   health: Health,
-  parts: Parts,
   opened: AsyncDisposableStack,
-): Promise<void> {
-  if (config.grpcTls !== undefined) examineGrpcTls(config.grpcTls);
+): Promise<EventLog> {
+  if (config.grpcTls !== undefined) readCertificates(config.grpcTls);
   closeDataDirectory(config, logger);
-  const sources = sourcesOf(parts);
   const owners = new OwnerHashes();
-  const { tracing, telemetry, adminUrl } = await startObserving(config, logger, health, sources, owners, opened);
-  parts.telemetry = telemetry;
-  const { store, log } = await openStore(config, logger, telemetry, parts, opened);
-  parts.log = log;
+  const { tracing, telemetry, adminUrl } = await startObserving(config, logger, health, output, owners, opened);
+  const { metrics } = telemetry;
+  const { store, log } = await openStore(config, logger, telemetry, opened);
   if (config.logOwner) await followOwnerKey(owners, { store, log }, telemetry.storeFault);
-  parts.publication = opened.use(startPublication(config, logger));
+  const publication = opened.use(startPublication(config, logger));
+  publicationGauges(metrics, publication);
+  if (publication !== undefined) health.set('kafka', () => publicationReadiness(publication.stats()));
   const { keys, authenticator, authenticate, token } = await openAuthentication(config, telemetry, opened);
-  parts.keys = keys;
-  parts.authenticator = authenticator;
+  health.set('issuer', () => keys.ready());
   followErasures(log, authenticator, logger);
 
   const scopes = createScopePolicy(config.requiredScopes, telemetry.decided);
   const watches = new Watches(log, config.limits);
-  parts.watches = watches;
+  watchGauges(metrics, watches);
   const plants = new PlantsService(tracing ? tracing.commands(log) : log, scopes, watches);
-  const transparency = openTransparency(config, logger, telemetry, { store, log }, parts, opened);
-  parts.cosigning = transparency.cosigned;
+  const transparency = openTransparency(config, logger, telemetry, { store, log }, opened);
   const proofs = new Semaphore(PROOFS);
   const services = servicesOf(config, { store, log }, scopes, plants, transparency, proofs, telemetry.logBroken);
 
   const admission = new Admission(config.limits, telemetry.shed);
-  parts.admission = admission;
+  admissionGauges(metrics, admission);
   const isDraining = () => health.draining;
   const app = createHttpServer(logger, config.limits, { admission, isDraining, observer: telemetry.requests });
   if (config.corsOrigins.length > 0) allowOrigins(app, config.corsOrigins);
   registerPlants(app, plants, authenticate);
-  registerPages(app, config, { authenticate, scopes, report: () => instanceReport(health, sources, telemetry) });
+  const reporting = { health, telemetry, admission, log, watches, publication, cosigned: transparency.cosigned };
+  registerPages(app, config, { authenticate, scopes, report: () => instanceReport(reporting) });
   if (config.publicLog) registerLog(app, log, transparency, proofs);
   registerConnect(app, { services, authenticate, drainLimit: STREAM_LIMIT });
   const instances = instancesOf(config, logger, telemetry, tracing, log);
@@ -108,17 +105,18 @@ export async function start(
   const grpcAddress = await grpc.listen(config.host, config.grpcPort);
   instances?.join(grpcAddress);
 
-  if (token !== undefined) parts.output.write(welcome(url, token));
+  if (token !== undefined) output.write(welcome(url, token));
   for (const [protocol, address] of Object.entries({ admin: adminUrl, rest: url, grpc: grpcAddress }))
     logger.info({ protocol, address }, 'listening');
-  parts.app = app;
+  health.set('rest', () => ({ ready: true }));
+  return log;
 }
 
 /** Forgets what is remembered of an owner who is erased, and completes the erasures that were under way. */
 function followErasures(log: EventLog, authenticator: Authenticator, logger: Logger): void {
   log.onErased((position, events) => {
     authenticator.forget();
-    logger.info({ position, events }, 'an owner is erased: all that was remembered is forgotten');
+    logger.info({ position, events }, 'an owner was erased: all data in memory is read again');
   });
-  log.finishErasures(sparing((fault) => logger.error(fault, 'an erasure cannot go on')));
+  log.finishErasures(sparing((fault) => logger.error(fault, 'an erasure is stuck')));
 }

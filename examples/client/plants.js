@@ -1,4 +1,4 @@
-import { PlantAlreadyExistsError, PlantStore } from 'plantstore/client';
+import { PlantAlreadyExistsError, PlantStore } from 'plantstore-client';
 
 const store = new PlantStore({ url: process.env.STORE, token: process.env.TOKEN });
 

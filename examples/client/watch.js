@@ -1,4 +1,4 @@
-import { PlantStore } from 'plantstore/client';
+import { PlantStore } from 'plantstore-client';
 
 const store = new PlantStore({ url: process.env.STORE, token: process.env.TOKEN });
 

@@ -1,3 +1,4 @@
+// Needs Node.js 22.19 or newer.
 import { ConnectError, createClient } from '@connectrpc/connect';
 import { createGrpcTransport } from '@connectrpc/connect-node';
 import { ErrorInfoSchema } from './gen/google/rpc/error_details_pb.js';

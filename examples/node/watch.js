@@ -1,3 +1,4 @@
+// Needs Node.js 22.19 or newer.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { EventSource } from 'eventsource';
 import { Agent, fetch } from 'undici';

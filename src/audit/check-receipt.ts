@@ -2,11 +2,11 @@ import { leafHash, verifyContent } from '../log/event/chain.ts';
 import type { LoggedEvent } from '../log/event/event.ts';
 import { eventOfProvenRecord } from '../log/event/record.ts';
 import { parseCheckpoint } from '../tlog/checkpoint.ts';
-import { openNote } from '../tlog/note.ts';
+import { openNote, parseNote, verifiedSignatures } from '../tlog/note.ts';
 import { checkRecord } from '../tlog/proof.ts';
 import { parseTlogProof } from '../tlog/tlog-proof.ts';
 import { cosignedAt, verifierOf } from '../tlog/verifier.ts';
-import { parseVerifierKey, SIGNATURE_TYPE } from '../tlog/verifier-key.ts';
+import { parseVerifierKey, SIGNATURE_TYPE, type VerifierKey } from '../tlog/verifier-key.ts';
 
 /** What a receipt proves: the log contained this event when its checkpoint was signed. */
 export interface Proved {
@@ -37,11 +37,20 @@ export function checkReceipt(receipt: string, vkey: string, witnesses: readonly 
   if (event.position !== index + 1)
     throw new Error(`the receipt contains event ${event.position}, but proves event ${index + 1}`);
   checkRecord(hashes, size, root, index, leafHash(event));
-  const cosigned = cosigners.map((cosigner) => {
-    const [signature] = openNote(checkpoint, [verifierOf(cosigner)]).verified;
-    return { name: cosigner.name, time: cosignedAt(signature!.bytes) };
-  });
-  return { event, origin, size, cosigned };
+  return { event, origin, size, cosigned: cosignaturesOf(checkpoint, cosigners) };
+}
+
+/** When each witness cosigned. Throws if one did not. */
+function cosignaturesOf(checkpoint: string, cosigners: readonly VerifierKey[]): Proved['cosigned'] {
+  const { text, signatures } = parseNote(checkpoint);
+  const found = cosigners.map((cosigner) => ({
+    name: cosigner.name,
+    signature: verifiedSignatures(text, signatures, [verifierOf(cosigner)])[0],
+  }));
+  const missing = found.filter(({ signature }) => signature === undefined).map(({ name }) => name);
+  if (missing.length > 0)
+    throw new Error(`the checkpoint of the receipt lacks the cosignature of ${missing.join(', ')} with the given key`);
+  return found.map(({ name, signature }) => ({ name, time: cosignedAt(signature!.bytes) }));
 }
 
 /** The event in a receipt. Throws if the data holds anything else, or if the content does not match the commitment. */

@@ -50,7 +50,7 @@ async function* repaired(store: Store, openFold: OpenFold): AsyncGenerator<Progr
   const log = new FoldedLog(store, fold, view, target);
   for await (const position of log.foldTo(target)) yield { position, end: log.end };
   for (let attempt = 0; !(await attempted(store, fold, log, lease)); attempt++)
-    if (attempt === MAX_ATTEMPTS) throw new Error('others move or change the read model all the time; try again later');
+    if (attempt === MAX_ATTEMPTS) throw new Error('other processes keep changing the read model; try again later');
   // A running instance that has seen a higher checkpoint uses no rows, and moves nothing, below it.
   const end = await project(store);
   // After this pause, no instance uses remembered rows.

@@ -49,13 +49,16 @@ export interface Verdict {
 export interface VerifyOptions {
   /** An earlier checkpoint whose signature is verified. */
   readonly checkpoint?: Checkpoint | undefined;
-  /** Further checks. They are closed at the end. */
-  readonly checks?: readonly Check[];
+  /** Makes further checks. They are closed at the end. */
+  readonly checks?: () => Promise<readonly Check[]>;
   /** Makes the fold that the read model is compared with. Default: one in a thread of its own. */
   readonly openFold?: OpenFold;
   /** Ends the verification: it rejects with the signal's reason. */
   readonly signal?: AbortSignal;
 }
+
+/** Most passes, of which all but the last were disturbed by an erasure. */
+const ATTEMPTS = 3;
 
 /** Below every integer that a store can have as a position, so that records before the first event are found too. */
 const BEFORE_ALL = Number.NEGATIVE_INFINITY;
@@ -63,9 +66,18 @@ const BEFORE_ALL = Number.NEGATIVE_INFINITY;
 /**
  * Answers all questions in one pass over the log, up to its head at the start. The service may run. Yields progress,
  * and last the verdict. Memory is bounded for any log. A question that needs what is unreadable is not asked, and so has
- * a failure. Rejects if the store is unreachable; nothing is proved then.
+ * a failure. If an owner is erased meanwhile, it begins again, some times. Rejects if the store is unreachable; nothing
+ * is proved then.
  */
 export async function* verifyLog(store: Store, options: VerifyOptions = {}): AsyncGenerator<Progress | Verdict> {
+  for (let attempt = 1; ; attempt++)
+    for await (const step of verified(store, options)) {
+      if (!('answers' in step)) yield step;
+      else if (attempt === ATTEMPTS || !step.answers.some(({ failure }) => failure === UNSURE)) return yield step;
+    }
+}
+
+async function* verified(store: Store, options: VerifyOptions): AsyncGenerator<Progress | Verdict> {
   const storage = store.fault === undefined ? undefined : new StorageCheck(() => store.fault!());
   const reads = new Reads(storage, options.signal);
   const checkpoint = (await reads.try(() => checkpointOf(store))) ?? 0;
@@ -86,7 +98,7 @@ export async function* verifyLog(store: Store, options: VerifyOptions = {}): Asy
     ...(storage === undefined ? [] : [storage]),
     new TreeCheck(store, checkpoint),
     ...(options.checkpoint === undefined ? [] : [new CheckpointCheck(options.checkpoint)]),
-    ...(options.checks ?? []),
+    ...((await options.checks?.()) ?? []),
   ];
   try {
     const stop = (yield* pass(store, end, checks, reads)) ?? reads.stop;

@@ -1,8 +1,9 @@
-import { createPublicKey } from 'node:crypto';
+import { createPublicKey, type KeyObject } from 'node:crypto';
+import { join } from 'node:path';
 import { createLocalJWKSet, SignJWT } from 'jose';
 import { MAX_TOKEN_LENGTH } from './bearer.ts';
 import { isName, MAX_NAME_CODE_POINTS } from './claims.ts';
-import { developmentKey } from './keys/development-key.ts';
+import { ed25519KeyFile } from './keys/key-file.ts';
 import type { KeySet } from './keys/key-set.ts';
 
 /** Issuer and audience of the tokens of development mode. */
@@ -53,3 +54,10 @@ export async function openDevelopmentIssuer(dataDirectory: string): Promise<Deve
     },
   };
 }
+
+/** Name of the key file in the data directory. */
+export const DEVELOPMENT_KEY_FILE = 'development-key.pem';
+
+/** The key of development mode; see ed25519KeyFile. */
+const developmentKey = (dataDirectory: string): Promise<KeyObject> =>
+  ed25519KeyFile(join(dataDirectory, DEVELOPMENT_KEY_FILE), 'existing tokens become invalid');

@@ -5,8 +5,8 @@ import { MAX_INT64, MIN_INT64 } from '../domain/plant.ts';
 
 const DIGITS = /^\d+$/;
 const INT64 = /^-?\d{1,19}$/;
-/** RFC 3339, on a day that exists. */
-const TIME = z.iso.datetime({ offset: true });
+/** RFC 3339, on a day that exists; or that day alone, for its beginning in UTC. */
+const TIME = z.union([z.iso.datetime({ offset: true }), z.iso.date()]);
 
 /** Parses a position in the log. */
 export function position(text: string): number {
@@ -16,9 +16,10 @@ export function position(text: string): number {
   return value;
 }
 
-/** Parses a time to milliseconds since 1970. */
+/** Parses a time, or a date for its beginning in UTC, to milliseconds since 1970. */
 export function time(text: string): number {
-  if (!TIME.safeParse(text).success) throw new InvalidArgumentError('Expected a time such as 2026-01-02T03:04:05Z.');
+  if (!TIME.safeParse(text).success)
+    throw new InvalidArgumentError('Expected a time such as 2026-01-02T03:04:05Z or 2026-01-02 (UTC).');
   return Date.parse(text);
 }
 
@@ -26,7 +27,9 @@ export function time(text: string): number {
 export function moment(text: string): Moment {
   if (DIGITS.test(text)) return { position: position(text) };
   if (TIME.safeParse(text).success) return { time: time(text) };
-  throw new InvalidArgumentError('Expected a position such as 42, or a time such as 2026-01-02T03:04:05Z.');
+  throw new InvalidArgumentError(
+    'Expected a position such as 42, or a time such as 2026-01-02T03:04:05Z or 2026-01-02 (UTC).',
+  );
 }
 
 /** Parses the id of a plant. */
@@ -37,4 +40,15 @@ export function plantId(text: string): bigint {
       'Expected the id of a plant, a whole number from -9223372036854775808 to 9223372036854775807.',
     );
   return value;
+}
+
+/** Bytes of the key of an erasure's subject. */
+const SUBJECT_KEY = 16;
+
+/** Parses the key of an erasure's subject, in hexadecimal or base64. */
+export function subjectKey(text: string): Uint8Array {
+  const key = /^[0-9a-f]{32}$/i.test(text) ? Buffer.from(text, 'hex') : Buffer.from(text, 'base64');
+  if (key.length !== SUBJECT_KEY)
+    throw new InvalidArgumentError('Expected the 16 bytes of a key, in hexadecimal or base64.');
+  return key;
 }

@@ -2,8 +2,8 @@ import { Command } from 'commander';
 import { headJson } from '../audit/formats/event-json.ts';
 import { loadConfig } from '../config.ts';
 import { backUp } from '../log/sqlite/backup.ts';
-import { inDataDirectory } from './data-directory.ts';
 import { print } from './output.ts';
+import { inDataDirectory } from './with-store.ts';
 
 /** `plantstore backup` */
 export const backupCommand = (): Command =>

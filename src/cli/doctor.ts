@@ -16,7 +16,8 @@ Prints one line per finding: ok, warn (good to know) or fail (with what to do).
 The exit code is 1 if there is a fail. Checks the store and its schema, the
 events that the read model lacks, the read model, leases, clocks, key files,
 certificates and file permissions, the disk, the issuer, what witnesses have
-cosigned, Kafka, and the service on this host, which may be running. Run it as the user of the service, with the same environment.
+cosigned, Kafka, and the service on this host, which may be running. Run it as
+the user of the service, with the same environment.
 To check the whole log, run plantstore audit verify.
 
 Example:

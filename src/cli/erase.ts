@@ -1,10 +1,10 @@
 import { Command } from 'commander';
 import { isName } from '../auth/claims.ts';
 import { loadConfig } from '../config.ts';
-import type { Erased } from '../log/erasure/eraser.ts';
+import type { Erased, EraseRequest } from '../log/erasure/eraser.ts';
 import type { Store } from '../log/store.ts';
-import { print } from './output.ts';
-import { ProgressBar } from './progress.ts';
+import { subjectKey } from './arguments.ts';
+import { ProgressBar, print } from './output.ts';
 import { withStore } from './with-store.ts';
 
 /** `plantstore erase` */
@@ -15,6 +15,7 @@ export const eraseCommand = (): Command =>
     )
     .requiredOption('--owner <name>', 'the owner to erase')
     .option('--actor <name>', 'who erases the owner, for the log', 'plantstore erase')
+    .option('--key <key>', 'subjectKey of an earlier call, whose end this one waits for', subjectKey)
     .addHelpText(
       'after',
       `
@@ -22,8 +23,11 @@ The events stay, with their positions and hashes, so every proof stays valid.
 docs/erasure.md lists other places that may hold the name, such as backups. On
 MongoDB the service may run meanwhile, and the user of MONGODB_URI needs the
 right to update events. On the embedded store, call ErasureService, or stop the
-service first. An interrupted erasure resumes when the service starts, or when
-this command runs again. The command does not ask for confirmation.
+service first. The command does not ask for confirmation.
+
+An interrupted erasure resumes when the service starts. To wait for its end, run
+this command again with --key and the key that it printed on stderr. Without
+--key, it erases what the owner has added since.
 
 Prints the position of the OwnerErased event, the number of events it erased, and
 the key of its subject. Keep the key: with it, plantstore audit check-erasure
@@ -34,7 +38,7 @@ Example:
   $ plantstore erase --owner alice
   {"position":42,"events":17,"subjectKey":"5bd1..."}`,
     )
-    .action(async ({ owner, actor }: { owner: string; actor: string }) => {
+    .action(async ({ owner, actor, key: given }: { owner: string; actor: string; key?: Uint8Array }) => {
       for (const [option, name] of Object.entries({ owner, actor }))
         if (!isName(name))
           throw new Error(
@@ -42,25 +46,24 @@ Example:
           );
       const { kafka } = loadConfig();
       const { position, events, key } = await withStore('change', (store) =>
-        erase(store, { owner, actor }, kafka !== undefined),
+        erase(store, { owner, actor, key: given }, kafka !== undefined),
       );
       if (position === undefined) console.error(`nothing to erase: ${owner} has no events with content`);
-      const subjectKey = key && Buffer.from(key).toString('hex');
-      await print([JSON.stringify({ position, events, subjectKey })]);
+      await print([JSON.stringify({ position, events, subjectKey: key && hex(key) })]);
     });
 
+const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
+
 /** Opens the log, because the erasure waits for its projector. */
-async function erase(
-  store: Store,
-  request: { readonly owner: string; readonly actor: string },
-  publishes: boolean,
-): Promise<Erased> {
+async function erase(store: Store, request: EraseRequest, publishes: boolean): Promise<Erased> {
   await using stack = new AsyncDisposableStack();
   const { openLog } = await import('../log/log.ts');
   const log = stack.adopt(await openLog(store, { onFault: () => {}, publishes }), (opened) => opened.close());
   using bar = new ProgressBar();
   for await (const step of log.erase(request)) {
     if (!('step' in step)) return step;
+    if (step.appended !== undefined)
+      console.error(`OwnerErased is at position ${step.appended.position}, subjectKey ${hex(step.appended.key)}`);
     if (step.total !== undefined) bar.show(step.done ?? 0, step.total);
   }
   throw new Error('the erasure ended without an outcome; run it again');

@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import { ConfigError } from '../config.ts';
-import { VERSION } from '../version.ts';
+import { VERSION } from '../observe/version.ts';
 import { auditCommand } from './audit/audit.ts';
 import { backupCommand } from './backup.ts';
 import { doctorCommand } from './doctor.ts';
@@ -30,7 +30,7 @@ Settings come from the environment: plantstore serve --help lists them.
 
 Examples:
   $ plantstore serve
-  $ curl -H "Authorization: Bearer $(plantstore token --owner alice)" http://127.0.0.1:8080/plants
+  $ curl -w '\\n' -H "Authorization: Bearer $(plantstore token --owner alice)" http://127.0.0.1:8080/plants
   $ plantstore audit export > log.ndjson`,
   );
 

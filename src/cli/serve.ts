@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import { loadConfig } from '../config.ts';
-import { VARIABLES } from '../config-variables.ts';
+import { SETTINGS } from '../settings.ts';
 
 /** `plantstore serve` */
 export const serveCommand = (): Command =>
@@ -13,9 +13,9 @@ export const serveCommand = (): Command =>
     });
 
 function help(): string {
-  const names = Object.entries(VARIABLES).map(([name, variable]) => {
-    const fallback = 'fallback' in variable && variable.fallback !== '' ? ` (default: ${variable.fallback})` : '';
-    return `  ${name.padEnd(21)}${variable.meaning}${fallback}`;
+  const names = Object.entries(SETTINGS).map(([name, { meaning, fallback }]) => {
+    const text = meaning.replace(/\[(.+?)\]\(.+?\)/g, '$1').replaceAll('`', '');
+    return `  ${name.padEnd(21)}${text}${fallback ? ` (default: ${fallback})` : ''}`;
   });
   return `
 Log lines go to stdout, one JSON object per line; "listening" names each port.

@@ -1,15 +1,15 @@
 import { Command, InvalidArgumentError } from 'commander';
 import { SCOPES } from '../auth/scopes.ts';
 import { loadConfig } from '../config.ts';
-import { inDataDirectory } from './data-directory.ts';
 import { print } from './output.ts';
+import { inDataDirectory } from './with-store.ts';
 
 /** `plantstore token` */
 export const tokenCommand = (): Command =>
   new Command('token')
     .description('Print a token for the API. Development mode only. Works while the service runs.')
     .requiredOption('--owner <name>', 'owner whose plants the token gives access to')
-    .option('--scope <scopes>', `scopes of the token, separated by spaces: ${SCOPES.join(', ')}`, knownScopes)
+    .option('--scope <scopes>', `scopes, separated by spaces, or one option for each: ${SCOPES.join(', ')}`, addScopes)
     .option('--ttl <seconds>', 'seconds until the token expires', wholeSeconds, 3600)
     .addHelpText(
       'after',
@@ -19,7 +19,7 @@ same DATA_DIR accepts it.
 
 Examples:
   $ TOKEN=$(plantstore token --owner alice)
-  $ curl -H "Authorization: Bearer $TOKEN" http://127.0.0.1:8080/plants
+  $ curl -w '\\n' -H "Authorization: Bearer $TOKEN" http://127.0.0.1:8080/plants
   $ plantstore token --owner alice --scope "plants:read" --ttl 60`,
     )
     .action(async ({ owner, scope, ttl }: { owner: string; scope?: string; ttl: number }) => {
@@ -33,11 +33,11 @@ Examples:
       await print([await development.mintToken({ owner, ownerClaim, ttl, ...(scope !== undefined && { scope }) })]);
     });
 
-function knownScopes(text: string): string {
+function addScopes(text: string, earlier?: string): string {
   const unknown = text.split(' ').find((scope) => !SCOPES.some((known) => known === scope));
   if (unknown !== undefined)
     throw new InvalidArgumentError(`Expected one or more of ${SCOPES.join(', ')}, separated by spaces.`);
-  return text;
+  return earlier === undefined ? text : `${earlier} ${text}`;
 }
 
 function wholeSeconds(text: string): number {

@@ -4,21 +4,20 @@ import { loadConfig } from '../config.ts';
 import { refuseForeignWal } from '../log/sqlite/foreign-wal.ts';
 import { DATABASE_FILE } from '../log/sqlite/store.ts';
 import { toldUpgrade } from '../log/upgrade.ts';
-import { inDataDirectory } from './data-directory.ts';
-import { upgradeDataDirectory } from './with-store.ts';
+import { inDataDirectory, upgradeDataDirectory } from './with-store.ts';
 
 /** `plantstore upgrade` */
 export const upgradeCommand = (): Command =>
   new Command('upgrade')
-    .description('Upgrade a store of release 1.0.0, which then cannot use it any more. Back it up first.')
+    .description('Upgrade a store of release 1.0.0. That release cannot use the upgraded store, so back it up first.')
     .addHelpText(
       'after',
       `
 On MongoDB, stop all instances first. The embedded store is upgraded by the next
 start of the service as well. Every event is verified; positions, hashes,
 checkpoints and receipts stay the same. If an event does not verify, nothing is
-upgraded. An interrupted upgrade goes on when the command runs again. Tells on
-stderr how far it is. See docs/operations.md.
+upgraded. An interrupted upgrade resumes when the command runs again. Progress
+goes to stderr. See docs/operations.md.
 
 Example:
   $ MONGODB_URI=mongodb://... plantstore upgrade`,

@@ -1,18 +1,27 @@
 import { join } from 'node:path';
 import { type Config, loadConfig } from '../config.ts';
+import { aboutStore } from '../log/sqlite/damage.ts';
 import { refuseForeignWal } from '../log/sqlite/foreign-wal.ts';
 import { lockDataDirectory } from '../log/sqlite/lock.ts';
 import { DATABASE_FILE, openSqlite } from '../log/sqlite/store.ts';
 import { isFormerSqlite, upgradeSqlite } from '../log/sqlite/upgrade.ts';
 import type { Store } from '../log/store.ts';
 import { toldUpgrade } from '../log/upgrade.ts';
-import { inDataDirectory } from './data-directory.ts';
+import { aboutDataDirectory } from '../start/start-error.ts';
 
 /**
  * What a command does with the store. `read` changes nothing. `write` changes it, and the service may run. `change` and
- * `own` change it, and no service may run on an embedded store. `own` creates a missing store; the others reject.
+ * `own` change it, and no service may run on an embedded store: `change` erases, and `own` creates a missing store. The
+ * others reject a missing one.
  */
 export type Access = 'read' | 'write' | 'change' | 'own';
+
+/** What to do if a service runs on an embedded store that a command needs for itself. */
+const IF_SERVED: Readonly<Record<'change' | 'own' | 'upgrade', string>> = {
+  change: 'call ErasureService there, which erases while the service runs, or stop it first (docs/erasure.md)',
+  own: 'stop it first, or set DATA_DIR to an empty folder',
+  upgrade: 'stop it first',
+};
 
 /** Opens the store that the environment names, and closes it after the work. */
 export async function withStore<T>(access: Access, work: (store: Store) => Promise<T>): Promise<T> {
@@ -34,7 +43,8 @@ async function opened<T>(
   if (access !== 'read' && isFormerSqlite(dataDirectory)) await upgradeDataDirectory(dataDirectory);
   // A missing store means a wrong path, so it is not created.
   if (access === 'write' || access === 'change') await openSqlite(dataDirectory, { readOnly: true }).close();
-  const unlock = access === 'own' || access === 'change' ? lockDataDirectory(dataDirectory) : () => {};
+  const unlock =
+    access === 'own' || access === 'change' ? lockDataDirectory(dataDirectory, IF_SERVED[access]) : () => {};
   try {
     return await closing(openSqlite(dataDirectory, { readOnly: access === 'read' }), work);
   } finally {
@@ -47,7 +57,7 @@ async function opened<T>(
  * Rejects while a service runs on the directory.
  */
 export async function upgradeDataDirectory(dataDirectory: string): Promise<boolean> {
-  const unlock = lockDataDirectory(dataDirectory);
+  const unlock = lockDataDirectory(dataDirectory, IF_SERVED.upgrade);
   try {
     return await toldUpgrade(upgradeSqlite(dataDirectory), console.error);
   } finally {
@@ -60,5 +70,17 @@ async function closing<T>(store: Store, work: (store: Store) => Promise<T>): Pro
     return await work(store);
   } finally {
     await store.close();
+  }
+}
+
+/**
+ * The result of work that uses the data directory. If that cannot be used, the error names DATA_DIR, as for `serve`. An
+ * error of SQLite names the store's database; other files of SQLite are named where they are opened.
+ */
+export async function inDataDirectory<T>(dataDirectory: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    throw aboutStore(join(dataDirectory, DATABASE_FILE), aboutDataDirectory(error, dataDirectory));
   }
 }

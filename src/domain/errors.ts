@@ -56,7 +56,7 @@ export class PlantStoreError extends Error {
   readonly details: ErrorDetails;
 
   constructor(reason: Reason, message: string, details: ErrorDetails = {}, options?: ErrorOptions) {
-    // Whoever gets it reads no trace, and to make one costs more than a short answer. What went wrong inside is the cause, with its own.
+    // Callers never see the stack, and capturing it costs more than a short answer. The cause keeps its own.
     const { stackTraceLimit } = Error;
     Error.stackTraceLimit = 0;
     super(message, options);
@@ -105,7 +105,7 @@ export const toPlantStoreError = (thrown: unknown): PlantStoreError =>
     ? thrown
     : new PlantStoreError(
         'INTERNAL',
-        'internal error; find it in the log of the service by this request id',
+        'internal error; the log of the service has the cause under this request id',
         {},
         { cause: thrown },
       );

@@ -1,5 +1,4 @@
 import type { Plant, PlantKey } from './plant.ts';
-import { isTraceparent } from './trace-context.ts';
 
 /** Members that all events have. */
 interface Circumstances {
@@ -75,6 +74,14 @@ const ALL: readonly DomainEvent['type'][] = [...PLANTS, 'OwnerErased'];
 const SUBJECT = 32;
 
 const isSubject = (value: unknown): boolean => value instanceof Uint8Array && value.length === SUBJECT;
+
+const TRACEPARENT = /^00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}$/;
+
+/**
+ * Whether a value is a `traceparent` of version 00 (W3C Trace Context, section 3.2): 55 characters with a trace id and
+ * a span id, neither of them all zeros.
+ */
+const isTraceparent = (value: unknown): value is string => typeof value === 'string' && TRACEPARENT.test(value);
 
 /** The members of an event's content, in the order of the JSON export. */
 export const CONTENT_FIELDS: readonly ContentField[] = [

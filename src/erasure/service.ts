@@ -12,7 +12,7 @@ import type { ScopePolicy } from '../auth/scopes.ts';
 import { whileValid } from '../auth/while-valid.ts';
 import type { Methods } from '../call.ts';
 import { InvalidFieldError, PlantStoreError } from '../domain/errors.ts';
-import type { Erased, EraseProgress } from '../log/erasure/eraser.ts';
+import { type Erased, type EraseProgress, KEY_BYTES } from '../log/erasure/eraser.ts';
 import type { EventLog } from '../log/log.ts';
 import { MayNotEraseError } from '../log/store.ts';
 import { unavailable } from '../log/unavailable.ts';
@@ -33,7 +33,7 @@ const PROGRESS = 1_000;
  */
 export function implementErasure({ log, scopes }: ErasureOptions) {
   async function* eraseOwner(
-    { owner }: EraseOwnerRequest,
+    { owner, subjectKey }: EraseOwnerRequest,
     { actor, issuer }: Principal,
     signal: AbortSignal,
   ): AsyncGenerator<EraseOwnerResponse> {
@@ -42,11 +42,14 @@ export function implementErasure({ log, scopes }: ErasureOptions) {
         'owner',
         'must not be blank or longer than 1024 characters, or contain control characters',
       );
+    if (subjectKey.length > 0 && subjectKey.length !== KEY_BYTES)
+      throw new InvalidFieldError('subject_key', `must have ${KEY_BYTES} bytes, or be empty`);
+    const key = subjectKey.length > 0 ? subjectKey : undefined;
     let told = 0;
     try {
-      for await (const step of log.erase({ owner, actor, issuer })) {
+      for await (const step of log.erase({ owner, actor, issuer, key })) {
         signal.throwIfAborted();
-        if ('step' in step && monotonic() < told + PROGRESS) continue;
+        if ('step' in step && step.appended === undefined && monotonic() < told + PROGRESS) continue;
         told = monotonic();
         yield messageOf(step);
       }
@@ -71,10 +74,17 @@ const messageOf = (step: EraseProgress | Erased): EraseOwnerResponse =>
       'step' in step
         ? {
             case: 'progress',
-            value: { step: step.step, done: BigInt(step.done ?? 0), total: BigInt(step.total ?? 0) },
+            value: progressOf(step),
           }
         : { case: 'outcome', value: outcomeOf(step) },
   });
+
+const progressOf = ({ step, done, total, appended }: EraseProgress) => ({
+  step,
+  done: BigInt(done ?? 0),
+  total: BigInt(total ?? 0),
+  ...(appended && { position: BigInt(appended.position), subjectKey: appended.key }),
+});
 
 const outcomeOf = ({ position, events, key }: Erased) => ({
   position: BigInt(position ?? 0),

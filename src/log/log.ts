@@ -1,9 +1,8 @@
 import type { Command, EraseOwner, PlantState } from '../domain/decider.ts';
 import type { PlantKey } from '../domain/plant.ts';
-import { Backoff } from '../time/backoff.ts';
+import { Backoff, repeat } from '../time/backoff.ts';
 import { randomUUID } from '../time/host.ts';
 import { pause } from '../time/pause.ts';
-import { repeat } from '../time/repeat.ts';
 import { Appender } from './commit/appender.ts';
 import { type Cancellation, Committer, type CommitterLimits } from './commit/committer.ts';
 import { StateReader } from './commit/states.ts';
@@ -103,7 +102,7 @@ export class EventLog {
     this.#commitLimit = bounds.commitLimit;
     this.#tailBytes = bounds.tailBytes;
     this.#committer = new Committer(tail, this.#states, this.#follower, appender, bounds, observer);
-    this.#finisher = new Finisher(store, publishes);
+    this.#finisher = new Finisher(store, publishes, this.#stop.signal);
     const submit = (command: EraseOwner) => this.submit(command);
     this.#eraser = new Eraser({ store, tail, follower: this.#follower, finisher: this.#finisher, submit });
     this.#projector = new Projector(store, tail, this.#follower, randomUUID(), onFault, onReadModel ?? (() => {}));
@@ -159,7 +158,7 @@ export class EventLog {
     const finish = async () => {
       const unfinished = await this.#finisher.look();
       try {
-        for await (const _ of this.#finisher.finishAll(unfinished)) if (signal.aborted) break;
+        if (unfinished.length > 0) await this.#finisher.finish();
       } catch (error) {
         if (!signal.aborted) onStuck(error);
       }
@@ -275,5 +274,8 @@ async function headOfCheckpoint(store: Store): Promise<Head> {
   if (position === 0) return EMPTY_HEAD;
   for await (const [event] of store.read(position - 1, { to: position })) if (event !== undefined) return headAt(event);
   const end = (await store.head()).position;
-  throw new BrokenChainError(Math.min(end + 1, position), `missing, yet the read model stands at ${position}`);
+  throw new BrokenChainError(
+    Math.min(end + 1, position),
+    `missing, although the read model is at position ${position}`,
+  );
 }

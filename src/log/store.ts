@@ -272,15 +272,15 @@ export interface Store {
 
   /**
    * Clears what was removed from unused space of the database, as far as possible, and records that for the OwnerErased
-   * event at a position.
+   * events at these positions.
    */
-  clearErased(position: number): Promise<void>;
+  clearErased(positions: readonly number[]): Promise<void>;
 
   /** Records that the topic has the OwnerErased event at a position. */
   erasurePublished(position: number): Promise<void>;
 
-  /** Completes the erasure of the OwnerErased event at a position. The owner's name is then nowhere in the store. */
-  endErasure(position: number): Promise<void>;
+  /** Completes the erasures of the OwnerErased events at these positions. The owners' names are then nowhere in the store. */
+  endErasures(positions: readonly number[]): Promise<void>;
 
   /**
    * A fault that the database finds in itself, such as an index that does not match its table. Undefined: no fault. The

@@ -22,10 +22,11 @@ export const unavailable = (error: unknown): Error =>
     : new PlantStoreError('STORE_UNAVAILABLE', messageOf(error), { retryAfter: 1 }, { cause: error });
 
 function messageOf(error: unknown): string {
-  if (error instanceof LogChangedError) return 'this instance does not serve: its log was replaced; try again';
+  if (error instanceof LogChangedError) return 'this instance does not serve, because its log was replaced; try again';
   if (error instanceof BrokenReadModelError) return 'the plants cannot be read now; try again';
-  if (error instanceof LostRecordError) return 'the log cannot sign anything until its id is restored; try again';
+  if (error instanceof LostRecordError)
+    return 'no checkpoint can be signed until the id of the log is restored; try again';
   if (error instanceof BrokenTreeError)
-    return 'the stored log is not what was signed, and nothing can be proved of it; tell the operator';
+    return 'the stored log differs from what was signed, so no proof is possible; tell the operator';
   return 'the store cannot be reached now; try again';
 }

@@ -129,8 +129,7 @@ export async function toldUpgrade(
   let [told, last] = [began, ''];
   for await (const { what, done, total } of steps) {
     signal?.throwIfAborted();
-    if (last === '')
-      tell('the store is of release 1.0.0 and is being upgraded; this may be interrupted, and then goes on');
+    if (last === '') tell('the store is of release 1.0.0 and is being upgraded; if interrupted, the upgrade resumes');
     if (last === what && monotonic() < told + PROGRESS) continue;
     [told, last] = [monotonic(), what];
     tell(`${done.toLocaleString('en')} of ${total.toLocaleString('en')} events ${what}`);

@@ -21,7 +21,7 @@ export async function* wholeRange(
     yield events;
   }
   if (to !== undefined && expected <= to)
-    throw new BrokenChainError(expected, `missing, yet the log was seen to reach ${to}`);
+    throw new BrokenChainError(expected, `missing, although this instance has read the log up to position ${to}`);
 }
 
 /** Like wholeRange, and rejects at the first event whose content was changed, so that no reader takes it for the log's. */

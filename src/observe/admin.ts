@@ -49,7 +49,7 @@ export async function startAdminServer(
 }
 
 const readiness = (health: Health) => ({
-  status: health.draining ? 'draining' : health.ready ? 'ready' : 'not ready',
+  status: health.status,
   dependencies: health.dependencies(),
 });
 

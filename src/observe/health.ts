@@ -7,6 +7,9 @@ export interface Readiness {
   readonly detail?: string;
 }
 
+/** The readiness of a dependency that is still starting. */
+export const STARTING: Readiness = { ready: false, detail: 'starting' };
+
 /** The readiness of one dependency. */
 export interface Dependency extends Readiness {
   readonly name: string;
@@ -16,7 +19,7 @@ export interface Dependency extends Readiness {
 
 /** Whether load balancers should send requests: all dependencies are ready, and the service is not stopping. */
 export class Health {
-  readonly #checks: ReadonlyMap<string, () => Readiness>;
+  readonly #checks: Map<string, () => Readiness>;
   readonly #seen = new Map<string, Pick<Dependency, 'ready' | 'degraded' | 'since'>>();
   #draining = false;
 
@@ -24,6 +27,11 @@ export class Health {
   constructor(checks: Readonly<Record<string, () => Readiness>>) {
     this.#checks = new Map(Object.entries(checks));
     this.dependencies();
+  }
+
+  /** Takes the check of a dependency in place of the one before. */
+  set(name: string, check: () => Readiness): void {
+    this.#checks.set(name, check);
   }
 
   /** Call when the service begins to stop: it is unready from now on. */
@@ -39,6 +47,12 @@ export class Health {
   /** True if every dependency is ready and the service is not stopping. */
   get ready(): boolean {
     return !this.#draining && this.dependencies().every(({ ready }) => ready);
+  }
+
+  /** The state in a word, for operators. */
+  get status(): 'ready' | 'not ready' | 'draining' {
+    if (this.#draining) return 'draining';
+    return this.ready ? 'ready' : 'not ready';
   }
 
   /** The current state of every dependency. */

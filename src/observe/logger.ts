@@ -41,9 +41,10 @@ export function createLogger(level: string, destination: DestinationStream): Log
         remoteAddress: request.ip,
       }),
       res: (response: { statusCode: number }) => ({ statusCode: response.statusCode }),
-      err: (error: Error) => {
+      err: (error: unknown) => {
+        if (!(error instanceof Error)) return error;
         const serialized = stdSerializers.err(error);
-        if (error instanceof Error) serialized.message = messageOf(error);
+        serialized.message = messageOf(error);
         for (const name of ROWS) delete serialized[name];
         return serialized;
       },

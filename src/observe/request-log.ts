@@ -1,5 +1,7 @@
+import { createHmac } from 'node:crypto';
+import type { Decision } from '../auth/authenticator.ts';
+import type { Principal } from '../auth/principal.ts';
 import type { Logger } from './logger.ts';
-import type { OwnerHashes } from './owner-hashes.ts';
 import { type EndedRequest, failureFields } from './request.ts';
 import { sampler } from './sparing.ts';
 
@@ -8,7 +10,7 @@ const INTERVAL = 60_000;
 const MOST = 100;
 
 /** A sampler of what callers without a token can cause: they must not be able to write a line each time. */
-export const sampleUnknown = () => sampler(INTERVAL, MOST);
+const sampleUnknown = () => sampler(INTERVAL, MOST);
 
 /**
  * A function that writes one line per request, at level info. Requests without a known caller are sampled, by status,
@@ -57,11 +59,72 @@ function seriesOfLines(logger: Logger): (request: EndedRequest) => Logger {
     const series = known.get(name);
     if (series !== undefined) return series;
     // Redaction by path is off, because the fields come from the service, and it costs more than the rest of a line.
-    const added = logger.child({ protocol, method, route, status }, { redact: [] });
+    const added = logger.child({ protocol, method, route, ...outcomeOf(status) }, { redact: [] });
     known.set(name, added);
     return added;
   };
 }
 
+/** A status of HTTP as a number, and the name of a google.rpc.Code apart from it: a member has one type in all lines. */
+const outcomeOf = (status: string): { status: number } | { code: string } =>
+  /^\d+$/.test(status) ? { status: Number(status) } : { code: status };
+
 /** Whether the request is a successful health check. Each prober sends one every few seconds. */
 const isProbe = ({ route, status }: EndedRequest): boolean => status === 'OK' && route.startsWith('/grpc.health.');
+
+/**
+ * Writes a line for each decision on a token: a refusal as info, an acceptance as debug. Refusals of callers who are
+ * not known are sampled, by reason.
+ */
+export function decisionLog(logger: Logger, owners: OwnerHashes): (decision: Decision) => void {
+  // Redaction by path is off, because a decision contains only names of the service and two claims.
+  const lines = logger.child({}, { redact: [] });
+  const sample = sampleUnknown();
+  return (decision) => {
+    const { subject, ...rest } = decision;
+    const level = decision.outcome === 'refused' ? 'info' : 'debug';
+    if (!lines.isLevelEnabled(level)) return;
+    const isKnown = decision.outcome === 'accepted' || decision.reason === 'insufficient_scope';
+    const repeated = isKnown ? 0 : sample(String(decision.reason));
+    if (repeated === undefined) return;
+    lines[level](
+      {
+        decision: { ...rest, subject: subject && owners.of(subject) },
+        ...(repeated > 0 && { repeated }),
+      },
+      'authentication',
+    );
+  };
+}
+
+/** Hexadecimal digits of a hash: enough to distinguish owners. */
+const DIGITS = 16;
+
+/**
+ * How log lines name owners and subjects: by the first 16 hexadecimal digits of HMAC-SHA-256(key, UTF-8 of the name).
+ * Without the key, nobody can find out whom a line names by trying names.
+ */
+export class OwnerHashes {
+  #key: Uint8Array | undefined;
+  #known = new WeakMap<Principal, string>();
+
+  /** Replaces the key. Undefined, as at first: lines name nobody. */
+  set key(key: Uint8Array | undefined) {
+    this.#key = key;
+    this.#known = new WeakMap();
+  }
+
+  /** The hash of a name. Undefined while there is no key. */
+  of(name: string): string | undefined {
+    return this.#key && createHmac('sha256', this.#key).update(name).digest('hex').slice(0, DIGITS);
+  }
+
+  /** The hash of a caller's owner, computed once for each caller. */
+  ofCaller(principal: Principal): string | undefined {
+    const known = this.#known.get(principal);
+    if (known !== undefined) return known;
+    const hash = this.of(principal.owner);
+    if (hash !== undefined) this.#known.set(principal, hash);
+    return hash;
+  }
+}

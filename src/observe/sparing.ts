@@ -56,7 +56,8 @@ export function sampler(milliseconds: number, most: number): (kind: string) => n
 /** Times, and numbers of connections: a database that does not answer has new ones in each message. */
 const MEASURED = /\b\d+ ?ms\b|\bconnection \d+\b/g;
 
-function nameOf(fault: unknown): string {
+/** The name of a fault: the same for what is the same, but for what is measured or counted in its message. */
+export function nameOf(fault: unknown): string {
   if (!(fault instanceof Error)) return String(fault);
   const { name, code, errcode } = fault as Error & { readonly code?: unknown; readonly errcode?: unknown };
   return [name, code, errcode, messageOf(fault).replaceAll(MEASURED, '')].join();

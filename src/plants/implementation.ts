@@ -10,13 +10,11 @@ import {
 } from '../../gen/plantstore/v1/plant_store_service_pb.ts';
 import { whileValid } from '../auth/while-valid.ts';
 import type { Call, Methods, StreamingCall } from '../call.ts';
-import { derivedOnce } from '../derived-once.ts';
 import type { PlantRow } from '../log/store.ts';
-import { encodeCursor } from './cursor.ts';
-import { beyondFirstPage, MAX_PAGE_PLANTS, pages } from './pages.ts';
+import { beyondFirstPage, encodeCursor, MAX_PAGE_PLANTS, pages } from './pages.ts';
 import type { Receipts } from './receipts.ts';
 import type { PlantList, PlantsService } from './service.ts';
-import { basicPlant, fullPlant } from './view.ts';
+import { basicPlant, derivedOnce, fullPlant } from './view.ts';
 import { watchPlants } from './watch/messages.ts';
 
 /** plantstore.v1.PlantStoreService for gRPC and Connect. Rejects with PlantStoreError. */

@@ -13,7 +13,7 @@ import type { Tree } from '../log/tree/tree.ts';
 import { unavailable } from '../log/unavailable.ts';
 import type { Semaphore } from '../semaphore.ts';
 import { type Checkpoints, checkpointWith } from '../transparency/checkpoints.ts';
-import { makeReceipt } from '../transparency/receipt.ts';
+import { makeReceipt } from '../transparency/event-proof.ts';
 
 /** Dependencies of Receipts. */
 export interface ReceiptOptions {
@@ -30,7 +30,7 @@ export interface ReceiptOptions {
 const LATE = new PlantStoreError('STORE_UNAVAILABLE', 'the event cannot be read now; try again', { retryAfter: 1 });
 
 // Nobody gets it.
-const GONE = new PlantStoreError('CANCELLED', 'the call is over');
+const GONE = new PlantStoreError('CANCELLED', 'the call has ended');
 
 /** Makes receipts for owners. Rejects with PlantStoreError. */
 export class Receipts {

@@ -15,12 +15,12 @@ import type { Principal } from '../auth/principal.ts';
 import type { ScopePolicy } from '../auth/scopes.ts';
 import type { Call } from '../call.ts';
 import { InvalidFieldError, PlantStoreError } from '../domain/errors.ts';
+import { MAX_IDEMPOTENCY_KEY } from '../domain/idempotency.ts';
 import type { NewPlant } from '../domain/plant.ts';
 import { checkTexts, required } from '../domain/validation.ts';
 import type { EventLog } from '../log/log.ts';
 import type { Listing } from '../log/view/listing.ts';
-import { decodeCursor, encodeCursor } from './cursor.ts';
-import { idempotencyKeyOf } from './idempotency-key.ts';
+import { decodeCursor, encodeCursor } from './pages.ts';
 import { basicPlant, fullPlant, isFull } from './view.ts';
 import type { Viewer, Watch } from './watch/watch.ts';
 import type { Watches } from './watch/watches.ts';
@@ -131,3 +131,31 @@ function inView(listing: Listing, isFull: boolean): PlantList {
   lastViews.set(listing, list);
   return list;
 }
+
+/**
+ * A String of Structured Fields (RFC 9651, section 3.3.3): printable ASCII in quotes, with quotes and backslashes
+ * escaped.
+ */
+const STRING = /^"((?:[ !#-[\]-~]|\\["\\])*)"$/;
+
+/** Visible ASCII without quotes, backslashes, commas and semicolons. */
+const BARE = /^[!#-+\--:<-[\]-~]+$/;
+
+/**
+ * The idempotency key of a call, if it has one (draft-ietf-httpapi-idempotency-key-header). Accepts a String of
+ * Structured Fields, or its content without quotes. Throws IDEMPOTENCY_KEY_MALFORMED for any other text, an empty or
+ * too long key, or more than one key.
+ */
+function idempotencyKeyOf({ idempotencyKey: header }: Call): string | undefined {
+  if (header === undefined) return undefined;
+  const [only, ...more] = [header].flat();
+  const key = more.length > 0 ? undefined : parse(only!);
+  if (key !== undefined && key.length > 0 && key.length <= MAX_IDEMPOTENCY_KEY) return key;
+  throw new PlantStoreError(
+    'IDEMPOTENCY_KEY_MALFORMED',
+    `Idempotency-Key must be one string of 1 to ${MAX_IDEMPOTENCY_KEY} characters of printable ASCII in quotes, such as "8e03978e-40d5-43dd-bc93-6894a57f9324"`,
+  );
+}
+
+const parse = (text: string): string | undefined =>
+  BARE.test(text) ? text : STRING.exec(text)?.[1]?.replaceAll(/\\(.)/g, '$1');

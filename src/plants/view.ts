@@ -18,3 +18,18 @@ export const basicPlant = setFields;
 
 /** The fields of a plant in the full view. */
 export const fullPlant = (row: PlantRow) => ({ ...setFields(row), id: row.id });
+
+/** Caches what is derived from immutable objects, for as long as each object lives. */
+export function derivedOnce<Source extends object, Derived>(
+  derive: (source: Source) => Derived,
+): (source: Source) => Derived {
+  const known = new WeakMap<Source, Derived>();
+  return (source) => {
+    let derived = known.get(source);
+    if (derived === undefined) {
+      derived = derive(source);
+      known.set(source, derived);
+    }
+    return derived;
+  };
+}

@@ -5,6 +5,7 @@ import type { KeySet } from '../auth/keys/key-set.ts';
 import { limitRate } from '../auth/rate-limit.ts';
 import type { Config } from '../config.ts';
 import type { Telemetry } from '../observe/telemetry.ts';
+import { authenticationGauges } from './gauges.ts';
 
 /** Seconds for which the token in the welcome is valid. */
 const WELCOME_TTL = 3600;
@@ -25,13 +26,14 @@ export interface Authentication {
 /** Opens the token issuer that the settings trust; in development mode the service's own. */
 export async function openAuthentication(
   config: Config,
-  { decided, fetched }: Telemetry,
+  { metrics, decided, fetched }: Telemetry,
   opened: AsyncDisposableStack,
 ): Promise<Authentication> {
   const { token, ...issuer } = await openIssuer(config, fetched);
   opened.defer(async () => issuer.keys.close());
   const { ownerClaim, limits } = config;
   const authenticator = createAuthenticator({ ...issuer, ownerClaim, maxWait: limits.maxWait, onDecision: decided });
+  authenticationGauges(metrics, authenticator, issuer.keys);
   const { authenticate } = authenticator;
   return {
     keys: issuer.keys,
@@ -53,3 +55,21 @@ async function openIssuer(
   const token = await mintToken({ owner: 'alice', ownerClaim, scope: WELCOME_SCOPE, ttl: WELCOME_TTL });
   return { issuer: DEVELOPMENT_ISSUER, audience: DEVELOPMENT_ISSUER, keys, token };
 }
+
+/**
+ * The first steps for a newcomer, with a token of development mode: a link to the console, and a curl command. The link
+ * has the token in its fragment, which browsers do not send.
+ */
+export const welcome = (url: string, token: string): string => `
+The plant store runs in development mode. Open this link for the console, signed in as alice:
+
+${url}/console#token=${token}
+
+Or run this to add a plant of alice:
+
+curl -w '\\n' ${url}/plants -H 'Authorization: Bearer ${token}' -H 'Content-Type: application/json' -d '{"id":1,"name":"Moss","tag":"outdoor"}'
+
+Without -d and the plant after it, the same command lists her plants. Try the whole API at ${url}/docs
+The token expires in an hour; npx plantstore token --owner alice issues a new one. The log of the service follows.
+
+`;

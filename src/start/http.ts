@@ -5,11 +5,10 @@ import type { Config } from '../config.ts';
 import type { EventLog } from '../log/log.ts';
 import type { PlantsService } from '../plants/service.ts';
 import type { Semaphore } from '../semaphore.ts';
-import { registerConsole } from '../transport/console/console.ts';
+import { type InstanceOptions, registerConsole, registerInstance } from '../transport/console/console.ts';
 import { registerFrontPage } from '../transport/console/front-page.ts';
-import { type InstanceOptions, registerInstance } from '../transport/console/instance.ts';
 import { registerTransparencyLog } from '../transport/http/transparency-log.ts';
-import { registerDocumentation } from '../transport/openapi/documentation.ts';
+import { registerDocumentation } from '../transport/openapi/document.ts';
 import { registerRest } from '../transport/rest/rest.ts';
 import type { Transparency } from './transparency.ts';
 

@@ -6,9 +6,8 @@ import type { EventLog } from '../log/log.ts';
 import type { Logger } from '../observe/logger.ts';
 import type { Telemetry } from '../observe/telemetry.ts';
 import type { Tracing } from '../observe/tracing/tracing.ts';
-import { addressOf, identityFrom, leafCertificate } from '../transport/forward/contact.ts';
+import { addressOf, identityFrom, leafCertificate, selfSigned } from '../transport/forward/contact.ts';
 import { linksOf } from '../transport/forward/link.ts';
-import { selfSigned } from '../transport/forward/self-signed.ts';
 import { addForwarding } from '../transport/forward/service.ts';
 import type { Identity } from '../transport/grpc/certificates.ts';
 
@@ -60,12 +59,12 @@ function forwardingOf(
     onFault: telemetry.storeFault,
     onReachable: (writer, fault) => {
       if (fault === undefined) {
-        logger.info({ writer }, 'commands go to the writer');
+        logger.info({ writer }, 'commands are forwarded to the writer');
         unreachable = false;
       } else if (!unreachable) {
         logger.warn(
           { writer, err: fault },
-          "the writer cannot be reached: this instance writes itself; check the writer's ADVERTISE_ADDRESS and the network",
+          "the writer cannot be reached: this instance writes by itself; check the writer's ADVERTISE_ADDRESS and the network",
         );
         unreachable = true;
       }

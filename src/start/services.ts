@@ -3,6 +3,7 @@ import { ErasureService } from '../../gen/plantstore/v1/erasure_service_pb.ts';
 import { PlantStoreService } from '../../gen/plantstore/v1/plant_store_service_pb.ts';
 import { implementAudit } from '../audit/service.ts';
 import type { ScopePolicy } from '../auth/scopes.ts';
+import type { Service } from '../call.ts';
 import type { Config } from '../config.ts';
 import { implementErasure } from '../erasure/service.ts';
 import type { BrokenChainError } from '../log/event/chain.ts';
@@ -10,9 +11,8 @@ import type { OpenedLog } from '../log/open.ts';
 import { implementPlantStore } from '../plants/implementation.ts';
 import { Receipts } from '../plants/receipts.ts';
 import type { PlantsService } from '../plants/service.ts';
-import { topicChecks } from '../publication.ts';
 import type { Semaphore } from '../semaphore.ts';
-import type { Service } from '../transport/service.ts';
+import { topicChecks } from './publication.ts';
 import type { Transparency } from './transparency.ts';
 
 /** The services of Connect and gRPC. `onBroken` is called when a verification finds the stored log broken. */

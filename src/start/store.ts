@@ -1,3 +1,4 @@
+import { chmodSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Config } from '../config.ts';
 import { UnsuitableDatabaseError } from '../log/mongo/connection/unsuitable-database.ts';
@@ -12,19 +13,20 @@ import { toldUpgrade } from '../log/upgrade.ts';
 import type { Logger } from '../observe/logger.ts';
 import { sparing } from '../observe/sparing.ts';
 import type { Telemetry } from '../observe/telemetry.ts';
-import type { Parts } from './parts.ts';
+import { CLOSED_FOLDER, OTHERS, ROOT } from '../private-folder.ts';
+import { logGauges } from './gauges.ts';
 
 /**
  * Opens the store that the settings name, and its log. Waits for a store that cannot be reached, until `opened` is
- * disposed of. `parts` has the store's fault meanwhile, and whenever the store is lost later.
+ * disposed of. `telemetry.store` has the store's fault meanwhile, and whenever the store is lost later.
  */
 export async function openStore(
   config: Config,
   logger: Logger,
   telemetry: Telemetry,
-  parts: Parts,
   opened: AsyncDisposableStack,
 ): Promise<OpenedLog> {
+  const state = telemetry.store;
   const stopped = new AbortController();
   opened.defer(async () => stopped.abort());
   const began = performance.now();
@@ -46,7 +48,7 @@ export async function openStore(
       onReadModel: (fault) => {
         if (fault === undefined) logger.info('the read model can be used again');
         else logger.error({ err: fault }, 'the read model cannot be used');
-        parts.readModelFault = fault;
+        state.readModelFault = fault;
       },
       publishes: config.kafka !== undefined,
       observer: telemetry.log,
@@ -54,18 +56,20 @@ export async function openStore(
         if (fault === undefined) logger.info('the store can be reached');
         else if (fault instanceof LogChangedError) logger.fatal({ err: fault }, 'the log was replaced');
         else logger.error({ err: fault }, 'the store cannot be reached');
-        parts.storeFault = fault;
+        state.fault = fault;
       },
     },
     stopped.signal,
     (fault) => {
       waits(fault);
-      parts.storeFault = fault;
+      state.fault = fault;
     },
   ).catch((error) => {
     throw aboutStore(join(config.dataDirectory, DATABASE_FILE), error);
   });
-  parts.storeFault = undefined;
+  state.fault = undefined;
+  state.isOpen = true;
+  logGauges(telemetry.metrics, log);
   opened.defer(() => log.close());
   return { store, log };
 }
@@ -97,4 +101,31 @@ function storeOf(
     },
     isFinal: () => true,
   };
+}
+
+type Settings = Pick<Config, 'dataDirectory' | 'mongodbUri' | 'issuer' | 'auditSigningKey'>;
+
+/**
+ * Keeps other users out of an existing data directory, if these settings use one: closes it to them if this user owns
+ * it, and throws with one line if somebody else does, because its owner can replace what is in it. A directory of root
+ * stays as it is, since volumes of containers are root's; the files in it are private anyway.
+ */
+export function closeDataDirectory(settings: Settings, logger: Pick<Logger, 'warn'>): void {
+  const { dataDirectory: path, mongodbUri, issuer, auditSigningKey } = settings;
+  const user = process.getuid?.();
+  const found = statSync(path, { throwIfNoEntry: false });
+  const isUsed = mongodbUri === undefined || issuer === undefined || auditSigningKey === undefined;
+  // What is no directory is told by whoever needs one. Windows has no user ids.
+  if (!isUsed || user === undefined || found?.isDirectory() !== true) return;
+  const { uid, mode } = found;
+  if (uid !== user && uid !== ROOT)
+    throw new Error(
+      `DATA_DIR ${path} belongs to user ${uid}, who can replace its files, but the service runs as user ${user}: change its owner, or set DATA_DIR to a folder of this user`,
+    );
+  if ((mode & OTHERS) === 0) return;
+  const about = { folder: path, mode: (mode & 0o7777).toString(8) };
+  if (uid === user) {
+    chmodSync(path, 0o700);
+    logger.warn(about, 'DATA_DIR was accessible to other users: its mode is now 700');
+  } else logger.warn(about, `DATA_DIR is accessible to other users, who can replace its files: ${CLOSED_FOLDER}`);
 }

@@ -3,13 +3,14 @@ import type { Config } from '../config.ts';
 import type { OpenedLog } from '../log/open.ts';
 import { Tree } from '../log/tree/tree.ts';
 import type { Logger } from '../observe/logger.ts';
+import { witnessMetrics } from '../observe/metrics/counts.ts';
 import type { Telemetry } from '../observe/telemetry.ts';
 import { LogCheckpoints } from '../transparency/checkpoints.ts';
 import { CosignedCheckpoints } from '../transparency/cosigned-checkpoints.ts';
 import { CHECKPOINT_FILE, keptIn } from '../transparency/kept-checkpoint.ts';
 import { type LogKey, logKeyOnDemand } from '../transparency/log-key.ts';
 import { WitnessClient } from '../transparency/witness-client.ts';
-import type { Parts } from './parts.ts';
+import { cosigningGauges } from './gauges.ts';
 
 /** The log as a transparency log: its tree, and the checkpoints that are made of it. */
 export interface Transparency {
@@ -28,13 +29,12 @@ export function openTransparency(
   logger: Logger,
   telemetry: Telemetry,
   { store, log }: OpenedLog,
-  parts: Parts,
   opened: AsyncDisposableStack,
 ): Transparency {
   const told = (part: 'signingFault' | 'witnessFault', what: string) => (fault: Error | undefined) => {
     if (fault === undefined) logger.info(`the log's checkpoints are ${what} again`);
     else logger.error({ err: fault }, `the log's checkpoints are not ${what}`);
-    parts[part] = fault;
+    telemetry.store[part] = fault;
   };
   const head = () => log.head();
   const tree = new Tree(store, log.changed);
@@ -47,10 +47,11 @@ export function openTransparency(
       checkpoints: signed,
       witnesses: config.witnesses.witnesses.map((witness) => new WitnessClient(witness, tree)),
       quorum: config.witnesses.quorum,
-      onOutcome: telemetry.witnessed,
+      onOutcome: witnessMetrics(telemetry.metrics, logger),
       head,
       onFault: told('witnessFault', 'cosigned'),
     });
+  cosigningGauges(telemetry.metrics, cosigned);
   if (cosigned !== undefined) opened.defer(() => cosigned.close());
   // Whether the log extends what was signed before the start is to be known before anybody asks.
   signed.latest().catch(() => {});

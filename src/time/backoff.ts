@@ -1,4 +1,6 @@
 import { random } from './host.ts';
+import { pause } from './pause.ts';
+
 /**
  * Exponential backoff with jitter. Each failure doubles the pause, up to a limit. A random part of up to half is
  * subtracted, so that clients that failed together do not retry together.
@@ -24,5 +26,23 @@ export class Backoff {
   /** Call after a success: the next pause is the first one again. */
   reset(): void {
     this.#failures = 0;
+  }
+}
+
+/** Runs a step repeatedly until the signal aborts. A failed step is reported to `onFault` and retried after a pause. */
+export async function repeat(
+  step: () => Promise<void>,
+  signal: AbortSignal,
+  backoff: Backoff,
+  onFault: (error: unknown) => void,
+): Promise<void> {
+  while (!signal.aborted) {
+    try {
+      await step();
+      backoff.reset();
+    } catch (error) {
+      if (!signal.aborted) onFault(error);
+      await pause(backoff.next(), signal);
+    }
   }
 }

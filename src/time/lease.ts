@@ -1,6 +1,5 @@
 import { monotonic } from './host.ts';
-import { pause } from './pause.ts';
-import { withTimeout } from './timeout.ts';
+import { pause, withTimeout } from './pause.ts';
 
 /** Milliseconds that a lease lasts. Then another instance can take it. */
 const DURATION = 3_000;

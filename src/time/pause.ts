@@ -12,3 +12,37 @@ export const pause = (milliseconds: number, signal?: AbortSignal): Promise<void>
     const timer = setTimer(over, Math.max(milliseconds, 0));
     signal?.addEventListener('abort', over);
   });
+
+/**
+ * A pause of one sleeper that others can end. To wake it costs nothing while it is awake: an AbortController would make
+ * an error with a stack trace each time.
+ */
+export class Nap {
+  #end: (() => void) | undefined;
+
+  /** Resolves after the given milliseconds with false, or with true when it was woken. */
+  take(milliseconds: number): Promise<boolean> {
+    return new Promise((resolve) => {
+      const over = (woken: boolean) => {
+        clearTimer(timer);
+        this.#end = undefined;
+        resolve(woken);
+      };
+      const timer = setTimer(() => over(false), milliseconds);
+      this.#end = () => over(true);
+    });
+  }
+
+  /** Ends the pause, if there is one. */
+  wake(): void {
+    this.#end?.();
+  }
+}
+
+/** Settles as the work does, or rejects with `late()` after the given milliseconds. The work itself is not stopped. */
+export function withTimeout<T>(work: Promise<T>, milliseconds: number, late: () => Error): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimer(() => reject(late()), milliseconds);
+    work.then(resolve, reject).finally(() => clearTimer(timer));
+  });
+}

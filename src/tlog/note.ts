@@ -111,7 +111,8 @@ export function parseNote(note: string): UnverifiedNote {
 export function openNote(note: string, trusted: readonly Verifier[]): Note {
   const { text, signatures } = parseNote(note);
   const verified = verifiedSignatures(text, signatures, trusted);
-  if (verified.length === 0) throw new NoteError('no trusted key has signed the note');
+  if (verified.length === 0)
+    throw new NoteError(`no signature by ${trusted.map(({ name }) => name).join(', ')} with the given key`);
   return { text, verified };
 }
 

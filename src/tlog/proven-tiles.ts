@@ -2,7 +2,6 @@ import { HASH_SIZE, sameHash } from './hash.ts';
 import { ProofError } from './proof.ts';
 import { subtreeHash, TILE_WIDTH, type Tile, TileHashReader, type TileReader, tilePath, widthAt } from './tile.ts';
 import { treeHash } from './tree.ts';
-import { TreeEdge } from './tree-edge.ts';
 
 /** Most full tiles in memory. Those above the lowest level are few, and are read again and again. */
 const KEPT = 64;
@@ -25,9 +24,7 @@ export class ProvenTiles implements TileReader {
   static async open(size: number, root: Uint8Array, source: TileReader): Promise<ProvenTiles> {
     const edge = await TreeEdge.read(size, { readTile: (tile) => readWhole(source, tile) });
     if (!sameHash(await treeHash(size, new TileHashReader(size, edge)), root))
-      throw new ProofError(
-        'the tiles do not hash to the root of the checkpoint: they, or the checkpoint, belong to another history',
-      );
+      throw new ProofError('the tiles do not match the root of the checkpoint: one of them belongs to another history');
     return new ProvenTiles(source, edge);
   }
 
@@ -52,7 +49,7 @@ export class ProvenTiles implements TileReader {
   async #prove(tile: Tile): Promise<Uint8Array> {
     const [hashes, above] = await Promise.all([readWhole(this.#source, tile), this.hash(tile.level + 1, tile.index)]);
     if (!sameHash(subtreeHash(hashes, 0, TILE_WIDTH), above))
-      throw new ProofError(`the tile ${tilePath(tile)} is not the one in the tree of the checkpoint`);
+      throw new ProofError(`the tile ${tilePath(tile)} differs from the tree of the checkpoint`);
     return hashes;
   }
 }
@@ -61,4 +58,41 @@ async function readWhole(source: TileReader, tile: Tile): Promise<Uint8Array> {
   const hashes = await source.readTile(tile);
   if (hashes.length === tile.width * HASH_SIZE) return hashes;
   throw new ProofError(`the tile ${tilePath(tile)} has ${hashes.length} bytes, not ${tile.width * HASH_SIZE}`);
+}
+
+/**
+ * The right edge of the tree of one size: the last tile of each level, where that is a partial one. The root follows
+ * from the edge alone, so whoever trusts the root can trust the edge.
+ */
+class TreeEdge implements TileReader {
+  readonly size: number;
+  /** By path. */
+  readonly #tiles: ReadonlyMap<string, Uint8Array>;
+
+  private constructor(size: number, tiles: ReadonlyMap<string, Uint8Array>) {
+    this.size = size;
+    this.#tiles = tiles;
+  }
+
+  /** Reads the edge of the tree of a size. Rejects if a hash is missing. */
+  static async read(size: number, tiles: TileReader): Promise<TreeEdge> {
+    const edge: Tile[] = [];
+    for (let level = 0, count = size; count > 0; level++, count = Math.floor(count / TILE_WIDTH)) {
+      const width = count % TILE_WIDTH;
+      if (width > 0) edge.push({ level, index: Math.floor(count / TILE_WIDTH), width });
+    }
+    const read = edge.map(async (tile) => [tilePath(tile), await tiles.readTile(tile)] as const);
+    return new TreeEdge(size, new Map(await Promise.all(read)));
+  }
+
+  /** The tile at a level and index, in the width that it has at this size; undefined if it is not on the edge. */
+  at(level: number, index: number): Uint8Array | undefined {
+    return this.#tiles.get(tilePath({ level, index, width: widthAt(this.size, level, index) }));
+  }
+
+  async readTile({ level, index }: Tile): Promise<Uint8Array> {
+    const tile = this.at(level, index);
+    if (tile === undefined) throw new RangeError(`tile ${level}/${index} is not on the edge of ${this.size} records`);
+    return tile;
+  }
 }

@@ -54,6 +54,8 @@ interface Asked {
   readonly witness: WitnessClient;
   readonly backoff: Backoff;
   notBefore: number;
+  /** Whether it has cosigned a checkpoint since the start. */
+  hasCosigned: boolean;
 }
 
 /**
@@ -78,6 +80,7 @@ export class CosignedCheckpoints implements Checkpoints {
       witness,
       backoff: new Backoff(MIN_PAUSE, MAX_PAUSE),
       notBefore: 0,
+      hasCosigned: false,
     }));
     this.#running = this.#run();
   }
@@ -88,9 +91,12 @@ export class CosignedCheckpoints implements Checkpoints {
 
   async latest(): Promise<SignedCheckpoint> {
     if (this.#cosigned !== undefined) return this.#cosigned;
-    throw new PlantStoreError('OVERLOADED', 'enough witnesses have not cosigned a checkpoint yet; try again', {
-      retryAfter: 5,
-    });
+    const missing = this.#asked.filter(({ hasCosigned }) => !hasCosigned).map(({ witness }) => witness.name);
+    throw new PlantStoreError(
+      'OVERLOADED',
+      `not enough witnesses have cosigned a checkpoint yet; missing: ${missing.join(', ')}; try again`,
+      { retryAfter: 5 },
+    );
   }
 
   async close(): Promise<void> {
@@ -152,6 +158,7 @@ export class CosignedCheckpoints implements Checkpoints {
       const cosignature = await witness.cosign(checkpoint, this.#stop.signal);
       asked.backoff.reset();
       asked.notBefore = 0;
+      asked.hasCosigned = true;
       this.#options.onOutcome(witness.name, 'cosigned', undefined);
       return cosignature;
     } catch (error) {

@@ -8,7 +8,9 @@ import {
   RetryInfoSchema,
 } from '../../gen/google/rpc/error_details_pb.ts';
 import { PlantStoreError, toPlantStoreError } from '../domain/errors.ts';
-import type { Logger } from '../observe/logger.ts';
+import { isToldOnce } from '../log/unavailable.ts';
+import { type Logger, messageOf } from '../observe/logger.ts';
+import { nameOf, sampler } from '../observe/sparing.ts';
 
 /** The domain of the reasons in an ErrorInfo (AIP-193). */
 const DOMAIN = 'plantstore';
@@ -26,17 +28,34 @@ export interface RpcError {
   readonly details: readonly Detail[];
 }
 
+/** Where failures are logged. */
+export type FailureLog = Pick<Logger, 'error' | 'warn'>;
+
+/** The first of a kind in a minute has its stack in the log. */
+const sampleStacks = sampler(60_000, 1);
+
 /**
- * Maps any thrown value to the error of a call. A value that is not a PlantStoreError is internal: it is logged under
- * the request id, and the caller gets only that id (RequestInfo).
+ * Logs a failure that is not the caller's under the request id: an internal one, and one with a cause of which the
+ * instance does not tell by itself. The line has the cause's message, and its stack once a minute.
  */
-export function rpcErrorOf(thrown: unknown, log: Pick<Logger, 'error'>, requestId: string = randomUUID()): RpcError {
+export function logFailure(error: PlantStoreError, log: FailureLog, requestId: string): void {
+  const isInternal = error.reason === 'INTERNAL';
+  const cause = error.cause ?? (isInternal ? error : undefined);
+  if (error.status < 500 || cause === undefined || isToldOnce(cause)) return;
+  const hasStack = !(cause instanceof Error) || sampleStacks(nameOf(cause)) !== undefined;
+  const err = hasStack ? cause : { type: cause.name, message: messageOf(cause) };
+  log[isInternal ? 'error' : 'warn']({ err, requestId }, error.message);
+}
+
+/**
+ * Maps any thrown value to the error of a call, and logs it if it is not the caller's. A value that is not a
+ * PlantStoreError is internal: the caller gets only the request id (RequestInfo).
+ */
+export function rpcErrorOf(thrown: unknown, log: FailureLog, requestId: string = randomUUID()): RpcError {
   const error = toPlantStoreError(thrown);
   const details = detailsOf(error);
-  if (error !== thrown) {
-    log.error({ err: thrown, requestId }, error.message);
-    details.push(detail(RequestInfoSchema, { requestId }));
-  }
+  logFailure(error, log, requestId);
+  if (error !== thrown) details.push(detail(RequestInfoSchema, { requestId }));
   return { error, details };
 }
 
@@ -52,6 +71,6 @@ export function detailsOf({ reason, message, details: { field, retryAfter } }: P
 
 /** The error that ends streams that are still open when the server stops. */
 export const stopping = () =>
-  new PlantStoreError('OVERLOADED', 'this instance is shutting down; go on with another', { retryAfter: 1 });
+  new PlantStoreError('OVERLOADED', 'this instance is shutting down; use another one', { retryAfter: 1 });
 
 const detail = <Desc extends DescMessage>(desc: Desc, value: MessageInitShape<Desc>): Detail<Desc> => ({ desc, value });

@@ -13,8 +13,8 @@ import { openSqlite } from '../../src/log/sqlite/store.ts';
 import { openCheckpoint } from '../../src/transparency/signed-checkpoint.ts';
 import { added, append, deleted, type LoggedPlantEvent, project } from '../support/events.ts';
 import { verifyLog } from '../support/fold.ts';
+import { type LocalService, startLocalService } from '../support/local-service.ts';
 import { callErrorOf, TRANSPORTS } from '../support/protocols.ts';
-import { type Service, startService } from '../support/service.ts';
 import { rootOf } from '../support/tree.ts';
 
 /** More than the service sends in one message, or reads at once. */
@@ -22,7 +22,7 @@ const PLANTS = 1_200;
 
 const directory = mkdtempSync(join(tmpdir(), 'plantstore-audit-'));
 let events: LoggedPlantEvent[];
-let service: Service;
+let service: LocalService;
 let auditor: CallOptions;
 
 const as = async (scope: string, who = 'auditor'): Promise<CallOptions> => ({
@@ -35,7 +35,7 @@ beforeAll(async () => {
   events = await append(store, added('alice', 7n), deleted('alice', 7n), ...plants);
   await project(store);
   await store.close();
-  service = await startService({ DATA_DIR: directory, MAX_WAIT: '60000' });
+  service = await startLocalService({ DATA_DIR: directory, MAX_WAIT: '60000' });
   auditor = await as('plants:audit');
 });
 

@@ -11,12 +11,12 @@ import { createLogger } from '../../src/observe/logger.ts';
 import { registerConsole } from '../../src/transport/console/console.ts';
 import { createHttpServer } from '../../src/transport/http/server.ts';
 import { client, expectError, type Send } from '../support/http.ts';
-import { type Service, startService } from '../support/service.ts';
+import { type LocalService, startLocalService } from '../support/local-service.ts';
 
-let service: Service;
+let service: LocalService;
 let nobody: Send;
 beforeAll(async () => {
-  service = await startService({ JWT_REQUIRED_SCOPES: 'plants:write' });
+  service = await startLocalService({ JWT_REQUIRED_SCOPES: 'plants:write' });
   nobody = client(service.url);
 });
 afterAll(() => service.stop());
@@ -120,7 +120,7 @@ test('where it is not built it says so, and once it is built it is there', async
   const nobody = client(await app.listen({ host: '127.0.0.1', port: 0 }));
   const missing = await nobody('GET', '/console');
   expectError(missing, 404, 5);
-  expect(missing.text).toContain('npm run console builds it');
+  expect(missing.text).toContain('build it with npm run console');
   expect(missing.headers['cache-control']).toBe('no-store');
   writeFileSync(join(folder, 'index.html'), '<!doctype html><title>Plant Store</title>');
   expect(await nobody('GET', '/console')).toMatchObject({ status: 200, headers: { 'cache-control': 'no-cache' } });

@@ -9,17 +9,16 @@ import { AuditService } from '../../gen/plantstore/v1/audit_service_pb.ts';
 import { CreatePlantRequestSchema } from '../../gen/plantstore/v1/plant_store_service_pb.ts';
 import { bearer, grpcClient, richStatus, unary } from '../support/grpc.ts';
 import { client, expectError } from '../support/http.ts';
-import { parseMetrics } from '../support/prometheus.ts';
+import { type LocalService, startLocalService } from '../support/local-service.ts';
 import { CallError, PROTOCOLS } from '../support/protocols.ts';
 import { frame, rawSession } from '../support/raw-grpc.ts';
-import { type Service, startService } from '../support/service.ts';
 
 const CREATE = '/plantstore.v1.PlantStoreService/CreatePlant';
 
-let service: Service;
+let service: LocalService;
 let token: string;
 beforeAll(async () => {
-  service = await startService();
+  service = await startLocalService();
   token = await service.token('alice');
 });
 afterAll(() => service.stop());
@@ -33,7 +32,7 @@ function open(bytes: string) {
 }
 
 /** Adds the plant whose event shows that a follower is served. */
-async function addPlant(to: Service): Promise<void> {
+async function addPlant(to: LocalService): Promise<void> {
   const token = await to.token('gardener');
   const body = '{"id":1,"name":"Fern"}';
   expect((await client(to.url, token)('POST', '/plants', { body })).status).toBe(200);
@@ -92,7 +91,7 @@ describe.concurrent.each([
 
 test("half a request holds no permit: its owner's other requests are served, and it comes to its end", async () => {
   // A quarter, for one owner, is one.
-  await using small = await startService({ MAX_IN_FLIGHT: '4', MAX_WAIT: '60000' });
+  await using small = await startLocalService({ MAX_IN_FLIGHT: '4', MAX_WAIT: '60000' });
   const token = await small.token('alice');
   const { hostname, port } = new URL(small.url);
   const session = rawSession(small.grpcUrl);
@@ -133,21 +132,16 @@ test("half a request holds no permit: its owner's other requests are served, and
     beginCall(3 * index + 2),
   ]).flat();
   // Of 10 connections and one session, beside that of the question.
-  await expect.poll(() => gauge('plantstore_requests_held_bytes')).toBeGreaterThan(11 * 4_096);
+  await expect.poll(() => small.metric('plantstore_requests_held_bytes')).toBeGreaterThan(11 * 4_096);
   for (const { client: openClient } of PROTOCOLS)
     expect(await openClient(small, `Bearer ${token}`).list()).toMatchObject({ plants: [] });
-  await expect.poll(() => gauge('plantstore_requests_in_flight')).toBe(0);
+  await expect.poll(() => small.metric('plantstore_requests_in_flight')).toBe(0);
   for (const end of ends) await end();
   session.destroy();
-
-  async function gauge(name: string): Promise<number> {
-    const metrics = parseMetrics(await (await fetch(`${small.adminUrl}/metrics`)).text());
-    return metrics.get(name)!.samples[0]!.value;
-  }
 });
 
 test("one owner's requests beyond a quarter of the permits get 429, on every protocol; others are served", async () => {
-  await using small = await startService({ MAX_IN_FLIGHT: '8', MAX_WAIT: '1000' });
+  await using small = await startLocalService({ MAX_IN_FLIGHT: '8', MAX_WAIT: '1000' });
   const mallory = await small.token('mallory', 'plants:audit plants:read');
   const audit = grpcClient(small.grpcUrl, { desc: AuditService });
   await addPlant(small);

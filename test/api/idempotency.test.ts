@@ -1,13 +1,15 @@
 import { randomUUID } from 'node:crypto';
+import { createClient } from '@connectrpc/connect';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { PlantStoreService } from '../../gen/plantstore/v1/plant_store_service_pb.ts';
 import { bearer, grpcClient, unary } from '../support/grpc.ts';
 import { client, expectError, type Reply, type Send } from '../support/http.ts';
-import { type CallError, PROTOCOLS } from '../support/protocols.ts';
-import { type Service, startService } from '../support/service.ts';
+import { type LocalService, startLocalService } from '../support/local-service.ts';
+import { type CallError, PROTOCOLS, TRANSPORTS } from '../support/protocols.ts';
 
-let service: Service;
+let service: LocalService;
 beforeAll(async () => {
-  service = await startService();
+  service = await startLocalService();
 });
 afterAll(() => service.stop());
 
@@ -165,4 +167,23 @@ test('several keys in the metadata of one call are refused', async () => {
     code: 3,
     details: expect.stringMatching(/^Idempotency-Key must be one/),
   });
+});
+
+test.each(TRANSPORTS)('a replayed answer says so over $name', async ({ open }) => {
+  const plants = createClient(PlantStoreService, open(service));
+  const authorization = `Bearer ${await service.token(randomUUID())}`;
+  const added: (string | null)[] = [];
+  const add = (key: string) =>
+    plants.createPlant(
+      { plant: { id: 7n, name: 'Fern' } },
+      {
+        headers: { authorization, 'idempotency-key': key },
+        onHeader: (headers) => added.push(headers.get('idempotency-replayed')),
+        onTrailer: (trailers) => added.push(trailers.get('idempotency-replayed')),
+      },
+    );
+  await add('one');
+  expect(added.splice(0)).toEqual([null, null]);
+  await add('one');
+  expect(added.filter(Boolean)).toEqual(['true']);
 });

@@ -12,14 +12,15 @@ import type { LoggedEvent } from '../../src/log/event/event.ts';
 import { openSqlite } from '../../src/log/sqlite/store.ts';
 import { decodeEntries } from '../../src/tlog/entry-bundle.ts';
 import { laterEvents } from '../store/later-fields.ts';
+import { project } from '../support/events.ts';
+import { type LocalService, startLocalService } from '../support/local-service.ts';
 import { TRANSPORTS } from '../support/protocols.ts';
-import { type Service, startService } from '../support/service.ts';
 
 const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex');
 
 const directory = mkdtempSync(join(tmpdir(), 'plantstore-later-'));
 const events: LoggedEvent[] = laterEvents();
-let service: Service;
+let service: LocalService;
 
 const as = async (who: string, scope: string) => ({
   headers: { authorization: `Bearer ${await service.token(who, scope)}` },
@@ -28,8 +29,10 @@ const as = async (who: string, scope: string) => ({
 beforeAll(async () => {
   const store = openSqlite(directory);
   expect(await store.append(events)).toBe(events.length);
+  // An erasure is complete once the read model has passed it.
+  await project(store);
   await store.close();
-  service = await startService({ DATA_DIR: directory });
+  service = await startLocalService({ DATA_DIR: directory });
 });
 
 afterAll(async () => {

@@ -28,8 +28,11 @@ beforeAll(async () => {
     WITNESSES: `http://127.0.0.1:1=${formatVerifierKey(cosignatureKey('away.example', generateKeyPairSync('ed25519').privateKey))}`,
   });
   await sendTraffic(service, issuer.token());
+  // What is told of once it has happened.
   do families = await scrape();
-  while (samples('plantstore_witness_requests_total').length === 0);
+  while (
+    ['plantstore_witness_requests_total', 'nodejs_gc_duration_seconds'].some((name) => samples(name).length === 0)
+  );
 });
 
 afterAll(async () => {

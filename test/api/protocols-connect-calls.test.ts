@@ -11,8 +11,8 @@ import {
 } from '../../gen/plantstore/v1/plant_store_service_pb.ts';
 import type { StreamingCall } from '../../src/call.ts';
 import { PlantStoreError } from '../../src/domain/errors.ts';
-import { ConnectApp } from '../support/connect-app.ts';
 import { client } from '../support/http.ts';
+import { HttpApp } from '../support/http-app.ts';
 import { callErrorOf } from '../support/protocols.ts';
 
 const LIST = '/plantstore.v1.PlantStoreService/ListPlants';
@@ -37,7 +37,7 @@ async function* forEver() {
 
 describe('errors of the inside say nothing, but for an id under which the log has all', () => {
   test('at once', async () => {
-    await using app = await ConnectApp.start({ listPlants: () => Promise.reject(new TypeError('secret')) });
+    await using app = await HttpApp.connect({ listPlants: () => Promise.reject(new TypeError('secret')) });
     const reply = await client(app.url)('POST', LIST, { body: '{}' });
     expect(reply.status).toBe(500);
     expect(reply.text).not.toContain('secret');
@@ -50,7 +50,7 @@ describe('errors of the inside say nothing, but for an id under which the log ha
   });
 
   test('in the middle of a stream', async () => {
-    await using app = await ConnectApp.start({
+    await using app = await HttpApp.connect({
       async *streamPlants() {
         yield create(StreamPlantsResponseSchema, { nextCursor: 'a' });
         throw new TypeError('secret');
@@ -68,7 +68,7 @@ describe('a time limit that passes ends the call', () => {
   const limit = { 'connect-timeout-ms': '500' };
 
   test('of one answer', async () => {
-    await using app = await ConnectApp.start({ listPlants: untilAborted });
+    await using app = await HttpApp.connect({ listPlants: untilAborted });
     const reply = await client(app.url)('POST', LIST, { headers: limit, body: '{}' });
     expect({ status: reply.status, code: JSON.parse(reply.text).code }).toEqual({
       status: 504,
@@ -80,7 +80,7 @@ describe('a time limit that passes ends the call', () => {
     ['that waits', oneUntilAborted],
     ['that does not look at it', forEver],
   ])('of a stream %s', async (_, streamPlants) => {
-    await using app = await ConnectApp.start({ streamPlants });
+    await using app = await HttpApp.connect({ streamPlants });
     const headers = { 'content-type': 'application/connect+json', ...limit };
     const { text } = await client(app.url)('POST', STREAM, { headers, body: ENVELOPE });
     expect(text).toContain('"nextCursor":"a"');
@@ -92,7 +92,7 @@ test.each([
   ['that waits', oneUntilAborted],
   ['that does not look at it', forEver],
 ])('the end of the server ends a stream %s, as unavailable', async (_, streamPlants) => {
-  await using app = await ConnectApp.start({ streamPlants }, 50);
+  await using app = await HttpApp.connect({ streamPlants }, 50);
   const plants = createClient(PlantStoreService, createConnectTransport({ baseUrl: app.url, httpVersion: '1.1' }));
   let closed: Promise<void> | undefined;
   const read = async () => {
@@ -107,7 +107,7 @@ test.each(['9007199254740993', '"0009007199254740993"'])(
   'an integer in the message of a stream is exact: %s',
   async (text) => {
     const positions: unknown[] = [];
-    await using app = await ConnectApp.start({
+    await using app = await HttpApp.connect({
       async *watchPlants({ afterPosition }: WatchPlantsRequest) {
         positions.push(afterPosition);
         yield create(WatchPlantsResponseSchema);

@@ -5,8 +5,8 @@ import { AuditService } from '../../gen/plantstore/v1/audit_service_pb.ts';
 import { ErasureService } from '../../gen/plantstore/v1/erasure_service_pb.ts';
 import { PlantStoreService } from '../../gen/plantstore/v1/plant_store_service_pb.ts';
 import { client, exchange, expectError, type RequestParts, type Send } from '../support/http.ts';
+import { type LocalService, startLocalService } from '../support/local-service.ts';
 import { named } from '../support/named.ts';
-import { type Service, startService } from '../support/service.ts';
 
 const CREATE = '/plantstore.v1.PlantStoreService/CreatePlant';
 const DELETE = '/plantstore.v1.PlantStoreService/DeletePlant';
@@ -18,10 +18,10 @@ const INTEGERS = new Set([
 ]);
 const ORIGIN = 'https://app.test';
 
-let service: Service;
+let service: LocalService;
 let send: Send;
 beforeAll(async () => {
-  service = await startService({ CORS_ORIGINS: ORIGIN });
+  service = await startLocalService({ CORS_ORIGINS: ORIGIN });
   send = client(service.url, await service.token('alice'));
 });
 afterAll(() => service.stop());
@@ -267,7 +267,7 @@ describe('CORS', () => {
   });
 
   test('without CORS_ORIGINS no foreign script reads anything', async () => {
-    await using strict = await startService();
+    await using strict = await startLocalService();
     const call = client(strict.url, await strict.token('alice'));
     const { headers } = await call('POST', LIST, { headers: { origin: ORIGIN }, body: '{}' });
     expect(Object.keys(headers).filter((name) => name.startsWith('access-control'))).toEqual([]);

@@ -8,13 +8,12 @@ import {
   ListPlantsResponseSchema,
   StreamPlantsResponseSchema,
 } from '../../gen/plantstore/v1/plant_store_service_pb.ts';
-import type { StreamingCall } from '../../src/call.ts';
+import type { Service, StreamingCall } from '../../src/call.ts';
 import { loadConfig } from '../../src/config.ts';
 import { PlantStoreError } from '../../src/domain/errors.ts';
 import type { EndedRequest } from '../../src/observe/request.ts';
 import { OVERLOADED } from '../../src/semaphore.ts';
 import { Admission } from '../../src/transport/admission/admission.ts';
-import type { Service } from '../../src/transport/service.ts';
 import { GrpcApp, type GrpcClient, grpcClient, unary } from '../support/grpc.ts';
 import { frame, rawCall, rawSession } from '../support/raw-grpc.ts';
 

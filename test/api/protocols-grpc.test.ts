@@ -69,6 +69,13 @@ describe('errors', () => {
     expect(app.logs).toMatchObject([{ level: 'error', requestId, err: { message: 'secret' } }]);
   });
 
+  test('of the store have a line of the log, with the cause', async () => {
+    const cause = new Error('pool of 10.0.0.1 cleared');
+    const { app, details } = await listAgainst(new PlantStoreError('STORE_UNAVAILABLE', 'try again', {}, { cause }));
+    expect(JSON.stringify(details)).not.toContain('10.0.0.1');
+    expect(app.logs).toMatchObject([{ level: 'warn', msg: 'try again', err: { message: cause.message } }]);
+  });
+
   test('may have any text', async () => {
     const { error } = await listAgainst(new PlantStoreError('INTERNAL', '100 % é 🌱\n'));
     expect(error.details).toBe('100 % é 🌱\n');

@@ -6,20 +6,20 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { PlantStoreService } from '../../gen/plantstore/v1/plant_store_service_pb.ts';
 import { openSqlite } from '../../src/log/sqlite/store.ts';
 import { fill } from '../support/fill.ts';
+import { type LocalService, startLocalService } from '../support/local-service.ts';
 import { callErrorOf, TRANSPORTS } from '../support/protocols.ts';
-import { type Service, startService } from '../support/service.ts';
 
 const PLANTS = 2_500;
 const NAMES = Array.from({ length: PLANTS }, (_, id) => `Plant ${id}`);
 
 const directory = mkdtempSync(join(tmpdir(), 'plantstore-stream-'));
-let service: Service;
+let service: LocalService;
 beforeAll(async () => {
   const store = openSqlite(directory);
   await fill(store, PLANTS, 'alice');
   await store.close();
   // So that hundreds of requests at once are served on a slow machine too.
-  service = await startService({ DATA_DIR: directory, MAX_WAIT: '30000' });
+  service = await startLocalService({ DATA_DIR: directory, MAX_WAIT: '30000' });
 });
 afterAll(async () => {
   await service.stop();

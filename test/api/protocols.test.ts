@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { MAX_INT64, MIN_INT64 } from '../../src/domain/plant.ts';
+import { type LocalService, startLocalService } from '../support/local-service.ts';
 import { type CallError, type PlantsClient, PROTOCOLS } from '../support/protocols.ts';
-import { type Service, startService } from '../support/service.ts';
 
-let service: Service;
+let service: LocalService;
 beforeAll(async () => {
-  service = await startService({ JWT_REQUIRED_SCOPES: 'plants:read plants:write' });
+  service = await startLocalService({ JWT_REQUIRED_SCOPES: 'plants:read plants:write' });
 });
 afterAll(() => service.stop());
 

@@ -1,14 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { client, type Reply, type Send } from '../support/http.ts';
-import { RestApp } from '../support/rest-app.ts';
-import { type Service, startService } from '../support/service.ts';
+import { HttpApp } from '../support/http-app.ts';
+import { type LocalService, startLocalService } from '../support/local-service.ts';
 
-let service: Service;
-let uncached: Service;
+let service: LocalService;
+let uncached: LocalService;
 
 beforeAll(async () => {
-  [service, uncached] = await Promise.all([startService(), startService({ LIST_CACHE_BYTES: '0' })]);
+  [service, uncached] = await Promise.all([startLocalService(), startLocalService({ LIST_CACHE_BYTES: '0' })]);
 });
 
 afterAll(() => Promise.all([service.stop(), uncached.stop()]));
@@ -19,7 +19,7 @@ const plants = [
   [3, '', ''],
 ] as const;
 
-async function ownerOf(on: Service): Promise<Send> {
+async function ownerOf(on: LocalService): Promise<Send> {
   const send = client(on.url, await on.token(randomUUID()));
   for (const [id, name, tag] of plants) await add(send, id, name, tag);
   return send;
@@ -142,7 +142,7 @@ test('HEAD has the headers of GET', async () => {
 
 test.each([10, 1_000])('a list of %i plants has its length in bytes, whatever its text', async (size) => {
   const rows = Array.from({ length: size }, (_, id) => ({ name: `é🌱"${id}` }));
-  await using app = await RestApp.start({ listPlants: async () => ({ plants: rows, nextCursor: '' }) });
+  await using app = await HttpApp.rest({ listPlants: async () => ({ plants: rows, nextCursor: '' }) });
   const reply = await client(app.url)('GET', '/plants');
   expect(JSON.parse(reply.text)).toEqual(rows);
   expect(Number(reply.headers['content-length'])).toBe(Buffer.byteLength(reply.text));
@@ -166,7 +166,7 @@ test('a list that is streamed has no tag, and ends at once for a client that tak
     };
     return { plants: opened, nextCursor: '' };
   };
-  await using app = await RestApp.start({ listPlants: source });
+  await using app = await HttpApp.rest({ listPlants: source });
   const send = client(app.url);
   const whole = await list(send, '"x"');
   expect([whole.status, whole.text, whole.headers.etag]).toEqual([200, '[{"name":"Fern"}]', undefined]);

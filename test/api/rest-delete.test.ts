@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { client, expectError, type RequestParts, type Send } from '../support/http.ts';
+import { type LocalService, startLocalService } from '../support/local-service.ts';
 import { named } from '../support/named.ts';
-import { type Service, startService } from '../support/service.ts';
 
-let service: Service;
+let service: LocalService;
 
 beforeAll(async () => {
-  service = await startService();
+  service = await startLocalService();
 });
 
 afterAll(() => service.stop());

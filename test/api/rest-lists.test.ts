@@ -2,12 +2,12 @@ import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { client, expectError, type Reply, type Send } from '../support/http.ts';
-import { type Service, startService } from '../support/service.ts';
+import { type LocalService, startLocalService } from '../support/local-service.ts';
 
-let service: Service;
+let service: LocalService;
 
 beforeAll(async () => {
-  service = await startService();
+  service = await startLocalService();
 });
 
 afterAll(() => service.stop());
@@ -199,4 +199,11 @@ test('a list that is streamed is whole and in order', async () => {
     await Promise.all(ids.slice(from, from + 20).map((id) => add(send, id)));
   expect(names(await send('GET', '/plants'))).toEqual(ids.map(String));
   expect(names(await send('GET', '/plants?limit=1500'))).toEqual(ids.slice(0, 1500).map(String));
+});
+
+test('a slash behind the path of the list says so', async () => {
+  const send = await ownerOf([]);
+  const reply = await send('GET', '/plants/');
+  expectError(reply, 400, 3);
+  expect(reply.text).toContain('id is missing: the path ends with a slash');
 });

@@ -2,15 +2,15 @@ import { randomUUID } from 'node:crypto';
 import { METHODS } from 'node:http';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { client, exchange, expectError, type Reply, type Send } from '../support/http.ts';
-import { type Service, startService } from '../support/service.ts';
+import { type LocalService, startLocalService } from '../support/local-service.ts';
 
-let service: Service;
+let service: LocalService;
 let token: string;
 let alice: Send;
 let nobody: Send;
 
 beforeAll(async () => {
-  service = await startService();
+  service = await startLocalService();
   token = await service.token('alice');
   alice = client(service.url, token);
   nobody = client(service.url);
@@ -100,7 +100,7 @@ describe('401', () => {
 });
 
 test('403 names the scope that is needed', async () => {
-  await using strict = await startService({ JWT_REQUIRED_SCOPES: 'plants:read plants:write' });
+  await using strict = await startLocalService({ JWT_REQUIRED_SCOPES: 'plants:read plants:write' });
   const reader = client(strict.url, await strict.token('alice', 'plants:read'));
   expect((await reader('GET', '/plants')).status).toBe(200);
   for (const refused of [await reader('POST', '/plants', { body: PLANT }), await reader('DELETE', '/plants/7')]) {

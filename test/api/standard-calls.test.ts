@@ -4,9 +4,8 @@ import { credentials, makeClientConstructor } from '@grpc/grpc-js';
 import { service as healthService } from 'grpc-health-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { unary } from '../support/grpc.ts';
-import { parseMetrics } from '../support/prometheus.ts';
+import { type LocalService, startLocalService } from '../support/local-service.ts';
 import { frame, rawCall, rawSession } from '../support/raw-grpc.ts';
-import { type Service, startService } from '../support/service.ts';
 
 const CHECK = '/grpc.health.v1.Health/Check';
 const WATCH = '/grpc.health.v1.Health/Watch';
@@ -15,9 +14,9 @@ const REFLECTION = '/grpc.reflection.v1.ServerReflection/ServerReflectionInfo';
 const NAME = Buffer.from('plantstore.v1.PlantStoreService');
 const QUESTION = frame(Buffer.concat([Buffer.from([0x22, NAME.length]), NAME]));
 
-let service: Service;
+let service: LocalService;
 beforeAll(async () => {
-  service = await startService({ REQUEST_TIMEOUT: '1', IDLE_TIMEOUT: '3' });
+  service = await startLocalService({ REQUEST_TIMEOUT: '1', IDLE_TIMEOUT: '3' });
 });
 afterAll(() => service.stop());
 
@@ -59,7 +58,7 @@ describe("gRPC's own services", () => {
     const health = new (makeClientConstructor(healthService, 'health'))(service.grpcUrl, credentials.createInsecure());
     await unary(health, 'check', {});
     health.close();
-    const metrics = parseMetrics(await (await fetch(`${service.adminUrl}/metrics`)).text());
+    const metrics = await service.metrics();
     const { samples } = metrics.get('plantstore_request_duration_seconds')!;
     expect(samples.filter(({ labels }) => labels.route === CHECK && labels.status === 'OK')).not.toEqual([]);
   });
@@ -76,7 +75,7 @@ describe("gRPC's own services", () => {
       expect(new Set(watches)).toEqual(new Set(['watches']));
       expect(await rawCall(session, { ':path': CHECK }, frame(Buffer.alloc(0)))).toMatchObject({ status: 0 });
     }
-    const metrics = parseMetrics(await (await fetch(`${service.adminUrl}/metrics`)).text());
+    const metrics = await service.metrics();
     expect(metrics.get('plantstore_requests_in_flight')!.samples[0]!.value).toBe(0);
     for (const session of sessions) session.destroy();
   });

@@ -9,7 +9,7 @@ import { identify, takePermit } from '../../src/transport/http/authentication.ts
 import { allowOrigins } from '../../src/transport/http/cors.ts';
 import { refuseOtherMethods } from '../../src/transport/http/methods.ts';
 import { createHttpServer } from '../../src/transport/http/server.ts';
-import { registerDocumentation } from '../../src/transport/openapi/documentation.ts';
+import { registerDocumentation } from '../../src/transport/openapi/document.ts';
 import { ALICE } from '../support/principal.ts';
 
 const PLACES = 8;

@@ -3,18 +3,18 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { View } from '../../gen/plantstore/v1/plant_pb.ts';
 import { PlantStoreService } from '../../gen/plantstore/v1/plant_store_service_pb.ts';
 import { client, expectError, type Send } from '../support/http.ts';
+import { type LocalService, startLocalService } from '../support/local-service.ts';
 import { callErrorOf, TRANSPORTS } from '../support/protocols.ts';
-import { type Service, startService } from '../support/service.ts';
 
 const MOSS = 9007199254740993n;
 const LEAST = -(2n ** 63n);
 
-let service: Service;
+let service: LocalService;
 let send: Send;
 let headers: { authorization: string };
 
 beforeAll(async () => {
-  service = await startService();
+  service = await startLocalService();
   const token = await service.token('alice');
   headers = { authorization: `Bearer ${token}` };
   send = client(service.url, token);

@@ -7,14 +7,15 @@ import { AuditService } from '../../gen/plantstore/v1/audit_service_pb.ts';
 import { PlantStoreService, type WatchPlantsResponse } from '../../gen/plantstore/v1/plant_store_service_pb.ts';
 import { EventStreamReader, type StreamOptions } from '../support/event-stream.ts';
 import { client, exchange, expectError } from '../support/http.ts';
-import { parseMetrics } from '../support/prometheus.ts';
+import { type LocalService, startLocalService } from '../support/local-service.ts';
 import { callErrorOf, TRANSPORTS } from '../support/protocols.ts';
-import { type Service, startService } from '../support/service.ts';
+import type { RunningService } from '../support/running-service.ts';
+import { startService } from '../support/service.ts';
 
-let service: Service;
+let service: LocalService;
 beforeAll(async () => {
   // So that a hundred requests at once are served on a slow machine too.
-  service = await startService({ MAX_WAIT: '30000' });
+  service = await startLocalService({ MAX_WAIT: '30000' });
 });
 afterAll(async () => {
   await service.stop();
@@ -22,7 +23,7 @@ afterAll(async () => {
 
 let owners = 0;
 /** A new owner. */
-async function newOwner(of: Service = service) {
+async function newOwner(of: RunningService = service) {
   const token = await of.token(`owner ${owners++}`);
   const send = client(of.url, token);
   const headers = { authorization: `Bearer ${token}` };
@@ -38,11 +39,6 @@ async function newOwner(of: Service = service) {
     stream: (options: StreamOptions = {}) =>
       EventStreamReader.open(of.url, { ...options, headers: { ...headers, ...options.headers } }),
   };
-}
-
-async function metric(name: string): Promise<number> {
-  const metrics = parseMetrics(await (await fetch(`${service.adminUrl}/metrics`)).text());
-  return metrics.get(name)!.samples[0]!.value;
 }
 
 describe('an event stream', () => {
@@ -164,14 +160,14 @@ describe('an event stream', () => {
 
   test('is counted, holds no place among the requests, and leaves one line', async () => {
     const alice = await newOwner();
-    const before = await metric('plantstore_requests_in_flight');
+    const before = await service.metric('plantstore_requests_in_flight');
     const streams = await Promise.all([alice.stream(), alice.stream()]);
     await Promise.all(streams.map((stream) => stream.take(1)));
-    expect(await metric('plantstore_watches')).toBe(2);
-    expect(await metric('plantstore_requests_in_flight')).toBe(before);
+    expect(await service.metric('plantstore_watches')).toBe(2);
+    expect(await service.metric('plantstore_requests_in_flight')).toBe(before);
     for (const stream of streams) stream.close();
-    while ((await metric('plantstore_watches')) > 0) await sleep(10);
-    expect(await metric('plantstore_watch_steps_total')).toBeGreaterThan(0);
+    while ((await service.metric('plantstore_watches')) > 0) await sleep(10);
+    expect(await service.metric('plantstore_watch_steps_total')).toBeGreaterThan(0);
   });
 });
 
@@ -250,7 +246,7 @@ describe.each(TRANSPORTS)('WatchPlants over $name', ({ open }) => {
 });
 
 test('a stopping instance ends every stream at once, over gRPC and Connect as UNAVAILABLE', async () => {
-  await using stopping = await startService({ DRAIN_GRACE: '0' });
+  await using stopping = await startService();
   const alice = await newOwner(stopping);
   const stream = await alice.stream();
   await stream.take(1);
@@ -265,11 +261,7 @@ test('a stopping instance ends every stream at once, over gRPC and Connect as UN
     }
     return 'whole';
   });
-  const watching = async () => {
-    const metrics = parseMetrics(await (await fetch(`${stopping.adminUrl}/metrics`)).text());
-    return metrics.get('plantstore_watches')!.samples[0]!.value;
-  };
-  while ((await watching()) < 1 + TRANSPORTS.length) await sleep(10);
+  while ((await stopping.metric('plantstore_watches')) < 1 + TRANSPORTS.length) await sleep(10);
   // A stream of another kind is given time to end.
   const audit = createClient(AuditService, TRANSPORTS[0]!.open(stopping));
   const abort = new AbortController();
@@ -312,20 +304,20 @@ test('a reader that stops is cut off once it is 1 MiB behind, and nobody else no
     );
     return socket;
   });
-  const cutBefore = await metric('plantstore_watches_cut_off_total');
-  while ((await metric('plantstore_watches')) < 11) await sleep(10);
+  const cutBefore = await service.metric('plantstore_watches_cut_off_total');
+  while ((await service.metric('plantstore_watches')) < 11) await sleep(10);
   const name = '🌱'.repeat(1024);
   let told = 0;
   const reading = (async () => {
     for await (const event of well.events()) if (event.type === 'added') told++;
   })();
   let added = 0;
-  while ((await metric('plantstore_watches_cut_off_total')) < cutBefore + 10) {
+  while ((await service.metric('plantstore_watches_cut_off_total')) < cutBefore + 10) {
     await Promise.all(Array.from({ length: 100 }, () => alice.add(added++, name, name)));
     if (added > 10_000) throw new Error('nobody was cut off');
   }
   while (told < added) await sleep(10);
-  expect(await metric('plantstore_watches')).toBe(1);
+  expect(await service.metric('plantstore_watches')).toBe(1);
   // A paused reader in Node that meets an end, and no reset, is ended by an assertion (nodejs/undici#5360).
   for (const socket of sockets) socket.resume();
   expect(new Set(await Promise.all(ends))).toEqual(new Set(['ECONNRESET']));
@@ -387,11 +379,11 @@ describe('requests behind a stream on its connection hold no place', () => {
       const closed = new Promise((resolve) => socket.on('close', resolve));
       socket.write(first);
       if (then !== '') {
-        while ((await metric('plantstore_watches')) === 0) await sleep(10);
+        while ((await service.metric('plantstore_watches')) === 0) await sleep(10);
         socket.write(then);
       }
       await closed;
-      while ((await metric('plantstore_watches')) + (await metric('plantstore_requests_in_flight')) > 0)
+      while ((await service.metric('plantstore_watches')) + (await service.metric('plantstore_requests_in_flight')) > 0)
         await sleep(10);
     }
   });
@@ -416,14 +408,14 @@ test.each([
   ],
 ])('%s that nothing is sent on ends when its client ends its side', async (_, line, rest) => {
   const { headers } = await newOwner();
-  const before = await metric('plantstore_watches');
+  const before = await service.metric('plantstore_watches');
   const { hostname, port } = new URL(service.url);
   const socket = connect({ port: Number(port), host: hostname, allowHalfOpen: true });
   socket.write(`${line} HTTP/1.1\r\nHost: x\r\nAuthorization: ${headers.authorization}\r\n${rest}`);
   let text = '';
   while (!text.includes('ready')) text += (await once(socket, 'data'))[0];
-  expect(await metric('plantstore_watches')).toBe(before + 1);
+  expect(await service.metric('plantstore_watches')).toBe(before + 1);
   socket.end();
-  while ((await metric('plantstore_watches')) > before) await sleep(10);
+  while ((await service.metric('plantstore_watches')) > before) await sleep(10);
   socket.destroy();
 });

@@ -1,14 +1,15 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { VARIABLES } from '../../src/config-variables.ts';
+import { SETTINGS } from '../../src/settings.ts';
 
-test('docs/configuration.md names every setting once, in the order of the code, with its default', () => {
+test('docs/configuration.md has every setting once, in the order, with the default and in the words of the code', () => {
   const rows = readFileSync('docs/configuration.md', 'utf8')
-    .matchAll(/^\| `([A-Z_]+)` +\| (.*?) +\|/gm)
-    .map(([, name, fallback]) => [name, fallback]);
-  const variables = Object.entries(VARIABLES).map(([name, variable]) => [
+    .matchAll(/^\| `([A-Z_]+)` +\| (.*?) +\| (.*?) +\|/gm)
+    .map(([, ...cells]) => cells);
+  const settings = Object.entries(SETTINGS).map(([name, { fallback, meaning }]) => [
     name,
-    ('fallback' in variable && variable.fallback) || 'unset',
+    fallback || 'unset',
+    meaning,
   ]);
-  expect([...rows]).toEqual(variables);
+  expect([...rows]).toEqual(settings);
 });

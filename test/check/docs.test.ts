@@ -2,6 +2,8 @@ import { existsSync, globSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
+import { ERRORS } from '../../src/domain/errors.ts';
+import { codeName } from '../../src/observe/request.ts';
 
 const PAGES = globSync(['*.md', 'docs/**/*.md']);
 const ALERTS = 'docs/alerts.yaml';
@@ -59,4 +61,15 @@ test.each(EXAMPLES)('calling.md shows %s as it is', (example) => {
 
 test('calling.md shows no program but the examples, which test/full/interop/examples.test.ts runs', () => {
   expect(SHOWN.filter((block) => !EXAMPLES.map(textOf).includes(block))).toEqual([]);
+});
+
+test('calling.md gives each reason over REST the status and the code that it has', () => {
+  const [, section] = textOf('docs/calling.md').split('### Over REST\n');
+  const rows = section!.matchAll(/^\| (\d{3}) +\| ([A-Z_, ]+?) +\| (\d+) ([A-Z_]+) /gm).toArray();
+  const told = rows.flatMap(([, status, reasons, code, name]) =>
+    reasons!.split(', ').map((reason) => [reason, { status: Number(status), code: Number(code) }, name] as const),
+  );
+  expect(told.map(([, { code }]) => codeName(code))).toEqual(told.map(([, , name]) => name));
+  const { EVENT_NOT_FOUND, OWNER_BEING_ERASED, COUNT_OUTDATED, MAY_NOT_ERASE, CANCELLED, ...ofRest } = ERRORS;
+  expect(Object.fromEntries(told)).toEqual(ofRest);
 });

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { violations } from '../support/import-rules.ts';
+import { leadingNowhere, violations } from '../support/import-rules.ts';
 import { ALL_FOLDERS, parseSource, readSources } from '../support/source.ts';
 
 const violationsOf = (files: Record<string, string>) =>
@@ -68,4 +68,19 @@ test.each([
   ['src/config.ts', 'const environment = process.env;'],
 ])('what is allowed is not reported: %s with %s', (path, text) => {
   expect(violationsOf({ [path]: text })).toEqual([]);
+});
+
+test('every relative import of the benchmarks leads to a file', () => {
+  const files = readSources(['bench/src']);
+  expect(files.length).toBeGreaterThan(20);
+  expect(leadingNowhere(files)).toEqual([]);
+});
+
+test.each([
+  ["import { a } from './nowhere.ts';", 1],
+  ["export type { A } from '../nowhere.ts';", 1],
+  ["await import('../../src/nowhere.ts');", 1],
+  ["import './main.ts'; import 'fastify'; import type { Store } from '../../src/log/store.ts';", 0],
+])('an import that leads nowhere is found: %s', (text, found) => {
+  expect(leadingNowhere([parseSource('bench/src/a.ts', text)])).toHaveLength(found);
 });

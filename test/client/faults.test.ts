@@ -14,13 +14,13 @@ import {
   UnavailableError,
 } from '../../client/index.ts';
 import { pause } from '../../client/retry.ts';
-import { type Service, startService } from '../support/service.ts';
+import { type LocalService, startLocalService } from '../support/local-service.ts';
 import { TcpProxy } from '../support/tcp-proxy.ts';
 
-let service: Service;
+let service: LocalService;
 let proxy: TcpProxy;
 beforeAll(async () => {
-  service = await startService();
+  service = await startLocalService();
   proxy = await TcpProxy.start(Number(new URL(service.url).port));
 });
 afterEach(() => {

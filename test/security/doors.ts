@@ -2,7 +2,7 @@ import { expect } from 'vitest';
 import type { PlantStoreError } from '../../src/domain/errors.ts';
 import { trust } from '../support/authentication.ts';
 import { client } from '../support/http.ts';
-import { startService } from '../support/service.ts';
+import { startLocalService } from '../support/local-service.ts';
 import type { Answer, Attack, AttackRequest } from './attacks/attack.ts';
 import type { Scene } from './attacks/scene.ts';
 
@@ -44,7 +44,7 @@ export async function openAuthenticator({ issuer }: Scene): Promise<Door> {
 
 /** REST on the running service: each request tries to add a plant. */
 export async function openRest({ issuer }: Scene): Promise<Door> {
-  const service = await startService({
+  const service = await startLocalService({
     JWKS_URL: issuer.jwksUrl.href,
     JWT_ISSUER: issuer.issuer,
     JWT_AUDIENCE: issuer.audience,

@@ -2,10 +2,10 @@ import { chmodSync, chownSync, mkdtempSync, readdirSync, rmSync, statSync } from
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { closeDataDirectory } from '../../src/start/data-directory.ts';
+import { closeDataDirectory } from '../../src/start/store.ts';
 import { client } from '../support/http.ts';
+import { startLocalService } from '../support/local-service.ts';
 import { plantstore } from '../support/run.ts';
-import { startService } from '../support/service.ts';
 
 const modeOf = (path: string) => (statSync(path).mode & 0o777).toString(8);
 
@@ -14,7 +14,7 @@ test('whatever the umask, all that the service writes is for its user alone', as
   const umask = process.umask(0);
   try {
     const data = join(root, 'data');
-    await using service = await startService({ DATA_DIR: data });
+    await using service = await startLocalService({ DATA_DIR: data });
     const alice = client(service.url, await service.token('alice'));
     expect((await alice('POST', '/plants', { body: '{"id":7,"name":"Fern"}' })).status).toBe(200);
     expect((await plantstore(['audit', 'checkpoint'], { DATA_DIR: data })).code).toBe(0);
@@ -49,9 +49,9 @@ describe('an existing DATA_DIR', () => {
 
   test('that is open to others is closed to them, and a line says so', async () => {
     chmodSync(folder, 0o755);
-    await using service = await startService({ DATA_DIR: folder });
+    await using service = await startLocalService({ DATA_DIR: folder });
     expect(modeOf(folder)).toBe('700');
-    const line = await service.logged(({ msg }) => /DATA_DIR was open/.test(String(msg)));
+    const line = await service.logged(({ msg }) => /DATA_DIR was accessible/.test(String(msg)));
     expect(line).toMatchObject({ level: 'warn', folder, mode: '755' });
   });
 

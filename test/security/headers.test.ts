@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { client, type Reply, type RequestParts, type Send } from '../support/http.ts';
-import { type Service, startService } from '../support/service.ts';
+import { type LocalService, startLocalService } from '../support/local-service.ts';
 
-let service: Service;
+let service: LocalService;
 let alice: Send;
 beforeAll(async () => {
-  service = await startService();
+  service = await startLocalService();
   alice = client(service.url, await service.token('alice'));
 });
 afterAll(() => service.stop());

@@ -4,7 +4,7 @@ import type { Metadata } from '@grpc/grpc-js';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { bearer, grpcClient, unary } from '../support/grpc.ts';
 import { Issuer } from '../support/issuer.ts';
-import { type Service, startService } from '../support/service.ts';
+import { type LocalService, startLocalService } from '../support/local-service.ts';
 
 /** No line may hold it, wherever it came in. */
 const SECRET = 'opaque-secret-0123456789';
@@ -13,12 +13,12 @@ const FORGED = '\n{"level":"fatal","msg":"forged"}\n';
 const CONNECT = '/plantstore.v1.PlantStoreService';
 
 let issuer: Issuer;
-let service: Service;
+let service: LocalService;
 let jwt: string;
 
 beforeAll(async () => {
   issuer = await Issuer.start();
-  service = await startService({
+  service = await startLocalService({
     JWKS_URL: issuer.jwksUrl.href,
     JWT_ISSUER: issuer.issuer,
     JWT_AUDIENCE: issuer.audience,
@@ -143,7 +143,9 @@ test.each(LINE_BREAKS)('a line break in %s forges no line', async (place, send) 
 
 test('the places were reached', () => {
   const seen = new Set(
-    service.logs.filter(({ msg }) => msg === 'request').map(({ protocol, status }) => `${protocol} ${status}`),
+    service.logs
+      .filter(({ msg }) => msg === 'request')
+      .map(({ protocol, status, code }) => `${protocol} ${code ?? status}`),
   );
   expect([...seen]).toEqual(
     expect.arrayContaining([

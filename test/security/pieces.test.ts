@@ -3,14 +3,14 @@ import { constants } from 'node:http2';
 import { connect } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type LocalService, startLocalService } from '../support/local-service.ts';
 import { frame, rawCall, rawSession } from '../support/raw-grpc.ts';
-import { type Service, startService } from '../support/service.ts';
 
-let service: Service;
+let service: LocalService;
 let token: string;
 
 beforeAll(async () => {
-  service = await startService();
+  service = await startLocalService();
   token = await service.token('alice');
 });
 

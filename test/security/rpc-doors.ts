@@ -4,8 +4,8 @@ import { ErrorInfoSchema } from '../../gen/google/rpc/error_details_pb.ts';
 import { StatusSchema } from '../../gen/google/rpc/status_pb.ts';
 import { ERRORS, type Reason } from '../../src/domain/errors.ts';
 import { client } from '../support/http.ts';
+import { type LocalService, startLocalService } from '../support/local-service.ts';
 import { frame, rawCall, rawSession } from '../support/raw-grpc.ts';
-import { type Service, startService } from '../support/service.ts';
 import type { Answer } from './attacks/attack.ts';
 import type { Scene } from './attacks/scene.ts';
 import type { Door } from './doors.ts';
@@ -15,10 +15,10 @@ const LIST = '/plantstore.v1.PlantStoreService/ListPlants';
 /** The HTTP status of an error is told by its reason: gRPC and Connect have fewer codes. */
 const statusOf = (reason: string): number => ERRORS[reason as Reason].status;
 
-const start = ({ issuer }: Scene): Promise<Service> =>
-  startService({ JWKS_URL: issuer.jwksUrl.href, JWT_ISSUER: issuer.issuer, JWT_AUDIENCE: issuer.audience });
+const start = ({ issuer }: Scene): Promise<LocalService> =>
+  startLocalService({ JWKS_URL: issuer.jwksUrl.href, JWT_ISSUER: issuer.issuer, JWT_AUDIENCE: issuer.audience });
 
-const observe = (service: Service) => ({
+const observe = (service: LocalService) => ({
   reasons: () =>
     service.logs
       .filter(({ msg }) => msg === 'authentication')

@@ -87,6 +87,32 @@ export function erasureContract(name: string, open: OpenSearchable): void {
 
   describe(`erasure on ${name}`, () => {
     test(
+      'a repeated call with the key of an erasure returns its outcome, and erases nothing of the next life',
+      on(async ({ store }) => {
+        const events = await fill(store);
+        const log = await openLog(override(store, { close: async () => {} }), quiet);
+        const key = new Uint8Array(16).fill(7);
+        const call = async (owner = OWNER) => {
+          const steps: unknown[] = [];
+          for await (const step of log.erase({ owner, actor: 'operator', key })) steps.push(step);
+          return steps;
+        };
+        const first = await call();
+        const { position } = first.at(-1) as Erased;
+        expect(first).toContainEqual({ step: 'read_model', appended: { position, key } });
+        expect(first.at(-1)).toEqual({ position, events, key });
+        const plant = { id: 1n, name: 'Anew', tag: undefined };
+        await log.submit({ type: 'AddPlant', owner: OWNER, actor: OWNER, plant });
+        expect((await call()).at(-1)).toEqual({ position, events, key });
+        expect((await store.head()).position).toBe(position! + 1);
+        expect(await collect(await log.list({ owner: OWNER, after: undefined, limit: undefined }))).toEqual([plant]);
+        // The key is of this owner alone.
+        expect((await call('nobody')).at(-1)).toEqual({ position: undefined, events: 0, key: undefined });
+        await log.close();
+      }),
+    );
+
+    test(
       'audit verify says yes at every step of an erasure, and no to a row of another owner that is lost then',
       on(async ({ store }) => {
         await fill(store);
@@ -102,9 +128,9 @@ export function erasureContract(name: string, open: OpenSearchable): void {
             return result;
           };
         const removeRows = watched('rows', (owner: string, checkpoint: number) => store.removeRows(owner, checkpoint));
-        const clearErased = watched('contents', (position: number) => store.clearErased(position));
-        const endErasure = watched('end', (position: number) => store.endErasure(position));
-        await erased(override(store, { removeRows, clearErased, endErasure }));
+        const clearErased = watched('contents', (positions: readonly number[]) => store.clearErased(positions));
+        const endErasures = watched('end', (positions: readonly number[]) => store.endErasures(positions));
+        await erased(override(store, { removeRows, clearErased, endErasures }));
         expect([...new Set(answers)]).toEqual(['rows: true', 'contents: true', 'end: true']);
         const { position } = await store.head();
         const again = seal(await store.head(), { type: 'OwnerErased', actor: 'operator', erased: 1 }, 'again', 0);
@@ -425,7 +451,7 @@ function dyingAt(store: Store, isNow: () => boolean): Partial<Store> {
     removeRows: mortal(store.removeRows),
     append: mortal(store.append),
     clearErased: mortal(store.clearErased),
-    endErasure: mortal(store.endErasure),
+    endErasures: mortal(store.endErasures),
     async *eraseContents(owner, by) {
       dead ||= isNow();
       if (dead) throw new Died();

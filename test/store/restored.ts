@@ -70,7 +70,9 @@ export function restoredContract(name: string, open: OpenDatabase): void {
             await expect.poll(() => faults.at(-1)).toBeInstanceOf(LogChangedError);
           }
           // The event that the instance missed first: it may have looked while they were taken out.
-          expect(String(faults.at(-1))).toMatch(/position [1-5]: missing, yet the log was seen to reach 5/);
+          expect(String(faults.at(-1))).toMatch(
+            /position [1-5]: missing, although this instance has read the log up to position 5/,
+          );
           expect(faults.filter((fault) => fault !== undefined)).toHaveLength(1);
         }),
       );
@@ -81,7 +83,7 @@ export function restoredContract(name: string, open: OpenDatabase): void {
         for (const position of [5, 4]) await database.removeEvent(position);
         await database.setCheckpoint(5);
         await expect(openLog(store, { onFault: () => {} })).rejects.toThrow(
-          'the log is broken at position 4: missing, yet the read model stands at 5',
+          'the log is broken at position 4: missing, although the read model is at position 5',
         );
       }),
     );

@@ -140,7 +140,7 @@ test('an empty file is no store to a reader', () => {
   const file = join(directory, DATABASE_FILE);
   for (const suffix of ['', '-wal', '-shm']) rmSync(file + suffix);
   new DatabaseSync(file).close();
-  expect(() => openSqlite(directory, { readOnly: true })).toThrow('holds no plant store');
+  expect(() => openSqlite(directory, { readOnly: true })).toThrow('contains no plant store');
 });
 
 test('snapshots are bounded: one too many is refused with when to try again, and closing one makes room', async () => {

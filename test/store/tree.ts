@@ -166,7 +166,7 @@ export function treeContract(open: OpenStore): void {
               });
           },
         });
-        const fault = { name: 'BrokenTreeError', why: 'node 1 is not that of its events' };
+        const fault = { name: 'BrokenTreeError', why: 'node 1 does not match its events' };
         const read = (from: Store, index: number) => new Tree(from).readTile({ level: 0, index, width: 256 });
         await expect(read(changed, 1)).rejects.toMatchObject(fault);
         await read(changed, 0);

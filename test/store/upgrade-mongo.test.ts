@@ -106,7 +106,7 @@ describe.runIf(HAS_MONGODB)('the upgrade of a database of 1.0.0', () => {
 
   test('leaves a new store alone, and refuses what is none', async () => {
     await dropDatabase(former.uri);
-    await expect(former.upgrade()).rejects.toThrow('holds no plant store');
+    await expect(former.upgrade()).rejects.toThrow('contains no plant store');
     await (await openMongo(former.uri)).close();
     const before = await former.documents('meta');
     await former.upgrade();
@@ -114,7 +114,7 @@ describe.runIf(HAS_MONGODB)('the upgrade of a database of 1.0.0', () => {
   });
 
   test.each([
-    ['a changed content', { $set: { name: 'Rose' } }, 'what it says'],
+    ['a changed content', { $set: { name: 'Rose' } }, 'its content'],
     ['a changed hash', { $set: { hash: new Binary(Buffer.alloc(32)) } }, 'its hash'],
     ['a member that no event has', { $set: { colour: 'red' } }, 'its member colour'],
     ['a member of another type', { $set: { time: 1 } }, 'its member time'],

@@ -122,7 +122,7 @@ describe('the upgrade of an embedded store of 1.0.0', () => {
   });
 
   test.each([
-    ['a changed content', "UPDATE events SET name = 'Rose' WHERE position = 300", 300, 'what it says'],
+    ['a changed content', "UPDATE events SET name = 'Rose' WHERE position = 300", 300, 'its content'],
     ['a changed hash', 'UPDATE events SET hash = zeroblob(32) WHERE position = 300', 300, 'its hash'],
     ['a changed time', 'UPDATE events SET time = time + 1 WHERE position = 300', 300, 'its hash'],
     ['a lost event', 'DELETE FROM events WHERE position = 300', 300, 'the next event has position 301'],

@@ -1,7 +1,6 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { parseMetrics } from './prometheus.ts';
 import type { Service } from './service.ts';
 
 /** NODE_OPTIONS of a service for `measure`. */
@@ -28,9 +27,8 @@ const UNITS = {
  * collection.
  */
 export async function measure(service: Service): Promise<Measurement> {
-  const metrics = parseMetrics(await (await fetch(`${service.adminUrl}/metrics`)).text());
+  const metrics = await service.metrics();
   const metric = (name: string) => metrics.get(name)!.samples[0]!.value;
-  const resident = Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${service.pid}/status`, 'utf8'))![1]) / 1024;
   const before = service.output.length;
   process.kill(service.pid, 'SIGWINCH');
   const live = async (thread: string) => {
@@ -44,7 +42,7 @@ export async function measure(service: Service): Promise<Measurement> {
     live: await live('main'),
     liveInPublisher: await live('other'),
     heap: metric('nodejs_heap_size_used_bytes') / MEGABYTE,
-    resident,
+    resident: service.residentMemory,
     descriptors: readdirSync(`/proc/${service.pid}/fd`).length,
     handles: metric('nodejs_active_handles_total'),
   };

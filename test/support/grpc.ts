@@ -1,4 +1,3 @@
-import { Writable } from 'node:stream';
 import { create, type DescService, fromBinary } from '@bufbuild/protobuf';
 import {
   type ChannelCredentials,
@@ -10,15 +9,14 @@ import {
 } from '@grpc/grpc-js';
 import { StatusSchema } from '../../gen/google/rpc/status_pb.ts';
 import { PlantStoreService } from '../../gen/plantstore/v1/plant_store_service_pb.ts';
+import type { Service } from '../../src/call.ts';
 import { loadConfig } from '../../src/config.ts';
-import { createLogger } from '../../src/observe/logger.ts';
 import { Admission } from '../../src/transport/admission/admission.ts';
 import { definitionOf } from '../../src/transport/grpc/definition.ts';
 import { createGrpcServer, type GrpcServer, type GrpcServerOptions } from '../../src/transport/grpc/server.ts';
-import type { Service } from '../../src/transport/service.ts';
+import { collectLog } from './collected-log.ts';
+import { UNEXPECTED } from './http-app.ts';
 import { ALICE } from './principal.ts';
-
-const unexpected = () => Promise.reject(new Error('this method is not part of the test'));
 
 /** The gRPC server on a free port, with the test's methods and callers without tokens. */
 export class GrpcApp implements AsyncDisposable {
@@ -39,31 +37,15 @@ export class GrpcApp implements AsyncDisposable {
     options: Partial<GrpcServerOptions> = {},
     port = 0,
   ): Promise<GrpcApp> {
-    const logs: Record<string, unknown>[] = [];
-    const destination = new Writable({
-      write(line: Buffer, _encoding, done) {
-        logs.push(JSON.parse(line.toString()));
-        done();
-      },
-    });
-    const all = {
-      createPlant: unexpected,
-      deletePlant: unexpected,
-      getPlant: unexpected,
-      listPlants: unexpected,
-      watchPlants: unexpected as never,
-      streamPlants: unexpected,
-      getReceipt: unexpected,
-      ...methods,
-    };
+    const { logs, logger } = collectLog();
     const { limits } = loadConfig({});
     const admission = new Admission(limits, () => {});
     const server = createGrpcServer({
-      services: [{ desc: PlantStoreService, methods: all }],
+      services: [{ desc: PlantStoreService, methods: { ...UNEXPECTED, ...methods } }],
       authenticate: () => ALICE,
       limits,
       admission,
-      logger: createLogger('info', destination),
+      logger,
       isReady: () => true,
       ...options,
     });

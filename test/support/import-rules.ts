@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { Visitor } from 'oxc-parser';
 import { machineUses } from './machine-rules.ts';
@@ -7,43 +8,34 @@ import type { SourceFile } from './source.ts';
 const MAY_IMPORT: Record<string, readonly string[]> = {
   domain: [],
   json: [],
-  version: [],
   'private-folder': [],
   time: [],
   tlog: [],
   witness: ['tlog', 'private-folder'],
   auth: ['domain', 'time', 'private-folder', 'semaphore'],
-  observe: ['domain', 'log', 'auth', 'version'],
+  observe: ['domain', 'log', 'auth'],
   log: ['domain', 'tlog', 'time', 'private-folder', 'semaphore'],
-  'derived-once': [],
   semaphore: ['domain', 'time'],
   call: ['log', 'auth'],
-  plants: ['domain', 'log', 'auth', 'time', 'transparency', 'call', 'derived-once', 'semaphore', 'gen'],
+  plants: ['domain', 'log', 'auth', 'time', 'transparency', 'call', 'semaphore', 'gen'],
   audit: ['domain', 'json', 'tlog', 'log', 'auth', 'time', 'transparency', 'call', 'semaphore', 'gen'],
   erasure: ['domain', 'log', 'auth', 'time', 'call', 'gen'],
   publisher: ['domain', 'log', 'time', 'gen'],
   transparency: ['domain', 'tlog', 'log', 'auth', 'time', 'gen'],
   transport: [
     ...['domain', 'json', 'tlog', 'log', 'auth', 'observe', 'plants', 'transparency'],
-    ...['call', 'derived-once', 'semaphore', 'gen'],
+    ...['call', 'semaphore', 'gen'],
   ],
-  'limit-variables': [],
-  'transparency-variables': ['tlog'],
-  'config-variables': ['limit-variables', 'transparency-variables'],
-  config: ['config-variables'],
-  'grpc-tls': ['config'],
-  main: ['observe', 'config', 'publication', 'start', 'start-error'],
-  'start-error': ['config'],
+  settings: ['tlog'],
+  config: ['settings'],
+  main: ['log', 'observe', 'config', 'start'],
   start: [
     ...['domain', 'log', 'auth', 'observe', 'plants', 'audit', 'erasure', 'publisher', 'transparency', 'transport'],
-    ...['semaphore', 'gen'],
-    ...['config', 'grpc-tls', 'private-folder', 'publication'],
+    ...['call', 'semaphore', 'gen', 'config', 'private-folder'],
   ],
-  publication: ['observe', 'publisher', 'publisher-thread', 'config'],
-  'publisher-thread': ['log', 'publisher'],
   cli: [
-    ...['domain', 'tlog', 'log', 'auth', 'observe', 'plants', 'audit', 'publisher', 'transparency', 'witness'],
-    ...['config', 'config-variables', 'grpc-tls', 'main', 'private-folder', 'publication', 'start-error', 'version'],
+    ...['domain', 'tlog', 'log', 'auth', 'observe', 'plants', 'audit', 'publisher', 'transparency', 'transport'],
+    ...['witness', 'config', 'settings', 'main', 'private-folder', 'start'],
   ],
   // What runs in the browser: the API's messages, its client, and of the service what verifies proofs.
   console: ['gen', 'client', 'tlog'],
@@ -67,7 +59,7 @@ const KNOW_NO_TRANSPORT = ['domain', 'log', 'auth', 'call', 'plants', 'audit', '
 
 /** Folders that only the outermost parts know: they connect the log and the publisher to a database or a broker. */
 const ADAPTERS = ['src/log/sqlite/', 'src/log/mongo/', 'src/publisher/kafka/'];
-const CONSTRUCTS_ADAPTERS = ['start', 'publication', 'publisher-thread', 'cli'];
+const CONSTRUCTS_ADAPTERS = ['start', 'cli'];
 
 /** The one reader of the environment. */
 const READS_ENVIRONMENT = 'src/config.ts';
@@ -87,6 +79,14 @@ export function violations(files: readonly SourceFile[]): string[] {
     ...cycles(files),
   ];
 }
+
+/** Every relative import that leads to no file, one line each: for programs that nothing else compiles. */
+export const leadingNowhere = (files: readonly SourceFile[]): string[] =>
+  files.flatMap((file) =>
+    importsOf(file)
+      .filter(({ target }) => target !== undefined && !existsSync(target))
+      .map(({ specifier }) => `${file.path}: there is no ${specifier}`),
+  );
 
 function importsOf({ path, text, parsed: { module } }: SourceFile): Import[] {
   const specifiers = [
@@ -111,7 +111,7 @@ function breach(from: string, { specifier, target }: Import): string[] {
   const to = partOf(target);
   const adapter = ADAPTERS.find((folder) => target.startsWith(folder));
   if (adapter !== undefined && !from.startsWith(adapter) && !CONSTRUCTS_ADAPTERS.includes(part))
-    return [`${from}: only start, publication and cli import adapters (${target})`];
+    return [`${from}: only start and cli import adapters (${target})`];
   if (to === 'transport' && part === 'transport' && !roomsAllow(from, target))
     return [`${from}: this room does not import that of ${target}`];
   if (to === part || MAY_IMPORT[part]?.includes(to)) return [];

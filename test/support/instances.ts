@@ -3,21 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { freePort } from './free-port.ts';
-import { parseMetrics } from './prometheus.ts';
 import { type Service, startService } from './service.ts';
 import { TcpProxy } from './tcp-proxy.ts';
-
-/** The value of a metric without labels, or with these. */
-export async function metricOf(
-  service: Service,
-  name: string,
-  labels: Readonly<Record<string, string>> = {},
-): Promise<number | undefined> {
-  const text = await (await fetch(`${service.adminUrl}/metrics`)).text();
-  const samples = parseMetrics(text).get(name)?.samples ?? [];
-  return samples.find((sample) => Object.entries(labels).every(([label, value]) => sample.labels[label] === value))
-    ?.value;
-}
 
 /** Several services on one log. Each reaches the others through proxies. */
 export class Instances implements AsyncDisposable {
@@ -75,8 +62,8 @@ export class Instances implements AsyncDisposable {
           headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
           body: JSON.stringify({ id: id++, name: 'settled' }),
         }).then((reply) => reply.text());
-      const writes = await Promise.all(this.services.map((service) => metricOf(service, 'plantstore_writer')));
-      const forwards = await Promise.all(this.services.map((service) => metricOf(service, 'plantstore_forwarding')));
+      const writes = await Promise.all(this.services.map((service) => service.metric('plantstore_writer')));
+      const forwards = await Promise.all(this.services.map((service) => service.metric('plantstore_forwarding')));
       const [writing, forwarding] = [writes.filter(Boolean).length, forwards.filter(Boolean).length];
       if (writing === 1 && forwarding === this.services.length - 1) return writes.indexOf(1);
       await sleep(20);

@@ -4,7 +4,7 @@ import { BadRequestSchema, ErrorInfoSchema } from '../../gen/google/rpc/error_de
 import type { Plant } from '../../gen/plantstore/v1/plant_pb.ts';
 import { PlantStoreService } from '../../gen/plantstore/v1/plant_store_service_pb.ts';
 import { client as httpClient, type Reply } from './http.ts';
-import type { Service } from './service.ts';
+import type { RunningService } from './running-service.ts';
 
 /** A plant in a list. */
 export interface ListedPlant {
@@ -44,11 +44,14 @@ export type Headers = Readonly<Record<string, string>>;
 export interface Protocol {
   readonly name: 'REST' | 'Connect JSON' | 'Connect binary' | 'gRPC-Web' | 'gRPC';
   /** A client with an optional Authorization header, and further headers. */
-  client(service: Service, authorization?: string, headers?: Headers): PlantsClient;
+  client(service: RunningService, authorization?: string, headers?: Headers): PlantsClient;
 }
 
 /** The protocols with a client of @connectrpc/connect-node, which the service's gRPC server does not use. */
-export const TRANSPORTS: readonly { name: Exclude<Protocol['name'], 'REST'>; open(service: Service): Transport }[] = [
+export const TRANSPORTS: readonly {
+  name: Exclude<Protocol['name'], 'REST'>;
+  open(service: RunningService): Transport;
+}[] = [
   {
     name: 'Connect JSON',
     open: ({ url }) => createConnectTransport({ baseUrl: url, httpVersion: '1.1', useBinaryFormat: false }),

@@ -1,20 +1,17 @@
-import type { Service } from './service.ts';
+import type { RunningService } from './running-service.ts';
 
 /**
  * What a service says of its store: `/readyz` to a load balancer, without the time, and some of its metrics. `gauges`:
  * the names of the metrics, without `plantstore_`, under the names that the result has for them.
  */
-export async function storeState(
-  { adminUrl }: Pick<Service, 'adminUrl'>,
-  gauges: Readonly<Record<string, string>>,
-): Promise<unknown> {
-  const [readyz, metrics] = await Promise.all(['readyz', 'metrics'].map((path) => fetch(`${adminUrl}/${path}`)));
-  const { dependencies } = (await readyz!.json()) as { dependencies: { name: string; since?: string }[] };
+export async function storeState(service: RunningService, gauges: Readonly<Record<string, string>>): Promise<unknown> {
+  const readyz = await fetch(`${service.adminUrl}/readyz`);
+  const { dependencies } = (await readyz.json()) as { dependencies: { name: string; since?: string }[] };
   const { since: _, ...store } = dependencies.find(({ name }) => name === 'store')!;
-  const text = await metrics!.text();
+  const metrics = await service.metrics();
   const values = Object.entries(gauges).map(([key, name]) => [
     key,
-    new RegExp(`^plantstore_${name} (\\d)$`, 'm').exec(text)?.[1],
+    metrics.get(`plantstore_${name}`)?.samples[0]?.value.toString(),
   ]);
-  return { status: readyz!.status, store, ...Object.fromEntries(values) };
+  return { status: readyz.status, store, ...Object.fromEntries(values) };
 }

@@ -2,13 +2,13 @@ import { createClient } from '@connectrpc/connect';
 import { createGrpcWebTransport } from '@connectrpc/connect-node';
 import { PlantStoreService } from '../../gen/plantstore/v1/plant_store_service_pb.ts';
 import { bearer, grpcClient, unary } from './grpc.ts';
-import type { Service } from './service.ts';
+import type { RunningService } from './running-service.ts';
 
 const CONNECT = '/plantstore.v1.PlantStoreService';
 
 /** Over every protocol: adds, lists and deletes a plant, and makes calls that fail. Awaits each response. */
 export async function sendTraffic(
-  service: Service,
+  service: RunningService,
   token: string,
   headers: Record<string, string> = {},
 ): Promise<void> {

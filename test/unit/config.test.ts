@@ -2,7 +2,7 @@ import { generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { resolve } from 'node:path';
 import { getHeapStatistics } from 'node:v8';
 import { expect, test } from 'vitest';
-import { ConfigError, loadConfig } from '../../src/config.ts';
+import { ConfigError, loadConfig, misspeltSettings } from '../../src/config.ts';
 import { cosignatureKey } from '../../src/tlog/signer.ts';
 import { formatVerifierKey } from '../../src/tlog/verifier-key.ts';
 
@@ -391,4 +391,17 @@ test('traces have the name of the service unless the variables say another', () 
   expect(nameOf({})).toBe('plantstore');
   expect(nameOf({ OTEL_SERVICE_NAME: 'plants' })).toBeUndefined();
   expect(nameOf({ OTEL_RESOURCE_ATTRIBUTES: 'a=b,service.name=plants' })).toBeUndefined();
+});
+
+test('a variable whose name is nearly that of a setting is named', () => {
+  const near = { RATELIMIT: '5', MONGO_URI: '', JWT_AUDIENC: 'a', rate_limit: '5', PORTS: '1', NODEENV: 'test' };
+  const far = { HOME: '/', PWD: '/', PLANTS_PORT: '1', HOSTNAME: 'a', LOGNAME: 'a', KAFKA_PORT: '1', DEBUG: '*' };
+  expect(misspeltSettings({ ...near, ...far, RATE_LIMIT: '5' })).toEqual([
+    'RATELIMIT is no setting; did you mean RATE_LIMIT?',
+    'MONGO_URI is no setting; did you mean MONGODB_URI?',
+    'JWT_AUDIENC is no setting; did you mean JWT_AUDIENCE?',
+    'rate_limit is no setting; did you mean RATE_LIMIT?',
+    'PORTS is no setting; did you mean PORT?',
+    'NODEENV is no setting; did you mean NODE_ENV?',
+  ]);
 });

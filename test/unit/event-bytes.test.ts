@@ -13,6 +13,7 @@ import { loggedArbitrary } from '../support/arbitraries.ts';
 import { added, deleted, TRACEPARENT } from '../support/events.ts';
 import { extended, unknownFieldsArbitrary } from '../support/extended.ts';
 import { MALFORMED } from '../support/malformed.ts';
+import { count } from '../support/soak.ts';
 
 const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex');
 
@@ -201,7 +202,7 @@ describe('an event has one form alone', () => {
           commitment: hex(logged.commitment),
         });
       }),
-      { numRuns: 20_000 },
+      { numRuns: count(5_000, 20_000) },
     );
   });
 
@@ -224,7 +225,7 @@ describe('an event has one form alone', () => {
           }
         },
       ),
-      { numRuns: 5_000 },
+      { numRuns: count(1_500, 5_000) },
     );
   });
 
@@ -242,7 +243,7 @@ describe('an event has one form alone', () => {
               expect(error).toBeInstanceOf(Error);
             }
       }),
-      { numRuns: 5_000 },
+      { numRuns: count(1_500, 5_000) },
     );
   });
 
@@ -265,7 +266,7 @@ describe('an event has one form alone', () => {
           }
         }
       }),
-      { numRuns: 5_000 },
+      { numRuns: count(1_500, 5_000) },
     );
   });
 

@@ -1,8 +1,7 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { hostname } from 'node:os';
 import { expect, test } from 'vitest';
-import { addressOf, leafCertificate } from '../../src/transport/forward/contact.ts';
-import { selfSigned } from '../../src/transport/forward/self-signed.ts';
+import { addressOf, leafCertificate, selfSigned } from '../../src/transport/forward/contact.ts';
 
 test.each([
   ['127.0.0.1:50051', '127.0.0.1:50051'],

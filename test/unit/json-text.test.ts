@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { integerOf } from '../../src/json/integer.ts';
-import { JsonText } from '../../src/json/json-text.ts';
+import { integerOf, JsonText } from '../../src/json/json-text.ts';
 
 /** digits × 10^exponent as JSON, with the point moved to any place. */
 const literal = fc

@@ -4,9 +4,9 @@ import { describe, expect, test } from 'vitest';
 import type { Call } from '../../src/call.ts';
 import { ERRORS, InvalidFieldError, PlantStoreError, type Reason } from '../../src/domain/errors.ts';
 import { client, expectError } from '../support/http.ts';
-import { RestApp } from '../support/rest-app.ts';
+import { HttpApp } from '../support/http-app.ts';
 
-const failing = (thrown: unknown) => RestApp.start({ listPlants: () => Promise.reject(thrown) });
+const failing = (thrown: unknown) => HttpApp.rest({ listPlants: () => Promise.reject(thrown) });
 
 test.each(Object.entries(ERRORS))('%s has its status and its code', async (reason, { status, code }) => {
   await using app = await failing(new PlantStoreError(reason as Reason, 'do "this" instead'));
@@ -20,7 +20,7 @@ test.each([
   [new InvalidFieldError('plants.name', 'is missing'), 'plants.name is missing'],
   [new PlantStoreError('IDEMPOTENCY_KEY_REUSED', 'plant.name was another'), 'plant.name was another'],
 ])('a field of the body has the name that it has there: %s', async (thrown, told) => {
-  await using app = await RestApp.start({ createPlant: () => Promise.reject(thrown) });
+  await using app = await HttpApp.rest({ createPlant: () => Promise.reject(thrown) });
   const reply = await client(app.url)('POST', '/plants', { body: '{"id":1,"name":"Fern"}' });
   expect(expectError(reply, thrown.status, thrown.code)).toBe(told);
 });
@@ -47,10 +47,20 @@ test.each([
   expect(await app.logged('error')).toMatchObject({ requestId: reply.headers['x-request-id'] });
 });
 
+test('a failure that goes on has one line a request, and its stack once', async () => {
+  const cause = new Error('connection 12 to 10.0.0.1 closed');
+  await using app = await failing(new PlantStoreError('STORE_UNAVAILABLE', 'try again', {}, { cause }));
+  for (let request = 0; request < 3; request++) await client(app.url)('GET', '/plants');
+  const warnings = app.logs.filter(({ level }) => level === 'warn');
+  const lines = warnings.map(({ err }) => err as { message: string; stack?: string });
+  expect(lines).toMatchObject(Array(3).fill({ type: 'Error', message: cause.message }));
+  expect(lines.map(({ stack }) => stack !== undefined)).toEqual([true, false, false]);
+});
+
 describe('the signal of a call', () => {
   test('is aborted when the client goes away', async () => {
     const { promise: aborted, resolve } = Promise.withResolvers<void>();
-    await using app = await RestApp.start({
+    await using app = await HttpApp.rest({
       listPlants: async (_request, { signal }) => {
         expect(signal.aborted).toBe(false);
         request.destroy();
@@ -65,7 +75,7 @@ describe('the signal of a call', () => {
 
   test('is not aborted when it was answered', async () => {
     const calls: Call[] = [];
-    await using app = await RestApp.start({
+    await using app = await HttpApp.rest({
       listPlants: async (_request, call) => {
         expect(call.signal.aborted).toBe(false);
         calls.push(call);

@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest';
 import type { ListPlantsRequest } from '../../gen/plantstore/v1/plant_store_service_pb.ts';
 import { ArrayStream } from '../../src/transport/rest/array-stream.ts';
 import { client, expectError } from '../support/http.ts';
-import { RestApp } from '../support/rest-app.ts';
+import { HttpApp } from '../support/http-app.ts';
 
 type Row = { name: string };
 
@@ -37,7 +37,7 @@ class Batches implements AsyncIterableIterator<Row[]> {
 }
 
 const serving = (plants: AsyncIterable<Row[]>, nextCursor = '') =>
-  RestApp.start({ listPlants: async () => ({ plants, nextCursor }) });
+  HttpApp.rest({ listPlants: async () => ({ plants, nextCursor }) });
 
 const ROWS = Array.from({ length: 1_000 }, (_, index) => ({ name: `${index} `.padEnd(100, 'x') }));
 
@@ -134,7 +134,7 @@ describe('a list is let go', () => {
 
 test('a list is read no faster than its reader takes it, and others are answered meanwhile', async () => {
   const endless = new Batches(async () => ROWS);
-  await using app = await RestApp.start({
+  await using app = await HttpApp.rest({
     listPlants: async ({ limit }: ListPlantsRequest) => ({
       plants: limit === undefined ? endless : [],
       nextCursor: '',

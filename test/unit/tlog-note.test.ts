@@ -55,7 +55,7 @@ describe('notes', () => {
   test("the specification's example is opened by its key, and by no other", () => {
     const verifier = verifierOf(parseVerifierKey(EXAMPLE_KEY));
     expect(openNote(EXAMPLE, [verifier])).toMatchObject({ text: 'This is an example message.\n' });
-    expect(() => openNote(EXAMPLE, [verifiers.one])).toThrow('no trusted key');
+    expect(() => openNote(EXAMPLE, [verifiers.one])).toThrow('no signature by');
     expect(() => openNote(EXAMPLE.replace('example message', 'Example message'), [verifier])).toThrow('is invalid');
   });
 
@@ -147,7 +147,7 @@ describe('cosignatures', () => {
     expect(cosignedAt(verified[0]!.bytes)).toBe(1_679_315_147_000);
     expect(() => openNote(note.replace('\n10\n', '\n11\n'), [verifier])).toThrow('is invalid');
     // The same key under its other type is another key.
-    expect(() => openNote(note, [verifierOf(noteKey('witness.example', two))])).toThrow('no trusted key');
+    expect(() => openNote(note, [verifierOf(noteKey('witness.example', two))])).toThrow('no signature by');
   });
 
   test('of another time, of a note, or cut short are refused', () => {

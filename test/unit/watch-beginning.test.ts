@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
+import type { LiveStep, Step } from '../../src/plants/watch/channel.ts';
 import { Channel, stepBytes } from '../../src/plants/watch/channel.ts';
-import type { LiveStep, Step } from '../../src/plants/watch/step.ts';
 import { Watch, type WatchKeeper } from '../../src/plants/watch/watch.ts';
 import { type WatchedLog, Watches } from '../../src/plants/watch/watches.ts';
 import { ALICE } from '../support/principal.ts';

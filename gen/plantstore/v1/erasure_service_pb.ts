@@ -10,7 +10,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file plantstore/v1/erasure_service.proto.
  */
 export const file_plantstore_v1_erasure_service: GenFile = /*@__PURE__*/
-  fileDesc("CiNwbGFudHN0b3JlL3YxL2VyYXN1cmVfc2VydmljZS5wcm90bxINcGxhbnRzdG9yZS52MSIiChFFcmFzZU93bmVyUmVxdWVzdBINCgVvd25lchgBIAEoCSKfAwoSRXJhc2VPd25lclJlc3BvbnNlEj4KCHByb2dyZXNzGAEgASgLMioucGxhbnRzdG9yZS52MS5FcmFzZU93bmVyUmVzcG9uc2UuUHJvZ3Jlc3NIABI8CgdvdXRjb21lGAIgASgLMikucGxhbnRzdG9yZS52MS5FcmFzZU93bmVyUmVzcG9uc2UuT3V0Y29tZUgAGjUKCFByb2dyZXNzEgwKBHN0ZXAYASABKAkSDAoEZG9uZRgCIAEoAxINCgV0b3RhbBgDIAEoAxp6CgdPdXRjb21lEhAKCHBvc2l0aW9uGAEgASgDEg4KBmV2ZW50cxgCIAEoAxI4CgZyZXN1bHQYAyABKA4yKC5wbGFudHN0b3JlLnYxLkVyYXNlT3duZXJSZXNwb25zZS5SZXN1bHQSEwoLc3ViamVjdF9rZXkYBCABKAwiUAoGUmVzdWx0EhYKElJFU1VMVF9VTlNQRUNJRklFRBAAEhEKDVJFU1VMVF9FUkFTRUQQARIbChdSRVNVTFRfTk9USElOR19UT19FUkFTRRACQgYKBHN0ZXAyZQoORXJhc3VyZVNlcnZpY2USUwoKRXJhc2VPd25lchIgLnBsYW50c3RvcmUudjEuRXJhc2VPd25lclJlcXVlc3QaIS5wbGFudHN0b3JlLnYxLkVyYXNlT3duZXJSZXNwb25zZTABYgZwcm90bzM");
+  fileDesc("CiNwbGFudHN0b3JlL3YxL2VyYXN1cmVfc2VydmljZS5wcm90bxINcGxhbnRzdG9yZS52MSI3ChFFcmFzZU93bmVyUmVxdWVzdBINCgVvd25lchgBIAEoCRITCgtzdWJqZWN0X2tleRgCIAEoDCLGAwoSRXJhc2VPd25lclJlc3BvbnNlEj4KCHByb2dyZXNzGAEgASgLMioucGxhbnRzdG9yZS52MS5FcmFzZU93bmVyUmVzcG9uc2UuUHJvZ3Jlc3NIABI8CgdvdXRjb21lGAIgASgLMikucGxhbnRzdG9yZS52MS5FcmFzZU93bmVyUmVzcG9uc2UuT3V0Y29tZUgAGlwKCFByb2dyZXNzEgwKBHN0ZXAYASABKAkSDAoEZG9uZRgCIAEoAxINCgV0b3RhbBgDIAEoAxIQCghwb3NpdGlvbhgEIAEoAxITCgtzdWJqZWN0X2tleRgFIAEoDBp6CgdPdXRjb21lEhAKCHBvc2l0aW9uGAEgASgDEg4KBmV2ZW50cxgCIAEoAxI4CgZyZXN1bHQYAyABKA4yKC5wbGFudHN0b3JlLnYxLkVyYXNlT3duZXJSZXNwb25zZS5SZXN1bHQSEwoLc3ViamVjdF9rZXkYBCABKAwiUAoGUmVzdWx0EhYKElJFU1VMVF9VTlNQRUNJRklFRBAAEhEKDVJFU1VMVF9FUkFTRUQQARIbChdSRVNVTFRfTk9USElOR19UT19FUkFTRRACQgYKBHN0ZXAyZQoORXJhc3VyZVNlcnZpY2USUwoKRXJhc2VPd25lchIgLnBsYW50c3RvcmUudjEuRXJhc2VPd25lclJlcXVlc3QaIS5wbGFudHN0b3JlLnYxLkVyYXNlT3duZXJSZXNwb25zZTABYgZwcm90bzM");
 
 /**
  * @generated from message plantstore.v1.EraseOwnerRequest
@@ -22,6 +22,14 @@ export type EraseOwnerRequest = Message<"plantstore.v1.EraseOwnerRequest"> & {
    * @generated from field: string owner = 1;
    */
   owner: string;
+
+  /**
+   * The key of the event's subject: 16 random bytes. A call with the key of an earlier call, whose outcome was lost,
+   * returns the outcome of that erasure and erases nothing more. Empty: the service makes one.
+   *
+   * @generated from field: bytes subject_key = 2;
+   */
+  subjectKey: Uint8Array;
 };
 
 /**
@@ -91,6 +99,20 @@ export type EraseOwnerResponse_Progress = Message<"plantstore.v1.EraseOwnerRespo
    * @generated from field: int64 total = 3;
    */
   total: bigint;
+
+  /**
+   * Position of the OwnerErased event, in the first message after it was appended.
+   *
+   * @generated from field: int64 position = 4;
+   */
+  position: bigint;
+
+  /**
+   * The key of its subject, in the same message. Keep it: with it, a repeated call finds this erasure.
+   *
+   * @generated from field: bytes subject_key = 5;
+   */
+  subjectKey: Uint8Array;
 };
 
 /**
@@ -129,7 +151,7 @@ export type EraseOwnerResponse_Outcome = Message<"plantstore.v1.EraseOwnerRespon
 
   /**
    * The key of the event's subject, 16 random bytes. Whoever keeps it can prove later that the event erased this owner
-   * (`plantstore audit check-erasure`). Empty if nothing was erased, or by a release before 1.1.
+   * (`plantstore audit check-erasure`). Empty if nothing was erased, or by 1.0.0.
    *
    * @generated from field: bytes subject_key = 4;
    */
@@ -193,8 +215,8 @@ export const ErasureService: GenService<{
   /**
    * Erases an owner: appends OwnerErased, which deletes all plants that the owner has, and removes the contents of all
    * earlier events of the owner. The events and their hashes stay. The owner may add plants again at once. Sends
-   * progress, and last the outcome. If the call ends early after the event was appended, the erasure continues; another
-   * call waits for its end. FAILED_PRECONDITION if the service may not change events (MAY_NOT_ERASE).
+   * progress, and last the outcome. If the call ends early after the event was appended, the erasure continues. Another
+   * call with the same subject key waits for its end. Another call without it erases what the owner has added since. FAILED_PRECONDITION if the service may not change events (MAY_NOT_ERASE).
    *
    * @generated from rpc plantstore.v1.ErasureService.EraseOwner
    */

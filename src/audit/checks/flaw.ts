@@ -12,8 +12,8 @@ export function flawOf({ eventId, event }: LoggedEvent): string | undefined {
   if (!UUID.test(eventId)) return 'its event id is not a UUID';
   // An erased event has no content to check.
   if (event === undefined) return undefined;
-  if (event.type !== 'OwnerErased' && !isName(event.owner)) return 'its owner is not a name that a token may contain';
-  if (!isName(event.actor)) return 'its actor is not a name that a token may contain';
+  if (event.type !== 'OwnerErased' && !isName(event.owner)) return 'its owner is not a valid name';
+  if (!isName(event.actor)) return 'its actor is not a valid name';
   if (event.idempotencyKey !== undefined && !isIdempotencyKey(event.idempotencyKey))
     return `its idempotency key does not have 1 to ${MAX_IDEMPOTENCY_KEY} characters`;
   return event.type === 'PlantAdded' ? textFlaw(event) : undefined;

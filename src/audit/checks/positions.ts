@@ -20,7 +20,7 @@ export class PositionsCheck implements Check {
         this.failure =
           position > expected
             ? { position: expected, message: `missing: ${position} follows ${this.#last}` }
-            : { position, message: `out of order or duplicate: it follows ${this.#last}` };
+            : { position, message: `out of order or duplicate: it comes after position ${this.#last}` };
         return;
       }
       this.#last = position;

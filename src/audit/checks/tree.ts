@@ -50,7 +50,7 @@ export class TreeCheck implements Check {
     const stored = await this.#storedAt(index);
     if (stored === undefined) {
       if (index < nodesOf(this.#checkpoint)) throw this.#failed(index, 'is missing');
-    } else if (!sameHash(stored, hash)) throw this.#failed(index, 'does not follow from the events');
+    } else if (!sameHash(stored, hash)) throw this.#failed(index, 'does not match the events');
   }
 
   #failed(index: number, why: string): BrokenTreeError {

@@ -62,7 +62,7 @@ async function foldInto(fold: Fold, store: Store, position: number, owner: strin
 }
 
 const beingErased = () =>
-  new PlantStoreError('OWNER_BEING_ERASED', 'owners are being erased all the time; try again later', {
+  new PlantStoreError('OWNER_BEING_ERASED', 'owners are being erased repeatedly; try again later', {
     retryAfter: 10,
   });
 

@@ -29,7 +29,7 @@ export function parseEvent(line: string): LoggedEvent {
   for (const member of JSON_MEMBERS)
     if (given[member.name] !== undefined) members[member.name] = memberValue(member, given[member.name], text);
   const event = eventOf(members);
-  if (lineOf(event, members) !== line) throw new SyntaxError('its encoding is not that of an export');
+  if (lineOf(event, members) !== line) throw new SyntaxError('its encoding is not canonical');
   return event;
 }
 

@@ -1,15 +1,11 @@
 import { Command } from 'commander';
 import { checkErasureCommand } from './check-erasure.ts';
-import { checkReceiptCommand } from './check-receipt.ts';
-import { checkpointCommand } from './checkpoint.ts';
+import { checkpointCommand, headCommand, keyCommand } from './checkpoint.ts';
 import { exportCommand } from './export.ts';
-import { headCommand } from './head.ts';
-import { historyCommand } from './history.ts';
+import { historyCommand, listCommand } from './history.ts';
 import { importCommand } from './import.ts';
-import { keyCommand } from './key.ts';
-import { listCommand } from './list.ts';
 import { rebuildCommand } from './rebuild.ts';
-import { receiptCommand } from './receipt.ts';
+import { checkReceiptCommand, receiptCommand } from './receipt.ts';
 import { verifyCommand } from './verify.ts';
 
 /** `plantstore audit` */

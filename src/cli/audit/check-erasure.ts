@@ -1,7 +1,7 @@
 import { createReadStream } from 'node:fs';
-import { Command, InvalidArgumentError } from 'commander';
-import type { LoggedEvent } from '../../log/event/event.ts';
-import { position } from '../arguments.ts';
+import { Command } from 'commander';
+import { EMPTY_HEAD, type LoggedEvent } from '../../log/event/event.ts';
+import { position, subjectKey } from '../arguments.ts';
 import { print } from '../output.ts';
 import { withStore } from '../with-store.ts';
 
@@ -17,13 +17,16 @@ export const checkErasureCommand = (): Command =>
     .description('Prove which event erased an owner, with the key that the outcome of the erasure returned.')
     .argument('[file]', 'an export in either format; without it, the store is read')
     .requiredOption('--owner <name>', 'the owner who was erased')
-    .requiredOption('--key <key>', 'subjectKey of the outcome, in hexadecimal or base64', keyOf)
+    .requiredOption('--key <key>', 'subjectKey of the outcome, in hexadecimal or base64', subjectKey)
     .option('--position <position>', 'only the event at this position', position)
     .addHelpText(
       'after',
       `
 The subject of an OwnerErased event is SHA-256 of the key and the owner's name.
 Nobody can find out the owner without both. Exit code 1: no event erased them.
+An export must begin with the first event. Whoever made it could have made another
+log: verify it with a checkpoint that you trust (plantstore audit import --check,
+audit verify --checkpoint).
 
 Example:
   $ plantstore audit check-erasure --owner alice --key 5bd1...
@@ -33,7 +36,7 @@ Example:
       const found =
         file === undefined
           ? await withStore('read', (store) => erasureIn(store.read((options.position ?? 1) - 1), options))
-          : await erasureIn(await eventsOf(file), options);
+          : await erasureIn(eventsOf(file), options);
       if (found?.event?.type !== 'OwnerErased')
         throw new Error(`no event${of(options)} erased ${JSON.stringify(options.owner)} with this key`);
       const { erased } = found.event;
@@ -44,9 +47,18 @@ Example:
 
 const of = ({ position: at }: Options): string => (at === undefined ? '' : ` at position ${at}`);
 
-async function eventsOf(file: string): Promise<AsyncIterable<readonly LoggedEvent[]>> {
+/** The events of an export, from the first on, each of which continues the log. */
+async function* eventsOf(file: string): AsyncGenerator<readonly LoggedEvent[]> {
   const { decodeExport } = await import('../../audit/formats/formats.ts');
-  return decodeExport(createReadStream(file));
+  const { headAt, verifyNext } = await import('../../log/event/chain.ts');
+  let head = EMPTY_HEAD;
+  for await (const events of decodeExport(createReadStream(file))) {
+    for (const event of events) {
+      verifyNext(head, event);
+      head = headAt(event);
+    }
+    yield events;
+  }
 }
 
 /** The first event whose content is what it commits to, and whose subject is the owner. */
@@ -66,13 +78,4 @@ async function erasureIn(
       if (Buffer.compare(event.subject, subject) === 0) return logged;
     }
   return undefined;
-}
-
-/** Bytes of a key. */
-const KEY = 16;
-
-function keyOf(text: string): Uint8Array {
-  const key = /^[0-9a-f]{32}$/i.test(text) ? Buffer.from(text, 'hex') : Buffer.from(text, 'base64');
-  if (key.length !== KEY) throw new InvalidArgumentError('Expected the 16 bytes of a key, in hexadecimal or base64.');
-  return key;
 }

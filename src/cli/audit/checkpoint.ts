@@ -1,9 +1,10 @@
 import { Command } from 'commander';
+import { headJson } from '../../audit/formats/event-json.ts';
 import { loadConfig } from '../../config.ts';
 import { Tree } from '../../log/tree/tree.ts';
 import { openLogKey } from '../../transparency/log-key.ts';
 import { signCheckpoint } from '../../transparency/signed-checkpoint.ts';
-import { write } from '../output.ts';
+import { print, write } from '../output.ts';
 import { withStore } from '../with-store.ts';
 
 /** `plantstore audit checkpoint` */
@@ -29,3 +30,35 @@ Examples:
         await write([note]);
       }),
     );
+
+/** `plantstore audit head` */
+export const headCommand = (): Command =>
+  new Command('head')
+    .description('Print the head of the log: position, hash and time of the last event.')
+    .addHelpText(
+      'after',
+      `
+An empty log has position 0. For a signed statement of the log, use
+plantstore audit checkpoint.
+
+Example:
+  $ plantstore audit head
+  {"position":42,"hash":"...","time":"2026-01-02T03:04:05.678Z"}`,
+    )
+    .action(() => withStore('read', async (store) => print([headJson(await store.head())])));
+
+/** `plantstore audit key` */
+export const keyCommand = (): Command =>
+  new Command('key')
+    .description('Print the vkey of the log, the public key that verifies its checkpoints and receipts.')
+    .addHelpText(
+      'after',
+      `
+A vkey (c2sp.org/signed-note) consists of the name of the log, the id of the key
+and the public key. The service publishes the same vkey at /log/key. Give
+verifiers this one, over a channel that they trust.
+
+Example:
+  $ plantstore audit key > log.vkey`,
+    )
+    .action(() => withStore('read', async (store) => print([(await openLogKey(loadConfig(), store)).vkey])));

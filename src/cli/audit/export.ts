@@ -28,7 +28,11 @@ export const exportCommand = (): Command =>
   new Command('export')
     .description('Print the events in order of position, one JSON object per line (NDJSON).')
     .option('--after <position>', 'only events after this position', position, 0)
-    .addOption(new Option('--from <time>', 'only events at this time or later').argParser(time).conflicts('after'))
+    .addOption(
+      new Option('--from <time>', 'only events at this time or later; a date is its beginning, in UTC')
+        .argParser(time)
+        .conflicts('after'),
+    )
     .option('--owner <name>', 'only events of this owner')
     .option('--id <id>', 'only events of plants with this id', plantId)
     .option('--follow', 'keep printing new events until stopped')
@@ -58,6 +62,7 @@ Examples:
   $ plantstore audit export > log.ndjson
   $ plantstore audit export --public > events.ndjson
   $ plantstore audit export --after 1000 | head -n 5
+  $ plantstore audit export --from 2026-01-02
   $ plantstore audit export --from 2026-01-02T03:04:05Z --owner alice --follow`,
     )
     .action((options: Options) => withStore('read', (store) => write(exported(store, options))));

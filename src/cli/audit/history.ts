@@ -1,6 +1,8 @@
 import { Command } from 'commander';
+import { type Moment, plantsAsOf } from '../../audit/fold/as-of.ts';
+import { plantJson } from '../../audit/formats/event-json.ts';
 import type { Store } from '../../log/store.ts';
-import { plantId } from '../arguments.ts';
+import { moment, plantId } from '../arguments.ts';
 import { write } from '../output.ts';
 import { withStore } from '../with-store.ts';
 
@@ -37,4 +39,38 @@ async function* lines(store: Store, owner: string, id: bigint, onFound: () => vo
     onFound();
     yield FORMATS.ndjson.encode(events);
   }
+}
+
+/** `plantstore audit list` */
+export const listCommand = (): Command =>
+  new Command('list')
+    .description('Print the plants as of any position or time, one JSON object per line, computed from the log.')
+    .option('--owner <name>', 'only plants of this owner')
+    .option(
+      '--as-of <moment>',
+      'after the event at this position, or after the last event at or before this time; a date is its beginning, in UTC',
+      moment,
+    )
+    .addHelpText(
+      'after',
+      `
+Without --as-of: as of now. The position of the list goes to stderr. --as-of with
+that position gives the same list again, unless an owner was erased. The command
+reads all events up to the position, so its time grows with the position.
+
+Examples:
+  $ plantstore audit list --owner alice --as-of 42
+  {"owner":"alice","id":7,"name":"Fern","tag":"indoor"}
+  $ plantstore audit list --as-of 2026-01-02T03:04:05Z`,
+    )
+    .action(({ owner, asOf }: { owner?: string; asOf?: Moment }) =>
+      withStore('read', async (store) => {
+        const { position, plants } = await plantsAsOf(store, asOf, owner);
+        console.error(`as of position ${position}`);
+        await write(plantLines(plants));
+      }),
+    );
+
+async function* plantLines(batches: AsyncIterable<readonly Parameters<typeof plantJson>[0][]>): AsyncGenerator<string> {
+  for await (const rows of batches) yield rows.map((row) => `${plantJson(row)}\n`).join('');
 }

@@ -37,7 +37,7 @@ Examples:
         await told('imported', importLog(store, decodeExport(file === '-' ? process.stdin : createReadStream(file))));
         // Erasures that were not complete where the export was made.
         const finisher = new Finisher(store, loadConfig().kafka !== undefined);
-        for await (const _ of finisher.finishAll(await finisher.look()));
+        await finisher.finish();
         await finisher.close();
         const head = await store.head();
         if (head.position === 0) throw new Error('the export has no events, so nothing was imported');

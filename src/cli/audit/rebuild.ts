@@ -1,7 +1,6 @@
 import { Command } from 'commander';
 import { repairReadModel } from '../../audit/repair.ts';
-import { print } from '../output.ts';
-import { ProgressBar } from '../progress.ts';
+import { ProgressBar, print } from '../output.ts';
 import { withStore } from '../with-store.ts';
 
 /** `plantstore audit rebuild` */

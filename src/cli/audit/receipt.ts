@@ -1,13 +1,84 @@
+import { createReadStream } from 'node:fs';
+import { buffer } from 'node:stream/consumers';
 import { Command } from 'commander';
+import type { Proved } from '../../audit/check-receipt.ts';
 import { loadConfig } from '../../config.ts';
+import type { DomainEvent } from '../../domain/events.ts';
 import type { LoggedEvent } from '../../log/event/event.ts';
 import type { Store } from '../../log/store.ts';
 import { Tree } from '../../log/tree/tree.ts';
 import { openLogKey } from '../../transparency/log-key.ts';
 import { signCheckpoint } from '../../transparency/signed-checkpoint.ts';
 import { position } from '../arguments.ts';
-import { write } from '../output.ts';
+import { print, write } from '../output.ts';
 import { withStore } from '../with-store.ts';
+
+interface Options {
+  readonly key: string;
+  readonly witness: readonly string[];
+}
+
+/** `plantstore audit check-receipt` */
+export const checkReceiptCommand = (): Command =>
+  new Command('check-receipt')
+    .description(
+      'Verify a receipt and print what it proves. Needs no store, network or settings. Exit code 0: the receipt is valid.',
+    )
+    .argument('<file>', 'a receipt from audit receipt or GetReceipt')
+    .requiredOption('--key <vkey>', 'vkey of the log, from a source that you trust')
+    .option('--witness <vkey>', 'vkey of a witness that must have cosigned; repeatable', (vkey, all: string[] = []) => [
+      ...all,
+      vkey,
+    ])
+    .addHelpText(
+      'after',
+      `
+Example:
+  $ plantstore audit check-receipt 42.tlog-proof --key "$(cat log.vkey)"`,
+    )
+    .action(async (file: string, { key, witness = [] }: Partial<Options> & Pick<Options, 'key'>) => {
+      const { checkReceipt } = await import('../../audit/check-receipt.ts');
+      const trusted = witness.map((vkey) => vkey.trim());
+      await print([sentence(checkReceipt(await receiptIn(file), key.trim(), trusted))]);
+    });
+
+/** Most bytes of a receipt: more than those of the longest event and a hundred cosignatures. */
+const MAX_RECEIPT = 1_000_000;
+
+async function receiptIn(file: string): Promise<string> {
+  // `end` is inclusive: one byte more than a receipt may have, however long the file is.
+  const receipt = await buffer(createReadStream(file, { end: MAX_RECEIPT }));
+  if (receipt.length > MAX_RECEIPT)
+    throw new Error(`${file} is not a receipt: it has more than ${MAX_RECEIPT.toLocaleString('en')} bytes`);
+  return receipt.toString();
+}
+
+function sentence({ event, origin, size, cosigned }: Proved): string {
+  const { position, eventId } = event;
+  const witnesses = cosigned.map(({ name, time: at }) => `, cosigned by ${name} at ${iso(at)}`).join('');
+  return (
+    `In the log ${origin}, the event at position ${position} ${whatOf(event)} (event ${eventId}); ` +
+    `proved by the log's checkpoint of ${size} events${witnesses}.`
+  );
+}
+
+function whatOf({ event, type, time }: LoggedEvent): string {
+  if (event !== undefined) return `says that ${deedOf(event)} at ${iso(time)}`;
+  // What erased the content is not in the tree, so a receipt without it proves no erasure.
+  return `is a ${type} of ${iso(time)}, whose content the receipt does not show`;
+}
+
+function deedOf(event: DomainEvent): string {
+  if (event.type === 'OwnerErased')
+    return `an owner with ${event.erased} events was erased by ${JSON.stringify(event.actor)}`;
+  const { owner, actor, plantId } = event;
+  const by = actor === owner ? '' : ` by ${JSON.stringify(actor)}`;
+  if (event.type === 'PlantDeleted') return `plant ${plantId} of ${JSON.stringify(owner)} was deleted${by}`;
+  const tag = event.tag === undefined ? '' : ` with tag ${JSON.stringify(event.tag)}`;
+  return `plant ${plantId} of ${JSON.stringify(owner)} was added${by}: ${JSON.stringify(event.name)}${tag},`;
+}
+
+const iso = (time: number): string => new Date(time).toISOString();
 
 /** `plantstore audit receipt` */
 export const receiptCommand = (): Command =>
@@ -30,7 +101,7 @@ Example:
         const tree = new Tree(store);
         const { position: size } = await store.head();
         const checkpoint = await signCheckpoint(tree, size, await openLogKey(loadConfig(), store));
-        const { makeReceipt } = await import('../../transparency/receipt.ts');
+        const { makeReceipt } = await import('../../transparency/event-proof.ts');
         await write([await makeReceipt(tree, checkpoint, event)]);
       }),
     );

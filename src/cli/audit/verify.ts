@@ -4,12 +4,11 @@ import { verdictJson, verdictText } from '../../audit/verdict-text.ts';
 import { damagedVerdict, type Verdict, verifyLog } from '../../audit/verify.ts';
 import { loadConfig } from '../../config.ts';
 import { DamagedStoreError, type Store } from '../../log/store.ts';
-import { topicChecks } from '../../publication.ts';
+import { topicChecks } from '../../start/publication.ts';
 import type { Checkpoint } from '../../tlog/checkpoint.ts';
 import { openLogKey } from '../../transparency/log-key.ts';
 import { openCheckpoint } from '../../transparency/signed-checkpoint.ts';
-import { print } from '../output.ts';
-import { ProgressBar } from '../progress.ts';
+import { ProgressBar, print } from '../output.ts';
 import { withStore } from '../with-store.ts';
 
 interface Options {
@@ -58,7 +57,7 @@ Examples:
 async function verified(store: Store, { checkpoint: file, key }: Options): Promise<Verdict> {
   const checkpoint = file === undefined ? undefined : await checkpointIn(store, file, key);
   using bar = new ProgressBar();
-  for await (const step of verifyLog(store, { checkpoint, checks: await topicChecks(loadConfig()) })) {
+  for await (const step of verifyLog(store, { checkpoint, checks: () => topicChecks(loadConfig()) })) {
     if ('answers' in step) return step;
     bar.show(step.position, step.end);
   }

@@ -1,12 +1,12 @@
 import { createPrivateKey } from 'node:crypto';
 import { access, constants, readFile, stat, statfs } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { DEVELOPMENT_KEY_FILE } from '../../auth/keys/development-key.ts';
-import type { Config, GrpcTls } from '../../config.ts';
-import { examineGrpcTls } from '../../grpc-tls.ts';
+import { DEVELOPMENT_KEY_FILE } from '../../auth/development.ts';
+import type { Config } from '../../config.ts';
 import { DATABASE_FILE } from '../../log/sqlite/store.ts';
 import { CLOSED_FOLDER, OTHERS, ROOT } from '../../private-folder.ts';
 import { AUDIT_KEY_FILE } from '../../transparency/log-key.ts';
+import { readCertificates } from '../../transport/grpc/certificates.ts';
 import { type Finding, fail, ok, reasonOf, warn } from './finding.ts';
 
 /**
@@ -117,10 +117,10 @@ async function room(directory: string): Promise<Finding[]> {
   }
 }
 
-function certificate(grpcTls: GrpcTls): Finding {
+function certificate(grpcTls: NonNullable<Config['grpcTls']>): Finding {
   const { certificate: path } = grpcTls;
   try {
-    const leaf = examineGrpcTls(grpcTls);
+    const { leaf } = readCertificates(grpcTls);
     const left = leaf.validToDate.getTime() - Date.now();
     if (left <= 0) return fail('gRPC TLS', `the certificate in ${path} expired on ${leaf.validTo}: renew it`);
     const message = `the certificate in ${path} is valid until ${leaf.validTo}`;

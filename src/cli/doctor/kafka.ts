@@ -1,4 +1,4 @@
-import type { KafkaSettings } from '../../config.ts';
+import type { Config } from '../../config.ts';
 import { fromCommitted } from '../../publisher/kafka/checkpoint.ts';
 import { KafkaClient } from '../../publisher/kafka/client.ts';
 import { within } from '../../publisher/kafka/deadline.ts';
@@ -9,7 +9,10 @@ import { type Finding, fail, ok, reasonOf, warn } from './finding.ts';
 const LIMIT = 30_000;
 
 /** Examines the topic and the publisher's checkpoint. `end` is the last position of the log, if known. */
-export async function examineKafka(settings: KafkaSettings, end: number | undefined): Promise<Finding[]> {
+export async function examineKafka(
+  settings: NonNullable<Config['kafka']>,
+  end: number | undefined,
+): Promise<Finding[]> {
   const client = new KafkaClient(settings);
   try {
     return await within(LIMIT, examined(client, settings.topic, end));

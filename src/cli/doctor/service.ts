@@ -1,6 +1,6 @@
 import { connect } from 'node:net';
-import { boundedFetch } from '../../auth/keys/jwks-fetch.ts';
-import type { Config, Issuer } from '../../config.ts';
+import { boundedFetch } from '../../auth/keys/jwks.ts';
+import type { Config } from '../../config.ts';
 import { BROKEN_LOG, type Finding, fail, ok, reasonOf, warn } from './finding.ts';
 
 /** Most milliseconds for an answer of a port or of the issuer. */
@@ -68,7 +68,7 @@ function reachable(host: string): string {
 }
 
 /** Examines the issuer of tokens. */
-export async function examineIssuer(issuer: Issuer | undefined): Promise<Finding> {
+export async function examineIssuer(issuer: Config['issuer']): Promise<Finding> {
   if (issuer === undefined) return ok('issuer', 'development mode: plantstore token makes tokens');
   const url = issuer.jwksUrl.href;
   try {

@@ -1,4 +1,4 @@
-import type { Config, WitnessSettings } from '../../config.ts';
+import type { Config } from '../../config.ts';
 import { BrokenChainError } from '../../log/event/chain.ts';
 import type { Store } from '../../log/store.ts';
 import { BrokenTreeError } from '../../log/tree/nodes.ts';
@@ -12,6 +12,8 @@ import { originOf } from '../../transparency/log-key.ts';
 import { textOf, type WitnessAddress } from '../../transparency/witness-client.ts';
 import { withStore } from '../with-store.ts';
 import { type Finding, fail, ok, reasonOf, warn } from './finding.ts';
+
+type WitnessSettings = NonNullable<Config['witnesses']>;
 
 /** Milliseconds that a witness may take to answer. */
 const LIMIT = 3_000;

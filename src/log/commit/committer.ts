@@ -69,12 +69,16 @@ export type Submit = (command: Command, cancellation?: Cancellation, terms?: Ter
  * Rejection of a command that was certainly not applied here. Its sender may send it again. One shared error: a stack
  * trace takes time.
  */
-export const RETURNED = new Error('the command is given back to the instance that sent it');
+export const RETURNED = new Error('the command is returned to the instance that sent it');
 
 const outcomeUnknown = () =>
-  new PlantStoreError('OUTCOME_UNKNOWN', 'maybe applied; try again, with the same Idempotency-Key if you sent one', {
-    retryAfter: 1,
-  });
+  new PlantStoreError(
+    'OUTCOME_UNKNOWN',
+    'the outcome is unknown; retry, with the same Idempotency-Key if you sent one',
+    {
+      retryAfter: 1,
+    },
+  );
 
 interface Waiting extends Keyed, Terms {
   readonly cancellation: Cancellation | undefined;

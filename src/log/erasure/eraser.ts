@@ -2,6 +2,7 @@ import type { EraseOwner } from '../../domain/decider.ts';
 import { PlantStoreError } from '../../domain/errors.ts';
 import { monotonic, randomBytes } from '../../time/host.ts';
 import { pause } from '../../time/pause.ts';
+import { subjectOf } from '../event/chain.ts';
 import { type Committed, type LoggedEvent, plantEventOf } from '../event/event.ts';
 import type { Store, Unfinished } from '../store.ts';
 import type { Follower } from '../tail/follower.ts';
@@ -13,6 +14,8 @@ export interface EraseRequest {
   readonly owner: string;
   readonly actor: string;
   readonly issuer?: string | undefined;
+  /** Key of the event's subject, of KEY_BYTES. Undefined: a random one. */
+  readonly key?: Uint8Array | undefined;
 }
 
 /** The progress of an erasure. */
@@ -22,6 +25,8 @@ export interface EraseProgress {
   /** Number of the owner's events that are done, where the step counts them. */
   readonly done?: number;
   readonly total?: number;
+  /** Position of the OwnerErased event and key of its subject, once, when it was appended. */
+  readonly appended?: { readonly position: number; readonly key: Uint8Array };
 }
 
 /** The result of an erasure. Without a position, the owner had no events with content and nothing was done. */
@@ -51,7 +56,7 @@ const FEW = 1_000;
 const ATTEMPTS = 20;
 /** Milliseconds between two looks at what another instance finishes. */
 const LOOK = 50;
-/** Milliseconds for the read model to reach the OwnerErased event. */
+/** Milliseconds without a step of the read model after which nobody waits for it. */
 const PATIENCE = 60_000;
 
 /** The owner's events with content up to a position. */
@@ -77,14 +82,17 @@ export class Eraser {
 
   /**
    * Erases an owner. Yields progress, and the result last: once nothing of the owner from before is in the store, but for
-   * the name until the topic has the event. A repeated call waits for the end of an erasure that has begun. Rejects with
-   * MayNotEraseError, and when the store cannot be reached; what has begun then continues later.
+   * the name until the topic has the event. With the key of an earlier call, it waits for the end of that erasure, and
+   * erases nothing more. Rejects with MayNotEraseError, with OWNER_BEING_ERASED when the read model does not move, and
+   * when the store cannot be reached; what has begun then continues later.
    */
   async *erase(request: EraseRequest): AsyncGenerator<EraseProgress | Erased> {
     const { store, follower, tail } = this.#parts;
     await store.mayErase();
+    const done = request.key && (yield* this.#erasedWith(request.owner, request.key));
+    if (done !== undefined) return yield done;
     let earlier = NOTHING;
-    const key = randomBytes(KEY_BYTES);
+    const key = request.key ?? randomBytes(KEY_BYTES);
     for (let attempt = 1; ; attempt++) {
       await follower.sync();
       const end = tail.head.position;
@@ -98,12 +106,30 @@ export class Eraser {
         // Before the event, at which every instance reads it again. Then no log says any more who this owner is.
         await store.ownerKey(true);
         const { position } = await this.#parts.submit({ type: 'EraseOwner', ...request, ...counted, key });
+        yield { step: 'read_model', appended: { position, key } };
         yield* this.#finished(position);
         return yield { position, events: await erasedAt(store, position), key };
       } catch (error) {
         if (!isOutdated(error) || attempt === ATTEMPTS) throw error;
       }
     }
+  }
+
+  /** The outcome of the erasure of an owner with a key, which it finishes. Undefined: there is none. */
+  async *#erasedWith(owner: string, key: Uint8Array): AsyncGenerator<EraseProgress, Erased | undefined> {
+    const { store, follower, tail } = this.#parts;
+    await follower.sync();
+    const subject = subjectOf({ owner, key });
+    for await (const events of store.read(0, { to: tail.head.position })) {
+      yield { step: 'count' };
+      for (const { position, event } of events) {
+        if (event?.type !== 'OwnerErased' || event.subject === undefined) continue;
+        if (Buffer.compare(event.subject, subject) !== 0) continue;
+        yield* this.#finished(position);
+        return { position, events: event.erased, key };
+      }
+    }
+    return undefined;
   }
 
   /** Finishes the owner's erasures that have begun. Returns the outcome of the last. */
@@ -123,16 +149,33 @@ export class Eraser {
     const { store, finisher, follower } = this.#parts;
     // Another instance may have appended the event. What is read from here on is no older.
     await follower.sync();
-    const deadline = monotonic() + PATIENCE;
+    let [reached, deadline] = [0, monotonic() + PATIENCE];
     for (;;) {
       const mine = (await store.unfinished()).find((each) => each.position === position);
       if (mine === undefined || finisher.waitsForTopic(mine)) return;
-      if ((await store.checkpoint()) < position) {
-        if (monotonic() > deadline) throw new Error('the read model does not reach the OwnerErased event');
+      const checkpoint = await store.checkpoint();
+      if (checkpoint < position) {
+        if (checkpoint > reached) [reached, deadline] = [checkpoint, monotonic() + PATIENCE];
+        if (monotonic() > deadline) throw stuck(position);
         yield { step: 'read_model' };
-      } else for await (const step of finisher.finish(mine)) yield progressOf(step, mine);
+      } else yield* this.#during(finisher.finish(), mine);
       await pause(LOOK);
     }
+  }
+
+  async *#during(work: Promise<void>, erasure: Unfinished): AsyncGenerator<EraseProgress> {
+    let isOver = false;
+    const over = work.finally(() => {
+      isOver = true;
+    });
+    // Whoever reads the progress may stop at any time.
+    over.catch(() => {});
+    while (!isOver) {
+      await Promise.race([over, pause(LOOK)]);
+      const progress = this.#parts.finisher.progress(erasure.position);
+      if (progress !== undefined) yield progressOf(progress, erasure);
+    }
+    await over;
   }
 
   /** Counts the owner's events with content, first up to `end`. Undefined: an erasure of the owner came meanwhile. */
@@ -157,6 +200,13 @@ export class Eraser {
     return { counted, countedTo };
   }
 }
+
+const stuck = (position: number) =>
+  new PlantStoreError(
+    'OWNER_BEING_ERASED',
+    `the erasure has begun at position ${position}, and goes on once the read model moves, which it does not now; repeat the call with the same subject key to wait for the end`,
+    { retryAfter: 10 },
+  );
 
 const movedOn = () =>
   new PlantStoreError('COUNT_OUTDATED', 'the owner was erased meanwhile; try again', { retryAfter: 1 });

@@ -1,6 +1,7 @@
 import { randomUUID } from '../../time/host.ts';
 import { Lease } from '../../time/lease.ts';
 import type { Store, Unfinished } from '../store.ts';
+import { shareCalls } from '../tail/share-calls.ts';
 
 /** Removing contents, and clearing unused space of them. */
 export type FinishStep = 'read_model' | 'contents' | 'clear';
@@ -21,8 +22,8 @@ export interface Erasures {
 }
 
 /**
- * Completes erasures: whoever finds an OwnerErased event that still has `erases` removes the contents of the owner's
- * earlier events, clears unused space, waits for the topic, and removes `erases`.
+ * Completes erasures: whoever finds OwnerErased events that still have `erases` removes the contents of the owners'
+ * earlier events, clears unused space once for all of them, waits for the topic, and removes `erases`.
  *
  * Every step concerns earlier positions only, and each can be repeated. So one that comes late does no harm, and the lease
  * only keeps two instances from doing the same.
@@ -30,20 +31,30 @@ export interface Erasures {
 export class Finisher {
   readonly #store: Store;
   readonly #publishes: boolean;
+  readonly #signal: AbortSignal | undefined;
   readonly #lease: Lease;
   #pending: Erasures = { count: 0, since: undefined };
+  #running: Promise<void> | undefined;
+  /** What is being done, by the position of OwnerErased. */
+  readonly #progress = new Map<number, FinishProgress>();
 
-  /** `publishes`: an erasure is complete only once the topic has its event. */
-  constructor(store: Store, publishes: boolean) {
+  /** `publishes`: an erasure is complete only once the topic has its event. The signal ends the work. */
+  constructor(store: Store, publishes: boolean, signal?: AbortSignal) {
     const holder = randomUUID();
     this.#store = store;
     this.#publishes = publishes;
+    this.#signal = signal;
     this.#lease = new Lease((milliseconds) => store.lease('erasure', holder, milliseconds));
   }
 
   /** What the last look found. */
   get pending(): Erasures {
     return this.#pending;
+  }
+
+  /** What is being done here for the OwnerErased event at a position. Undefined: nothing now. */
+  progress(position: number): FinishProgress | undefined {
+    return this.#progress.get(position);
   }
 
   /** Whether only the topic is missing. */
@@ -58,46 +69,40 @@ export class Finisher {
     return unfinished;
   }
 
-  /** Takes each of these erasures as far as it goes now, unless another instance does. Yields progress. */
-  async *finishAll(unfinished: readonly Unfinished[]): AsyncGenerator<FinishProgress> {
-    for (const erasure of unfinished) yield* this.finish(erasure);
-  }
-
   /**
-   * Takes an erasure as far as it goes now, unless another instance does. Yields progress. Earlier erasures of the owner
-   * come first: each event without content says which one removed it.
+   * Takes all erasures as far as they go now, unless another instance does. Callers at a time share the work, which begins
+   * after their calls.
    */
-  async *finish(erasure: Unfinished): AsyncGenerator<FinishProgress> {
-    for (const earlier of await this.#before(erasure)) yield* this.#finish(earlier);
-    if ((await this.#before(erasure)).length === 0) yield* this.#finish(erasure);
+  readonly finish: () => Promise<void> = shareCalls(() => {
+    this.#running = this.#finish().finally(() => this.#progress.clear());
+    return this.#running;
+  });
+
+  async #finish(): Promise<void> {
+    const unfinished = await this.look();
+    const checkpoint = await this.#store.checkpoint();
+    const ready = unfinished.filter((each) => each.position <= checkpoint && !this.waitsForTopic(each));
+    if (ready.length === 0 || !(await this.#lease.has())) return;
+    const removed = ready.filter(({ erases }) => !erases.isCleared);
+    // Earlier ones of an owner come first: each event without content says which one removed it.
+    for (const each of removed) await this.#remove(each);
+    for (const { position } of removed) this.#progress.set(position, { step: 'clear' });
+    if (removed.length > 0) await this.#store.clearErased(removed.map(({ position }) => position));
+    const complete = ready.filter(({ erases }) => erases.isPublished || !this.#publishes);
+    if (complete.length > 0) await this.#store.endErasures(complete.map(({ position }) => position));
   }
 
-  async #before({ position, erases }: Unfinished): Promise<readonly Unfinished[]> {
-    const isBefore = (other: Unfinished) =>
-      other.position < position && other.erases.owner === erases.owner && !other.erases.isCleared;
-    return (await this.#store.unfinished()).filter(isBefore);
-  }
-
-  async *#finish(erasure: Unfinished): AsyncGenerator<FinishProgress> {
-    const { position, erases } = erasure;
-    const { owner, isCleared, isPublished } = erases;
-    if (this.waitsForTopic(erasure)) return;
-    if ((await this.#store.checkpoint()) < position || !(await this.#lease.has())) return;
-    if (!isCleared) yield* this.#remove(owner, position);
-    if (isPublished || !this.#publishes) await this.#store.endErasure(position);
-  }
-
-  async *#remove(owner: string, position: number): AsyncGenerator<FinishProgress> {
+  async #remove({ position, erases: { owner } }: Unfinished): Promise<void> {
     for await (const done of this.#store.eraseContents(owner, position)) {
-      yield { step: 'contents', done };
+      this.#signal?.throwIfAborted();
+      this.#progress.set(position, { step: 'contents', done });
       await this.#lease.has();
     }
-    yield { step: 'clear' };
-    await this.#store.clearErased(position);
   }
 
-  /** Gives back the lease. */
-  close(): Promise<void> {
-    return this.#lease.giveBack();
+  /** Gives back the lease when nothing is done any more. */
+  async close(): Promise<void> {
+    await this.#running?.catch(() => {});
+    await this.#lease.giveBack();
   }
 }

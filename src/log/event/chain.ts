@@ -87,9 +87,10 @@ export function verifyNext(head: Head, event: LoggedEvent): void {
   const expected = head.position + 1;
   if (event.position !== expected)
     throw new BrokenChainError(expected, `the next event has position ${event.position}`);
-  if (event.time < head.time) throw new BrokenChainError(expected, 'its time is before that of the event before it');
+  if (event.time < head.time)
+    throw new BrokenChainError(expected, 'its time is earlier than that of the previous event');
   if (Buffer.compare(hashOf(head.hash, event), event.hash) !== 0)
-    throw new BrokenChainError(expected, 'its hash does not follow from what it is and the hash before it');
+    throw new BrokenChainError(expected, 'its hash does not match its content and the hash before it');
 }
 
 /**
@@ -99,9 +100,12 @@ export function verifyNext(head: Head, event: LoggedEvent): void {
  */
 export function verifyKept(known: Head, head: Head): void {
   if (head.position < known.position)
-    throw new BrokenChainError(head.position + 1, `missing, yet the log was seen to reach ${known.position}`);
+    throw new BrokenChainError(
+      head.position + 1,
+      `missing, although this instance has read the log up to position ${known.position}`,
+    );
   if (head.position === known.position && Buffer.compare(head.hash, known.hash) !== 0)
-    throw new BrokenChainError(head.position, 'another event than was seen there');
+    throw new BrokenChainError(head.position, 'it differs from the event that this instance read there before');
 }
 
 /**
@@ -110,12 +114,13 @@ export function verifyKept(known: Head, head: Head): void {
  */
 export function verifyContent({ position, content, commitment, event, erases }: LoggedEvent): void {
   if (content !== undefined && Buffer.compare(sha256(content), commitment) !== 0)
-    throw new BrokenChainError(position, 'what it says is not what it commits to');
+    throw new BrokenChainError(position, 'its content does not match its commitment');
   if (erases === undefined || event?.type !== 'OwnerErased') return;
   // Events of 1.0.0 have no subject, and so no key.
   const isRight =
     event.subject === undefined ? erases.key.length === 0 : Buffer.compare(event.subject, subjectOf(erases)) === 0;
-  if (!isRight) throw new BrokenChainError(position, 'its subject is not the owner whom the store has for it');
+  if (!isRight)
+    throw new BrokenChainError(position, 'its subject does not match the owner that the store keeps for it');
 }
 
 /** The head of a log that ends with this event. */

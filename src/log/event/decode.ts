@@ -178,7 +178,7 @@ function readMessage(reader: WireReader, message: Message, values: Values): bool
       if (readNested(reader, nested!.message, values)) isExtended = true;
       values.data = true;
     } else {
-      if (isRefused(number)) throw new RangeError(`it has a field ${number}, which no such event has`);
+      if (isRefused(number)) throw new RangeError(`it has the field ${number}, which such an event cannot have`);
       reader.skip();
       isExtended = true;
     }
@@ -210,7 +210,7 @@ function readField(reader: WireReader, field: Field): unknown {
 }
 
 function stated<Value>({ name }: Field, value: Value, unwritten: Value): Value {
-  if (value === unwritten) throw new RangeError(`its member ${name} is written although it is empty`);
+  if (value === unwritten) throw new RangeError(`its member ${name} is encoded although it is empty`);
   return value;
 }
 

@@ -19,5 +19,8 @@ export function checkKeys(logged: LoggedEvent, kept: { readonly [Name in keyof E
   const keys = keysOf(logged);
   for (const name of Object.keys(keys) as (keyof EventKeys)[])
     if (kept[name] !== keys[name])
-      throw new BrokenChainError(logged.position, `the store finds it by another ${name} than it has`);
+      throw new BrokenChainError(
+        logged.position,
+        `the ${name} in the index of the store differs from that of the event`,
+      );
 }

@@ -73,7 +73,7 @@ function partsOf(record: Uint8Array): Parts {
     else if (number === CONTENT && type === WireType.LengthDelimited) content = reader.bytes();
     else if (number === ERASED_BY && type === WireType.Varint) erasedBy = Number(reader.int64());
     else if (number === ERASES && type === WireType.LengthDelimited) erases = erasesOf(reader.bytes());
-    else throw new RangeError('it has a field that no event has');
+    else throw new RangeError('it has a field that an event cannot have');
   }
   if (event === undefined) throw new RangeError('it has no event');
   return { event, content, erasedBy, erases };
@@ -87,7 +87,7 @@ function erasesOf(bytes: Uint8Array): Erases {
     const [number, type] = reader.tag();
     if (number === OWNER && type === WireType.LengthDelimited) owner = reader.string();
     else if (number === KEY && type === WireType.LengthDelimited) key = reader.bytes();
-    else throw new RangeError('it has a field that no event has');
+    else throw new RangeError('it has a field that an event cannot have');
   }
   return { owner, key, isCleared: false, isPublished: false };
 }
@@ -99,6 +99,6 @@ function decoded(
   write: (event: StoredEvent) => Uint8Array,
 ): LoggedEvent {
   const event = decode(stored);
-  if (Buffer.compare(write(event), record) !== 0) throw new RangeError('its encoding is not that of an export');
+  if (Buffer.compare(write(event), record) !== 0) throw new RangeError('its encoding is not canonical');
   return event;
 }

@@ -39,7 +39,7 @@ export async function appendEvents(db: Db, clock: CausalClock, events: readonly 
     const answer = (await withCallLimit(db.command(insert, BSON))) as Inserted;
     const [refused] = answer.writeErrors ?? [];
     if (refused !== undefined && refused.code !== CODE.duplicateKey)
-      throw new Error(`an append was cut short: MongoDB error ${refused.code}`);
+      throw new Error(`an append was interrupted: MongoDB error ${refused.code}`);
     clock.advance(answer.operationTime);
     appended += answer.n;
     if (answer.n < slice.length) break;

@@ -23,7 +23,7 @@ export async function* batches<Item>(
     if (items.length > 0) yield items;
     if (whole) return;
     last = items.at(-1);
-    // What is too much at once is looked at once more by the next query: so not much of it.
+    // Rows cut by the byte limit are read again, so ask next for at most twice what fitted.
     limit = Math.min(most, 2 * items.length);
   }
 }

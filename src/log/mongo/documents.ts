@@ -92,7 +92,7 @@ const MEMBERS: ReadonlySet<string> = new Set<keyof EventDocument>([
 export function toEventWithKeys(document: EventDocument): LoggedEvent {
   const event = toLoggedEvent(document);
   for (const name in document)
-    if (!MEMBERS.has(name)) throw new BrokenChainError(event.position, 'it has a member that no event has');
+    if (!MEMBERS.has(name)) throw new BrokenChainError(event.position, 'it has a member that an event cannot have');
   const { owner, plantId, idempotencyKey } = document;
   checkKeys(event, { owner, plantId: Long.isLong(plantId) ? bigintOf(plantId) : plantId, idempotencyKey });
   return event;
@@ -121,7 +121,7 @@ function toNumber(value: unknown): number | undefined {
   return value.toNumber();
 }
 
-const otherType = () => new RangeError('a member has another type than that of an event');
+const otherType = () => new RangeError('a member has the wrong type');
 
 /** The driver's own conversion goes through a string and takes nine times as long. */
 const bigintOf = ({ high, low }: Long): bigint => BigInt.asIntN(64, (BigInt(high) << 32n) | BigInt(low >>> 0));

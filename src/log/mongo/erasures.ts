@@ -38,7 +38,7 @@ export class MongoErasures {
   /** See Store.mayErase. An update needs the right even if no event matches. */
   async mayErase(): Promise<void> {
     try {
-      await this.#update(Number(Long.NEG_ONE), { $unset: { content: '' } });
+      await this.#update([-1], { $unset: { content: '' } });
     } catch (error) {
       throw hasCode(error, CODE.unauthorized) ? new MayNotEraseError({ cause: error }) : error;
     }
@@ -63,24 +63,23 @@ export class MongoErasures {
   }
 
   /** See Store.clearErased. MongoDB's other copies, such as the oplog, expire with age. */
-  clear(position: number): Promise<void> {
-    return this.#update(position, { $set: { 'erases.isCleared': true } });
+  clear(positions: readonly number[]): Promise<void> {
+    return this.#update(positions, { $set: { 'erases.isCleared': true } });
   }
 
   /** See Store.erasurePublished. */
   published(position: number): Promise<void> {
-    return this.#update(position, { $set: { 'erases.isPublished': true } });
+    return this.#update([position], { $set: { 'erases.isPublished': true } });
   }
 
-  /** See Store.endErasure. */
-  end(position: number): Promise<void> {
-    return this.#update(position, { $unset: { erases: '' } });
+  /** See Store.endErasures. */
+  end(positions: readonly number[]): Promise<void> {
+    return this.#update(positions, { $unset: { erases: '' } });
   }
 
-  /** Updates the OwnerErased event at a position, unless its erasure is complete. */
-  async #update(position: number, update: Document): Promise<void> {
-    await this.#clock.run((session) =>
-      this.#events.updateOne({ _id: Long.fromNumber(position), ...UNFINISHED }, update, { session }),
-    );
+  /** Updates the OwnerErased events at these positions whose erasures are not complete. */
+  async #update(positions: readonly number[], update: Document): Promise<void> {
+    const _id = { $in: positions.map((position) => Long.fromNumber(position)) };
+    await this.#clock.run((session) => this.#events.updateMany({ _id, ...UNFINISHED }, update, { session }));
   }
 }

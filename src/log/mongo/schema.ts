@@ -47,14 +47,14 @@ export async function checkSchema(db: Db): Promise<void> {
       `database ${db.databaseName} has ${isUpgrading ? 'an unfinished upgrade' : `schema ${version}, that of release 1.0.0`}: stop all instances of the service, then run plantstore upgrade`,
     );
   if (version === undefined) await expectNoEvents(collections);
-  if (version === undefined) throw new UnsuitableDatabaseError(`database ${db.databaseName} holds no plant store`);
+  if (version === undefined) throw new UnsuitableDatabaseError(`database ${db.databaseName} contains no plant store`);
   if (version > SCHEMA_VERSION)
     throw new UnsuitableDatabaseError(
       `database ${db.databaseName} has schema ${version}, which a newer release wrote; this release knows ${SCHEMA_VERSION}`,
     );
   if (version < SCHEMA_VERSION)
     throw new UnsuitableDatabaseError(
-      `database ${db.databaseName} has schema ${version}, from before the first release, which nothing reads any more`,
+      `database ${db.databaseName} has schema ${version}, from before the first release, which no release can read`,
     );
 }
 

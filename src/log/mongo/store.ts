@@ -153,16 +153,16 @@ export class MongoStore implements Store {
     return this.#erasures.eraseContents(owner, by);
   }
 
-  clearErased(position: number): Promise<void> {
-    return this.#erasures.clear(position);
+  clearErased(positions: readonly number[]): Promise<void> {
+    return this.#erasures.clear(positions);
   }
 
   erasurePublished(position: number): Promise<void> {
     return this.#erasures.published(position);
   }
 
-  endErasure(position: number): Promise<void> {
-    return this.#erasures.end(position);
+  endErasures(positions: readonly number[]): Promise<void> {
+    return this.#erasures.end(positions);
   }
 
   async close(): Promise<void> {

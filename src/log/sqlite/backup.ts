@@ -37,7 +37,7 @@ export function backUp(directory: string, file: string): Head {
   }
 }
 
-const taken = (file: string): Error => new Error(`${file} is there already: a backup replaces nothing`);
+const taken = (file: string): Error => new Error(`${file} exists already: a backup overwrites no file`);
 
 /** One read transaction of the source: the copy excludes later appends. */
 function copy(path: string, draft: string): void {

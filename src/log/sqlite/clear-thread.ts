@@ -23,7 +23,9 @@ async function truncate(): Promise<void> {
   const deadline = performance.now() + BUSY_LIMIT;
   while (!copyAside() || db.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get()!.busy !== 0) {
     if (performance.now() > deadline)
-      throw new Error('what was erased is still in the write-ahead log, since a long list or a backup reads from it');
+      throw new Error(
+        'erased data is still in the write-ahead log, because a long list or a backup is reading from it',
+      );
     await sleep(PAUSE);
   }
 }

@@ -19,7 +19,7 @@ const END = `UPDATE events
 
 /**
  * Erasures in SQLite. Deleted data is overwritten, but rearranged pages keep copies in their unused space. So VACUUM
- * rewrites the database without those copies, once for each erasure, and the write-ahead log is truncated.
+ * rewrites the database without those copies, once for all erasures that are under way, and the write-ahead log is truncated.
  */
 export class SqliteErasures {
   readonly #path: string;
@@ -58,10 +58,11 @@ export class SqliteErasures {
   }
 
   /** See Store.clearErased. What is left over is rewritten once; only the write-ahead log is truncated again. */
-  async clear(position: number): Promise<void> {
-    if (!this.#isCleared(position)) {
+  async clear(positions: readonly number[]): Promise<void> {
+    const toClear = positions.filter((position) => !this.#isCleared(position));
+    if (toClear.length > 0) {
       await this.#vacuum();
-      this.#db.prepare(CLEARED).run(position);
+      this.#change(CLEARED, toClear);
     }
     await this.#truncate();
   }
@@ -70,16 +71,23 @@ export class SqliteErasures {
     return this.#db.prepare('SELECT erases_cleared AS found FROM events WHERE position = ?').get(position)?.found === 1;
   }
 
+  #change(statement: string, positions: readonly number[]): void {
+    const change = this.#db.prepare(statement);
+    transaction(this.#db, () => {
+      for (const position of positions) change.run(position);
+    });
+  }
+
   /** See Store.erasurePublished. */
   async published(position: number): Promise<void> {
     await this.#vacuuming;
     this.#db.prepare(PUBLISHED).run(position);
   }
 
-  /** See Store.endErasure. */
-  async end(position: number): Promise<void> {
+  /** See Store.endErasures. */
+  async end(positions: readonly number[]): Promise<void> {
     await this.#vacuuming;
-    this.#db.prepare(END).run(position);
+    this.#change(END, positions);
     this.#isTruncationDue = true;
     await this.#truncate();
   }

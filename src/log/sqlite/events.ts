@@ -68,8 +68,7 @@ function erasesOf(position: number, [owner, key, isCleared, isPublished]: readon
   return { owner, key, isCleared: isCleared === 1n, isPublished: isPublished === 1n };
 }
 
-const otherType = (position: number) =>
-  new BrokenChainError(position, 'a column has another type than that of an event');
+const otherType = (position: number) => new BrokenChainError(position, 'a column has the wrong type');
 
 const isBytes = (value: Value | undefined): value is Uint8Array => value instanceof Uint8Array;
 

@@ -17,7 +17,7 @@ export function refuseForeignWal(path: string): void {
   const size = statSync(wal, { throwIfNoEntry: false })?.size ?? 0;
   if (size > 0 && formatOf(path) === ROLLBACK_FORMAT)
     throw new Error(
-      `${path} is a backup, and ${wal} is of the database that it replaced, and would damage it: move ${wal} and ${path}-shm away`,
+      `${path} is a backup, and ${wal} is of the database that it replaced, and would damage it: remove ${wal} and ${path}-shm`,
     );
 }
 

@@ -11,9 +11,12 @@ const held = new Set<DatabaseSync>();
 /**
  * Makes this process the only service on a data directory, until the returned function is called or the process dies.
  * The kernel then drops the lock, so no lock is ever stale. Throws when another service has it. Other processes can
- * still read the store.
+ * still read the store. `advice`: what to do then, for the message.
  */
-export function lockDataDirectory(directory: string): () => void {
+export function lockDataDirectory(
+  directory: string,
+  advice = 'stop it first, or start this one with a DATA_DIR of its own',
+): () => void {
   // SQLite's own lock on an otherwise unused, empty database: Node has no other lock that the kernel drops.
   const path = privateFile(directory, LOCK_FILE);
   const lock = naming(path, () => new DatabaseSync(path));
@@ -22,9 +25,7 @@ export function lockDataDirectory(directory: string): () => void {
   } catch (error) {
     lock.close();
     if (((error as Error).cause as { errcode?: number } | undefined)?.errcode !== SQLITE_BUSY) throw error;
-    throw new Error(
-      `another service runs on the data directory ${directory}: stop it first, or start this one with a DATA_DIR of its own`,
-    );
+    throw new Error(`another service runs on the data directory ${directory}: ${advice}`);
   }
   held.add(lock);
   return () => {

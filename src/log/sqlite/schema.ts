@@ -106,13 +106,13 @@ export function checkSchema(db: DatabaseSync, path: string): void {
   const version = versionOf(db);
   if (version > SCHEMA_VERSION)
     throw new Error(`${path} has schema ${version}, which a newer release wrote; this release knows ${SCHEMA_VERSION}`);
-  if (version === 0) throw new Error(`${path} holds no plant store`);
+  if (version === 0) throw new Error(`${path} contains no plant store`);
   if (version === FORMER_VERSION)
     throw new Error(
       `${path} has schema ${version}, that of release 1.0.0: start the service, or run plantstore upgrade, before this`,
     );
   if (version < SCHEMA_VERSION)
-    throw new Error(`${path} has schema ${version}, from before the first release, which nothing reads any more`);
+    throw new Error(`${path} has schema ${version}, from before the first release, which no release can read`);
 }
 
 /** The indexes and triggers of a version, by default this one, that the database lacks, because somebody dropped them. */

@@ -296,16 +296,16 @@ class SqliteStore implements Store {
     return this.#erasures.eraseContents(owner, by);
   }
 
-  clearErased(position: number): Promise<void> {
-    return this.#erasures.clear(position);
+  clearErased(positions: readonly number[]): Promise<void> {
+    return this.#erasures.clear(positions);
   }
 
   erasurePublished(position: number): Promise<void> {
     return this.#erasures.published(position);
   }
 
-  endErasure(position: number): Promise<void> {
-    return this.#erasures.end(position);
+  endErasures(positions: readonly number[]): Promise<void> {
+    return this.#erasures.end(positions);
   }
 
   fault(): Promise<string | undefined> {

@@ -88,7 +88,7 @@ export class Follower {
     let head = this.#tail.head;
     if (checkpoint <= head.position)
       throw new BrokenReadModelError(
-        `the read model stands at position ${checkpoint}, although an owner was erased after that`,
+        `the read model is at position ${checkpoint}, although an owner was erased after that`,
       );
     for await (const batch of this.#store.read(head.position, { to: checkpoint })) {
       for (const event of batch) {
@@ -124,7 +124,7 @@ export class Follower {
   async reach(position: number): Promise<void> {
     for (let reads = 0; this.#tail.head.position < position; reads++) {
       if (reads === MAX_EMPTY_READS)
-        throw new Error(`the store says the log reaches ${position}, but does not show it`);
+        throw new Error(`the store reports a log of ${position} events, but does not return them all`);
       await this.readOn();
     }
   }
@@ -196,6 +196,6 @@ const isOfErasure = ({ content, type, erases }: LoggedEvent): boolean =>
 
 const beyondEnd = (position: number) =>
   new BrokenReadModelError(
-    `the read model stands at position ${position}, and the log ends before that`,
+    `the read model is at position ${position}, but the log ends before that`,
     'run plantstore doctor',
   );

@@ -7,7 +7,7 @@ export class LogChangedError extends Error {
   /** `why`: what is wrong and where, in words for an operator. */
   constructor(why: string, options?: ErrorOptions) {
     super(
-      `${why}; this instance answers and appends nothing any more: stop every instance, see that the log is right, start again`,
+      `${why}; this instance no longer answers or appends: stop all instances, make sure that the log is the right one, and start them again`,
       options,
     );
     this.name = 'LogChangedError';

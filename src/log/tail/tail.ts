@@ -17,7 +17,7 @@ export interface TailEntry {
 /** The tail was restarted at a later checkpoint while something was read on top of its earlier base. Begin again. */
 export class TailRestartedError extends Error {
   constructor() {
-    super('the tail begins again, because an owner was erased');
+    super('the tail is read again, because an owner was erased');
     this.name = 'TailRestartedError';
   }
 }

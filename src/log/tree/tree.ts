@@ -97,7 +97,7 @@ export class Tree implements TileReader {
     const block = await this.#readBlock(index, TILE_WIDTH);
     const nodes = await this.#reach(1, index + 1);
     if (!sameHash(subtreeHash(block.hashes, 0, TILE_WIDTH), nodes.slice(index, index + 1)))
-      throw new BrokenTreeError(`node ${index} is not that of its events`);
+      throw new BrokenTreeError(`node ${index} does not match its events`);
     return block;
   }
 

@@ -1,11 +1,9 @@
 import { keyOf } from '../../domain/events.ts';
 import { keyString, type PlantKey } from '../../domain/plant.ts';
-import { Backoff } from '../../time/backoff.ts';
+import { Backoff, repeat } from '../../time/backoff.ts';
 import { monotonic, turn } from '../../time/host.ts';
 import { Lease, RENEWAL } from '../../time/lease.ts';
-import { Nap } from '../../time/nap.ts';
-import { pause } from '../../time/pause.ts';
-import { repeat } from '../../time/repeat.ts';
+import { Nap, pause } from '../../time/pause.ts';
 import { type LoggedEvent, plantEventOf } from '../event/event.ts';
 import { BrokenReadModelError, type Changes, type PlantRow, type Store } from '../store.ts';
 import type { Follower } from '../tail/follower.ts';

@@ -1,7 +1,7 @@
 import type { PlantEvent } from '../../domain/events.ts';
 import { textBytes, withId } from '../../domain/plant.ts';
 import type { LoggedEvent } from '../../log/event/event.ts';
-import type { LiveStep, Step } from './step.ts';
+import type { PlantRow } from '../../log/store.ts';
 
 /** A position in a channel: behind a step, or at the beginning. It keeps later steps in memory, and no earlier ones. */
 export interface Mark {
@@ -92,3 +92,18 @@ export const stepOf = ({ position, event }: PositionedEvent): LiveStep =>
 
 /** Approximate bytes of a step. */
 export const stepBytes = (step: Step): number => STEP_OVERHEAD + (step.type === 'added' ? textBytes(step.plant) : 0);
+
+/** An event of the owner. All watchers get the same object, so that its encoded form can be kept. */
+export type LiveStep =
+  | { readonly type: 'added'; readonly plant: PlantRow; readonly position: number }
+  | { readonly type: 'deleted'; readonly id: bigint; readonly position: number };
+
+/** One step of a watch. */
+export type Step =
+  | LiveStep
+  /** A plant of the state. */
+  | { readonly type: 'added'; readonly plant: PlantRow; readonly position: undefined }
+  /** The state is complete, and is exact at this position. */
+  | { readonly type: 'ready'; readonly position: number }
+  /** Earlier steps are void. The state follows. */
+  | { readonly type: 'reset' };

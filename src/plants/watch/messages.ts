@@ -5,11 +5,10 @@ import {
   WatchPlantsResponseSchema,
 } from '../../../gen/plantstore/v1/plant_store_service_pb.ts';
 import type { StreamingCall } from '../../call.ts';
-import { derivedOnce } from '../../derived-once.ts';
 import { InvalidFieldError, type PlantStoreError } from '../../domain/errors.ts';
 import type { PlantsService } from '../service.ts';
-import { fullPlant } from '../view.ts';
-import type { Step } from './step.ts';
+import { derivedOnce, fullPlant } from '../view.ts';
+import type { Step } from './channel.ts';
 import type { Viewer } from './watch.ts';
 
 /** WatchPlants for gRPC and Connect: the steps as messages, until the caller leaves. Rejects with PlantStoreError. */

@@ -3,8 +3,7 @@ import { PlantStoreError, toPlantStoreError } from '../../domain/errors.ts';
 import type { PlantRow } from '../../log/store.ts';
 import type { Listing } from '../../log/view/listing.ts';
 import { monotonic, turn } from '../../time/host.ts';
-import { type Channel, type Hearer, type Mark, stepBytes } from './channel.ts';
-import type { Step } from './step.ts';
+import { type Channel, type Hearer, type Mark, type Step, stepBytes } from './channel.ts';
 
 /** The reader of a watch. None of its methods may throw. */
 export interface Viewer {
@@ -40,7 +39,11 @@ export interface WatchKeeper {
 const PIECE = 64 * 1024;
 
 /** A state that is not read yet may hold what was erased. */
-const ERASED = new PlantStoreError('OVERLOADED', 'what was not read in time is erased; begin again', { retryAfter: 1 });
+const ERASED = new PlantStoreError(
+  'OVERLOADED',
+  'events that were not read yet have been erased; start the watch again',
+  { retryAfter: 1 },
+);
 
 const NOTHING: readonly Step[] = [];
 const RESET: readonly Step[] = [{ type: 'reset' }];

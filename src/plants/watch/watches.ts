@@ -4,9 +4,8 @@ import { type LoggedEvent, plantEventOf } from '../../log/event/event.ts';
 import type { EventLog } from '../../log/log.ts';
 import type { Listing } from '../../log/view/listing.ts';
 import { clearTimer, monotonic, setRepeating, type Timer } from '../../time/host.ts';
-import { Channel, erasedAt, stepOf } from './channel.ts';
+import { Channel, erasedAt, type Step, stepOf } from './channel.ts';
 import { Rounds } from './rounds.ts';
-import type { Step } from './step.ts';
 import { type Viewer, Watch, type WatchKeeper } from './watch.ts';
 
 /** Bounds on open watches. */
@@ -42,13 +41,13 @@ const LOOK = 500;
 
 const RESTARTED = new PlantStoreError(
   'OVERLOADED',
-  'this instance was away for too long to tell what happened; go on after the last position',
+  'this instance was cut off for too long to know all changes; resume after the last position',
   { retryAfter: 1 },
 );
 
 const BEHIND = new PlantStoreError(
   'WATCH_TOO_SLOW',
-  'the reader fell too far behind and was cut off; go on after the last position that came',
+  'the reader fell too far behind; resume after the last position that you received',
 );
 
 /**
@@ -76,7 +75,7 @@ export class Watches implements WatchKeeper {
     this.#stopListening = log.onExtended((news) => this.#extended(news));
     log.onRestarted(() => this.#restarted());
     log.changed.addEventListener('abort', () =>
-      this.close(new PlantStoreError('STORE_UNAVAILABLE', 'the log was replaced; go on with another instance')),
+      this.close(new PlantStoreError('STORE_UNAVAILABLE', 'the log was replaced; use another instance')),
     );
   }
 
@@ -99,7 +98,7 @@ export class Watches implements WatchKeeper {
     if (channel.hearers.size >= this.#limits.maxOwnerWatches)
       throw new PlantStoreError(
         'TOO_MANY_WATCHES',
-        `this owner has ${channel.hearers.size} streams open, which is all there may be; share one, or end one`,
+        `this owner has ${channel.hearers.size} streams open, the maximum; share one, or close one`,
         { retryAfter: 1 },
       );
     if (this.#watches.size >= this.#limits.maxWatches)

@@ -1,4 +1,4 @@
-import { withTimeout } from '../../time/timeout.ts';
+import { withTimeout } from '../../time/pause.ts';
 
 /** Settles as the work does, or rejects after the given milliseconds. The work itself is not stopped. */
 export const within = <T>(milliseconds: number, work: Promise<T>): Promise<T> =>

@@ -88,7 +88,7 @@ export async function adopt(client: KafkaClient, names: Names, ranges: readonly 
     throw new TopicMismatchError(
       `the topic ${names.topic} has events in partitions that do not match their keys, and there is no checkpoint: the publisher cannot tell where to continue; see docs/events.md`,
     );
-  const adopted = `there was no checkpoint; publication continued after position ${position}, the last on the topic`;
+  const adopted = `there was no checkpoint; publication resumed after position ${position}, the last on the topic`;
   return {
     checkpoint: { position, hash, ends: ends.slice(0, partitions) },
     notice: partitions === ranges.length ? adopted : `${adopted}; ${grown(ranges.length, partitions)}`,

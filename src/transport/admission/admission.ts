@@ -1,7 +1,6 @@
 import type { PlantStoreError } from '../../domain/errors.ts';
 import type { Protocol, ShedReason } from '../../observe/request.ts';
 import { OVERLOADED, OWNER_BUSY, type Permit, Semaphore } from '../../semaphore.ts';
-import { Callers } from './callers.ts';
 import { Caller, type Connection } from './connection.ts';
 import { HeldMemory } from './held-memory.ts';
 import { Turns } from './turns.ts';
@@ -101,5 +100,23 @@ export class Admission {
   #refuse(error: PlantStoreError, protocol: Protocol): never {
     this.#shed(protocol, error === OWNER_BUSY ? 'owner' : 'in_flight');
     throw error;
+  }
+}
+
+/** The callers that have connections, by owner. */
+export class Callers {
+  readonly #known = new Map<string, WeakRef<Caller>>();
+  readonly #gone = new FinalizationRegistry<string>((owner) => {
+    if (this.#known.get(owner)?.deref() === undefined) this.#known.delete(owner);
+  });
+
+  /** The caller of an owner: the same one as long as anything refers to it. */
+  of(owner: string): Caller {
+    const known = this.#known.get(owner)?.deref();
+    if (known !== undefined) return known;
+    const caller = new Caller(owner);
+    this.#known.set(owner, new WeakRef(caller));
+    this.#gone.register(caller, owner);
+    return caller;
   }
 }

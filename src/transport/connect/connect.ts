@@ -5,18 +5,16 @@ import type { UniversalHandler } from '@connectrpc/connect/protocol';
 import { fastifyConnectPlugin } from '@connectrpc/connect-fastify';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Authenticator } from '../../auth/authenticator.ts';
-import type { StreamingCall } from '../../call.ts';
+import { REPLAYED_HEADER, type Service, type StreamingCall } from '../../call.ts';
+import { PlantStoreError } from '../../domain/errors.ts';
 import { stopping } from '../failure.ts';
 import { identify, takePermit } from '../http/authentication.ts';
 import { readBody } from '../http/body.ts';
 import { connectionOf } from '../http/connection.ts';
-import { UNBUFFERED } from '../http/unbuffered.ts';
-import { MAX_MESSAGE } from '../message-size.ts';
-import type { Service } from '../service.ts';
-import { checkRequest } from './checks.ts';
-import { connectErrorOf } from './errors.ts';
+import { UNBUFFERED } from '../http/headers.ts';
+import { MAX_MESSAGE } from '../message-limits.ts';
 import { messageBytes } from './message-bytes.ts';
-import { relay } from './relay.ts';
+import { connectErrorOf, relay } from './relay.ts';
 
 /** Most bytes of a response message: the default limit of gRPC clients. Pages are far smaller. */
 const MAX_RESPONSE = 4 * 1024 * 1024;
@@ -95,10 +93,18 @@ const implementationOf = (methods: Service['methods']): ServiceImpl<DescService>
     ]),
   ) as ServiceImpl<DescService>;
 
-function callOf({ values, signal }: HandlerContext): StreamingCall {
+function callOf({ values, signal, responseHeader }: HandlerContext): StreamingCall {
   const { principal, headers, raw } = values.get(requestKey)!;
   const lasts = () => connectionOf(raw.socket)?.lasts();
-  return { principal: principal!, idempotencyKey: headers['idempotency-key'], signal, lasts };
+  return {
+    principal: principal!,
+    idempotencyKey: headers['idempotency-key'],
+    signal,
+    lasts,
+    set replayed(isReplayed: boolean) {
+      if (isReplayed) responseHeader.set(REPLAYED_HEADER, 'true');
+    },
+  };
 }
 
 /** Authenticates a caller before its message is read. */
@@ -138,3 +144,28 @@ async function* wholeBody(
     throw connectErrorOf(thrown, request);
   }
 }
+
+/** Not served: no client of the service uses these types, and their integers would not be exact. */
+const UNSERVED_TYPE = /^application\/grpc-web(-text|\+json)/i;
+
+/**
+ * Refuses with an Error body what Connect answers with an empty body or not at all: a method other than POST, a content
+ * type without a protocol of the method, and a Host that does not form a URL.
+ */
+function checkRequest(handler: UniversalHandler, request: FastifyRequest, reply: FastifyReply): void {
+  const { method, headers, url } = request;
+  if (method !== 'POST') {
+    reply.header('allow', 'POST');
+    throw new PlantStoreError('METHOD_NOT_ALLOWED', 'use POST');
+  }
+  const type = headers['content-type'] ?? '';
+  if (!handler.supportedContentType(type) || UNSERVED_TYPE.test(type))
+    throw new PlantStoreError('UNSUPPORTED_MEDIA_TYPE', `send the body as ${typesOf(handler)}`);
+  if (headers.host === undefined || !URL.canParse(url, `http://${headers.host}`))
+    throw new PlantStoreError('MALFORMED_REQUEST', 'the Host header must name the service');
+}
+
+const typesOf = ({ method }: UniversalHandler): string =>
+  method.methodKind === 'unary'
+    ? 'application/json, application/proto or application/grpc-web+proto'
+    : 'application/connect+json, application/connect+proto or application/grpc-web+proto';

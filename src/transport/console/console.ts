@@ -1,8 +1,9 @@
 import { fileURLToPath } from 'node:url';
 import fastifyStatic from '@fastify/static';
 import type { FastifyInstance, FastifyRequest, RouteHandlerMethod } from 'fastify';
+import type { ScopePolicy } from '../../auth/scopes.ts';
 import { PlantStoreError } from '../../domain/errors.ts';
-import { withoutToken } from '../http/authentication.ts';
+import { type Authenticate, authentication, takePermit, withoutToken } from '../http/authentication.ts';
 import { JSON_TYPE } from '../http/error-body.ts';
 import { refuseOtherMethods } from '../http/methods.ts';
 
@@ -71,8 +72,8 @@ export function registerConsole(app: FastifyInstance, settings: ConsoleSettings,
       throw new PlantStoreError(
         'ROUTE_NOT_FOUND',
         url.startsWith('/console/assets/')
-          ? 'the page has no such file; load it again'
-          : 'this page is not built; npm run console builds it',
+          ? 'the file does not exist; reload the page'
+          : 'this page is not built; build it with npm run console',
       );
     });
     const add = (url: string, handler: RouteHandlerMethod): void => {
@@ -95,4 +96,31 @@ export function registerConsole(app: FastifyInstance, settings: ConsoleSettings,
       reply.headers(HEADERS).type(JSON_TYPE).header('cache-control', 'no-cache').send(JSON.stringify(settings)),
     );
   });
+}
+
+const PATH = '/console/instance';
+
+/** Who may read the instance's state, and its report. */
+export interface InstanceOptions {
+  readonly authenticate: Authenticate;
+  readonly scopes: ScopePolicy;
+  readonly report: () => object;
+}
+
+/**
+ * Adds `/console/instance`: the state of the instance that answers. It needs a token with `plants:audit` and reads
+ * nothing from the store.
+ */
+export function registerInstance(app: FastifyInstance, { authenticate, scopes, report }: InstanceOptions): void {
+  app.route({
+    method: [...READ],
+    url: PATH,
+    onRequest: authentication(authenticate),
+    preHandler: takePermit,
+    handler: (request, reply) => {
+      scopes.require(request.principal!, 'plants:audit');
+      reply.type(JSON_TYPE).header('cache-control', 'no-store').send(JSON.stringify(report()));
+    },
+  });
+  refuseOtherMethods(app, PATH, READ);
 }

@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { PlantStoreError } from '../../domain/errors.ts';
-import { prefers } from '../http/accept.ts';
 import { withoutToken } from '../http/authentication.ts';
+import { prefers } from '../http/headers.ts';
 
 const STYLE = `
 :root { color-scheme: light dark; font: 16px/1.6 system-ui, sans-serif; }
@@ -27,20 +27,20 @@ const PAGE = `<!doctype html>
 <body>
 <main>
 <h1>Plant Store</h1>
-<p>Keeps plants, and every change to them, in a log that proves itself.</p>
+<p>Stores plants, and every change to them in a log that anybody can verify.</p>
 <ul>
-<li><a href="/console">Console</a>: see the plants, the log, the past, and the proof.</li>
+<li><a href="/console">Console</a>: see the plants, the log, earlier states, and proofs.</li>
 <li><a href="/docs">API</a>: read it, and try it out. <a href="/openapi.json">openapi.json</a> is for programs.</li>
 </ul>
 <h2>The first five minutes</h2>
-<p>In a terminal, in the folder of the service. Elsewhere a token comes from whoever runs it. The README goes on from here.</p>
+<p>Run this in a terminal, in the folder of the service. If the service runs elsewhere, ask its operator for a token. The README continues from here.</p>
 <pre tabindex="0">TOKEN=$(npx plantstore token --owner alice)
 PLANTS=http://127.0.0.1:%port%/plants
 
-curl $PLANTS -H "Authorization: Bearer $TOKEN" \\
-  -H "Content-Type: application/json" -d '{"id":7,"name":"Fern"}'
-curl $PLANTS -H "Authorization: Bearer $TOKEN"
-curl $PLANTS/7 -H "Authorization: Bearer $TOKEN" -X DELETE</pre>
+curl -w '\\n' $PLANTS -H "Authorization: Bearer $TOKEN" \\
+  -H "Content-Type: application/json" -d '{"id":2,"name":"Ivy"}'
+curl -w '\\n' $PLANTS -H "Authorization: Bearer $TOKEN"
+curl $PLANTS/2 -H "Authorization: Bearer $TOKEN" -X DELETE</pre>
 </main>
 </body>
 </html>
@@ -66,6 +66,6 @@ export function registerFrontPage(app: FastifyInstance): void {
 function refusePrograms({ headers }: FastifyRequest, reply: FastifyReply, next: () => void): void {
   reply.header('vary', 'accept');
   if (!prefers('text/html', headers.accept))
-    throw new PlantStoreError('ROUTE_NOT_FOUND', 'there is nothing at this path; see /openapi.json');
+    throw new PlantStoreError('ROUTE_NOT_FOUND', 'unknown path; see /openapi.json');
   next();
 }

@@ -1,7 +1,6 @@
-import { readFileSync } from 'node:fs';
+import { generateKeyPairSync, sign } from 'node:crypto';
 import { hostname } from 'node:os';
-import { createSecureContext } from 'node:tls';
-import type { Identity, TlsFiles } from '../grpc/certificates.ts';
+import { type Identity, readCertificates, type TlsFiles } from '../grpc/certificates.ts';
 
 /** Addresses that mean every address of a machine. */
 const ALL = /^(0\.0\.0\.0|\[::\])$/;
@@ -21,16 +20,11 @@ export function addressOf(listening: string): string {
  * Returns a function that reads the instance's identity from its files, which the gRPC port reloads too. The function
  * returns the previous identity when the files are invalid. Throws at once when the first read fails.
  */
-export function identityFrom({ certificate, key }: TlsFiles): () => Identity {
-  const read = (): Identity => {
-    const identity = { certificate: readFileSync(certificate), key: readFileSync(key) };
-    createSecureContext({ cert: identity.certificate, key: identity.key });
-    return identity;
-  };
-  let last = read();
+export function identityFrom(files: TlsFiles): () => Identity {
+  let last = readCertificates(files);
   return () => {
     try {
-      last = read();
+      last = readCertificates(files);
     } catch {
       // The gRPC port logs the fault.
     }
@@ -41,3 +35,43 @@ export function identityFrom({ certificate, key }: TlsFiles): () => Identity {
 /** The certificate itself, without the rest of its chain. */
 export const leafCertificate = ({ certificate }: Identity): string =>
   PEM.exec(certificate.toString('latin1'))?.[0] ?? '';
+
+/** Tags of DER (X.690). */
+const INTEGER = 0x02;
+const BIT_STRING = 0x03;
+const UTC_TIME = 0x17;
+const GENERALIZED_TIME = 0x18;
+const SEQUENCE = 0x30;
+
+/** An element of DER, of less than 256 bytes. */
+function der(tag: number, ...contents: Uint8Array[]): Buffer {
+  const content = Buffer.concat(contents);
+  const { length } = content;
+  return Buffer.concat([Buffer.from(length < 128 ? [tag, length] : [tag, 0x81, length]), content]);
+}
+
+/** The algorithm Ed25519 (RFC 8410). */
+const ED25519 = Buffer.from('300506032b6570', 'hex');
+const NOBODY = der(SEQUENCE);
+/** It is trusted for as long as the lease that names it, whatever the clocks of the instances say (RFC 5280, 4.1.2.5). */
+const ALWAYS = der(
+  SEQUENCE,
+  der(UTC_TIME, Buffer.from('700101000000Z')),
+  der(GENERALIZED_TIME, Buffer.from('99991231235959Z')),
+);
+
+/** A new key, and a certificate of it (X.509, RFC 5280) that the key itself has signed and that names nobody. */
+export function selfSigned(): Identity {
+  const { privateKey, publicKey } = generateKeyPairSync('ed25519');
+  const serial = der(INTEGER, Buffer.of(1));
+  const signed = der(
+    SEQUENCE,
+    ...[serial, ED25519, NOBODY, ALWAYS, NOBODY, publicKey.export({ type: 'spki', format: 'der' })],
+  );
+  const signature = der(BIT_STRING, Buffer.of(0), sign(null, signed, privateKey));
+  const certificate = der(SEQUENCE, signed, ED25519, signature).toString('base64').replaceAll(/.{64}/g, '$&\n');
+  return {
+    certificate: Buffer.from(`-----BEGIN CERTIFICATE-----\n${certificate}\n-----END CERTIFICATE-----\n`),
+    key: Buffer.from(privateKey.export({ type: 'pkcs8', format: 'pem' })),
+  };
+}

@@ -18,7 +18,7 @@ type Call = ServerDuplexStream<ForwardRequest, ForwardResponse>;
 
 const REFUSED = {
   code: status.PERMISSION_DENIED,
-  details: 'this service is for the instances of this log',
+  details: 'this service is internal to the instances of this log',
 };
 
 /**

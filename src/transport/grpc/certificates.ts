@@ -1,4 +1,4 @@
-import { X509Certificate } from 'node:crypto';
+import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { readFileSync, statSync } from 'node:fs';
 import { createSecureContext, type SecureContextOptions, type Server } from 'node:tls';
 import type { Logger } from '../../observe/logger.ts';
@@ -25,17 +25,59 @@ export interface Identity {
 /** Milliseconds between two checks of the files. */
 const LOOK = 1_000;
 
-/** The contents of the files, as TLS options. Throws when a file cannot be read or is invalid. */
-export function readCertificates({ certificate, key, clientCa }: TlsFiles): SecureContextOptions {
-  const options = {
-    cert: readFileSync(certificate),
-    key: readFileSync(key),
-    ...(clientCa !== undefined && { ca: readFileSync(clientCa) }),
-  };
+/** What the files have. */
+export interface Certificates extends Identity {
+  readonly clientCa: Buffer | undefined;
+  /** The certificate itself, the first of its chain. */
+  readonly leaf: X509Certificate;
+}
+
+/**
+ * Reads the files. Throws with one line that names the variable and the file if one of them cannot be used: TLS itself
+ * names neither.
+ */
+export function readCertificates({ certificate, key, clientCa }: TlsFiles): Certificates {
+  const cert = new PemFile('GRPC_TLS_CERT', certificate);
+  const keyFile = new PemFile('GRPC_TLS_KEY', key);
+  const ca = clientCa === undefined ? undefined : new PemFile('GRPC_TLS_CLIENT_CA', clientCa);
+  // The whole chain, of which X509Certificate reads the first certificate only.
+  cert.parsed('certificate', (pem) => createSecureContext({ cert: pem }));
+  const leaf = cert.parsed('certificate', (pem) => new X509Certificate(pem));
+  const privateKey = keyFile.parsed('private key without a passphrase', (pem) => createPrivateKey(pem));
   // TLS would accept a file without a certificate as an authority that has signed no client.
-  if (options.ca !== undefined) new X509Certificate(options.ca);
-  createSecureContext(options);
-  return options;
+  ca?.parsed('certificate', (pem) => new X509Certificate(pem));
+  if (!leaf.checkPrivateKey(privateKey))
+    throw new Error(`${keyFile.name} is not the key of ${cert.name}: set both to files of the same certificate`);
+  return { certificate: cert.pem, key: keyFile.pem, clientCa: ca?.pem, leaf };
+}
+
+/** The same as TLS options. */
+export const optionsOf = ({ certificate, key, clientCa }: Certificates): SecureContextOptions => ({
+  ...{ cert: certificate, key },
+  ...(clientCa !== undefined && { ca: clientCa }),
+});
+
+class PemFile {
+  /** The variable and the path. */
+  readonly name: string;
+  readonly pem: Buffer;
+
+  constructor(variable: string, path: string) {
+    this.name = `${variable} (${path})`;
+    try {
+      this.pem = readFileSync(path);
+    } catch (cause) {
+      throw new Error(`${this.name} cannot be read: ${(cause as Error).message}`, { cause });
+    }
+  }
+
+  parsed<T>(content: string, parse: (pem: Buffer) => T): T {
+    try {
+      return parse(this.pem);
+    } catch (cause) {
+      throw new Error(`${this.name} has no ${content} in PEM that can be used: ${(cause as Error).message}`, { cause });
+    }
+  }
 }
 
 /**
@@ -53,10 +95,10 @@ export function followCertificates(server: Server, files: TlsFiles, logger: Pick
     if (!isSettled || now === used) return;
     used = now;
     try {
-      server.setSecureContext(readCertificates(files));
-      logger.info({ files }, 'the certificate of the gRPC port was read again');
+      server.setSecureContext(optionsOf(readCertificates(files)));
+      logger.info({ files }, 'the certificate of the gRPC port was reloaded');
     } catch (err) {
-      logger.error({ err, files }, 'the new certificate of the gRPC port cannot be used; the old one stays');
+      logger.error({ err, files }, 'the new certificate of the gRPC port cannot be used; the old one stays in use');
     }
   };
   const timer = setInterval(look, LOOK).unref();

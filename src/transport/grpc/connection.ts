@@ -4,7 +4,7 @@ import type { Socket } from 'node:net';
 import { status as Status } from '@grpc/grpc-js';
 import type { Admission } from '../admission/admission.ts';
 import { Connection } from '../admission/connection.ts';
-import { MAX_MESSAGE } from '../message-size.ts';
+import { MAX_MESSAGE } from '../message-limits.ts';
 
 /** Most bytes of a call's metadata, counted as HTTP/2 does (RFC 9113, section 6.5.2). A token has up to 8 KiB. */
 const MAX_METADATA = 16 * 1024;
@@ -324,7 +324,10 @@ export interface Refusal {
   readonly isUnmatched?: true;
 }
 
-const TOO_LARGE: Refusal = { code: Status.RESOURCE_EXHAUSTED, details: 'the metadata of a call may have 16 KiB' };
+const TOO_LARGE: Refusal = {
+  code: Status.RESOURCE_EXHAUSTED,
+  details: 'the metadata of a call may have at most 16 KiB',
+};
 /** A few bytes of a compressed message could become the largest one. */
 const COMPRESSED: Refusal = {
   code: Status.UNIMPLEMENTED,

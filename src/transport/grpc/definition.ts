@@ -1,7 +1,7 @@
 import { type DescMessage, type DescMethod, type DescService, fromBinary, toBinary } from '@bufbuild/protobuf';
 import type { MethodDefinition, ServiceDefinition } from '@grpc/grpc-js';
-import { derivedOnce } from '../../derived-once.ts';
-import { checkFields } from '../message-fields.ts';
+import { derivedOnce } from '../../plants/view.ts';
+import { checkFields } from '../message-limits.ts';
 
 /**
  * The definition of a service for grpc-js servers and clients, made from its descriptor. Methods have their local

@@ -1,10 +1,17 @@
 import type { DescMethod } from '@bufbuild/protobuf';
-import type { handleServerStreamingCall, handleUnaryCall, ServerWritableStream, StatusObject } from '@grpc/grpc-js';
+import {
+  type handleServerStreamingCall,
+  type handleUnaryCall,
+  Metadata,
+  type ServerUnaryCall,
+  type ServerWritableStream,
+  type StatusObject,
+} from '@grpc/grpc-js';
+import type { Principal } from '../../auth/principal.ts';
+import { REPLAYED_HEADER, type Service, type StreamingCall } from '../../call.ts';
 import { stopping } from '../failure.ts';
-import type { Service } from '../service.ts';
-import { GrpcCall, type ServerCall } from './call.ts';
 import { serializer } from './definition.ts';
-import { servedCallOf } from './served-call.ts';
+import { type ServedCall, servedCallOf } from './served-call.ts';
 
 /** Options that the handlers of all methods share. */
 export interface HandlerOptions {
@@ -41,13 +48,20 @@ type UnaryMethod = (request: object, call: GrpcCall) => Promise<object>;
 type StreamingMethod = (request: object, call: GrpcCall) => AsyncIterable<object>;
 
 function unary(method: UnaryMethod, encode: Encode, { statusOf }: HandlerOptions): handleUnaryCall<object, object> {
-  const answer = async (call: ServerCall) => encode(await method(call.request, new GrpcCall(call)));
   return (call, callback) => {
-    answer(call).then(
-      (response) => callback(null, response),
+    const served = new GrpcCall(call);
+    const answer = async () => encode(await method(call.request, served));
+    answer().then(
+      (response) => callback(null, response, served.replayed ? replayedTrailer() : undefined),
       (thrown) => callback(statusOf(thrown, call)),
     );
   };
+}
+
+function replayedTrailer(): Metadata {
+  const trailer = new Metadata();
+  trailer.set(REPLAYED_HEADER, 'true');
+  return trailer;
 }
 
 function serverStreaming(
@@ -87,4 +101,31 @@ function write(call: ServerWritableStream<object, object>, message: object, idle
     call.once('close', done);
     call.write(message, done);
   });
+}
+
+/** A call as grpc-js passes it to a handler. */
+export type ServerCall = ServerUnaryCall<object, object> | ServerWritableStream<object, object>;
+
+/** A call of the service over gRPC. */
+class GrpcCall implements StreamingCall {
+  readonly principal: Principal;
+  readonly idempotencyKey: readonly string[] | undefined;
+  replayed = false;
+  readonly #served: ServedCall;
+
+  constructor(call: ServerCall) {
+    this.#served = servedCallOf(call.metadata);
+    this.principal = this.#served.observed.principal!;
+    const idempotencyKeys = call.metadata.get('idempotency-key') as string[];
+    this.idempotencyKey = idempotencyKeys.length > 0 ? idempotencyKeys : undefined;
+  }
+
+  /** See ServedCall.signal. */
+  get signal(): AbortSignal {
+    return this.#served.signal;
+  }
+
+  lasts(): void {
+    this.#served.lasts();
+  }
 }

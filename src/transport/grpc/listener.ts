@@ -1,7 +1,7 @@
 import { createServer, type Server, type Socket } from 'node:net';
 import { createServer as createTlsServer, type TlsOptions, type Server as TlsServer } from 'node:tls';
 import type { Logger } from '../../observe/logger.ts';
-import { followCertificates, type Identity, readCertificates, type TlsFiles } from './certificates.ts';
+import { followCertificates, type Identity, optionsOf, readCertificates, type TlsFiles } from './certificates.ts';
 
 /** Longest TLS handshake, and longest wait for a first byte where that tells whether one comes, in milliseconds. */
 const HANDSHAKE_TIMEOUT = 20_000;
@@ -30,7 +30,7 @@ export function createListener(
 ): Server {
   const handshakeTimeout = Math.min(HANDSHAKE_TIMEOUT, requestTimeout * 1_000);
   if (tls !== undefined) {
-    const options = { ...readCertificates(tls), requestCert: tls.clientCa !== undefined };
+    const options = { ...optionsOf(readCertificates(tls)), requestCert: tls.clientCa !== undefined };
     const server = createSecureServer({ ...options, handshakeTimeout }, onConnection);
     followCertificates(server, tls, logger);
     return server;

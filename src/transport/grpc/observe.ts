@@ -2,10 +2,9 @@ import { performance } from 'node:perf_hooks';
 import { type Metadata, status as Status } from '@grpc/grpc-js';
 import type { Principal } from '../../auth/principal.ts';
 import type { PlantStoreError } from '../../domain/errors.ts';
-import { codeName } from '../../observe/request.ts';
-import type { RequestObserver } from '../../observe/request-observer.ts';
+import { codeName, requestIdOf } from '../../observe/request.ts';
+import type { RequestObserver } from '../../observe/telemetry.ts';
 import type { RequestSpan } from '../../observe/tracing/tracing.ts';
-import { requestIdOf } from '../request-id.ts';
 
 /** Collects what is known of a call while it is served, and reports it once the call is over. */
 export class ObservedCall {

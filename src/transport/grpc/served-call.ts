@@ -1,12 +1,12 @@
+import { constants, type ServerHttp2Stream } from 'node:http2';
 import { type Metadata, ServerInterceptingCall, type ServerInterceptor, type StatusObject } from '@grpc/grpc-js';
 import type { Authenticator } from '../../auth/authenticator.ts';
 import type { Principal } from '../../auth/principal.ts';
 import { PlantStoreError, toPlantStoreError } from '../../domain/errors.ts';
 import { UNMATCHED } from '../../observe/request.ts';
-import type { RequestObserver } from '../../observe/request-observer.ts';
+import type { RequestObserver } from '../../observe/telemetry.ts';
 import { OVERLOADED, type Permit } from '../../semaphore.ts';
 import type { Admission } from '../admission/admission.ts';
-import { type BaseCall, endStream, resetStream, streamOf } from './base-call.ts';
 import type { GrpcConnection, GrpcConnections, Refusal, WaitingCall } from './connection.ts';
 import { ObservedCall } from './observe.ts';
 
@@ -40,7 +40,7 @@ const INTERNAL = '/plantstore.internal.';
 const SERVED = 'plantstore.call';
 
 // Shared errors: a new one for each call would cost a stack trace.
-const OVER = new PlantStoreError('CANCELLED', 'the call is over');
+const OVER = new PlantStoreError('CANCELLED', 'the call has ended');
 const LATE = new PlantStoreError('REQUEST_TIMEOUT', 'the request took too long to arrive');
 
 /** The interceptor that makes every call of a client a ServedCall. */
@@ -263,4 +263,25 @@ export class ServedCall extends ServerInterceptingCall implements Listener, Wait
   static #unread(call: ServedCall): void {
     call.reset();
   }
+}
+
+/** The library's side of a call, as an interceptor gets it. */
+type BaseCall = Parameters<ServerInterceptor>[1];
+
+/** The stream of a call: a private member of the library. Tests show that these uses take effect. */
+export const streamOf = (call: BaseCall): ServerHttp2Stream =>
+  (call as unknown as { readonly stream: ServerHttp2Stream }).stream;
+
+/**
+ * Tells a client that has its status but has not ended its request to stop sending (RST_STREAM with NO_ERROR: RFC 9113,
+ * section 8.1).
+ */
+export function endStream(call: BaseCall): void {
+  const stream = streamOf(call);
+  if (!stream.destroyed) stream.close();
+}
+
+/** Ends the stream of a call whose client does not read, and releases what was to be sent. */
+function resetStream(call: BaseCall): void {
+  streamOf(call).close(constants.NGHTTP2_CANCEL);
 }

@@ -1,24 +1,25 @@
 import { once } from 'node:events';
 import type { AddressInfo, Server as Listener } from 'node:net';
-import { Server, ServerCredentials } from '@grpc/grpc-js';
+import { create, toBinary } from '@bufbuild/protobuf';
+import { anyPack } from '@bufbuild/protobuf/wkt';
+import { Metadata, Server, ServerCredentials, type ServerOptions, type StatusObject } from '@grpc/grpc-js';
+import { StatusSchema } from '../../../gen/google/rpc/status_pb.ts';
 import type { Authenticator } from '../../auth/authenticator.ts';
+import type { Service } from '../../call.ts';
 import { toPlantStoreError } from '../../domain/errors.ts';
 import type { Logger } from '../../observe/logger.ts';
-import type { RequestObserver } from '../../observe/request-observer.ts';
+import type { RequestObserver } from '../../observe/telemetry.ts';
 import type { Admission } from '../admission/admission.ts';
-import { type ConnectionLimits, limitConnections } from '../admission/connections.ts';
-import { rpcErrorOf } from '../failure.ts';
-import type { Service } from '../service.ts';
-import type { ServerCall } from './call.ts';
+import { type ConnectionLimits, limitConnections } from '../admission/connection.ts';
+import { type RpcError, rpcErrorOf } from '../failure.ts';
+import { MAX_MESSAGE } from '../message-limits.ts';
 import { GrpcConnections } from './connection.ts';
 import { serverDefinitionOf } from './definition.ts';
-import { handlersOf } from './handlers.ts';
-import { limitsOf } from './limits.ts';
+import { handlersOf, type ServerCall } from './handlers.ts';
 import { createListener, type ListenerTls } from './listener.ts';
 import { type Serving, serveCalls, servedCallOf } from './served-call.ts';
 import { GrpcHealth } from './standard/health.ts';
 import { addReflection } from './standard/reflection.ts';
-import { statusOf } from './status.ts';
 
 /** Options of the gRPC server. */
 export interface GrpcServerOptions extends ListenerTls {
@@ -154,3 +155,40 @@ const servedMethods = (
     `/${desc.typeName}/${name}`,
     { authenticate: own ?? authenticate, permit: 'request' },
   ]);
+
+/**
+ * Bounds on what one client can make the server hold. For resets, Node's own bounds apply: 1,000 stream resets at once
+ * or 33 a second before the connection is closed. For metadata, see GrpcConnections.
+ *
+ * A client that connects anew after each cut goes on, and has no advantage: a call that it resets costs what one without
+ * a token costs. Its address is not banned, because behind a proxy it would be everybody's. A smaller bound on resets
+ * does not help: Node has already made the calls of all 64 KiB that it reads at once.
+ *
+ * A ping finds silent connections and those whose client is gone. They are closed within `idleTimeout`, in seconds.
+ */
+const limitsOf = (idleTimeout: number): ServerOptions => ({
+  'grpc.max_receive_message_length': MAX_MESSAGE,
+  // A client queues any further calls itself.
+  'grpc.max_concurrent_streams': 128,
+  'grpc.keepalive_time_ms': idleTimeout * 500,
+  'grpc.keepalive_timeout_ms': idleTimeout * 400,
+  'grpc.max_connection_idle_ms': 5 * 60_000,
+  // Makes clients reconnect, so that a balancer can move them to new instances. The grace period lets the longest list
+  // of plants end, which has 4 minutes.
+  'grpc.max_connection_age_ms': 60 * 60_000,
+  'grpc.max_connection_age_grace_ms': 5 * 60_000,
+});
+
+/**
+ * The status of a failed call: its code and message, and both again with the details as a google.rpc.Status (AIP-193).
+ */
+export function statusOf({ error: { code, message }, details }: RpcError): StatusObject {
+  const status = create(StatusSchema, {
+    code,
+    message,
+    details: details.map(({ desc, value }) => anyPack(desc, create(desc, value))),
+  });
+  const metadata = new Metadata();
+  metadata.set('grpc-status-details-bin', Buffer.from(toBinary(StatusSchema, status)));
+  return { code, details: message, metadata };
+}

@@ -1,7 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import { PlantStoreError } from '../../domain/errors.ts';
-import { MAX_MESSAGE } from '../message-size.ts';
-import { answerOn } from './answer-on.ts';
+import { JsonText } from '../../json/json-text.ts';
+import { MAX_MESSAGE } from '../message-limits.ts';
+import { answerOn } from './closing.ts';
 
 /** Called once, with the complete body or with the error to answer. */
 type Done = (error: Error | null, body?: Buffer) => void;
@@ -55,3 +56,16 @@ function appended(body: Buffer, size: number, chunk: Buffer): Buffer {
   chunk.copy(larger, size);
   return larger;
 }
+
+/** Reads a body in JSON (RFC 8259), in UTF-8, in which no object names a member twice. Throws MALFORMED_REQUEST. */
+export function readJsonBody(body: Buffer): JsonText {
+  try {
+    return new JsonText(body);
+  } catch (error) {
+    throw malformedBody(`is ${(error as SyntaxError).message}`);
+  }
+}
+
+/** The error of a body that is not what it must be. */
+export const malformedBody = (problem: string): PlantStoreError =>
+  new PlantStoreError('MALFORMED_REQUEST', `the body ${problem}`);

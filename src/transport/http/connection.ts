@@ -5,9 +5,8 @@ import type { Protocol } from '../../observe/request.ts';
 import type { Permit } from '../../semaphore.ts';
 import type { Admission } from '../admission/admission.ts';
 import { Connection } from '../admission/connection.ts';
-import { MAX_MESSAGE } from '../message-size.ts';
-import { answerOn } from './answer-on.ts';
-import { endUnlessComplete, hasBody, LINGER } from './linger.ts';
+import { MAX_MESSAGE } from '../message-limits.ts';
+import { answerOn, endUnlessComplete, hasBody, LINGER } from './closing.ts';
 
 /** Most bytes of a request line and its headers. */
 export const MAX_HEADERS = 16 * 1024;

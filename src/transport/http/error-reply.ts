@@ -1,8 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { PlantStoreError, type Reason, toPlantStoreError } from '../../domain/errors.ts';
-import { isToldOnce } from '../../log/unavailable.ts';
+import { logFailure } from '../failure.ts';
+import { answerWhileReading, isUnread } from './closing.ts';
 import { errorBody, JSON_TYPE, REASON_HEADER } from './error-body.ts';
-import { answerWhileReading, isUnread } from './linger.ts';
 
 /** Seconds for Retry-After of a 503 whose error does not name its own. */
 const RETRY_AFTER = 1;
@@ -11,17 +11,14 @@ const RETRY_AFTER = 1;
 const FOREIGN: Readonly<Record<string, readonly [Reason, string]>> = {
   FST_ERR_BAD_URL: ['MALFORMED_REQUEST', 'the path must be percent-encoded UTF-8'],
   FST_ERR_CTP_INVALID_MEDIA_TYPE: ['UNSUPPORTED_MEDIA_TYPE', 'send the body as application/json'],
-  FST_STATIC_FORBIDDEN_PATH: ['ROUTE_NOT_FOUND', 'there is nothing at this path'],
+  FST_STATIC_FORBIDDEN_PATH: ['ROUTE_NOT_FOUND', 'unknown path'],
 };
 
-/** Answers with a thrown error of any origin. Logs internal errors and never sends them. */
+/** Answers with a thrown error of any origin. Internal errors are logged and never sent. */
 export function sendError(thrown: unknown, request: FastifyRequest, reply: FastifyReply): void {
   const error = toPlantStoreError(foreignError(thrown, request) ?? thrown);
   request.failure = error;
-  if (error.reason === 'INTERNAL')
-    request.log.error({ err: error.cause ?? error, requestId: request.id }, error.message);
-  else if (error.status >= 500 && error.cause !== undefined && !isToldOnce(error.cause))
-    request.log.warn({ err: error.cause, requestId: request.id }, error.message);
+  logFailure(error, request.log, request.id);
   const { retryAfter, challenge } = error.details;
   // A list may set the link to its next page and then fail before its first byte.
   reply.removeHeader('link');

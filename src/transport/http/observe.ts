@@ -3,7 +3,7 @@ import { performance } from 'node:perf_hooks';
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, LogController } from 'fastify';
 import type { PlantStoreError } from '../../domain/errors.ts';
 import { codeName, type Protocol, UNMATCHED } from '../../observe/request.ts';
-import type { RequestObserver } from '../../observe/request-observer.ts';
+import type { RequestObserver } from '../../observe/telemetry.ts';
 import type { RequestSpan } from '../../observe/tracing/tracing.ts';
 
 declare module 'fastify' {

@@ -2,13 +2,12 @@ import { createServer, type RequestListener, type Server } from 'node:http';
 import type { Socket } from 'node:net';
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { PlantStoreError } from '../../domain/errors.ts';
-import type { RequestObserver } from '../../observe/request-observer.ts';
+import { requestId } from '../../observe/request.ts';
+import type { RequestObserver } from '../../observe/telemetry.ts';
 import type { Admission } from '../admission/admission.ts';
-import { type ConnectionLimits, limitConnections } from '../admission/connections.ts';
-import { MAX_MESSAGE } from '../message-size.ts';
-import { requestId } from '../request-id.ts';
-import { answerOn } from './answer-on.ts';
-import { endConnectionsOf } from './closing.ts';
+import { type ConnectionLimits, limitConnections } from '../admission/connection.ts';
+import { MAX_MESSAGE } from '../message-limits.ts';
+import { answerOn, endConnectionsOf } from './closing.ts';
 import { connectionOf, HttpConnection, MAX_HEADERS } from './connection.ts';
 import { sendError } from './error-reply.ts';
 import { routeAllMethods } from './methods.ts';
@@ -132,9 +131,9 @@ function refuseEarly(request: FastifyRequest, reply: FastifyReply, next: () => v
   if (coding !== undefined && (coding.toLowerCase() !== 'chunked' || httpVersion !== '1.1')) {
     // Whoever stands in front may see the end of such a request elsewhere.
     reply.header('connection', 'close');
-    throw new PlantStoreError('MALFORMED_REQUEST', 'the only transfer coding is chunked, in HTTP/1.1');
+    throw new PlantStoreError('MALFORMED_REQUEST', 'the only supported transfer coding is chunked, over HTTP/1.1');
   }
-  if (request.is404) throw new PlantStoreError('ROUTE_NOT_FOUND', 'there is nothing at this path; see /openapi.json');
+  if (request.is404) throw new PlantStoreError('ROUTE_NOT_FOUND', 'unknown path; see /openapi.json');
   next();
 }
 

@@ -2,7 +2,7 @@ import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { PlantStoreError } from '../../domain/errors.ts';
-import { answerOn } from './answer-on.ts';
+import { answerOn } from './closing.ts';
 import { connectionOf } from './connection.ts';
 import { errorBody, JSON_TYPE, REASON_HEADER } from './error-body.ts';
 
@@ -37,7 +37,7 @@ export function answerSocketError(error: NodeJS.ErrnoException, socket: Socket):
 /** Answers CONNECT, whose target is never a path of the service, and closes the connection. For the `connect` event. */
 export function refuseConnect(_request: unknown, socket: Duplex): void {
   connectionOf(socket as Socket)?.detach();
-  const error = new PlantStoreError('MALFORMED_REQUEST', 'CONNECT is for proxies, and this is none');
+  const error = new PlantStoreError('MALFORMED_REQUEST', 'this service is not a proxy: it does not support CONNECT');
   afterAnswers(socket, () => endWith(socket, error));
 }
 

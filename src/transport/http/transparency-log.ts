@@ -81,7 +81,8 @@ export function registerTransparencyLog(app: FastifyInstance, log: TransparencyL
    * Throws ROUTE_NOT_FOUND unless the log has this many events. A client may know a larger log from another instance.
    */
   const require = async (size: number): Promise<void> => {
-    if (size > log.knownHead() && size > (await log.head()).position) throw notFound('the log has not as many events');
+    if (size > log.knownHead() && size > (await log.head()).position)
+      throw notFound('the log does not have that many events');
   };
 
   add('checkpoint', SECONDS, TEXT, async () => (await log.checkpoints.latest()).note);

@@ -1,7 +1,10 @@
 import type { DescMessage, DescService } from '@bufbuild/protobuf';
+import type { FastifyInstance } from 'fastify';
 import { ERRORS, type Reason } from '../../domain/errors.ts';
-import { EVENT_STREAM } from '../http/accept.ts';
-import { CACHING } from '../http/conditional.ts';
+import { withoutToken } from '../http/authentication.ts';
+import { JSON_TYPE } from '../http/error-body.ts';
+import { CACHING, EVENT_STREAM } from '../http/headers.ts';
+import { refuseOtherMethods } from '../http/methods.ts';
 import { typeOf } from '../rest/field-type.ts';
 import { type HttpRule, httpRulesOf } from '../rest/http-rule.ts';
 import { EXAMPLES, exampleOf } from './examples.ts';
@@ -14,7 +17,7 @@ const JSON_BODY = 'application/json';
 const INTERFACE_VERSION = '1.0.0';
 
 /** The OpenAPI 3.1 document of a service's google.api.http rules. */
-export function openApiDocument(service: DescService): object {
+function openApiDocument(service: DescService): object {
   const rules = httpRulesOf(service);
   return {
     openapi: '3.1.1',
@@ -22,8 +25,8 @@ export function openApiDocument(service: DescService): object {
       title: 'Plant Store',
       version: INTERFACE_VERSION,
       description:
-        'Every failure has an Error as its body, and its stable reason as `Plantstore-Reason`. A path answers other methods with 405 and `Allow`, and there is nothing ' +
-        `else: 404. Unknown query parameters and unknown members of a body are ignored.\n\n${INT64_ADVICE}`,
+        'Every failure has an Error as its body, and a stable reason in `Plantstore-Reason`. An unsupported method gets 405 with `Allow`; an unknown path gets ' +
+        `404. Unknown query parameters and unknown members of a body are ignored.\n\n${INT64_ADVICE}`,
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     security: [{ bearer: [] }],
@@ -49,41 +52,49 @@ const ERROR: Schema = {
       type: 'integer',
       format: 'int32',
       enum: [...new Set(Object.values(ERRORS).map(({ code }) => code))].sort((a, b) => a - b),
-      description: 'A google.rpc.Code.',
+      description: 'Number of the google.rpc.Code.',
     },
-    message: { type: 'string', description: 'What to do about it.' },
+    message: {
+      type: 'string',
+      description: 'What is wrong, and what to do about it. The text may change; use `Plantstore-Reason` in programs.',
+    },
   },
 };
 
 const HEADERS: Schema = {
   'Cache-Control': {
-    description: 'Lists are yours alone, and are asked for anew each time.',
+    description: 'Only the browser may cache the list, and must revalidate it before each use.',
     schema: { type: 'string', const: CACHING },
   },
   ETag: {
     description:
-      'Of what the list holds, the same on every instance (RFC 9110). A long list that is streamed has none.',
+      'Strong validator of the list, identical on every instance (RFC 9110). Absent if a long list is streamed.',
     schema: { type: 'string' },
   },
   'Idempotency-Replayed': {
-    description: 'There when this is the answer to an earlier request with the same `Idempotency-Key`.',
+    description: 'Present if the response is replayed from an earlier request with the same `Idempotency-Key`.',
     schema: { type: 'string', const: 'true' },
   },
   Link: {
-    description: 'The rest of a list that a limit cut: `<...>; rel="next"` (RFC 8288).',
+    description: 'Present if `limit` cut the list: `<...>; rel="next"` is the URL of the next page (RFC 8288).',
     schema: { type: 'string' },
   },
   'Plantstore-Position': {
-    description: 'Position in the log of the event that this is.',
+    description: 'Log position of the event that this request created.',
     schema: { type: 'integer', format: 'int64', minimum: 1 },
   },
   'Plantstore-Reason': {
-    description: 'Why it failed: stable, for machines, and the reason of the ErrorInfo over gRPC and Connect.',
+    description:
+      'Stable reason of the failure, for programs. It equals `reason` of the ErrorInfo over gRPC and Connect.',
     schema: { type: 'string', enum: Object.keys(ERRORS) },
   },
-  'Retry-After': { description: 'Seconds after which to try again.', schema: { type: 'integer', minimum: 0 } },
-  'WWW-Authenticate': { description: 'What the token lacks (RFC 6750).', schema: { type: 'string' } },
-  'X-Request-Id': { description: "Yours, or one that was made: the service's log has it.", schema: { type: 'string' } },
+  'Retry-After': { description: 'Seconds to wait before a retry.', schema: { type: 'integer', minimum: 0 } },
+  'WWW-Authenticate': { description: 'What is wrong with the token (RFC 6750).', schema: { type: 'string' } },
+  'X-Request-Id': {
+    description:
+      "The request id under which the service's log has this failure: yours if you sent one, otherwise generated.",
+    schema: { type: 'string' },
+  },
 };
 
 /** A list with `Accept: text/event-stream`. */
@@ -92,8 +103,8 @@ const EVENTS = {
     schema: {
       type: 'string',
       description:
-        'The list and every later change to it, as the WHATWG has event streams: `added` for each plant, `ready` with `{"position":12}`, then ' +
-        '`added` and `deleted` with the position as `id`; `reset` before a state that takes the place of all before; `end` with an Error when the token ends.',
+        'The list and then every change to it, as server-sent events (WHATWG HTML): `added` for each plant, `ready` with `{"position":12}`, then ' +
+        '`added` and `deleted` with the position as `id`. `reset` means: discard all plants; the complete list follows. `end` with an Error comes when the token expires.',
     },
   },
 };
@@ -101,14 +112,14 @@ const EVENTS = {
 const LAST_EVENT_ID: Schema = {
   name: 'Last-Event-ID',
   in: 'header',
-  description: 'Of an event stream: the `id` after which to go on.',
+  description: 'For event streams only: the `id` of the last event that you received. The stream continues after it.',
   schema: { type: 'string' },
 };
 
 const IF_NONE_MATCH: Schema = {
   name: 'If-None-Match',
   in: 'header',
-  description: 'The `ETag` of what you have already: while it is still the answer, 304 spares its body.',
+  description: 'The `ETag` of the list that you have. If the list has not changed, the answer is 304 without a body.',
   schema: { type: 'string' },
 };
 
@@ -175,7 +186,7 @@ function success(rule: HttpRule, content: boolean): Schema {
       headers: sent,
       ...(body && isList(rule) ? { content: { ...body.content, ...EVENTS } } : body),
     },
-    ...(isList(rule) && { 304: { description: 'You have it already.', headers: sent } }),
+    ...(isList(rule) && { 304: { description: 'The list has not changed.', headers: sent } }),
   };
 }
 
@@ -205,3 +216,18 @@ const FAILURE_HEADERS: Readonly<Record<number, readonly string[]>> = {
   429: ['Retry-After'],
   503: ['Retry-After'],
 };
+
+const PATH = '/openapi.json';
+const READ = ['GET', 'HEAD'];
+
+/** Adds `/openapi.json`, which needs no token. The page `/docs` shows it. */
+export function registerDocumentation(app: FastifyInstance, service: DescService): void {
+  const text = Buffer.from(JSON.stringify(openApiDocument(service)));
+  app.route({
+    method: [...READ],
+    url: PATH,
+    onRequest: withoutToken,
+    handler: (_request, reply) => reply.type(JSON_TYPE).send(text),
+  });
+  refuseOtherMethods(app, PATH, READ);
+}

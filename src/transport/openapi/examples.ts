@@ -21,13 +21,13 @@ const MESSAGES: Readonly<
   UNSUPPORTED_MEDIA_TYPE: 'send the body as application/json',
   IDEMPOTENCY_KEY_REUSED:
     'another request used this idempotency key; use a new key for each request, and repeat a key only to retry its request',
-  RATE_LIMITED: 'the owner exceeds its request rate; slow down and try again',
+  RATE_LIMITED: 'rate limit exceeded; slow down and try again',
   TOO_MANY_REQUESTS: 'too many requests of this owner are being served; wait for their answers',
-  TOO_MANY_WATCHES: 'this owner has 16 streams open, which is all there may be; share one, or end one',
-  INTERNAL: 'internal error; find it in the log of the service by this request id',
+  TOO_MANY_WATCHES: 'this owner has 16 streams open, the maximum; share one, or close one',
+  INTERNAL: 'internal error; the log of the service has the cause under this request id',
   OVERLOADED: 'too many commands are waiting; try again',
   STORE_UNAVAILABLE: 'the store cannot be reached now; try again',
-  OUTCOME_UNKNOWN: 'maybe applied; try again, with the same Idempotency-Key if you sent one',
+  OUTCOME_UNKNOWN: 'the outcome is unknown; retry, with the same Idempotency-Key if you sent one',
   ISSUER_UNAVAILABLE: 'tokens cannot be verified now, because the keys of the issuer are unavailable; try again',
 };
 

@@ -4,13 +4,12 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { whileValid } from '../../auth/while-valid.ts';
 import { toPlantStoreError } from '../../domain/errors.ts';
 import { NOT_IN_BASIC } from '../../plants/view.ts';
-import { CACHING, entityTag, isUnmodified } from '../http/conditional.ts';
 import { JSON_TYPE } from '../http/error-body.ts';
+import { CACHING, entityTag, isUnmodified } from '../http/headers.ts';
 import { ArrayStream } from './array-stream.ts';
 import { compileEncoder, type Encoder, encodeArray, type Fields } from './encode.ts';
 import { typeOf } from './field-type.ts';
 import type { HttpRule } from './http-rule.ts';
-import { compileNextLink } from './next-link.ts';
 
 /** Sets the status and the headers of a response, and returns its body. Undefined: no body. */
 export type Responder = (
@@ -119,4 +118,31 @@ function bytesOf(text: string, length: number): Buffer {
   const bytes = Buffer.allocUnsafeSlow(length);
   bytes.write(text);
   return bytes;
+}
+
+/**
+ * Compiles the function that links to the rest of a list (RFC 8288): the same request with the cursor in the response's
+ * `next_cursor`. The function returns undefined when the list is complete.
+ */
+function compileNextLink(rule: HttpRule): (result: Fields, request: Fields) => string | undefined {
+  const next = rule.method.output.fields.find(({ name }) => name === 'next_cursor');
+  if (next === undefined) return () => undefined;
+  return (result, request) => {
+    const cursor = result[next.localName] as string;
+    if (cursor === '') return undefined;
+    const query = new URLSearchParams();
+    for (const field of rule.queryFields) {
+      const value = field.localName === 'cursor' ? cursor : request[field.localName];
+      const text = textOf(field, value);
+      if (text !== undefined) query.set(field.jsonName, text);
+    }
+    return `<${rule.path}?${query}>; rel="next"`;
+  };
+}
+
+/** A value as it was in the query. Undefined: it was absent. */
+function textOf(field: DescField, value: unknown): string | undefined {
+  const type = typeOf(field);
+  if (type.kind === 'enum') return [...type.values].find(([, number]) => number === value)?.[0];
+  return value === undefined ? undefined : String(value);
 }

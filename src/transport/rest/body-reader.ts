@@ -1,6 +1,7 @@
 import type { DescField, DescMessage, Message } from '@bufbuild/protobuf';
+import type { JsonText } from '../../json/json-text.ts';
+import { malformedBody, readJsonBody } from '../http/body.ts';
 import { type IntegerType, invalidField, isOptional, toInteger, typeOf } from './field-type.ts';
-import { JsonObject } from './json-object.ts';
 
 /** A field of the message as a member of the object. */
 interface Member {
@@ -54,4 +55,32 @@ function readMember(object: JsonObject, { jsonName, type, name }: Member): unkno
   if (type.kind === 'integer') return toInteger(type, object.integer(jsonName), name);
   if (typeof value !== 'string') throw invalidField(name, 'a string');
   return value;
+}
+
+/** A body that is a JSON object (RFC 8259), with exact integers. */
+class JsonObject {
+  readonly #text: JsonText;
+  readonly #members: Readonly<Record<string, unknown>>;
+
+  /** Parses an object in UTF-8 without a byte order mark and without duplicate members. Throws MALFORMED_REQUEST. */
+  constructor(bytes: Buffer) {
+    this.#text = readJsonBody(bytes);
+    const { value } = this.#text;
+    if (typeof value !== 'object' || value === null || Array.isArray(value))
+      throw malformedBody('must be a JSON object');
+    this.#members = value as Record<string, unknown>;
+  }
+
+  /** A member's value as JSON.parse reads it: a number may have lost its last digits. Undefined: no such member. */
+  get(name: string): unknown {
+    return Object.hasOwn(this.#members, name) ? this.#members[name] : undefined;
+  }
+
+  /**
+   * The exact integer of a member in any notation (`7`, `7.0`, `70e-1`). Undefined: not an integer of at most 19
+   * digits.
+   */
+  integer(name: string): bigint | undefined {
+    return this.#text.integer(name);
+  }
 }

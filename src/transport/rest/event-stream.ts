@@ -2,13 +2,12 @@ import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { PlantSchema } from '../../../gen/plantstore/v1/plant_pb.ts';
-import { derivedOnce } from '../../derived-once.ts';
 import { type PlantStoreError, toPlantStoreError } from '../../domain/errors.ts';
-import type { Step } from '../../plants/watch/step.ts';
+import { derivedOnce } from '../../plants/view.ts';
+import type { Step } from '../../plants/watch/channel.ts';
 import type { Viewer, Watch } from '../../plants/watch/watch.ts';
-import { EVENT_STREAM } from '../http/accept.ts';
 import { errorBody } from '../http/error-body.ts';
-import { UNBUFFERED } from '../http/unbuffered.ts';
+import { EVENT_STREAM, UNBUFFERED } from '../http/headers.ts';
 import { compileEncoder, type Fields } from './encode.ts';
 
 /** Milliseconds after which a client that lost its stream reconnects. */

@@ -1,18 +1,19 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { DescService, Message } from '@bufbuild/protobuf';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { Call } from '../../call.ts';
+import type { Principal } from '../../auth/principal.ts';
+import { type Call, REPLAYED_HEADER } from '../../call.ts';
 import type { Viewer, Watch } from '../../plants/watch/watch.ts';
-import { EVENT_STREAM, prefers } from '../http/accept.ts';
 import { type Authenticate, authentication, takePermit } from '../http/authentication.ts';
+import { connectionOf } from '../http/connection.ts';
+import { EVENT_STREAM, prefers } from '../http/headers.ts';
 import { refuseOtherMethods } from '../http/methods.ts';
 import { compileResponder } from './answer.ts';
 import type { Fields } from './encode.ts';
 import { streamEvents } from './event-stream.ts';
 import { invalidField } from './field-type.ts';
 import { type HttpRule, httpRulesOf } from './http-rule.ts';
-import { RequestReader, takeBody } from './request-reader.ts';
-import { RestCall } from './rest-call.ts';
-import type { Query } from './url-field.ts';
+import { type Query, RequestReader, takeBody } from './request-reader.ts';
 
 /**
  * The methods of a service by local name, which take the decoded request. Each returns the fields of its response
@@ -58,7 +59,7 @@ function addRoute(app: FastifyInstance, rule: HttpRule, { methods, authenticate,
   const respond = async (message: Message, call: RestCall, reply: FastifyReply) => {
     try {
       const result = await method(message, call);
-      if (call.replayed) reply.header('idempotency-replayed', 'true');
+      if (call.replayed) reply.header(REPLAYED_HEADER, 'true');
       return answer(result as Fields, message as object as Fields, reply);
     } catch (error) {
       throw reader.inRest(error);
@@ -95,10 +96,45 @@ async function events(
 /** A stream covers all plants. Throws INVALID_FIELD for a parameter that selects a part of them. */
 function refuseParts(query: Query): void {
   const part = ['limit', 'cursor'].find((name) => query[name] !== undefined);
-  if (part !== undefined) throw invalidField(part, 'left out: a stream tells of all plants');
+  if (part !== undefined) throw invalidField(part, 'absent, because an event stream has all plants');
 }
 
 /** HEAD works wherever GET does (RFC 9110, section 9.3.2). */
 const verbsOf = ({ verb }: HttpRule): string[] => (verb === 'GET' ? ['GET', 'HEAD'] : [verb]);
 
 const routePath = (template: string): string => template.replaceAll(/\{(\w+)\}/g, ':$1');
+
+/** A call of the service by a REST request. */
+class RestCall implements Call {
+  readonly principal: Principal;
+  readonly idempotencyKey: Call['idempotencyKey'];
+  readonly signal: Call['signal'];
+  replayed = false;
+  readonly #raw: IncomingMessage;
+
+  /** `request` must be authenticated. */
+  constructor({ principal, headers, raw }: FastifyRequest, response: ServerResponse) {
+    this.principal = principal!;
+    this.idempotencyKey = headers['idempotency-key'];
+    this.signal = new Abandonment(response);
+    this.#raw = raw;
+  }
+
+  lasts(): void {
+    // The answer to HEAD has no stream.
+    if (this.#raw.method !== 'HEAD') connectionOf(this.#raw.socket)?.lasts();
+  }
+}
+
+/** Whether the client left before its answer. Computed on demand: a signal for each request would cost more. */
+class Abandonment {
+  readonly #response: ServerResponse;
+
+  constructor(response: ServerResponse) {
+    this.#response = response;
+  }
+
+  get aborted(): boolean {
+    return this.#response.closed && !this.#response.writableFinished;
+  }
+}

@@ -133,11 +133,21 @@ describe('while the service runs', () => {
   });
 
   test('token prints one token that the service takes, and nothing else', async () => {
-    const { code, stdout, stderr } = await cli('token', '--owner', 'alice', '--scope', 'plants:read', '--ttl', '60');
+    const { code, stdout, stderr } = await cli(
+      'token',
+      '--owner',
+      'alice',
+      '--scope',
+      'plants:read',
+      '--scope',
+      'plants:audit',
+      '--ttl',
+      '60',
+    );
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     expect(stdout).toMatch(/^[\w-]+\.[\w-]+\.[\w-]+\n$/);
     const { sub, scope, iat, exp } = decodeJwt(stdout.trim());
-    expect({ sub, scope, ttl: exp! - iat! }).toEqual({ sub: 'alice', scope: 'plants:read', ttl: 60 });
+    expect({ sub, scope, ttl: exp! - iat! }).toEqual({ sub: 'alice', scope: 'plants:read plants:audit', ttl: 60 });
     expect(await call(stdout.trim(), 'GET', '/plants')).toBe(200);
   });
 

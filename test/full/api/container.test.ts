@@ -7,7 +7,7 @@ import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { loadConfig } from '../../../src/config.ts';
-import { VARIABLES } from '../../../src/config-variables.ts';
+import { SETTINGS } from '../../../src/settings.ts';
 import { lastStage, valuesOf } from '../../support/dockerfile.ts';
 import { readSources } from '../../support/source.ts';
 
@@ -121,9 +121,9 @@ test('what the sources import is there in production', () => {
 test('docker compose runs the service with settings that there are, and with no more rights than it needs', () => {
   const instances = Object.entries(compose.services).filter(([name]) => name.startsWith('plantstore'));
   expect(instances).toHaveLength(3);
-  const port = (name: 'PORT' | 'GRPC_PORT' | 'ADMIN_PORT') => VARIABLES[name].fallback;
+  const port = (name: 'PORT' | 'GRPC_PORT' | 'ADMIN_PORT') => SETTINGS[name].fallback;
   for (const [name, instance] of instances) {
-    const others = Object.keys(instance.environment).filter((variable) => !(variable in VARIABLES));
+    const others = Object.keys(instance.environment).filter((variable) => !(variable in SETTINGS));
     expect(others).toEqual(['NODE_OPTIONS', 'OTEL_EXPORTER_OTLP_ENDPOINT']);
     expect(instance.environment.ADVERTISE_ADDRESS).toBe(`${name}:${port('GRPC_PORT')}`);
     expect(instance).toMatchObject({ read_only: true, cap_drop: ['ALL'], security_opt: ['no-new-privileges:true'] });
@@ -148,7 +148,7 @@ test('docker compose bounds the memory of each container, and says how much that
 test('docker compose has Prometheus scrape every instance under the job that the alerts expect', () => {
   const { scrape_configs: jobs } = parse(compose.configs.prometheus!.content!);
   const instances = Object.keys(compose.services).filter((name) => name.startsWith('plantstore'));
-  const targets = instances.map((name) => `${name}:${VARIABLES.ADMIN_PORT.fallback}`);
+  const targets = instances.map((name) => `${name}:${SETTINGS.ADMIN_PORT.fallback}`);
   expect(jobs).toEqual([{ job_name: 'plantstore', static_configs: [{ targets }] }]);
   for (const { file } of Object.values(compose.configs)) expect(file === undefined || existsSync(file)).toBe(true);
 });

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -134,11 +135,16 @@ test('plantstore erase: beside a service it refuses; once it is stopped it erase
   const service = await startService({ DATA_DIR: directory });
   await fill(service);
   const run = () => plantstore(['erase', '--owner', OWNER], { DATA_DIR: directory });
-  expect(await run()).toMatchObject({ code: 1, stderr: expect.stringContaining('another service runs') });
+  expect(await run()).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/another service runs.*call ErasureService there/),
+  });
   await service.stop();
   const done = await run();
-  expect(done).toMatchObject({ code: 0, stderr: '' });
   const { subjectKey, ...outcome } = JSON.parse(done.stdout);
+  expect(done).toMatchObject({ code: 0, stderr: `OwnerErased is at position 12, subjectKey ${subjectKey}\n` });
+  const again = await plantstore(['erase', '--owner', OWNER, '--key', subjectKey], { DATA_DIR: directory });
+  expect(again).toEqual({ code: 0, stdout: done.stdout, stderr: '' });
   expect(outcome).toEqual({ position: 12, events: 6 });
   const check = ['audit', 'check-erasure', '--owner', OWNER, '--key', subjectKey];
   expect(await plantstore(check, { DATA_DIR: directory })).toEqual({
@@ -146,6 +152,14 @@ test('plantstore erase: beside a service it refuses; once it is stopped it erase
     stdout: `Position 12 erased "${OWNER}": 6 events lost their content.\n`,
     stderr: '',
   });
+  const exported = join(directory, 'log.ndjson');
+  const log = (await plantstore(['audit', 'export'], { DATA_DIR: directory })).stdout;
+  writeFileSync(exported, log);
+  expect(await plantstore([...check, exported], {})).toMatchObject({ code: 0 });
+  const subject = createHash('sha256').update(Buffer.from(subjectKey, 'hex')).update('bob').digest('hex');
+  writeFileSync(exported, log.replace(/"subject":"[0-9a-f]{64}"/, `"subject":"${subject}"`));
+  const forged = await plantstore(['audit', 'check-erasure', '--owner', 'bob', '--key', subjectKey, exported], {});
+  expect(forged).toMatchObject({ code: 1, stderr: expect.stringContaining('broken at position 12') });
   expect(await run()).toEqual({
     code: 0,
     stdout: '{"events":0}\n',

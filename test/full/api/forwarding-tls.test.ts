@@ -9,7 +9,7 @@ import { HAS_MONGODB, newDatabase } from '../../store/open-mongo.ts';
 import { CertificateAuthority } from '../../support/certificates.ts';
 import { bearer, grpcClient, unary } from '../../support/grpc.ts';
 import { client } from '../../support/http.ts';
-import { Instances, metricOf } from '../../support/instances.ts';
+import { Instances } from '../../support/instances.ts';
 import { type Service, startService } from '../../support/service.ts';
 import type { TcpProxy } from '../../support/tcp-proxy.ts';
 
@@ -33,7 +33,7 @@ function sniff(proxy: TcpProxy): () => string {
 
 /** Adds plants at an instance until one of them was forwarded: a link may end at any time. */
 async function untilForwarded(at: Service, add: (id: number) => Promise<unknown>): Promise<void> {
-  const forwarded = () => metricOf(at, 'plantstore_commands_forwarded_total', { outcome: 'applied' });
+  const forwarded = () => at.metric('plantstore_commands_forwarded_total', { outcome: 'applied' });
   const before = await forwarded();
   for (let id = 1; (await forwarded()) === before; id++) await add(id);
 }

@@ -48,11 +48,13 @@ const readiness = async (service: Service): Promise<Readyz> =>
   (await (await fetch(`${service.adminUrl}/readyz`)).json()) as Readyz;
 
 test('each port is one line, and the service is ready', async () => {
-  await using service = await startService();
+  await using service = await startService({ RATELIMIT: '5' });
+  const [warning, ...lines] = service.logs;
+  expect(warning).toMatchObject({ level: 'warn', msg: 'RATELIMIT is no setting; did you mean RATE_LIMIT?' });
   const listening = service.logs.filter(({ msg }) => msg === 'listening');
   expect(listening.map(({ protocol }) => protocol)).toEqual(expect.arrayContaining(['admin', 'rest']));
   for (const { address } of listening) expect(address).toMatch(/^(http:\/\/)?127\.0\.0\.1:\d+$/);
-  for (const line of service.logs)
+  for (const line of lines)
     expect(line).toMatchObject({ level: 'info', time: expect.any(String), msg: expect.any(String) });
   const { status, dependencies } = await readiness(service);
   expect(status).toBe('ready');
@@ -64,7 +66,7 @@ test('the welcome of development mode has a curl that works as it is', async () 
   const curl = service.output.split('\n').find((line) => line.startsWith('curl '));
   expect(await run('bash', ['-c', `${curl} --silent --fail`])).toMatchObject({
     code: 0,
-    stdout: '{"name":"Fern","tag":"indoor"}',
+    stdout: '{"name":"Moss","tag":"outdoor"}\n',
   });
 });
 

@@ -17,7 +17,6 @@ import { AuditService } from '../../../gen/plantstore/v1/audit_service_pb.ts';
 import { PlantStoreService } from '../../../gen/plantstore/v1/plant_store_service_pb.ts';
 import { bearer, grpcClient, richStatus, unary } from '../../support/grpc.ts';
 import { client, expectError } from '../../support/http.ts';
-import { parseMetrics } from '../../support/prometheus.ts';
 import { CallError, PROTOCOLS, TRANSPORTS } from '../../support/protocols.ts';
 import { type Service, startService } from '../../support/service.ts';
 
@@ -32,18 +31,9 @@ async function drain(stream: AsyncIterable<unknown>): Promise<void> {
   for await (const _message of stream);
 }
 
-/** The value of a metric with these labels. */
-async function metric(service: Service, name: string, labels: Record<string, string> = {}): Promise<number> {
-  const metrics = parseMetrics(await (await fetch(`${service.adminUrl}/metrics`)).text());
-  const { samples } = metrics.get(name)!;
-  return samples.find((sample) => Object.entries(labels).every(([label, value]) => sample.labels[label] === value))!
-    .value;
-}
-
 /** How many requests were refused, by protocol and reason. */
 async function shedOf(service: Service): Promise<Map<string, number>> {
-  const metrics = parseMetrics(await (await fetch(`${service.adminUrl}/metrics`)).text());
-  const { samples } = metrics.get('plantstore_requests_shed_total')!;
+  const { samples } = (await service.metrics()).get('plantstore_requests_shed_total')!;
   return new Map(samples.map(({ labels: { protocol, reason }, value }) => [`${protocol} ${reason}`, value]));
 }
 
@@ -52,7 +42,7 @@ async function shedOf(service: Service): Promise<Map<string, number>> {
  * are held beside it. Waits until no more have a permit.
  */
 async function hold(service: Service, others = 0): Promise<Disposable> {
-  const inFlight = () => metric(service, 'plantstore_requests_in_flight');
+  const inFlight = () => service.metric('plantstore_requests_in_flight');
   while ((await inFlight()) !== others) await sleep(10);
   const token = await service.token(`holder ${others}`, 'plants:audit');
   const audit = grpcClient(service.grpcUrl, { desc: AuditService });
@@ -132,7 +122,7 @@ describe('MAX_IN_FLIGHT and MAX_WAIT', () => {
     const send = client(service.url, polite);
     for (let served = 0; served < 20; served++) {
       expect((await send('GET', '/plants')).status).toBe(200);
-      expect(await metric(service, 'plantstore_requests_in_flight')).toBeLessThanOrEqual(1);
+      expect(await service.metric('plantstore_requests_in_flight')).toBeLessThanOrEqual(1);
     }
     expect((await replies).toString().match(/HTTP\/1.1 200 /g)).toHaveLength(all);
   });
@@ -188,7 +178,7 @@ describe('MAX_IN_FLIGHT and MAX_WAIT', () => {
     const token = await service.token('alice');
     const held = await hold(service);
     const lists = PROTOCOLS.map(({ client: open }) => open(service, `Bearer ${token}`).list());
-    while ((await metric(service, 'plantstore_requests_waiting')) < PROTOCOLS.length) await sleep(20);
+    while ((await service.metric('plantstore_requests_waiting')) < PROTOCOLS.length) await sleep(20);
     held[Symbol.dispose]();
     for (const list of await Promise.all(lists)) expect(list).toMatchObject({ plants: [] });
   });

@@ -34,6 +34,20 @@ const failureOf = async (args: readonly string[], environment: Readonly<Record<s
   return { stdout, message: stderr.trimEnd() };
 };
 
+test('all ports that are taken, in one start', async () => {
+  await using first = await startService({ DATA_DIR: mkdtempSync(join(tmpdir(), 'plantstore-ports-')) });
+  const ports = Object.fromEntries(
+    [
+      ['PORT', first.url],
+      ['GRPC_PORT', `http://${first.grpcUrl}`],
+      ['ADMIN_PORT', first.adminUrl],
+    ].map(([name, url]) => [name, new URL(url!).port]),
+  );
+  const { message } = await failureOf(['serve'], ports);
+  const [rest, grpc, admin] = Object.entries(ports).map(([name, port]) => `${name} ${port}`);
+  expect(message).toBe(`plantstore: ${rest}, ${grpc} and ${admin} are taken; set them to free ports`);
+});
+
 test.each(['PORT', 'GRPC_PORT', 'ADMIN_PORT'])('%s that is taken', async (name) => {
   const { message } = await failureOf(['serve'], { ...FREE, [name]: port });
   expect(message).toBe(`plantstore: ${name} ${port} is taken; set ${name} to a free port`);

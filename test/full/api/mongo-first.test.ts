@@ -5,7 +5,8 @@ import { freePort } from '../../support/free-port.ts';
 import { client } from '../../support/http.ts';
 import { Mongod } from '../../support/mongod.ts';
 import { findMongod } from '../../support/mongod-binary.ts';
-import { type LogLine, Service, startService } from '../../support/service.ts';
+import type { LogLine } from '../../support/running-service.ts';
+import { Service, startService } from '../../support/service.ts';
 
 const PAGE = readFileSync('docs/mongodb.md', 'utf8');
 const BEGIN = PAGE.split('\n## Begin\n')[1]!.split('\n## ')[0]!;

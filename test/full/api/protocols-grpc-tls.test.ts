@@ -76,7 +76,7 @@ test('new files are used without a restart, broken ones are not, and open connec
 
   const renewing = new CertificateAuthority(directory, 'renewing');
   put(renewing.issue('renewed'));
-  await service.logged(({ msg }) => /was read again/.test(String(msg)));
+  await service.logged(({ msg }) => /was reloaded/.test(String(msg)));
   expect(await codeOf(service, token, trusting(renewing))).toBe(status.OK);
   expect(await codeOf(service, token, trusting(ca))).toBe(status.UNAVAILABLE);
   await list();
@@ -91,7 +91,7 @@ test('new files are used without a restart, broken ones are not, and open connec
 
   put(server);
   await expect
-    .poll(() => service.logs.filter(({ msg }) => /was read again/.test(String(msg))).length, { timeout: 30_000 })
+    .poll(() => service.logs.filter(({ msg }) => /was reloaded/.test(String(msg))).length, { timeout: 30_000 })
     .toBe(2);
   expect(await codeOf(service, token, trusting(ca))).toBe(status.OK);
   await list();
@@ -114,7 +114,7 @@ test('the authority of clients is read again too', async () => {
   await service.logged(({ level }) => level === 'error');
   expect(await codeOf(service, token, before)).toBe(status.OK);
   copyFileSync(next.certificate, clientCa);
-  await service.logged(({ msg }) => /was read again/.test(String(msg)));
+  await service.logged(({ msg }) => /was reloaded/.test(String(msg)));
   expect(await codeOf(service, token, after)).toBe(status.OK);
   expect(await codeOf(service, token, before)).toBe(status.UNAVAILABLE);
 }, 90_000);

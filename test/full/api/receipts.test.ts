@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import { generateKeyPairSync, randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,7 +9,9 @@ import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { RecordSchema } from '../../../gen/plantstore/v1/event_pb.ts';
 import { PlantStoreService } from '../../../gen/plantstore/v1/plant_store_service_pb.ts';
 import { checkReceipt } from '../../../src/audit/check-receipt.ts';
+import { cosignatureKey } from '../../../src/tlog/signer.ts';
 import { formatTlogProof, parseTlogProof } from '../../../src/tlog/tlog-proof.ts';
+import { formatVerifierKey } from '../../../src/tlog/verifier-key.ts';
 import { AUDIT_KEY_FILE } from '../../../src/transparency/log-key.ts';
 import { client } from '../../support/http.ts';
 import { callErrorOf, TRANSPORTS } from '../../support/protocols.ts';
@@ -96,7 +98,7 @@ test('a receipt tells what it proves, without a store, and of nothing that was c
   );
   const unknownField = Buffer.concat([proof.extra!, Buffer.from([0xf8, 0x07, 0x01])]);
   expect(() => checkReceipt(formatTlogProof({ ...proof, extra: unknownField }), vkey)).toThrow(
-    'a field that no event has',
+    'a field that an event cannot have',
   );
   const wrong = await audit(['check-receipt', file, '--key', vkey.replace('plantstore/', 'plantstore/0')], nowhere);
   expect(wrong).toMatchObject({ code: 1, stdout: '' });
@@ -156,8 +158,16 @@ test('a receipt holds after the key was rotated, and after the log was moved to 
   const verified = await audit(['verify', '--checkpoint', join(root, 'old.checkpoint'), '--key', vkey], moved);
   expect(verified).toMatchObject({ code: 0 });
   const { stdout: again } = await audit(['receipt', '2'], moved);
-  expect(() => checkReceipt(again, vkey)).toThrow('no trusted key');
+  expect(() => checkReceipt(again, vkey)).toThrow('no signature by');
   expect(checkReceipt(again, (await audit(['key'], moved)).stdout.trim()).event).toEqual(
     checkReceipt(receipt, vkey).event,
   );
+});
+
+test('a receipt without the cosignature of a witness names the witness', async () => {
+  const { stdout: receipt } = await audit(['receipt', '1']);
+  const witnesses = ['one.example', 'two.example'].map((name) =>
+    formatVerifierKey(cosignatureKey(name, generateKeyPairSync('ed25519').privateKey)),
+  );
+  expect(() => checkReceipt(receipt, vkey, witnesses)).toThrow('lacks the cosignature of one.example, two.example');
 });

@@ -2,9 +2,11 @@ import { createHmac } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { request } from 'node:http';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { text } from 'node:stream/consumers';
 import { createClient } from '@connectrpc/connect';
 import { expect, test } from 'vitest';
 import { AuditService } from '../../../gen/plantstore/v1/audit_service_pb.ts';
@@ -14,9 +16,9 @@ import { bearer, grpcClient, unary } from '../../support/grpc.ts';
 import { client } from '../../support/http.ts';
 import { Instances } from '../../support/instances.ts';
 import { Issuer } from '../../support/issuer.ts';
-import { parseMetrics } from '../../support/prometheus.ts';
 import { PROTOCOLS, TRANSPORTS } from '../../support/protocols.ts';
-import { type LogLine, type Service, startService } from '../../support/service.ts';
+import type { LogLine } from '../../support/running-service.ts';
+import { type Service, startService } from '../../support/service.ts';
 import { sendTraffic } from '../../support/traffic.ts';
 
 const requestOf = (id: string) => (line: LogLine) => line.msg === 'request' && line.requestId === id;
@@ -31,11 +33,11 @@ function hashOf(owner: string, { dataDirectory }: Service): string {
 test('one line a request, alike over every protocol', async () => {
   await using service = await startService();
   await sendTraffic(service, await service.token('alice'), { 'x-request-id': 'mine.1' });
-  const isLast = ({ protocol, status }: LogLine) => protocol === 'grpc' && status === 'NOT_FOUND';
+  const isLast = ({ protocol, code }: LogLine) => protocol === 'grpc' && code === 'NOT_FOUND';
   await service.logged(isLast);
   const lines = service.logs.filter(requestOf('mine.1'));
-  const told = ({ protocol, method, route, status, reason, why }: LogLine) =>
-    [protocol, method, route, status, reason, why].filter(Boolean).join(' ');
+  const told = ({ protocol, method, route, status, code, reason, why }: LogLine) =>
+    [protocol, method, route, status, code, reason, why].filter(Boolean).join(' ');
   expect(lines.map(told)).toEqual([
     'rest POST /plants 200',
     'rest POST /plants 400 PLANT_ALREADY_EXISTS',
@@ -61,6 +63,7 @@ test('one line a request, alike over every protocol', async () => {
     method,
     route,
     status,
+    code,
     requestId,
     owner,
     bytes,
@@ -70,12 +73,31 @@ test('one line a request, alike over every protocol', async () => {
     ...rest
   } of lines) {
     expect([level, msg, requestId]).toEqual(['info', 'request', 'mine.1']);
-    expect([time, protocol, method, route, status].every((value) => typeof value === 'string')).toBe(true);
-    expect(owner).toBe(status === '401' || route === 'unmatched' ? undefined : alice);
+    expect([time, protocol, method, route].every((value) => typeof value === 'string')).toBe(true);
+    expect([typeof status, typeof code]).toEqual(
+      protocol === 'rest' ? ['number', 'undefined'] : ['undefined', 'string'],
+    );
+    expect(owner).toBe(status === 401 || route === 'unmatched' ? undefined : alice);
     expect(bytes).toEqual(expect.any(Number));
     expect(milliseconds).toBeGreaterThan(0);
     expect(rest).toEqual({});
   }
+});
+
+test('bytes of pipelined requests are those of each answer', async () => {
+  await using service = await startService();
+  const token = await service.token('alice');
+  const { hostname, port } = new URL(service.url);
+  const asking = (path: string, id: string, last = '') =>
+    `GET ${path} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${token}\r\nX-Request-Id: ${id}\r\n${last}\r\n`;
+  const socket = connect(Number(port), hostname);
+  const ids = ['one', 'two', 'three', 'four'];
+  socket.write(ids.map((id, at) => asking(at % 2 === 0 ? '/plants' : '/nowhere', id)).join(''));
+  socket.write(asking('/console', 'last', 'Connection: close\r\n'));
+  const answers = (await text(socket)).split(/(?=HTTP\/1\.1 )/);
+  expect(answers).toHaveLength(5);
+  const lines = await Promise.all([...ids, 'last'].map((id) => service.logged(requestOf(id))));
+  expect(lines.map(({ bytes }) => bytes)).toEqual(answers.map((answer) => Buffer.byteLength(answer)));
 });
 
 test('why a token was refused is in the line, alike over every protocol; the caller gets the reason alone', async () => {
@@ -146,7 +168,7 @@ test('a request that its client gave up is told as such', async () => {
   leaving.flushHeaders();
   await once(leaving, 'continue');
   leaving.destroy();
-  expect(await service.logged(requestOf('left'))).toMatchObject({ status: '499', route: '/plants' });
+  expect(await service.logged(requestOf('left'))).toMatchObject({ status: 499, route: '/plants' });
 
   const metadata = bearer(token);
   metadata.set('x-request-id', 'follower');
@@ -158,7 +180,7 @@ test('a request that its client gave up is told as such', async () => {
   );
   client.close();
   const line = await service.logged(requestOf('follower'));
-  expect(line.status).toMatch(/^(DEADLINE_EXCEEDED|CANCELLED)$/);
+  expect(line.code).toMatch(/^(DEADLINE_EXCEEDED|CANCELLED)$/);
 });
 
 test('lines name owners by a key of the store, which stays until an erasure replaces it', async () => {
@@ -235,15 +257,15 @@ test('whoever has no token cannot fill the log: the first of each kind have line
   await alice('GET', '/plants', { headers: { 'x-request-id': 'last' } });
   await service.logged(requestOf('last'));
   const counts = new Map<string, number>();
-  for (const { msg, route, status } of service.logs) {
-    const kind = msg === 'request' ? `${route} ${status}` : String(msg);
+  for (const { msg, route, status, code } of service.logs) {
+    const kind = msg === 'request' ? `${route} ${status ?? code}` : String(msg);
     counts.set(kind, (counts.get(kind) ?? 0) + 1);
   }
   expect(Object.fromEntries(counts)).toMatchObject({
     ...{ '/plants 401': 100, 'unmatched 404': 100, '/openapi.json 200': 100, 'unmatched UNIMPLEMENTED': 100 },
     ...{ authentication: 100, '/plants/{id} 404': 150, '/plants 200': 1 },
   });
-  const metrics = parseMetrics(await (await fetch(`${service.adminUrl}/metrics`)).text());
+  const metrics = await service.metrics();
   const ended = (route: string, status: string) =>
     metrics
       .get('plantstore_request_duration_seconds')!

@@ -16,13 +16,16 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { readmeWithReference } from '../../../scripts/client-reference.ts';
 import { run } from '../../support/run.ts';
 import { startService } from '../../support/service.ts';
 import { readSources } from '../../support/source.ts';
 
-/** A folder in which the package is installed, but for its dependencies, which the client does without. */
+/** A folder in which the service's package is installed, but for its dependencies. */
 let folder: string;
 const INSTALLED = 'node_modules/plantstore';
+/** An empty folder in which npm has installed the client's package. */
+let alone: string;
 
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'plantstore-client-'));
@@ -38,10 +41,32 @@ beforeAll(async () => {
   writeFileSync(join(folder, 'package.json'), '{"type":"module"}');
 });
 
-afterAll(() => rmSync(folder, { recursive: true }));
+beforeAll(async () => {
+  alone = mkdtempSync(join(tmpdir(), 'plantstore-client-alone-'));
+  const environment = { HOME: alone, PATH: `${resolve('node_modules/.bin')}:${process.env.PATH}` };
+  const packed = await run('npm', ['pack', './client', '--pack-destination', alone], environment);
+  expect(packed, packed.stderr).toMatchObject({ code: 0 });
+  writeFileSync(join(alone, 'package.json'), '{"type":"module"}');
+  const [archive] = globSync('plantstore-client-*.tgz', { cwd: alone });
+  const installed = await run('npm', ['install', '--offline', '--prefix', alone, join(alone, archive!)], environment);
+  expect(installed, installed.stderr).toMatchObject({ code: 0 });
+});
+
+afterAll(() => {
+  for (const made of [folder, alone]) rmSync(made, { recursive: true });
+});
+
+test("the client's package installs nothing else, has the service's version, and a reference of its code", () => {
+  expect(readdirSync(join(alone, 'node_modules')).filter((name) => !name.startsWith('.'))).toEqual([
+    'plantstore-client',
+  ]);
+  const versionOf = (path: string) => JSON.parse(readFileSync(path, 'utf8')).version;
+  expect(versionOf(join(alone, 'node_modules/plantstore-client/package.json'))).toBe(versionOf('package.json'));
+  expect(readFileSync('client/README.md', 'utf8')).toBe(readmeWithReference());
+});
 
 const PROGRAM = `
-import { PlantAlreadyExistsError, PlantStore } from 'plantstore/client';
+import { PlantAlreadyExistsError, PlantStore } from 'plantstore-client';
 
 const store = new PlantStore({ url: process.env.STORE, token: process.env.TOKEN });
 await store.add({ id: 9007199254740993n, name: 'Fern' });
@@ -63,10 +88,14 @@ const OLDER = '/usr/bin/node';
 
 test.each([process.execPath, OLDER].filter(existsSync))('the packed client runs in %s', async (node) => {
   await using service = await startService();
-  writeFileSync(join(folder, 'program.js'), PROGRAM);
+  writeFileSync(join(alone, 'program.js'), PROGRAM);
   const environment = { STORE: service.url, TOKEN: await service.token('alice') };
-  const ended = await run(node, [join(folder, 'program.js')], environment);
+  const ended = await run(node, [join(alone, 'program.js')], environment);
   expect(ended).toEqual({ code: 0, stdout: PRINTED, stderr: '' });
+  // For one release more, the service's package has it too.
+  writeFileSync(join(folder, 'program.js'), PROGRAM.replace('plantstore-client', 'plantstore/client'));
+  const former = await run(node, [join(folder, 'program.js')], { ...environment, TOKEN: await service.token('bob') });
+  expect(former).toEqual({ code: 0, stdout: PRINTED, stderr: '' });
 });
 
 test('the packed service runs from where npm installs it, its threads and its console among it', async () => {
@@ -93,9 +122,9 @@ test('the packed service runs from where npm installs it, its threads and its co
 
 test('its types tell a program that gives what may have lost digits as text', async () => {
   const check = async (program: string) => {
-    writeFileSync(join(folder, 'program.ts'), program.replaceAll('process.env.STORE', "''"));
+    writeFileSync(join(alone, 'program.ts'), program.replaceAll('process.env.STORE', "''"));
     const options = ['--strict', '--noEmit', '--target', 'es2024', '--module', 'nodenext', '--types', ''];
-    return await run('node_modules/.bin/tsc', [...options, '--ignoreConfig', join(folder, 'program.ts')]);
+    return await run('node_modules/.bin/tsc', [...options, '--ignoreConfig', join(alone, 'program.ts')]);
   };
   expect(await check(PROGRAM.replaceAll('process.env.TOKEN', "''"))).toMatchObject({ code: 0, stdout: '' });
   const wrong = await check(PROGRAM.replaceAll('process.env.TOKEN', "''").replaceAll('9007199254740993n', "'7'"));
@@ -112,14 +141,14 @@ test.skipIf(CHROMIUM === undefined)('the packed client runs in a browser, on a p
     if (request.url === '/') response.setHeader('content-type', 'text/html').end(page);
     else if (request.url === '/printed') resolve(await text(request).finally(() => response.end()));
     else {
-      const file = join(folder, INSTALLED, request.url!);
+      const file = join(alone, 'node_modules/plantstore-client', request.url!);
       response.setHeader('content-type', 'text/javascript').end(existsSync(file) ? readFileSync(file) : undefined);
     }
   });
   await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
   const origin = `http://127.0.0.1:${(server.address() as { port: number }).port}`;
   await using service = await startService({ CORS_ORIGINS: origin });
-  const script = PROGRAM.replace('plantstore/client', '/dist/client/index.js')
+  const script = PROGRAM.replace('plantstore-client', '/dist/index.js')
     .replace('process.env.STORE', JSON.stringify(service.url))
     .replace('process.env.TOKEN', JSON.stringify(await service.token('alice')))
     .replaceAll(/console\.log\((.*)\)/g, "lines.push(typeof $1 === 'bigint' ? $1 + 'n' : $1)");

@@ -23,9 +23,8 @@ async function expectTold(
   const alice = client(service.url, await service.token('alice'));
   const add = (id: number) => alice('POST', '/plants', { body: `{"id":${id},"name":"Fern"}` });
   for (const id of [1, 2, 3]) expect((await add(id)).status).toBe(200);
-  const position = async () =>
-    /^plantstore_read_model_position (\d+)$/m.exec(await (await fetch(`${service.adminUrl}/metrics`)).text())?.[1];
-  await expect.poll(position).toBe('3');
+  const position = async () => service.metric('plantstore_read_model_position');
+  await expect.poll(position).toBe(3);
   const well = { status: 200, store: { name: 'store', ready: true }, broken: '0' };
   expect(await state(service)).toEqual(well);
   await damage();

@@ -5,7 +5,7 @@ import { openMongo } from '../../../src/log/mongo/open.ts';
 import type { Store } from '../../../src/log/store.ts';
 import { HAS_MONGODB } from '../../store/open-mongo.ts';
 import { fold, readLog, verifyLog } from '../../support/fold.ts';
-import { Instances, metricOf } from '../../support/instances.ts';
+import { Instances } from '../../support/instances.ts';
 import { isLinearizable } from '../../support/linearizability.ts';
 import { type PlantInput, type PlantOperation, type PlantOutput, plantsModel } from '../../support/plants-model.ts';
 import { ReplicaSet } from '../../support/replica-set.ts';
@@ -264,7 +264,7 @@ describe.runIf(HAS_MONGODB)('three instances, of which one writes', () => {
         [KEYS * 0.5, 'kill'],
       ] as const) {
         while (next < after) await sleep(5);
-        const writes = await Promise.all(instances.services.map((service) => metricOf(service, 'plantstore_writer')));
+        const writes = await Promise.all(instances.services.map((service) => service.metric('plantstore_writer')));
         const writer = Math.max(writes.indexOf(1), 0);
         await instances.services[writer]![end]();
         await instances.restart(writer);

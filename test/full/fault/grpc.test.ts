@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import http2 from 'node:http2';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -43,9 +43,6 @@ afterAll(async () => {
   expect(await service.stop()).toBe(0);
   rmSync(directory, { recursive: true });
 });
-
-const residentMegabytes = (): number =>
-  Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${service.pid}/status`, 'utf8'))![1]) / 1024;
 
 // Whatever one client did: the process lives, and another client is served.
 afterEach(async () => {
@@ -123,7 +120,7 @@ test.each(TRANSPORTS)('streams cancelled in the middle over $name too', async ({
 });
 
 test('a client that stops to read is held a message, not a list', async () => {
-  const before = residentMegabytes();
+  const before = service.residentMemory;
   const stalled = Array.from({ length: 32 }, () => {
     const stream: ClientReadableStream<unknown> = grpcClient(service.grpcUrl).streamPlants!({}, bearer(token));
     stream.on('error', () => {}).pause();
@@ -131,7 +128,7 @@ test('a client that stops to read is held a message, not a list', async () => {
   });
   await Promise.all(stalled.map((stream) => once(stream, 'readable')));
   await sleep(500);
-  expect(residentMegabytes() - before).toBeLessThan(150);
+  expect(service.residentMemory - before).toBeLessThan(150);
   for (const stream of stalled) stream.cancel();
 });
 
@@ -234,7 +231,7 @@ test('a burst of streams reset at once ends its own connection alone', async () 
 });
 
 test('reflection holds nothing for a client that asks and does not listen', async () => {
-  const before = residentMegabytes();
+  const before = service.residentMemory;
   const session = rawSession(service.grpcUrl);
   const stream = session.request({
     ':method': 'POST',
@@ -249,6 +246,6 @@ test('reflection holds nothing for a client that asks and does not listen', asyn
   const many = Buffer.concat(Array.from({ length: 1_000 }, () => asked));
   for (let round = 0; round < 100; round++) stream.write(many);
   await sleep(1_000);
-  expect(residentMegabytes() - before).toBeLessThan(150);
+  expect(service.residentMemory - before).toBeLessThan(150);
   session.destroy();
 });

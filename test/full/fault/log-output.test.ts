@@ -5,7 +5,7 @@ import type { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { openPipe, openStoppedTerminal } from '../../support/outlets.ts';
-import type { LogLine } from '../../support/service.ts';
+import type { LogLine } from '../../support/running-service.ts';
 import { UnreadService } from '../../support/unread-service.ts';
 
 /** Their lines are more than a pipe, a socket and a terminal hold, and less than the service keeps. */

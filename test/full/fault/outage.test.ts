@@ -89,8 +89,7 @@ async function expectNothingLost(store: Store, service: Service, { acknowledged,
 
 /** Expects that the loops which failed again and again have each fault in the log once in half a minute. */
 async function expectSparing(service: Service): Promise<void> {
-  const metrics = await (await fetch(`${service.adminUrl}/metrics`)).text();
-  expect(Number(/^plantstore_store_faults_total (\d+)$/m.exec(metrics)?.[1])).toBeGreaterThan(20);
+  expect(await service.metric('plantstore_store_faults_total')).toBeGreaterThan(20);
   const lines = service.logs.filter(({ msg }) => msg === 'the store failed');
   expect(lines).not.toEqual([]);
   const faults = Map.groupBy(lines, ({ err }) => {

@@ -112,7 +112,7 @@ async function expectRepaired(
     const reply = await alice('GET', `/log/${path}`);
     expect([path, expectError(reply, 503, 14)]).toEqual([
       path,
-      'the stored log is not what was signed, and nothing can be proved of it; tell the operator',
+      'the stored log differs from what was signed, so no proof is possible; tell the operator',
     ]);
     expect(reply.headers['cache-control']).toBe('no-store');
   }

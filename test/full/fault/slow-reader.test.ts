@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,9 +11,6 @@ import { count } from '../../support/soak.ts';
 
 const PLANTS = count(400_000, 1_000_000);
 const MEGABYTE = 1024 * 1024;
-
-const residentMegabytes = (pid: number): number =>
-  Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]) / 1024;
 
 /** Reads a list a piece at a time with a pause after each, and counts its plants. */
 function readSlowly(url: string, token: string): Promise<number> {
@@ -48,7 +45,7 @@ test('a list of very many plants streams to a slow reader in bounded memory whil
     const [alice, bob] = [await service.token('alice'), await service.token('bob')];
     // To build the tree of a log that somebody else filled takes memory of its own.
     while ((await treeSize(service.url)) < PLANTS) await sleep(1_000);
-    const before = residentMegabytes(service.pid);
+    const before = service.residentMemory;
     const reading = readSlowly(service.url, alice);
     let done = false;
     void reading.finally(() => {
@@ -65,7 +62,7 @@ test('a list of very many plants streams to a slow reader in bounded memory whil
       });
       times.push(performance.now() - start);
       expect(reply.status, await reply.text()).toBe(200);
-      peak = Math.max(peak, residentMegabytes(service.pid));
+      peak = Math.max(peak, service.residentMemory);
       await sleep(20);
     }
     expect(await reading).toBe(PLANTS);

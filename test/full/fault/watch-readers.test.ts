@@ -1,22 +1,11 @@
-import { readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { PlantStore } from '../../../client/index.ts';
 import { EventStreamReader } from '../../support/event-stream.ts';
 import { client } from '../../support/http.ts';
-import { parseMetrics } from '../../support/prometheus.ts';
-import { type Service, startService } from '../../support/service.ts';
+import { startService } from '../../support/service.ts';
 import { SOAK } from '../../support/soak.ts';
-
-const metric = async ({ adminUrl }: Service, name: string): Promise<number> => {
-  const metrics = parseMetrics(await (await fetch(`${adminUrl}/metrics`)).text());
-  return metrics.get(name)!.samples[0]!.value;
-};
-
-/** Resident memory of a process, in MiB. */
-const memoryOf = (pid: number): number =>
-  Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]) / 1024;
 
 test.runIf(SOAK)(
   'a stream that has nothing to tell says so every 15 s',
@@ -59,20 +48,20 @@ test.runIf(SOAK)(
       );
       return socket;
     });
-    while ((await metric(service, 'plantstore_watches')) < 1_001) await sleep(50);
-    const before = memoryOf(service.pid);
+    while ((await service.metric('plantstore_watches')) < 1_001) await sleep(50);
+    const before = service.residentMemory;
     let most = before;
     let added = 0;
-    while ((await metric(service, 'plantstore_watches')) > 1) {
+    while ((await service.metric('plantstore_watches')) > 1) {
       const add = () => send('POST', '/plants', { body: JSON.stringify({ id: added++, name, tag: name }) });
       const answers = await Promise.all(Array.from({ length: 50 }, add));
       expect(answers.filter(({ status }) => status !== 200)).toEqual([]);
-      most = Math.max(most, memoryOf(service.pid));
+      most = Math.max(most, service.residentMemory);
     }
     while (told < added) await sleep(20);
     expect(told).toBe(added);
-    expect(await metric(service, 'plantstore_watches')).toBe(1);
-    expect(await metric(service, 'plantstore_watches_cut_off_total')).toBeGreaterThanOrEqual(1_000);
+    expect(await service.metric('plantstore_watches')).toBe(1);
+    expect(await service.metric('plantstore_watches_cut_off_total')).toBeGreaterThanOrEqual(1_000);
     // Each for itself would hold 1 MiB and more.
     expect(most - before).toBeLessThan(500);
     console.log(`${added} adds, ${Math.round(before)} MiB before, ${Math.round(most)} MiB at most`);

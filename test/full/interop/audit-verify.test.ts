@@ -73,6 +73,11 @@ describe.skipIf(python === undefined)('an export, verified in Python from event.
     test('a checkpoint that was signed proves that the log extends it', async () => {
       const checkpoint = file('log.checkpoint', signed);
       expect(await verify(exported(events), checkpoint, vkey)).toMatchObject({ code: 0 });
+      expect(await verify(exported(events), checkpoint, file('log.vkey', `${vkey}\n`))).toMatchObject({ code: 0 });
+      expect(await verify(exported(events), checkpoint)).toMatchObject({
+        code: 1,
+        stderr: expect.stringContaining('Usage: audit_verify.py'),
+      });
       const cut = await verify(exported(events.slice(0, 100)), checkpoint, vkey);
       expect(cut).toMatchObject({ code: 1, stderr: 'does not extend the checkpoint of 150 events\n' });
       const other = file('other.checkpoint', signed.replace('\n150\n', '\n100\n'));

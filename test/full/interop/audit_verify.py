@@ -1,9 +1,16 @@
-"""Verifies an export of the log from event.proto alone: audit_verify.py PROTO_DIR EXPORT [CHECKPOINT VKEY]
+"""Verifies an export of the log from event.proto alone.
 
-EXPORT is what `plantstore audit export` printed, in either format, or with --public in JSON.
+Usage: audit_verify.py PROTO_DIR EXPORT [CHECKPOINT KEY]
+
+PROTO_DIR is the folder proto of the repository. EXPORT is what `plantstore audit export` printed, in either format, or
+with --public in JSON. CHECKPOINT is a file that `plantstore audit checkpoint` printed. KEY is the vkey of the log, or a
+file that has it. Prints the number of events and the last hash. The exit code is 0 only if everything verifies.
 Needs: pip install grpcio-tools cryptography
 """
-import base64, collections, hashlib, json, sys
+import base64, collections, hashlib, json, os, sys
+
+if len(sys.argv) not in (3, 5):
+    sys.exit(__doc__)
 import grpc
 
 sys.path.insert(0, sys.argv[1])
@@ -58,10 +65,11 @@ def records(path):
         yield from map(from_json, file) if is_json else from_protobuf(file)
 
 
-def checkpoint(path, vkey):
-    """The size and the root that the key of a vkey signed (c2sp.org/tlog-checkpoint); raises when it did not."""
+def checkpoint(path, key):
+    """The size and the root that the key signed (c2sp.org/tlog-checkpoint); raises when it did not."""
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
     text, signatures = open(path, encoding="utf-8").read().rsplit("\n\n", 1)
+    vkey = open(key, encoding="utf-8").read() if os.path.exists(key) else key
     name, key_id, key = vkey.strip().split("+", 2)
     for line in signatures.splitlines():
         _, signer, signature = line.split(" ")

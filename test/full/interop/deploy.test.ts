@@ -5,7 +5,7 @@ import { basename, join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import { loadConfig } from '../../../src/config.ts';
-import { VARIABLES } from '../../../src/config-variables.ts';
+import { SETTINGS } from '../../../src/settings.ts';
 import { lastStage, valuesOf } from '../../support/dockerfile.ts';
 import { buildGo } from '../../support/go.ts';
 import { findPython } from '../../support/python.ts';
@@ -21,7 +21,10 @@ const go = SOAK ? await buildGo('test/full/interop/manifests') : undefined;
 const python = await findPython(['kubernetes-validate==1.37.0']);
 
 const COMPOSE = 'docker-compose.yml';
-const MANIFESTS = globSync('deploy/kubernetes/*.yaml').sort();
+const KUSTOMIZATION = 'deploy/kubernetes/kustomization.yaml';
+const MANIFESTS = globSync('deploy/kubernetes/*.yaml')
+  .filter((path) => path !== KUSTOMIZATION)
+  .sort();
 const SERVICE_MONITOR = 'deploy/kubernetes/service-monitor.yaml';
 
 const folder = mkdtempSync(join(tmpdir(), 'plantstore-deploy-'));
@@ -101,15 +104,15 @@ describe('the manifests', () => {
     const referred = given.filter(({ valueFrom }) => valueFrom?.secretKeyRef !== undefined).map(({ name }) => name);
     expect(referred).toEqual(Object.keys(secrets));
     // A JWKS_URL is secret only where it has a password in it.
-    const isSecret = ([name, variable]: [string, object]) => 'secret' in variable && name !== 'JWKS_URL';
-    for (const [name] of Object.entries(VARIABLES).filter(isSecret)) {
+    const hasSecret = ([name, { isSecret }]: [string, { isSecret: boolean }]) => isSecret && name !== 'JWKS_URL';
+    for (const [name] of Object.entries(SETTINGS).filter(hasSecret)) {
       expect(Object.keys(settings)).not.toContain(name);
       expect(given.find((one) => one.name === name) ?? {}).not.toHaveProperty('value');
     }
     const address = given.find(({ name }) => name === 'ADVERTISE_ADDRESS')!.value!.replace('$(POD_IP)', '10.1.2.3');
     const config = loadConfig({ ...image, ...settings, ...secrets, ADVERTISE_ADDRESS: address });
     expect(config.issuer).toMatchObject({ audience: settings.JWT_AUDIENCE });
-    const known = (name: string) => name in VARIABLES || ['NODE_OPTIONS', 'POD_IP'].includes(name);
+    const known = (name: string) => name in SETTINGS || ['NODE_OPTIONS', 'POD_IP'].includes(name);
     expect([...Object.keys(settings), ...given.map(({ name }) => name)].filter((name) => !known(name))).toEqual([]);
   });
 
@@ -117,9 +120,9 @@ describe('the manifests', () => {
     const { version } = JSON.parse(readFileSync('package.json', 'utf8'));
     expect(container.image).toBe(`plantstore:${version}`);
     expect(ports).toEqual({
-      http: Number(VARIABLES.PORT.fallback),
-      grpc: Number(VARIABLES.GRPC_PORT.fallback),
-      admin: Number(VARIABLES.ADMIN_PORT.fallback),
+      http: Number(SETTINGS.PORT.fallback),
+      grpc: Number(SETTINGS.GRPC_PORT.fallback),
+      admin: Number(SETTINGS.ADMIN_PORT.fallback),
     });
     expect(pod.spec).toMatchObject({ automountServiceAccountToken: false, securityContext: { runAsNonRoot: true } });
     expect(container.securityContext).toEqual({
@@ -127,6 +130,24 @@ describe('the manifests', () => {
       readOnlyRootFilesystem: true,
       capabilities: { drop: ['ALL'] },
     });
+  });
+
+  test('are all in the kustomization, with the image of this release', () => {
+    const { resources, images } = parseAllDocuments(readFileSync(KUSTOMIZATION, 'utf8'))[0]!.toJS();
+    expect(resources.map((name: string) => `deploy/kubernetes/${name}`)).toEqual(
+      MANIFESTS.filter((path) => path !== SERVICE_MONITOR),
+    );
+    expect(container.image).toBe(`${images[0].name}:${images[0].newTag}`);
+  });
+
+  test('verify the log with the settings and the rights of an instance, out of reach of its Services', () => {
+    const { template } = the('CronJob', 'plantstore-verify').spec.jobTemplate.spec;
+    const [verify] = template.spec.containers;
+    expect(verify.command).toEqual(['node', 'bin/plantstore.js', 'audit', 'verify']);
+    for (const name of ['image', 'envFrom', 'securityContext', 'volumeMounts'])
+      expect(verify[name]).toEqual(container[name]);
+    expect(template.spec.securityContext).toEqual(pod.spec.securityContext);
+    expect(template.metadata.labels).not.toMatchObject(the('Service').spec.selector);
   });
 
   test('leave an instance the time that it drains', () => {
@@ -166,5 +187,34 @@ describe('the manifests', () => {
         ports: [{ port: 'admin' }],
       },
     ]);
+  });
+});
+
+describe('the units of systemd', () => {
+  const UNITS = globSync('deploy/systemd/*.service');
+  /** The values of a directive. */
+  const named = (path: string, name: string) =>
+    readFileSync(path, 'utf8')
+      .matchAll(new RegExp(`^${name}=(.*)$`, 'gm'))
+      .map(([, value]) => value!)
+      .toArray();
+
+  test('set what the service takes', () => {
+    expect(UNITS).toHaveLength(3);
+    for (const path of UNITS) {
+      const names = named(path, 'Environment').flatMap((line) =>
+        [...line.matchAll(/\b([A-Z_]+)=/g)].map(([, one]) => one!),
+      );
+      expect(names.filter((name) => !(name in SETTINGS) && !['NODE_OPTIONS', 'PATH'].includes(name))).toEqual([]);
+      expect(names).toContain('DATA_DIR');
+    }
+  });
+
+  test.each([
+    ['plantstore-verify.service', /audit verify$/],
+    ['plantstore-backup.service', /backup/],
+  ])('run a command of this release: %s', (name, command) => {
+    expect(named(`deploy/systemd/${name}`, 'ExecStart').join('\n')).toMatch(command);
+    expect(named(`deploy/systemd/${name.replace('.service', '.timer')}`, 'OnCalendar')).toHaveLength(1);
   });
 });

@@ -27,7 +27,7 @@ beforeAll(async () => {
   clone = new CleanClone();
   symlinkSync(resolve('node_modules'), clone.file('examples/node/node_modules'));
   mkdirSync(clone.file('examples/client/node_modules'));
-  symlinkSync(clone.path, clone.file('examples/client/node_modules/plantstore'));
+  symlinkSync(clone.file('client'), clone.file('examples/client/node_modules/plantstore-client'));
   const built = await run('node_modules/.bin/tsc', ['-p', clone.file('client')]);
   expect(built).toEqual({ code: 0, stdout: '', stderr: '' });
 });
@@ -90,7 +90,7 @@ const PAGE = `import { watchPlants } from './watch.js';
 watchPlants(process.env.STORE, process.env.TOKEN, (type, data, id) => console.log(type, id, JSON.stringify(data)));`;
 
 const WATCHERS = [
-  { name: 'client', command: ['node', 'watch.js'], silence: ['dist/client/watch.js', '45_000'], is: true },
+  { name: 'client', command: ['node', 'watch.js'], silence: ['client/dist/watch.js', '45_000'], is: true },
   { name: 'browser', command: ['node', 'page.js'], silence: ['examples/browser/watch.js', '45_000'], is: true },
   { name: 'node', command: ['node', 'watch.js'], silence: ['examples/node/watch.js', '45_000'], is: true },
   { name: 'python', command: ['python', 'watch.py'], silence: ['examples/python/watch.py', '45'], is: hasPython },

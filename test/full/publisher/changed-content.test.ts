@@ -32,7 +32,7 @@ test('an event whose content was changed is not published, nor any after it; the
   );
   expect(publisher.stats()).toMatchObject({
     state: 'degraded',
-    detail: 'the log is broken at position 4: what it says is not what it commits to',
+    detail: 'the log is broken at position 4: its content does not match its commitment',
   });
   expect(published).toEqual([]);
   await publisher.close();

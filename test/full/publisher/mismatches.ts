@@ -101,7 +101,7 @@ export function mismatches(bench: KafkaBench): void {
       await degraded(later, /has position \d+, but the checkpoint is at 30/);
       await forgetCheckpoint(topic);
       await later.caughtUp();
-      expect(later.publisher.stats().detail).toMatch(/no checkpoint; publication continued after position 60/);
+      expect(later.publisher.stats().detail).toMatch(/no checkpoint; publication resumed after position 60/);
       expect(sorted(positionsOf(await readTopic(kafka, topic)))).toEqual(upTo(90));
     }));
 

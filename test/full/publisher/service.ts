@@ -75,7 +75,7 @@ export function service(bench: KafkaBench): void {
       ready: true,
       detail: expect.stringMatching(/cannot be published.*ECONNREFUSED/),
     });
-    expect(logged(service)).toEqual([['warn', 'events cannot be published and wait']]);
+    expect(logged(service)).toEqual([['warn', 'events cannot be published']]);
     const { topic, ...others } = await verdictOf(service);
     expect(topic).toMatch(/reading the topic failed: .*ECONNREFUSED/);
     expect(others).toEqual({ positions: undefined, chain: undefined, read_model: undefined });

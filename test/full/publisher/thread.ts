@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import { openSqlite } from '../../../src/log/sqlite/store.ts';
 import type { PublisherStatus } from '../../../src/publisher/status.ts';
 import { PublisherThread } from '../../../src/publisher/thread.ts';
-import type { PublisherSettings } from '../../../src/publisher-thread.ts';
+import type { PublisherSettings } from '../../../src/start/publisher-thread.ts';
 import { HAS_MONGODB, openMongoStore } from '../../store/open-mongo.ts';
 import { append } from '../../support/events.ts';
 import type { KafkaBench } from '../../support/kafka-bench.ts';
@@ -13,7 +13,7 @@ import { positionsOf, readTopic } from '../../support/kafka-records.ts';
 import { dataDirectory } from '../../support/publication.ts';
 import { eventually, plants, sorted, upTo } from './series.ts';
 
-const PROGRAM = pathToFileURL(join(import.meta.dirname, '../../../src/publisher-thread.ts'));
+const PROGRAM = pathToFileURL(join(import.meta.dirname, '../../../src/start/publisher-thread.ts'));
 
 const reaches = (thread: PublisherThread, position: number) =>
   eventually(

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
@@ -6,7 +6,6 @@ import { openSqlite } from '../../../src/log/sqlite/store.ts';
 import { fold, readLog, verifyLog } from '../../support/fold.ts';
 import { bearer, grpcClient, unary } from '../../support/grpc.ts';
 import { client } from '../../support/http.ts';
-import { parseMetrics } from '../../support/prometheus.ts';
 import { rawSession } from '../../support/raw-grpc.ts';
 import { plantstore } from '../../support/run.ts';
 import { type Service, startService } from '../../support/service.ts';
@@ -47,12 +46,9 @@ afterAll(async () => {
 });
 
 const openDescriptors = () => readdirSync(`/proc/${service.pid}/fd`).length;
-const residentMegabytes = () =>
-  Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${service.pid}/status`, 'utf8'))![1]) / 1024;
-
 /** Whether no request has a permit, waits, or holds memory. */
 async function isIdle(): Promise<boolean> {
-  const metrics = parseMetrics(await (await fetch(`${service.adminUrl}/metrics`)).text());
+  const metrics = await service.metrics();
   return ['in_flight', 'waiting', 'held_bytes'].every(
     (name) => metrics.get(`plantstore_requests_${name}`)!.samples[0]!.value === 0,
   );
@@ -90,7 +86,7 @@ afterEach(async () => {
   while (!(await isIdle())) await sleep(50);
   // Nothing stays open of a connection that has ended; what this client still has open ends by and by.
   while (openDescriptors() > descriptors + 5) await sleep(50);
-  console.log(`${acknowledged.length} writes acknowledged, ${residentMegabytes().toFixed(0)} MB resident`);
+  console.log(`${acknowledged.length} writes acknowledged, ${service.residentMemory.toFixed(0)} MB resident`);
 });
 
 test('REST and Connect: whatever is sent gets an answer of the contract', async () => {

@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { credentials, makeClientConstructor } from '@grpc/grpc-js';
 import { service as healthService } from 'grpc-health-check';
@@ -10,9 +9,6 @@ import { WEAPONS } from './siege.ts';
 
 /** A place that is held is held for longer. To wait for the CPU of a busy machine is another matter. */
 const MAX_WAIT = '10000';
-
-const residentMegabytes = ({ pid }: Service): number =>
-  Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]) / 1024;
 
 /** Lists the plants of an owner over every protocol, and asks for the health. Rejects when one of them is refused. */
 async function serve(service: Service, token: string): Promise<void> {
@@ -66,11 +62,11 @@ test('under all of them at once others are served, and memory stays', async () =
   });
   // Under some load of its own, so that what any load makes the heap grow to does not count.
   for (let round = 0; round < 20; round++) await Promise.all(Array.from({ length: 16 }, () => serve(service, alice)));
-  const before = residentMegabytes(service);
+  const before = service.residentMemory;
   let most = before;
   const serveAll = async () => {
     await serve(service, alice);
-    most = Math.max(most, residentMegabytes(service));
+    most = Math.max(most, service.residentMemory);
   };
   const target = { url: service.url, grpcUrl: service.grpcUrl, token: mallory };
   const laid: Disposable[] = [];

@@ -133,7 +133,7 @@ describe.runIf(HAS_MONGODB)('opening a store on MongoDB', () => {
 
   test('a reader of a store that is not there is told so, for good, and nothing is made', async () => {
     const uri = newDatabase();
-    await expect(openMongo(uri, { readOnly: true })).rejects.toThrow(/^database .* holds no plant store$/);
+    await expect(openMongo(uri, { readOnly: true })).rejects.toThrow(/^database .* contains no plant store$/);
     await expect(openMongo(uri, { readOnly: true })).rejects.toThrow(UnsuitableDatabaseError);
     const client = new MongoClient(uri);
     expect(await client.db().collections()).toEqual([]);

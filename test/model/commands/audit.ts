@@ -89,7 +89,7 @@ export class RepairAtOnce extends Step {
 
 /** Calls of a repair, in the order in which it first makes them. */
 export const REPAIR_CALLS = [
-  ...['head', 'erasures', 'checkpoint', 'read a batch', 'lease', 'nodes'],
+  ...['head', 'unfinished', 'checkpoint', 'read a batch', 'lease', 'nodes'],
   ...['snapshot', 'all a batch', 'advance', 'close'],
 ];
 

@@ -67,9 +67,11 @@ export function eraseByCommand(world: World, owner: string): void {
       publishes: world.plan.publishes,
       onFault: () => {},
     });
-    const outcome = await erase(world, log, { owner, actor });
-    await log.close();
-    return outcome;
+    try {
+      return await erase(world, log, { owner, actor });
+    } finally {
+      await log.close();
+    }
   });
 }
 

@@ -1,6 +1,6 @@
 import { isSamePlant, type Plant, plantFields } from '../../../src/domain/plant.ts';
 import { plantEventOf } from '../../../src/log/event/event.ts';
-import type { Step } from '../../../src/plants/watch/step.ts';
+import type { Step } from '../../../src/plants/watch/channel.ts';
 import type { Truth } from './truth.ts';
 import { Violation } from './violation.ts';
 

@@ -21,7 +21,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     what: 'whatever stands at the position counts as the own event',
     file: 'log/commit/appender.ts',
-    from: `return held !== undefined && Buffer.compare(held.hash, hash) === 0;`,
+    from: `return held !== undefined && Buffer.compare(held, hash) === 0;`,
     to: `return held !== undefined && hash.length > 0;`,
   },
   {
@@ -134,20 +134,20 @@ export const MUTANTS: readonly Mutant[] = [
   {
     what: 'commands of a batch do not see the ones before them',
     file: 'log/commit/plan.ts',
-    from: `touched.get(key) ?? known.isThere(key)`,
+    from: `left.plants.get(key) ?? (!left.isErased && known.isThere(key))`,
     to: `known.isThere(key)`,
   },
   {
     what: 'a key that is used twice in a batch is not noticed',
     file: 'log/commit/plan.ts',
-    from: `named.get(idempotency) ?? known.eventOf(idempotency)`,
-    to: `known.eventOf(idempotency)`,
+    from: `left.named.get(idempotency) ?? (left.isErased ? undefined : known.eventOf(idempotency, command.owner))`,
+    to: `known.eventOf(idempotency, command.owner)`,
   },
   {
     what: 'keys of events in the tail are not looked for there',
     file: 'log/commit/states.ts',
-    from: `this.#tail.findByIdempotencyKey(idempotency) ?? events.get(idempotency)`,
-    to: `events.get(idempotency)`,
+    from: `tail.findByIdempotencyKey(idempotency) ?? (tail.hasEnded(owner) ? undefined : events.get(idempotency))`,
+    to: `tail.hasEnded(owner) ? undefined : events.get(idempotency)`,
   },
   {
     what: 'the time of an event may be before that of its predecessor',
@@ -158,14 +158,14 @@ export const MUTANTS: readonly Mutant[] = [
   {
     what: 'rows are read without a pin',
     file: 'log/commit/states.ts',
-    from: `      await this.#generation.look();`,
-    to: `      await this.#generation.look();
+    from: `      const generation = this.#generation.current;`,
+    to: `      const generation = this.#generation.current;
       pin.release();`,
   },
   {
     what: 'the tail does not reach the checkpoint of rows that were read',
     file: 'log/commit/states.ts',
-    from: `await this.#follower.reachCheckpoint(read.checkpoint, pin.base);`,
+    from: `await this.#follower.reachCheckpoint(standing, pin.base);`,
     to: ``,
     missed: 'Rows newer than the tail lead to a position that is taken. Then the tail has their events.',
   },
@@ -225,14 +225,16 @@ export const MUTANTS: readonly Mutant[] = [
   {
     what: 'the tail does not reach the checkpoint of a list',
     file: 'log/view/lists.ts',
-    from: `        await this.#follower.reachCheckpoint(checkpoint, pin.base);
+    from: `        await this.#follower.reachCheckpoint(standing, pin.base);
+        pin.check();
         known.push(...rows);`,
-    to: `        known.push(...rows);`,
+    to: `        pin.check();
+        known.push(...rows);`,
   },
   {
     what: 'the tail does not reach the position of a snapshot',
     file: 'log/view/lists.ts',
-    from: `await this.#follower.reachCheckpoint(snapshot.position, pin.base);`,
+    from: `await this.#follower.reachCheckpoint({ checkpoint, upTo }, pin.base);`,
     to: ``,
     missed:
       'A list that is too long for memory must be asked for while another instance is ahead by a step of the projector.',
@@ -259,14 +261,14 @@ export const MUTANTS: readonly Mutant[] = [
   {
     what: 'a plant is as in its row, whatever came since',
     file: 'log/view/lists.ts',
-    from: `return later === undefined ? row : later.state;`,
-    to: `return row ?? later?.state;`,
+    from: `return this.#tail.knows(key) ? this.#tail.stateOf(key) : row;`,
+    to: `return row ?? this.#tail.stateOf(key);`,
     missed: 'What the row says was so when the call began.',
   },
   {
     what: 'a step of the projector that was refused counts as done',
     file: 'log/view/projector.ts',
-    from: `if (await this.#store.advance(from, to, changesOf(events), this.#nodes.add(events))) {`,
+    from: `if (isRemoved && (await this.#store.advance(from, to, changesOf(events), this.#nodes.add(events)))) {`,
     to: `if ((await this.#store.advance(from, to, changesOf(events), this.#nodes.add(events))) || to > from) {`,
     missed:
       'Rows that lack what the tail has dropped are noticed (reachCheckpoint), and nothing is answered from them.',
@@ -318,8 +320,8 @@ export const MUTANTS: readonly Mutant[] = [
     what: 'a reader goes on at an instance that is behind',
     file: 'plants/watch/watches.ts',
     from: `    await this.#log.head();
-    return`,
-    to: `    return`,
+    let steps`,
+    to: `    let steps`,
     missed: 'The reader gets a reset and the state, which is right, and costs more.',
   },
   {
@@ -344,8 +346,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     what: 'the publisher goes on after events that it could not publish',
     file: 'publisher/publisher.ts',
-    from: `await session.publish(erased.size === 0 ? events : await this.#again(events), erased);`,
-    to: `await session.publish(erased.size === 0 ? events : await this.#again(events), erased).catch(() => {});`,
+    from: `await session.publish(isErasing ? await this.#again(events) : events);`,
+    to: `await session.publish(isErasing ? await this.#again(events) : events).catch(() => {});`,
   },
   {
     what: 'the publisher begins one event later than the topic ends',
@@ -356,14 +358,14 @@ export const MUTANTS: readonly Mutant[] = [
   {
     what: 'an erasure counts as published before its event is',
     file: 'publisher/publisher.ts',
-    from: `erasedBy !== undefined && erasedBy <= published)`,
-    to: `erasedBy !== undefined && erasedBy <= published + 1_000)`,
+    from: `!erases.isPublished && position <= published)`,
+    to: `!erases.isPublished && position <= published + 1_000)`,
   },
   {
     what: 'contents are removed before the read model has their events',
-    file: 'log/erasure/eraser.ts',
-    from: `while ((await store.checkpoint()) < position) {`,
-    to: `while ((await store.checkpoint()) < 0) {`,
+    file: 'log/erasure/finisher.ts',
+    from: `each.position <= checkpoint && !`,
+    to: `!`,
   },
   {
     what: 'a repair leaves the read model where it stood',
@@ -452,7 +454,105 @@ export const MUTANTS: readonly Mutant[] = [
   {
     what: 'an erasure that goes on makes audit verify say no',
     file: 'audit/verify.ts',
-    from: `if (isUnsure(answer)) answers[index]`,
+    from: `if (isOfFold(answer)) answers[index]`,
     to: `if (answer === undefined) answers[index]`,
+  },
+  {
+    what: 'rows of an owner who was erased by an event of the tail count',
+    file: 'log/commit/states.ts',
+    from: `return tail.knows(row) ? tail.stateOf(row) !== undefined : row.isThere;`,
+    to: `return tail.stateOf(row) !== undefined || row.isThere;`,
+  },
+  {
+    what: 'an event whose content is gone goes into the tail',
+    file: 'log/tail/follower.ts',
+    from: `isWhole = !isOfErasure(event);`,
+    to: `isWhole = true;`,
+  },
+  {
+    what: 'rows of an owner who was erased by an event of the tail are listed',
+    file: 'log/view/lists.ts',
+    from: `const hasEnded = this.#tail.hasEnded(owner);`,
+    to: `const hasEnded = false;`,
+  },
+  {
+    what: 'lists from before a restart of the tail are answered',
+    file: 'log/view/lists.ts',
+    from: `tail.onRestarted(() => cache.clear());`,
+    to: ``,
+  },
+  {
+    what: 'commands are decided on rows from before a restart of the tail',
+    file: 'log/commit/states.ts',
+    from: `return pin.isCurrent && known.isCurrent(generation);`,
+    to: `return known.isCurrent(generation);`,
+  },
+  {
+    what: 'a watch does not hear of an erasure',
+    file: 'plants/watch/watches.ts',
+    from: `if (event === undefined) channel.erase(position);`,
+    to: `if (event === undefined) continue;`,
+  },
+  {
+    what: 'watches go on across a restart of the tail',
+    file: 'plants/watch/watches.ts',
+    from: `for (const watch of this.#watches) watch.end(RESTARTED);`,
+    to: ``,
+  },
+  {
+    what: 'an erasure leaves what the batch before it did',
+    file: 'log/commit/plan.ts',
+    from: `    left.erase();
+`,
+    to: `    left.isErased = true;
+`,
+  },
+  {
+    what: 'an erasure counts the events of an earlier life',
+    file: 'domain/decider.ts',
+    from: `since.events + (since.isErased ? 0 : counted)`,
+    to: `since.events + counted`,
+  },
+  {
+    what: "an erasure removes contents of the owner's next life",
+    file: 'log/erasure/finisher.ts',
+    from: `this.#store.eraseContents(owner, position)`,
+    to: `this.#store.eraseContents(owner, position + 1_000)`,
+  },
+  {
+    what: 'the projector passes an erasure and leaves its rows',
+    file: 'log/view/projector.ts',
+    from: `if (first?.erases === undefined) return true;`,
+    to: `if (first !== undefined) return true;`,
+  },
+  {
+    what: 'a repair does not notice an erasure',
+    file: 'audit/repair.ts',
+    from: `await this.#fold.apply(this.#view.take(events));`,
+    to: `await this.#fold.apply(events);`,
+  },
+  {
+    what: 'an export does not notice an erasure',
+    file: 'audit/export.ts',
+    from: `const shown = view.take(events);`,
+    to: `const shown = events;`,
+  },
+  {
+    what: 'an export ends before the erasure of what it has shown',
+    file: 'audit/export.ts',
+    from: `to = Math.max(to, erasedBy);`,
+    to: `to = Math.max(to, erasedBy && to);`,
+  },
+  {
+    what: 'the publisher does not look again for what was erased meanwhile',
+    file: 'publisher/publisher.ts',
+    from: `isErasing ? await this.#again(events) : events`,
+    to: `events`,
+  },
+  {
+    what: 'the tail does not reach the erasure of rows that are gone',
+    file: 'log/tail/follower.ts',
+    from: `if (upTo > this.#tail.head.position) await this.readOn();`,
+    to: `if (checkpoint > this.#tail.head.position) await this.readOn();`,
   },
 ];

@@ -25,13 +25,15 @@ export function removeContents(
 /** Changes what stands beside an OwnerErased event whose erasure is not complete. */
 export function changeErases(
   { events }: State,
-  position: number,
+  positions: readonly number[],
   change: (erases: Erases) => Erases | undefined,
 ): ReturnType<Write<void>> {
   const changed = ({ erases, ...logged }: LoggedEvent): LoggedEvent => {
     const next = erases && change(erases);
     return { ...logged, ...(next && { erases: next }) };
   };
-  const left = events.map((logged) => (logged.position === position && logged.erases ? changed(logged) : logged));
+  const left = events.map((logged) =>
+    positions.includes(logged.position) && logged.erases ? changed(logged) : logged,
+  );
   return { changes: { events: left }, result: undefined };
 }

@@ -287,18 +287,18 @@ export class MemoryStore implements Store {
     }
   }
 
-  clearErased(position: number): Promise<void> {
+  clearErased(positions: readonly number[]): Promise<void> {
     const clear = (erases: Erases) => ({ ...erases, isCleared: true });
-    return this.write('clearErased', (state) => changeErases(state, position, clear));
+    return this.write('clearErased', (state) => changeErases(state, positions, clear));
   }
 
   erasurePublished(position: number): Promise<void> {
     const publish = (erases: Erases) => ({ ...erases, isPublished: true });
-    return this.write('erasurePublished', (state) => changeErases(state, position, publish));
+    return this.write('erasurePublished', (state) => changeErases(state, [position], publish));
   }
 
-  endErasure(position: number): Promise<void> {
-    return this.write('endErasure', (state) => changeErases(state, position, () => undefined));
+  endErasures(positions: readonly number[]): Promise<void> {
+    return this.write('endErasures', (state) => changeErases(state, positions, () => undefined));
   }
 
   async close(): Promise<void> {}

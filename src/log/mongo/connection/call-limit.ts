@@ -1,4 +1,4 @@
-import { withTimeout } from '../../../time/timeout.ts';
+import { withTimeout } from '../../../time/pause.ts';
 
 /**
  * Milliseconds after which a call is given up that the driver has not ended: the longest time that the driver waits for

@@ -38,7 +38,7 @@ export class Primary {
       // The driver only ever moves to later elections, so the read was sent under this one.
       if (election !== undefined && election === this.#election) return result;
     }
-    throw new Error('the primary of the replica set changes over and over');
+    throw new Error('the primary of the replica set keeps changing');
   }
 }
 

@@ -16,11 +16,11 @@ export async function checkServers(db: Db): Promise<void> {
       'MongoDB is not a replica set: start mongod with --replSet and initiate it; one member is enough',
     );
   if (hello.maxWireVersion < OLDEST_WIRE_VERSION)
-    throw new UnsuitableDatabaseError('MongoDB is too old: 6.0 is the oldest version that will do');
+    throw new UnsuitableDatabaseError('MongoDB is too old: the service needs 6.0 or newer');
   const settings = await ifPermitted(admin.command({ replSetGetConfig: 1 }));
   if (settings?.config.writeConcernMajorityJournalDefault === false)
     throw new UnsuitableDatabaseError(
-      'MongoDB takes for majority-committed what is in no journal: set writeConcernMajorityJournalDefault to true in the replica set configuration',
+      'MongoDB acknowledges writes before they are in the journal: set writeConcernMajorityJournalDefault to true in the replica set configuration',
     );
 }
 

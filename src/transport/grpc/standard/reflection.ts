@@ -1,11 +1,10 @@
-import { type DescFile, type DescService, toBinary } from '@bufbuild/protobuf';
-import { FileDescriptorProtoSchema } from '@bufbuild/protobuf/wkt';
+import { type DescFile, type DescService, fromBinary, toBinary } from '@bufbuild/protobuf';
+import { type DescriptorProto, type FileDescriptorProto, FileDescriptorProtoSchema } from '@bufbuild/protobuf/wkt';
 import { type Server, type ServerDuplexStream, status as Status } from '@grpc/grpc-js';
 import { ReflectionService } from '@grpc/reflection';
 import { service as healthService } from 'grpc-health-check';
 import { file_google_rpc_error_details } from '../../../../gen/google/rpc/error_details_pb.ts';
 import { servedCallOf } from '../served-call.ts';
-import { standardDescriptor } from './descriptor.ts';
 
 type Call = ServerDuplexStream<object, object>;
 
@@ -31,7 +30,7 @@ export function addReflection(
     const end = () => {
       // The library would send a status only after the answers that the client does not read.
       if (call.writableLength > 0) servedCallOf(call.metadata).reset();
-      else call.emit('error', { code: Status.UNAVAILABLE, details: 'nothing was asked for too long' });
+      else call.emit('error', { code: Status.UNAVAILABLE, details: 'the stream was idle for too long' });
     };
     const timer = setTimeout(end, timeout * 1_000).unref();
     call.on('data', () => timer.refresh()).once('close', () => clearTimeout(timer));
@@ -63,7 +62,10 @@ function inStep(call: Call): Call {
   return Object.assign(call, {
     write: (answer: object) => {
       if (++answers > MAX_QUESTIONS) {
-        call.emit('error', { code: Status.RESOURCE_EXHAUSTED, details: 'ask the rest in another call' });
+        call.emit('error', {
+          code: Status.RESOURCE_EXHAUSTED,
+          details: 'this call has made too many requests; use another call',
+        });
         call.pause();
         return false;
       }
@@ -72,4 +74,45 @@ function inStep(call: Call): Call {
       return taken;
     },
   });
+}
+
+/**
+ * Rewrites a file descriptor of protobufjs to match protoc's. Other implementations refuse its map entries, which lack
+ * the names that descriptor.proto requires. Some also refuse its relative type names. The file must not import others.
+ */
+function standardDescriptor(bytes: Uint8Array): FileDescriptorProto {
+  const file = fromBinary(FileDescriptorProtoSchema, bytes);
+  const root = `.${file.package}`;
+  for (const message of file.messageType) nameEntries(message);
+  const types = new Set(file.enumType.map(({ name }) => `${root}.${name}`));
+  for (const message of file.messageType) collectTypes(message, root, types);
+  for (const message of file.messageType) qualify(message, root, types);
+  return file;
+}
+
+function nameEntries({ field, nestedType }: DescriptorProto): void {
+  for (const entry of nestedType.filter(({ options }) => options?.mapEntry)) {
+    const map = field.find(({ typeName }) => typeName === entry.name)!;
+    entry.name += 'Entry';
+    map.typeName = entry.name;
+  }
+}
+
+function collectTypes({ name, nestedType, enumType }: DescriptorProto, scope: string, types: Set<string>): void {
+  types.add(`${scope}.${name}`);
+  for (const nested of enumType) types.add(`${scope}.${name}.${nested.name}`);
+  for (const nested of nestedType) collectTypes(nested, `${scope}.${name}`, types);
+}
+
+function qualify({ name, field, nestedType }: DescriptorProto, scope: string, types: ReadonlySet<string>): void {
+  const inner = `${scope}.${name}`;
+  for (const one of field) if (one.typeName !== '') one.typeName = resolve(one.typeName, inner, types);
+  for (const nested of nestedType) qualify(nested, inner, types);
+}
+
+/** Looks in the innermost scope first. */
+function resolve(typeName: string, scope: string, types: ReadonlySet<string>): string {
+  for (let at = scope; at !== ''; at = at.slice(0, at.lastIndexOf('.')))
+    if (types.has(`${at}.${typeName}`)) return `${at}.${typeName}`;
+  return typeName;
 }

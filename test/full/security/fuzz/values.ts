@@ -14,7 +14,7 @@ import {
   ListPlantsRequestSchema,
   StreamPlantsRequestSchema,
 } from '../../../../gen/plantstore/v1/plant_store_service_pb.ts';
-import { encodeCursor } from '../../../../src/plants/cursor.ts';
+import { encodeCursor } from '../../../../src/plants/pages.ts';
 import { int64Arbitrary, textArbitrary } from '../../../support/arbitraries.ts';
 
 /** Once in `times`; undefined otherwise. */

@@ -1,0 +1,138 @@
+import type { Authenticator } from '../auth/authenticator.ts';
+import type { KeySet } from '../auth/keys/key-set.ts';
+import type { EventLog } from '../log/log.ts';
+import type { LogStatus } from '../log/observer.ts';
+import type { LogOutput } from '../observe/log-output.ts';
+import type { Metrics } from '../observe/metrics/metrics.ts';
+import type { Watches } from '../plants/watch/watches.ts';
+import type { PublisherThread } from '../publisher/thread.ts';
+import type { CosignedCheckpoints } from '../transparency/cosigned-checkpoints.ts';
+import type { Admission } from '../transport/admission/admission.ts';
+
+/** Adds the metric of the service's log lines. */
+export function lineGauges(metrics: Metrics, output: LogOutput): void {
+  metrics.total(
+    'plantstore_log_lines_dropped_total',
+    "Lines of the service's log that were dropped because stdout was not read in time.",
+    () => output.dropped,
+  );
+}
+
+/** Adds the metrics of the token cache and of the issuer's keys. */
+export function authenticationGauges(metrics: Metrics, authenticator: Authenticator, keys: KeySet): void {
+  metrics.total(
+    'plantstore_token_cache_hits_total',
+    'Calls admitted by the token cache.',
+    () => authenticator.cacheHits,
+  );
+  metrics.gauge('plantstore_jwks_ready', 'Whether there are keys to verify tokens with: 1 or 0.', () =>
+    Number(keys.ready().ready),
+  );
+}
+
+/** Adds the metrics of the log's state and of remembered lists. */
+export function logGauges(metrics: Metrics, log: EventLog): void {
+  const gauge = (name: string, help: string, read: (status: LogStatus) => number | undefined) =>
+    metrics.gauge(name, help, () => read(log.status));
+  gauge('plantstore_commands_pending', 'Accepted commands without a result yet.', ({ pending }) => pending);
+  gauge('plantstore_log_head_position', 'Position of the last event known to this instance.', ({ head }) => head);
+  gauge(
+    'plantstore_read_model_position',
+    'Checkpoint of the read model, as known to this instance.',
+    ({ checkpoint }) => checkpoint,
+  );
+  gauge(
+    'plantstore_projector_lag_events',
+    'Events in the log that are not yet in the read model.',
+    ({ head, checkpoint }) => head - checkpoint,
+  );
+  gauge('plantstore_erasures_pending', 'Erasures of owners that are not complete.', ({ erasures }) => erasures.count);
+  gauge(
+    'plantstore_erasure_oldest_seconds',
+    'Seconds since the start of the oldest incomplete erasure; 0 if there is none.',
+    ({ erasures: { since } }) => (since === undefined ? 0 : Math.max(0, Date.now() - since) / 1000),
+  );
+  gauge('plantstore_tail_events', 'Events kept in memory.', ({ tail }) => tail.events);
+  gauge('plantstore_tail_bytes', 'Approximate memory of the events kept in memory.', ({ tail }) => tail.bytes);
+  gauge(
+    'plantstore_tail_limit_bytes',
+    'Memory of the events kept in memory at which commands are refused.',
+    ({ tail }) => tail.most,
+  );
+  gauge(
+    'plantstore_follower_synced_timestamp_seconds',
+    'Unix time of the last successful read of the end of the log.',
+    ({ syncedAt }) => syncedAt && syncedAt / 1000,
+  );
+  const role = (name: string, help: string, wanted: LogStatus['role']) =>
+    gauge(name, help, (status) => status.role && Number(status.role === wanted));
+  role('plantstore_writer', 'Whether this instance holds the writer lease: 1 or 0.', 'writer');
+  role('plantstore_forwarding', 'Whether this instance is connected to the writer: 1 or 0.', 'forwards');
+  metrics.total('plantstore_list_cache_hits_total', 'Lists served from the cache.', () => log.listCache.hits);
+  metrics.total('plantstore_list_cache_misses_total', 'Lists read from the store.', () => log.listCache.misses);
+  metrics.gauge('plantstore_list_cache_entries', 'Cached lists.', () => log.listCache.entries);
+  metrics.gauge('plantstore_list_cache_bytes', 'Upper bound of the memory of cached lists.', () => log.listCache.bytes);
+}
+
+/** Adds the metrics of admission. */
+export function admissionGauges(metrics: Metrics, admission: Admission): void {
+  metrics.gauge('plantstore_requests_in_flight', 'Requests in flight, over all protocols.', () => admission.inFlight);
+  metrics.gauge(
+    'plantstore_requests_waiting',
+    'Requests that wait for their turn or for a permit, over all protocols.',
+    () => admission.waiting,
+  );
+  metrics.gauge(
+    'plantstore_requests_held_bytes',
+    'Upper bound of the memory of requests that are under way, over all protocols.',
+    () => admission.held,
+  );
+}
+
+/** Adds the metrics of watches. */
+export function watchGauges(metrics: Metrics, watches: Watches): void {
+  metrics.gauge('plantstore_watches', 'Open watches, over all protocols.', () => watches.statistics.open);
+  metrics.total(
+    'plantstore_watch_steps_total',
+    'Steps sent to watches: plants of the initial state, and events. Each watch counts separately.',
+    () => watches.statistics.steps,
+  );
+  metrics.total(
+    'plantstore_watches_cut_off_total',
+    'Watches that were ended because their readers fell 1 MiB behind.',
+    () => watches.statistics.cutOff,
+  );
+}
+
+/** Adds the metrics of publication. They have no samples if events are not published. */
+export function publicationGauges(metrics: Metrics, publication: PublisherThread | undefined): void {
+  metrics.gauge(
+    'plantstore_publisher_lag_events',
+    'Events of the log that are not on the topic yet. Only the publishing instance reports it.',
+    () => publication?.stats().lagEvents,
+  );
+  metrics.gauge(
+    'plantstore_publisher_lag_seconds',
+    'Age of the oldest event that is not on the topic yet; 0 if there is none.',
+    () => publication?.stats().lagSeconds,
+  );
+  metrics.gauge(
+    'plantstore_publisher_degraded',
+    'Whether this instance should publish but cannot: 1 or 0.',
+    () => publication && Number(publication.stats().state === 'degraded'),
+  );
+}
+
+/** Adds the metrics of cosigned checkpoints. They have no samples without witnesses. */
+export function cosigningGauges(metrics: Metrics, cosigned: CosignedCheckpoints | undefined): void {
+  metrics.gauge(
+    'plantstore_cosigned_checkpoint_events',
+    'Size of the last checkpoint that enough witnesses cosigned.',
+    () => cosigned?.status.size,
+  );
+  metrics.gauge(
+    'plantstore_cosigned_checkpoint_age_seconds',
+    'Time since enough witnesses last cosigned a checkpoint, or since the start. Checkpoints are cosigned at least every minute.',
+    () => cosigned && Math.max(0, Date.now() - cosigned.status.since) / 1_000,
+  );
+}

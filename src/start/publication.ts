@@ -1,0 +1,46 @@
+import type { Config } from '../config.ts';
+import type { Readiness } from '../observe/health.ts';
+import type { Logger } from '../observe/logger.ts';
+import type { TopicQuestion } from '../publisher/kafka/topic-check.ts';
+import type { PublisherState, PublisherStatus } from '../publisher/status.ts';
+import { PublisherThread } from '../publisher/thread.ts';
+import type { PublisherSettings } from './publisher-thread.ts';
+
+const PROGRAM = new URL('./publisher-thread.ts', import.meta.url);
+
+const MEANING: Readonly<Record<PublisherState, string>> = {
+  starting: 'starting',
+  standby: 'another instance publishes',
+  publishing: 'events are published',
+  degraded: 'events cannot be published',
+};
+
+/** Of an instance that started while Kafka was away. */
+const LAG_UNKNOWN = 'how many wait is unknown until Kafka answers, which has the last published position';
+
+/** Starts publishing the log that the settings name, until disposed of. Undefined when the settings name no Kafka. */
+export function startPublication(
+  { kafka, mongodbUri, dataDirectory }: Config,
+  logger: Logger,
+): PublisherThread | undefined {
+  if (kafka === undefined) return undefined;
+  const settings: PublisherSettings = { mongodbUri, dataDirectory, kafka };
+  return new PublisherThread(PROGRAM, settings, (publication) =>
+    logger[publication.detail === undefined ? 'info' : 'warn']({ publication }, MEANING[publication.state]),
+  );
+}
+
+/** Publication as a dependency that is always ready: commands and lists work without Kafka. */
+export function publicationReadiness({ state, detail, lagEvents, lagSeconds }: PublisherStatus): Readiness {
+  const known = lagEvents ? `${lagEvents} wait, the oldest for ${Math.round(lagSeconds ?? 0)} s` : undefined;
+  const lag = state === 'degraded' && lagEvents === undefined ? LAG_UNKNOWN : known;
+  const details = [MEANING[state], lag, detail].filter((part) => part !== undefined);
+  return { ready: true, degraded: state === 'degraded', detail: details.join('; ') };
+}
+
+/** The checks of the topic for an audit. Empty when the settings name no Kafka; Kafka's client is then not loaded. */
+export async function topicChecks({ kafka }: Config): Promise<TopicQuestion[]> {
+  if (kafka === undefined) return [];
+  const { askTopic } = await import('../publisher/kafka/topic-check.ts');
+  return [await askTopic(kafka)];
+}

@@ -1,0 +1,32 @@
+// The program of the publisher's thread: composes the publisher. publisher/thread.ts is the other side.
+import { parentPort, workerData } from 'node:worker_threads';
+import { openMongo } from '../log/mongo/open.ts';
+import { openSqlite } from '../log/sqlite/store.ts';
+import { type KafkaOptions, KafkaTopic } from '../publisher/kafka/kafka-topic.ts';
+import { Publisher } from '../publisher/publisher.ts';
+import type { PublisherStatus } from '../publisher/status.ts';
+import { CLOSE, REPORT, type StatusMessage } from '../publisher/thread-messages.ts';
+
+/** The settings of the publisher's thread. */
+export interface PublisherSettings {
+  /** Undefined: the log is on SQLite in `dataDirectory`. */
+  readonly mongodbUri: string | undefined;
+  readonly dataDirectory: string;
+  readonly kafka: KafkaOptions;
+}
+
+const { mongodbUri, dataDirectory, kafka } = workerData as PublisherSettings;
+const tell = (status: PublisherStatus, changed: boolean) =>
+  parentPort!.postMessage({ status, changed } satisfies StatusMessage);
+
+const store = mongodbUri === undefined ? openSqlite(dataDirectory) : await openMongo(mongodbUri);
+const publisher = new Publisher({ store, topic: new KafkaTopic(kafka), onChange: (status) => tell(status, true) });
+const reporting = setInterval(() => tell(publisher.stats(), false), REPORT);
+
+parentPort!.on('message', async (message) => {
+  if (message !== CLOSE) return;
+  clearInterval(reporting);
+  await publisher.close();
+  await store.close();
+  parentPort!.close();
+});

@@ -1,0 +1,80 @@
+import { randomBytes } from 'node:crypto';
+import { expect, test } from 'vitest';
+import { keyString } from '../../src/domain/plant.ts';
+import { headAt, seal } from '../../src/log/event/chain.ts';
+import type { Store } from '../../src/log/store.ts';
+import { TILE_WIDTH } from '../../src/tlog/tile.ts';
+import { atOnce, Database as Memory } from '../simulation/store/database.ts';
+import { openMemoryFold } from '../simulation/store/memory-fold.ts';
+import { MemoryStore } from '../simulation/store/memory-store.ts';
+import type { State } from '../simulation/store/state.ts';
+import { fillForTampering, verdictOf } from '../store/audit-tampering.ts';
+import { encoded } from '../support/encoded.ts';
+import { added, append, project } from '../support/events.ts';
+import { type Database, SIGNED, TAMPERINGS, withoutContent } from '../support/tampering.ts';
+import { checkpointOf } from '../support/tree.ts';
+
+/** Changes of one event, row or member of what is in memory. */
+function tamperingWith(memory: Memory): Database {
+  const change = async (changes: (state: State) => Partial<State>) =>
+    memory.commit(memory.write((state) => ({ changes: changes(state), result: undefined })).version);
+  const others = ({ events }: State, position: number) => events.filter((event) => event.position !== position);
+  return {
+    putEvent: (event) =>
+      change((state) => ({
+        events: [...others(state, event.position), encoded(event)].sort((a, b) => a.position - b.position),
+      })),
+    removeEvent: (position) => change((state) => ({ events: others(state, position) })),
+    putPlant: (row) => change(({ rows }) => ({ rows: new Map(rows).set(keyString(row.owner, row.id), row) })),
+    removePlant: (owner, id) =>
+      change(({ rows }) => ({ rows: new Map([...rows].filter(([key]) => key !== keyString(owner, id))) })),
+    setCheckpoint: (checkpoint) => change(() => ({ checkpoint })),
+    removeCheckpoint: () => change(() => ({ checkpoint: undefined })),
+    putNode: (index, hash) => change(({ nodes }) => ({ nodes: new Map(nodes).set(index, hash) })),
+    removeNode: (index) => change(({ nodes }) => ({ nodes: new Map([...nodes].filter(([key]) => key !== index)) })),
+    keep: () => Promise.reject(new Error('no tampering of this test does this')),
+    close: async () => {},
+  };
+}
+
+/** An empty store, and what tampers with it. */
+function open(): { readonly store: Store; readonly memory: Database } {
+  const memory = new Memory(randomBytes(16).toString('hex'), Date.now);
+  return { store: new MemoryStore(memory, atOnce(memory)), memory: tamperingWith(memory) };
+}
+
+// The rest makes an event that cannot be read, which nothing in memory is.
+test.each(TAMPERINGS.filter(({ found }) => typeof found === 'object'))(
+  '$name: found, with the place',
+  async ({ tamper, found }) => {
+    const { store, memory } = open();
+    const events = await fillForTampering(store);
+    const options = { checkpoint: checkpointOf(events.slice(0, SIGNED)), openFold: openMemoryFold };
+    expect((await verdictOf(store, options)).places).toEqual({});
+    await tamper(memory, events);
+    const { verdict, places } = await verdictOf(store, options);
+    expect({ ok: verdict.ok, places }).toEqual({ ok: false, places: found });
+  },
+);
+
+test.each<[string, (memory: Database) => Promise<void>, number]>([
+  ['changed', (memory) => memory.putNode(0, new Uint8Array(32)), TILE_WIDTH],
+  ['missing', (memory) => memory.removeNode(0), TILE_WIDTH],
+  ['of no events', (memory) => memory.putNode(2, new Uint8Array(32)), 2 * TILE_WIDTH + 2],
+])('a node of the tree that is %s is found, with the place', async (_, tamper, position) => {
+  const { store, memory } = open();
+  await append(store, ...Array.from({ length: 2 * TILE_WIDTH + 1 }, (_, id) => added('alice', BigInt(id))));
+  await project(store);
+  expect((await verdictOf(store, { openFold: openMemoryFold })).places).toEqual({});
+  await tamper(memory);
+  expect((await verdictOf(store, { openFold: openMemoryFold })).places).toEqual({ tree: position });
+});
+
+test.each([1, 3])('an erasure of 2 events that says %i is found', async (erased) => {
+  const { store, memory } = open();
+  const events = await fillForTampering(store);
+  const event = { type: 'OwnerErased' as const, actor: 'o', erased };
+  await store.append([seal(headAt(events.at(-1)!), event, 'an erasure', Date.now())]);
+  for (const bobs of [events[4]!, events[5]!]) await memory.putEvent(withoutContent(bobs, 13));
+  expect((await verdictOf(store, { openFold: openMemoryFold })).places.contents).toBe(13);
+});
