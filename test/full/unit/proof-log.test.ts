@@ -393,7 +393,7 @@ describe('a whole log', () => {
   test('names the event that was changed', async () => {
     const changed: Tamper = (path, bytes) => (path === 'tile/entries/001' ? withChangedEvent(bytes, 300, 77) : bytes);
     expect(reasonOf(await wholeOutcome(log.source(600, changed), emptyMemory()))).toContain(
-      'The event at position 300 is not',
+      'The event at position 300 differs',
     );
   });
 
