@@ -14,7 +14,7 @@ export const serveCommand = (): Command =>
 
 function help(): string {
   const names = Object.entries(SETTINGS).map(([name, { meaning, fallback }]) => {
-    const text = meaning.replace(/\[(.+?)\]\(.+?\)/g, '$1').replaceAll('`', '');
+    const text = meaning.replace(/\[([^[\]]+)\]\([^()]+\)/g, '$1').replaceAll('`', '');
     return `  ${name.padEnd(21)}${text}${fallback ? ` (default: ${fallback})` : ''}`;
   });
   return `

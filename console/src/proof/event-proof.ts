@@ -71,9 +71,7 @@ async function proveEntry(log: ProvenLog, position: number) {
   const entry = entries[index % TILE_WIDTH]!;
   const leaf = recordHash(entry);
   if (!sameHash(leaf, await log.tiles.hash(0, index)))
-    throw new NotVerified(
-      `The event at position ${position} is not the one in the tree of the checkpoint: it was changed.`,
-    );
+    throw new NotVerified(`The event at position ${position} differs from the tree of the checkpoint: it was changed.`);
   const event = parseEvent(entry);
   if (event.position !== position)
     throw new NotVerified(`The event at position ${position} says that its position is ${event.position}.`);

@@ -80,7 +80,7 @@ async function checkBundle({ tiles }: ProvenLog, index: number, entries: readonl
   );
   if (wrong >= 0)
     throw new NotVerified(
-      `The event at position ${index * TILE_WIDTH + wrong + 1} is not the one in the tree of the checkpoint: it was changed.`,
+      `The event at position ${index * TILE_WIDTH + wrong + 1} differs from the tree of the checkpoint: it was changed.`,
     );
 }
 

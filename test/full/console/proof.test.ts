@@ -177,7 +177,7 @@ describe.skipIf(CHROMIUM === undefined)('the pane Proof', () => {
     proxy.tamper = (path, body) =>
       path.startsWith('/log/tile/entries/000') ? replaced(body, 'PlantAdded', 'PlantAdder') : body;
     expect(await verify(1)).toMatch(
-      /^Not verified The event at position 1\.\s*The event at position 1 is not the one in the tree of the checkpoint: it was changed\./,
+      /^Not verified The event at position 1\.\s*The event at position 1 differs from the tree of the checkpoint: it was changed\./,
     );
   });
 
@@ -201,7 +201,7 @@ describe.skipIf(CHROMIUM === undefined)('the pane Proof', () => {
       return body;
     };
     expect(await verify(7)).toMatch(
-      /^Not verified[\s\S]*The tile tile\/0\/000 is not the one in the tree of the checkpoint/,
+      /^Not verified[\s\S]*The tile tile\/0\/000 differs from the tree of the checkpoint/,
     );
   });
 
@@ -250,7 +250,7 @@ describe.skipIf(CHROMIUM === undefined)('the pane Proof', () => {
     expect(text).toMatch(/the 30\d events make the root of the checkpoint, none changed, missing or added/);
     proxy.tamper = (path, body) =>
       path.startsWith('/log/tile/entries/001') ? replaced(body, 'PlantAdded', 'PlantAdder') : body;
-    expect(await checkWholeLog()).toMatch(/^Not verified[\s\S]*The event at position 257 is not the one in the tree/);
+    expect(await checkWholeLog()).toMatch(/^Not verified[\s\S]*The event at position 257 differs from the tree/);
   });
 
   test('does not take damage to what it remembers for nothing', async () => {

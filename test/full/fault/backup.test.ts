@@ -128,7 +128,7 @@ test('a backup replaces nothing, is its owner’s alone, and is refused for Mong
   expect(readdirSync(backup)).toEqual(['plants.sqlite']);
   const before = readFileSync(file);
   const again = await plantstore(['backup', file], data);
-  expect(again).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining('is there already') });
+  expect(again).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining('exists already') });
   expect(readFileSync(file).equals(before)).toBe(true);
   const mongo = await plantstore(['backup', join(backup, 'other')], { ...data, MONGODB_URI: 'mongodb://localhost' });
   expect(mongo).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining('mongodump') });

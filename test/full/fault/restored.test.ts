@@ -41,7 +41,7 @@ describe('a service under which an older log is restored says why it does not se
     await sleep(20);
     await expectRefusal(
       service,
-      /position 3: missing, although this instance has read the log up to position 4; .*start again/,
+      /position 3: missing, although this instance has read the log up to position 4; .*start them again/,
     );
     expect(database.db.prepare('SELECT max(position) AS last FROM events').get()).toEqual({ last: 2 });
     await database.close();
@@ -55,7 +55,7 @@ describe('a service under which an older log is restored says why it does not se
     copyFileSync(`${file}.backup`, `${file}.new`);
     renameSync(`${file}.new`, file);
     await sleep(20);
-    await expectRefusal(service, /plantstore\.sqlite was replaced or removed; .*start again/);
+    await expectRefusal(service, /plantstore\.sqlite was replaced or removed; .*start them again/);
   });
 
   test.runIf(HAS_MONGODB)('on MongoDB, events gone', async () => {
@@ -68,7 +68,7 @@ describe('a service under which an older log is restored says why it does not se
     await sleep(20);
     await expectRefusal(
       service,
-      /position [34]: missing, although this instance has read the log up to position 4; .*start again/,
+      /position [34]: missing, although this instance has read the log up to position 4; .*start them again/,
     );
     expect(await database.client.db().collection('events').countDocuments()).toBe(2);
     await database.close();

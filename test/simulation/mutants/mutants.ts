@@ -270,8 +270,6 @@ export const MUTANTS: readonly Mutant[] = [
     file: 'log/view/projector.ts',
     from: `if (isRemoved && (await this.#store.advance(from, to, changesOf(events), this.#nodes.add(events)))) {`,
     to: `if ((await this.#store.advance(from, to, changesOf(events), this.#nodes.add(events))) || to > from) {`,
-    missed:
-      'Rows that lack what the tail has dropped are noticed (reachCheckpoint), and nothing is answered from them.',
   },
   {
     what: 'the projector deletes rows that its step has added',
