@@ -454,6 +454,7 @@ export const MUTANTS: readonly Mutant[] = [
     file: 'audit/verify.ts',
     from: `if (isOfFold(answer)) answers[index]`,
     to: `if (answer === undefined) answers[index]`,
+    missed: 'A verification that meets an erasure begins again.',
   },
   {
     what: 'rows of an owner who was erased by an event of the tail count',
@@ -504,6 +505,7 @@ export const MUTANTS: readonly Mutant[] = [
 `,
     to: `    left.isErased = true;
 `,
+    missed: 'An erasure and a command of its owner are rarely in one batch.',
   },
   {
     what: 'an erasure counts the events of an earlier life',
@@ -534,6 +536,7 @@ export const MUTANTS: readonly Mutant[] = [
     file: 'audit/export.ts',
     from: `const shown = view.take(events);`,
     to: `const shown = events;`,
+    missed: 'Contents must be removed between two reads of an export, which are few here.',
   },
   {
     what: 'an export ends before the erasure of what it has shown',
