@@ -51,7 +51,8 @@ async function idleReflection(bench: Bench, checkout: Checkout): Promise<Checked
   const { grpcAddress } = await bench.server(plantstore(bench.directory(), environment, checkout));
   const shared = session(bench, grpcAddress);
   const idle = openStream(shared, '/grpc.reflection.v1.ServerReflection/ServerReflectionInfo');
-  const ended = await Promise.race([once(idle, 'close').then(() => true), sleep(PATIENCE * 1_000, false)]);
+  const over = Promise.race([once(idle, 'end'), once(idle, 'close')]).then(() => true);
+  const ended = await Promise.race([over, sleep(PATIENCE * 1_000, false)]);
   if (shared.destroyed || shared.closed) return { isWell: false, found: 'the connection ended with its idle stream' };
   const { status } = await rawCall(shared, { ':path': '/grpc.health.v1.Health/Check' }, EMPTY);
   return {
