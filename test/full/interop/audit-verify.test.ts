@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, describe, expect, test } from 'vitest';
 import { FORMATS } from '../../../src/audit/formats/formats.ts';
-import { headAt, seal } from '../../../src/log/event/chain.ts';
+import { headAt, seal, subjectOf } from '../../../src/log/event/chain.ts';
 import { EMPTY_HEAD, type LoggedEvent } from '../../../src/log/event/event.ts';
 import { formatCheckpoint } from '../../../src/tlog/checkpoint.ts';
 import { signNote } from '../../../src/tlog/note.ts';
@@ -27,7 +27,9 @@ const python = await findPython(['grpcio-tools==1.85.1', 'cryptography==50.0.2']
 function erasedLog(): LoggedEvent[] {
   const events: LoggedEvent[] = chain(EMPTY_HEAD, fc.sample(eventArbitrary, 20));
   const head = headAt(events.at(-1)!);
-  const erasure = seal(head, { type: 'OwnerErased', actor: 'operator', erased: 3 }, crypto.randomUUID(), head.time);
+  const subject = subjectOf({ owner: 'alice', key: new Uint8Array(16) });
+  const event = { type: 'OwnerErased', actor: 'operator', erased: 3, subject } as const;
+  const erasure = seal(head, event, crypto.randomUUID(), head.time);
   return [...events.map((event, index) => (index < 3 ? withoutContent(event, erasure.position) : event)), erasure];
 }
 

@@ -37,6 +37,7 @@ def from_json(line):
                           "idempotency_key": "idempotencyKey", "traceparent": "traceparent"}.items():
         setattr(content, field, row.get(member, ""))
     content.salt = bytes.fromhex(row["salt"])
+    content.subject = bytes.fromhex(row.get("subject", ""))
     if row["type"] != "OwnerErased":
         data = {"PlantAdded": content.plant_added, "PlantDeleted": content.plant_deleted}[row["type"]]
         data.SetInParent()
