@@ -10,7 +10,7 @@ const text = readFileSync('docs/audit.md', 'utf8');
 
 test('the events that docs/audit.md gives to check a program against have these canonical bytes and chain', () => {
   const examples = [...text.matchAll(/^(\{"position".*\})\n([0-9a-f]+)\n([0-9a-f]+)$/gm)];
-  expect(examples).toHaveLength(4);
+  expect(examples).toHaveLength(5);
   let head: Head = EMPTY_HEAD;
   for (const [, line, event, content] of examples) {
     const logged = parseEvent(line!);
