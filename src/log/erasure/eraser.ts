@@ -89,11 +89,12 @@ export class Eraser {
   async *erase(request: EraseRequest): AsyncGenerator<EraseProgress | Erased> {
     const { store, follower, tail } = this.#parts;
     await store.mayErase();
-    const done = request.key && (yield* this.#erasedWith(request.owner, request.key));
-    if (done !== undefined) return yield done;
     let earlier = NOTHING;
     const key = request.key ?? randomBytes(KEY_BYTES);
     for (let attempt = 1; ; attempt++) {
+      // Each time: another call with the key may have come first.
+      const done = request.key && (yield* this.#erasedWith(request.owner, request.key));
+      if (done !== undefined) return yield done;
       await follower.sync();
       const end = tail.head.position;
       // Later erasures have not removed anything yet that is counted, or are found by who counts on.
