@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { closeDataDirectory } from '../../src/start/store.ts';
+import { command } from '../support/command.ts';
 import { client } from '../support/http.ts';
 import { startLocalService } from '../support/local-service.ts';
-import { plantstore } from '../support/run.ts';
 
 const modeOf = (path: string) => (statSync(path).mode & 0o777).toString(8);
 
@@ -17,7 +17,7 @@ test('whatever the umask, all that the service writes is for its user alone', as
     await using service = await startLocalService({ DATA_DIR: data });
     const alice = client(service.url, await service.token('alice'));
     expect((await alice('POST', '/plants', { body: '{"id":7,"name":"Fern"}' })).status).toBe(200);
-    expect((await plantstore(['audit', 'checkpoint'], { DATA_DIR: data })).code).toBe(0);
+    expect((await command(['audit', 'checkpoint'], { DATA_DIR: data })).code).toBe(0);
     const files = readdirSync(data).sort();
     expect(files).toEqual(
       expect.arrayContaining(['audit-key.pem', 'development-key.pem', 'plantstore.sqlite', 'plantstore.sqlite-wal']),
@@ -57,7 +57,7 @@ describe('an existing DATA_DIR', () => {
 
   test.runIf(isRoot)('of another user is refused, with one line', async () => {
     chownSync(folder, STRANGER, STRANGER);
-    const { code, stderr } = await plantstore(['serve'], { DATA_DIR: folder, PORT: '0', GRPC_PORT: '0' });
+    const { code, stderr } = await command(['serve'], { DATA_DIR: folder, PORT: '0', GRPC_PORT: '0' });
     expect([code, stderr]).toEqual([
       1,
       expect.stringMatching(/^plantstore: DATA_DIR \S+ belongs to user 65534, .*\n$/),

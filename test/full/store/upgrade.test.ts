@@ -7,8 +7,8 @@ import { describe, expect, test } from 'vitest';
 import { formerDirectory, loadFormer } from '../../store/former.ts';
 import { FormerMongo } from '../../store/former-mongo.ts';
 import { HAS_MONGODB } from '../../store/open-mongo.ts';
+import { command } from '../../support/command.ts';
 import { ReplicaSet } from '../../support/replica-set.ts';
-import { plantstore } from '../../support/run.ts';
 import { Service } from '../../support/service.ts';
 import { type Fate, TcpProxy } from '../../support/tcp-proxy.ts';
 
@@ -37,7 +37,7 @@ test('a start of the service on a data directory of 1.0.0 upgrades it, says so, 
       'The last id',
     ]);
   }
-  const verified = await plantstore(['audit', 'verify', '--json'], environment);
+  const verified = await command(['audit', 'verify', '--json'], environment);
   expect(verified.code, verified.stdout).toBe(0);
   rmSync(directory, { recursive: true });
 });
@@ -95,7 +95,7 @@ describe.runIf(HAS_MONGODB)('the upgrade of a database of 1.0.0', () => {
       await db.command({ createRole: 'plantstore', privileges: role, roles: [] });
       await db.command({ createUser: 'service', pwd: password, roles: ['plantstore'] });
       const MONGODB_URI = set.uri('plantstore').replace('//', `//service:${password}@`);
-      const refused = await plantstore(['upgrade'], { MONGODB_URI });
+      const refused = await command(['upgrade'], { MONGODB_URI });
       expect(refused).toMatchObject({
         code: 1,
         stderr: expect.stringMatching(/^plantstore: the database user may not upgrade the store: .*docs\/mongodb\.md/),
@@ -109,8 +109,8 @@ describe.runIf(HAS_MONGODB)('the upgrade of a database of 1.0.0', () => {
       ];
       await db.command({ createRole: 'upgrade', privileges, roles: [] });
       await db.command({ grantRolesToUser: 'service', roles: ['upgrade'] });
-      expect(await plantstore(['upgrade'], { MONGODB_URI })).toMatchObject({ code: 0 });
-      expect(await plantstore(['audit', 'verify'], { MONGODB_URI })).toMatchObject({ code: 0 });
+      expect(await command(['upgrade'], { MONGODB_URI })).toMatchObject({ code: 0 });
+      expect(await command(['audit', 'verify'], { MONGODB_URI })).toMatchObject({ code: 0 });
     } finally {
       await admin.close();
       await set.remove();
