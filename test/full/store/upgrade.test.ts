@@ -2,7 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { MongoClient } from 'mongodb';
+import { BSON, type Document, MongoClient } from 'mongodb';
 import { describe, expect, test } from 'vitest';
 import { formerDirectory, loadFormer } from '../../store/former.ts';
 import { FormerMongo } from '../../store/former-mongo.ts';
@@ -14,6 +14,8 @@ import { type Fate, TcpProxy } from '../../support/tcp-proxy.ts';
 
 /** Commands of the upgrade that change the database. */
 const WRITES = ['update', 'delete', 'insert', 'renameCollection', 'create', 'drop'];
+
+const bytesOf = (documents: Document[]): Buffer => Buffer.from(BSON.serialize({ documents }));
 
 const resource = (collection: string, ...actions: string[]) => ({
   resource: { db: 'plantstore', collection },
@@ -50,7 +52,7 @@ describe.runIf(HAS_MONGODB)('the upgrade of a database of 1.0.0', () => {
     const behind = `mongodb://127.0.0.1:${proxy.port}${pathname}?directConnection=true`;
     // The first element of a command: an int32 or a text, and its name.
     const isWrite = (chunk: Buffer) => WRITES.some((name) => chunk.includes(`\x02${name}\0`));
-    const old = await former.documents('events');
+    const old = bytesOf(await former.documents('events'));
     let points = 0;
     for (let isOver = false; !isOver; points++)
       for (const fate of ['lose request', 'lose reply'] as Fate[]) {
@@ -60,7 +62,8 @@ describe.runIf(HAS_MONGODB)('the upgrade of a database of 1.0.0', () => {
         proxy.fate = (chunk) => (isWrite(chunk) && writes++ === points ? fate : 'forward');
         const fault = await former.upgrade(behind).catch((error: Error) => error);
         isOver = fault === undefined && writes <= points;
-        if ((await former.schema()).version !== 5) expect(await former.documents('events')).toEqual(old);
+        if ((await former.schema()).version !== 5)
+          expect(bytesOf(await former.documents('events')).equals(old)).toBe(true);
         await former.upgrade();
         await former.expectUpgraded(4);
       }
