@@ -1,4 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
+import { PLANT_FIELDS } from '../../domain/plant.ts';
 import { transaction } from './connection.ts';
 
 /** Version of the tables below, stored as SQLite's user_version. 0: a database without tables. */
@@ -67,8 +68,7 @@ const TABLES = `${createEvents('events')};
   CREATE TABLE plants (
     owner TEXT NOT NULL,
     id    INTEGER NOT NULL,
-    name  TEXT NOT NULL,
-    tag   TEXT,
+    ${PLANT_FIELDS.map(({ name, isRequired }) => `${name} TEXT${isRequired ? ' NOT NULL' : ''},`).join(' ')}
     PRIMARY KEY (owner, id)
   ) STRICT, WITHOUT ROWID;
 
