@@ -2,7 +2,7 @@
 export interface Plant {
   readonly name: string;
   /** Absent and empty are different. */
-  readonly tag: string | undefined;
+  readonly tag?: string | undefined;
 }
 
 /** A text of a plant, described once for events, rows, checks and documentation. */
