@@ -68,13 +68,13 @@ export function decide(command: PlantCommand, isThere: boolean): PlantEvent | Pl
   const { owner, actor, issuer, idempotencyKey, traceparent } = command;
   const circumstances = { owner, actor, issuer, idempotencyKey, traceparent };
   if (command.type === 'AddPlant') {
-    const { id, name, tag } = command.plant;
+    const { id } = command.plant;
     if (isThere)
       return new PlantStoreError(
         'PLANT_ALREADY_EXISTS',
         `a plant with id ${id} already exists; delete it first, or use another id`,
       );
-    return { type: 'PlantAdded', ...circumstances, plantId: id, name, tag };
+    return { type: 'PlantAdded', ...circumstances, plantId: id, ...plantFields(command.plant) };
   }
   if (!isThere) return new PlantStoreError('PLANT_NOT_FOUND', `there is no plant with id ${command.id}`);
   return { type: 'PlantDeleted', ...circumstances, plantId: command.id };

@@ -1,4 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
+import { PLANT_FIELDS } from '../../domain/plant.ts';
 import { transaction } from './connection.ts';
 
 /** Version of the tables below, stored as SQLite's user_version. 0: a database without tables. */
@@ -56,8 +57,7 @@ export const PLANTS: KeyedTable = {
   create: (name) => `CREATE TABLE ${name} (
     owner TEXT NOT NULL,
     id    INTEGER NOT NULL,
-    name  TEXT NOT NULL,
-    tag   TEXT,
+    ${PLANT_FIELDS.map((field) => `${field.name} TEXT${field.isRequired ? ' NOT NULL' : ''},`).join(' ')}
     PRIMARY KEY (owner, id)
   ) STRICT, WITHOUT ROWID`,
   key: ['owner', 'id'],

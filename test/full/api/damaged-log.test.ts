@@ -124,7 +124,9 @@ describe('a log that was damaged', () => {
     const [PORT, ADMIN_PORT] = [new URL(service.url).port, new URL(service.adminUrl).port];
     const doctor = await plantstore(['doctor'], { DATA_DIR: directory, PORT, ADMIN_PORT });
     expect(doctor.code).toBe(1);
-    expect(doctor.stdout).toMatch(/^fail +service +it runs, but .*broken at position 550: .*: stop the writes, run/m);
+    expect(doctor.stdout).toMatch(
+      /^fail +service +it runs, but store: .*broken at position 550: .*: see docs\/operations\.md$/m,
+    );
   });
 
   test.each(TRANSPORTS)('the operator learns of it from a receipt over $name alone', async ({ open }) => {
