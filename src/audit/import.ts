@@ -64,5 +64,5 @@ async function append(store: Store, events: readonly LoggedEvent[]): Promise<voi
     throw new Error(
       'another process writes to the store; stop the service that uses it, and import into an empty store',
     );
-  await project(store);
+  await project(store, events);
 }

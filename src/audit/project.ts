@@ -21,11 +21,14 @@ function* stepsOf(store: Store, builder: NodeBuilder, events: readonly LoggedEve
   }
 }
 
-/** Advances the read model to the end of the log, and returns its position. Other projectors may run meanwhile. */
-export async function project(store: Store): Promise<number> {
+/**
+ * Advances the read model to the end of the log, and returns its position. Other projectors may run meanwhile.
+ * `written`: the last events of the log, if the caller has them. They are not read again.
+ */
+export async function project(store: Store, written: readonly LoggedEvent[] = []): Promise<number> {
   let from = await store.checkpoint();
   const builder = await NodeBuilder.after(store, from);
-  for await (const batch of intactRange(store, from))
+  for await (const batch of written[0]?.position === from + 1 ? [written] : intactRange(store, from))
     for (const { step, to, changes, nodes } of stepsOf(store, builder, batch)) {
       // Another projector has advanced it: start again from the new checkpoint.
       if (!(await removeRows(store, step)) || !(await store.advance(from, to, changes, nodes))) return project(store);

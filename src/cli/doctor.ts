@@ -13,18 +13,17 @@ export const doctorCommand = (): Command =>
       'after',
       `
 Prints one line per finding: ok, warn (good to know) or fail (with what to do).
-The exit code is 1 if there is a fail. Checks the store and its schema, the
-events that the read model lacks, the read model, leases, clocks, key files,
-certificates and file permissions, the disk, the issuer, what witnesses have
-cosigned, Kafka, and the service on this host, which may be running. Run it as
-the user of the service, with the same environment.
-To check the whole log, run plantstore audit verify.
+The exit code is 1 if there is a fail. Checks the store and its schema, leases,
+clocks, key files, certificates and file permissions, the disk, whether the
+issuer, the witnesses and Kafka answer, and what /readyz of the service on this
+host says. Run it as the user of the service, with the same environment.
+To check what the store has, run plantstore audit verify.
 
 Example:
   $ plantstore doctor`,
     )
     .action(async () => {
-      const { examine } = await import('./doctor/doctor.ts');
+      const { examine } = await import('./doctor/examine.ts');
       await print(lines(examine(loadConfig())));
     });
 

@@ -1,4 +1,4 @@
-import type { Plant, PlantKey } from './plant.ts';
+import { PLANT_FIELDS, type Plant, type PlantField, type PlantKey } from './plant.ts';
 
 /** Members that all events have. */
 interface Circumstances {
@@ -83,14 +83,18 @@ const TRACEPARENT = /^00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}
  */
 const isTraceparent = (value: unknown): value is string => typeof value === 'string' && TRACEPARENT.test(value);
 
+const textOf = ({ name, number, isRequired }: PlantField): ContentField => ({
+  ...{ name, kind: 'text', part: 'data', number, of: ['PlantAdded'] },
+  ...(!isRequired && { isOptional: true, hasPresence: true }),
+});
+
 /** The members of an event's content, in the order of the JSON export. */
 export const CONTENT_FIELDS: readonly ContentField[] = [
   { name: 'owner', kind: 'text', part: 'content', number: 2, of: PLANTS },
   { name: 'actor', kind: 'text', part: 'content', number: 3, of: ALL },
   { name: 'issuer', kind: 'text', part: 'content', number: 4, of: ALL, isOptional: true },
   { name: 'plantId', kind: 'int64', part: 'data', number: 1, of: PLANTS },
-  { name: 'name', kind: 'text', part: 'data', number: 2, of: ['PlantAdded'] },
-  { name: 'tag', kind: 'text', part: 'data', number: 3, of: ['PlantAdded'], isOptional: true, hasPresence: true },
+  ...PLANT_FIELDS.map(textOf),
   { name: 'idempotencyKey', kind: 'text', part: 'content', number: 5, of: ALL, isOptional: true },
   { name: 'traceparent', kind: 'text', part: 'content', number: 6, of: ALL, isOptional: true, isValid: isTraceparent },
   {

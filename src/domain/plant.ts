@@ -1,18 +1,38 @@
-/**
- * A plant as its owner sees it. Every field has its place in the functions below, and its type has no `?`: so the type
- * checker finds the code that makes a plant without it.
- */
+/** The texts of a plant as its owner sees it. */
 export interface Plant {
   readonly name: string;
   /** Absent and empty are different. */
-  readonly tag: string | undefined;
+  readonly tag?: string | undefined;
 }
+
+/** A text of a plant, described once for events, rows, checks and documentation. */
+export interface PlantField {
+  readonly name: keyof Plant;
+  /** Its number in the message PlantAdded, below 16. */
+  readonly number: number;
+  /** A plant may lack a text that is not required. */
+  readonly isRequired: boolean;
+  /** A text for documentation. */
+  readonly example: string;
+}
+
+/**
+ * The texts of a plant, in the order of columns and of the JSON export. Each has its place in the type above and in the
+ * functions below, too, which lists call for each plant. A test holds them to this table.
+ */
+export const PLANT_FIELDS: readonly PlantField[] = [
+  { name: 'name', number: 2, isRequired: true, example: 'Fern' },
+  { name: 'tag', number: 3, isRequired: false, example: 'indoor' },
+];
 
 /** The fields of a plant alone, of a value that has more. */
 export const plantFields = ({ name, tag }: Plant): Plant => ({ name, tag });
 
 /** A plant with its id. */
 export const withId = (id: bigint, { name, tag }: Plant): NewPlant => ({ id, name, tag });
+
+/** A plant with its owner and id. */
+export const withKey = ({ owner, id }: PlantKey, { name, tag }: Plant): PlantKey & Plant => ({ owner, id, name, tag });
 
 /** The fields that are set, for messages: an unset field is no member of them. */
 export const setFields = ({ name, tag }: Plant) => (tag === undefined ? { name } : { name, tag });
@@ -25,6 +45,15 @@ export const textLength = ({ name, tag }: Plant): number => name.length + (tag?.
 
 /** Bytes of a plant's texts in UTF-8. */
 export const textBytes = ({ name, tag }: Plant): number => Buffer.byteLength(name) + Buffer.byteLength(tag ?? '');
+
+/** The texts of a plant in the order of PLANT_FIELDS. Null: unset. */
+export const textsOf = ({ name, tag }: Plant): (string | null)[] => [name, tag ?? null];
+
+/** The plant whose `textsOf` begin at an index. */
+export const plantOfTexts = (cells: readonly unknown[], at: number): Plant => ({
+  name: cells[at] as string,
+  tag: (cells[at + 1] as string | null) ?? undefined,
+});
 
 /** Identifies a plant. Ids are unique for each owner only. */
 export interface PlantKey {
@@ -39,7 +68,7 @@ export interface NewPlant extends Plant {
   readonly id: bigint;
 }
 
-/** Most code points that a name or a tag may have. */
+/** Most code points that a text may have. */
 export const MAX_TEXT_CODE_POINTS = 1024;
 
 /** Smallest id. */

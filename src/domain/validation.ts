@@ -1,10 +1,25 @@
 import { InvalidFieldError } from './errors.ts';
-import { MAX_TEXT_CODE_POINTS, type Plant, plantFields } from './plant.ts';
+import { MAX_TEXT_CODE_POINTS, type NewPlant, PLANT_FIELDS, type Plant, plantFields, withId } from './plant.ts';
 
 /** The value of a required field. Throws INVALID_FIELD if it is missing. `field` is its proto path. */
 export function required<Value>(field: string, value: Value | undefined): Value {
   if (value === undefined) throw new InvalidFieldError(field, 'is missing');
   return value;
+}
+
+/** The members that a message gives, each of which it may lack. */
+type Given<Whole> = { readonly [Name in keyof Whole]?: Whole[Name] | undefined };
+
+/**
+ * The plant of a message. Throws INVALID_FIELD if a required field is missing, or a text is none that a plant may have.
+ * `path`: what stands before a field's name in its proto path.
+ */
+export function requiredPlant(plant: Given<NewPlant>, path: string): NewPlant {
+  const id = required(`${path}id`, plant.id);
+  for (const { name, isRequired } of PLANT_FIELDS) if (isRequired) required(path + name, plant[name]);
+  const added = withId(id, plant as Plant);
+  checkTexts(added, path);
+  return added;
 }
 
 /**

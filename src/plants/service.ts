@@ -16,8 +16,7 @@ import type { ScopePolicy } from '../auth/scopes.ts';
 import type { Call } from '../call.ts';
 import { InvalidFieldError, PlantStoreError } from '../domain/errors.ts';
 import { MAX_IDEMPOTENCY_KEY } from '../domain/idempotency.ts';
-import type { NewPlant } from '../domain/plant.ts';
-import { checkTexts, required } from '../domain/validation.ts';
+import { required, requiredPlant } from '../domain/validation.ts';
 import type { EventLog } from '../log/log.ts';
 import type { Listing } from '../log/view/listing.ts';
 import { decodeCursor, encodeCursor } from './pages.ts';
@@ -58,10 +57,7 @@ export class PlantsService {
   /** Adds a plant; resolves when its event is durable. */
   async createPlant({ plant }: CreatePlantRequest, call: Call): Promise<CreatePlantResponse> {
     const { owner, actor, issuer } = this.#caller(call, 'plants:write');
-    const { tag, ...set } = required('plant', plant);
-    const id = required('plant.id', set.id);
-    const added: NewPlant = { id, name: required('plant.name', set.name), tag };
-    checkTexts(added, 'plant.');
+    const added = requiredPlant(required('plant', plant), 'plant.');
     const { position, replayed } = await this.#log.submit(
       { type: 'AddPlant', owner, actor, issuer, idempotencyKey: idempotencyKeyOf(call), plant: added },
       call.signal,

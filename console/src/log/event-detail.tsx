@@ -4,6 +4,7 @@ import type { Record } from '../../../gen/plantstore/v1/event_pb.ts';
 import { toHex } from '../../../src/tlog/bytes.ts';
 import { recordHash } from '../../../src/tlog/hash.ts';
 import { TILE_WIDTH } from '../../../src/tlog/tile.ts';
+import { setTexts } from '../plants/texts.ts';
 import { eventBytes } from '../proof/event.ts';
 import { linkTo } from '../router.ts';
 import { When } from '../ui/when.tsx';
@@ -60,8 +61,11 @@ export function EventDetail({ record }: { readonly record: Record }) {
               </Fact>
             </>
           )}
-          {subject?.name !== undefined && <Fact name="Name">{subject.name}</Fact>}
-          {subject?.tag !== undefined && <Fact name="Tag">{subject.tag}</Fact>}
+          {setTexts(subject ?? {}).map(({ name, title, text }) => (
+            <Fact key={name} name={title}>
+              {text}
+            </Fact>
+          ))}
           <Fact name="Actor">{content.actor}</Fact>
           {content.issuer !== '' && <Fact name="Issuer">{content.issuer}</Fact>}
           {content.idempotencyKey !== '' && (

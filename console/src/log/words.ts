@@ -1,19 +1,17 @@
 import type { Content, Record } from '../../../gen/plantstore/v1/event_pb.ts';
+import { setTexts, type Texts, textsIn } from '../plants/texts.ts';
 
-/** The subject of an event, for people. Undefined if its content is erased, or if it is not about a plant. */
-export interface Subject {
+/** The subject of an event, for people, with the texts of a plant that it adds. Undefined if its content is erased, or if it is not about a plant. */
+export interface Subject extends Texts {
   readonly owner: string;
   readonly id: bigint;
-  /** Of an event that adds a plant. */
-  readonly name?: string;
-  readonly tag?: string | undefined;
 }
 
 /** The plant that a content is about. */
 export function subjectOf(content: Content | undefined): Subject | undefined {
   if (content === undefined) return undefined;
   const { owner, data } = content;
-  if (data.case === 'plantAdded') return { owner, id: data.value.id, name: data.value.name, tag: data.value.tag };
+  if (data.case === 'plantAdded') return { owner, id: data.value.id, ...textsIn(data.value) };
   return data.case === 'plantDeleted' ? { owner, id: data.value.id } : undefined;
 }
 
@@ -24,9 +22,11 @@ export function sentenceOf(record: Record): string {
     return `${content?.actor || 'Somebody'} erased an owner: ${event!.erased} earlier events have lost their content.`;
   const subject = subjectOf(content);
   if (subject === undefined) return `Event ${erasedBy} erased the content of this event.`;
-  const { owner, id, name, tag } = subject;
+  const { owner, id, name } = subject;
   const who = content!.actor === owner ? owner : `${content!.actor}, for ${owner},`;
   if (name === undefined) return `${who} deleted plant ${id}.`;
   const plant = name === '' ? 'a plant without a name' : `“${name}”`;
-  return `${who} added ${plant} with the id ${id}${tag ? ` and the tag “${tag}”` : ''}.`;
+  const others = setTexts(subject).filter(({ name: other, text }) => other !== 'name' && text !== '');
+  const said = others.map(({ name: other, text }) => ` and the ${other} “${text}”`);
+  return `${who} added ${plant} with the id ${id}${said.join('')}.`;
 }

@@ -3,6 +3,7 @@ import type { Plant } from '../../../client/index.ts';
 import { may, owner } from '../access.ts';
 import { AddForm } from '../plants/add-form.tsx';
 import { ResultLine } from '../plants/result-line.tsx';
+import { TEXTS } from '../plants/texts.ts';
 import { nameOf, useCommands } from '../plants/use-commands.ts';
 import { PlantWatch } from '../plants/watch.ts';
 import { usable } from '../session.ts';
@@ -12,12 +13,9 @@ import { LiveChip } from '../ui/live-chip.tsx';
 import { Notice } from '../ui/notice.tsx';
 import { type RowAttributes, Rows } from '../ui/rows.tsx';
 
-const COLUMNS = [
-  { name: 'id', title: 'Id' },
-  { name: 'name', title: 'Name' },
-  { name: 'tag', title: 'Tag' },
-  { name: 'act', title: 'Actions', isHidden: true },
-];
+const COLUMNS = [{ name: 'id', title: 'Id' }, ...TEXTS, { name: 'act', title: 'Actions', isHidden: true }];
+
+const NAMED = TEXTS.map(({ name }) => name);
 
 /** The caller's plants, live: add, find, delete. */
 export function PlantsPane() {
@@ -53,7 +51,7 @@ export function PlantsPane() {
         <td class="id code">
           <Cut text={String(plant.id)} />
         </td>
-        <PlantCells {...plant} />
+        <PlantCells plant={plant} />
         <td class="act">
           {mayWrite && (
             <button type="button" class="quiet" aria-label={`Delete ${nameOf(plant)}`} onClick={() => drop(plant)}>
@@ -86,7 +84,9 @@ export function PlantsPane() {
           <p>Add the first one above. Plants that other clients add appear here, too.</p>
         </Notice>
       )}
-      {count === 0 && found !== undefined && <Notice title={`No plant has “${wanted}” in its id, name or tag.`} />}
+      {count === 0 && found !== undefined && (
+        <Notice title={`No plant has “${wanted}” in its id, ${NAMED.join(' or ')}.`} />
+      )}
       {count === 0 && state === 'loading' && <p class="loading">Loading…</p>}
       {count > 0 && <Rows label="Plants" count={count} heights={[41, 61]} columns={COLUMNS} row={row} />}
     </>

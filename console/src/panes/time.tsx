@@ -1,5 +1,6 @@
 import { useMemo } from 'preact/hooks';
 import { readHead } from '../log/reader.ts';
+import { TEXTS } from '../plants/texts.ts';
 import { linkTo, replaceRoute, route } from '../router.ts';
 import { differenceOf, type OwnedPlant } from '../time/difference.ts';
 import { Moment } from '../time/moment.tsx';
@@ -10,12 +11,7 @@ import { Notice } from '../ui/notice.tsx';
 import { type RowAttributes, Rows } from '../ui/rows.tsx';
 import { useRead } from '../ui/use-read.ts';
 
-const COLUMNS = [
-  { name: 'owner', title: 'Owner' },
-  { name: 'id', title: 'Id' },
-  { name: 'name', title: 'Name' },
-  { name: 'tag', title: 'Tag' },
-];
+const COLUMNS = [{ name: 'owner', title: 'Owner' }, { name: 'id', title: 'Id' }, ...TEXTS];
 
 /** Milliseconds that a moment must not change before its plants are requested. */
 const PAUSE = 250;
@@ -153,7 +149,8 @@ function List({
 }) {
   if (plants.length === 0) return <p class="nothing">{nothing}</p>;
   const row = (index: number, attributes: RowAttributes) => {
-    const { owner, id, name, tag } = plants[index]!;
+    const plant = plants[index]!;
+    const { owner, id } = plant;
     return (
       <tr {...attributes} key={`${owner}\n${id}`}>
         <td class="owner">
@@ -164,7 +161,7 @@ function List({
             {String(id)}
           </a>
         </td>
-        <PlantCells name={name} tag={tag} />
+        <PlantCells plant={plant} />
       </tr>
     );
   };

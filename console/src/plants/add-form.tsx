@@ -1,6 +1,9 @@
 import { useRef, useState } from 'preact/hooks';
 import { Field } from '../ui/field.tsx';
+import { draftTexts, TEXTS } from './texts.ts';
 import type { Draft } from './use-commands.ts';
+
+const EMPTY: Draft = { id: '', ...draftTexts({}) };
 
 /** The form of a new plant. `add` resolves with whether it was added. */
 export function AddForm({
@@ -10,7 +13,7 @@ export function AddForm({
   readonly add: (draft: Draft) => Promise<boolean>;
   readonly isDisabled: boolean;
 }) {
-  const [draft, setDraft] = useState<Draft>({ id: '', name: '', tag: '' });
+  const [draft, setDraft] = useState(EMPTY);
   const [isBusy, setBusy] = useState(false);
   const form = useRef<HTMLFormElement>(null);
   const change = (changed: Partial<Draft>): void => setDraft({ ...draft, ...changed });
@@ -20,7 +23,7 @@ export function AddForm({
     const isAdded = await add(draft);
     setBusy(false);
     if (!isAdded) return;
-    change({ id: '', name: '', tag: '' });
+    change(EMPTY);
     form.current?.querySelector('input')?.focus();
   };
   return (
@@ -33,8 +36,9 @@ export function AddForm({
       }}
     >
       <Field label="Id" value={draft.id} onInput={(id) => change({ id })} inputMode="numeric" isCode />
-      <Field label="Name" value={draft.name} onInput={(name) => change({ name })} />
-      <Field label="Tag" value={draft.tag} onInput={(tag) => change({ tag })} />
+      {TEXTS.map(({ name, title }) => (
+        <Field key={name} label={title} value={draft[name]} onInput={(text) => change({ [name]: text })} />
+      ))}
       <button type="submit" class="primary" disabled={isDisabled} aria-disabled={isBusy}>
         Add
       </button>

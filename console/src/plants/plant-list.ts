@@ -1,4 +1,5 @@
 import type { Change, Plant } from '../../../client/index.ts';
+import { setTexts } from './texts.ts';
 
 /** The caller's plants in ascending id, built from a stream of events. */
 export class PlantList {
@@ -14,14 +15,16 @@ export class PlantList {
     return this.#plants.get(this.#ids[index]!)!;
   }
 
-  /** The plants whose id begins with the text, or whose name or tag contains it. */
+  /** The plants whose id begins with the text, or one of whose texts contains it. */
   find(text: string): Plant[] {
     const wanted = text.toLowerCase();
     return this.#ids
       .values()
       .map((id) => this.#plants.get(id)!)
       .filter(
-        ({ id, name, tag }) => String(id).startsWith(wanted) || `${name}\n${tag ?? ''}`.toLowerCase().includes(wanted),
+        (plant) =>
+          String(plant.id).startsWith(wanted) ||
+          setTexts(plant).some(({ text }) => text.toLowerCase().includes(wanted)),
       )
       .toArray();
   }

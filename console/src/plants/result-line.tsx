@@ -1,4 +1,5 @@
 import { linkTo } from '../router.ts';
+import { draftTexts } from './texts.ts';
 import type { CommandResult, Draft } from './use-commands.ts';
 
 /** The result of the last command, with its event, and the undo of a deletion. */
@@ -20,8 +21,8 @@ export function ResultLine({
           type="button"
           class="quiet"
           onClick={() => {
-            const { id, name, tag = '' } = result.deleted!;
-            addAgain({ id: String(id), name, tag });
+            const deleted = result.deleted!;
+            addAgain({ id: String(deleted.id), ...draftTexts(deleted) });
           }}
         >
           Add again

@@ -3,14 +3,13 @@ import { OutcomeUnknownError, type Plant } from '../../../client/index.ts';
 import { openPlantStore } from '../api/rest.ts';
 import { messageOf } from '../api/trouble.ts';
 import { idOf } from '../numbers.ts';
+import { type draftTexts, textsIn } from './texts.ts';
 
 const plants = openPlantStore();
 
 /** The fields of the form for a new plant. */
-export interface Draft {
+export interface Draft extends ReturnType<typeof draftTexts> {
   readonly id: string;
-  readonly name: string;
-  readonly tag: string;
 }
 
 /** What became of the last command. */
@@ -35,12 +34,12 @@ export function useCommands() {
   /** Resolves with whether the plant was added. */
   const add = async (draft: Draft): Promise<boolean> => {
     const id = idOf(draft.id);
-    const { name, tag } = draft;
     const same = JSON.stringify(draft);
     try {
       if (id === undefined) throw new RangeError('id must be an integer of at most 64 bits');
       const again = unknown.current?.draft === same ? unknown.current.idempotencyKey : undefined;
-      const plant = { id, name, ...(tag !== '' && { tag }) };
+      const { name, ...texts } = textsIn(draft);
+      const plant = { id, name, ...Object.fromEntries(Object.entries(texts).filter(([, text]) => text !== '')) };
       const { position } = await plants.add(plant, { idempotencyKey: again });
       setResult({ text: `Added ${nameOf(draft)}.`, position });
       return true;

@@ -1,9 +1,9 @@
+import { TEXTS, type Texts } from '../plants/texts.ts';
+
 /** A plant as it was, with its owner. */
-export interface OwnedPlant {
+export interface OwnedPlant extends Texts {
   readonly owner: string;
   readonly id: bigint;
-  readonly name: string;
-  readonly tag: string | undefined;
 }
 
 /** The plants that are in one list only. A replaced plant appears on both sides. */
@@ -14,8 +14,8 @@ export interface Difference {
 
 /** What changed from one list to another. */
 export function differenceOf(before: readonly OwnedPlant[], after: readonly OwnedPlant[]): Difference {
-  const keyOf = ({ owner, id, name, tag }: OwnedPlant): string =>
-    JSON.stringify([owner, String(id), name, tag ?? null]);
+  const keyOf = (plant: OwnedPlant): string =>
+    JSON.stringify([plant.owner, String(plant.id), ...TEXTS.map(({ name }) => plant[name] ?? null)]);
   const then = new Set(before.map(keyOf));
   const now = new Set(after.map(keyOf));
   return {

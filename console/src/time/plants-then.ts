@@ -22,8 +22,7 @@ export class PlantsThen {
       asOf: { case: 'position', value: position },
       ...(this.#owner && { owner: this.#owner }),
     } as const;
-    for await (const { plants } of audit.listPlantsAsOf(request, { signal }))
-      for (const { owner, id, name, tag } of plants) list.push({ owner, id, name, tag });
+    for await (const { plants } of audit.listPlantsAsOf(request, { signal })) list.push(...plants);
     this.#lists.set(position, list);
     if (this.#lists.size > REMEMBERED) this.#lists.delete(this.#lists.keys().next().value!);
     return list;

@@ -1,3 +1,5 @@
+import { TEXTS, type Texts } from '../plants/texts.ts';
+
 /** Characters that fit in a cell of any table. */
 const SHORT = 16;
 
@@ -12,14 +14,21 @@ export function Cut({ text }: { readonly text: string }) {
   );
 }
 
-/** The cells of the name and the tag of a plant. */
-export function PlantCells({ name, tag }: { readonly name: string; readonly tag?: string | undefined }) {
+/** The cells of the texts of a plant: its name, and a chip for each other text that is set. */
+export function PlantCells({ plant }: { readonly plant: Texts }) {
   return (
     <>
-      <td class="name">{name === '' ? <span class="none">no name</span> : <Cut text={name} />}</td>
-      <td class="tag">
-        {tag !== undefined && <span class="tag-chip">{tag === '' ? '(empty)' : <Cut text={tag} />}</span>}
-      </td>
+      {TEXTS.map(({ name }) => (
+        <td key={name} class={name === 'name' ? 'name' : 'tag'}>
+          {name === 'name' ? <Name text={plant.name ?? ''} /> : <Chip text={plant[name]} />}
+        </td>
+      ))}
     </>
   );
 }
+
+const Name = ({ text }: { readonly text: string }) =>
+  text === '' ? <span class="none">no name</span> : <Cut text={text} />;
+
+const Chip = ({ text }: { readonly text: string | undefined }) =>
+  text === undefined ? null : <span class="tag-chip">{text === '' ? '(empty)' : <Cut text={text} />}</span>;

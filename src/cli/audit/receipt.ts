@@ -4,6 +4,7 @@ import { Command } from 'commander';
 import type { Proved } from '../../audit/check-receipt.ts';
 import { loadConfig } from '../../config.ts';
 import type { DomainEvent } from '../../domain/events.ts';
+import { setFields } from '../../domain/plant.ts';
 import type { LoggedEvent } from '../../log/event/event.ts';
 import type { Store } from '../../log/store.ts';
 import { Tree } from '../../log/tree/tree.ts';
@@ -74,8 +75,9 @@ function deedOf(event: DomainEvent): string {
   const { owner, actor, plantId } = event;
   const by = actor === owner ? '' : ` by ${JSON.stringify(actor)}`;
   if (event.type === 'PlantDeleted') return `plant ${plantId} of ${JSON.stringify(owner)} was deleted${by}`;
-  const tag = event.tag === undefined ? '' : ` with tag ${JSON.stringify(event.tag)}`;
-  return `plant ${plantId} of ${JSON.stringify(owner)} was added${by}: ${JSON.stringify(event.name)}${tag},`;
+  const { name, ...texts } = setFields(event);
+  const others = Object.entries(texts).map(([field, text]) => ` with ${field} ${JSON.stringify(text)}`);
+  return `plant ${plantId} of ${JSON.stringify(owner)} was added${by}: ${JSON.stringify(name)}${others.join('')},`;
 }
 
 const iso = (time: number): string => new Date(time).toISOString();

@@ -16,18 +16,6 @@ export const warn = (subject: string, message: string): Finding => ({ level: 'wa
 /** A finding that something is wrong. */
 export const fail = (subject: string, message: string): Finding => ({ level: 'fail', subject, message });
 
-/** What to do about a broken log. */
-export const BROKEN_LOG =
-  'stop the writes, run plantstore audit verify, and compare the log with a backup: see docs/operations.md';
-
 /** The first line of an error's message. */
 export const reasonOf = (error: unknown): string =>
   (error instanceof Error ? error.message || error.name : String(error)).split('\n', 1)[0]!;
-
-/** A duration in milliseconds as text for people. */
-export function lasting(milliseconds: number): string {
-  const seconds = Math.abs(milliseconds) / 1_000;
-  if (seconds < 10) return `${seconds.toFixed(1)} s`;
-  if (seconds < 120) return `${Math.round(seconds)} s`;
-  return seconds < 7_200 ? `${Math.round(seconds / 60)} min` : `${Math.round(seconds / 3_600)} h`;
-}

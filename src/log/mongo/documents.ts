@@ -1,5 +1,5 @@
 import { Binary, Long } from 'mongodb';
-import type { Plant, PlantKey } from '../../domain/plant.ts';
+import { type Plant, type PlantKey, plantFields, withKey } from '../../domain/plant.ts';
 import { BrokenChainError } from '../event/chain.ts';
 import { decodeStored, headOf } from '../event/decode.ts';
 import type { Erases, Head, LoggedEvent } from '../event/event.ts';
@@ -133,19 +133,11 @@ function bytesOf(value: unknown): Uint8Array {
 }
 
 /** The row that a document holds. */
-export const toRow = ({ _id: { owner, id }, name, tag }: PlantDocument): OwnedRow => ({
-  owner,
-  id: id.toBigInt(),
-  name,
-  tag,
-});
+export const toRow = (document: PlantDocument): OwnedRow =>
+  withKey({ owner: document._id.owner, id: document._id.id.toBigInt() }, document);
 
-/** The row as a document. The client omits an unset tag. */
-export const toPlantDocument = ({ owner, id, name, tag }: OwnedRow): PlantDocument => ({
-  _id: toPlantId({ owner, id }),
-  name,
-  tag,
-});
+/** The row as a document. The client omits an unset text. */
+export const toPlantDocument = (row: OwnedRow): PlantDocument => ({ _id: toPlantId(row), ...plantFields(row) });
 
 /** The `_id` of a key. The order of its fields matters: MongoDB compares documents field by field. */
 export const toPlantId = ({ owner, id }: PlantKey): PlantId => ({ owner, id: Long.fromBigInt(id) });

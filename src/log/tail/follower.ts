@@ -197,5 +197,5 @@ const isOfErasure = ({ content, type, erases }: LoggedEvent): boolean =>
 const beyondEnd = (position: number) =>
   new BrokenReadModelError(
     `the read model is at position ${position}, but the log ends before that`,
-    'run plantstore doctor',
+    'restore another backup, or go on without the lost events: plantstore audit export, then audit import into an empty store',
   );

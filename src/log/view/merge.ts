@@ -1,3 +1,4 @@
+import { withId } from '../../domain/plant.ts';
 import type { PlantRow } from '../store.ts';
 import type { TailEntry } from '../tail/tail.ts';
 
@@ -43,6 +44,6 @@ export class Merge {
 
   #take({ id, state }: TailEntry, merged: PlantRow[]): void {
     this.#next++;
-    if (state !== undefined) merged.push({ id, name: state.name, tag: state.tag });
+    if (state !== undefined) merged.push(withId(id, state));
   }
 }

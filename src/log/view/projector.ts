@@ -1,11 +1,11 @@
 import { keyOf } from '../../domain/events.ts';
-import { keyString, type PlantKey } from '../../domain/plant.ts';
+import { keyString, type PlantKey, withKey } from '../../domain/plant.ts';
 import { Backoff, repeat } from '../../time/backoff.ts';
 import { monotonic, turn } from '../../time/host.ts';
 import { Lease, RENEWAL } from '../../time/lease.ts';
 import { Nap, pause } from '../../time/pause.ts';
 import { type LoggedEvent, plantEventOf } from '../event/event.ts';
-import { BrokenReadModelError, type Changes, type PlantRow, type Store } from '../store.ts';
+import { BrokenReadModelError, type Changes, type OwnedRow, type Store } from '../store.ts';
 import type { Follower } from '../tail/follower.ts';
 import type { Tail } from '../tail/tail.ts';
 import { NodeBuilder } from '../tree/nodes.ts';
@@ -56,19 +56,17 @@ export async function removeRows(
  * whether it had a row before: an added plant had none, a deleted plant had one.
  */
 export function changesOf(events: readonly LoggedEvent[]): Changes {
-  const last = new Map<string, PlantKey & { row: PlantRow | undefined }>();
+  const last = new Map<string, OwnedRow | undefined>();
   const deletes: PlantKey[] = [];
   for (const logged of events) {
     const event = plantEventOf(logged);
     if (event === undefined) continue;
     const key = keyString(event.owner, event.plantId);
     if (event.type === 'PlantDeleted' && !last.has(key)) deletes.push(keyOf(event));
-    const row = event.type === 'PlantAdded' ? { id: event.plantId, name: event.name, tag: event.tag } : undefined;
-    last.set(key, { ...keyOf(event), row });
+    const row = event.type === 'PlantAdded' ? withKey(keyOf(event), event) : undefined;
+    last.set(key, row);
   }
-  const inserts: Changes['inserts'] = [];
-  for (const { owner, row } of last.values()) if (row !== undefined) inserts.push({ owner, ...row });
-  return { deletes, inserts };
+  return { deletes, inserts: [...last.values()].filter((row) => row !== undefined) };
 }
 
 /**

@@ -1,6 +1,5 @@
 import { create, type Message, type MessageInitShape } from '@bufbuild/protobuf';
 import {
-  type AddPlant,
   type ForwardedCommand as CommandMessage,
   type DeletePlant,
   type EraseOwner,
@@ -12,9 +11,10 @@ import {
   type OutcomeSchema,
   type Refused,
 } from '../../../gen/plantstore/internal/v1/forwarding_service_pb.ts';
+import type { NewPlant as NewPlantMessage } from '../../../gen/plantstore/v1/plant_pb.ts';
 import type { Command, EraseOwner as EraseCommand } from '../../domain/decider.ts';
 import { ERRORS, PlantStoreError, type Reason } from '../../domain/errors.ts';
-import { type NewPlant, setFields } from '../../domain/plant.ts';
+import { type NewPlant, type Plant, setFields, withId } from '../../domain/plant.ts';
 import type { Answers, CommandOutcome, ForwardedBatch, ForwardedCommand } from '../../log/forward/hop.ts';
 
 /** The protobuf message of a batch. */
@@ -87,7 +87,11 @@ function refuseUnknownFields({ $unknown }: Pick<Message, '$unknown'>): void {
   if ($unknown !== undefined) throw new Error('a command with a field unknown to this release');
 }
 
-const addition = ({ id, name, tag }: AddPlant): Asked => ({ type: 'AddPlant', plant: { id, name, tag } });
+/** Instances of 1.0.0 leave out an id 0 and an empty name. */
+const addition = ({ id = 0n, name = '', ...texts }: NewPlantMessage): Asked => ({
+  type: 'AddPlant',
+  plant: withId(id, { ...texts, name } as Plant),
+});
 const erasure = ({ counted, countedTo, key }: EraseOwner): Erasure => ({
   type: 'EraseOwner',
   ...{ counted: Number(counted), countedTo: Number(countedTo), key },

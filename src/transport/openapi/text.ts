@@ -1,9 +1,19 @@
 import type { Reason } from '../../domain/errors.ts';
-import { MAX_TEXT_CODE_POINTS } from '../../domain/plant.ts';
+import { MAX_TEXT_CODE_POINTS, PLANT_FIELDS } from '../../domain/plant.ts';
 
-const TEXT = { maxLength: MAX_TEXT_CODE_POINTS };
 const VIEW = { default: 'BASIC', description: '`FULL` includes the id of each plant.' };
-const TAG = 'Well-formed Unicode. Absent and empty are different.';
+
+const textsOfFields = (message: string) =>
+  Object.fromEntries(
+    PLANT_FIELDS.map(({ name, isRequired, example }) => [
+      `${message}.${name}`,
+      {
+        maxLength: MAX_TEXT_CODE_POINTS,
+        description: `Well-formed Unicode${isRequired ? '; may be empty.' : '. Absent and empty are different.'}`,
+        examples: [example],
+      },
+    ]),
+  );
 
 /** The note on every int64, after its own description. */
 export const INT64_WARNING =
@@ -18,15 +28,13 @@ export const INT64_ADVICE =
 
 /** JSON Schema keywords for fields, by full name, beyond the descriptors. */
 export const FIELD_TEXTS: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
-  'plantstore.v1.Plant.name': { ...TEXT, description: 'Well-formed Unicode; may be empty.', examples: ['Fern'] },
-  'plantstore.v1.Plant.tag': { ...TEXT, description: TAG, examples: ['indoor'] },
+  ...textsOfFields('plantstore.v1.Plant'),
   'plantstore.v1.Plant.id': { description: 'Present only with `view=FULL`.', examples: [7] },
   'plantstore.v1.NewPlant.id': {
     description: 'Any int64. Unique among your plants. After its plant is deleted, the id can be used again.',
     examples: [7],
   },
-  'plantstore.v1.NewPlant.name': { ...TEXT, description: 'Well-formed Unicode; may be empty.', examples: ['Fern'] },
-  'plantstore.v1.NewPlant.tag': { ...TEXT, description: TAG, examples: ['indoor'] },
+  ...textsOfFields('plantstore.v1.NewPlant'),
   'plantstore.v1.ListPlantsRequest.limit': {
     description: 'Maximum number of plants; 0 returns an empty list. Absent: all plants.',
   },

@@ -1,7 +1,6 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { once } from 'node:events';
 import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer as createHttpServer } from 'node:http';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,17 +9,9 @@ import { MongoClient } from 'mongodb';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { headAt, seal } from '../../../src/log/event/chain.ts';
 import { DATABASE_FILE, openSqlite } from '../../../src/log/sqlite/store.ts';
-import { Tree } from '../../../src/log/tree/tree.ts';
-import { cosignatureKey, cosigner } from '../../../src/tlog/signer.ts';
-import { formatVerifierKey, parseVerifierKey } from '../../../src/tlog/verifier-key.ts';
-import { formatAddCheckpoint } from '../../../src/tlog/witness-request.ts';
-import { openLogKey } from '../../../src/transparency/log-key.ts';
-import { signCheckpoint } from '../../../src/transparency/signed-checkpoint.ts';
-import { Records } from '../../../src/witness/records.ts';
-import { createWitnessServer } from '../../../src/witness/server.ts';
-import { Witness } from '../../../src/witness/witness.ts';
+import { cosignatureKey } from '../../../src/tlog/signer.ts';
+import { formatVerifierKey } from '../../../src/tlog/verifier-key.ts';
 import { HAS_MONGODB, newDatabase, openMongoStore } from '../../store/open-mongo.ts';
-import { openSqliteDatabase, type SqliteDatabase, said } from '../../store/sqlite-database.ts';
 import { command } from '../../support/command.ts';
 import { added, append, NO_NODES, project } from '../../support/events.ts';
 import { freePort } from '../../support/free-port.ts';
@@ -107,22 +98,6 @@ test('a key is not promised in a folder that does not exist', async () => {
   expect(readdirSync(data)).toEqual([]);
 });
 
-test.each<[string, (database: SqliteDatabase) => Promise<void>, RegExp]>([
-  ['lost', ({ removeEvent }) => removeEvent(2), /^fail +log +.*broken at position 2: .*: stop the writes, run/],
-  ['changed', ({ change }) => change(3, said({ name: 'x' })), /^fail +log +.*broken at position 3: .*audit verify/],
-])('an event that was %s, with which no service would start', async (_, tamper, found) => {
-  await fill(1);
-  const database = openSqliteDatabase(data);
-  await tamper(database);
-  await database.close();
-  expect((await doctor()).troubles).toEqual([
-    expect.stringMatching(found),
-    expect.stringMatching(/^warn +read model +2 events behind/),
-  ]);
-  const start = await command(['serve'], settings);
-  expect(start).toMatchObject({ code: 1, stderr: expect.stringMatching(/^plantstore: the log is broken at position/) });
-});
-
 describe('finds, alone', () => {
   const sql = (text: string) => () => {
     const db = new DatabaseSync(join(data, DATABASE_FILE));
@@ -153,16 +128,7 @@ describe('finds, alone', () => {
       sql('DROP TRIGGER events_are_only_erased'),
       /^fail +schema .*lacks events_are_only_erased/,
     ],
-    [
-      'an index that is gone',
-      sql('DROP INDEX events_by_idempotency_key'),
-      /^fail +schema .*lacks events_by_idempotency/,
-    ],
-    [
-      'a log that lost its end',
-      sql('UPDATE checkpoints SET position = 9'),
-      /^fail +read model .*position 9.*has lost.*restore another backup.*audit export, then audit import/,
-    ],
+    ['an index that is gone', sql('DROP INDEX events_that_erase'), /^fail +schema .*lacks events_that_erase/],
     [
       'a lease of a wrong clock',
       sql(`INSERT INTO leases VALUES ('projector', 'x', ${soon})`),
@@ -173,19 +139,6 @@ describe('finds, alone', () => {
     await fill();
     spoil();
     expect((await doctor()).troubles).toEqual([expect.stringMatching(found)]);
-  });
-
-  test('a read model that nobody moves, and one that its holder does not move', async () => {
-    await fill(1);
-    expect((await doctor()).troubles).toEqual([
-      expect.stringMatching(
-        /^warn +read model +2 events behind .*no instance has the lease.*if one runs, its log says/,
-      ),
-    ]);
-    sql(`INSERT INTO leases VALUES ('projector', 'x', ${Date.now() + 50_000})`)();
-    expect((await doctor()).troubles).toEqual([
-      expect.stringMatching(/^fail +read model +2 events .*makes no progress/),
-    ]);
   });
 
   test('a last event that is ahead of the clock', async () => {
@@ -228,89 +181,6 @@ describe('finds, alone', () => {
     expect((await doctor({ WITNESSES })).troubles).toEqual([
       expect.stringMatching(/^fail +witness +away\.example does not answer .*503 until 2 witnesses answer/),
     ]);
-    server.close();
-  });
-});
-
-describe('a witness', () => {
-  const NAME = 'witness.example';
-  const LOG_ORIGIN = 'log.example';
-
-  /** A witness that has cosigned the store of three events, and the settings of its log. */
-  async function cosigned() {
-    const key = generateKeyPairSync('ed25519').privateKey;
-    const store = openSqlite(data);
-    const logKey = await openLogKey({ auditSigningKey: undefined, dataDirectory: data, logOrigin: LOG_ORIGIN }, store);
-    const { note } = await signCheckpoint(new Tree(store), 3, logKey);
-    await store.close();
-    const records = new Records(join(data, 'witness'), [LOG_ORIGIN]);
-    const witness = new Witness(cosigner(NAME, key), [parseVerifierKey(logKey.vkey)], records, () => {});
-    expect(witness.addCheckpoint(formatAddCheckpoint({ older: 0, proof: [], checkpoint: note })).status).toBe(200);
-    const before = records.last(LOG_ORIGIN);
-    const server = createWitnessServer(witness).listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    const { port } = server.address() as { port: number };
-    const WITNESSES = `http://127.0.0.1:${port}=${formatVerifierKey(cosignatureKey(NAME, key))}`;
-    const close = () => {
-      expect(records.last(LOG_ORIGIN)).toEqual(before);
-      server.close();
-      records.close();
-    };
-    return { settings: { WITNESSES, LOG_ORIGIN }, [Symbol.dispose]: close };
-  }
-
-  /** Puts another store of so many events in the place of the one that was cosigned. */
-  async function replace(events: number): Promise<void> {
-    for (const name of readdirSync(data)) if (name.startsWith(DATABASE_FILE)) rmSync(join(data, name));
-    const store = openSqlite(data);
-    await append(store, ...Array.from({ length: events }, (_, id) => added('alice', BigInt(id))));
-    await project(store);
-    await store.close();
-  }
-
-  test('that has cosigned this log is well, and one that has cosigned another or a longer one is not', async () => {
-    await fill();
-    using witness = await cosigned();
-    const well = await doctor(witness.settings);
-    expect(well.troubles).toEqual([]);
-    expect(well.lines).toContainEqual(
-      expect.stringMatching(/^ok +witness +witness\.example has cosigned .* 3 events$/),
-    );
-    await replace(3);
-    expect((await doctor(witness.settings)).troubles).toContainEqual(
-      expect.stringMatching(
-        /^fail +witness +witness\.example has cosigned .* 3 events, which this log of 3 does not extend: stop the writes/,
-      ),
-    );
-    await replace(2);
-    expect((await doctor(witness.settings)).troubles).toContainEqual(
-      expect.stringMatching(/^fail +witness .* 3 events, but this log has 2: stop the writes, and compare/),
-    );
-  });
-
-  test('that cannot be compared is not said to be well, and is asked for no endless answer', async () => {
-    await fill();
-    using witness = await cosigned();
-    writeFileSync(join(data, DATABASE_FILE), 'no database');
-    expect((await doctor(witness.settings)).troubles).toContainEqual(
-      expect.stringMatching(
-        /^warn +witness +witness\.example has cosigned .* 3 events; the log was not compared with it: /,
-      ),
-    );
-    const answers = ['no note', 'x'.repeat(65 * 1024)];
-    const server = createHttpServer((_, response) => response.end(answers.shift())).listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    const { port } = server.address() as { port: number };
-    const other = {
-      ...witness.settings,
-      WITNESSES: witness.settings.WITNESSES.replace(/^[^=]+/, `http://127.0.0.1:${port}`),
-    };
-    expect((await doctor(other)).troubles).toContainEqual(
-      expect.stringMatching(/^warn +witness +witness\.example answers at .*; its last checkpoint was not compared: /),
-    );
-    expect((await doctor(other)).troubles).toContainEqual(
-      expect.stringMatching(/^fail +witness +witness\.example does not answer .*the answer of the witness is too long/),
-    );
     server.close();
   });
 });

@@ -101,7 +101,7 @@ async function expectRepaired(
   await expect.poll(() => state(service), { timeout: 20_000 }).toEqual(degraded(detail));
   const [PORT, ADMIN_PORT] = [new URL(service.url).port, new URL(service.adminUrl).port];
   const doctor = await command(['doctor'], { ...environment, PORT, ADMIN_PORT });
-  expect(doctor).toMatchObject({ code: 1, stdout: expect.stringContaining(`it runs, but ${detail}`) });
+  expect(doctor).toMatchObject({ code: 1, stdout: expect.stringContaining(`it runs, but store: ${detail}`) });
   expect(await command(['audit', 'verify'], environment)).toMatchObject({
     code: 1,
     stdout: expect.stringMatching(/^chain +yes[\s\S]*^tree +NO /m),

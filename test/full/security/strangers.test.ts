@@ -2,10 +2,10 @@ import { create } from '@bufbuild/protobuf';
 import { Metadata, type ServiceError, status } from '@grpc/grpc-js';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import {
-  AddPlantSchema,
   ForwardedCommandSchema,
   ForwardingService,
 } from '../../../gen/plantstore/internal/v1/forwarding_service_pb.ts';
+import { NewPlantSchema } from '../../../gen/plantstore/v1/plant_pb.ts';
 import { openMongo } from '../../../src/log/mongo/open.ts';
 import type { Store } from '../../../src/log/store.ts';
 import { HAS_MONGODB, newDatabase } from '../../store/open-mongo.ts';
@@ -16,7 +16,7 @@ import { reflectedServices } from '../../support/reflection.ts';
 import { startService } from '../../support/service.ts';
 
 const VICTIM = { number: 1, eventId: 'x', timeLeft: 10_000, owner: 'victim', actor: 'stranger' };
-const ADDITION = create(AddPlantSchema, { id: 1n, name: 'Ivy' });
+const ADDITION = create(NewPlantSchema, { id: 1n, name: 'Ivy' });
 const COMMAND = create(ForwardedCommandSchema, { ...VICTIM, command: { case: 'addPlant', value: ADDITION } });
 /** An int32 field that only a newer release knows. */
 const $unknown = [{ no: 99, wireType: 0, data: Uint8Array.of(1) }];

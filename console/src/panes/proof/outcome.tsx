@@ -4,6 +4,7 @@ import { toHex } from '../../../../src/tlog/bytes.ts';
 import type { Checkpoint } from '../../../../src/tlog/checkpoint.ts';
 import { formatHash } from '../../../../src/tlog/hash.ts';
 import { subjectOf } from '../../log/words.ts';
+import { setTexts } from '../../plants/texts.ts';
 import type { Cosignatures } from '../../proof/cosignatures.ts';
 import type { ProvenEvent } from '../../proof/event-proof.ts';
 import type { Outcome } from '../../proof/outcome.ts';
@@ -75,8 +76,7 @@ function EventView({ event, content, erasedBy, leaf }: ProvenEvent) {
           ['Time', <When time={event.time} />],
           ['Owner', content?.owner || undefined],
           ['Plant', subject && String(subject.id)],
-          ['Name', subject?.name],
-          ['Tag', subject?.tag],
+          ...setTexts(subject ?? {}).map(({ title, text }): [string, string] => [title, text]),
           ['Actor', content?.actor || undefined],
           ['Erased by', erasedBy === undefined ? undefined : `the event at position ${erasedBy}`],
         ]}

@@ -4,13 +4,15 @@
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
+import type { NewPlant } from "../../v1/plant_pb.ts";
+import { file_plantstore_v1_plant } from "../../v1/plant_pb.ts";
 import type { Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file plantstore/internal/v1/forwarding_service.proto.
  */
 export const file_plantstore_internal_v1_forwarding_service: GenFile = /*@__PURE__*/
-  fileDesc("Ci9wbGFudHN0b3JlL2ludGVybmFsL3YxL2ZvcndhcmRpbmdfc2VydmljZS5wcm90bxIWcGxhbnRzdG9yZS5pbnRlcm5hbC52MSJkCg5Gb3J3YXJkUmVxdWVzdBIWCg5hZnRlcl9wb3NpdGlvbhgBIAEoAxI6Cghjb21tYW5kcxgCIAMoCzIoLnBsYW50c3RvcmUuaW50ZXJuYWwudjEuRm9yd2FyZGVkQ29tbWFuZCKbAwoQRm9yd2FyZGVkQ29tbWFuZBIOCgZudW1iZXIYASABKA0SEAoIZXZlbnRfaWQYAiABKAkSDQoFb3duZXIYAyABKAkSDQoFYWN0b3IYBCABKAkSHAoPaWRlbXBvdGVuY3lfa2V5GAUgASgJSAGIAQESGAoLdHJhY2VwYXJlbnQYBiABKAlIAogBARIRCgl0aW1lX2xlZnQYByABKA0SNQoJYWRkX3BsYW50GAggASgLMiAucGxhbnRzdG9yZS5pbnRlcm5hbC52MS5BZGRQbGFudEgAEjsKDGRlbGV0ZV9wbGFudBgJIAEoCzIjLnBsYW50c3RvcmUuaW50ZXJuYWwudjEuRGVsZXRlUGxhbnRIABI5CgtlcmFzZV9vd25lchgLIAEoCzIiLnBsYW50c3RvcmUuaW50ZXJuYWwudjEuRXJhc2VPd25lckgAEhMKBmlzc3VlchgKIAEoCUgDiAEBQgkKB2NvbW1hbmRCEgoQX2lkZW1wb3RlbmN5X2tleUIOCgxfdHJhY2VwYXJlbnRCCQoHX2lzc3VlciI+CghBZGRQbGFudBIKCgJpZBgBIAEoAxIMCgRuYW1lGAIgASgJEhAKA3RhZxgDIAEoCUgAiAEBQgYKBF90YWciGQoLRGVsZXRlUGxhbnQSCgoCaWQYASABKAMiPgoKRXJhc2VPd25lchIPCgdjb3VudGVkGAEgASgDEhIKCmNvdW50ZWRfdG8YAiABKAMSCwoDa2V5GAMgASgMImcKD0ZvcndhcmRSZXNwb25zZRIQCghwb3NpdGlvbhgBIAEoAxIxCghvdXRjb21lcxgCIAMoCzIfLnBsYW50c3RvcmUuaW50ZXJuYWwudjEuT3V0Y29tZRIPCgdsZWF2aW5nGAMgASgIIsIBCgdPdXRjb21lEg4KBm51bWJlchgBIAEoDRIyCgdhcHBsaWVkGAIgASgLMh8ucGxhbnRzdG9yZS5pbnRlcm5hbC52MS5BcHBsaWVkSAASMgoHcmVmdXNlZBgDIAEoCzIfLnBsYW50c3RvcmUuaW50ZXJuYWwudjEuUmVmdXNlZEgAEjQKCHJldHVybmVkGAQgASgLMiAucGxhbnRzdG9yZS5pbnRlcm5hbC52MS5SZXR1cm5lZEgAQgkKB291dGNvbWUiLQoHQXBwbGllZBIQCghwb3NpdGlvbhgBIAEoAxIQCghldmVudF9pZBgCIAEoCSJUCgdSZWZ1c2VkEg4KBnJlYXNvbhgBIAEoCRIPCgdtZXNzYWdlGAIgASgJEhgKC3JldHJ5X2FmdGVyGAMgASgNSACIAQFCDgoMX3JldHJ5X2FmdGVyIgoKCFJldHVybmVkMnMKEUZvcndhcmRpbmdTZXJ2aWNlEl4KB0ZvcndhcmQSJi5wbGFudHN0b3JlLmludGVybmFsLnYxLkZvcndhcmRSZXF1ZXN0GicucGxhbnRzdG9yZS5pbnRlcm5hbC52MS5Gb3J3YXJkUmVzcG9uc2UoATABYgZwcm90bzM");
+  fileDesc("Ci9wbGFudHN0b3JlL2ludGVybmFsL3YxL2ZvcndhcmRpbmdfc2VydmljZS5wcm90bxIWcGxhbnRzdG9yZS5pbnRlcm5hbC52MSJkCg5Gb3J3YXJkUmVxdWVzdBIWCg5hZnRlcl9wb3NpdGlvbhgBIAEoAxI6Cghjb21tYW5kcxgCIAMoCzIoLnBsYW50c3RvcmUuaW50ZXJuYWwudjEuRm9yd2FyZGVkQ29tbWFuZCKSAwoQRm9yd2FyZGVkQ29tbWFuZBIOCgZudW1iZXIYASABKA0SEAoIZXZlbnRfaWQYAiABKAkSDQoFb3duZXIYAyABKAkSDQoFYWN0b3IYBCABKAkSHAoPaWRlbXBvdGVuY3lfa2V5GAUgASgJSAGIAQESGAoLdHJhY2VwYXJlbnQYBiABKAlIAogBARIRCgl0aW1lX2xlZnQYByABKA0SLAoJYWRkX3BsYW50GAggASgLMhcucGxhbnRzdG9yZS52MS5OZXdQbGFudEgAEjsKDGRlbGV0ZV9wbGFudBgJIAEoCzIjLnBsYW50c3RvcmUuaW50ZXJuYWwudjEuRGVsZXRlUGxhbnRIABI5CgtlcmFzZV9vd25lchgLIAEoCzIiLnBsYW50c3RvcmUuaW50ZXJuYWwudjEuRXJhc2VPd25lckgAEhMKBmlzc3VlchgKIAEoCUgDiAEBQgkKB2NvbW1hbmRCEgoQX2lkZW1wb3RlbmN5X2tleUIOCgxfdHJhY2VwYXJlbnRCCQoHX2lzc3VlciIZCgtEZWxldGVQbGFudBIKCgJpZBgBIAEoAyI+CgpFcmFzZU93bmVyEg8KB2NvdW50ZWQYASABKAMSEgoKY291bnRlZF90bxgCIAEoAxILCgNrZXkYAyABKAwiZwoPRm9yd2FyZFJlc3BvbnNlEhAKCHBvc2l0aW9uGAEgASgDEjEKCG91dGNvbWVzGAIgAygLMh8ucGxhbnRzdG9yZS5pbnRlcm5hbC52MS5PdXRjb21lEg8KB2xlYXZpbmcYAyABKAgiwgEKB091dGNvbWUSDgoGbnVtYmVyGAEgASgNEjIKB2FwcGxpZWQYAiABKAsyHy5wbGFudHN0b3JlLmludGVybmFsLnYxLkFwcGxpZWRIABIyCgdyZWZ1c2VkGAMgASgLMh8ucGxhbnRzdG9yZS5pbnRlcm5hbC52MS5SZWZ1c2VkSAASNAoIcmV0dXJuZWQYBCABKAsyIC5wbGFudHN0b3JlLmludGVybmFsLnYxLlJldHVybmVkSABCCQoHb3V0Y29tZSItCgdBcHBsaWVkEhAKCHBvc2l0aW9uGAEgASgDEhAKCGV2ZW50X2lkGAIgASgJIlQKB1JlZnVzZWQSDgoGcmVhc29uGAEgASgJEg8KB21lc3NhZ2UYAiABKAkSGAoLcmV0cnlfYWZ0ZXIYAyABKA1IAIgBAUIOCgxfcmV0cnlfYWZ0ZXIiCgoIUmV0dXJuZWQycwoRRm9yd2FyZGluZ1NlcnZpY2USXgoHRm9yd2FyZBImLnBsYW50c3RvcmUuaW50ZXJuYWwudjEuRm9yd2FyZFJlcXVlc3QaJy5wbGFudHN0b3JlLmludGVybmFsLnYxLkZvcndhcmRSZXNwb25zZSgBMAFiBnByb3RvMw", [file_plantstore_v1_plant]);
 
 /**
  * Commands of authenticated callers, with validated values.
@@ -93,9 +95,9 @@ export type ForwardedCommand = Message<"plantstore.internal.v1.ForwardedCommand"
    */
   command: {
     /**
-     * @generated from field: plantstore.internal.v1.AddPlant add_plant = 8;
+     * @generated from field: plantstore.v1.NewPlant add_plant = 8;
      */
-    value: AddPlant;
+    value: NewPlant;
     case: "addPlant";
   } | {
     /**
@@ -127,33 +129,6 @@ export const ForwardedCommandSchema: GenMessage<ForwardedCommand> = /*@__PURE__*
   messageDesc(file_plantstore_internal_v1_forwarding_service, 1);
 
 /**
- * @generated from message plantstore.internal.v1.AddPlant
- */
-export type AddPlant = Message<"plantstore.internal.v1.AddPlant"> & {
-  /**
-   * @generated from field: int64 id = 1;
-   */
-  id: bigint;
-
-  /**
-   * @generated from field: string name = 2;
-   */
-  name: string;
-
-  /**
-   * @generated from field: optional string tag = 3;
-   */
-  tag?: string | undefined;
-};
-
-/**
- * Describes the message plantstore.internal.v1.AddPlant.
- * Use `create(AddPlantSchema)` to create a new message.
- */
-export const AddPlantSchema: GenMessage<AddPlant> = /*@__PURE__*/
-  messageDesc(file_plantstore_internal_v1_forwarding_service, 2);
-
-/**
  * @generated from message plantstore.internal.v1.DeletePlant
  */
 export type DeletePlant = Message<"plantstore.internal.v1.DeletePlant"> & {
@@ -168,7 +143,7 @@ export type DeletePlant = Message<"plantstore.internal.v1.DeletePlant"> & {
  * Use `create(DeletePlantSchema)` to create a new message.
  */
 export const DeletePlantSchema: GenMessage<DeletePlant> = /*@__PURE__*/
-  messageDesc(file_plantstore_internal_v1_forwarding_service, 3);
+  messageDesc(file_plantstore_internal_v1_forwarding_service, 2);
 
 /**
  * @generated from message plantstore.internal.v1.EraseOwner
@@ -199,7 +174,7 @@ export type EraseOwner = Message<"plantstore.internal.v1.EraseOwner"> & {
  * Use `create(EraseOwnerSchema)` to create a new message.
  */
 export const EraseOwnerSchema: GenMessage<EraseOwner> = /*@__PURE__*/
-  messageDesc(file_plantstore_internal_v1_forwarding_service, 4);
+  messageDesc(file_plantstore_internal_v1_forwarding_service, 3);
 
 /**
  * @generated from message plantstore.internal.v1.ForwardResponse
@@ -230,7 +205,7 @@ export type ForwardResponse = Message<"plantstore.internal.v1.ForwardResponse"> 
  * Use `create(ForwardResponseSchema)` to create a new message.
  */
 export const ForwardResponseSchema: GenMessage<ForwardResponse> = /*@__PURE__*/
-  messageDesc(file_plantstore_internal_v1_forwarding_service, 5);
+  messageDesc(file_plantstore_internal_v1_forwarding_service, 4);
 
 /**
  * @generated from message plantstore.internal.v1.Outcome
@@ -270,7 +245,7 @@ export type Outcome = Message<"plantstore.internal.v1.Outcome"> & {
  * Use `create(OutcomeSchema)` to create a new message.
  */
 export const OutcomeSchema: GenMessage<Outcome> = /*@__PURE__*/
-  messageDesc(file_plantstore_internal_v1_forwarding_service, 6);
+  messageDesc(file_plantstore_internal_v1_forwarding_service, 5);
 
 /**
  * The event is in the log.
@@ -296,7 +271,7 @@ export type Applied = Message<"plantstore.internal.v1.Applied"> & {
  * Use `create(AppliedSchema)` to create a new message.
  */
 export const AppliedSchema: GenMessage<Applied> = /*@__PURE__*/
-  messageDesc(file_plantstore_internal_v1_forwarding_service, 7);
+  messageDesc(file_plantstore_internal_v1_forwarding_service, 6);
 
 /**
  * The command was refused; return this error to the caller.
@@ -329,7 +304,7 @@ export type Refused = Message<"plantstore.internal.v1.Refused"> & {
  * Use `create(RefusedSchema)` to create a new message.
  */
 export const RefusedSchema: GenMessage<Refused> = /*@__PURE__*/
-  messageDesc(file_plantstore_internal_v1_forwarding_service, 8);
+  messageDesc(file_plantstore_internal_v1_forwarding_service, 7);
 
 /**
  * The command was not and will not be applied, because another instance has appended. It can be sent again.
@@ -344,7 +319,7 @@ export type Returned = Message<"plantstore.internal.v1.Returned"> & {
  * Use `create(ReturnedSchema)` to create a new message.
  */
 export const ReturnedSchema: GenMessage<Returned> = /*@__PURE__*/
-  messageDesc(file_plantstore_internal_v1_forwarding_service, 9);
+  messageDesc(file_plantstore_internal_v1_forwarding_service, 8);
 
 /**
  * Internal service between the instances of one log: one instance writes, and the others forward their commands to it.

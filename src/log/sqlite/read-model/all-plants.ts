@@ -1,4 +1,5 @@
-import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import type { DatabaseSync, SQLOutputValue, StatementSync } from 'node:sqlite';
+import { plantOfTexts, withKey } from '../../../domain/plant.ts';
 import type { OwnedRow } from '../../store.ts';
 import { listBytes } from '../../view/listing.ts';
 import { batches, type Table } from '../batches.ts';
@@ -20,9 +21,6 @@ export async function* allPlants(db: DatabaseSync, reads: ReadQueue): AsyncGener
 }
 
 const rowsOf = (rows: ReturnType<StatementSync['all']>): OwnedRow[] =>
-  (rows as unknown as [string, bigint, string, string | null][]).map(([owner, id, name, tag]) => ({
-    owner,
-    id,
-    name,
-    tag: tag ?? undefined,
-  }));
+  (rows as unknown as SQLOutputValue[][]).map((row) =>
+    withKey({ owner: row[0] as string, id: row[1] as bigint }, plantOfTexts(row, 2)),
+  );

@@ -1,17 +1,17 @@
-import type { SQLInputValue, StatementSync } from 'node:sqlite';
-import type { Plant } from '../../../domain/plant.ts';
+import type { SQLInputValue, SQLOutputValue, StatementSync } from 'node:sqlite';
+import { PLANT_FIELDS, type Plant, plantOfTexts, textsOf, withId } from '../../../domain/plant.ts';
 import type { PlantRow } from '../../store.ts';
 import { listBytes } from '../../view/listing.ts';
 import type { Table } from '../batches.ts';
 
 /** Columns of a table of plants with the fields of a plant. */
-export const FIELD_COLUMNS = 'name, tag';
+export const FIELD_COLUMNS = PLANT_FIELDS.map(({ name }) => name).join(', ');
 
 /** A parameter for each of FIELD_COLUMNS. */
-export const FIELD_PARAMETERS = '?, ?';
+export const FIELD_PARAMETERS = PLANT_FIELDS.map(() => '?').join(', ');
 
 /** The values of a plant for FIELD_COLUMNS. */
-export const fieldValues = ({ name, tag }: Plant): SQLInputValue[] => [name, tag ?? null];
+export const fieldValues: (plant: Plant) => SQLInputValue[] = textsOf;
 
 /** Columns of a table of plants that form a PlantRow. */
 export const PLANT_COLUMNS = `id, ${FIELD_COLUMNS}`;
@@ -22,8 +22,8 @@ export const PLANT_COLUMNS = `id, ${FIELD_COLUMNS}`;
  */
 export const plantsIn = (query: StatementSync, owner: string): Table<PlantRow, bigint | undefined> => ({
   rows: (after, limit) =>
-    (query.all(owner, after ?? -Infinity, limit) as unknown as [bigint, string, string | null][]).map(
-      ([id, name, tag]) => ({ id, name, tag: tag ?? undefined }),
+    (query.all(owner, after ?? -Infinity, limit) as unknown as SQLOutputValue[][]).map((row) =>
+      withId(row[0] as bigint, plantOfTexts(row, 1)),
     ),
   keyOf: ({ id }) => id,
   bytesOf: listBytes,
@@ -31,6 +31,6 @@ export const plantsIn = (query: StatementSync, owner: string): Table<PlantRow, b
 
 /** The row of a query for FIELD_COLUMNS. Undefined: no row. */
 export function plantOf(query: StatementSync, owner: string, id: bigint): Plant | undefined {
-  const row = query.get(owner, id) as [string, string | null] | undefined;
-  return row === undefined ? undefined : { name: row[0], tag: row[1] ?? undefined };
+  const row = query.get(owner, id) as SQLOutputValue[] | undefined;
+  return row === undefined ? undefined : plantOfTexts(row, 0);
 }

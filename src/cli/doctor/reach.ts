@@ -1,15 +1,20 @@
 import { connect } from 'node:net';
 import { boundedFetch } from '../../auth/keys/jwks.ts';
 import type { Config } from '../../config.ts';
-import { BROKEN_LOG, type Finding, fail, ok, reasonOf, warn } from './finding.ts';
+import { type Finding, fail, ok, reasonOf, warn } from './finding.ts';
 
-/** Most milliseconds for an answer of a port or of the issuer. */
+/** Most milliseconds for an answer of a port, of a witness or of the issuer. */
 const LIMIT = 3_000;
+/** Most milliseconds for all answers of Kafka. */
+const KAFKA_LIMIT = 30_000;
 
-/** How the message of a BrokenChainError begins, and with it the detail of a store with a broken log. */
-const LOG_IS_BROKEN = 'the log is broken';
+/** What /readyz answers. */
+interface Readyz {
+  readonly status: string;
+  readonly dependencies: readonly { name: string; ready: boolean; degraded?: boolean; detail?: string }[];
+}
 
-/** Examines the service on this host: if it runs, whether it is ready; otherwise, whether its ports are free. */
+/** Examines the service on this host: if it runs, what /readyz says; otherwise, whether its ports are free. */
 export async function examineService({ host, port, grpcPort, adminPort }: Config): Promise<Finding[]> {
   const address = reachable(host);
   const probe = await readiness(address, adminPort);
@@ -32,17 +37,13 @@ async function readiness(host: string, port: number): Promise<Finding | undefine
   try {
     const url = `http://${host.includes(':') ? `[${host}]` : host}:${port}/readyz`;
     const response = await fetch(url, { signal: AbortSignal.timeout(LIMIT), redirect: 'error' });
-    const { status, dependencies } = (await response.json()) as {
-      status: string;
-      dependencies: { name: string; ready: boolean; degraded?: boolean; detail?: string }[];
-    };
+    const { status, dependencies } = (await response.json()) as Readyz;
     const troubled = dependencies.filter(({ ready, degraded }) => !ready || degraded === true);
     const why = troubled.map(({ name, detail }) => `${name}: ${detail ?? 'not ready'}`).join('; ');
     if (response.status !== 200) return fail('service', `it runs, but is ${status}: ${why || 'see its log'}`);
-    // A store that is ready is degraded by what is broken: the log, or the read model, whose detail has the remedy.
-    const { detail } = troubled.find(({ name }) => name === 'store') ?? {};
-    if (detail !== undefined)
-      return fail('service', `it runs, but ${detail}${detail.startsWith(LOG_IS_BROKEN) ? `: ${BROKEN_LOG}` : ''}`);
+    // A store that is ready is degraded by what is broken: the log, the read model, or what was signed.
+    if (troubled.some(({ name }) => name === 'store'))
+      return fail('service', `it runs, but ${why}: see docs/operations.md`);
     return why === '' ? ok('service', `ready, according to ${url}`) : warn('service', `ready, but ${why}`);
   } catch {
     return undefined;
@@ -67,7 +68,7 @@ function reachable(host: string): string {
   return host === '::' ? '::1' : host;
 }
 
-/** Examines the issuer of tokens. */
+/** Examines whether the issuer of tokens gives its keys. */
 export async function examineIssuer(issuer: Config['issuer']): Promise<Finding> {
   if (issuer === undefined) return ok('issuer', 'development mode: plantstore token makes tokens');
   const url = issuer.jwksUrl.href;
@@ -83,5 +84,51 @@ export async function examineIssuer(issuer: Config['issuer']): Promise<Finding> 
     return ok('issuer', `${url} has ${keys.length} keys`);
   } catch (error) {
     return fail('issuer', `${url}: ${reasonOf(error)}; the service cannot verify new tokens`);
+  }
+}
+
+/** Examines whether enough witnesses answer, whatever they answer. */
+export async function examineWitnesses({ witnesses, quorum }: NonNullable<Config['witnesses']>): Promise<Finding[]> {
+  const faults = await Promise.all(witnesses.map(({ url }) => silence(url)));
+  const answering = faults.filter((fault) => fault === undefined).length;
+  return witnesses.map(({ url, key: { name } }, index) => {
+    const fault = faults[index];
+    if (fault === undefined) return ok('witness', `${name} answers at ${url}`);
+    const message = `${name} does not answer at ${url} (${fault})`;
+    return answering >= quorum
+      ? warn('witness', `${message}; ${quorum} are needed, and ${answering} answer`)
+      : fail('witness', `${message}: checkpoints and receipts get 503 until ${quorum} witnesses answer`);
+  });
+}
+
+/** Why there is no answer. Undefined if there is one. */
+async function silence(url: URL): Promise<string | undefined> {
+  try {
+    const response = await fetch(url, { signal: AbortSignal.timeout(LIMIT), redirect: 'manual' });
+    await response.body?.cancel();
+    return undefined;
+  } catch (error) {
+    return reasonOf((error as Error).cause ?? error);
+  }
+}
+
+/** Examines whether Kafka answers and, if it has the topic, allows to read about it. */
+export async function examineKafka(settings: NonNullable<Config['kafka']>): Promise<Finding> {
+  // Loads Kafka's client only if the settings name Kafka.
+  const { KafkaClient } = await import('../../publisher/kafka/client.ts');
+  const { within } = await import('../../publisher/kafka/deadline.ts');
+  const client = new KafkaClient(settings);
+  const { topic } = settings;
+  const examined = async () => {
+    await client.connect();
+    if (!(await client.hasTopic(topic))) return `the topic ${topic} does not exist`;
+    return `the topic ${topic} has ${(await client.ranges(topic)).length} partitions`;
+  };
+  try {
+    return ok('kafka', await within(KAFKA_LIMIT, examined()));
+  } catch (error) {
+    return fail('kafka', `${settings.brokers.join()}: ${reasonOf(error)}`);
+  } finally {
+    client.close();
   }
 }

@@ -1,0 +1,15 @@
+import type { Config } from '../../config.ts';
+import { examineFiles } from './files.ts';
+import type { Finding } from './finding.ts';
+import { examineIssuer, examineKafka, examineService, examineWitnesses } from './reach.ts';
+import { examineStore } from './store.ts';
+
+/** Examines everything that the settings name. Changes nothing, and works while the service runs. */
+export async function* examine(config: Config): AsyncGenerator<Finding> {
+  yield* await examineStore(config);
+  yield* await examineFiles(config);
+  yield await examineIssuer(config.issuer);
+  if (config.witnesses !== undefined) yield* await examineWitnesses(config.witnesses);
+  if (config.kafka !== undefined) yield await examineKafka(config.kafka);
+  yield* await examineService(config);
+}
