@@ -1,5 +1,7 @@
 import { Writable } from 'node:stream';
 import { vi } from 'vitest';
+// Zod, which every command reads its settings with, makes globals at its import: not amid the tests of a file.
+import '../../src/config.ts';
 import type { Ended } from './run.ts';
 
 /** Ends what asked for the end of the process. */
