@@ -126,7 +126,7 @@ test('a receipt without the content proves the event, and no erasure', async () 
   );
   for (const erasedBy of [1n, 7n])
     expect(() => checkReceipt(withoutContent(erasedBy), vkey)).toThrow(
-      `event ${erasedBy} erased the content of event 7`,
+      `event ${erasedBy} erased event 7, but an erasure only removes the content of earlier events`,
     );
 });
 
