@@ -114,7 +114,7 @@ export const SETTINGS = {
   ADMIN_HOST: listenHost('127.0.0.1').means('Address that `ADMIN_PORT` listens on, whatever `HOST` is.'),
   ADMIN_PORT: port('9464').means('Port of `/livez`, `/readyz` and `/metrics`.'),
   GRPC_TLS_CERT: pemFile.means(
-    'PEM file: the certificate of the gRPC port, with its chain. Unset, with the next one: plaintext.',
+    'PEM file: the certificate of the gRPC port, with its chain. Unset, as `GRPC_TLS_KEY`: plaintext.',
   ),
   GRPC_TLS_KEY: pemFile.means('PEM file: the private key of that certificate.'),
   GRPC_TLS_CLIENT_CA: pemFile.means(
@@ -137,7 +137,7 @@ export const SETTINGS = {
     'Folder of the SQLite file and of the keys that the service makes.',
   ),
   JWKS_URL: secret('an https URL without credentials, or http on loopback', jwksUrl).means(
-    "URL of the issuer's key set: https, or http on loopback. Set all of the first three, or none.",
+    "URL of the issuer's key set: https, or http on loopback. Set it with `JWT_ISSUER` and `JWT_AUDIENCE`, or none of the three.",
   ),
   JWT_ISSUER: values('the issuer of tokens', z.string()).means('Required value of the claim `iss`.'),
   JWT_AUDIENCE: values('the audience of tokens', z.string()).means('Required value among those of the claim `aud`.'),
@@ -155,7 +155,7 @@ export const SETTINGS = {
     'Requests per second for each owner. Unset: no limit.',
   ),
   MEMORY: values(`a whole number of bytes, ${MIN_MEMORY} or more`, integer(MIN_MEMORY, Number.MAX_SAFE_INTEGER)).means(
-    "Bytes for what grows with use: new events, lists, requests under way, events for watches that resume ([shares](architecture.md#bounds)). At least 33554432. Unset: half of V8's heap limit.",
+    "Bytes for what grows with use: new events, lists, requests under way, events for watches that resume. [architecture.md](architecture.md#bounds) has the shares. At least 33554432. Unset: half of V8's heap limit.",
   ),
   MAX_IN_FLIGHT: whole(1, 100_000, '1024').means(
     'Requests served at once, over all protocols; a quarter of them for one owner. More wait.',
@@ -173,7 +173,7 @@ export const SETTINGS = {
     'Connections to each of `PORT` and `GRPC_PORT`. More are closed at once.',
   ),
   REQUEST_TIMEOUT: whole(1, 3_600, '50').means(
-    'Seconds within which a request must arrive whole. Its headers have at most 20 of them.',
+    'Seconds within which a request must arrive completely; its headers within 20 s at most.',
   ),
   IDLE_TIMEOUT: whole(1, 3_600, '55').means(
     'Seconds after which a connection is closed if nothing arrives on it, or if its answer is not read.',
@@ -200,13 +200,13 @@ export const SETTINGS = {
     integer(0, 10_000_000_000),
     '604800',
   ).means(
-    'Seconds that the topic keeps an event, if the service creates it. 0: for ever, so erased owners stay there.',
+    'Seconds that the topic keeps an event, if the service creates it. 0: for ever, with the events of erased owners.',
   ),
   KAFKA_SSL: flag('false').means(
     '`true`: connect to Kafka over TLS. `NODE_EXTRA_CA_CERTS` names your own certificate authority.',
   ),
   KAFKA_SASL_MECHANISM: choice(['plain', 'scram-sha-256', 'scram-sha-512']).means(
-    '`plain`, `scram-sha-256` or `scram-sha-512`. Unset, with the next two: no authentication.',
+    '`plain`, `scram-sha-256` or `scram-sha-512`. Unset, as user name and password: no authentication.',
   ),
   KAFKA_SASL_USERNAME: values('a user name', z.string()).means('User name at Kafka.'),
   KAFKA_SASL_PASSWORD: secret('a password', z.string()).means('Password at Kafka.'),
@@ -237,6 +237,6 @@ export const SETTINGS = {
     "`hash`: a request's line has a keyed hash of the owner. `off`: it names no owner.",
   ),
   NODE_ENV: values('production or anything else', z.string()).means(
-    '`production` or `prod`, in any case of its letters, refuses development mode.',
+    '`production` or `prod`, in upper or lower case, refuses development mode.',
   ),
 } as const;

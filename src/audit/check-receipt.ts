@@ -59,7 +59,7 @@ function openDisclosed(extra: Uint8Array): LoggedEvent {
   verifyContent(event);
   if (event.erasedBy !== undefined && event.erasedBy <= event.position)
     throw new Error(
-      `the receipt says that event ${event.erasedBy} erased the content of event ${event.position}, which is not before it`,
+      `the receipt says that event ${event.erasedBy} erased event ${event.position}, but an erasure only removes the content of earlier events`,
     );
   return event;
 }

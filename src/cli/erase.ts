@@ -15,7 +15,7 @@ export const eraseCommand = (): Command =>
     )
     .requiredOption('--owner <name>', 'the owner to erase')
     .option('--actor <name>', 'who erases the owner, for the log', 'plantstore erase')
-    .option('--key <key>', 'subjectKey of an earlier call, whose end this one waits for', subjectKey)
+    .option('--key <key>', 'subjectKey of an earlier call: wait for the end of that erasure', subjectKey)
     .addHelpText(
       'after',
       `

@@ -18,7 +18,8 @@ function help(): string {
     return `  ${name.padEnd(21)}${text}${fallback ? ` (default: ${fallback})` : ''}`;
   });
   return `
-Log lines go to stdout, one JSON object per line; "listening" names each port.
+Log lines go to stdout, one JSON object per line (in a terminal and without an
+issuer: lines for people); "listening" names each port.
 http://ADMIN_HOST:ADMIN_PORT/readyz says whether the service is ready. Without
 JWKS_URL, JWT_ISSUER and JWT_AUDIENCE it runs in development mode; plantstore
 token then issues tokens.

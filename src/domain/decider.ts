@@ -80,24 +80,16 @@ export function decide(command: PlantCommand, isThere: boolean): PlantEvent | Pl
   return { type: 'PlantDeleted', ...circumstances, plantId: command.id };
 }
 
-/** An owner's events since a position that a caller counted up to, as far as the tail and the batch show. */
-export interface EventsSince {
-  /** Events with content: after the owner's last OwnerErased event, if one is among them. */
-  readonly events: number;
-  /** Whether an OwnerErased event of the owner is among them: what was counted before it does not count any more. */
-  readonly isErased: boolean;
-}
-
 /**
- * The event that ends an owner's first life, or the error that refuses it. `since`: what came after the position that
- * the command counted up to; undefined: nobody knows. Pure.
+ * The event that ends an owner's first life, or the error that refuses it. `since`: the owner's events after the position
+ * that the command counted up to; undefined: nobody knows, or the owner was erased since, perhaps at the same request. Pure.
  */
 export function decideErasure(
   { actor, issuer, traceparent, counted }: EraseOwner,
-  since: EventsSince | undefined,
+  since: number | undefined,
   subject: Uint8Array,
 ): OwnerErased | PlantStoreError {
-  const erased = since === undefined ? 0 : since.events + (since.isErased ? 0 : counted);
+  const erased = since === undefined ? 0 : since + counted;
   if (erased === 0)
     return new PlantStoreError('COUNT_OUTDATED', 'the log moved on faster than its events were counted; try again', {
       retryAfter: 1,

@@ -272,9 +272,9 @@ export interface Store {
 
   /**
    * Clears what was removed from unused space of the database, as far as possible, and records that for the OwnerErased
-   * events at these positions.
+   * events at these positions. Yields after each step. Whoever ends the iteration ends the work; a repeated call does it.
    */
-  clearErased(positions: readonly number[]): Promise<void>;
+  clearErased(positions: readonly number[]): AsyncIterable<void>;
 
   /** Records that the topic has the OwnerErased event at a position. */
   erasurePublished(position: number): Promise<void>;

@@ -30,7 +30,9 @@ export const keptIn = (path: string): KeptCheckpoint => ({
       await rename(draft, path);
     } catch (error) {
       await rm(draft, { force: true }).catch(() => {});
-      throw new Error(`nothing is signed that cannot be kept: ${(error as Error).message}`, { cause: error });
+      throw new Error(`the checkpoint cannot be stored, so it is not signed: ${(error as Error).message}`, {
+        cause: error,
+      });
     }
   },
 });

@@ -1,5 +1,11 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { openLog } from '../../src/log/log.ts';
+import { rewrite } from '../../src/log/sqlite/rewrite.ts';
+import { KEYS, PLANTS } from '../../src/log/sqlite/schema.ts';
+import { added, append, deleted, project } from '../support/events.ts';
+import { verdictOf } from './audit-tampering.ts';
 import { erasureContract } from './erasure.ts';
 import { openSqliteStore } from './open-sqlite.ts';
 import { openSqliteDatabase } from './sqlite-database.ts';
@@ -18,3 +24,80 @@ erasureContract('SQLite', async () => {
     everything: async () => bytesOf(opened.directory),
   };
 });
+
+/** Plants of 60 owners whose rows lie between each other's, each with an idempotency key; some come and go. */
+async function fillPages(store: Awaited<ReturnType<typeof openSqliteStore>>['store'], name: string): Promise<void> {
+  const ownerOf = (id: number) => `${name} ${10 + ((id * 7919) % 60)}`;
+  for (let round = 0; round < 8; round++) {
+    const ids = Array.from({ length: 400 }, (_, index) => round * 400 + ((index * 37) % 400));
+    const adds = ids.map((id) => ({
+      ...added(ownerOf(id), BigInt(id), `${ownerOf(id)} ${'x'.repeat(id % 90)}`),
+      idempotencyKey: `${ownerOf(id)} ${(id * 2654435761) % 1e9}${'x'.repeat(id % 101)}`,
+    }));
+    const deletes = ids.filter((id) => id % 3 === 0).map((id) => deleted(ownerOf(id), BigInt(id)));
+    await append(store, ...adds, ...deletes);
+    await project(store);
+  }
+}
+
+test('many owners whose rows have shared pages are erased: no page has a copy of one of them', async () => {
+  const opened = await openSqliteStore();
+  await fillPages(opened.store, 'Quux');
+  const log = await openLog(opened.store, { onFault: () => {} });
+  const owners = Array.from({ length: 20 }, (_, index) => `Quux ${10 + index}`);
+  await Promise.all(
+    owners.map(async (owner) => {
+      for await (const _ of log.erase({ owner, actor: 'operator' }));
+    }),
+  );
+  expect((await verdictOf(opened.store)).places).toEqual({});
+  await log.close();
+  const found = new Set(bytesOf(opened.directory).match(/Quux \d\d/g));
+  expect(owners.filter((owner) => found.has(owner))).toEqual([]);
+  await opened.cleanup();
+}, 60_000);
+
+const LEFT = "SELECT name FROM sqlite_schema WHERE name GLOB '*_former' OR name GLOB 'plants_*' OR name GLOB '*keys_*'";
+
+test.each([
+  [PLANTS, "'Fern', NULL"],
+  [KEYS, '7'],
+])('a table that is written anew takes what is written meanwhile: %o', async (table, rest) => {
+  const opened = await openSqliteStore();
+  await fillPages(opened.store, 'owner');
+  const { db, close } = await openSqliteDatabase(opened.directory);
+  db.exec(`${table.create('expected')}; INSERT INTO expected SELECT * FROM ${table.name}`);
+  let step = 10;
+  for await (const _ of rewrite(db, table)) {
+    for (const name of [table.name, 'expected'])
+      db.exec(`DELETE FROM ${name} WHERE owner IN ('owner ${step}', 'owner ${79 - step}');
+        INSERT INTO ${name} VALUES ('first', ${step}, ${rest}), ('owner 40a', ${step}, ${rest}), ('z', ${step}, ${rest})`);
+    step++;
+  }
+  expect(step).toBeGreaterThan(15);
+  const rowsOf = (name: string) => db.prepare(`SELECT * FROM ${name} ORDER BY ${table.key}`).all();
+  expect(rowsOf(table.name)).toEqual(rowsOf('expected'));
+  expect(db.prepare(LEFT).all()).toEqual([]);
+  await close();
+  await opened.cleanup();
+});
+
+test('a rewriting that goes on after another one began rejects, and has changed nothing', async () => {
+  const opened = await openSqliteStore();
+  await fillPages(opened.store, 'owner');
+  const { db, close } = await openSqliteDatabase(opened.directory);
+  let ends = 0;
+  for (let steps = 1; ends === 0; steps++) {
+    const frozen = rewrite(db, PLANTS);
+    for (let step = 0; step < steps; step++) ends += Number((await frozen.next()).done);
+    for await (const _ of rewrite(db, PLANTS));
+    await (async () => {
+      for await (const _ of frozen);
+    })().catch((error) => expect(String(error)).toMatch(/no such table|has no column/));
+    expect((await verdictOf(opened.store)).places).toEqual({});
+    for await (const _ of rewrite(db, PLANTS));
+    expect(db.prepare(LEFT).all()).toEqual([]);
+  }
+  await close();
+  await opened.cleanup();
+}, 60_000);

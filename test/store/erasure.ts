@@ -128,7 +128,11 @@ export function erasureContract(name: string, open: OpenSearchable): void {
             return result;
           };
         const removeRows = watched('rows', (owner: string, checkpoint: number) => store.removeRows(owner, checkpoint));
-        const clearErased = watched('contents', (positions: readonly number[]) => store.clearErased(positions));
+        const verify = watched('contents', async () => {});
+        const clearErased = async function* (positions: readonly number[]) {
+          for await (const _ of store.clearErased(positions)) yield await verify();
+          await verify();
+        };
         const endErasures = watched('end', (positions: readonly number[]) => store.endErasures(positions));
         await erased(override(store, { removeRows, clearErased, endErasures }));
         expect([...new Set(answers)]).toEqual(['rows: true', 'contents: true', 'end: true']);
@@ -430,12 +434,23 @@ class Died extends Error {}
 /** The steps that change something, each of which may be the one before which the process dies. */
 function dyingAt(store: Store, isNow: () => boolean): Partial<Store> {
   let dead = false;
+  const step = () => {
+    dead ||= isNow();
+    if (dead) throw new Died();
+  };
   const mortal =
-    <Args extends unknown[], Result>(step: (...args: Args) => Promise<Result>) =>
+    <Args extends unknown[], Result>(work: (...args: Args) => Promise<Result>) =>
     async (...args: Args): Promise<Result> => {
-      dead ||= isNow();
-      if (dead) throw new Died();
-      return step.apply(store, args);
+      step();
+      return work.apply(store, args);
+    };
+  const mortalEach = <Args extends unknown[], Item>(work: (...args: Args) => AsyncIterable<Item>) =>
+    async function* (...args: Args): AsyncGenerator<Item> {
+      step();
+      for await (const item of work.apply(store, args)) {
+        yield item;
+        step();
+      }
     };
   return {
     // The dead give no lease back: it runs out, for which nobody waits here.
@@ -450,17 +465,9 @@ function dyingAt(store: Store, isNow: () => boolean): Partial<Store> {
     },
     removeRows: mortal(store.removeRows),
     append: mortal(store.append),
-    clearErased: mortal(store.clearErased),
+    clearErased: mortalEach(store.clearErased),
     endErasures: mortal(store.endErasures),
-    async *eraseContents(owner, by) {
-      dead ||= isNow();
-      if (dead) throw new Died();
-      for await (const done of store.eraseContents(owner, by)) {
-        yield done;
-        dead ||= isNow();
-        if (dead) throw new Died();
-      }
-    },
+    eraseContents: mortalEach(store.eraseContents),
     close: async () => {},
   };
 }

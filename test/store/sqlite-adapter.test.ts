@@ -196,3 +196,19 @@ test('handles that take turns append the largest batches onto each other', async
   }
   expect(await store.head()).toEqual(head);
 });
+
+test('unfinished erasures are found without a search of the log', async () => {
+  const shortest = async (): Promise<number> => {
+    const times: number[] = [];
+    for (let run = 0; run < 20; run++) {
+      const start = performance.now();
+      await store.unfinished();
+      times.push(performance.now() - start);
+    }
+    return Math.min(...times);
+  };
+  await append(store, ...plants(10));
+  const few = await shortest();
+  for (let round = 0; round < 20; round++) await append(store, ...plants(1_000));
+  expect(await shortest()).toBeLessThan(10 * few);
+});

@@ -45,7 +45,11 @@ export function openSqliteDatabase(directory: string): SqliteDatabase {
   const query = db.prepare(`SELECT ${EVENT_COLUMNS} FROM events WHERE position = ?`);
   query.setReadBigInts(true);
   query.setReturnArrays(true);
-  const put = async (event: LoggedEvent) => void putEvent.run(...valuesOf(encoded(event)));
+  const put = async (event: LoggedEvent) => {
+    putEvent.run(...valuesOf(encoded(event)));
+    db.exec(`DELETE FROM idempotency_keys;
+      INSERT INTO idempotency_keys SELECT owner, idempotency_key, position FROM events WHERE idempotency_key IS NOT NULL`);
+  };
   return {
     db,
     putEvent: put,

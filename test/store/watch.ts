@@ -151,6 +151,9 @@ export function watchContract(name: string, open: OpenStore): void {
                 }
                 isOver = true;
                 await Promise.all(running);
+                // Only events up to the checkpoint are ever dropped from memory, which resets a client that was away.
+                const { log } = instances[0]!;
+                while (log.status.checkpoint < log.status.head) await sleep(5);
                 followers.push(away);
                 const events = await readLog(reader);
                 const own = events.filter(({ event }) => event.owner === 'alice').map(({ position }) => position);

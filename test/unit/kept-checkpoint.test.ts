@@ -55,7 +55,7 @@ test('what another key, or a log of another name, has signed is not its own; nei
 test('what cannot be kept, or read, is an error', async () => {
   mkdirSync(join(directory, 'last'));
   const kept = keptIn(join(directory, 'last'));
-  await expect(kept.write(await signed(3))).rejects.toThrow('nothing is signed that cannot be kept: ');
+  await expect(kept.write(await signed(3))).rejects.toThrow('the checkpoint cannot be stored, so it is not signed: ');
   await expect(kept.read(keyOf('log.example').vkey)).rejects.toThrow('EISDIR');
   expect(readdirSync(directory)).toEqual(['last']);
 });

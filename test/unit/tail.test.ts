@@ -242,7 +242,7 @@ test('an OwnerErased event ends what its owner has in the tail, and nothing of o
   };
   add({ ...ann, idempotencyKey: 'k' });
   add({ ...ann, owner: 'bob' });
-  expect(tail.since('ann', 0)).toEqual({ events: 1, isErased: false });
+  expect(tail.since('ann', 0)).toBe(1);
   add({ type: 'OwnerErased', actor: 'op', erased: 1, subject: subjectOf(erases) }, { erases });
   expect(tail.hasEnded('ann')).toBe(true);
   expect(tail.hasEnded('bob')).toBe(false);
@@ -252,7 +252,7 @@ test('an OwnerErased event ends what its owner has in the tail, and nothing of o
   expect(tail.findByIdempotencyKey(idempotencyString({ owner: 'ann', idempotencyKey: 'k' })!)).toBeUndefined();
   add({ ...ann, plantId: 2n });
   expect(tail.ownedBy('ann', undefined).map(({ id }) => id)).toEqual([2n]);
-  expect(tail.since('ann', 0)).toEqual({ events: 1, isErased: true });
+  expect(tail.since('ann', 0)).toBeUndefined();
   tail.projected(3);
   expect(tail.hasEnded('ann')).toBe(false);
   expect(tail.since('ann', 2)).toBeUndefined();

@@ -25,7 +25,7 @@ export const checkErasureCommand = (): Command =>
 The subject of an OwnerErased event is SHA-256 of the key and the owner's name.
 Nobody can find out the owner without both. Exit code 1: no event erased them.
 An export must begin with the first event. Whoever made it could have made another
-log: verify it with a checkpoint that you trust (plantstore audit import --check,
+log: verify it with a checkpoint that you trust (plantstore audit import,
 audit verify --checkpoint).
 
 Example:

@@ -50,11 +50,12 @@ One line, broken here to be read:
    "type":"PlantAdded","owner":"alice","actor":"alice","plantId":7,
    "name":"Fern","tag":"indoor","salt":"...","hash":"..."}
 plantId is an exact int64. An unset tag is left out. PlantDeleted has neither
-name nor tag. An erased event has, in place of its content, a commitment and
-erasedBy, the position of its OwnerErased event, up to which such an export goes
-on. Until an erasure is complete, its OwnerErased event has erasesOwner and
-erasesKey. If an owner is erased meanwhile, the export may fail: export again.
-The hash covers the event and the previous hash.
+name nor tag. The hash covers the event and the previous hash.
+An erased event has, in place of its content, a commitment and erasedBy: the
+position of its OwnerErased event. An export that has such an event goes on up
+to that position. Until an erasure is complete, its OwnerErased event has
+erasesOwner and erasesKey. If an owner is erased meanwhile, the export may fail:
+export again.
 To resume an interrupted export, pass its last position to --after. The command
 fails if the log ends before that position, also later with --follow.
 

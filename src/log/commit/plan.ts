@@ -1,11 +1,4 @@
-import {
-  type Command,
-  decide,
-  decideErasure,
-  type EraseOwner,
-  type EventsSince,
-  type PlantCommand,
-} from '../../domain/decider.ts';
+import { type Command, decide, decideErasure, type EraseOwner, type PlantCommand } from '../../domain/decider.ts';
 import { PlantStoreError } from '../../domain/errors.ts';
 import { IDEMPOTENCY_TTL, refuseReuse } from '../../domain/idempotency.ts';
 import { headAt, seal, subjectOf } from '../event/chain.ts';
@@ -53,15 +46,15 @@ export interface Known {
   isThere(key: string): boolean;
   /** The last event with an idempotency key of an owner, if there is one. */
   eventOf(idempotency: string, owner: string): LoggedEvent | undefined;
-  /** An owner's events after a position. Undefined: memory does not reach back that far. */
-  since(owner: string, position: number): EventsSince | undefined;
+  /** Number of an owner's events after a position. Undefined: not all are in memory, or the owner was erased since. */
+  since(owner: string, position: number): number | undefined;
 }
 
 /** What the commands of a batch leave of an owner who had events in it, or was erased in it. */
 class Left {
   /** Whether the owner was erased in the batch: nothing from before it counts. */
   isErased = false;
-  /** The owner's events in the batch, since the owner was erased in it. */
+  /** The owner's events in the batch. */
   events = 0;
   /** Whether plants exist, by key. */
   readonly plants = new Map<string, boolean>();
@@ -70,7 +63,6 @@ class Left {
 
   erase(): void {
     this.isErased = true;
-    this.events = 0;
     this.plants.clear();
     this.named.clear();
   }
@@ -105,7 +97,12 @@ export function plan(head: Head, commands: readonly Keyed[], known: Known, clock
   const erasure = (command: EraseOwner, eventId: string): CommandDecision => {
     const { owner, key, countedTo } = command;
     const left = leftOf(owner);
-    const decided = decideErasure(command, sinceOf(known.since(owner, countedTo), left), subjectOf({ owner, key }));
+    const before = left.isErased ? undefined : known.since(owner, countedTo);
+    const decided = decideErasure(
+      command,
+      before === undefined ? before : before + left.events,
+      subjectOf({ owner, key }),
+    );
     if (decided instanceof PlantStoreError) return refused(decided);
     left.erase();
     const erases = { owner, key, isCleared: false, isPublished: false };
@@ -125,10 +122,4 @@ export function plan(head: Head, commands: readonly Keyed[], known: Known, clock
     return append(event);
   });
   return { events, decisions };
-}
-
-/** What came before the batch, and what came in it. */
-function sinceOf(before: EventsSince | undefined, { events, isErased }: Left): EventsSince | undefined {
-  if (isErased) return { events, isErased };
-  return before && { ...before, events: before.events + events };
 }

@@ -205,7 +205,7 @@ export class Eraser {
 const stuck = (position: number) =>
   new PlantStoreError(
     'OWNER_BEING_ERASED',
-    `the erasure has begun at position ${position}, and goes on once the read model moves, which it does not now; repeat the call with the same subject key to wait for the end`,
+    `the erasure has begun at position ${position}, and waits for the read model, which does not move; repeat the call with the same subject key to wait for the end`,
     { retryAfter: 10 },
   );
 

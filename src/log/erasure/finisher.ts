@@ -87,17 +87,22 @@ export class Finisher {
     // Earlier ones of an owner come first: each event without content says which one removed it.
     for (const each of removed) await this.#remove(each);
     for (const { position } of removed) this.#progress.set(position, { step: 'clear' });
-    if (removed.length > 0) await this.#store.clearErased(removed.map(({ position }) => position));
+    if (removed.length > 0)
+      for await (const _ of this.#store.clearErased(removed.map(({ position }) => position))) await this.#goOn();
     const complete = ready.filter(({ erases }) => erases.isPublished || !this.#publishes);
     if (complete.length > 0) await this.#store.endErasures(complete.map(({ position }) => position));
   }
 
   async #remove({ position, erases: { owner } }: Unfinished): Promise<void> {
     for await (const done of this.#store.eraseContents(owner, position)) {
-      this.#signal?.throwIfAborted();
       this.#progress.set(position, { step: 'contents', done });
-      await this.#lease.has();
+      await this.#goOn();
     }
+  }
+
+  async #goOn(): Promise<void> {
+    this.#signal?.throwIfAborted();
+    await this.#lease.has();
   }
 
   /** Gives back the lease when nothing is done any more. */

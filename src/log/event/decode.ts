@@ -147,7 +147,7 @@ function frameOf(bytes: Uint8Array, hash: Uint8Array): Frame {
 
 function checkErased(type: DomainEvent['type'], erasedBy: number | undefined): void {
   if (erasedBy === undefined) throw new RangeError('its content is missing');
-  if (type === 'OwnerErased') throw new RangeError('no OwnerErased is erased');
+  if (type === 'OwnerErased') throw new RangeError('an OwnerErased event cannot be erased');
   check(isPosition(erasedBy), 'erasedBy');
 }
 

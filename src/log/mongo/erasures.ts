@@ -63,8 +63,8 @@ export class MongoErasures {
   }
 
   /** See Store.clearErased. MongoDB's other copies, such as the oplog, expire with age. */
-  clear(positions: readonly number[]): Promise<void> {
-    return this.#update(positions, { $set: { 'erases.isCleared': true } });
+  async *clear(positions: readonly number[]): AsyncGenerator<void> {
+    yield await this.#update(positions, { $set: { 'erases.isCleared': true } });
   }
 
   /** See Store.erasurePublished. */

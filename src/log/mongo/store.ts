@@ -153,7 +153,7 @@ export class MongoStore implements Store {
     return this.#erasures.eraseContents(owner, by);
   }
 
-  clearErased(positions: readonly number[]): Promise<void> {
+  clearErased(positions: readonly number[]): AsyncIterable<void> {
     return this.#erasures.clear(positions);
   }
 

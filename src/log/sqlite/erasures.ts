@@ -3,9 +3,18 @@ import type { DatabaseSync } from 'node:sqlite';
 import { setImmediate as turn } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { transaction } from './connection.ts';
+import { rewrite } from './rewrite.ts';
+import { KEYS, PLANTS } from './schema.ts';
 
 /** Positions of one step: a few milliseconds of the event loop. */
 const STEP = 2_000;
+
+/** Tables whose pages are rearranged, which leaves copies of what was deleted. */
+const REARRANGED = [PLANTS, KEYS];
+
+const REMOVE_KEYS = `DELETE FROM idempotency_keys WHERE (owner, idempotency_key, position) IN
+  (SELECT owner, idempotency_key, position FROM events
+   WHERE position > :after AND position <= :to AND owner = :owner AND idempotency_key IS NOT NULL)`;
 
 const REMOVE = `UPDATE events
   SET erased_by = :by, content = NULL, owner = NULL, plant_id = NULL, idempotency_key = NULL
@@ -18,50 +27,48 @@ const END = `UPDATE events
   WHERE position = ? AND erases_owner IS NOT NULL`;
 
 /**
- * Erasures in SQLite. Deleted data is overwritten, but rearranged pages keep copies in their unused space. So VACUUM
- * rewrites the database without those copies, once for all erasures that are under way, and the write-ahead log is truncated.
+ * Erasures in SQLite. Deleted data is overwritten. The tables whose pages are rearranged keep copies of it nevertheless;
+ * these are written anew, once for all erasures that are under way. Events are appended in order, and lose their contents
+ * where they stand. Then the write-ahead log is truncated.
  */
 export class SqliteErasures {
   readonly #path: string;
   readonly #db: DatabaseSync;
-  #vacuuming: Promise<void> | undefined;
+  readonly #projecting: DatabaseSync;
   #truncating: Promise<void> | undefined;
   #isTruncationDue = false;
 
-  /** `db`: a connection that may write. */
-  constructor(path: string, db: DatabaseSync) {
+  /** `db` and `projecting`: connections that may write. What `projecting` commits, a later commit of `db` syncs. */
+  constructor(path: string, db: DatabaseSync, projecting: DatabaseSync) {
     this.#path = path;
     this.#db = db;
-  }
-
-  /** Resolves when no other thread holds the write lock for long any more. Every write waits for it first. */
-  get vacuuming(): Promise<void> | undefined {
-    return this.#vacuuming;
+    this.#projecting = projecting;
   }
 
   /** Resolves when no thread works on the database any more. */
   async settled(): Promise<void> {
-    await this.#vacuuming;
     await this.#truncating?.catch(() => {});
   }
 
   /** See Store.eraseContents. */
   async *eraseContents(owner: string, by: number): AsyncGenerator<number> {
-    const remove = this.#db.prepare(REMOVE);
+    const [removeKeys, remove] = [this.#db.prepare(REMOVE_KEYS), this.#db.prepare(REMOVE)];
     let taken = 0;
     for (let after = 0; after < by - 1; after += STEP, await turn()) {
-      await this.#vacuuming;
       const to = Math.min(after + STEP, by - 1);
-      taken += Number(transaction(this.#db, () => remove.run({ by, after, to, owner })).changes);
+      taken += transaction(this.#db, () => {
+        removeKeys.run({ after, to, owner });
+        return Number(remove.run({ by, after, to, owner }).changes);
+      });
       yield taken;
     }
   }
 
   /** See Store.clearErased. What is left over is rewritten once; only the write-ahead log is truncated again. */
-  async clear(positions: readonly number[]): Promise<void> {
+  async *clear(positions: readonly number[]): AsyncGenerator<void> {
     const toClear = positions.filter((position) => !this.#isCleared(position));
     if (toClear.length > 0) {
-      await this.#vacuum();
+      for (const table of REARRANGED) yield* rewrite(this.#projecting, table);
       this.#change(CLEARED, toClear);
     }
     await this.#truncate();
@@ -80,13 +87,11 @@ export class SqliteErasures {
 
   /** See Store.erasurePublished. */
   async published(position: number): Promise<void> {
-    await this.#vacuuming;
     this.#db.prepare(PUBLISHED).run(position);
   }
 
   /** See Store.endErasures. */
   async end(positions: readonly number[]): Promise<void> {
-    await this.#vacuuming;
     this.#change(END, positions);
     this.#isTruncationDue = true;
     await this.#truncate();
@@ -98,27 +103,16 @@ export class SqliteErasures {
   }
 
   async #truncate(): Promise<void> {
-    this.#truncating ??= runThread({ path: this.#path, how: 'truncate' }).finally(() => {
+    this.#truncating ??= truncate(this.#path).finally(() => {
       this.#truncating = undefined;
     });
     await this.#truncating;
     this.#isTruncationDue = false;
   }
-
-  /** Runs in a worker thread, so that lists continue. */
-  #vacuum(): Promise<void> {
-    const work = runThread({ path: this.#path, how: 'vacuum' });
-    const settled = work
-      .catch(() => {})
-      .finally(() => {
-        if (this.#vacuuming === settled) this.#vacuuming = undefined;
-      });
-    this.#vacuuming = settled;
-    return work;
-  }
 }
 
-async function runThread(workerData: { readonly path: string; readonly how: 'vacuum' | 'truncate' }): Promise<void> {
-  const worker = new Worker(new URL('./clear-thread.ts', import.meta.url), { workerData });
+/** In a worker thread, so that nobody waits for it. */
+async function truncate(path: string): Promise<void> {
+  const worker = new Worker(new URL('./truncate-thread.ts', import.meta.url), { workerData: path });
   await once(worker, 'exit');
 }

@@ -15,8 +15,13 @@ export const FORMER_OBJECTS: readonly string[] = [
   'events_by_idempotency_key',
 ];
 
-/** Indexes and triggers of this version. */
-const SCHEMA_OBJECTS: readonly string[] = [...FORMER_OBJECTS, 'events_that_erase'];
+/** Indexes, triggers, and tables in place of an index, of this version. */
+const SCHEMA_OBJECTS: readonly string[] = [
+  'events_are_only_erased',
+  'events_are_not_deleted',
+  'events_that_erase',
+  'idempotency_keys',
+];
 
 /** The `checkpoints` row of the only read model. */
 export const PLANTS_CHECKPOINT = 'plants';
@@ -38,11 +43,40 @@ export const createEvents = (table: string): string => `CREATE TABLE ${table} (
     CHECK ((content IS NULL) = (erased_by IS NOT NULL))
   ) STRICT`;
 
+/** A table whose rows come and go anywhere in the order of its key, which is `key`: see rewrite.ts. */
+export interface KeyedTable {
+  readonly name: string;
+  /** The statement that creates the table under a name. */
+  readonly create: (name: string) => string;
+  readonly key: readonly string[];
+}
+
+/** The read model. */
+export const PLANTS: KeyedTable = {
+  name: 'plants',
+  create: (name) => `CREATE TABLE ${name} (
+    owner TEXT NOT NULL,
+    id    INTEGER NOT NULL,
+    ${PLANT_FIELDS.map((field) => `${field.name} TEXT${field.isRequired ? ' NOT NULL' : ''},`).join(' ')}
+    PRIMARY KEY (owner, id)
+  ) STRICT, WITHOUT ROWID`,
+  key: ['owner', 'id'],
+};
+
+/** Where the events of idempotency keys are. A table and no index of `events`, because only a table can be rewritten in pieces. */
+export const KEYS: KeyedTable = {
+  name: 'idempotency_keys',
+  create: (name) => `CREATE TABLE ${name} (
+    owner           TEXT NOT NULL,
+    idempotency_key TEXT NOT NULL,
+    position        INTEGER NOT NULL,
+    PRIMARY KEY (owner, idempotency_key, position)
+  ) STRICT, WITHOUT ROWID`,
+  key: ['owner', 'idempotency_key', 'position'],
+};
+
 /** The index and the triggers of the table `events`. */
 export const EVENTS_OBJECTS = `
-  -- The position, which is the rowid, is in every index as its last column.
-  CREATE INDEX events_by_idempotency_key ON events (owner, idempotency_key) WHERE idempotency_key IS NOT NULL;
-
   CREATE INDEX events_that_erase ON events (erases_owner) WHERE erases_owner IS NOT NULL;
 
   -- An event loses its content, or an OwnerErased whom it erases. Nothing else changes.
@@ -65,12 +99,9 @@ export const createTree = (table: string): string =>
 const TABLES = `${createEvents('events')};
   ${EVENTS_OBJECTS};
 
-  CREATE TABLE plants (
-    owner TEXT NOT NULL,
-    id    INTEGER NOT NULL,
-    ${PLANT_FIELDS.map(({ name, isRequired }) => `${name} TEXT${isRequired ? ' NOT NULL' : ''},`).join(' ')}
-    PRIMARY KEY (owner, id)
-  ) STRICT, WITHOUT ROWID;
+  ${KEYS.create(KEYS.name)};
+
+  ${PLANTS.create(PLANTS.name)};
 
   CREATE TABLE checkpoints (
     name       TEXT PRIMARY KEY,
@@ -115,7 +146,7 @@ export function checkSchema(db: DatabaseSync, path: string): void {
     throw new Error(`${path} has schema ${version}, from before the first release, which no release can read`);
 }
 
-/** The indexes and triggers of a version, by default this one, that the database lacks, because somebody dropped them. */
+/** What a version, by default this one, needs beside its tables and the database lacks, because somebody dropped it. */
 export function missingObjects(db: DatabaseSync, objects = SCHEMA_OBJECTS): string[] {
   const there = new Set(
     db
@@ -127,9 +158,8 @@ export function missingObjects(db: DatabaseSync, objects = SCHEMA_OBJECTS): stri
 }
 
 /**
- * Throws unless the database has all indexes and triggers of a version, by default this one. While a trigger is gone, nothing in the
- * database keeps events from being changed or removed, so whoever writes refuses. Whoever reads does not: an operator
- * has to verify such a log, and to move it.
+ * Throws if there are `missingObjects`. While a trigger is gone, nothing in the database keeps events from being changed
+ * or removed, so whoever writes refuses. Whoever reads does not: an operator has to verify such a log, and to move it.
  */
 export function checkObjects(db: DatabaseSync, path: string, objects = SCHEMA_OBJECTS): void {
   const missing = missingObjects(db, objects);

@@ -18,10 +18,18 @@ export const SELECT_PLANTS = `SELECT ${PLANT_COLUMNS} FROM plants WHERE owner = 
 export const insertEvent = (table: string): string =>
   `INSERT INTO ${table} (${EVENT_COLUMNS}, ${KEY_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
 
-/** Appends one event. A read-only connection cannot prepare it on the log of an older release. */
+/** Appends one event. */
 export const INSERT_EVENT = insertEvent('events');
 
-/** Statements of the connection that appends and reads, except INSERT_EVENT. */
+/** Writes where the event of an idempotency key is: owner, key, position. */
+export const INSERT_KEY = 'INSERT INTO idempotency_keys VALUES (?, ?, ?)';
+
+/** KEY_COLUMNS. An idempotency key by which the event is not found has a value that no key has. */
+const KEYS_IN_USE = `owner, plant_id, iif(idempotency_key IS NULL OR EXISTS (SELECT 1 FROM idempotency_keys AS found
+  WHERE (found.owner, found.idempotency_key, found.position) = (events.owner, events.idempotency_key, events.position)),
+  idempotency_key, x'')`;
+
+/** Statements of the connection that appends and reads, except INSERT_EVENT and INSERT_KEY. */
 export const prepareLog = (db: DatabaseSync) => ({
   head: prepareQuery(db, SELECT_HEAD),
   read: prepareQuery(
@@ -30,7 +38,7 @@ export const prepareLog = (db: DatabaseSync) => ({
   ),
   readWithKeys: prepareQuery(
     db,
-    `SELECT ${EVENT_COLUMNS}, ${KEY_COLUMNS} FROM events WHERE position > ? AND position <= ? ORDER BY position LIMIT ?`,
+    `SELECT ${EVENT_COLUMNS}, ${KEYS_IN_USE} FROM events WHERE position > ? AND position <= ? ORDER BY position LIMIT ?`,
   ),
   search: prepareQuery(
     db,
@@ -39,10 +47,12 @@ export const prepareLog = (db: DatabaseSync) => ({
   ),
   named: prepareQuery(
     db,
-    `SELECT ${EVENT_COLUMNS} FROM events WHERE owner = ?1 AND idempotency_key = ?2
+    `SELECT ${EVENT_COLUMNS} FROM idempotency_keys AS named CROSS JOIN events USING (owner, idempotency_key, position)
+     WHERE named.owner = ?1 AND named.idempotency_key = ?2
      AND position > ifnull((SELECT max(position) FROM events WHERE erases_owner = ?1), 0) ORDER BY position DESC LIMIT 1`,
   ),
-  unfinished: prepareQuery(db, `SELECT ${EVENT_COLUMNS} FROM events WHERE erases_owner IS NOT NULL ORDER BY position`),
+  // With the plus, SQLite uses the index of these events; for the order of the positions alone, it would read all events.
+  unfinished: prepareQuery(db, `SELECT ${EVENT_COLUMNS} FROM events WHERE erases_owner IS NOT NULL ORDER BY +position`),
   version: prepareQuery(db, 'PRAGMA data_version'),
   checkpoint: prepareQuery(db, SELECT_CHECKPOINT),
   generation: prepareQuery(db, 'SELECT generation FROM checkpoints WHERE name = ?'),

@@ -6,6 +6,7 @@ import type { IdempotencyKey } from '../../domain/idempotency.ts';
 import type { Plant, PlantKey } from '../../domain/plant.ts';
 import { verifyNext } from '../event/chain.ts';
 import type { Head, LoggedEvent } from '../event/event.ts';
+import { keysOf } from '../event/keys.ts';
 import {
   type Changes,
   type FirstRows,
@@ -31,7 +32,7 @@ import { plantOf, plantsIn } from './read-model/rows.ts';
 import { checkpointOf, SqliteSnapshot, standingOf } from './read-model/snapshot.ts';
 import { ReadQueue } from './read-queue.ts';
 import { checkObjects, checkSchema, ensureSchema, PLANTS_CHECKPOINT } from './schema.ts';
-import { INSERT_EVENT, prepareLog, prepareProjector } from './statements.ts';
+import { INSERT_EVENT, INSERT_KEY, prepareLog, prepareProjector } from './statements.ts';
 
 /** File name of the database in the data directory. */
 export const DATABASE_FILE = 'plantstore.sqlite';
@@ -102,7 +103,8 @@ class SqliteStore implements Store {
   readonly #lookUps = new ReadQueue();
   readonly #log: ReturnType<typeof prepareLog>;
   readonly #projector: ReturnType<typeof prepareProjector>;
-  #insert: StatementSync | undefined;
+  /** Prepared by the first append: a read-only connection cannot. */
+  #insert: { readonly event: StatementSync; readonly key: StatementSync } | undefined;
   readonly #snapshots = new Set<SqliteSnapshot>();
   readonly #erasures: SqliteErasures;
   readonly #alone: boolean;
@@ -116,7 +118,7 @@ class SqliteStore implements Store {
     this.#file = statSync(path).ino;
     this.#appending = appending;
     this.#projecting = projecting;
-    this.#erasures = new SqliteErasures(path, appending);
+    this.#erasures = new SqliteErasures(path, appending, projecting);
     this.#log = prepareLog(appending);
     this.#projector = prepareProjector(projecting);
   }
@@ -138,7 +140,6 @@ class SqliteStore implements Store {
   }
 
   async ownerKey(renew = false): Promise<Uint8Array> {
-    await this.#erasures.vacuuming;
     return transaction(this.#appending, () => {
       if (renew) this.#appending.exec('DELETE FROM owner_key');
       this.#appending.exec('INSERT INTO owner_key SELECT randomblob(32) WHERE NOT EXISTS (SELECT * FROM owner_key)');
@@ -194,7 +195,6 @@ class SqliteStore implements Store {
    * may still find it, unless a later append replaced it.
    */
   async append(events: readonly LoggedEvent[]): Promise<number> {
-    await this.#erasures.vacuuming;
     // After an error the end is read again.
     this.#end = undefined;
     return transaction(this.#appending, () => {
@@ -202,14 +202,20 @@ class SqliteStore implements Store {
       if (head.position >= events[0]!.position) return 0;
       // Under the write lock, the log cannot change after this check.
       verifyNext(head, events[0]!);
-      this.#insert ??= this.#appending.prepare(INSERT_EVENT);
       events.forEach((event, index) => {
         if (event.position !== head.position + index + 1)
           throw new RangeError(`position ${event.position} does not follow ${head.position + index}`);
-        this.#insert!.run(...valuesOf(event));
+        this.#write(event);
       });
       return events.length;
     });
+  }
+
+  #write(event: LoggedEvent): void {
+    this.#insert ??= { event: this.#appending.prepare(INSERT_EVENT), key: this.#appending.prepare(INSERT_KEY) };
+    this.#insert.event.run(...valuesOf(event));
+    const { owner, idempotencyKey } = keysOf(event);
+    if (idempotencyKey !== undefined) this.#insert.key.run(owner!, idempotencyKey, event.position);
   }
 
   async findByIdempotencyKeys(keys: readonly IdempotencyKey[]): Promise<(LoggedEvent | undefined)[]> {
@@ -257,7 +263,6 @@ class SqliteStore implements Store {
   }
 
   async advance(from: number | undefined, to: number | undefined, changes: Changes, nodes: Nodes): Promise<boolean> {
-    await this.#erasures.vacuuming;
     return transaction(this.#projecting, () => {
       if (!moveCheckpoint(this.#projector.changes, PLANTS_CHECKPOINT, from, to)) return false;
       applyChanges(this.#projector.changes, changes, nodes);
@@ -266,7 +271,6 @@ class SqliteStore implements Store {
   }
 
   async removeRows(owner: string, checkpoint: number): Promise<number | undefined> {
-    await this.#erasures.vacuuming;
     return transaction(this.#projecting, () =>
       removeRows(this.#projector.changes, PLANTS_CHECKPOINT, owner, checkpoint),
     );
@@ -296,7 +300,7 @@ class SqliteStore implements Store {
     return this.#erasures.eraseContents(owner, by);
   }
 
-  clearErased(positions: readonly number[]): Promise<void> {
+  clearErased(positions: readonly number[]): AsyncIterable<void> {
     return this.#erasures.clear(positions);
   }
 

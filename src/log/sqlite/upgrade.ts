@@ -25,6 +25,7 @@ import {
   EVENTS_OBJECTS,
   FORMER_OBJECTS,
   FORMER_VERSION,
+  KEYS,
   PLANTS_CHECKPOINT,
   SCHEMA_VERSION,
   versionOf,
@@ -226,6 +227,8 @@ function swap(db: DatabaseSync): void {
       ALTER TABLE events RENAME TO ${FORMER_EVENTS};
       ALTER TABLE ${NEW_EVENTS} RENAME TO events;
       ${EVENTS_OBJECTS};
+      ${KEYS.create(KEYS.name)};
+      INSERT INTO idempotency_keys SELECT owner, idempotency_key, position FROM events WHERE idempotency_key IS NOT NULL;
       DROP TABLE tree;
       ALTER TABLE ${NEW_TREE} RENAME TO tree;
       DROP TABLE erasures;

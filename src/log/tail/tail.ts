@@ -1,4 +1,4 @@
-import { type EventsSince, evolve, type PlantState } from '../../domain/decider.ts';
+import { evolve, type PlantState } from '../../domain/decider.ts';
 import { idempotencyString } from '../../domain/idempotency.ts';
 import { keyString, type PlantKey, textLength } from '../../domain/plant.ts';
 import { headAt } from '../event/chain.ts';
@@ -203,14 +203,12 @@ export class Tail {
     return this.#ended.has(owner);
   }
 
-  /** An owner's events after a position, counted for an erasure. Undefined: memory does not reach back that far. */
-  since(owner: string, position: number): EventsSince | undefined {
+  /** Number of an owner's events after a position. Undefined: not all are in memory, or the owner was erased since. */
+  since(owner: string, position: number): number | undefined {
     if (position + 1 < this.first || position > this.#head.position) return undefined;
-    let [events, isErased] = [0, false];
-    for (const logged of this.after(position))
-      if (logged.erases?.owner === owner) [events, isErased] = [0, true];
-      else if (plantEventOf(logged)?.owner === owner) events++;
-    return { events, isErased };
+    const events = this.after(position);
+    if (events.some(({ erases }) => erases?.owner === owner)) return undefined;
+    return events.filter((logged) => plantEventOf(logged)?.owner === owner).length;
   }
 
   /** The last event of an idempotency key, given as its idempotencyString. Undefined when the tail holds none. */

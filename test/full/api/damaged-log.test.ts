@@ -54,7 +54,7 @@ const expectLogged = async (service: Service, why: string): Promise<void> => {
 };
 
 describe('a log that was damaged', () => {
-  test.each(['TRIGGER events_are_only_erased', 'TRIGGER events_are_not_deleted', 'INDEX events_by_idempotency_key'])(
+  test.each(['TRIGGER events_are_only_erased', 'TRIGGER events_are_not_deleted', 'INDEX events_that_erase'])(
     'nobody writes to a database whose %s was dropped; it can be verified and moved',
     async (object) => {
       await write(3);

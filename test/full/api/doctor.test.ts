@@ -127,11 +127,7 @@ describe('finds, alone', () => {
       sql('DROP TRIGGER events_are_only_erased'),
       /^fail +schema .*lacks events_are_only_erased/,
     ],
-    [
-      'an index that is gone',
-      sql('DROP INDEX events_by_idempotency_key'),
-      /^fail +schema .*lacks events_by_idempotency/,
-    ],
+    ['an index that is gone', sql('DROP INDEX events_that_erase'), /^fail +schema .*lacks events_that_erase/],
     [
       'a lease of a wrong clock',
       sql(`INSERT INTO leases VALUES ('projector', 'x', ${soon})`),

@@ -37,7 +37,7 @@ const ROLE = {
   createRole: 'plantstore',
   privileges: [
     resource('events', 'createIndex'),
-    ...['checkpoints', 'leases', 'meta', 'erasures'].map((collection) => resource(collection, 'update')),
+    ...['checkpoints', 'leases', 'meta'].map((collection) => resource(collection, 'update')),
     resource('tree', 'update', 'remove'),
     resource('plants', 'remove'),
   ],

@@ -287,9 +287,9 @@ export class MemoryStore implements Store {
     }
   }
 
-  clearErased(positions: readonly number[]): Promise<void> {
+  async *clearErased(positions: readonly number[]): AsyncGenerator<void> {
     const clear = (erases: Erases) => ({ ...erases, isCleared: true });
-    return this.write('clearErased', (state) => changeErases(state, positions, clear));
+    yield await this.write('clearErased', (state) => changeErases(state, positions, clear));
   }
 
   erasurePublished(position: number): Promise<void> {

@@ -3,13 +3,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { workerData } from 'node:worker_threads';
 import { openWriter } from './connection.ts';
 
-/** Milliseconds to wait for writers, and for readers of an older state of the database. */
+/** Milliseconds to wait for readers of an older state of the database. */
 const BUSY_LIMIT = 10_000;
 /** Milliseconds between two attempts to truncate the write-ahead log, which readers keep alive. */
 const PAUSE = 100;
 
-const { path, how } = workerData as { readonly path: string; readonly how: 'vacuum' | 'truncate' };
-const db = openWriter(path, 'FULL');
+const db = openWriter(workerData as string, 'FULL');
 
 /** Copies the write-ahead log into the database without keeping writers out. Returns whether all of it was copied. */
 function copyAside(): boolean {
@@ -31,9 +30,7 @@ async function truncate(): Promise<void> {
 }
 
 try {
-  db.exec(`PRAGMA busy_timeout = ${BUSY_LIMIT}`);
-  if (how === 'vacuum') db.exec('VACUUM');
-  else await truncate();
+  await truncate();
 } finally {
   db.close();
 }
