@@ -9,7 +9,7 @@ import { lockDataDirectory } from '../log/sqlite/lock.ts';
 import { DATABASE_FILE, openSqlite } from '../log/sqlite/store.ts';
 import { upgradeSqlite } from '../log/sqlite/upgrade.ts';
 import { LogChangedError } from '../log/tail/log-changed.ts';
-import { toldUpgrade } from '../log/upgrade.ts';
+import { reportUpgrade } from '../log/upgrade.ts';
 import type { Logger } from '../observe/logger.ts';
 import { sparing } from '../observe/sparing.ts';
 import type { Telemetry } from '../observe/telemetry.ts';
@@ -96,7 +96,7 @@ function storeOf(
   refuseForeignWal(join(dataDirectory, DATABASE_FILE));
   return {
     open: async () => {
-      await toldUpgrade(upgradeSqlite(dataDirectory), console.error, stopped);
+      await reportUpgrade(upgradeSqlite(dataDirectory), console.error, stopped);
       return openSqlite(dataDirectory, { alone: true });
     },
     isFinal: () => true,
