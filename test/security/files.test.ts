@@ -31,7 +31,6 @@ test('whatever the umask, all that the service writes is for its user alone', as
 });
 
 describe('an existing DATA_DIR', () => {
-  const embedded = { mongodbUri: undefined, issuer: undefined, auditSigningKey: undefined };
   const isRoot = process.getuid?.() === 0;
   const STRANGER = 65_534;
   let folder: string;
@@ -68,21 +67,14 @@ describe('an existing DATA_DIR', () => {
   test('of another user is refused even if it is closed to all others', () => {
     if (isRoot) chownSync(folder, STRANGER, STRANGER);
     vi.spyOn(process as Required<typeof process>, 'getuid').mockReturnValue(1_000_001);
-    expect(() => closeDataDirectory({ ...embedded, dataDirectory: folder }, logger)).toThrow('belongs to user');
+    expect(() => closeDataDirectory(folder, logger)).toThrow('belongs to user');
   });
 
   test('of root that is open, as a volume with fsGroup is, serves another user, and a line says what to do', () => {
     vi.spyOn(process as Required<typeof process>, 'getuid').mockReturnValue(1_000);
     const mode = modeOf('/usr');
-    closeDataDirectory({ ...embedded, dataDirectory: '/usr' }, logger);
+    closeDataDirectory('/usr', logger);
     expect(warned).toEqual([[{ folder: '/usr', mode }, expect.stringContaining('set DATA_DIR to a folder in it')]]);
     expect(modeOf('/usr')).toBe(mode);
-  });
-
-  test('is left alone where no setting uses it', () => {
-    chmodSync(folder, 0o755);
-    const used = { mongodbUri: 'mongodb://db/', issuer: {}, auditSigningKey: {} } as never;
-    closeDataDirectory({ ...(used as typeof embedded), dataDirectory: folder }, logger);
-    expect([modeOf(folder), warned]).toEqual(['755', []]);
   });
 });
