@@ -230,7 +230,7 @@ test('events before the base are kept for so many bytes, the newest of them, and
 });
 
 test('an OwnerErased event ends what its owner has in the tail, and nothing of others', () => {
-  const tail = new Tail(EMPTY_HEAD);
+  const tail = new Tail(EMPTY_HEAD, 1_000_000);
   const ann = { type: 'PlantAdded', owner: 'ann', actor: 'ann', plantId: 1n, name: 'Fern', tag: undefined } as const;
   const key = new Uint8Array(16);
   const erases = { owner: 'ann', key, isCleared: false, isPublished: false };
@@ -255,6 +255,8 @@ test('an OwnerErased event ends what its owner has in the tail, and nothing of o
   expect(tail.since('ann', 0)).toBeUndefined();
   tail.projected(3);
   expect(tail.hasEnded('ann')).toBe(false);
+  // There is room for more, but none from before an erasure is kept.
+  expect(tail.first).toBe(4);
   expect(tail.since('ann', 2)).toBeUndefined();
 });
 

@@ -382,6 +382,7 @@ export const MUTANTS: readonly Mutant[] = [
     file: 'log/tail/tail.ts',
     from: `this.#keptBytes > this.#recentBytes || this.first <= this.#erased;`,
     to: `this.#keptBytes > this.#recentBytes;`,
+    missed: 'What is in memory and nobody reads is not judged; test/unit/tail.test.ts finds it.',
   },
   {
     what: 'a log that does not extend what was signed is signed',
