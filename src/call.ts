@@ -16,7 +16,7 @@ export interface Call {
    * A method calls it once when its response has no end and another bound counts it: the call then gives its permit
    * back. Undefined where requests need no permit.
    */
-  lasts?(): void;
+  beginStream?(): void;
 }
 
 /** The header (over gRPC the trailer) of a replayed answer, whose value is `true`. Metadata is in lower case. */

@@ -52,7 +52,7 @@ export async function start(
   opened: AsyncDisposableStack,
 ): Promise<EventLog> {
   if (config.grpcTls !== undefined) readCertificates(config.grpcTls);
-  closeDataDirectory(config, logger);
+  closeDataDirectory(config.dataDirectory, logger);
   const owners = new OwnerHashes();
   const { tracing, telemetry, adminUrl } = await startObserving(config, logger, health, output, owners, opened);
   const { metrics } = telemetry;

@@ -10,8 +10,7 @@ import type { EventLog } from '../log/log.ts';
 import type { Store } from '../log/store.ts';
 import { positionAt } from './fold/as-of.ts';
 import { recordMessage } from './formats/event-protobuf.ts';
-import { partsOf } from './message-parts.ts';
-import { millisecondsOf } from './messages.ts';
+import { millisecondsOf, partsOf } from './messages.ts';
 
 /** The requested events in order, each once; with `follow`, until the signal aborts. */
 export async function* readEvents(

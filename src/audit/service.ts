@@ -27,8 +27,14 @@ import { openCheckpoint } from '../transparency/signed-checkpoint.ts';
 import type { Check, Question } from './checks/check.ts';
 import { type Moment, plantsAsOf } from './fold/as-of.ts';
 import { recordMessage } from './formats/event-protobuf.ts';
-import { partsOf } from './message-parts.ts';
-import { headMessage, millisecondsOf, ownedPlantMessage, progressMessage, verdictMessage } from './messages.ts';
+import {
+  headMessage,
+  millisecondsOf,
+  ownedPlantMessage,
+  partsOf,
+  progressMessage,
+  verdictMessage,
+} from './messages.ts';
 import { readEvents } from './read-events.ts';
 import { type Verdict, verifyLog } from './verify.ts';
 
@@ -136,14 +142,14 @@ async function* verify(
   signal: AbortSignal,
 ): AsyncGenerator<VerifyLogResponse> {
   const checkpoint = request.checkpoint === undefined ? undefined : trusted(request.checkpoint, await key());
-  let told = 0;
+  let reportedAt = 0;
   for await (const step of verifyLog(store, { checkpoint, checks, signal })) {
     if ('answers' in step) {
       const broken = brokenIn(step);
       if (broken !== undefined) onBroken(broken);
       yield verdictMessage(step);
-    } else if (monotonic() >= told + PROGRESS) {
-      told = monotonic();
+    } else if (monotonic() >= reportedAt + PROGRESS) {
+      reportedAt = monotonic();
       yield progressMessage(step);
     }
   }

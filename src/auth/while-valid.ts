@@ -20,9 +20,9 @@ export const whileValid = <Item>(
   validity: Validity,
   open: (signal: AbortSignal) => AsyncIterable<Item>,
   given?: AbortSignal,
-): ValidStream<Item> => new Lasting(validity, open, given);
+): ValidStream<Item> => new TokenBoundStream(validity, open, given);
 
-class Lasting<Item> implements ValidStream<Item> {
+class TokenBoundStream<Item> implements ValidStream<Item> {
   readonly #validity: Validity;
   readonly #end = new AbortController();
   readonly #source: AsyncIterator<Item>;

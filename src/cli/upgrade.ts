@@ -3,7 +3,7 @@ import { Command } from 'commander';
 import { loadConfig } from '../config.ts';
 import { refuseForeignWal } from '../log/sqlite/foreign-wal.ts';
 import { DATABASE_FILE } from '../log/sqlite/store.ts';
-import { toldUpgrade } from '../log/upgrade.ts';
+import { reportUpgrade } from '../log/upgrade.ts';
 import { inDataDirectory, upgradeDataDirectory } from './with-store.ts';
 
 /** `plantstore upgrade` */
@@ -37,5 +37,5 @@ function upgradedFolder(dataDirectory: string): Promise<boolean> {
 
 async function upgradedDatabase(uri: string): Promise<boolean> {
   const { upgradeMongo } = await import('../log/mongo/upgrade.ts');
-  return toldUpgrade(upgradeMongo(uri), console.error);
+  return reportUpgrade(upgradeMongo(uri), console.error);
 }

@@ -6,7 +6,7 @@ import { lockDataDirectory } from '../log/sqlite/lock.ts';
 import { DATABASE_FILE, openSqlite } from '../log/sqlite/store.ts';
 import { isFormerSqlite, upgradeSqlite } from '../log/sqlite/upgrade.ts';
 import type { Store } from '../log/store.ts';
-import { toldUpgrade } from '../log/upgrade.ts';
+import { reportUpgrade } from '../log/upgrade.ts';
 import { aboutDataDirectory } from '../start/start-error.ts';
 
 /**
@@ -59,7 +59,7 @@ async function opened<T>(
 export async function upgradeDataDirectory(dataDirectory: string): Promise<boolean> {
   const unlock = lockDataDirectory(dataDirectory, IF_SERVED.upgrade);
   try {
-    return await toldUpgrade(upgradeSqlite(dataDirectory), console.error);
+    return await reportUpgrade(upgradeSqlite(dataDirectory), console.error);
   } finally {
     unlock();
   }

@@ -45,12 +45,12 @@ export function implementErasure({ log, scopes }: ErasureOptions) {
     if (subjectKey.length > 0 && subjectKey.length !== KEY_BYTES)
       throw new InvalidFieldError('subject_key', `must have ${KEY_BYTES} bytes, or be empty`);
     const key = subjectKey.length > 0 ? subjectKey : undefined;
-    let told = 0;
+    let reportedAt = 0;
     try {
       for await (const step of log.erase({ owner, actor, issuer, key })) {
         signal.throwIfAborted();
-        if ('step' in step && step.appended === undefined && monotonic() < told + PROGRESS) continue;
-        told = monotonic();
+        if ('step' in step && step.appended === undefined && monotonic() < reportedAt + PROGRESS) continue;
+        reportedAt = monotonic();
         yield messageOf(step);
       }
     } catch (error) {

@@ -120,18 +120,18 @@ const PROGRESS = 5_000;
  * whether there was anything to do, and tells nothing otherwise. Rejects when the signal aborts; the upgrade may go on
  * later.
  */
-export async function toldUpgrade(
+export async function reportUpgrade(
   steps: AsyncIterable<UpgradeStep>,
   tell: (line: string) => void,
   signal?: AbortSignal,
 ): Promise<boolean> {
   const began = monotonic();
-  let [told, last] = [began, ''];
+  let [reportedAt, last] = [began, ''];
   for await (const { what, done, total } of steps) {
     signal?.throwIfAborted();
     if (last === '') tell('the store is of release 1.0.0 and is being upgraded; if interrupted, the upgrade resumes');
-    if (last === what && monotonic() < told + PROGRESS) continue;
-    [told, last] = [monotonic(), what];
+    if (last === what && monotonic() < reportedAt + PROGRESS) continue;
+    [reportedAt, last] = [monotonic(), what];
     tell(`${done.toLocaleString('en')} of ${total.toLocaleString('en')} events ${what}`);
   }
   if (last !== '') tell(`the store is upgraded, after ${Math.round((monotonic() - began) / 1_000)} s`);

@@ -92,7 +92,7 @@ export class PlantsService {
    */
   watchPlants(call: Call, viewer: Viewer): Watch {
     const watch = this.#watches.open(this.#caller(call, 'plants:read'), viewer);
-    call.lasts?.();
+    call.beginStream?.();
     return watch;
   }
 

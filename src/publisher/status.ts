@@ -24,12 +24,12 @@ export interface PublisherStatus {
 }
 
 /** Most details to report while the state stays the same. */
-const MAX_TOLD = 20;
+const MAX_REPORTED = 20;
 
 /** Keeps the status. Reports each change of state, and each new detail once while the state stays the same. */
 export class StatusKeeper {
   readonly #onChange: (status: PublisherStatus) => void;
-  readonly #told = new Set<string | undefined>();
+  readonly #reported = new Set<string | undefined>();
   #state: PublisherState = 'starting';
   #since = new Date(wallTime()).toISOString();
   #detail: string | undefined;
@@ -73,7 +73,7 @@ export class StatusKeeper {
   enter(state: PublisherState, detail?: string): void {
     if (state !== this.#state) {
       this.#since = new Date(wallTime()).toISOString();
-      this.#told.clear();
+      this.#reported.clear();
     }
     this.#state = state;
     this.#detail = detail;
@@ -82,8 +82,8 @@ export class StatusKeeper {
       this.#tookOverAt = undefined;
     }
     // During an outage, details may alternate.
-    if (this.#told.has(detail) || this.#told.size === MAX_TOLD) return;
-    this.#told.add(detail);
+    if (this.#reported.has(detail) || this.#reported.size === MAX_REPORTED) return;
+    this.#reported.add(detail);
     this.#onChange(this.status);
   }
 

@@ -1,7 +1,19 @@
 import { Worker } from 'node:worker_threads';
 import { pause } from '../time/pause.ts';
 import { type PublisherStatus, StatusKeeper } from './status.ts';
-import { CLOSE, type StatusMessage } from './thread-messages.ts';
+
+/** A message of the publisher's thread with its status. */
+export interface StatusMessage {
+  readonly status: PublisherStatus;
+  /** True for a new state or detail; false for the regular report. */
+  readonly changed: boolean;
+}
+
+/** The message that closes the publisher's thread. */
+export const CLOSE = 'close';
+
+/** Milliseconds between two regular reports. */
+export const REPORT = 1_000;
 
 /** Milliseconds after which a failed thread is restarted. */
 const RESTART = 1_000;

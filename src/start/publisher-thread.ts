@@ -5,7 +5,7 @@ import { openSqlite } from '../log/sqlite/store.ts';
 import { type KafkaOptions, KafkaTopic } from '../publisher/kafka/kafka-topic.ts';
 import { Publisher } from '../publisher/publisher.ts';
 import type { PublisherStatus } from '../publisher/status.ts';
-import { CLOSE, REPORT, type StatusMessage } from '../publisher/thread-messages.ts';
+import { CLOSE, REPORT, type StatusMessage } from '../publisher/thread.ts';
 
 /** The settings of the publisher's thread. */
 export interface PublisherSettings {

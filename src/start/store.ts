@@ -9,7 +9,7 @@ import { lockDataDirectory } from '../log/sqlite/lock.ts';
 import { DATABASE_FILE, openSqlite } from '../log/sqlite/store.ts';
 import { upgradeSqlite } from '../log/sqlite/upgrade.ts';
 import { LogChangedError } from '../log/tail/log-changed.ts';
-import { toldUpgrade } from '../log/upgrade.ts';
+import { reportUpgrade } from '../log/upgrade.ts';
 import type { Logger } from '../observe/logger.ts';
 import { sparing } from '../observe/sparing.ts';
 import type { Telemetry } from '../observe/telemetry.ts';
@@ -96,27 +96,23 @@ function storeOf(
   refuseForeignWal(join(dataDirectory, DATABASE_FILE));
   return {
     open: async () => {
-      await toldUpgrade(upgradeSqlite(dataDirectory), console.error, stopped);
+      await reportUpgrade(upgradeSqlite(dataDirectory), console.error, stopped);
       return openSqlite(dataDirectory, { alone: true });
     },
     isFinal: () => true,
   };
 }
 
-type Settings = Pick<Config, 'dataDirectory' | 'mongodbUri' | 'issuer' | 'auditSigningKey'>;
-
 /**
- * Keeps other users out of an existing data directory, if these settings use one: closes it to them if this user owns
- * it, and throws with one line if somebody else does, because its owner can replace what is in it. A directory of root
- * stays as it is, since volumes of containers are root's; the files in it are private anyway.
+ * Keeps other users out of an existing data directory: closes it to them if this user owns it, and throws with one line
+ * if somebody else does, because its owner can replace what is in it: the log, keys, the last signed checkpoint. A
+ * directory of root stays as it is, since volumes of containers are root's; the files in it are private anyway.
  */
-export function closeDataDirectory(settings: Settings, logger: Pick<Logger, 'warn'>): void {
-  const { dataDirectory: path, mongodbUri, issuer, auditSigningKey } = settings;
+export function closeDataDirectory(path: string, logger: Pick<Logger, 'warn'>): void {
   const user = process.getuid?.();
   const found = statSync(path, { throwIfNoEntry: false });
-  const isUsed = mongodbUri === undefined || issuer === undefined || auditSigningKey === undefined;
   // What is no directory is told by whoever needs one. Windows has no user ids.
-  if (!isUsed || user === undefined || found?.isDirectory() !== true) return;
+  if (user === undefined || found?.isDirectory() !== true) return;
   const { uid, mode } = found;
   if (uid !== user && uid !== ROOT)
     throw new Error(

@@ -31,7 +31,7 @@ export function openTransparency(
   { store, log }: OpenedLog,
   opened: AsyncDisposableStack,
 ): Transparency {
-  const told = (part: 'signingFault' | 'witnessFault', what: string) => (fault: Error | undefined) => {
+  const reporting = (part: 'signingFault' | 'witnessFault', what: string) => (fault: Error | undefined) => {
     if (fault === undefined) logger.info(`the log's checkpoints are ${what} again`);
     else logger.error({ err: fault }, `the log's checkpoints are not ${what}`);
     telemetry.store[part] = fault;
@@ -40,7 +40,7 @@ export function openTransparency(
   const tree = new Tree(store, log.changed);
   const key = logKeyOnDemand(config, store);
   const kept = keptIn(join(config.dataDirectory, CHECKPOINT_FILE));
-  const signed = new LogCheckpoints({ ...{ head, tree, key, kept }, onFault: told('signingFault', 'signed') });
+  const signed = new LogCheckpoints({ ...{ head, tree, key, kept }, onFault: reporting('signingFault', 'signed') });
   const cosigned =
     config.witnesses &&
     new CosignedCheckpoints({
@@ -49,7 +49,7 @@ export function openTransparency(
       quorum: config.witnesses.quorum,
       onOutcome: witnessMetrics(telemetry.metrics, logger),
       head,
-      onFault: told('witnessFault', 'cosigned'),
+      onFault: reporting('witnessFault', 'cosigned'),
     });
   cosigningGauges(telemetry.metrics, cosigned);
   if (cosigned !== undefined) opened.defer(() => cosigned.close());

@@ -26,7 +26,7 @@ export const keptIn = (path: string): KeptCheckpoint => ({
     const draft = `${path}.${randomUUID()}`;
     try {
       await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-      await writeFile(draft, note, { mode: 0o600 });
+      await writeFile(draft, note, { mode: 0o600, flush: true });
       await rename(draft, path);
     } catch (error) {
       await rm(draft, { force: true }).catch(() => {});

@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { closeDataDirectory } from '../../src/start/store.ts';
+import { command } from '../support/command.ts';
 import { client } from '../support/http.ts';
 import { startLocalService } from '../support/local-service.ts';
-import { plantstore } from '../support/run.ts';
 
 const modeOf = (path: string) => (statSync(path).mode & 0o777).toString(8);
 
@@ -17,7 +17,7 @@ test('whatever the umask, all that the service writes is for its user alone', as
     await using service = await startLocalService({ DATA_DIR: data });
     const alice = client(service.url, await service.token('alice'));
     expect((await alice('POST', '/plants', { body: '{"id":7,"name":"Fern"}' })).status).toBe(200);
-    expect((await plantstore(['audit', 'checkpoint'], { DATA_DIR: data })).code).toBe(0);
+    expect((await command(['audit', 'checkpoint'], { DATA_DIR: data })).code).toBe(0);
     const files = readdirSync(data).sort();
     expect(files).toEqual(
       expect.arrayContaining(['audit-key.pem', 'development-key.pem', 'plantstore.sqlite', 'plantstore.sqlite-wal']),
@@ -31,7 +31,6 @@ test('whatever the umask, all that the service writes is for its user alone', as
 });
 
 describe('an existing DATA_DIR', () => {
-  const embedded = { mongodbUri: undefined, issuer: undefined, auditSigningKey: undefined };
   const isRoot = process.getuid?.() === 0;
   const STRANGER = 65_534;
   let folder: string;
@@ -57,7 +56,7 @@ describe('an existing DATA_DIR', () => {
 
   test.runIf(isRoot)('of another user is refused, with one line', async () => {
     chownSync(folder, STRANGER, STRANGER);
-    const { code, stderr } = await plantstore(['serve'], { DATA_DIR: folder, PORT: '0', GRPC_PORT: '0' });
+    const { code, stderr } = await command(['serve'], { DATA_DIR: folder, PORT: '0', GRPC_PORT: '0' });
     expect([code, stderr]).toEqual([
       1,
       expect.stringMatching(/^plantstore: DATA_DIR \S+ belongs to user 65534, .*\n$/),
@@ -68,21 +67,14 @@ describe('an existing DATA_DIR', () => {
   test('of another user is refused even if it is closed to all others', () => {
     if (isRoot) chownSync(folder, STRANGER, STRANGER);
     vi.spyOn(process as Required<typeof process>, 'getuid').mockReturnValue(1_000_001);
-    expect(() => closeDataDirectory({ ...embedded, dataDirectory: folder }, logger)).toThrow('belongs to user');
+    expect(() => closeDataDirectory(folder, logger)).toThrow('belongs to user');
   });
 
   test('of root that is open, as a volume with fsGroup is, serves another user, and a line says what to do', () => {
     vi.spyOn(process as Required<typeof process>, 'getuid').mockReturnValue(1_000);
     const mode = modeOf('/usr');
-    closeDataDirectory({ ...embedded, dataDirectory: '/usr' }, logger);
+    closeDataDirectory('/usr', logger);
     expect(warned).toEqual([[{ folder: '/usr', mode }, expect.stringContaining('set DATA_DIR to a folder in it')]]);
     expect(modeOf('/usr')).toBe(mode);
-  });
-
-  test('is left alone where no setting uses it', () => {
-    chmodSync(folder, 0o755);
-    const used = { mongodbUri: 'mongodb://db/', issuer: {}, auditSigningKey: {} } as never;
-    closeDataDirectory({ ...(used as typeof embedded), dataDirectory: folder }, logger);
-    expect([modeOf(folder), warned]).toEqual(['755', []]);
   });
 });

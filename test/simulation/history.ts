@@ -18,6 +18,7 @@ process.on('unhandledRejection', (error) => {
 /** How a history went. */
 export interface Outcome {
   readonly seed: number;
+  readonly plan: Plan;
   /** The numbers of the steps that were done. */
   readonly steps: readonly number[];
   readonly violation: Violation | undefined;
@@ -26,8 +27,11 @@ export interface Outcome {
 }
 
 /** Does the history of a seed: all of its steps, or some. The same seed and steps always give the same history. */
-export async function runHistory(seed: number, only?: readonly number[], plan: Plan = planOf(seed)): Promise<Outcome> {
-  const steps = only ?? plan.steps.keys().toArray();
+export async function runHistory(
+  seed: number,
+  plan: Plan = planOf(seed),
+  steps: readonly number[] = plan.steps.keys().toArray(),
+): Promise<Outcome> {
   const world = new World(seed, plan);
   running = world;
   await world.begin();
@@ -41,5 +45,5 @@ export async function runHistory(seed: number, only?: readonly number[], plan: P
   }
   await comeToRest(world);
   running = undefined;
-  return { seed, steps, violation: world.violation, story: world.story, world };
+  return { seed, plan, steps, violation: world.violation, story: world.story, world };
 }

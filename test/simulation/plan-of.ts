@@ -42,8 +42,8 @@ function chain(random: Random, action: Action): Action[] {
   return [action];
 }
 
-/** The history of a seed. */
-export function planOf(seed: number): Plan {
+/** The history of a seed, in which each of the named actions or faults occurs. */
+export function planOf(seed: number, named: readonly string[] = []): Plan {
   const random = new Random(`${seed}/plan`);
   const chosen = Object.entries(OTHERS).flatMap(([name, other]) =>
     random.of(name).chance(other.share) ? [other] : [],
@@ -64,6 +64,11 @@ export function planOf(seed: number): Plan {
   for (let left = random.whole(15, 70); left > 0; left--) {
     const action = draw();
     for (const next of chain(random, action)) steps.push({ ...next, gap: gap() });
+  }
+  const asked = random.of('named');
+  for (const name of named) {
+    const action = OTHERS[name]!.draw(asked);
+    steps.splice(asked.whole(0, steps.length), 0, { ...action, gap: asked.scaled(haste / 50, haste * 5) });
   }
   return {
     instances: random.one([1, 2, 2, 3, 3, 3]),

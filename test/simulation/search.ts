@@ -1,5 +1,6 @@
 import { type Outcome, runHistory } from './history.ts';
 import { KNOWN, type Known, knownDefect } from './known.ts';
+import { planOf } from './plan-of.ts';
 
 /** What came of many histories. */
 export interface Found {
@@ -12,12 +13,20 @@ export interface Found {
   failed: Outcome | undefined;
 }
 
-/** Does the histories of one seed after the other until the time is over, there were enough, or one fails. */
-export async function search(seed: number, milliseconds: number, most = Number.POSITIVE_INFINITY): Promise<Found> {
+/**
+ * Does the histories of one seed after the other until the time is over, there were enough, or one fails. Each has the
+ * named actions or faults, besides others.
+ */
+export async function search(
+  seed: number,
+  milliseconds: number,
+  most = Number.POSITIVE_INFINITY,
+  named: readonly string[] = [],
+): Promise<Found> {
   const end = performance.now() + milliseconds;
   const found: Found = { histories: 0, tasks: 0, known: new Map(), failed: undefined };
   for (let next = seed; performance.now() < end && next < seed + most && found.failed === undefined; next++) {
-    const outcome = await runHistory(next);
+    const outcome = await runHistory(next, planOf(next, named));
     found.histories++;
     found.tasks += outcome.world.scheduler.done;
     if (outcome.violation === undefined) continue;

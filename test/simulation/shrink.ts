@@ -9,7 +9,7 @@ export async function shrink(failed: Outcome): Promise<Outcome> {
   let shortest = failed;
   for (let size = Math.ceil(failed.steps.length / 2); size >= 1; size = size === 1 ? 0 : Math.ceil(size / 2)) {
     for (let from = 0; from < shortest.steps.length && performance.now() < end; ) {
-      const outcome = await runHistory(failed.seed, shortest.steps.toSpliced(from, size));
+      const outcome = await runHistory(failed.seed, failed.plan, shortest.steps.toSpliced(from, size));
       if (outcome.violation?.kind === failed.violation?.kind) shortest = outcome;
       else from += size;
     }
@@ -17,8 +17,8 @@ export async function shrink(failed: Outcome): Promise<Outcome> {
   return shortest;
 }
 
-/** What a failed history was, and how to see it again. */
-export function report({ seed, steps, violation, story }: Outcome): string {
-  const command = `npm run simulate -- --seed ${seed} --only ${steps.join(',')}`;
+/** What a failed history was, and how to see it again. `each`: the option of that name with which it was found. */
+export function report({ seed, steps, violation, story }: Outcome, each?: string): string {
+  const command = `npm run simulate -- --seed ${seed}${each ? ` --each ${each}` : ''} --only ${steps.join(',')}`;
   return [...story, `${violation?.kind}: ${violation?.message}`, command].join('\n');
 }

@@ -1,6 +1,7 @@
 import { parseArgs } from 'node:util';
 import { runHistory } from './history.ts';
 import { knownDefect } from './known.ts';
+import { planOf } from './plan-of.ts';
 import { knownText, search } from './search.ts';
 import { report, shrink } from './shrink.ts';
 
@@ -8,6 +9,7 @@ const { values } = parseArgs({
   options: {
     seed: { type: 'string' },
     only: { type: 'string' },
+    each: { type: 'string' },
     shrink: { type: 'boolean', default: false },
     from: { type: 'string' },
     minutes: { type: 'string', default: '1' },
@@ -16,9 +18,11 @@ const { values } = parseArgs({
   },
 });
 
+const named = values.each?.split(',');
+
 /** Does the history of one seed, step by step. */
 async function repeat(seed: number, only: readonly number[] | undefined): Promise<boolean> {
-  const whole = await runHistory(seed, only);
+  const whole = await runHistory(seed, planOf(seed, named), only);
   const { violation, story, world } = values.shrink ? await shrink(whole) : whole;
   console.log(story.join('\n'));
   if (violation === undefined) console.log('nothing is wrong');
@@ -29,7 +33,7 @@ async function repeat(seed: number, only: readonly number[] | undefined): Promis
 /** Does histories of random seeds. */
 async function roam(seed: number, minutes: number): Promise<boolean> {
   console.log(`from seed ${seed}`);
-  const found = await search(seed, minutes * 60_000, Number(values.histories ?? Number.POSITIVE_INFINITY));
+  const found = await search(seed, minutes * 60_000, Number(values.histories ?? Number.POSITIVE_INFINITY), named);
   console.log(`${found.histories} histories of ${Math.round(found.tasks / found.histories)} tasks; known defects met:`);
   console.log(knownText(found));
   if (found.failed === undefined) return true;
@@ -37,7 +41,7 @@ async function roam(seed: number, minutes: number): Promise<boolean> {
     console.log(`${found.failed.violation?.kind}, ${found.histories}`);
     return false;
   }
-  console.log(report(await shrink(found.failed)));
+  console.log(report(await shrink(found.failed), values.each));
   return false;
 }
 

@@ -12,6 +12,7 @@ import { openLog } from '../../src/log/log.ts';
 import { DATABASE_FILE } from '../../src/log/sqlite/store.ts';
 import type { Store } from '../../src/log/store.ts';
 import { openCheckpoint } from '../../src/transparency/signed-checkpoint.ts';
+import { openMemoryFold } from '../simulation/store/memory-fold.ts';
 import { override } from '../support/faulty-store.ts';
 import { readModel } from '../support/fold.ts';
 
@@ -38,15 +39,16 @@ export function formerDirectory(): string {
 type Documents = Record<string, BSON.Document[]>;
 
 /** The documents of the database of 1.0.0, by collection. */
-function formerDocuments(): Documents {
+let formerDocuments = (): Documents => {
   const documents: Documents = {};
   for (const line of gunzipSync(formerFile('mongodb.ejson.gz')).toString().trim().split('\n')) {
     const [collection, document] = BSON.EJSON.parse(line, { relaxed: false }) as [string, BSON.Document];
     documents[collection] ??= [];
     documents[collection].push(document);
   }
+  formerDocuments = () => documents;
   return documents;
-}
+};
 
 /** Loads the database of 1.0.0 into an empty one. */
 export async function loadFormer(uri: string): Promise<void> {
@@ -106,7 +108,7 @@ export async function expectTakenOver(store: Store): Promise<void> {
   }));
   expect((await store.findByIdempotencyKeys(keys)).map((event) => event?.position)).toEqual([3, undefined, undefined]);
   const checkpoint = openCheckpoint(formerFile('log.checkpoint').toString(), FORMER.vkey);
-  for await (const step of verifyLog(store, { checkpoint }))
+  for await (const step of verifyLog(store, { checkpoint, openFold: openMemoryFold }))
     if ('answers' in step) {
       expect(step.answers.filter(({ failure }) => failure !== undefined)).toEqual([]);
       expect(step.ok).toBe(true);

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { lockDataDirectory } from '../../src/log/sqlite/lock.ts';
 import { DATABASE_FILE, openSqlite } from '../../src/log/sqlite/store.ts';
 import { upgradeSqlite } from '../../src/log/sqlite/upgrade.ts';
-import { plantstore } from '../support/run.ts';
+import { command } from '../support/command.ts';
 import { expectErased, expectTakenOver, FORMER, formerDirectory, formerFile } from './former.ts';
 
 let directory: string;
@@ -152,16 +152,16 @@ describe('the upgrade of an embedded store of 1.0.0', () => {
 
   test('is left to a command that writes: one that reads says so, and changes nothing', async () => {
     const environment = { DATA_DIR: directory };
-    const read = await plantstore(['audit', 'export'], environment);
+    const read = await command(['audit', 'export'], environment);
     expect(read).toMatchObject({ code: 1, stdout: '' });
     expect(read.stderr).toMatch(/^plantstore: .*has schema 5, that of release 1\.0\.0: .*run plantstore upgrade.*\n$/);
     const unlock = lockDataDirectory(directory);
-    expect(await plantstore(['upgrade'], environment)).toMatchObject({
+    expect(await command(['upgrade'], environment)).toMatchObject({
       code: 1,
       stderr: expect.stringContaining('another service runs on the data directory'),
     });
     unlock();
-    const erased = await plantstore(['erase', '--owner', 'nobody'], environment);
+    const erased = await command(['erase', '--owner', 'nobody'], environment);
     expect(erased).toMatchObject({ code: 0, stdout: '{"events":0}\n' });
     expect(erased.stderr.split('\n')).toEqual([
       expect.stringContaining('release 1.0.0 and is being upgraded'),
@@ -171,7 +171,7 @@ describe('the upgrade of an embedded store of 1.0.0', () => {
       'nothing to erase: nobody has no events with content',
       '',
     ]);
-    expect(await plantstore(['upgrade'], environment)).toMatchObject({
+    expect(await command(['upgrade'], environment)).toMatchObject({
       code: 0,
       stderr: 'there is nothing to upgrade\n',
     });
@@ -181,7 +181,7 @@ describe('the upgrade of an embedded store of 1.0.0', () => {
     for (const position of [4, 12, 300, 571]) {
       const file = `test/fixtures/1.0.0/${position}.receipt`;
       expect(formerFile(`${position}.receipt`).length).toBeGreaterThan(0);
-      const checked = await plantstore(['audit', 'check-receipt', file, '--key', FORMER.vkey]);
+      const checked = await command(['audit', 'check-receipt', file, '--key', FORMER.vkey]);
       expect(checked).toMatchObject({ code: 0, stdout: expect.stringContaining(`the event at position ${position} `) });
     }
   });

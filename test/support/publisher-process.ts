@@ -1,10 +1,11 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { KafkaOptions } from '../../src/publisher/kafka/kafka-topic.ts';
 import type { PublisherStatus } from '../../src/publisher/status.ts';
 import { freeze } from './freeze.ts';
+import { spawnTied } from './tied.ts';
 
 const PROGRAM = join(import.meta.dirname, 'publisher-program.ts');
 
@@ -17,10 +18,7 @@ export class PublisherProcess implements AsyncDisposable {
   #heard = Promise.withResolvers<void>();
 
   constructor(directory: string, kafka: KafkaOptions, environment: Readonly<Record<string, string>> = {}) {
-    this.#process = spawn(process.execPath, [PROGRAM, directory, JSON.stringify(kafka)], {
-      env: { PATH: process.env.PATH, ...environment },
-      stdio: ['ignore', 'pipe', 'inherit'],
-    });
+    this.#process = spawnTied([PROGRAM, directory, JSON.stringify(kafka)], environment, 'pipe', 'inherit');
     this.#ended = once(this.#process, 'close');
     createInterface({ input: this.#process.stdout! }).on('line', (line) => {
       this.changes.push(JSON.parse(line));

@@ -68,6 +68,13 @@ export abstract class RunningService implements AsyncDisposable {
     return issuer.mintToken({ owner, ownerClaim: 'sub', ttl: 3600, ...(scope !== undefined && { scope }) });
   }
 
+  /** Resolves when its first checkpoint is signed and kept, which it makes in the background after it is ready. */
+  async signed(): Promise<void> {
+    const response = await fetch(`${this.url}/log/checkpoint`);
+    await response.body?.cancel();
+    if (response.status !== 200) throw new Error(`no checkpoint is signed: status ${response.status}`);
+  }
+
   /** Stops it gracefully. */
   abstract stop(): Promise<unknown>;
 

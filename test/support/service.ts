@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { RunningService } from './running-service.ts';
+import { spawnTied } from './tied.ts';
 
 const PROGRAM = join(import.meta.dirname, '../../bin/plantstore.js');
 /** Most milliseconds until the service is ready, also on a busy machine. */
@@ -20,14 +21,8 @@ export class Service extends RunningService {
   constructor(environment: Readonly<Record<string, string>>) {
     super(environment.DATA_DIR ?? mkdtempSync(join(tmpdir(), 'plantstore-')));
     this.#ownsDirectory = environment.DATA_DIR === undefined;
-    this.#process = spawn(process.execPath, [PROGRAM, 'serve'], {
-      env: {
-        PATH: process.env.PATH,
-        ...{ PORT: '0', GRPC_PORT: '0', ADMIN_PORT: '0', DRAIN_GRACE: '0', DATA_DIR: this.dataDirectory },
-        ...environment,
-      },
-      stdio: ['ignore', 'pipe', 'pipe'],
-    });
+    const defaults = { PORT: '0', GRPC_PORT: '0', ADMIN_PORT: '0', DRAIN_GRACE: '0', DATA_DIR: this.dataDirectory };
+    this.#process = spawnTied([PROGRAM, 'serve'], { ...defaults, ...environment }, 'pipe', 'pipe');
     this.#exited = once(this.#process, 'close');
     for (const stream of [this.#process.stdout!, this.#process.stderr!])
       createInterface({ input: stream }).on('line', (line) => this.take(line));

@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -8,6 +8,7 @@ import { Pool } from 'undici';
 import { openDevelopmentIssuer } from '../../src/auth/development.ts';
 import { freePort } from './free-port.ts';
 import { parseMetrics } from './prometheus.ts';
+import { spawnTied } from './tied.ts';
 
 const PROGRAM = join(import.meta.dirname, '../../bin/plantstore.js');
 /** Milliseconds after which a request fails, because the service hangs. */
@@ -46,14 +47,9 @@ export class UnreadService implements AsyncDisposable {
     const { mintToken } = await openDevelopmentIssuer(directory);
     const token = await mintToken({ owner: 'alice', ownerClaim: 'sub', ttl: 3600 });
     const [rest, grpc, admin] = [await freePort(), await freePort(), await freePort()];
-    const child = spawn(process.execPath, [PROGRAM, 'serve'], {
-      env: {
-        ...{ PATH: process.env.PATH, DRAIN_GRACE: '0', DATA_DIR: directory },
-        ...{ PORT: `${rest}`, GRPC_PORT: `${grpc}`, ADMIN_PORT: `${admin}` },
-        ...environment,
-      },
-      stdio: ['ignore', stdout, 'inherit'],
-    });
+    const ports = { PORT: `${rest}`, GRPC_PORT: `${grpc}`, ADMIN_PORT: `${admin}` };
+    const variables = { DRAIN_GRACE: '0', DATA_DIR: directory, ...ports, ...environment };
+    const child = spawnTied([PROGRAM, 'serve'], variables, stdout, 'inherit');
     if (stdout !== 'pipe') closeSync(stdout);
     const service = new UnreadService(directory, child, rest, admin, token);
     while (!(await service.#ready())) await sleep(20);

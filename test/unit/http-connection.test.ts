@@ -250,7 +250,7 @@ describe('an answer that lasts', () => {
     client.write(GET);
     const { request } = await next();
     expect(admission.inFlight).toBe(1);
-    connectionOf(request.socket)!.lasts();
+    connectionOf(request.socket)!.beginStream();
     expect(admission.inFlight).toBe(0);
     client.write(GET);
     await closed;
@@ -262,7 +262,7 @@ describe('an answer that lasts', () => {
     client.write(POST + LARGE);
     const { request } = await next();
     while (socket.bytesRead < POST.length + LARGE.length) await setImmediate();
-    connectionOf(request.socket)!.lasts();
+    connectionOf(request.socket)!.beginStream();
     await closed;
   });
 
@@ -271,7 +271,7 @@ describe('an answer that lasts', () => {
     const { client } = await open();
     client.write(GET);
     const { request, answer } = await next();
-    connectionOf(request.socket)!.lasts();
+    connectionOf(request.socket)!.beginStream();
     answer();
     await once(client, 'readable').catch(() => {});
     await settle();

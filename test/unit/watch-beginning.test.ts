@@ -24,7 +24,7 @@ const keeper = (of: Partial<WatchKeeper>): WatchKeeper => ({
   known: missed.length,
   missed: async () => undefined,
   state: async () => ({ plants: rows, position: missed.length }) as never,
-  told: () => {},
+  delivered: () => {},
   left: () => {},
   ...of,
 });

@@ -33,8 +33,11 @@ Examples:
         const { decodeExport } = await import('../../audit/formats/formats.ts');
         // Anything but a regular file, such as a named pipe, can be read only once.
         const isFile = file !== '-' && (await stat(file)).isFile();
-        if (isFile) await told('checked', checkImport(decodeExport(createReadStream(file))));
-        await told('imported', importLog(store, decodeExport(file === '-' ? process.stdin : createReadStream(file))));
+        if (isFile) await withProgress('checked', checkImport(decodeExport(createReadStream(file))));
+        await withProgress(
+          'imported',
+          importLog(store, decodeExport(file === '-' ? process.stdin : createReadStream(file))),
+        );
         // Erasures that were not complete where the export was made.
         const finisher = new Finisher(store, loadConfig().kafka !== undefined);
         await finisher.finish();
@@ -49,7 +52,7 @@ Examples:
 const PROGRESS = 2_000;
 
 /** Consumes all positions and prints progress on stderr. */
-async function told(what: string, positions: AsyncIterable<number>): Promise<void> {
+async function withProgress(what: string, positions: AsyncIterable<number>): Promise<void> {
   let last = performance.now();
   for await (const position of positions) {
     if (performance.now() < last + PROGRESS) continue;

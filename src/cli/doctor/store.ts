@@ -56,7 +56,7 @@ async function leaseFindings(leases: readonly HeldLease[]): Promise<Finding[]> {
 }
 
 async function leaseFinding({ name, holder, left, address }: HeldLease): Promise<Finding> {
-  const message = `${name} is held by ${holder} for ${lasting(left)} more`;
+  const message = `${name} is held by ${holder} for ${durationText(left)} more`;
   if (!isHeld({ name, holder, left }))
     return warn('leases', `${message}, because a clock was wrong; instances treat it as expired`);
   if (address !== undefined && !(await isListeningAt(address)))
@@ -77,16 +77,16 @@ function clockFinding(databaseAhead: number | undefined, head: Head): Finding {
   if (logAhead > CLOCK_OFF)
     return warn(
       'clock',
-      `the last event's time is ${lasting(logAhead)} ahead of this clock: new events repeat that time until the clock reaches it; run NTP on every host`,
+      `the last event's time is ${durationText(logAhead)} ahead of this clock: new events repeat that time until the clock reaches it; run NTP on every host`,
     );
   if (databaseAhead === undefined) return ok('clock', 'it is not behind the log');
-  const off = `this clock is ${lasting(databaseAhead)} ${databaseAhead > 0 ? 'behind' : 'ahead of'} the database's`;
+  const off = `this clock is ${durationText(databaseAhead)} ${databaseAhead > 0 ? 'behind' : 'ahead of'} the database's`;
   if (Math.abs(databaseAhead) > CLOCK_WRONG) return fail('clock', `${off}: set it, and run NTP`);
   return Math.abs(databaseAhead) > CLOCK_OFF ? warn('clock', `${off}: run NTP`) : ok('clock', off);
 }
 
 /** A duration in milliseconds as text for people. */
-function lasting(milliseconds: number): string {
+function durationText(milliseconds: number): string {
   const seconds = Math.abs(milliseconds) / 1_000;
   if (seconds < 10) return `${seconds.toFixed(1)} s`;
   if (seconds < 120) return `${Math.round(seconds)} s`;

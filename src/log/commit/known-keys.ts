@@ -105,7 +105,7 @@ export class KnownKeys {
     let oldest = Number.POSITIVE_INFINITY;
     for (let after: bigint | undefined; ids.size <= LEARNED_ROWS && !this.#closed; ) {
       const { rows, whole, generation, ...standing } = await this.#store.list(owner, after, PAGE);
-      this.#generation.heard(generation);
+      this.#generation.record(generation);
       oldest = Math.min(oldest, generation);
       await this.#follower.reachCheckpoint(standing, pin.base);
       for (const { id } of rows) ids.add(compact(id));

@@ -112,7 +112,7 @@ export class StateReader {
     if (missing.length === 0) return rows;
     this.#known.lookedUp(new Set(missing.map(({ plant }) => plant.owner)));
     const { rows: found, generation, ...standing } = await this.#store.get(missing.map(({ plant }) => plant));
-    this.#generation.heard(generation);
+    this.#generation.record(generation);
     await this.#follower.reachCheckpoint(standing, pin.base);
     missing.forEach(({ key, plant }, index) => {
       rows.set(key, { ...plant, isThere: found[index] !== undefined });

@@ -76,7 +76,7 @@ export class Forwarder {
 
   constructor(open: OpenLink, to: Contact, options: ForwarderOptions) {
     this.#options = options;
-    this.#forget = options.tail.onSeen((news) => this.#sight(news));
+    this.#forget = options.tail.onSeen((news) => this.#resolveLanded(news));
     this.#opening.promise.catch(() => {});
     this.#watch = setRepeating(() => this.#listen(), HEARTBEAT);
     this.#link = open(to, {
@@ -256,7 +256,7 @@ export class Forwarder {
   }
 
   /** Resolves commands whose events the tail shows. They are applied, whatever becomes of the writer's answer. */
-  #sight(news: readonly LoggedEvent[]): void {
+  #resolveLanded(news: readonly LoggedEvent[]): void {
     if (this.#byEvent.size === 0) return;
     for (const event of news) {
       const forwarded = this.#byEvent.get(event.eventId);

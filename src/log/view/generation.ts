@@ -39,7 +39,7 @@ export class Generation {
   }
 
   /** Records the generation of rows that were read. */
-  heard(generation: number): void {
+  record(generation: number): void {
     if (generation <= this.#current) return;
     this.#current = generation;
     for (const listener of this.#listeners) listener();
@@ -59,7 +59,7 @@ export class Generation {
 
   readonly #ask = shareCalls(async () => {
     const began = monotonic();
-    this.heard(await this.#store.generation());
+    this.record(await this.#store.generation());
     this.#lookedAt = began;
   });
 }

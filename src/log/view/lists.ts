@@ -81,7 +81,7 @@ export class Lists {
     const pin = this.#tail.pin();
     try {
       const { row, generation, ...standing } = await this.#rows.row(key);
-      this.#generation.heard(generation);
+      this.#generation.record(generation);
       await this.#follower.reachCheckpoint(standing, pin.base);
       pin.check();
       return this.#tail.knows(key) ? this.#tail.stateOf(key) : row;
@@ -124,7 +124,7 @@ export class Lists {
       do {
         const last = known.at(-1)?.id ?? after;
         const { rows, whole, generation, ...standing } = await this.#store.list(owner, last, wanted);
-        this.#generation.heard(generation);
+        this.#generation.record(generation);
         oldest = Math.min(oldest, generation);
         await this.#follower.reachCheckpoint(standing, pin.base);
         pin.check();

@@ -15,7 +15,7 @@ export interface Mark {
 }
 
 /** A reader of a channel. */
-export interface Hearer {
+export interface Subscriber {
   /** There are new steps. */
   deliver(): void;
   /** What it has not read yet is void. */
@@ -37,7 +37,7 @@ const BEGINNING: Mark = { step: undefined, position: 0, bytes: 0, next: undefine
 export class Channel {
   readonly owner: string;
   /** The readers. */
-  readonly hearers = new Set<Hearer>();
+  readonly subscribers = new Set<Subscriber>();
   #end: Mark = { ...BEGINNING };
   /** The last read steps, with their start and end. Readers at the same mark share them. */
   #last: { readonly from: Mark; readonly to: Mark; readonly steps: readonly Step[] } | undefined;
@@ -60,7 +60,7 @@ export class Channel {
   erase(position: number): void {
     // A mark of its own: the readers hold the one before, and no step.
     this.#end = { ...BEGINNING, position, bytes: this.#end.bytes };
-    for (const hearer of this.hearers) hearer.skip();
+    for (const subscriber of this.subscribers) subscriber.skip();
     for (const step of erasedAt(position)) this.#append(step, position);
   }
 

@@ -1,5 +1,5 @@
 import { cpuTime, monotonic, nextTurn, setTimer } from '../../time/host.ts';
-import type { Channel, Hearer } from './channel.ts';
+import type { Channel, Subscriber } from './channel.ts';
 
 /** Watches that one channel may serve before the other channels have a turn. */
 const SHARE = 16;
@@ -19,7 +19,7 @@ const CREDIT = 40;
 /** The delivery of one channel's news to all its readers. */
 interface Round {
   /** The readers that have not got the news yet. */
-  readonly hearers: Iterator<Hearer>;
+  readonly subscribers: Iterator<Subscriber>;
   readonly began: number;
 }
 
@@ -56,7 +56,7 @@ export class Rounds {
     for (const [channel, round] of this.#due) {
       isLate ||= start - round.began > LATE;
       this.#due.delete(channel);
-      if (serve(round.hearers)) this.#due.set(channel, round);
+      if (serve(round.subscribers)) this.#due.set(channel, round);
       else if (this.#again.delete(channel)) this.#due.set(channel, roundOf(channel));
       work = cpuTime() - before;
       if (work >= SLICE) break;
@@ -67,12 +67,12 @@ export class Rounds {
   }
 }
 
-const roundOf = ({ hearers }: Channel): Round => ({ hearers: hearers.values(), began: monotonic() });
+const roundOf = ({ subscribers }: Channel): Round => ({ subscribers: subscribers.values(), began: monotonic() });
 
 /** Returns whether more readers may remain. */
-function serve(hearers: Iterator<Hearer>): boolean {
+function serve(subscribers: Iterator<Subscriber>): boolean {
   for (let served = 0; served < SHARE; served++) {
-    const { done, value } = hearers.next();
+    const { done, value } = subscribers.next();
     if (done === true) return false;
     value.deliver();
   }

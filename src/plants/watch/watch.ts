@@ -3,7 +3,7 @@ import { PlantStoreError, toPlantStoreError } from '../../domain/errors.ts';
 import type { PlantRow } from '../../log/store.ts';
 import type { Listing } from '../../log/view/listing.ts';
 import { monotonic, turn } from '../../time/host.ts';
-import { type Channel, type Hearer, type Mark, type Step, stepBytes } from './channel.ts';
+import { type Channel, type Mark, type Step, type Subscriber, stepBytes } from './channel.ts';
 
 /** The reader of a watch. None of its methods may throw. */
 export interface Viewer {
@@ -31,7 +31,7 @@ export interface WatchKeeper {
   missed(after: number, owner: string): Promise<readonly Step[] | undefined>;
   /** The last position that was delivered to all watches. */
   readonly known: number;
-  told(steps: number): void;
+  delivered(steps: number): void;
   left(watch: Watch): void;
 }
 
@@ -52,7 +52,7 @@ const RESET: readonly Step[] = [{ type: 'reset' }];
  * One reader of an owner's changes: first a beginning, and then every event, once and in order. It subscribes before it
  * reads the state, and skips events that the state already includes.
  */
-export class Watch implements Hearer {
+export class Watch implements Subscriber {
   readonly channel: Channel;
   readonly #keeper: WatchKeeper;
   readonly #validity: Validity;
@@ -138,7 +138,7 @@ export class Watch implements Hearer {
 
   #tell(steps: readonly Step[]): void {
     this.#spoke = monotonic();
-    this.#keeper.told(steps.length);
+    this.#keeper.delivered(steps.length);
   }
 
   /** Bytes of events since the watch began that the reader has not got yet. */
@@ -151,7 +151,7 @@ export class Watch implements Hearer {
     if (!this.#isOver) this.#viewer.news();
   }
 
-  /** See Hearer. */
+  /** See Subscriber. */
   skip(): void {
     if (this.#isBeginning) this.end(ERASED);
     else if (!this.#isOver) this.#mark = this.channel.end;

@@ -95,10 +95,10 @@ export class Watches implements WatchKeeper {
   open({ owner, validity }: Principal, viewer: Viewer): Watch {
     if (this.#closed !== undefined) throw this.#closed;
     const channel = this.#channels.get(owner) ?? new Channel(owner);
-    if (channel.hearers.size >= this.#limits.maxOwnerWatches)
+    if (channel.subscribers.size >= this.#limits.maxOwnerWatches)
       throw new PlantStoreError(
         'TOO_MANY_WATCHES',
-        `this owner has ${channel.hearers.size} streams open, the maximum; share one, or close one`,
+        `this owner has ${channel.subscribers.size} streams open, the maximum; share one, or close one`,
         { retryAfter: 1 },
       );
     if (this.#watches.size >= this.#limits.maxWatches)
@@ -107,7 +107,7 @@ export class Watches implements WatchKeeper {
       });
     const watch = new Watch(this, channel, validity, viewer);
     this.#channels.set(owner, channel);
-    channel.hearers.add(watch);
+    channel.subscribers.add(watch);
     this.#watches.add(watch);
     this.#timer ??= setRepeating(() => this.#look(), LOOK).unref();
     return watch;
@@ -146,15 +146,15 @@ export class Watches implements WatchKeeper {
   }
 
   /** See WatchKeeper. */
-  told(steps: number): void {
+  delivered(steps: number): void {
     this.#steps += steps;
   }
 
   /** See WatchKeeper. */
   left(watch: Watch): void {
     const { channel } = watch;
-    channel.hearers.delete(watch);
-    if (channel.hearers.size === 0) this.#channels.delete(channel.owner);
+    channel.subscribers.delete(watch);
+    if (channel.subscribers.size === 0) this.#channels.delete(channel.owner);
     this.#watches.delete(watch);
     if (this.#watches.size > 0) return;
     clearTimer(this.#timer);

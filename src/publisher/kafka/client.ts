@@ -9,7 +9,6 @@ import type {
   TransactionalProducer,
 } from './client-types.ts';
 import { Sockets } from './sockets.ts';
-import { hideTimerWarnings } from './timer-warning.ts';
 
 hideTimerWarnings();
 
@@ -216,3 +215,16 @@ export function partitioner(partitions: number): (key: string) => number {
 
 const textOf = (headers: IHeaders = {}): Record<string, string> =>
   Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]));
+
+/**
+ * Hides the warnings that newer versions of Node print because kafkajs sets timers in the past. Other warnings are
+ * still printed.
+ */
+function hideTimerWarnings(): void {
+  for (const print of process.listeners('warning')) {
+    process.off('warning', print);
+    process.on('warning', (warning) => {
+      if (warning.name !== 'TimeoutNegativeWarning') print(warning);
+    });
+  }
+}

@@ -95,12 +95,12 @@ const implementationOf = (methods: Service['methods']): ServiceImpl<DescService>
 
 function callOf({ values, signal, responseHeader }: HandlerContext): StreamingCall {
   const { principal, headers, raw } = values.get(requestKey)!;
-  const lasts = () => connectionOf(raw.socket)?.lasts();
+  const beginStream = () => connectionOf(raw.socket)?.beginStream();
   return {
     principal: principal!,
     idempotencyKey: headers['idempotency-key'],
     signal,
-    lasts,
+    beginStream,
     set replayed(isReplayed: boolean) {
       if (isReplayed) responseHeader.set(REPLAYED_HEADER, 'true');
     },

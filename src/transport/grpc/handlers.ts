@@ -125,7 +125,7 @@ class GrpcCall implements StreamingCall {
     return this.#served.signal;
   }
 
-  lasts(): void {
-    this.#served.lasts();
+  beginStream(): void {
+    this.#served.beginStream();
   }
 }

@@ -175,7 +175,7 @@ export class ServedCall extends ServerInterceptingCall implements Listener, Wait
   /** Runs at the end of every call, however it ends. */
   onCancel(): void {
     clearTimeout(this.#timer);
-    this.lasts();
+    this.beginStream();
     this.observed.ended(Number(this.#next.getDeadline()));
     // A unary method that has answered has nothing left to abort.
     if (this.#streams || this.observed.code === undefined) this.#controller?.abort(OVER);
@@ -185,7 +185,7 @@ export class ServedCall extends ServerInterceptingCall implements Listener, Wait
   }
 
   /** Its answer lasts and is counted elsewhere. Gives the permit back. */
-  lasts(): void {
+  beginStream(): void {
     this.#permit?.[Symbol.dispose]();
     this.#permit = undefined;
   }
@@ -226,7 +226,7 @@ export class ServedCall extends ServerInterceptingCall implements Listener, Wait
     const permit = this.#options.admission.permit(owner, 'grpc');
     const proceed = (granted: Permit) => {
       this.#permit = granted;
-      if (this.#listener === undefined) this.lasts();
+      if (this.#listener === undefined) this.beginStream();
       else next();
     };
     if (permit instanceof Promise) permit.then(proceed, (error) => this.#fail(error));

@@ -59,7 +59,7 @@ export class HttpConnection extends Connection {
   #isLate = false;
   #servesLate = false;
   #permit: Permit | undefined;
-  #lasts = false;
+  #isStream = false;
   #isDetached = false;
 
   /** Takes a connection that an HTTP server has just accepted. */
@@ -115,9 +115,9 @@ export class HttpConnection extends Connection {
   }
 
   /** The answer lasts as long as its client likes, and is counted elsewhere. The connection serves nothing after it. */
-  lasts(): void {
+  beginStream(): void {
     this.#release();
-    this.#lasts = true;
+    this.#isStream = true;
     if (this.#bytes !== undefined) this.#socket.destroy();
   }
 
@@ -164,7 +164,7 @@ export class HttpConnection extends Connection {
 
   #receive(bytes: Buffer): void {
     if (this.#isDetached) return;
-    if (this.#lasts) {
+    if (this.#isStream) {
       this.#socket.destroy();
       return;
     }
@@ -206,7 +206,7 @@ export class HttpConnection extends Connection {
     }
     if (this.#hasEnded === true) {
       this.#hasEnded = undefined;
-      if (answerOn(this.#socket) === undefined || this.#lasts) this.#leave();
+      if (answerOn(this.#socket) === undefined || this.#isStream) this.#leave();
       else setTimeout(() => this.#leave(), GRACE).unref();
     }
     return false;
@@ -231,7 +231,7 @@ export class HttpConnection extends Connection {
   #answered(request: IncomingMessage): void {
     this.#release();
     this.#response = undefined;
-    this.#lasts = false;
+    this.#isStream = false;
     this.#parsed = 0;
     if (this.#socket.destroyed) return;
     if (!request.complete) setTimeout(endUnlessComplete, LINGER, request).unref();

@@ -120,9 +120,9 @@ class RestCall implements Call {
     this.#raw = raw;
   }
 
-  lasts(): void {
+  beginStream(): void {
     // The answer to HEAD has no stream.
-    if (this.#raw.method !== 'HEAD') connectionOf(this.#raw.socket)?.lasts();
+    if (this.#raw.method !== 'HEAD') connectionOf(this.#raw.socket)?.beginStream();
   }
 }
 

@@ -12,8 +12,9 @@ import type { LoggedEvent } from '../../../src/log/event/event.ts';
 import { DATABASE_FILE, openSqlite } from '../../../src/log/sqlite/store.ts';
 import { verdictOf } from '../../store/audit-tampering.ts';
 import { openSqliteDatabase } from '../../store/sqlite-database.ts';
+import { command } from '../../support/command.ts';
 import { added, append, chain, deleted, project } from '../../support/events.ts';
-import { plantstore, run } from '../../support/run.ts';
+import { run } from '../../support/run.ts';
 import { startService } from '../../support/service.ts';
 import { count } from '../../support/soak.ts';
 
@@ -27,7 +28,7 @@ beforeEach(() => {
 
 afterEach(() => rmSync(root, { recursive: true }));
 
-const audit = (...args: string[]) => plantstore(['audit', ...args], { DATA_DIR: data });
+const audit = (...args: string[]) => command(['audit', ...args], { DATA_DIR: data });
 
 /** Fills the store; the read model goes along. */
 async function fill(...events: Parameters<typeof append>[1][]): Promise<LoggedEvent[]> {
@@ -151,7 +152,7 @@ test.each([
   const { db, close } = openSqliteDatabase(data);
   db.exec(sql);
   await close();
-  const { code, stdout, stderr } = await plantstore(args, {
+  const { code, stdout, stderr } = await command(args, {
     DATA_DIR: data,
     PORT: '0',
     GRPC_PORT: '0',
@@ -285,7 +286,7 @@ const many = async () => {
 test('an import that is killed again and again goes on, and ends with the same log', async () => {
   const events = await many();
   const file = join(root, 'log.ndjson');
-  const { code } = await plantstore(['audit', 'export'], { DATA_DIR: data }).then(({ code, stdout }) => {
+  const { code } = await command(['audit', 'export'], { DATA_DIR: data }).then(({ code, stdout }) => {
     writeFileSync(file, stdout);
     return { code };
   });
@@ -294,9 +295,9 @@ test('an import that is killed again and again goes on, and ends with the same l
   const copy = join(root, 'copy');
   // By a factor: a machine on which it takes long would else be at it for the square of that.
   for (let milliseconds = 250; !(await killed(['import', file], copy, milliseconds)); milliseconds *= count(1.5, 1.2));
-  const after = await plantstore(['audit', 'export'], { DATA_DIR: copy });
+  const after = await command(['audit', 'export'], { DATA_DIR: copy });
   expect(after.stdout === linesOf(events)).toBe(true);
-  const { stdout } = await plantstore(['audit', 'verify', '--json'], { DATA_DIR: copy });
+  const { stdout } = await command(['audit', 'verify', '--json'], { DATA_DIR: copy });
   expect(JSON.parse(stdout)).toMatchObject({ ok: true, checkpoint: MANY });
 });
 
@@ -308,18 +309,18 @@ test('a file that is wrong at its end is not imported at all; of a pipe the righ
   writeFileSync(wrong, linesOf([...events, ...chain(headAt(events.at(-1)!), [deleted('bob', 1n)])]));
   const copy = { DATA_DIR: join(root, 'copy') };
   const why = `broken at position ${MANY + 1}: plant 1 of "bob" is deleted, but did not exist`;
-  const refused = await plantstore(['audit', 'import', wrong], copy);
+  const refused = await command(['audit', 'import', wrong], copy);
   expect(refused).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining(why) });
-  expect(await plantstore(['audit', 'export'], copy)).toEqual({ code: 0, stdout: '', stderr: '' });
+  expect(await command(['audit', 'export'], copy)).toEqual({ code: 0, stdout: '', stderr: '' });
   const piped = ['-c', `cat ${wrong} | "$NODE" bin/plantstore.js audit import -`];
   const { code, stderr } = await run('bash', piped, { ...copy, NODE: process.execPath });
   expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining(why) });
-  expect(await plantstore(['audit', 'verify'], copy)).toMatchObject({ code: 0 });
-  const landed = (await plantstore(['audit', 'export'], copy)).stdout;
+  expect(await command(['audit', 'verify'], copy)).toMatchObject({ code: 0 });
+  const landed = (await command(['audit', 'export'], copy)).stdout;
   expect(landed.length).toBeGreaterThan(0);
   expect(linesOf(events).startsWith(landed)).toBe(true);
-  expect(await plantstore(['audit', 'import', file], copy)).toMatchObject({ code: 0 });
-  expect((await plantstore(['audit', 'export'], copy)).stdout === linesOf(events)).toBe(true);
+  expect(await command(['audit', 'import', file], copy)).toMatchObject({ code: 0 });
+  expect((await command(['audit', 'export'], copy)).stdout === linesOf(events)).toBe(true);
 });
 
 test('a rebuild that is killed at any moment is made again', async () => {

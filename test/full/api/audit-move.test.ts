@@ -10,7 +10,7 @@ import { openSqlite } from '../../../src/log/sqlite/store.ts';
 import { openMongoDatabase } from '../../store/mongo-database.ts';
 import { HAS_MONGODB, newDatabase, openMongoStore } from '../../store/open-mongo.ts';
 import { commandArbitrary } from '../../support/arbitraries.ts';
-import { plantstore } from '../../support/run.ts';
+import { command } from '../../support/command.ts';
 
 describe.runIf(HAS_MONGODB)('a log moved from SQLite to MongoDB and back, by command line', () => {
   test('is exported the same to the byte from each, is whole in each, and is found out in each when it is changed', async () => {
@@ -23,7 +23,7 @@ describe.runIf(HAS_MONGODB)('a log moved from SQLite to MongoDB and back, by com
     ];
     const [from, middle, back] = environments as [{ DATA_DIR: string }, (typeof environments)[1], { DATA_DIR: string }];
     const audit = async (environment: Record<string, string>, ...args: string[]) => {
-      const { code, stdout, stderr } = await plantstore(['audit', ...args], environment);
+      const { code, stdout, stderr } = await command(['audit', ...args], environment);
       expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
       return stdout;
     };
@@ -48,7 +48,7 @@ describe.runIf(HAS_MONGODB)('a log moved from SQLite to MongoDB and back, by com
       const database = openMongoDatabase(mongo.uri);
       await database.removeEvent(7);
       await database.close();
-      const { code, stdout } = await plantstore(['audit', 'verify'], middle);
+      const { code, stdout } = await command(['audit', 'verify'], middle);
       expect(code).toBe(1);
       expect(stdout).toMatch(/^positions +NO +at position 7: missing/m);
     } finally {
@@ -60,7 +60,7 @@ describe.runIf(HAS_MONGODB)('a log moved from SQLite to MongoDB and back, by com
   test('a command that only reads makes nothing in a database that is not there', async () => {
     const uri = newDatabase();
     for (const args of [['export'], ['verify'], ['list', '--owner', 'alice']]) {
-      const { code, stderr } = await plantstore(['audit', ...args], { MONGODB_URI: uri });
+      const { code, stderr } = await command(['audit', ...args], { MONGODB_URI: uri });
       expect(code).toBe(1);
       expect(stderr).toMatch(/contains no plant store/);
     }

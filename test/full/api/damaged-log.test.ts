@@ -15,11 +15,12 @@ import { cosignatureKey } from '../../../src/tlog/signer.ts';
 import { formatVerifierKey } from '../../../src/tlog/verifier-key.ts';
 import { CHECKPOINT_INTERVAL } from '../../../src/transparency/checkpoints.ts';
 import { openSqliteDatabase, said } from '../../store/sqlite-database.ts';
+import { command } from '../../support/command.ts';
 import { fill } from '../../support/fill.ts';
 import { client, expectError } from '../../support/http.ts';
+import { startLocalService } from '../../support/local-service.ts';
 import { callErrorOf, TRANSPORTS } from '../../support/protocols.ts';
-import { plantstore } from '../../support/run.ts';
-import { type Service, startService } from '../../support/service.ts';
+import type { RunningService } from '../../support/running-service.ts';
 
 let directory: string;
 
@@ -49,7 +50,7 @@ async function lose(position: number): Promise<void> {
 }
 
 /** Expects that the service has logged why, at the level error. */
-const expectLogged = async (service: Service, why: string): Promise<void> => {
+const expectLogged = async (service: RunningService, why: string): Promise<void> => {
   await service.logged((line) => line.level === 'error' && JSON.stringify(line).includes(why));
 };
 
@@ -62,17 +63,17 @@ describe('a log that was damaged', () => {
       database.exec(`DROP ${object}`);
       database.close();
       const environment = { DATA_DIR: directory, PORT: '0', GRPC_PORT: '0', ADMIN_PORT: '0' };
-      for (const command of [['serve'], ['audit', 'rebuild'], ['erase', '--owner', 'alice']]) {
-        const { code, stderr } = await plantstore(command, environment);
-        expect([command, code]).toEqual([command, 1]);
+      for (const args of [['serve'], ['audit', 'rebuild'], ['erase', '--owner', 'alice']]) {
+        const { code, stderr } = await command(args, environment);
+        expect([args, code]).toEqual([args, 1]);
         expect(stderr).toContain(`plantstore.sqlite lacks ${object.split(' ')[1]}, which somebody dropped: run`);
       }
-      expect(await plantstore(['audit', 'verify'], environment)).toMatchObject({ code: 0 });
+      expect(await command(['audit', 'verify'], environment)).toMatchObject({ code: 0 });
       const exported = join(directory, 'log.ndjson');
-      writeFileSync(exported, (await plantstore(['audit', 'export'], environment)).stdout);
+      writeFileSync(exported, (await command(['audit', 'export'], environment)).stdout);
       const moved = { ...environment, DATA_DIR: join(directory, 'moved') };
-      expect(await plantstore(['audit', 'import', exported], moved)).toMatchObject({ code: 0 });
-      await using service = await startService(moved);
+      expect(await command(['audit', 'import', exported], moved)).toMatchObject({ code: 0 });
+      await using service = await startLocalService(moved);
       const list = await client(service.url, await service.token('alice'))('GET', '/plants');
       expect(JSON.parse(list.text)).toHaveLength(3);
     },
@@ -80,7 +81,7 @@ describe('a log that was damaged', () => {
 
   test('an event that is lost while the service runs is a broken log, not a store that is away', async () => {
     await write(1_059);
-    await using service = await startService({ DATA_DIR: directory });
+    await using service = await startLocalService({ DATA_DIR: directory });
     const send = client(service.url);
     expect((await send('GET', '/log/checkpoint')).status).toBe(200);
     await lose(1_050);
@@ -93,13 +94,14 @@ describe('a log that was damaged', () => {
 
   test('the operator learns of it, once, however many ask; the instance goes on with what is whole', async () => {
     await write(600);
-    await using service = await startService({ DATA_DIR: directory });
+    await using service = await startLocalService({ DATA_DIR: directory });
     const broken = () => service.metric('plantstore_log_broken');
     const readyz = async () => {
       const response = await fetch(`${service.adminUrl}/readyz`);
       const { dependencies } = (await response.json()) as { dependencies: { name: string }[] };
       return [response.status, dependencies.find(({ name }) => name === 'store')];
     };
+    await service.signed();
     expect(await broken()).toBe(0);
     expect(await readyz()).toEqual([200, { name: 'store', ready: true, since: expect.any(String) }]);
     await lose(550);
@@ -122,7 +124,7 @@ describe('a log that was damaged', () => {
     expect((await send('GET', '/plants?limit=5')).status).toBe(200);
     expect(service.logs.filter(({ msg }) => String(msg).startsWith('the stored log is not'))).toHaveLength(1);
     const [PORT, ADMIN_PORT] = [new URL(service.url).port, new URL(service.adminUrl).port];
-    const doctor = await plantstore(['doctor'], { DATA_DIR: directory, PORT, ADMIN_PORT });
+    const doctor = await command(['doctor'], { DATA_DIR: directory, PORT, ADMIN_PORT });
     expect(doctor.code).toBe(1);
     expect(doctor.stdout).toMatch(
       /^fail +service +it runs, but store: .*broken at position 550: .*: see docs\/operations\.md$/m,
@@ -131,7 +133,7 @@ describe('a log that was damaged', () => {
 
   test.each(TRANSPORTS)('the operator learns of it from a receipt over $name alone', async ({ open }) => {
     await write(600);
-    await using service = await startService({ DATA_DIR: directory });
+    await using service = await startLocalService({ DATA_DIR: directory });
     await lose(550);
     const headers = { authorization: `Bearer ${await service.token('alice')}` };
     const receipt = createClient(PlantStoreService, open(service)).getReceipt({ position: 560n }, { headers });
@@ -141,7 +143,7 @@ describe('a log that was damaged', () => {
 
   test('no reader of the log gets past an event that is lost as if nothing were missing', async () => {
     await write(600);
-    await using service = await startService({ DATA_DIR: directory });
+    await using service = await startLocalService({ DATA_DIR: directory });
     await lose(550);
     const headers = { authorization: `Bearer ${await service.token('alice', 'plants:audit')}` };
     for (const { open } of TRANSPORTS) {
@@ -160,7 +162,7 @@ describe('a log that was damaged', () => {
       expect(callErrorOf(await listing().catch((thrown: unknown) => thrown))).toMatchObject({ reason: 'INTERNAL' });
     }
     await expectLogged(service, 'the log is broken at position 550');
-    const { code, stdout, stderr } = await plantstore(['audit', 'export', '--after', '500'], { DATA_DIR: directory });
+    const { code, stdout, stderr } = await command(['audit', 'export', '--after', '500'], { DATA_DIR: directory });
     expect(code).toBe(1);
     expect(stderr).toContain('the log is broken at position 550');
     expect(stdout).not.toContain('"position":551');
@@ -171,9 +173,9 @@ describe('a log that was damaged', () => {
     const database = openSqliteDatabase(directory);
     await database.change(550, said({ name: 'EVIL' }));
     await database.close();
-    const rebuilt = await plantstore(['audit', 'rebuild'], { DATA_DIR: directory });
+    const rebuilt = await command(['audit', 'rebuild'], { DATA_DIR: directory });
     expect(rebuilt.stderr).toContain('the log is broken at position 550');
-    await using service = await startService({ DATA_DIR: directory });
+    await using service = await startLocalService({ DATA_DIR: directory });
     const token = await service.token('alice', 'plants:read plants:audit');
     const list = await client(service.url, token)('GET', '/plants?limit=600');
     expect([list.status, list.text.includes('EVIL')]).toEqual([200, false]);
@@ -187,7 +189,7 @@ describe('a log that was damaged', () => {
 
   test('the operator learns of it from a verification that says no', async () => {
     await write(600);
-    await using service = await startService({ DATA_DIR: directory });
+    await using service = await startLocalService({ DATA_DIR: directory });
     await lose(550);
     const headers = { authorization: `Bearer ${await service.token('alice', 'plants:audit')}` };
     for await (const _ of createClient(AuditService, TRANSPORTS[0]!.open(service)).verifyLog({}, { headers }));
@@ -197,7 +199,7 @@ describe('a log that was damaged', () => {
   test('the operator learns of it from an instance that nobody asks anything, once, if the next checkpoint needs it', async () => {
     await write(600);
     await lose(550);
-    await using service = await startService({ DATA_DIR: directory });
+    await using service = await startLocalService({ DATA_DIR: directory });
     await expectLogged(service, 'the log is broken at position 550');
     await sleep(6_000);
     expect(service.logs.filter((line) => JSON.stringify(line).includes('broken at position 550'))).toHaveLength(1);
@@ -206,7 +208,7 @@ describe('a log that was damaged', () => {
   test('a service with witnesses writes so to its log, though no reader makes it sign a checkpoint', async () => {
     await write(1_059);
     const key = cosignatureKey('away.example', generateKeyPairSync('ed25519').privateKey);
-    await using service = await startService({
+    await using service = await startLocalService({
       DATA_DIR: directory,
       WITNESSES: `http://127.0.0.1:1=${formatVerifierKey(key)}`,
     });
@@ -222,7 +224,7 @@ describe('a log that was damaged', () => {
     await database.change(300, () => ({ eventId: 'another' }));
     await database.close();
 
-    await using service = await startService({ DATA_DIR: directory });
+    await using service = await startLocalService({ DATA_DIR: directory });
     const send = client(service.url);
     // The nodes are what they were, so the checkpoint is right, and what does not rest on the block is proved.
     expect((await send('GET', '/log/checkpoint')).status).toBe(200);
@@ -246,14 +248,14 @@ describe('a log that was damaged', () => {
     expect(service.logs.filter((line) => JSON.stringify(line).includes('the stored log is not'))).toHaveLength(1);
     const readyz = await (await fetch(`${service.adminUrl}/readyz`)).text();
     expect(readyz).toContain(why);
-    const printed = await plantstore(['audit', 'receipt', '301'], { DATA_DIR: directory });
+    const printed = await command(['audit', 'receipt', '301'], { DATA_DIR: directory });
     expect(printed).toMatchObject({ code: 1, stdout: '' });
     expect(printed.stderr).toContain(why);
   });
 
   test('what was signed stays what it was, whatever is changed under the service', async () => {
     await write(600);
-    await using service = await startService({ DATA_DIR: directory });
+    await using service = await startLocalService({ DATA_DIR: directory });
     const send = client(service.url, await service.token('bob'));
     expect((await send('GET', '/log/checkpoint')).status).toBe(200);
     const database = openSqliteDatabase(directory);
@@ -273,7 +275,7 @@ describe('a log that was damaged', () => {
 
   test('no receipt is made of an event, or a content, that was changed after its tile was read', async () => {
     await write(600);
-    await using service = await startService({ DATA_DIR: directory });
+    await using service = await startLocalService({ DATA_DIR: directory });
     expect((await client(service.url)('GET', '/log/proof/300')).status).toBe(200);
     const database = openSqliteDatabase(directory);
     await database.change(300, () => ({ eventId: 'another' }));

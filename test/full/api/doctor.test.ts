@@ -12,10 +12,10 @@ import { DATABASE_FILE, openSqlite } from '../../../src/log/sqlite/store.ts';
 import { cosignatureKey } from '../../../src/tlog/signer.ts';
 import { formatVerifierKey } from '../../../src/tlog/verifier-key.ts';
 import { HAS_MONGODB, newDatabase, openMongoStore } from '../../store/open-mongo.ts';
+import { command } from '../../support/command.ts';
 import { added, append, NO_NODES, project } from '../../support/events.ts';
 import { freePort } from '../../support/free-port.ts';
-import { plantstore } from '../../support/run.ts';
-import { startService } from '../../support/service.ts';
+import { startLocalService } from '../../support/local-service.ts';
 
 let data: string;
 let settings: Record<string, string>;
@@ -28,7 +28,7 @@ afterEach(() => rmSync(data, { recursive: true }));
 
 /** Runs it. Nothing may go to stderr, and each line begins with a level. */
 async function doctor(environment: Record<string, string> = {}) {
-  const { code, stdout, stderr } = await plantstore(['doctor'], { ...settings, ...environment });
+  const { code, stdout, stderr } = await command(['doctor'], { ...settings, ...environment });
   expect(stderr).toBe('');
   const lines = stdout.trimEnd().split('\n');
   for (const line of lines) expect(line).toMatch(/^(ok {4}|warn {2}|fail {2})\S/);
@@ -50,8 +50,9 @@ const contents = () =>
     .map((name) => [name, readFileSync(join(data, name)).toString('base64')]);
 
 test('beside a service that is well, every line is ok, and nothing is changed', async () => {
-  await using service = await startService({ DATA_DIR: data });
+  await using service = await startLocalService({ DATA_DIR: data });
   const ports = { PORT: new URL(service.url).port, ADMIN_PORT: new URL(service.adminUrl).port };
+  await service.signed();
   const before = contents();
   const { lines, troubles } = await doctor(ports);
   expect(troubles).toEqual([]);

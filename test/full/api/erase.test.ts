@@ -9,10 +9,10 @@ import { expect, test } from 'vitest';
 import { AuditService } from '../../../gen/plantstore/v1/audit_service_pb.ts';
 import { ErasureService } from '../../../gen/plantstore/v1/erasure_service_pb.ts';
 import { openSqlite } from '../../../src/log/sqlite/store.ts';
+import { command } from '../../support/command.ts';
 import { EventStreamReader } from '../../support/event-stream.ts';
 import { added, append, project } from '../../support/events.ts';
 import { callErrorOf, PROTOCOLS, TRANSPORTS } from '../../support/protocols.ts';
-import { plantstore } from '../../support/run.ts';
 import { type Service, startService } from '../../support/service.ts';
 import { count } from '../../support/soak.ts';
 
@@ -63,9 +63,9 @@ test('of an owner who is erased, nothing is left in any file, answer, metric or 
   const list = PROTOCOLS[0]!.client(service, `Bearer ${await service.token(OWNER)}`);
   expect((await list.list()).plants).toHaveLength(4);
   for (const word of WORDS) expect([word, bytesOf(directory).includes(word)]).toEqual([word, true]);
-  const key = await plantstore(['audit', 'key'], { DATA_DIR: directory });
-  const receipt = await plantstore(['audit', 'receipt', '1'], { DATA_DIR: directory });
-  const checkpoint = await plantstore(['audit', 'checkpoint'], { DATA_DIR: directory });
+  const key = await command(['audit', 'key'], { DATA_DIR: directory });
+  const receipt = await command(['audit', 'receipt', '1'], { DATA_DIR: directory });
+  const checkpoint = await command(['audit', 'checkpoint'], { DATA_DIR: directory });
 
   const [{ open }] = TRANSPORTS.filter(({ name }) => name === 'gRPC') as [(typeof TRANSPORTS)[number]];
   const nobody = erase(service, open, OWNER, await as(service, 'operator', 'plants:read plants:write plants:audit'));
@@ -83,9 +83,9 @@ test('of an owner who is erased, nothing is left in any file, answer, metric or 
     await textOf(audit.readEvents({}, auditor)),
     await textOf(audit.listPlantsAsOf({ asOf: { case: 'position', value: 9n } }, auditor)),
     await textOf(audit.getHistory({ owner: OWNER, plantId: 1n }, auditor)),
-    (await plantstore(['audit', 'export'], { DATA_DIR: directory })).stdout,
-    (await plantstore(['audit', 'export', '--public'], { DATA_DIR: directory })).stdout,
-    (await plantstore(['audit', 'list', '--as-of', '9'], { DATA_DIR: directory })).stdout,
+    (await command(['audit', 'export'], { DATA_DIR: directory })).stdout,
+    (await command(['audit', 'export', '--public'], { DATA_DIR: directory })).stdout,
+    (await command(['audit', 'list', '--as-of', '9'], { DATA_DIR: directory })).stdout,
     await (await fetch(`${service.adminUrl}/metrics`)).text(),
     JSON.stringify(service.logs) + service.output,
     bytesOf(directory),
@@ -101,11 +101,11 @@ test('of an owner who is erased, nothing is left in any file, answer, metric or 
   };
   const vkey = key.stdout.trim();
   const signed = kept('signed.checkpoint', checkpoint.stdout);
-  const verified = await plantstore(['audit', 'verify', '--checkpoint', signed, '--key', vkey], {
+  const verified = await command(['audit', 'verify', '--checkpoint', signed, '--key', vkey], {
     DATA_DIR: directory,
   });
   expect(verified).toMatchObject({ code: 0 });
-  const shown = await plantstore(['audit', 'check-receipt', kept('1.tlog-proof', receipt.stdout), '--key', vkey], {});
+  const shown = await command(['audit', 'check-receipt', kept('1.tlog-proof', receipt.stdout), '--key', vkey], {});
   expect(shown).toMatchObject({ code: 0, stdout: expect.stringContaining(OWNER) });
   expect((await list.list()).plants).toEqual([]);
   await PROTOCOLS[0]!.client(service, `Bearer ${await service.token(OWNER)}`).create(1n, 'anew');
@@ -134,7 +134,7 @@ test('plantstore erase: beside a service it refuses; once it is stopped it erase
   const directory = mkdtempSync(join(tmpdir(), 'plantstore-erase-'));
   const service = await startService({ DATA_DIR: directory });
   await fill(service);
-  const run = () => plantstore(['erase', '--owner', OWNER], { DATA_DIR: directory });
+  const run = () => command(['erase', '--owner', OWNER], { DATA_DIR: directory });
   expect(await run()).toMatchObject({
     code: 1,
     stderr: expect.stringMatching(/another service runs.*call ErasureService there/),
@@ -143,22 +143,22 @@ test('plantstore erase: beside a service it refuses; once it is stopped it erase
   const done = await run();
   const { subjectKey, ...outcome } = JSON.parse(done.stdout);
   expect(done).toMatchObject({ code: 0, stderr: `OwnerErased is at position 12, subjectKey ${subjectKey}\n` });
-  const again = await plantstore(['erase', '--owner', OWNER, '--key', subjectKey], { DATA_DIR: directory });
+  const again = await command(['erase', '--owner', OWNER, '--key', subjectKey], { DATA_DIR: directory });
   expect(again).toEqual({ code: 0, stdout: done.stdout, stderr: '' });
   expect(outcome).toEqual({ position: 12, events: 6 });
   const check = ['audit', 'check-erasure', '--owner', OWNER, '--key', subjectKey];
-  expect(await plantstore(check, { DATA_DIR: directory })).toEqual({
+  expect(await command(check, { DATA_DIR: directory })).toEqual({
     code: 0,
     stdout: `Position 12 erased "${OWNER}": 6 events lost their content.\n`,
     stderr: '',
   });
   const exported = join(directory, 'log.ndjson');
-  const log = (await plantstore(['audit', 'export'], { DATA_DIR: directory })).stdout;
+  const log = (await command(['audit', 'export'], { DATA_DIR: directory })).stdout;
   writeFileSync(exported, log);
-  expect(await plantstore([...check, exported], {})).toMatchObject({ code: 0 });
+  expect(await command([...check, exported], {})).toMatchObject({ code: 0 });
   const subject = createHash('sha256').update(Buffer.from(subjectKey, 'hex')).update('bob').digest('hex');
   writeFileSync(exported, log.replace(/"subject":"[0-9a-f]{64}"/, `"subject":"${subject}"`));
-  const forged = await plantstore(['audit', 'check-erasure', '--owner', 'bob', '--key', subjectKey, exported], {});
+  const forged = await command(['audit', 'check-erasure', '--owner', 'bob', '--key', subjectKey, exported], {});
   expect(forged).toMatchObject({ code: 1, stderr: expect.stringContaining('broken at position 12') });
   expect(await run()).toEqual({
     code: 0,
@@ -166,7 +166,7 @@ test('plantstore erase: beside a service it refuses; once it is stopped it erase
     stderr: `nothing to erase: ${OWNER} has no events with content\n`,
   });
   for (const word of WORDS) expect([word, bytesOf(directory).includes(word)]).toEqual([word, false]);
-  const missing = await plantstore(['erase', '--owner', OWNER], { DATA_DIR: join(directory, 'none') });
+  const missing = await command(['erase', '--owner', OWNER], { DATA_DIR: join(directory, 'none') });
   expect(missing).toMatchObject({ code: 1, stderr: expect.stringContaining('there is no plant store') });
   // Such an actor would be a flaw of the log for ever.
   for (const wrong of [
@@ -174,7 +174,7 @@ test('plantstore erase: beside a service it refuses; once it is stopped it erase
     ['--owner', 'bob', '--actor', ''],
     ['--owner', 'bob', '--actor', 'a\nb'],
   ])
-    expect(await plantstore(['erase', ...wrong], { DATA_DIR: directory })).toMatchObject({
+    expect(await command(['erase', ...wrong], { DATA_DIR: directory })).toMatchObject({
       code: 1,
       stderr: expect.stringContaining('must not be blank'),
     });
@@ -201,7 +201,7 @@ test('a process that is killed while it erases leaves what the next start of the
     const again = await erase(next, TRANSPORTS[3]!.open, OWNER, await as(next, 'operator', 'plants:erase'));
     expect(again?.events ?? 0n).toBeGreaterThanOrEqual(0n);
     await next.stop();
-    expect(await plantstore(['audit', 'verify'], { DATA_DIR: directory })).toMatchObject({ code: 0 });
+    expect(await command(['audit', 'verify'], { DATA_DIR: directory })).toMatchObject({ code: 0 });
     expect([milliseconds, bytesOf(directory).includes(OWNER)]).toEqual([milliseconds, false]);
     rmSync(directory, { recursive: true });
   }

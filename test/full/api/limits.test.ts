@@ -17,11 +17,12 @@ import { AuditService } from '../../../gen/plantstore/v1/audit_service_pb.ts';
 import { PlantStoreService } from '../../../gen/plantstore/v1/plant_store_service_pb.ts';
 import { bearer, grpcClient, richStatus, unary } from '../../support/grpc.ts';
 import { client, expectError } from '../../support/http.ts';
+import { startLocalService } from '../../support/local-service.ts';
 import { CallError, PROTOCOLS, TRANSPORTS } from '../../support/protocols.ts';
-import { type Service, startService } from '../../support/service.ts';
+import type { RunningService } from '../../support/running-service.ts';
 
 /** Transports of browsers, which fetch. */
-const browserTransports = ({ url: baseUrl }: Service) => [
+const browserTransports = ({ url: baseUrl }: RunningService) => [
   createConnectTransport({ baseUrl }),
   createGrpcWebTransport({ baseUrl }),
 ];
@@ -32,7 +33,7 @@ async function drain(stream: AsyncIterable<unknown>): Promise<void> {
 }
 
 /** How many requests were refused, by protocol and reason. */
-async function shedOf(service: Service): Promise<Map<string, number>> {
+async function shedOf(service: RunningService): Promise<Map<string, number>> {
   const { samples } = (await service.metrics()).get('plantstore_requests_shed_total')!;
   return new Map(samples.map(({ labels: { protocol, reason }, value }) => [`${protocol} ${reason}`, value]));
 }
@@ -41,7 +42,7 @@ async function shedOf(service: Service): Promise<Map<string, number>> {
  * A call that is being served until it is disposed of: it follows the log. Of an owner of its own. `others`: the calls that
  * are held beside it. Waits until no more have a permit.
  */
-async function hold(service: Service, others = 0): Promise<Disposable> {
+async function hold(service: RunningService, others = 0): Promise<Disposable> {
   const inFlight = () => service.metric('plantstore_requests_in_flight');
   while ((await inFlight()) !== others) await sleep(10);
   const token = await service.token(`holder ${others}`, 'plants:audit');
@@ -67,7 +68,7 @@ async function hold(service: Service, others = 0): Promise<Disposable> {
 
 describe('RATE_LIMIT', () => {
   test('one budget for all protocols, each with its own form of the error; other owners have theirs', async () => {
-    await using service = await startService({ RATE_LIMIT: '1', MAX_WAIT: '10000' });
+    await using service = await startLocalService({ RATE_LIMIT: '1', MAX_WAIT: '10000' });
     const [alice, bob] = [await service.token('alice'), await service.token('bob')];
     // More at once than the budget allows in the time that they take.
     const burst = PROTOCOLS.flatMap((protocol) =>
@@ -111,7 +112,7 @@ describe('RATE_LIMIT', () => {
 
 describe('MAX_IN_FLIGHT and MAX_WAIT', () => {
   test('a client that sends on without an answer is served one request at a time, and others beside it', async () => {
-    await using service = await startService({ MAX_WAIT: '60000' });
+    await using service = await startLocalService({ MAX_WAIT: '60000' });
     const [rude, polite] = [await service.token('mallory'), await service.token('alice')];
     const { hostname, port } = new URL(service.url);
     const socket = connect(Number(port), hostname);
@@ -128,7 +129,7 @@ describe('MAX_IN_FLIGHT and MAX_WAIT', () => {
   });
 
   test('beyond them every protocol refuses in its own form, and a bad token by itself; probes are served, and so is all afterwards', async () => {
-    await using service = await startService({ MAX_IN_FLIGHT: '2', MAX_WAIT: '300' });
+    await using service = await startLocalService({ MAX_IN_FLIGHT: '2', MAX_WAIT: '300' });
     const token = await service.token('alice');
     const held = [await hold(service), await hold(service, 1)];
     // On a busy machine also those are refused now and then that are held in the end.
@@ -174,7 +175,7 @@ describe('MAX_IN_FLIGHT and MAX_WAIT', () => {
   });
 
   test('what comes beyond it waits, and is served when there is room', async () => {
-    await using service = await startService({ MAX_IN_FLIGHT: '1', MAX_WAIT: '60000' });
+    await using service = await startLocalService({ MAX_IN_FLIGHT: '1', MAX_WAIT: '60000' });
     const token = await service.token('alice');
     const held = await hold(service);
     const lists = PROTOCOLS.map(({ client: open }) => open(service, `Bearer ${token}`).list());
@@ -184,7 +185,7 @@ describe('MAX_IN_FLIGHT and MAX_WAIT', () => {
   });
 
   test('a request whose client goes away while it waits takes no permit', async () => {
-    await using service = await startService({ MAX_IN_FLIGHT: '1', MAX_WAIT: '60000' });
+    await using service = await startLocalService({ MAX_IN_FLIGHT: '1', MAX_WAIT: '60000' });
     const token = await service.token('alice');
     const held = await hold(service);
     const options = { signal: AbortSignal.timeout(200) };
@@ -198,7 +199,7 @@ describe('MAX_IN_FLIGHT and MAX_WAIT', () => {
   });
 
   test('a request whose client went away gives its permit back', async () => {
-    await using service = await startService({ MAX_IN_FLIGHT: '1', MAX_WAIT: '300' });
+    await using service = await startLocalService({ MAX_IN_FLIGHT: '1', MAX_WAIT: '300' });
     const token = await service.token('alice');
     const send = client(service.url, token);
     for (let round = 0; round < 3; round++) {
@@ -212,7 +213,7 @@ describe('MAX_CONNECTIONS', () => {
   test.each(['url', 'grpcUrl'] as const)(
     'beyond it a connection is closed at once, and the log says so: %s',
     async (port) => {
-      await using service = await startService({ MAX_CONNECTIONS: '2' });
+      await using service = await startLocalService({ MAX_CONNECTIONS: '2' });
       const { hostname, port: number } = new URL(port === 'url' ? service.url : `tcp://${service.grpcUrl}`);
       const open = async () => {
         const socket = connect(Number(number), hostname).on('error', () => {});

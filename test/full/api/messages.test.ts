@@ -8,7 +8,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { cosignatureKey } from '../../../src/tlog/signer.ts';
 import { formatVerifierKey } from '../../../src/tlog/verifier-key.ts';
 import { type Certificate, CertificateAuthority } from '../../support/certificates.ts';
-import { plantstore, run } from '../../support/run.ts';
+import { command } from '../../support/command.ts';
+import { run } from '../../support/run.ts';
 import { startService } from '../../support/service.ts';
 
 // What somebody reads who set something wrong: it names what to change.
@@ -29,7 +30,7 @@ afterAll(() => {
 });
 
 const failureOf = async (args: readonly string[], environment: Readonly<Record<string, string>> = {}) => {
-  const { code, stdout, stderr } = await plantstore(args, { ...DATA, ...environment });
+  const { code, stdout, stderr } = await command(args, { ...DATA, ...environment });
   expect({ code, stderr: stderr.split('\n').length }, stderr).toEqual({ code: 1, stderr: 2 });
   return { stdout, message: stderr.trimEnd() };
 };
@@ -131,7 +132,7 @@ describe('a file of TLS', () => {
   /** What the start and doctor say of it. */
   async function said(files: Record<string, string>): Promise<string> {
     const { message } = await failureOf(['serve'], { ...FREE, ...good, ...files });
-    const { stdout } = await plantstore(['doctor'], { ...DATA, ...FREE, ...good, ...files });
+    const { stdout } = await command(['doctor'], { ...DATA, ...FREE, ...good, ...files });
     const said = message.replace('plantstore: ', '');
     expect(stdout).toContain(`fail  gRPC TLS    ${said}\n`);
     return said;
@@ -161,7 +162,7 @@ test('a MongoDB that is not there', async () => {
 });
 
 test('a scope that there is none of', async () => {
-  const { stdout, stderr, code } = await plantstore(['token', '--owner', 'alice', '--scope', 'plants:reed'], DATA);
+  const { stdout, stderr, code } = await command(['token', '--owner', 'alice', '--scope', 'plants:reed'], DATA);
   expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
   expect(stderr).toContain('plants:read, plants:write, plants:audit, plants:erase');
 });
@@ -185,6 +186,6 @@ test('an import of nothing: the other end of a pipe may have failed', async () =
 });
 
 test('--version', async () => {
-  const { code, stdout } = await plantstore(['--version']);
+  const { code, stdout } = await command(['--version']);
   expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringMatching(/^\d+\.\d+\.\d+\n$/) });
 });

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { TlsFiles } from '../../../src/transport/grpc/certificates.ts';
 import { type Certificate, CertificateAuthority } from '../../support/certificates.ts';
 import { bearer, grpcClient, unary } from '../../support/grpc.ts';
-import { startService } from '../../support/service.ts';
+import { startLocalService } from '../../support/local-service.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'plantstore-tls-'));
 let ca: CertificateAuthority;
@@ -43,7 +43,7 @@ async function codeOf(service: { grpcUrl: string }, token: string, tls: ChannelC
 }
 
 test('with a certificate the port speaks TLS, and only TLS', async () => {
-  await using service = await startService(variables(server));
+  await using service = await startLocalService(variables(server));
   const token = await service.token('alice');
   expect(await codeOf(service, token, trusting(ca))).toBe(status.OK);
   expect(await codeOf(service, token, trusting(new CertificateAuthority(directory, 'other')))).toBe(status.UNAVAILABLE);
@@ -52,7 +52,7 @@ test('with a certificate the port speaks TLS, and only TLS', async () => {
 
 test('with a client CA only its clients get in, and a token is needed all the same', async () => {
   const clients = new CertificateAuthority(directory, 'clients');
-  await using service = await startService(variables({ ...server, clientCa: clients.certificate }));
+  await using service = await startLocalService(variables({ ...server, clientCa: clients.certificate }));
   const token = await service.token('alice');
   expect(await codeOf(service, token, trusting(ca, clients.issue('alice')))).toBe(status.OK);
   expect(await codeOf(service, 'none', trusting(ca, clients.issue('bob')))).toBe(status.UNAUTHENTICATED);
@@ -68,7 +68,7 @@ test('new files are used without a restart, broken ones are not, and open connec
     copyFileSync(from.key, files.key);
   };
   put(server);
-  await using service = await startService(variables(files));
+  await using service = await startLocalService(variables(files));
   const token = await service.token('alice');
   const open = grpcClient(service.grpcUrl.replace('127.0.0.1', 'localhost'), { tls: trusting(ca) });
   const list = () => unary(open, 'listPlants', {}, bearer(token));
@@ -106,7 +106,7 @@ test('the authority of clients is read again too', async () => {
     CertificateAuthority,
   ];
   copyFileSync(old.certificate, clientCa);
-  await using service = await startService(variables({ ...server, clientCa }));
+  await using service = await startLocalService(variables({ ...server, clientCa }));
   const token = await service.token('alice');
   const [before, after] = [trusting(ca, old.issue('old-alice')), trusting(ca, next.issue('next-alice'))];
   expect(await codeOf(service, token, before)).toBe(status.OK);
@@ -121,5 +121,5 @@ test('the authority of clients is read again too', async () => {
 
 test('a file that is not there ends the start with its name', async () => {
   const missing = join(directory, 'missing.key');
-  await expect(startService(variables({ ...server, key: missing }))).rejects.toThrow(missing);
+  await expect(startLocalService(variables({ ...server, key: missing }))).rejects.toThrow(missing);
 });

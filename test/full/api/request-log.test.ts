@@ -16,22 +16,22 @@ import { bearer, grpcClient, unary } from '../../support/grpc.ts';
 import { client } from '../../support/http.ts';
 import { Instances } from '../../support/instances.ts';
 import { Issuer } from '../../support/issuer.ts';
+import { startLocalService } from '../../support/local-service.ts';
 import { PROTOCOLS, TRANSPORTS } from '../../support/protocols.ts';
-import type { LogLine } from '../../support/running-service.ts';
-import { type Service, startService } from '../../support/service.ts';
+import type { LogLine, RunningService } from '../../support/running-service.ts';
 import { sendTraffic } from '../../support/traffic.ts';
 
 const requestOf = (id: string) => (line: LogLine) => line.msg === 'request' && line.requestId === id;
 
 /** The hash of an owner, with the key that a service has now. */
-function hashOf(owner: string, { dataDirectory }: Service): string {
+function hashOf(owner: string, { dataDirectory }: RunningService): string {
   using db = new DatabaseSync(join(dataDirectory, 'plantstore.sqlite'), { readOnly: true });
   const key = db.prepare('SELECT key FROM owner_key').get()!.key as Uint8Array;
   return createHmac('sha256', key).update(owner).digest('hex').slice(0, 16);
 }
 
 test('one line a request, alike over every protocol', async () => {
-  await using service = await startService();
+  await using service = await startLocalService();
   await sendTraffic(service, await service.token('alice'), { 'x-request-id': 'mine.1' });
   const isLast = ({ protocol, code }: LogLine) => protocol === 'grpc' && code === 'NOT_FOUND';
   await service.logged(isLast);
@@ -85,7 +85,7 @@ test('one line a request, alike over every protocol', async () => {
 });
 
 test('bytes of pipelined requests are those of each answer', async () => {
-  await using service = await startService();
+  await using service = await startLocalService();
   const token = await service.token('alice');
   const { hostname, port } = new URL(service.url);
   const asking = (path: string, id: string, last = '') =>
@@ -102,7 +102,7 @@ test('bytes of pipelined requests are those of each answer', async () => {
 
 test('why a token was refused is in the line, alike over every protocol; the caller gets the reason alone', async () => {
   await using issuer = await Issuer.start();
-  await using service = await startService({
+  await using service = await startLocalService({
     JWKS_URL: issuer.jwksUrl.href,
     JWT_ISSUER: issuer.issuer,
     JWT_AUDIENCE: issuer.audience,
@@ -127,7 +127,7 @@ test('why a token was refused is in the line, alike over every protocol; the cal
 });
 
 test('bytes are what the client got, of a streamed list and of gRPC as well', async () => {
-  await using service = await startService();
+  await using service = await startLocalService();
   const token = await service.token('alice');
   const name = 'x'.repeat(1000);
   for (const id of [1, 2])
@@ -152,7 +152,7 @@ test('bytes are what the client got, of a streamed list and of gRPC as well', as
 });
 
 test('a request that its client gave up is told as such', async () => {
-  await using service = await startService();
+  await using service = await startLocalService();
   const token = await service.token('auditor', 'plants:audit');
   const leaving = request(`${service.url}/plants`, {
     method: 'POST',
@@ -185,18 +185,18 @@ test('a request that its client gave up is told as such', async () => {
 
 test('lines name owners by a key of the store, which stays until an erasure replaces it', async () => {
   const DATA_DIR = mkdtempSync(join(tmpdir(), 'plantstore-owners-'));
-  const named = async (service: Service, id: string) => {
+  const named = async (service: RunningService, id: string) => {
     const headers = { authorization: `Bearer ${await service.token('bob')}`, 'x-request-id': id };
     await (await fetch(`${service.url}/plants`, { headers })).text();
     return (await service.logged(requestOf(id))).owner;
   };
   let first: unknown;
   {
-    await using service = await startService({ DATA_DIR });
+    await using service = await startLocalService({ DATA_DIR });
     first = await named(service, 'first');
     expect(first).toBe(hashOf('bob', service));
   }
-  await using service = await startService({ DATA_DIR });
+  await using service = await startLocalService({ DATA_DIR });
   expect(await named(service, 'restarted')).toBe(first);
   const alice = client(service.url, await service.token('alice'));
   await alice('POST', '/plants', { body: '{"id":1,"name":"Fern"}' });
@@ -214,7 +214,7 @@ test.runIf(HAS_MONGODB)('all instances name an owner alike, also after an erasur
   await instances.settled('alice');
   const headers = { authorization: `Bearer ${await instances.token('bob')}` };
   let ids = 0;
-  const named = (service: Service) => async () => {
+  const named = (service: RunningService) => async () => {
     const id = `asked.${ids++}`;
     await (await fetch(`${service.url}/plants`, { headers: { ...headers, 'x-request-id': id } })).text();
     return (await service.logged(requestOf(id))).owner;
@@ -233,7 +233,7 @@ test.runIf(HAS_MONGODB)('all instances name an owner alike, also after an erasur
 });
 
 test('no trace of an owner where that is wanted', async () => {
-  await using service = await startService({ LOG_OWNER: 'off' });
+  await using service = await startLocalService({ LOG_OWNER: 'off' });
   const headers = { authorization: `Bearer ${await service.token('alice')}`, 'x-request-id': 'list' };
   await (await fetch(`${service.url}/plants`, { headers })).text();
   const line = await service.logged(requestOf('list'));
@@ -243,7 +243,7 @@ test('no trace of an owner where that is wanted', async () => {
 
 test('whoever has no token cannot fill the log: the first of each kind have lines, all are counted', async () => {
   // On a busy machine all of them may wait for a while.
-  await using service = await startService({ MAX_WAIT: '60000' });
+  await using service = await startLocalService({ MAX_WAIT: '60000' });
   const [alice, nobody] = [client(service.url, await service.token('alice')), client(service.url)];
   const times = <T>(count: number, call: () => Promise<T>) => Promise.all(Array.from({ length: count }, call));
   const grpc = grpcClient(service.grpcUrl);

@@ -9,11 +9,12 @@ import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { openMongo } from '../../../src/log/mongo/open.ts';
 import { openSqlite } from '../../../src/log/sqlite/store.ts';
 import type { Store } from '../../../src/log/store.ts';
+import { command } from '../../support/command.ts';
 import { fill } from '../../support/fill.ts';
 import { readLog } from '../../support/fold.ts';
 import { client, expectError } from '../../support/http.ts';
-import { plantstore } from '../../support/run.ts';
-import { type Service, startService } from '../../support/service.ts';
+import { startLocalService } from '../../support/local-service.ts';
+import type { RunningService } from '../../support/running-service.ts';
 import { count } from '../../support/soak.ts';
 import { type Seen, TlogClient } from '../../support/tlog-client.ts';
 
@@ -41,7 +42,7 @@ const stores = [
 
 describe.each(stores)('the log on $name', ({ size, environment, open }) => {
   const directory = mkdtempSync(join(tmpdir(), 'plantstore-tlog-'));
-  let service: Service;
+  let service: RunningService;
   let log: TlogClient;
   let vkey: string;
 
@@ -49,8 +50,8 @@ describe.each(stores)('the log on $name', ({ size, environment, open }) => {
     const store = await open(directory);
     await fill(store, size, 'alice');
     await store.close();
-    service = await startService({ ...environment, DATA_DIR: directory });
-    vkey = (await plantstore(['audit', 'key'], { ...environment, DATA_DIR: directory })).stdout.trim();
+    service = await startLocalService({ ...environment, DATA_DIR: directory });
+    vkey = (await command(['audit', 'key'], { ...environment, DATA_DIR: directory })).stdout.trim();
     log = new TlogClient(`${service.url}/log`, vkey);
   });
 
@@ -176,14 +177,14 @@ describe.each(stores)('the log on $name', ({ size, environment, open }) => {
 });
 
 test('PUBLIC_LOG=false hides all of it', async () => {
-  await using service = await startService({ PUBLIC_LOG: 'false' });
+  await using service = await startLocalService({ PUBLIC_LOG: 'false' });
   const send = client(service.url);
   for (const path of ['checkpoint', 'key', 'tile/0/000', 'tile/entries/000', 'proof/1'])
     expectError(await send('GET', `/log/${path}`), 404, 5);
 });
 
 test('an empty log has a checkpoint, under the origin that LOG_ORIGIN names', async () => {
-  await using service = await startService({ LOG_ORIGIN: 'log.example/plants' });
+  await using service = await startLocalService({ LOG_ORIGIN: 'log.example/plants' });
   const { text } = await client(service.url)('GET', '/log/checkpoint');
   expect(text).toMatch(
     /^log\.example\/plants\n0\n47DEQpj8HBSa\+\/TImW\+5JCeuQeRkm5NMpJWZG3hSuFU=\n\n— log\.example\/plants /,
@@ -191,7 +192,7 @@ test('an empty log has a checkpoint, under the origin that LOG_ORIGIN names', as
 });
 
 test('strangers who ask for much of the log are refused in part, and callers with a token are not', async () => {
-  await using service = await startService();
+  await using service = await startLocalService();
   const send = client(service.url, await service.token('alice'));
   for (let id = 0; id < 300; id++) await send('POST', '/plants', { body: `{"id":${id},"name":"Fern"}` });
   const stranger = client(service.url);

@@ -2,8 +2,8 @@ import { expect, test } from 'vitest';
 import { openMongoDatabase } from '../../store/mongo-database.ts';
 import { dropDatabase, HAS_MONGODB, newDatabase } from '../../store/open-mongo.ts';
 import { openSqliteDatabase } from '../../store/sqlite-database.ts';
+import { command } from '../../support/command.ts';
 import { client, expectError } from '../../support/http.ts';
-import { plantstore } from '../../support/run.ts';
 import { type Service, startService } from '../../support/service.ts';
 import { storeState } from '../../support/store-state.ts';
 import type { Database } from '../../support/tampering.ts';
@@ -40,7 +40,7 @@ async function expectTold(
   expect(service.logs.filter(({ msg }) => msg === MESSAGE)).toMatchObject([
     { level: 'error', err: { message: detail } },
   ]);
-  expect(await plantstore(['audit', 'rebuild'], environment)).toMatchObject({ code: 0 });
+  expect(await command(['audit', 'rebuild'], environment)).toMatchObject({ code: 0 });
   await expect.poll(() => state(service)).toEqual(well);
   expect(JSON.parse((await alice('GET', '/plants?limit=2')).text)).toHaveLength(2);
   expect((await add(4)).status).toBe(200);

@@ -6,8 +6,8 @@ import { type Document, MongoClient } from 'mongodb';
 import { expect, test } from 'vitest';
 import { DATABASE_FILE } from '../../../src/log/sqlite/store.ts';
 import { dropDatabase, HAS_MONGODB, newDatabase } from '../../store/open-mongo.ts';
+import { command } from '../../support/command.ts';
 import { client } from '../../support/http.ts';
-import { plantstore } from '../../support/run.ts';
 import { startService } from '../../support/service.ts';
 
 /**
@@ -30,11 +30,11 @@ async function expectFound(
     await expect.poll(() => isServed(path), { timeout: 10_000 }).toBe(true);
   expect(await add(2)).toBe(200);
   expect(JSON.parse((await alice('GET', '/plants')).text)).toHaveLength(2);
-  const lost = await plantstore(['doctor'], environment);
+  const lost = await command(['doctor'], environment);
   expect(lost.code).toBe(1);
   expect(lost.stdout).toContain(refusal);
   await restore();
-  expect((await plantstore(['doctor'], environment)).stdout).not.toContain(refusal);
+  expect((await command(['doctor'], environment)).stdout).not.toContain(refusal);
   expect((await alice('GET', '/log/checkpoint')).status).toBe(200);
 }
 
@@ -74,7 +74,7 @@ test.runIf(HAS_MONGODB)(
       return async () => {
         // A read confirms the primary by a write to it, or confirms nothing.
         expect(await meta.findOne({ _id: 'primary' })).toMatchObject({ confirmations: expect.anything() });
-        const started = await plantstore(['serve'], { ...environment, PORT: '0', GRPC_PORT: '0', ADMIN_PORT: '0' });
+        const started = await command(['serve'], { ...environment, PORT: '0', GRPC_PORT: '0', ADMIN_PORT: '0' });
         expect(started.code).toBe(1);
         expect(started.stderr + started.stdout).toContain(refusal);
         await meta.insertMany(documents.filter(({ _id }) => _id !== 'primary'));

@@ -12,18 +12,19 @@ import { EMPTY_ROOT } from '../../../src/tlog/hash.ts';
 import { openMongoDatabase } from '../../store/mongo-database.ts';
 import { dropDatabase, HAS_MONGODB, newDatabase } from '../../store/open-mongo.ts';
 import { openSqliteDatabase } from '../../store/sqlite-database.ts';
+import { command } from '../../support/command.ts';
 import { fill } from '../../support/fill.ts';
 import { client, expectError } from '../../support/http.ts';
+import { startLocalService } from '../../support/local-service.ts';
 import { callErrorOf, TRANSPORTS } from '../../support/protocols.ts';
-import { plantstore } from '../../support/run.ts';
-import { type Service, startService } from '../../support/service.ts';
+import type { RunningService } from '../../support/running-service.ts';
 import { storeState } from '../../support/store-state.ts';
 import type { Database } from '../../support/tampering.ts';
 
 const TOLD = "the log's checkpoints are not signed";
 
 /** What the service says of its store: to a load balancer, and in metrics. */
-const state = (service: Service) => storeState(service, { signing: 'signing_stopped', log: 'log_broken' });
+const state = (service: RunningService) => storeState(service, { signing: 'signing_stopped', log: 'log_broken' });
 
 const well = { status: 200, store: { name: 'store', ready: true }, signing: '0', log: '0' };
 
@@ -42,13 +43,13 @@ function directory(): string {
 const sizeOf = (note: string): number => Number(note.split('\n')[1]);
 
 /** The size of the checkpoint that a service serves, once it is so large. */
-async function signs(service: Service, size: number): Promise<void> {
+async function signs(service: RunningService, size: number): Promise<void> {
   const send = client(service.url);
   await expect.poll(async () => sizeOf((await send('GET', '/log/checkpoint')).text), { timeout: 20_000 }).toBe(size);
 }
 
 /** Expects that nothing is signed, for this reason, and that plants are served as ever. */
-async function expectStopped(service: Service, detail: string, id: number): Promise<void> {
+async function expectStopped(service: RunningService, detail: string, id: number): Promise<void> {
   const alice = client(service.url, await service.token('alice'));
   await expect.poll(() => state(service), { timeout: 20_000 }).toEqual(degraded(detail));
   for (const path of ['checkpoint', 'proof/300']) expectError(await alice('GET', `/log/${path}`), 503, 14);
@@ -90,18 +91,18 @@ async function expectRepaired(
   const store = await open();
   await fill(store, 1_100, 'alice');
   await store.close();
-  const before = await startService(environment);
+  const before = await startLocalService(environment);
   await signs(before, 1_100);
   await before.stop();
   await damage();
 
-  await using service = await startService(environment);
+  await using service = await startLocalService(environment);
   // Nobody has asked for anything.
   await expect.poll(() => state(service), { timeout: 20_000 }).toEqual(degraded(detail));
   const [PORT, ADMIN_PORT] = [new URL(service.url).port, new URL(service.adminUrl).port];
-  const doctor = await plantstore(['doctor'], { ...environment, PORT, ADMIN_PORT });
+  const doctor = await command(['doctor'], { ...environment, PORT, ADMIN_PORT });
   expect(doctor).toMatchObject({ code: 1, stdout: expect.stringContaining(`it runs, but store: ${detail}`) });
-  expect(await plantstore(['audit', 'verify'], environment)).toMatchObject({
+  expect(await command(['audit', 'verify'], environment)).toMatchObject({
     code: 1,
     stdout: expect.stringMatching(/^chain +yes[\s\S]*^tree +NO /m),
   });
@@ -117,7 +118,7 @@ async function expectRepaired(
     expect(reply.headers['cache-control']).toBe('no-store');
   }
 
-  expect(await plantstore(['audit', 'rebuild'], environment)).toMatchObject({
+  expect(await command(['audit', 'rebuild'], environment)).toMatchObject({
     code: 0,
     stdout: '{"checkpoint":1100}\n',
   });
@@ -127,7 +128,7 @@ async function expectRepaired(
   await service.logged(({ msg, level }) => msg === "the log's checkpoints are signed again" && level === 'info');
   expect((await alice('POST', '/plants', { body: '{"id":7000,"name":"Fern"}' })).status).toBe(200);
   await signs(service, 1_101);
-  expect(await plantstore(['audit', 'verify'], environment)).toMatchObject({ code: 0 });
+  expect(await command(['audit', 'verify'], environment)).toMatchObject({ code: 0 });
 }
 
 test.each(DAMAGES)(
@@ -166,7 +167,7 @@ test('of a database that is older than what was signed nothing is signed, also w
   await fill(store, 300, 'alice');
   await store.close();
   cpSync(database, `${database}.backup`);
-  const before = await startService({ DATA_DIR });
+  const before = await startLocalService({ DATA_DIR });
   const send = client(before.url, await before.token('alice'));
   for (let id = 1_000; id < 1_005; id++)
     expect((await send('POST', '/plants', { body: `{"id":${id},"name":"Fern"}` })).status).toBe(200);
@@ -176,7 +177,7 @@ test('of a database that is older than what was signed nothing is signed, also w
   cpSync(`${database}.backup`, database);
 
   const remedy = 'if an older backup was restored, do what docs/operations.md says';
-  const shorter = await startService({ DATA_DIR });
+  const shorter = await startLocalService({ DATA_DIR });
   await expectStopped(
     shorter,
     `the tree of the log is broken: a checkpoint of 305 events was signed, and the log has 300: ${remedy}`,
@@ -188,12 +189,12 @@ test('of a database that is older than what was signed nothing is signed, also w
   await shorter.stop();
 
   // Grown, it is another log, whoever starts it.
-  await using grown = await startService({ DATA_DIR });
+  await using grown = await startLocalService({ DATA_DIR });
   const why = 'the log of 310 events does not extend the signed checkpoint of 305';
   const advice = `run plantstore audit verify, then plantstore audit rebuild; ${remedy}`;
   await expectStopped(grown, `the tree of the log is broken: ${why}: ${advice}`, 3_000);
   // No repair makes it the one that was signed.
-  expect(await plantstore(['audit', 'rebuild'], { DATA_DIR })).toMatchObject({ code: 0 });
+  expect(await command(['audit', 'rebuild'], { DATA_DIR })).toMatchObject({ code: 0 });
   await sleep(6_000);
   expectError(await client(grown.url)('GET', '/log/checkpoint'), 503, 14);
 }, 120_000);
@@ -205,7 +206,7 @@ test('a log that got another name signs again', async () => {
   await fill(store, 300, 'alice');
   await store.close();
   cpSync(database, `${database}.backup`);
-  const before = await startService({ DATA_DIR });
+  const before = await startLocalService({ DATA_DIR });
   expect(
     (await client(before.url, await before.token('alice'))('POST', '/plants', { body: '{"id":999,"name":"Oak"}' }))
       .status,
@@ -214,7 +215,7 @@ test('a log that got another name signs again', async () => {
   await before.stop();
   for (const end of ['-wal', '-shm']) rmSync(`${database}${end}`, { force: true });
   cpSync(`${database}.backup`, database);
-  await using service = await startService({ DATA_DIR, LOG_ORIGIN: 'plants.example/restored' });
+  await using service = await startLocalService({ DATA_DIR, LOG_ORIGIN: 'plants.example/restored' });
   await signs(service, 300);
   expect(await state(service)).toEqual(well);
   expect((await client(service.url)('GET', '/log/checkpoint')).text).toMatch(/^plants\.example\/restored\n300\n/);

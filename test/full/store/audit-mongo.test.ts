@@ -2,7 +2,7 @@ import { Binary, type Document, Double, Int32, Long, type UpdateFilter } from 'm
 import { describe, expect, test } from 'vitest';
 import { auditContract } from '../../store/audit.ts';
 import { decisionsContract } from '../../store/audit-decisions.ts';
-import { fillForTampering, tamperingContract, verdictOf } from '../../store/audit-tampering.ts';
+import { fillForTampering, foldedVerdictOf, tamperingContract } from '../../store/audit-tampering.ts';
 import { laterFieldsContract } from '../../store/later-fields.ts';
 import { malformedContract } from '../../store/malformed.ts';
 import { openMongoDatabase } from '../../store/mongo-database.ts';
@@ -57,7 +57,7 @@ describe.runIf(HAS_MONGODB)('MongoDB', () => {
       .collection<Document>('events')
       .updateOne({ _id: Long.fromNumber(position) }, update);
     await close();
-    const { verdict, places } = await verdictOf(opened.store);
+    const { verdict, places } = await foldedVerdictOf(opened.store);
     expect(verdict.ok).toBe(false);
     expect(places).toEqual(
       unreadableAt(
@@ -79,7 +79,7 @@ describe.runIf(HAS_MONGODB)('MongoDB', () => {
     const { _id: __, ...first } = (await events.findOne({ _id: Long.ONE }))!;
     await events.insertOne({ ...first, _id });
     await close();
-    const { places } = await verdictOf(opened.store);
+    const { places } = await foldedVerdictOf(opened.store);
     expect(places).toMatchObject({ positions: position, chain: position });
     await opened.cleanup();
   });
@@ -94,7 +94,7 @@ describe.runIf(HAS_MONGODB)('MongoDB', () => {
       const first = await events.findOne({ _id: Long.ONE });
       await events.insertOne({ ...first, _id: Long.fromString(position) });
       await close();
-      const { places } = await verdictOf(opened.store);
+      const { places } = await foldedVerdictOf(opened.store);
       expect(places).toMatchObject({ positions: Number(position), chain: Number(position) });
       await opened.cleanup();
     },

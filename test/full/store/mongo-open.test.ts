@@ -10,12 +10,12 @@ import { UnsuitableDatabaseError } from '../../../src/log/mongo/connection/unsui
 import { openMongo } from '../../../src/log/mongo/open.ts';
 import { SCHEMA_VERSION } from '../../../src/log/mongo/schema.ts';
 import { dropDatabase, HAS_MONGODB, newDatabase } from '../../store/open-mongo.ts';
+import { command } from '../../support/command.ts';
 import { added, append, project } from '../../support/events.ts';
 import { readLog, readModel } from '../../support/fold.ts';
 import { Mongod } from '../../support/mongod.ts';
 import { findMongod } from '../../support/mongod-binary.ts';
 import { ReplicaSet } from '../../support/replica-set.ts';
-import { plantstore } from '../../support/run.ts';
 
 /** What opening a store at a URI is refused for, for good; undefined when it opens, or may open later. */
 async function refusal(uri: string): Promise<string | undefined> {
@@ -197,7 +197,7 @@ describe.runIf(HAS_MONGODB)('opening a store on MongoDB', () => {
       expect(await one.unfinished()).toEqual([]);
       await one.close();
       await two.close();
-      const refused = await plantstore(['erase', '--owner', 'alice'], { MONGODB_URI: uri });
+      const refused = await command(['erase', '--owner', 'alice'], { MONGODB_URI: uri });
       expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining('may not update `events`') });
       const reader = await openMongo(set.uri('plantstore').replace('//', `//auditor:${password}@`), { readOnly: true });
       expect(await readLog(reader)).toHaveLength(1);
@@ -212,7 +212,7 @@ describe.runIf(HAS_MONGODB)('opening a store on MongoDB', () => {
       const byAdmin = {
         MONGODB_URI: set.uri('plantstore').replace('//', `//admin:${admin}@`).replace('?', '?authSource=admin&'),
       };
-      expect(await plantstore(['erase', '--owner', 'alice'], byAdmin)).toMatchObject({
+      expect(await command(['erase', '--owner', 'alice'], byAdmin)).toMatchObject({
         code: 0,
         stdout: expect.stringMatching(/^\{"position":2,"events":1,"subjectKey":"[0-9a-f]{32}"\}\n$/),
       });

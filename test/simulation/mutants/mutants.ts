@@ -509,9 +509,9 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     what: 'an erasure counts the events of an earlier life',
-    file: 'domain/decider.ts',
-    from: `since.events + (since.isErased ? 0 : counted)`,
-    to: `since.events + counted`,
+    file: 'log/tail/tail.ts',
+    from: `if (events.some(({ erases }) => erases?.owner === owner)) return undefined;`,
+    to: ``,
   },
   {
     what: "an erasure removes contents of the owner's next life",

@@ -6,7 +6,7 @@ import { parseArgs } from 'node:util';
 import { MUTANTS, type Mutant } from './mutants.ts';
 
 // Applies each mutant to a copy of the code, or those whose texts have one of the words that are given, and tells whether
-// the simulation finds it: node test/simulation/mutants/run.ts [--histories N] [word ...]
+// the simulation finds it: node test/simulation/mutants/run.ts [--histories N] [--each NAMES] [word ...]
 
 /** Milliseconds after which a mutant counts as found: nothing comes to an end any more. */
 const LIMIT = 600_000;
@@ -14,9 +14,10 @@ const LIMIT = 600_000;
 const { values, positionals: words } = parseArgs({
   allowPositionals: true,
   // About those of a minute on one core.
-  options: { histories: { type: 'string', default: '1500' } },
+  options: { histories: { type: 'string', default: '1500' }, each: { type: 'string' } },
 });
 const OPTIONS = ['--from', '1', '--histories', values.histories, '--minutes', '60', '--brief'];
+if (values.each !== undefined) OPTIONS.push('--each', values.each);
 
 const root = resolve(import.meta.dirname, '../../..');
 

@@ -1,9 +1,10 @@
-import { type DescFile, type DescService, fromBinary, toBinary } from '@bufbuild/protobuf';
-import { type DescriptorProto, type FileDescriptorProto, FileDescriptorProtoSchema } from '@bufbuild/protobuf/wkt';
+import { type DescFile, type DescService, toBinary } from '@bufbuild/protobuf';
+import { FileDescriptorProtoSchema } from '@bufbuild/protobuf/wkt';
 import { type Server, type ServerDuplexStream, status as Status } from '@grpc/grpc-js';
 import { ReflectionService } from '@grpc/reflection';
 import { service as healthService } from 'grpc-health-check';
 import { file_google_rpc_error_details } from '../../../../gen/google/rpc/error_details_pb.ts';
+import { file_health_v1_health } from '../../../../gen/health/v1/health_pb.ts';
 import { servedCallOf } from '../served-call.ts';
 
 type Call = ServerDuplexStream<object, object>;
@@ -22,10 +23,9 @@ export function addReflection(
 ): void {
   const files = new Set<DescFile>();
   for (const { file } of services) collect(file, files);
-  collect(file_google_rpc_error_details, files);
+  for (const file of [file_google_rpc_error_details, file_health_v1_health]) collect(file, files);
+  const fileDescriptorProtos = [...files].map(({ proto }) => Buffer.from(toBinary(FileDescriptorProtoSchema, proto)));
   const { requestType } = healthService.Check!;
-  const protos = [...files].map(({ proto }) => proto).concat(requestType.fileDescriptorProtos.map(standardDescriptor));
-  const fileDescriptorProtos = protos.map((proto) => Buffer.from(toBinary(FileDescriptorProtoSchema, proto)));
   const serve = (call: Call, info: (call: Call) => void) => {
     const end = () => {
       // The library would send a status only after the answers that the client does not read.
@@ -74,45 +74,4 @@ function inStep(call: Call): Call {
       return taken;
     },
   });
-}
-
-/**
- * Rewrites a file descriptor of protobufjs to match protoc's. Other implementations refuse its map entries, which lack
- * the names that descriptor.proto requires. Some also refuse its relative type names. The file must not import others.
- */
-function standardDescriptor(bytes: Uint8Array): FileDescriptorProto {
-  const file = fromBinary(FileDescriptorProtoSchema, bytes);
-  const root = `.${file.package}`;
-  for (const message of file.messageType) nameEntries(message);
-  const types = new Set(file.enumType.map(({ name }) => `${root}.${name}`));
-  for (const message of file.messageType) collectTypes(message, root, types);
-  for (const message of file.messageType) qualify(message, root, types);
-  return file;
-}
-
-function nameEntries({ field, nestedType }: DescriptorProto): void {
-  for (const entry of nestedType.filter(({ options }) => options?.mapEntry)) {
-    const map = field.find(({ typeName }) => typeName === entry.name)!;
-    entry.name += 'Entry';
-    map.typeName = entry.name;
-  }
-}
-
-function collectTypes({ name, nestedType, enumType }: DescriptorProto, scope: string, types: Set<string>): void {
-  types.add(`${scope}.${name}`);
-  for (const nested of enumType) types.add(`${scope}.${name}.${nested.name}`);
-  for (const nested of nestedType) collectTypes(nested, `${scope}.${name}`, types);
-}
-
-function qualify({ name, field, nestedType }: DescriptorProto, scope: string, types: ReadonlySet<string>): void {
-  const inner = `${scope}.${name}`;
-  for (const one of field) if (one.typeName !== '') one.typeName = resolve(one.typeName, inner, types);
-  for (const nested of nestedType) qualify(nested, inner, types);
-}
-
-/** Looks in the innermost scope first. */
-function resolve(typeName: string, scope: string, types: ReadonlySet<string>): string {
-  for (let at = scope; at !== ''; at = at.slice(0, at.lastIndexOf('.')))
-    if (types.has(`${at}.${typeName}`)) return `${at}.${typeName}`;
-  return typeName;
 }
