@@ -163,8 +163,8 @@ export class Publisher {
         const { position } = await this.#store.head();
         const published = this.#status.published;
         if (published !== undefined) await this.#tellErasures(published);
-        const waiting = published !== undefined && published < position;
-        this.#status.measured(position, waiting ? (await this.#at(published + 1))?.time : undefined);
+        const after = this.#status.waitingAfter(position);
+        this.#status.measured(position, after < position ? (await this.#at(after + 1))?.time : undefined);
       } catch {
         // The store is unreachable; the log reports that.
       }

@@ -14,9 +14,12 @@ export interface PublisherStatus {
   readonly detail: string | undefined;
   /** Position of the last event known to be on the topic. Undefined if unknown, as on an instance on standby. */
   readonly published: number | undefined;
-  /** Events in the log after `published`; undefined while that is. */
+  /**
+   * Events in the log after `published`. While that is unknown: the events since this instance took over, which are the
+   * least that can wait; undefined if there is none, because earlier ones may wait.
+   */
   readonly lagEvents: number | undefined;
-  /** Age of the oldest of these events in seconds; 0 if there is none. */
+  /** Age of the oldest of these events in seconds; 0 if there is none, undefined while `lagEvents` is. */
   readonly lagSeconds: number | undefined;
 }
 
@@ -31,8 +34,10 @@ export class StatusKeeper {
   #since = new Date(wallTime()).toISOString();
   #detail: string | undefined;
   #published: number | undefined;
+  /** The end of the log when this instance took over: no later event can be on the topic while `#published` is unknown. */
+  #tookOverAt: number | undefined;
   #head = 0;
-  /** Time of the oldest unpublished event, as far as known, in milliseconds since 1970. */
+  /** Time of the oldest event known to wait, in milliseconds since 1970. */
   #oldest: number | undefined;
 
   constructor(onChange: (status: PublisherStatus) => void) {
@@ -41,17 +46,22 @@ export class StatusKeeper {
 
   /** The current status. */
   get status(): PublisherStatus {
-    const published = this.#published;
-    const lagEvents = published === undefined ? undefined : Math.max(this.#head - published, 0);
+    const lagEvents = this.#lagEvents;
     const age = this.#oldest === undefined ? 0 : Math.max(wallTime() - this.#oldest, 0) / 1000;
     return {
       state: this.#state,
       since: this.#since,
       detail: this.#detail,
-      published,
+      published: this.#published,
       lagEvents,
       lagSeconds: lagEvents === undefined ? undefined : lagEvents === 0 ? 0 : age,
     };
+  }
+
+  get #lagEvents(): number | undefined {
+    if (this.#published !== undefined) return Math.max(this.#head - this.#published, 0);
+    const since = this.#tookOverAt === undefined ? 0 : this.#head - this.#tookOverAt;
+    return since > 0 ? since : undefined;
   }
 
   /** Position of the last event known to be on the topic. */
@@ -67,7 +77,10 @@ export class StatusKeeper {
     }
     this.#state = state;
     this.#detail = detail;
-    if (state === 'standby') this.#published = undefined;
+    if (state === 'standby') {
+      this.#published = undefined;
+      this.#tookOverAt = undefined;
+    }
     // During an outage, details may alternate.
     if (this.#reported.has(detail) || this.#reported.size === MAX_REPORTED) return;
     this.#reported.add(detail);
@@ -80,7 +93,16 @@ export class StatusKeeper {
     this.#head = Math.max(this.#head, position);
   }
 
-  /** The log ends at position `head`. `oldest` is the time of the oldest unpublished event, if there is one. */
+  /**
+   * The log ends at position `head`. Returns the position after which events are known to wait: the last published one,
+   * or the end of the log at the first call since this instance took over.
+   */
+  waitingAfter(head: number): number {
+    this.#tookOverAt ??= head;
+    return this.#published ?? this.#tookOverAt;
+  }
+
+  /** The log ends at position `head`. `oldest` is the time of the oldest event known to wait, if there is one. */
   measured(head: number, oldest: number | undefined): void {
     this.#head = Math.max(this.#head, head);
     this.#oldest = oldest;

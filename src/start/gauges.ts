@@ -108,12 +108,12 @@ export function watchGauges(metrics: Metrics, watches: Watches): void {
 export function publicationGauges(metrics: Metrics, publication: PublisherThread | undefined): void {
   metrics.gauge(
     'plantstore_publisher_lag_events',
-    'Events of the log that are not on the topic yet. Only the publishing instance reports it.',
+    'Events of the log that are not on the topic yet. Only the publishing instance reports it. Of an instance that has not reached Kafka since it took over: those since then, and no sample while there are none.',
     () => publication?.stats().lagEvents,
   );
   metrics.gauge(
     'plantstore_publisher_lag_seconds',
-    'Age of the oldest event that is not on the topic yet; 0 if there is none.',
+    'Age of the oldest event of plantstore_publisher_lag_events; 0 if none waits.',
     () => publication?.stats().lagSeconds,
   );
   metrics.gauge(

@@ -15,8 +15,9 @@ const MEANING: Readonly<Record<PublisherState, string>> = {
   degraded: 'events cannot be published',
 };
 
-/** Of an instance that started while Kafka was away. */
+/** Of an instance that started while Kafka was away, and knows only of the events since. */
 const LAG_UNKNOWN = 'how many wait is unknown until Kafka answers, which has the last published position';
+const LAG_UNKNOWN_BEFORE = 'how many from before is unknown until Kafka answers';
 
 /** Starts publishing the log that the settings name, until disposed of. Undefined when the settings name no Kafka. */
 export function startPublication(
@@ -31,11 +32,16 @@ export function startPublication(
 }
 
 /** Publication as a dependency that is always ready: commands and lists work without Kafka. */
-export function publicationReadiness({ state, detail, lagEvents, lagSeconds }: PublisherStatus): Readiness {
-  const known = lagEvents ? `${lagEvents} wait, the oldest for ${Math.round(lagSeconds ?? 0)} s` : undefined;
-  const lag = state === 'degraded' && lagEvents === undefined ? LAG_UNKNOWN : known;
-  const details = [MEANING[state], lag, detail].filter((part) => part !== undefined);
+export function publicationReadiness(status: PublisherStatus): Readiness {
+  const { state, detail } = status;
+  const details = [MEANING[state], lagOf(status), detail].filter((part) => part !== undefined);
   return { ready: true, degraded: state === 'degraded', detail: details.join('; ') };
+}
+
+function lagOf({ state, published, lagEvents, lagSeconds }: PublisherStatus): string | undefined {
+  const wait = lagEvents ? `${lagEvents} wait, the oldest for ${Math.round(lagSeconds ?? 0)} s` : undefined;
+  if (state !== 'degraded' || published !== undefined) return wait;
+  return wait === undefined ? LAG_UNKNOWN : `since this instance took over ${wait}; ${LAG_UNKNOWN_BEFORE}`;
 }
 
 /** The checks of the topic for an audit. Empty when the settings name no Kafka; Kafka's client is then not loaded. */

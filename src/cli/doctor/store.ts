@@ -1,7 +1,10 @@
+import { statSync } from 'node:fs';
+import { join } from 'node:path';
 import type { Config } from '../../config.ts';
 import type { Head } from '../../log/event/event.ts';
 import { type HeldLease, type Inspection, isHeld } from '../../log/inspection.ts';
 import { inspectSqlite } from '../../log/sqlite/inspect.ts';
+import { DATABASE_FILE } from '../../log/sqlite/store.ts';
 import { withStore } from '../with-store.ts';
 import { type Finding, fail, ok, reasonOf, warn } from './finding.ts';
 import { isListening } from './reach.ts';
@@ -9,6 +12,9 @@ import { isListening } from './reach.ts';
 /** Difference of two clocks in milliseconds: above the first deserves a warning, above the second is a fault. */
 const CLOCK_OFF = 1_000;
 const CLOCK_WRONG = 60_000;
+
+/** What to do where there is no store. */
+const FIRST_START = '; the first start of the service makes one; if it has run before, correct DATA_DIR';
 
 /** Examines the store that the settings name: access, schema, leases and clocks. */
 export async function examineStore(config: Config): Promise<Finding[]> {
@@ -27,7 +33,18 @@ export async function examineStore(config: Config): Promise<Finding[]> {
       ];
     });
   } catch (error) {
-    return [fail('store', `${where}: ${reasonOf(error)}`)];
+    return [fail('store', `${where}: ${reasonOf(error)}${isMissing(config) ? FIRST_START : ''}`)];
+  }
+}
+
+/** Whether the settings name an embedded store that is not there. */
+function isMissing({ mongodbUri, dataDirectory }: Config): boolean {
+  try {
+    return (
+      mongodbUri === undefined && statSync(join(dataDirectory, DATABASE_FILE), { throwIfNoEntry: false }) === undefined
+    );
+  } catch {
+    return false;
   }
 }
 
