@@ -58,6 +58,11 @@ export async function eraseWords(log: EventLog): Promise<Erased> {
   throw new Error('no outcome');
 }
 
+async function outcomeOf(log: EventLog, key: Uint8Array): Promise<Erased> {
+  for await (const step of log.erase({ owner: OWNER, actor: 'operator', key })) if (!('step' in step)) return step;
+  throw new Error('no outcome');
+}
+
 async function erased(store: Store): Promise<Erased> {
   const log = await openLog(override(store, { close: async () => {} }), quiet);
   try {
@@ -109,6 +114,28 @@ export function erasureContract(name: string, open: OpenSearchable): void {
         // The key is of this owner alone.
         expect((await call('nobody')).at(-1)).toEqual({ position: undefined, events: 0, key: undefined });
         await log.close();
+      }),
+    );
+
+    test(
+      'a call that another one with its key overtakes returns the same outcome',
+      on(async ({ store, second }) => {
+        await fill(store);
+        const key = new Uint8Array(16).fill(8);
+        const log = await openLog(override(store, { close: async () => {} }), quiet);
+        const behind = await second();
+        let first: Erased | undefined;
+        const overtaken = override(behind, {
+          async *read(after, only) {
+            if (only?.owner !== undefined) first ??= await outcomeOf(log, key);
+            yield* behind.read(after, only);
+          },
+        });
+        const other = await openLog(overtaken, quiet);
+        expect(await outcomeOf(other, key)).toEqual(first);
+        expect(first?.position).toBeDefined();
+        await log.close();
+        await other.close();
       }),
     );
 

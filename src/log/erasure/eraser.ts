@@ -92,14 +92,14 @@ export class Eraser {
     let earlier = NOTHING;
     const key = request.key ?? randomBytes(KEY_BYTES);
     for (let attempt = 1; ; attempt++) {
-      // Each time: another call with the key may have come first.
-      const done = request.key && (yield* this.#erasedWith(request.owner, request.key));
-      if (done !== undefined) return yield done;
       await follower.sync();
       const end = tail.head.position;
       // Later erasures have not removed anything yet that is counted, or are found by who counts on.
       earlier = (yield* this.#finishEarlier(request.owner)) ?? earlier;
       const counted = yield* this.#count(request.owner, end);
+      // After the count: what another call with the key removed meanwhile was not counted, but its event is found.
+      const done = request.key && (yield* this.#erasedWith(request.owner, request.key));
+      if (done !== undefined) return yield done;
       if (counted?.counted === 0) return yield earlier;
       try {
         if (counted === undefined) throw movedOn();
