@@ -1,3 +1,4 @@
+import { Undecided } from '../support/linearizability.ts';
 import { type Outcome, runHistory } from './history.ts';
 import { KNOWN, type Known, knownDefect } from './known.ts';
 import { planOf } from './plan-of.ts';
@@ -9,6 +10,8 @@ export interface Found {
   tasks: number;
   /** For each known defect that was met, how often, and the first seed. */
   readonly known: Map<Known, { count: number; readonly seed: number }>;
+  /** Histories of which linearizability could not be decided. */
+  undecided: number;
   /** The first history with a violation that no known defect explains. */
   failed: Outcome | undefined;
 }
@@ -24,10 +27,14 @@ export async function search(
   named: readonly string[] = [],
 ): Promise<Found> {
   const end = performance.now() + milliseconds;
-  const found: Found = { histories: 0, tasks: 0, known: new Map(), failed: undefined };
+  const found: Found = { histories: 0, tasks: 0, known: new Map(), undecided: 0, failed: undefined };
   for (let next = seed; performance.now() < end && next < seed + most && found.failed === undefined; next++) {
-    const outcome = await runHistory(next, planOf(next, named));
+    const outcome = await decided(next, named);
     found.histories++;
+    if (outcome === undefined) {
+      found.undecided++;
+      continue;
+    }
     found.tasks += outcome.world.scheduler.done;
     if (outcome.violation === undefined) continue;
     const known = knownDefect(outcome.violation, outcome.world);
@@ -40,6 +47,15 @@ export async function search(
       });
   }
   return found;
+}
+
+async function decided(seed: number, named: readonly string[]): Promise<Outcome | undefined> {
+  try {
+    return await runHistory(seed, planOf(seed, named));
+  } catch (error) {
+    if (error instanceof Undecided) return undefined;
+    throw new Error(`seed ${seed}`, { cause: error });
+  }
 }
 
 /** Every known defect, and how often it was met. */

@@ -36,6 +36,7 @@ async function roam(seed: number, minutes: number): Promise<boolean> {
   const found = await search(seed, minutes * 60_000, Number(values.histories ?? Number.POSITIVE_INFINITY), named);
   console.log(`${found.histories} histories of ${Math.round(found.tasks / found.histories)} tasks; known defects met:`);
   console.log(knownText(found));
+  if (found.undecided > 0) console.log(`${found.undecided} could not be decided`);
   if (found.failed === undefined) return true;
   if (values.brief) {
     console.log(`${found.failed.violation?.kind}, ${found.histories}`);

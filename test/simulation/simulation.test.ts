@@ -44,8 +44,8 @@ describe('simulated histories', () => {
 
   test('whatever happens, every promise is kept that no known defect breaks', async () => {
     const budget = Math.max(end - performance.now(), LEAST);
-    const { failed, histories } = await search(Math.floor(Math.random() * 2 ** 31), budget);
+    const { failed, histories, undecided } = await search(Math.floor(Math.random() * 2 ** 31), budget);
     if (failed !== undefined) throw new Error(`seed ${failed.seed}:\n${report(await shrink(failed))}`);
-    expect(histories).toBeGreaterThan(0);
+    expect(undecided).toBeLessThan(histories);
   });
 });

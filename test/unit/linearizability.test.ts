@@ -42,6 +42,23 @@ describe('right histories', () => {
   test('or never', () => expect(check(operation(0, 1, add(1), undefined), operation(2, 3, list, []))).toBe(true));
 });
 
+describe('operations that are alike', () => {
+  const unknown = (count: number, input: PlantInput) =>
+    Array.from({ length: count }, (_, at) => operation(at, at + 1, input, undefined));
+
+  test('are tried in one order: sixty of unknown outcome are decided at once', () => {
+    const history = [...unknown(30, add(1)), ...unknown(30, remove(1))];
+    expect(check(...history, operation(90, 91, list, ['Fern']), operation(92, 93, list, []))).toBe(true);
+    expect(check(...history, operation(90, 91, list, ['Rose']))).toBe(false);
+  });
+  test('change places only where both fit', () => {
+    const late = operation(10, 20, add(1), true);
+    const early = operation(0, 5, add(1), true);
+    expect(check(late, operation(6, 7, remove(1), true), early, operation(30, 31, list, ['Fern']))).toBe(true);
+    expect(check(late, early, operation(30, 31, list, ['Fern']))).toBe(false);
+  });
+});
+
 describe('wrong histories', () => {
   test('a list that misses what was acknowledged before', () =>
     expect(check(operation(0, 1, add(1), true), operation(2, 3, list, []))).toBe(false));

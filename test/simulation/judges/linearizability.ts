@@ -38,6 +38,8 @@ type Input =
 type Output = string | 'applied' | 'refused' | 'replayed';
 
 const NOT_THERE = '';
+/** The name of every plant whose name nobody read. */
+const UNREAD = 'unread';
 
 /** One plant and the keys of the commands about it. A state is its name, and the keys, one a line. */
 const MODEL: Model<Input, Output> = {
@@ -86,6 +88,23 @@ function operationOf(
 }
 
 /**
+ * The same history, in which more operations are alike, so that fewer orders have to be tried: names that nobody read
+ * are one name, and a key that only one command has is none. The model tells neither apart.
+ */
+function simplified(history: readonly Operation<Input, Output>[]): Operation<Input, Output>[] {
+  const read = new Set(history.flatMap(({ input, output }) => (input.do === 'read' ? [output] : [])));
+  const uses = new Map<string | undefined, number>();
+  for (const { input } of history) if ('key' in input) uses.set(input.key, (uses.get(input.key) ?? 0) + 1);
+  return history.map((operation) => {
+    const { input, output } = operation;
+    if (!('key' in input) || output === 'replayed') return operation;
+    const key = uses.get(input.key) === 1 ? undefined : input.key;
+    if (input.do === 'delete') return { ...operation, input: { ...input, key } };
+    return { ...operation, input: { ...input, key, name: read.has(input.name) ? input.name : UNREAD } };
+  });
+}
+
+/**
  * Judges what was heard of each plant: there is an order of the calls about it that explains every answer. Of the log it
  * looks only at how often an eraser has deleted the plant.
  */
@@ -120,6 +139,6 @@ export function judgeLinearizability({ reads, sent, erased, erasers, restores }:
   // What an eraser did before a restore is not known here.
   for (const [key, { owner, history }] of plants)
     if (restores.length > 0 && erased.has(owner)) continue;
-    else if (!isLinearizable(MODEL, history))
+    else if (!isLinearizable(MODEL, simplified(history)))
       throw new Violation('linearizability', `no order explains what was heard of ${key}`, owner);
 }
