@@ -1,9 +1,9 @@
 import { type Collection, type Db, type Filter, Long } from 'mongodb';
 import { idempotencyString } from '../../domain/idempotency.ts';
+import { batches, searched } from '../batches.ts';
 import { EMPTY_HEAD, type Head, type LoggedEvent, plantEventOf } from '../event/event.ts';
 import type { Store } from '../store.ts';
 import { appendEvents } from './append.ts';
-import { batches } from './batches.ts';
 import { collectionsOf } from './collections.ts';
 import type { CausalClock } from './connection/causal-clock.ts';
 import { BSON, COMMAND_LIMIT } from './connection/client.ts';
@@ -78,7 +78,8 @@ export class Events {
       ...(owner !== undefined && { owner }),
       ...(id !== undefined && { plantId: Long.fromBigInt(id) }),
     };
-    if (owner !== undefined || id !== undefined) return this.#search(after, to, about);
+    if (owner !== undefined || id !== undefined)
+      return searched(this, after, to, SEARCHED, (from, end) => this.#batches(from, end, about));
     return this.#batches(after, to, about, checksKeys === true);
   };
 
@@ -110,15 +111,6 @@ export class Events {
     return keys.map((key) => byKey.get(idempotencyString(key)));
   };
 
-  /** Searches a fixed number of positions at a time, however few events match, so that no query takes long. */
-  async *#search(after: number, to: number | undefined, about: Filter<EventDocument>): AsyncGenerator<LoggedEvent[]> {
-    const { position } = await this.head();
-    const end = Math.min(position, to ?? position);
-    for (let from = after; from < end; from += SEARCHED) {
-      yield* this.#batches(from, Math.min(from + SEARCHED, end), about);
-    }
-  }
-
   #batches(
     after: number,
     to: number | undefined,
@@ -126,8 +118,8 @@ export class Events {
     checksKeys = false,
   ): AsyncGenerator<LoggedEvent[]> {
     return batches(async (last, limit) => {
-      const items = await this.#find(last?.position ?? after, to, about, limit, checksKeys);
-      return { items, whole: items.length < limit };
+      const rows = await this.#find(last?.position ?? after, to, about, limit, checksKeys);
+      return { rows, whole: rows.length < limit };
     }, BATCH);
   }
 

@@ -71,8 +71,8 @@ export class ReadModel {
     const most = Math.min(limit, MOST_ROWS);
     using _permit = await this.#reads.acquire(owner);
     const { found, ...standing } = await this.#read<FoundRows>(firstRowsStages(ownedBy(owner, after), most), 1);
-    const { items, whole } = pageOf(found[0], most);
-    return { rows: items.map((row) => withId(row.id, row)), whole, ...standing };
+    const { rows, whole } = pageOf(found[0], most);
+    return { rows: rows.map((row) => withId(row.id, row)), whole, ...standing };
   };
 
   /**
