@@ -7,14 +7,18 @@ import type { SqliteSnapshot } from './read-model/snapshot.ts';
 import { rewrite } from './rewrite.ts';
 import { KEYS, PLANTS } from './schema.ts';
 
-/** Positions of one step: a few milliseconds of the event loop, also when all of them are one owner's. */
-const STEP = 250;
+/** Positions of one step, and most events of the owner among them: a few milliseconds of the event loop. */
+const STEP = 2_000;
+const MOST_EVENTS = 250;
 
 /** Milliseconds that a snapshot may go on which keeps the write-ahead log from being truncated. */
 const GRACE = 3_000;
 
 /** Tables whose pages are rearranged, which leaves copies of what was deleted. */
 const REARRANGED = [PLANTS, KEYS];
+
+const LAST = `SELECT position FROM events WHERE position > :after AND position <= :to AND owner = :owner
+  ORDER BY position LIMIT 1 OFFSET ${MOST_EVENTS - 1}`;
 
 const REMOVE_KEYS = `DELETE FROM idempotency_keys WHERE (owner, idempotency_key, position) IN
   (SELECT owner, idempotency_key, position FROM events
@@ -67,14 +71,17 @@ export class SqliteErasures {
 
   /** See Store.eraseContents. */
   async *eraseContents(owner: string, by: number): AsyncGenerator<number> {
+    const last = this.#projecting.prepare(LAST);
     const [removeKeys, remove] = [this.#projecting.prepare(REMOVE_KEYS), this.#projecting.prepare(REMOVE)];
-    let taken = 0;
-    for (let after = 0; after < by - 1; after += STEP) {
-      const to = Math.min(after + STEP, by - 1);
+    let [taken, after] = [0, 0];
+    while (after < by - 1) {
+      const end = Math.min(after + STEP, by - 1);
+      const range = { after, to: Number(last.get({ after, to: end, owner })?.position ?? end), owner };
       taken += transaction(this.#projecting, () => {
-        removeKeys.run({ after, to, owner });
-        return Number(remove.run({ by, after, to, owner }).changes);
+        removeKeys.run(range);
+        return Number(remove.run({ ...range, by }).changes);
       });
+      after = range.to;
       yield taken;
     }
   }
