@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { repairReadModel } from '../audit/repair.ts';
 import { type Config, loadConfig } from '../config.ts';
 import { aboutStore } from '../log/sqlite/damage.ts';
 import { refuseForeignWal } from '../log/sqlite/foreign-wal.ts';
@@ -59,7 +60,7 @@ async function opened<T>(
 export async function upgradeDataDirectory(dataDirectory: string): Promise<boolean> {
   const unlock = lockDataDirectory(dataDirectory, IF_SERVED.upgrade);
   try {
-    return await reportUpgrade(upgradeSqlite(dataDirectory), console.error);
+    return await reportUpgrade(upgradeSqlite(dataDirectory, repairReadModel), console.error);
   } finally {
     unlock();
   }

@@ -1,5 +1,6 @@
 import { chmodSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { repairReadModel } from '../audit/repair.ts';
 import type { Config } from '../config.ts';
 import { UnsuitableDatabaseError } from '../log/mongo/connection/unsuitable-database.ts';
 import { type OpenedLog, openWhenReachable, type StoreToOpen } from '../log/open.ts';
@@ -96,7 +97,7 @@ function storeOf(
   refuseForeignWal(join(dataDirectory, DATABASE_FILE));
   return {
     open: async () => {
-      await reportUpgrade(upgradeSqlite(dataDirectory), console.error, stopped);
+      await reportUpgrade(upgradeSqlite(dataDirectory, repairReadModel), console.error, stopped);
       return openSqlite(dataDirectory, { alone: true });
     },
     isFinal: () => true,

@@ -4,6 +4,7 @@ import { MAX_TEXT_CODE_POINTS } from '../../src/domain/plant.ts';
 import type { MetaDocument } from '../../src/log/mongo/collections.ts';
 import { CausalClock } from '../../src/log/mongo/connection/causal-clock.ts';
 import { BSON } from '../../src/log/mongo/connection/client.ts';
+import { Primary } from '../../src/log/mongo/connection/primary.ts';
 import { Transactions } from '../../src/log/mongo/connection/transactions.ts';
 import { toEventDocument } from '../../src/log/mongo/documents.ts';
 import { ReadModel } from '../../src/log/mongo/read-model/read-model.ts';
@@ -37,8 +38,9 @@ describe.runIf(HAS_MONGODB)('reads of MongoDB', () => {
     client.on('commandStarted', ({ commandName, command }) => {
       if (commandName === 'aggregate') sent.push(command.pipeline[0].$match._id.$gte.owner);
     });
-    const clock = new CausalClock(client);
-    const readModel = new ReadModel(client.db(), clock, new Transactions(client, clock));
+    const [db, clock] = [client.db(), new CausalClock(client)];
+    const primary = new Primary(client, false, async () => {});
+    const readModel = new ReadModel(db, clock, primary, new Transactions(client, db, clock));
     const owners = [...Array.from({ length: MANY }, () => 'alice'), 'bob'];
     await Promise.all(owners.map((owner) => ROW_READS[name]!(readModel, owner)));
     expect(sent).toHaveLength(owners.length);

@@ -1,5 +1,7 @@
 import type { Command } from '../../domain/decider.ts';
-import { randomUUID } from '../../time/host.ts';
+import { Backoff } from '../../time/backoff.ts';
+import { monotonic, randomBytes, randomUUID } from '../../time/host.ts';
+import { Lease, RENEWAL } from '../../time/lease.ts';
 import { pause } from '../../time/pause.ts';
 import type { Cancellation, Committer, Submit } from '../commit/committer.ts';
 import type { Committed } from '../event/event.ts';
@@ -10,10 +12,18 @@ import type { Tail } from '../tail/tail.ts';
 import { Forwarder } from './forwarder.ts';
 import type { OpenLink } from './hop.ts';
 import { Taker } from './taker.ts';
-import { Writership } from './writership.ts';
 
 /** Milliseconds after which a link is replaced, before the writer's server would end a connection of that age. */
 const LINK_AGE = 50 * 60_000;
+/** The lease's name. */
+const WRITER = 'writer';
+/** Renewals in a row without a command after which the lease is given back. */
+const IDLE_RENEWALS = 60;
+/** First and longest pause after the writer could not be reached, in milliseconds. */
+const PAUSE = 125;
+const MAX_PAUSE = 2_000;
+/** Bytes of a secret. */
+const SECRET_BYTES = 32;
 
 /** How instances reach each other. */
 export interface ForwardingOptions {
@@ -45,15 +55,25 @@ export interface ForwardingParts {
  * One instance of a log is its writer. The others forward their commands to it, so that instances do not compete for
  * positions. Without a link to a writer, an instance commits its commands itself. This is always safe: an append
  * continues the head or fails.
+ *
+ * An instance with commands finds the writer, or becomes it by a lease if no other is, renews that while commands come,
+ * and then gives it back. Only speed depends on the lease, never correctness.
  */
 export class Forwarding {
   /** Accepts the commands of other instances. */
   readonly taker: Taker;
   readonly #parts: ForwardingParts;
   readonly #options: ForwardingOptions;
-  readonly #writership: Writership;
+  readonly #holder = randomUUID();
   readonly #forwarders = new Set<Forwarder>();
+  readonly #stop = new AbortController();
+  readonly #handOn = new AbortController();
+  readonly #running: Promise<void>;
   #current: Forwarder | undefined;
+  /** Set while this instance has the lease, as far as it knows. */
+  #reign: Promise<void> | undefined;
+  #isUsed = false;
+  #wake: (() => void) | undefined;
 
   constructor(parts: ForwardingParts, options: ForwardingOptions) {
     const { observer, onFault, traced } = options;
@@ -65,23 +85,14 @@ export class Forwarding {
       submit: traced?.(submit) ?? submit,
       observer,
       onFault,
-      onUse: () => this.#writership.used(),
+      onUse: () => this.#used(),
     });
-    this.#writership = new Writership({
-      store: parts.store,
-      contact: options.contact,
-      holder: randomUUID(),
-      onWriter: (secret) => this.taker.open(secret),
-      onNoWriter: () => this.taker.close(),
-      follow: (writer, signal) => this.#follow(writer, signal),
-      onUnreachable: options.onReachable,
-    });
-    this.#writership.start();
+    this.#running = this.#run();
   }
 
   /** The role of this instance, as far as it knows. `alone`: neither the writer nor linked to it. */
   get role(): 'writer' | 'forwards' | 'alone' {
-    if (this.#writership.isWriter) return 'writer';
+    if (this.#reign !== undefined) return 'writer';
     return this.#current === undefined ? 'alone' : 'forwards';
   }
 
@@ -94,7 +105,7 @@ export class Forwarding {
 
   /** Like Committer.submit. Commits here or through the writer. */
   submit(command: Command, cancellation?: Cancellation): Promise<Committed> {
-    this.#writership.used();
+    this.#used();
     const { committer } = this.#parts;
     // An append of this instance ends its doubts.
     if (this.#current === undefined || committer.doubts > 0) return committer.submit(command, cancellation);
@@ -105,17 +116,87 @@ export class Forwarding {
   }
 
   /** Gives up being the writer for good. Resolves when the commands of other instances are answered. */
-  handOn(): Promise<void> {
-    return this.#writership.handOn();
+  async handOn(): Promise<void> {
+    this.#handOn.abort();
+    await this.#reign;
   }
 
   /** Stops forwarding and accepts nothing more. Resolves when no link is open. */
   async close(): Promise<void> {
-    await this.#writership.close();
+    await this.handOn();
+    this.#stop.abort();
+    this.#wake?.();
+    await this.#running;
     await Promise.all([...this.#forwarders].map(({ closed }) => closed));
   }
 
-  async #follow(writer: Leaseholder, signal: AbortSignal): Promise<void> {
+  #used(): void {
+    this.#isUsed = true;
+    this.#wake?.();
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#stop;
+    const backoff = new Backoff(PAUSE, MAX_PAUSE);
+    while (!signal.aborted) {
+      await this.#untilUsed();
+      if (signal.aborted) return;
+      const begun = monotonic();
+      try {
+        await this.#stand();
+        backoff.reset();
+        // A link that ends at once must not be opened again without a pause.
+        if (monotonic() - begun < PAUSE) await pause(PAUSE, signal);
+      } catch {
+        // Without the store no commit succeeds either, and the commit reports the fault.
+        await pause(backoff.next(), signal);
+      }
+    }
+  }
+
+  /** Is the writer or forwards to it, for as long as that is possible. */
+  async #stand(): Promise<void> {
+    const { store } = this.#parts;
+    const { contact, onReachable } = this.#options;
+    if (!this.#handOn.signal.aborted) {
+      const secret = Buffer.from(randomBytes(SECRET_BYTES)).toString('base64url');
+      const lease = new Lease((milliseconds) =>
+        store.lease(WRITER, this.#holder, milliseconds, { ...contact(), secret }),
+      );
+      if (await lease.renew()) {
+        this.#reign = this.#write(lease, secret);
+        await this.#reign;
+        this.#reign = undefined;
+        return;
+      }
+    }
+    const writer = await store.leaseholder(WRITER);
+    if (writer === undefined || writer.holder === this.#holder) return pause(PAUSE, this.#stop.signal);
+    try {
+      await this.#follow(writer);
+    } catch (fault) {
+      onReachable(writer.address, fault);
+      throw fault;
+    }
+  }
+
+  /** Is the writer until the lease is lost, handed on, or given back for lack of commands. Never rejects. */
+  async #write(lease: Lease, secret: string): Promise<void> {
+    this.taker.open(secret);
+    let idle = 0;
+    while (idle < IDLE_RENEWALS) {
+      await pause(RENEWAL, this.#handOn.signal);
+      if (this.#handOn.signal.aborted) break;
+      idle = this.#isUsed ? 0 : idle + 1;
+      this.#isUsed = false;
+      if (!(await lease.renew())) break;
+    }
+    await lease.giveBack();
+    await this.taker.close();
+  }
+
+  /** Forwards to the writer until it cannot. Rejects when the writer cannot be reached. */
+  async #follow(writer: Leaseholder): Promise<void> {
     const { openLink, observer, onReachable } = this.#options;
     const forwarder = new Forwarder(openLink, writer, { ...this.#parts, observer });
     this.#forwarders.add(forwarder);
@@ -124,9 +205,18 @@ export class Forwarding {
     onReachable(writer.address, undefined);
     this.#current = forwarder;
     const over = new AbortController();
-    await Promise.race([forwarder.ended, pause(LINK_AGE, AbortSignal.any([signal, over.signal]))]);
+    await Promise.race([forwarder.ended, pause(LINK_AGE, AbortSignal.any([this.#stop.signal, over.signal]))]);
     over.abort();
     this.#current = undefined;
     forwarder.finish();
+  }
+
+  async #untilUsed(): Promise<void> {
+    while (!this.#isUsed && !this.#stop.signal.aborted)
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+    this.#wake = undefined;
+    this.#isUsed = false;
   }
 }

@@ -1,6 +1,6 @@
-import { type Db, type Document, Long } from 'mongodb';
-import { MayNotEraseError, type Unfinished } from '../store.ts';
-import { type Collections, collectionsOf } from './collections.ts';
+import { type Document, Long } from 'mongodb';
+import { MayNotEraseError, type Store, type Unfinished } from '../store.ts';
+import type { Collections } from './collections.ts';
 import type { CausalClock } from './connection/causal-clock.ts';
 import { COMMAND_LIMIT } from './connection/client.ts';
 import { CODE, hasCode } from './connection/errors.ts';
@@ -19,13 +19,12 @@ export class MongoErasures {
   readonly #events: Collections['events'];
   readonly #clock: CausalClock;
 
-  constructor(db: Db, clock: CausalClock) {
-    this.#events = collectionsOf(db).events;
+  constructor({ events }: Collections, clock: CausalClock) {
+    this.#events = events;
     this.#clock = clock;
   }
 
-  /** See Store.unfinished. */
-  async unfinished(): Promise<readonly Unfinished[]> {
+  readonly unfinished: Store['unfinished'] = async () => {
     const found = await this.#clock.run((session) =>
       this.#events
         .find(UNFINISHED, { session, projection: WITHOUT_KEYS, maxTimeMS: COMMAND_LIMIT })
@@ -33,19 +32,20 @@ export class MongoErasures {
         .toArray(),
     );
     return found.map(toLoggedEvent) as Unfinished[];
-  }
+  };
 
-  /** See Store.mayErase. An update needs the right even if no event matches. */
-  async mayErase(): Promise<void> {
+  /** An update needs the right even if no event matches. */
+  readonly mayErase: Store['mayErase'] = async () => {
     try {
       await this.#update([-1], { $unset: { content: '' } });
     } catch (error) {
       throw hasCode(error, CODE.unauthorized) ? new MayNotEraseError({ cause: error }) : error;
     }
-  }
+  };
 
-  /** See Store.eraseContents. */
-  async *eraseContents(owner: string, by: number): AsyncGenerator<number> {
+  readonly eraseContents: Store['eraseContents'] = (owner, by) => this.#erase(owner, by);
+
+  async *#erase(owner: string, by: number): AsyncGenerator<number> {
     let taken = 0;
     for (let after = 0; after < by - 1; after += STEP) {
       const to = Math.min(after + STEP, by - 1);
@@ -62,20 +62,17 @@ export class MongoErasures {
     }
   }
 
-  /** See Store.clearErased. MongoDB's other copies, such as the oplog, expire with age. */
-  async *clear(positions: readonly number[]): AsyncGenerator<void> {
+  /** MongoDB's other copies, such as the oplog, expire with age. */
+  readonly clearErased: Store['clearErased'] = (positions) => this.#clear(positions);
+
+  async *#clear(positions: readonly number[]): AsyncGenerator<void> {
     yield await this.#update(positions, { $set: { 'erases.isCleared': true } });
   }
 
-  /** See Store.erasurePublished. */
-  published(position: number): Promise<void> {
-    return this.#update([position], { $set: { 'erases.isPublished': true } });
-  }
+  readonly erasurePublished: Store['erasurePublished'] = (position) =>
+    this.#update([position], { $set: { 'erases.isPublished': true } });
 
-  /** See Store.endErasures. */
-  end(positions: readonly number[]): Promise<void> {
-    return this.#update(positions, { $unset: { erases: '' } });
-  }
+  readonly endErasures: Store['endErasures'] = (positions) => this.#update(positions, { $unset: { erases: '' } });
 
   /** Updates the OwnerErased events at these positions whose erasures are not complete. */
   async #update(positions: readonly number[], update: Document): Promise<void> {

@@ -1,8 +1,9 @@
 import { type Collection, type Db, type Filter, Long } from 'mongodb';
-import { type IdempotencyKey, idempotencyString } from '../../domain/idempotency.ts';
+import { idempotencyString } from '../../domain/idempotency.ts';
+import { batches, searched } from '../batches.ts';
 import { EMPTY_HEAD, type Head, type LoggedEvent, plantEventOf } from '../event/event.ts';
-import type { Selection } from '../store.ts';
-import { batches } from './batches.ts';
+import type { Store } from '../store.ts';
+import { appendEvents } from './append.ts';
 import { collectionsOf } from './collections.ts';
 import type { CausalClock } from './connection/causal-clock.ts';
 import { BSON, COMMAND_LIMIT } from './connection/client.ts';
@@ -27,8 +28,8 @@ const BATCH = 260;
  */
 const NAMED_LIMIT = 16;
 
-/** Reads the log. Its results are majority-committed and no older than the clock. */
-export class EventReader {
+/** The log. What is read is majority-committed and no older than the clock. */
+export class Events {
   readonly #db: Db;
   readonly #events: Collection<EventDocument>;
   readonly #clock: CausalClock;
@@ -41,10 +42,9 @@ export class EventReader {
     this.#primary = primary;
   }
 
-  /** See Store.head. */
-  head(): Promise<Head> {
-    return this.#primary.read(() => this.#known());
-  }
+  readonly head: Store['head'] = () => this.#primary.read(() => this.#known());
+
+  readonly append: Store['append'] = (events) => appendEvents(this.#db, this.#clock, events);
 
   /**
    * The log's end as far as the primary knows. Every list waits for it. So it is a plain command without a cursor of
@@ -73,18 +73,17 @@ export class EventReader {
     );
   }
 
-  /** See Store.read. */
-  read(after: number, { to, owner, id, checksKeys }: Selection): AsyncIterable<LoggedEvent[]> {
+  readonly read: Store['read'] = (after, { to, owner, id, checksKeys } = {}) => {
     const about: Filter<EventDocument> = {
       ...(owner !== undefined && { owner }),
       ...(id !== undefined && { plantId: Long.fromBigInt(id) }),
     };
-    if (owner !== undefined || id !== undefined) return this.#search(after, to, about);
+    if (owner !== undefined || id !== undefined)
+      return searched(this, after, to, SEARCHED, (from, end) => this.#batches(from, end, about));
     return this.#batches(after, to, about, checksKeys === true);
-  }
+  };
 
-  /** See Store.findByIdempotencyKeys. */
-  async findByIdempotencyKeys(keys: readonly IdempotencyKey[]): Promise<(LoggedEvent | undefined)[]> {
+  readonly findByIdempotencyKeys: Store['findByIdempotencyKeys'] = async (keys) => {
     const asked = [...slices(keys, NAMED_LIMIT)].map((some) => ({
       owner: { $in: some.map(({ owner }) => owner) },
       idempotencyKey: { $in: some.map(({ idempotencyKey }) => idempotencyKey) },
@@ -110,16 +109,7 @@ export class EventReader {
       if (key !== undefined && event.position > (ends.get(key.owner) ?? 0)) byKey.set(idempotencyString(key), event);
     }
     return keys.map((key) => byKey.get(idempotencyString(key)));
-  }
-
-  /** Searches a fixed number of positions at a time, however few events match, so that no query takes long. */
-  async *#search(after: number, to: number | undefined, about: Filter<EventDocument>): AsyncGenerator<LoggedEvent[]> {
-    const { position } = await this.head();
-    const end = Math.min(position, to ?? position);
-    for (let from = after; from < end; from += SEARCHED) {
-      yield* this.#batches(from, Math.min(from + SEARCHED, end), about);
-    }
-  }
+  };
 
   #batches(
     after: number,
@@ -128,8 +118,8 @@ export class EventReader {
     checksKeys = false,
   ): AsyncGenerator<LoggedEvent[]> {
     return batches(async (last, limit) => {
-      const items = await this.#find(last?.position ?? after, to, about, limit, checksKeys);
-      return { items, whole: items.length < limit };
+      const rows = await this.#find(last?.position ?? after, to, about, limit, checksKeys);
+      return { rows, whole: rows.length < limit };
     }, BATCH);
   }
 

@@ -1,9 +1,9 @@
-import type { Binary, Db } from 'mongodb';
-import { type Contact, type Leaseholder, LONGEST_LEASE } from '../store.ts';
+import { LONGEST_LEASE, type Store } from '../store.ts';
 import type { Collections, LeaseDocument } from './collections.ts';
 import { withCallLimit } from './connection/call-limit.ts';
 import type { CausalClock } from './connection/causal-clock.ts';
 import { CODE, hasCode } from './connection/errors.ts';
+import type { Transactions } from './connection/transactions.ts';
 
 /** Whether a lease is over, as the server evaluates it. */
 const OVER = {
@@ -14,37 +14,30 @@ const OVER = {
 const PROJECTOR = 'projector';
 
 /**
- * Leases by the server's clock. The projector's names the server session in which its holder runs transactions. A holder that dies or freezes leaves its transaction open, and the next holder ends that transaction
- * first. A database user may end its own sessions, so all instances must use the same user.
+ * Leases by the server's clock. The projector's names the server session in which its holder runs transactions. A holder
+ * that dies or freezes leaves its transaction open, and the next holder ends that transaction first.
  */
 export class Leases {
-  readonly #db: Db;
   readonly #leases: Collections['leases'];
   readonly #clock: CausalClock;
-  readonly #session: Binary;
-  #ended: Binary | undefined;
+  readonly #transactions: Transactions;
 
-  constructor(db: Db, leases: Collections['leases'], clock: CausalClock, session: Binary) {
-    this.#db = db;
+  constructor({ leases }: Collections, clock: CausalClock, transactions: Transactions) {
     this.#leases = leases;
     this.#clock = clock;
-    this.#session = session;
+    this.#transactions = transactions;
   }
 
-  /** See Store.lease. */
-  async take(name: string, holder: string, milliseconds: number, contact?: Contact): Promise<boolean> {
+  readonly lease: Store['lease'] = async (name, holder, milliseconds, contact) => {
     const lease = await this.#read(name);
     if (lease !== undefined && lease.holder !== holder) {
       if (!lease.over) return false;
       // Before the lease is taken: if this instance dies in between, the next one repeats it.
-      if (name === PROJECTOR) {
-        this.#ended = lease.session;
-        await this.endPredecessor();
-      }
+      if (name === PROJECTOR) await this.#transactions.succeed(lease.session);
     }
     const until = { $add: ['$$NOW', milliseconds] };
     const about = {
-      ...(name === PROJECTOR && { session: this.#session }),
+      ...(name === PROJECTOR && { session: this.#transactions.sessionId }),
       ...(contact !== undefined && { contact: { $literal: contact } }),
     };
     const set = [{ $set: { holder: { $literal: holder }, until, ...about } }];
@@ -60,18 +53,12 @@ export class Leases {
       if (hasCode(error, CODE.duplicateKey)) return false;
       throw error;
     }
-  }
+  };
 
-  /** See Store.leaseholder. */
-  async holder(name: string): Promise<Leaseholder | undefined> {
+  readonly leaseholder: Store['leaseholder'] = async (name) => {
     const lease = await this.#read(name);
     return lease?.contact === undefined || lease.over ? undefined : { holder: lease.holder, ...lease.contact };
-  }
-
-  /** Ends the open transaction, if any, of the holder that this instance took a lease over from. */
-  async endPredecessor(): Promise<void> {
-    if (this.#ended !== undefined) await withCallLimit(this.#db.command({ killSessions: [{ id: this.#ended }] }));
-  }
+  };
 
   async #read(name: string): Promise<(LeaseDocument & { over: boolean }) | undefined> {
     const lease = await this.#clock.run((session) =>

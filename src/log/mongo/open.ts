@@ -8,7 +8,7 @@ import { Primary } from './connection/primary.ts';
 import { checkJournal, checkServers } from './connection/requirements.ts';
 import { explainUnreachable } from './connection/unreachable.ts';
 import { checkSchema, ensureSchema } from './schema.ts';
-import { MongoStore } from './store.ts';
+import { mongoStore } from './store.ts';
 
 /** Options of the MongoDB store. */
 export interface MongoOptions {
@@ -51,7 +51,7 @@ export async function openMongo(uri: string, options: MongoOptions = {}): Promis
   };
   try {
     await withCallLimit(prepare(), OPEN_LIMIT);
-    return new MongoStore(client, db, clock, primary);
+    return mongoStore(client, db, clock, primary);
   } catch (error) {
     await withCallLimit(client.close()).catch(() => {});
     throw explainUnreachable(error);

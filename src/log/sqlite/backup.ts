@@ -66,7 +66,8 @@ function headOf(draft: string): Head {
   }
 }
 
-function sync(path: string): void {
+/** Writes a file or a folder to the disk. */
+export function sync(path: string): void {
   const descriptor = openSync(path, 'r');
   try {
     fsyncSync(descriptor);

@@ -1,5 +1,4 @@
-import { setImmediate as turn } from 'node:timers/promises';
-import type { FirstRows } from '../store.ts';
+import { batches, type Page } from '../batches.ts';
 import { SHORT_LIST } from '../view/listing.ts';
 import type { ReadQueue } from './read-queue.ts';
 
@@ -28,11 +27,7 @@ export interface Table<Row, Key> {
 }
 
 /** The first rows above a key: as many as the limit or the bound on bytes allows, and at least one if there is one. */
-export function firstRows<Row, Key>(
-  table: Table<Row, Key>,
-  start: Key,
-  limit: number,
-): Pick<FirstRows<Row>, 'rows' | 'whole'> {
+export function firstRows<Row, Key>(table: Table<Row, Key>, start: Key, limit: number): Page<Row> {
   const rows: Row[] = [];
   for (let after = start, bytes = 0; ; after = table.keyOf(rows.at(-1)!)) {
     const wanted = Math.min(FIRST_QUERY + rows.length, MOST_OF_QUERY, limit - rows.length);
@@ -44,17 +39,14 @@ export function firstRows<Row, Key>(
   }
 }
 
-/** Reads a table in batches, and lets other work run between them. `owner`: whose rows they are, for the queue. */
-export async function* batches<Row, Key>(
+/** Reads a table in batches, in its turn of the queue. `owner`: whose rows they are. */
+export const tableBatches = <Row, Key>(
   reads: ReadQueue,
   owner: string | undefined,
   table: Table<Row, Key>,
   start: Key,
-): AsyncGenerator<Row[], void, void> {
-  for (let after = start; ; await turn()) {
-    const { rows, whole } = await reads.do(owner, () => firstRows(table, after, BATCH));
-    if (rows.length > 0) yield rows;
-    if (whole) return;
-    after = table.keyOf(rows.at(-1)!);
-  }
-}
+): AsyncGenerator<Row[]> =>
+  batches((last, limit) => {
+    const after = last === undefined ? start : table.keyOf(last);
+    return reads.do(owner, () => firstRows(table, after, limit));
+  }, BATCH);

@@ -26,23 +26,6 @@ const SCHEMA_OBJECTS: readonly string[] = [
 /** The `checkpoints` row of the only read model. */
 export const PLANTS_CHECKPOINT = 'plants';
 
-/** The statement that creates a table of events, to which EVENTS_OBJECTS belong. */
-export const createEvents = (table: string): string => `CREATE TABLE ${table} (
-    position        INTEGER PRIMARY KEY,
-    event           BLOB NOT NULL,
-    hash            BLOB NOT NULL,
-    content         BLOB,
-    erased_by       INTEGER,
-    owner           TEXT,
-    plant_id        INTEGER,
-    idempotency_key TEXT,
-    erases_owner     TEXT,
-    erases_key       BLOB,
-    erases_cleared   INTEGER,
-    erases_published INTEGER,
-    CHECK ((content IS NULL) = (erased_by IS NOT NULL))
-  ) STRICT`;
-
 /** A table whose rows come and go anywhere in the order of its key, which is `key`: see rewrite.ts. */
 export interface KeyedTable {
   readonly name: string;
@@ -75,8 +58,22 @@ export const KEYS: KeyedTable = {
   key: ['owner', 'idempotency_key', 'position'],
 };
 
-/** The index and the triggers of the table `events`. */
-export const EVENTS_OBJECTS = `
+const TABLES = `
+  CREATE TABLE events (
+    position        INTEGER PRIMARY KEY,
+    event           BLOB NOT NULL,
+    hash            BLOB NOT NULL,
+    content         BLOB,
+    erased_by       INTEGER,
+    owner           TEXT,
+    plant_id        INTEGER,
+    idempotency_key TEXT,
+    erases_owner     TEXT,
+    erases_key       BLOB,
+    erases_cleared   INTEGER,
+    erases_published INTEGER,
+    CHECK ((content IS NULL) = (erased_by IS NOT NULL))
+  ) STRICT;
   CREATE INDEX events_that_erase ON events (erases_owner) WHERE erases_owner IS NOT NULL;
 
   -- An event loses its content, or an OwnerErased whom it erases. Nothing else changes.
@@ -90,14 +87,7 @@ export const EVENTS_OBJECTS = `
         AND ((new.erases_owner = old.erases_owner AND new.erases_key = old.erases_key) OR (new.erases_owner IS NULL
           AND new.erases_key IS NULL AND new.erases_cleared IS NULL AND new.erases_published IS NULL)))))
     BEGIN SELECT RAISE(ABORT, 'events are immutable'); END;
-  CREATE TRIGGER events_are_not_deleted BEFORE DELETE ON events BEGIN SELECT RAISE(ABORT, 'events are immutable'); END`;
-
-/** The statement that creates a table of the tree's nodes of level 1, counted from 0. */
-export const createTree = (table: string): string =>
-  `CREATE TABLE ${table} (node INTEGER PRIMARY KEY, hash BLOB NOT NULL) STRICT`;
-
-const TABLES = `${createEvents('events')};
-  ${EVENTS_OBJECTS};
+  CREATE TRIGGER events_are_not_deleted BEFORE DELETE ON events BEGIN SELECT RAISE(ABORT, 'events are immutable'); END;
 
   ${KEYS.create(KEYS.name)};
 
@@ -113,7 +103,8 @@ const TABLES = `${createEvents('events')};
 
   CREATE TABLE leases (name TEXT PRIMARY KEY, holder TEXT NOT NULL, until INTEGER NOT NULL) STRICT, WITHOUT ROWID;
 
-  ${createTree('tree')};
+  -- The nodes of level 1 of the log's Merkle tree, counted from 0.
+  CREATE TABLE tree (node INTEGER PRIMARY KEY, hash BLOB NOT NULL) STRICT;
 
   CREATE TABLE log (id TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
   INSERT INTO log VALUES (lower(hex(randomblob(16))))`;

@@ -14,12 +14,9 @@ export const SELECT_HEAD = 'SELECT position, hash, event FROM events ORDER BY po
 /** An owner's first plants above an id. */
 export const SELECT_PLANTS = `SELECT ${PLANT_COLUMNS} FROM plants WHERE owner = ? AND id > ? ORDER BY id LIMIT ?`;
 
-/** Writes one event, by its `valuesOf`, into a table that createEvents makes. */
-export const insertEvent = (table: string): string =>
-  `INSERT INTO ${table} (${EVENT_COLUMNS}, ${KEY_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
-
-/** Appends one event. */
-export const INSERT_EVENT = insertEvent('events');
+/** Appends one event, by its `valuesOf`. */
+export const INSERT_EVENT = `INSERT INTO events (${EVENT_COLUMNS}, ${KEY_COLUMNS})
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
 
 /** Writes where the event of an idempotency key is: owner, key, position. */
 export const INSERT_KEY = 'INSERT INTO idempotency_keys VALUES (?, ?, ?)';

@@ -1,9 +1,9 @@
 import { statSync } from 'node:fs';
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
-import { setImmediate as turn } from 'node:timers/promises';
 import { PlantStoreError } from '../../domain/errors.ts';
 import type { IdempotencyKey } from '../../domain/idempotency.ts';
 import type { Plant, PlantKey } from '../../domain/plant.ts';
+import { searched } from '../batches.ts';
 import { verifyNext } from '../event/chain.ts';
 import type { Head, LoggedEvent } from '../event/event.ts';
 import { keysOf } from '../event/keys.ts';
@@ -21,7 +21,7 @@ import {
 } from '../store.ts';
 import { LogChangedError } from '../tail/log-changed.ts';
 import { storedHash } from '../tree/nodes.ts';
-import { batches, firstRows } from './batches.ts';
+import { firstRows, tableBatches } from './batches.ts';
 import { existingFile, openReader, openWriter, privateFile, transaction } from './connection.ts';
 import { aboutStore } from './damage.ts';
 import { SqliteErasures } from './erasures.ts';
@@ -170,24 +170,18 @@ class SqliteStore implements Store {
   }
 
   read(after: number, { to = MAX_POSITION, owner, id, checksKeys }: Selection = {}): AsyncIterable<LoggedEvent[]> {
-    if (owner !== undefined || id !== undefined) return this.#search(after, to, owner ?? null, id ?? null);
+    if (owner !== undefined || id !== undefined)
+      return searched({ head: () => this.head() }, after, to, SEARCHED, (from, end) => {
+        const found = eventsIn((last, limit) =>
+          eventsOf(this.#log.search, last, end, owner ?? null, id ?? null, limit),
+        );
+        return tableBatches(this.#reads, owner, found, from);
+      });
     const rows = (position: number, limit: number) =>
       checksKeys
         ? eventsWithKeysOf(this.#log.readWithKeys, position, to, limit)
         : eventsOf(this.#log.read, position, to, limit);
-    return batches(this.#reads, undefined, eventsIn(rows), after);
-  }
-
-  /** Searches a fixed number of positions at a time, however few events match. */
-  async *#search(after: number, to: number, owner: string | null, id: bigint | null): AsyncGenerator<LoggedEvent[]> {
-    const end = Math.min(to, (await this.head()).position);
-    for (let from = after; from < end; await turn()) {
-      const last = Math.min(from + SEARCHED, end);
-      const found = eventsIn((position, limit) => eventsOf(this.#log.search, position, last, owner, id, limit));
-      const { rows, whole } = await this.#reads.do(owner ?? undefined, () => firstRows(found, from, SEARCHED));
-      if (rows.length > 0) yield rows;
-      from = whole ? last : rows.at(-1)!.position;
-    }
+    return tableBatches(this.#reads, undefined, eventsIn(rows), after);
   }
 
   /**

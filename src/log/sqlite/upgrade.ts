@@ -1,12 +1,11 @@
-import { statSync } from 'node:fs';
+import { renameSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import { setImmediate as turn } from 'node:timers/promises';
-import { TILE_WIDTH } from '../../tlog/tile.ts';
 import { BrokenChainError, headAt } from '../event/chain.ts';
 import type { Head, LoggedEvent } from '../event/event.ts';
 import type { Kind } from '../event/fields.ts';
-import { NodeBuilder } from '../tree/nodes.ts';
+import type { Store } from '../store.ts';
 import {
   erasesOf,
   erasureAfter,
@@ -16,37 +15,27 @@ import {
   takenOver,
   type UpgradeStep,
 } from '../upgrade.ts';
-import { openReader, openWriter, prepareQuery, transaction } from './connection.ts';
-import { headIn, valuesOf } from './events.ts';
-import {
-  checkObjects,
-  createEvents,
-  createTree,
-  EVENTS_OBJECTS,
-  FORMER_OBJECTS,
-  FORMER_VERSION,
-  KEYS,
-  PLANTS_CHECKPOINT,
-  SCHEMA_VERSION,
-  versionOf,
-} from './schema.ts';
-import { insertEvent } from './statements.ts';
-import { DATABASE_FILE } from './store.ts';
+import { sync } from './backup.ts';
+import { openReader, openWriter, prepareQuery } from './connection.ts';
+import { SQLITE_BUSY } from './lock.ts';
+import { checkObjects, FORMER_OBJECTS, FORMER_VERSION, versionOf } from './schema.ts';
+import { DATABASE_FILE, openSqlite } from './store.ts';
 
-/** The new tables until they take their names, and the old events from then until they are removed. */
-const NEW_EVENTS = 'events_new';
-const NEW_TREE = 'tree_new';
-const FORMER_EVENTS = 'events_former';
+/** The folder in the data directory with the new store, until its file takes the place of the old one. */
+const NEW = 'upgrade';
 
-/** Events of one transaction, a whole tile of them: some milliseconds of the event loop. */
-const BATCH = TILE_WIDTH;
+/** Events of one transaction: some milliseconds of the event loop. */
+const BATCH = 256;
 
 const COLUMNS = FORMER_MEMBERS.map(({ name }) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)).join();
+
+/** Makes the rows and nodes of a store those of its log, and yields the positions reached. */
+export type Repair = (store: Store) => AsyncIterable<{ readonly position: number }>;
 
 /** Whether a data directory has the store of 1.0.0, which `upgradeSqlite` takes over. */
 export function isFormerSqlite(directory: string): boolean {
   const path = join(directory, DATABASE_FILE);
-  if (!isThere(path)) return false;
+  if (statSync(path, { throwIfNoEntry: false }) === undefined) return false;
   const db = openReader(path);
   try {
     return versionOf(db) === FORMER_VERSION;
@@ -57,96 +46,112 @@ export function isFormerSqlite(directory: string): boolean {
 
 /**
  * Takes over the store of 1.0.0 in a data directory, whose lock the caller has. Does nothing to any other store, nor if
- * there is none. The events are copied into a new table, and each is verified. In one transaction the new tables take the
- * place of the old ones. Then the old events are overwritten. May end at any moment, and the next call goes on. Throws
- * when an event does not verify: then the store is still that of 1.0.0.
+ * there is none. The events are appended to a new store, and each is verified; the read model is made from them, by
+ * `repair`. Then the file of the new store takes the place of the old one. May end at any moment, and the next call goes
+ * on. Throws when an event does not verify, or another program reads the old store at the end: then it is still that of
+ * 1.0.0.
  */
-export async function* upgradeSqlite(directory: string): AsyncGenerator<UpgradeStep> {
-  const path = join(directory, DATABASE_FILE);
-  if (!isThere(path)) return;
-  // What a power cut takes from the end of the write-ahead log is done again.
-  const db = openWriter(path, 'NORMAL');
+export async function* upgradeSqlite(directory: string, repair: Repair): AsyncGenerator<UpgradeStep> {
+  if (!isFormerSqlite(directory)) return;
+  const [path, folder] = [join(directory, DATABASE_FILE), join(directory, NEW)];
+  const db = openWriter(path, 'FULL');
   try {
-    if (versionOf(db) === FORMER_VERSION) {
-      checkObjects(db, path, FORMER_OBJECTS);
-      yield* copied(db, path);
-      swap(db);
-    }
-    if (hasTable(db, FORMER_EVENTS)) yield* removed(db);
-  } finally {
-    db.close();
-  }
-}
-
-const isThere = (path: string): boolean => statSync(path, { throwIfNoEntry: false }) !== undefined;
-
-const hasTable = (db: DatabaseSync, name: string): boolean =>
-  db.prepare('SELECT 1 FROM sqlite_schema WHERE name = ?').get(name) !== undefined;
-
-async function* copied(db: DatabaseSync, path: string): AsyncGenerator<UpgradeStep> {
-  const total = lastOf(db, 'events');
-  try {
-    let head = transaction(db, () => begin(db));
-    const copy = copier(db, head.position);
-    for (let done = -1; done < head.position; ) {
-      yield { what: 'copied', done: head.position, total };
-      done = head.position;
-      head = transaction(db, () => copy(head));
-      await turn();
-    }
+    checkObjects(db, path, FORMER_OBJECTS);
+    yield* copied(db, folder, repair);
+    keepLogId(db, folder);
+    closeJournal(db, path);
   } catch (error) {
     if (!(error instanceof BrokenChainError)) throw error;
-    transaction(db, () => dropNew(db));
+    rmSync(folder, { recursive: true });
     throw new Error(
       `${path} cannot be upgraded: ${error.message}; it is as 1.0.0 left it: run plantstore audit verify of 1.0.0, and restore a backup`,
       { cause: error },
     );
+  } finally {
+    db.close();
+  }
+  renameSync(join(folder, DATABASE_FILE), path);
+  sync(directory);
+  rmSync(folder, { recursive: true });
+}
+
+async function* copied(db: DatabaseSync, folder: string, repair: Repair): AsyncGenerator<UpgradeStep> {
+  await openSqlite(folder).close();
+  // 1.0.0 may have run since an earlier call, and have erased owners.
+  if (differs(db, folder)) rmSync(folder, { recursive: true });
+  const store = openSqlite(folder);
+  try {
+    yield* appended(db, store);
+    const { position: total } = await store.head();
+    // Whatever the rows are: the repair makes them those of this checkpoint.
+    await store.advance(0, total, { deletes: [], inserts: [] }, { first: 0, hashes: [] });
+    for await (const { position: done } of repair(store)) yield { what: 'folded into the plants', done, total };
+  } finally {
+    await store.close();
   }
 }
 
-/** The new tables' end, behind which the copy goes on. */
-function begin(db: DatabaseSync): Head {
-  // 1.0.0 may have run since, and have erased owners.
-  if (hasTable(db, NEW_EVENTS) && differs(db)) dropNew(db);
-  if (!hasTable(db, NEW_EVENTS)) db.exec(`${createEvents(NEW_EVENTS)}; ${createTree(NEW_TREE)}`);
-  // Nodes are made of whole tiles.
-  const whole = lastOf(db, NEW_EVENTS) % TILE_WIDTH;
-  db.prepare(`DELETE FROM ${NEW_EVENTS} WHERE position > ?`).run(lastOf(db, NEW_EVENTS) - whole);
-  return newHead(db);
+/** Appends what the new store does not have yet. */
+async function* appended(db: DatabaseSync, store: Store): AsyncGenerator<UpgradeStep> {
+  const read = prepareQuery(db, `SELECT ${COLUMNS} FROM events WHERE position > ? ORDER BY position LIMIT ${BATCH}`);
+  const total = Number(db.prepare('SELECT ifnull(max(position), 0) AS last FROM events').get()!.last);
+  const notes = notesIn(db);
+  let head = await store.head();
+  for (; head.position < total; await turn()) {
+    yield { what: 'copied', done: head.position, total };
+    const events: LoggedEvent[] = [];
+    for (const row of read.all(head.position) as unknown as Value[][]) {
+      const event = takenOver(formerOf(row, head), head);
+      const note = notes.find(({ position }) => position === event.position);
+      events.push(note === undefined ? event : { ...event, erases: erasesOf(note) });
+      head = headAt(event);
+    }
+    await store.append(events);
+  }
+  for (const note of notes) {
+    if (note.position !== undefined || note.events === 0) continue;
+    const event = erasureAfter(head, note, note.events);
+    await store.append([event]);
+    head = headAt(event);
+  }
 }
 
-const newHead = (db: DatabaseSync): Head =>
-  headIn(prepareQuery(db, `SELECT position, hash, event FROM ${NEW_EVENTS} ORDER BY position DESC LIMIT 1`));
+/** Does the work on the old store with the new one attached, as `new`. */
+function attached<T>(db: DatabaseSync, folder: string, work: () => T): T {
+  db.prepare('ATTACH ? AS new').run(join(folder, DATABASE_FILE));
+  try {
+    return work();
+  } finally {
+    db.exec('DETACH new');
+  }
+}
 
-const differs = (db: DatabaseSync): boolean =>
-  db
-    .prepare(
-      `SELECT 1 FROM ${NEW_EVENTS} AS new LEFT JOIN events AS old USING (position)
-       WHERE new.hash IS NOT old.hash OR new.erased_by IS NOT old.erased_by LIMIT 1`,
-    )
-    .get() !== undefined;
+/** Whether the new store has what the old one has not, or a content that is erased there, or is being erased. */
+const differs = (db: DatabaseSync, folder: string): boolean =>
+  attached(
+    db,
+    folder,
+    () =>
+      db
+        .prepare(
+          `SELECT 1 FROM new.events AS copy LEFT JOIN main.events AS old USING (position)
+           WHERE copy.hash IS NOT old.hash OR copy.erased_by IS NOT old.erased_by
+             OR (old.type = 'OwnerErased' AND (copy.erases_owner IS NULL) = (event_id IN (SELECT event_id FROM erasures)))`,
+        )
+        .get() !== undefined,
+  );
 
-const dropNew = (db: DatabaseSync): void => db.exec(`DROP TABLE ${NEW_EVENTS}; DROP TABLE ${NEW_TREE}`);
+const keepLogId = (db: DatabaseSync, folder: string): void =>
+  attached(db, folder, () => db.exec('DELETE FROM new.log; INSERT INTO new.log SELECT id FROM main.log'));
 
-/** Copies the next events, from a position on, and returns the new end. */
-function copier(db: DatabaseSync, position: number): (head: Head) => Head {
-  const read = prepareQuery(db, `SELECT ${COLUMNS} FROM events WHERE position > ? ORDER BY position LIMIT ${BATCH}`);
-  const insert = db.prepare(insertEvent(NEW_EVENTS));
-  const insertNode = db.prepare(`INSERT INTO ${NEW_TREE} (node, hash) VALUES (?, ?)`);
-  const builder = new NodeBuilder(position);
-  return (before) => {
-    let head = before;
-    const events: LoggedEvent[] = [];
-    for (const row of read.all(before.position) as unknown as Value[][]) {
-      const event = takenOver(formerOf(row, head), head);
-      insert.run(...valuesOf(event));
-      head = headAt(event);
-      events.push(event);
-    }
-    const { first, hashes } = builder.add(events);
-    for (const [at, hash] of hashes.entries()) insertNode.run(first + at, hash);
-    return head;
-  };
+/** Ends the write-ahead log, which must not stand beside another file. SQLite refuses while another program reads it. */
+function closeJournal(db: DatabaseSync, path: string): void {
+  try {
+    if (db.prepare('PRAGMA journal_mode = DELETE').get()!.journal_mode === 'delete') return;
+  } catch (error) {
+    if ((error as { errcode?: number }).errcode !== SQLITE_BUSY) throw error;
+  }
+  throw new Error(`${path} is being read by another program, such as a backup: end it first`);
 }
 
 /** A value of a row. Integers are bigints, so that no digits are lost; numbers are REAL. */
@@ -178,76 +183,25 @@ interface NoteRow {
   readonly published: number;
   /** Of the OwnerErased event, if it is in the log. */
   readonly position: number | null;
+  /** The owner's events with content. */
+  readonly events: number;
 }
 
-const toFormerErasure = ({ owner, event_id, actor, issuer, erased_by, published }: NoteRow): FormerErasure => ({
-  owner,
-  eventId: event_id,
-  actor,
-  issuer: issuer ?? undefined,
-  isErased: erased_by !== null,
-  isPublished: published === 1,
-});
-
-/** Each erasure that 1.0.0 had begun stands beside its OwnerErased event, which is appended if it is not there. */
-function takeErasures(db: DatabaseSync): void {
-  const notes = db
-    .prepare('SELECT erasures.*, position FROM erasures LEFT JOIN events USING (event_id) ORDER BY since, event_id')
-    .all() as unknown as NoteRow[];
-  const mark = db.prepare(
-    `UPDATE ${NEW_EVENTS} SET erases_owner = ?, erases_key = ?, erases_cleared = ?, erases_published = ?
-     WHERE position = ?`,
-  );
-  const count = db.prepare(`SELECT count(*) AS events FROM ${NEW_EVENTS} WHERE owner = ?`);
-  const insert = db.prepare(insertEvent(NEW_EVENTS));
-  for (const note of notes) {
-    const erasure = toFormerErasure(note);
-    const { owner, key, isCleared, isPublished } = erasesOf(erasure);
-    const events = Number(count.get(owner)!.events);
-    if (note.position !== null) mark.run(owner, key, Number(isCleared), Number(isPublished), note.position);
-    else if (events > 0) insert.run(...valuesOf(erasureAfter(newHead(db), erasure, events)));
-  }
+/** An erasure that 1.0.0 had begun, and what the log has of it. */
+interface Noted extends FormerErasure {
+  readonly position: number | undefined;
+  readonly events: number;
 }
 
-/**
- * The new tables take the names of the old ones. The tree ends where the read model does. What an interrupted rebuild has
- * left goes.
- */
-function swap(db: DatabaseSync): void {
-  const rebuilt = db.prepare("SELECT name FROM sqlite_schema WHERE name GLOB 'plants_rebuilt_*'").all();
-  transaction(db, () => {
-    for (const { name } of rebuilt) db.exec(`DROP TABLE ${name}`);
-    takeErasures(db);
-    db.exec(`
-      DELETE FROM ${NEW_TREE} WHERE node >=
-        ifnull((SELECT position FROM checkpoints WHERE name = '${PLANTS_CHECKPOINT}'), 0) / ${TILE_WIDTH};
-      DROP TRIGGER events_are_only_erased;
-      DROP TRIGGER events_are_not_deleted;
-      DROP INDEX events_by_idempotency_key;
-      ALTER TABLE events RENAME TO ${FORMER_EVENTS};
-      ALTER TABLE ${NEW_EVENTS} RENAME TO events;
-      ${EVENTS_OBJECTS};
-      ${KEYS.create(KEYS.name)};
-      INSERT INTO idempotency_keys SELECT owner, idempotency_key, position FROM events WHERE idempotency_key IS NOT NULL;
-      DROP TABLE tree;
-      ALTER TABLE ${NEW_TREE} RENAME TO tree;
-      DROP TABLE erasures;
-      ALTER TABLE checkpoints ADD COLUMN up_to INTEGER;
-      PRAGMA user_version = ${SCHEMA_VERSION}`);
-  });
-}
-
-/** In pieces, because SQLite overwrites what is deleted: at once, the write-ahead log would have the size of the log. */
-async function* removed(db: DatabaseSync): AsyncGenerator<UpgradeStep> {
-  const total = lastOf(db, FORMER_EVENTS);
-  const remove = db.prepare(`DELETE FROM ${FORMER_EVENTS} WHERE position <= ?`);
-  for (let done = 0; done < total; await turn()) {
-    yield { what: 'removed in their old form', done, total };
-    done += BATCH;
-    remove.run(done);
-  }
-  db.exec(`DROP TABLE ${FORMER_EVENTS}; PRAGMA wal_checkpoint(TRUNCATE)`);
-}
-
-const lastOf = (db: DatabaseSync, table: string): number =>
-  Number(db.prepare(`SELECT ifnull(max(position), 0) AS last FROM ${table}`).get()!.last);
+const notesIn = (db: DatabaseSync): Noted[] =>
+  (
+    db
+      .prepare(
+        `SELECT erasures.*, position, (SELECT count(*) FROM events AS its WHERE its.owner = erasures.owner) AS events
+         FROM erasures LEFT JOIN events USING (event_id) ORDER BY since, event_id`,
+      )
+      .all() as unknown as NoteRow[]
+  ).map(({ owner, event_id, actor, issuer, erased_by, published, position, events }) => ({
+    ...{ owner, eventId: event_id, actor, issuer: issuer ?? undefined },
+    ...{ isErased: erased_by !== null, isPublished: published === 1, position: position ?? undefined, events },
+  }));

@@ -1,5 +1,6 @@
 import { PlantStoreError } from '../../domain/errors.ts';
 import { textLength } from '../../domain/plant.ts';
+import type { Permit } from '../../semaphore.ts';
 import { clearTimer, setTimer, type Timer } from '../../time/host.ts';
 import type { PlantRow, Snapshot } from '../store.ts';
 import type { TailEntry } from '../tail/tail.ts';
@@ -59,26 +60,24 @@ const SNAPSHOT_LIMIT = 240_000;
  * A list of any length from a snapshot and the owner's entries in the tail. Its memory is bounded by one batch and
  * those entries.
  *
- * It owns the snapshot from now on. It closes the snapshot at the end, when the reader stops, when it rejects, and at
- * the latest SNAPSHOT_LIMIT from now. The reader then gets an error, never a shortened list that looks complete.
+ * It owns the snapshot, and the permit, from now on. It gives them back at the end, when the reader stops, when it
+ * rejects, and at the latest SNAPSHOT_LIMIT from now. The reader then gets an error, never a shortened list that looks
+ * complete.
  *
  * `position`: that of the last event in the entries.
  */
 export async function openListing(
   snapshot: Snapshot,
+  permit: Permit,
   entries: readonly TailEntry[],
   position: number,
-  query: ListQuery,
+  { owner, after, limit }: ListQuery,
 ): Promise<Listing> {
-  const { owner, after, limit } = query;
   const batches = () => merged(snapshot.list(owner, after), new Merge(entries));
-  const held = new HeldSnapshot(snapshot);
-  try {
-    const next = limit === undefined ? undefined : await lastOf(batches(), limit);
-    return { plants: new Held(held, next === undefined ? batches() : upTo(batches(), next)), next, position };
-  } catch (error) {
-    throw await held.failed(error);
-  }
+  const plants = new LongRead(snapshot, permit);
+  const next = limit === undefined ? undefined : await plants.reading(lastOf(batches(), limit));
+  plants.batches = next === undefined ? batches() : upTo(batches(), next);
+  return { plants, next, position };
 }
 
 async function* merged(batches: AsyncIterable<PlantRow[]>, merge: Merge): AsyncGenerator<readonly PlantRow[]> {
@@ -109,50 +108,33 @@ async function* upTo(batches: AsyncIterable<readonly PlantRow[]>, last: bigint):
   }
 }
 
-/** A snapshot that closes itself when its time is up. */
-class HeldSnapshot {
+/** The batches of a list from a snapshot, which is closed at their end, on return, and when its time is up. */
+class LongRead implements AsyncIterableIterator<readonly PlantRow[]> {
   readonly #snapshot: Snapshot;
+  readonly #permit: Permit;
   readonly #timer: Timer;
   #late = false;
+  /** Set before the first of them is asked for. */
+  batches: AsyncGenerator<readonly PlantRow[]> | undefined;
 
-  constructor(snapshot: Snapshot) {
+  constructor(snapshot: Snapshot, permit: Permit) {
     this.#snapshot = snapshot;
+    this.#permit = permit;
     this.#timer = setTimer(() => {
       this.#late = true;
-      void this.close();
+      void this.#close();
     }, SNAPSHOT_LIMIT);
     this.#timer.unref();
   }
 
-  /** True once the time is up. */
-  get late(): boolean {
-    return this.#late;
-  }
-
-  close(): Promise<void> {
-    clearTimer(this.#timer);
-    return this.#snapshot.close();
-  }
-
-  /** Closes the snapshot. Returns the error for the reader after a failed read. */
-  async failed(error: unknown): Promise<Error> {
-    await this.close();
-    return this.#late
-      ? new PlantStoreError('OVERLOADED', 'the list took too long to read; read it in pages with limit', {
-          retryAfter: 1,
-        })
-      : unavailable(error);
-  }
-}
-
-/** The batches of a list with their snapshot, which is closed at the end and on return. */
-class Held implements AsyncIterableIterator<readonly PlantRow[]> {
-  readonly #snapshot: HeldSnapshot;
-  readonly #batches: AsyncIterator<readonly PlantRow[]>;
-
-  constructor(snapshot: HeldSnapshot, batches: AsyncIterable<readonly PlantRow[]>) {
-    this.#snapshot = snapshot;
-    this.#batches = batches[Symbol.asyncIterator]();
+  /** The result of a read of the snapshot. If it fails, closes the snapshot and rejects with the error for the reader. */
+  async reading<T>(read: Promise<T>): Promise<T> {
+    try {
+      return await read;
+    } catch (error) {
+      await this.#close();
+      throw this.#late ? tooLate() : unavailable(error);
+    }
   }
 
   [Symbol.asyncIterator](): this {
@@ -160,18 +142,22 @@ class Held implements AsyncIterableIterator<readonly PlantRow[]> {
   }
 
   async next(): Promise<IteratorResult<readonly PlantRow[]>> {
-    try {
-      if (this.#snapshot.late) throw new Error('closed');
-      const result = await this.#batches.next();
-      if (result.done === true) await this.#snapshot.close();
-      return result;
-    } catch (error) {
-      throw await this.#snapshot.failed(error);
-    }
+    if (this.#late) throw tooLate();
+    const result = await this.reading(this.batches!.next());
+    if (result.done === true) await this.#close();
+    return result;
   }
 
   async return(): Promise<IteratorResult<readonly PlantRow[]>> {
-    await this.#snapshot.close();
+    await this.#close();
     return { done: true, value: undefined };
   }
+
+  async #close(): Promise<void> {
+    clearTimer(this.#timer);
+    await this.#snapshot.close().finally(() => this.#permit[Symbol.dispose]());
+  }
 }
+
+const tooLate = (): PlantStoreError =>
+  new PlantStoreError('OVERLOADED', 'the list took too long to read; read it in pages with limit', { retryAfter: 1 });

@@ -1,5 +1,7 @@
 import type { PlantState } from '../../domain/decider.ts';
+import { PlantStoreError } from '../../domain/errors.ts';
 import type { PlantKey } from '../../domain/plant.ts';
+import { type Permit, Semaphore } from '../../semaphore.ts';
 import { lostCheckpoint, type PlantRow, type Snapshot, type Store } from '../store.ts';
 import type { Follower } from '../tail/follower.ts';
 import { type Tail, type TailEntry, TailRestartedError } from '../tail/tail.ts';
@@ -8,7 +10,6 @@ import type { Generation } from './generation.ts';
 import { type ListCache, queryKey } from './list-cache.ts';
 import { type Listing, type ListQuery, listBytes, openListing, SHORT_LIST, type ShortList } from './listing.ts';
 import { Merge } from './merge.ts';
-import { OwnerLists } from './owner-lists.ts';
 import { RowReader } from './row-reader.ts';
 
 /**
@@ -25,7 +26,7 @@ export class Lists {
   readonly #follower: Follower;
   readonly #cache: ListCache;
   readonly #generation: Generation;
-  readonly #owners: OwnerLists;
+  readonly #longLists: Semaphore;
   readonly #rows: RowReader;
   /** Reads that have not merged yet, by query. */
   readonly #reading = new Map<string, Promise<ShortList | undefined>>();
@@ -37,7 +38,7 @@ export class Lists {
     this.#follower = follower;
     this.#cache = cache;
     this.#generation = generation;
-    this.#owners = new OwnerLists(long);
+    this.#longLists = new Semaphore({ permits: Number.MAX_SAFE_INTEGER, share: long, maxWaiting: 0 });
     this.#rows = new RowReader(store);
     generation.onReplaced(() => cache.clear());
     tail.onRestarted(() => cache.clear());
@@ -162,15 +163,34 @@ export class Lists {
 
   /** A list of any length as of one position: a snapshot, and the owner's current entries in the tail. */
   async #long(query: ListQuery): Promise<Listing> {
-    const { snapshot, entries, position } = await this.#opened(query);
-    return openListing(snapshot, entries, position, query);
+    const permit = await this.#permitFor(query.owner);
+    try {
+      const { snapshot, entries, position } = await this.#opened(query);
+      return await openListing(snapshot, permit, entries, position, query);
+    } catch (error) {
+      permit[Symbol.dispose]();
+      throw error;
+    }
+  }
+
+  /** One owner cannot use up all open snapshots. */
+  async #permitFor(owner: string): Promise<Permit> {
+    try {
+      return await this.#longLists.acquire(owner);
+    } catch {
+      throw new PlantStoreError(
+        'TOO_MANY_LISTS',
+        'too many long lists of this owner are being read; read them to their end, or in pages with limit',
+        { retryAfter: 1 },
+      );
+    }
   }
 
   /** A snapshot and the owner's entries in the tail. The tail is pinned only until the entries are copied. */
   async #opened({ owner, after }: ListQuery): Promise<{ snapshot: Snapshot; entries: TailEntry[]; position: number }> {
     const pin = this.#tail.pin();
     try {
-      const snapshot = await this.#owners.open(owner, () => this.#store.snapshot());
+      const snapshot = await this.#store.snapshot();
       try {
         if (snapshot.position === undefined) throw lostCheckpoint();
         const { position: checkpoint, upTo } = snapshot;

@@ -279,7 +279,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     what: 'an instance writes although its lease is over',
-    file: 'log/forward/writership.ts',
+    file: 'log/forward/forwarding.ts',
     from: `if (!(await lease.renew())) break;`,
     to: `await lease.renew();`,
     missed: 'A lease is for speed. Compare and append is what keeps two writers apart.',

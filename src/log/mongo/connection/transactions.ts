@@ -1,4 +1,4 @@
-import type { Binary, ClientSession, MongoClient, TransactionOptions } from 'mongodb';
+import type { Binary, ClientSession, Db, MongoClient, TransactionOptions } from 'mongodb';
 import { Backoff } from '../../../time/backoff.ts';
 import { pause } from '../../../time/pause.ts';
 import { END_OF_TRANSACTION, withCallLimit } from './call-limit.ts';
@@ -19,21 +19,36 @@ const OPTIONS: TransactionOptions = {
 
 /**
  * Runs this instance's transactions one after another in one server session. The leases name the session, so that
- * another instance can end a transaction that a dead instance left open.
+ * another instance can end a transaction that a dead instance left open. A database user may end its own sessions, so
+ * all instances must use the same user.
  */
 export class Transactions {
   readonly #session: ClientSession;
   readonly #clock: CausalClock;
+  readonly #db: Db;
+  #predecessor: Binary | undefined;
   #last: Promise<unknown> = Promise.resolve();
 
-  constructor(client: MongoClient, clock: CausalClock) {
+  constructor(client: MongoClient, db: Db, clock: CausalClock) {
     this.#session = client.startSession();
+    this.#db = db;
     this.#clock = clock;
   }
 
   /** Id of the server session. */
   get sessionId(): Binary {
     return this.#session.id!.id;
+  }
+
+  /** Ends the open transaction, if any, of a session whose work this instance takes over. Undefined: there is none. */
+  async succeed(session: Binary | undefined): Promise<void> {
+    this.#predecessor = session;
+    await this.#endPredecessor();
+  }
+
+  async #endPredecessor(): Promise<void> {
+    const id = this.#predecessor;
+    if (id !== undefined) await withCallLimit(this.#db.command({ killSessions: [{ id }] }));
   }
 
   /**
@@ -61,7 +76,12 @@ export class Transactions {
       } catch (error) {
         // If this abort is given up too, the next transaction starts with another one.
         await this.#abort().catch(() => {});
-        if (!isTransient(error) || attempt === ATTEMPTS) throw error;
+        if (!isTransient(error)) throw error;
+        if (attempt === ATTEMPTS) {
+          // A command of a frozen predecessor may have arrived after its transaction was ended, and reopened it.
+          await this.#endPredecessor();
+          throw error;
+        }
       }
       await pause(backoff.next());
     }

@@ -1,19 +1,12 @@
 import { Binary, type Db, type Document, Long } from 'mongodb';
-import { keyString, type Plant, type PlantKey, plantFields, withId } from '../../../domain/plant.ts';
+import { keyString, plantFields, withId } from '../../../domain/plant.ts';
 import { Semaphore } from '../../../semaphore.ts';
-import {
-  type Changes,
-  type FirstRows,
-  lostCheckpoint,
-  type Nodes,
-  type PlantRow,
-  type Rows,
-  type Standing,
-} from '../../store.ts';
+import { lostCheckpoint, type Rows, type Standing, type Store } from '../../store.ts';
 import { storedHash } from '../../tree/nodes.ts';
 import { type CheckpointDocument, type Collections, collectionsOf, PLANTS_CHECKPOINT } from '../collections.ts';
 import type { CausalClock } from '../connection/causal-clock.ts';
 import { COMMAND_LIMIT } from '../connection/client.ts';
+import type { Primary } from '../connection/primary.ts';
 import type { Transactions } from '../connection/transactions.ts';
 import { type PlantDocument, toPlantId, toRow } from '../documents.ts';
 import { applyChanges, moveCheckpoint, removeRows } from './changes.ts';
@@ -38,25 +31,22 @@ export class ReadModel {
   readonly #db: Db;
   readonly #collections: Collections;
   readonly #clock: CausalClock;
+  readonly #primary: Primary;
   readonly #transactions: Transactions;
   readonly #reads = new Semaphore({ permits: READS, maxWaiting: WAITING });
 
-  constructor(db: Db, clock: CausalClock, transactions: Transactions) {
+  constructor(db: Db, clock: CausalClock, primary: Primary, transactions: Transactions) {
     this.#db = db;
     this.#collections = collectionsOf(db);
     this.#clock = clock;
+    this.#primary = primary;
     this.#transactions = transactions;
   }
 
-  /** See Store.checkpoint. */
-  async checkpoint(): Promise<number> {
-    return Number((await this.#checkpoint()).position);
-  }
+  readonly checkpoint: Store['checkpoint'] = async () => Number((await this.#checkpoint()).position);
 
-  /** See Store.generation. */
-  async generation(): Promise<number> {
-    return Number((await this.#checkpoint()).generation);
-  }
+  readonly generation: Store['generation'] = () =>
+    this.#primary.read(async () => Number((await this.#checkpoint()).generation));
 
   async #checkpoint(): Promise<CheckpointDocument> {
     const { checkpoints } = this.#collections;
@@ -66,25 +56,24 @@ export class ReadModel {
   }
 
   /**
-   * See Store.get. It has no bound on bytes: the longest row has 12.3 KiB (owner, name and tag of 4 KiB each), the
+   * It has no bound on bytes: the longest row has 12.3 KiB (owner, name and tag of 4 KiB each), the
    * committer reads the rows of 512 commands at a time, and other calls one row for each of MAX_IN_FLIGHT requests. So
    * all reads at once have 1,536 rows, 19 MiB, of which a reply has 6 MiB.
    */
-  async get(keys: readonly PlantKey[]): Promise<Rows<Plant | undefined>> {
+  readonly get: Store['get'] = async (keys) => {
     const stages = [{ $match: { _id: { $in: keys.map(toPlantId) } } }];
     const { found, ...standing } = await this.#read<PlantDocument>(stages, keys.length);
     const plants = new Map(found.map(toRow).map((row) => [keyString(row.owner, row.id), plantFields(row)]));
     return { rows: keys.map(({ owner, id }) => plants.get(keyString(owner, id))), ...standing };
-  }
+  };
 
-  /** See Store.list. */
-  async list(owner: string, after: bigint | undefined, limit: number): Promise<FirstRows<PlantRow>> {
+  readonly list: Store['list'] = async (owner, after, limit) => {
     const most = Math.min(limit, MOST_ROWS);
     using _permit = await this.#reads.acquire(owner);
     const { found, ...standing } = await this.#read<FoundRows>(firstRowsStages(ownedBy(owner, after), most), 1);
-    const { items, whole } = pageOf(found[0], most);
-    return { rows: items.map((row) => withId(row.id, row)), whole, ...standing };
-  }
+    const { rows, whole } = pageOf(found[0], most);
+    return { rows: rows.map((row) => withId(row.id, row)), whole, ...standing };
+  };
 
   /**
    * Reads rows and the checkpoint in one round trip: one pipeline over both collections at one point in time. So the
@@ -110,8 +99,7 @@ export class ReadModel {
     return { found: found as Found[], ...standingOf(checkpoint), generation: Number(checkpoint.generation) };
   }
 
-  /** See Store.snapshot. */
-  async snapshot(): Promise<MongoSnapshot> {
+  readonly snapshot: Store['snapshot'] = async () => {
     const find = {
       find: 'checkpoints',
       filter: CHECKPOINT,
@@ -122,24 +110,20 @@ export class ReadModel {
     const checkpoint = cursor.firstBatch[0] as CheckpointDocument | undefined;
     const standing = checkpoint && standingOf(checkpoint);
     return new MongoSnapshot(this.#db, standing, cursor.atClusterTime, this.#reads);
-  }
+  };
 
-  /** See Store.advance. The transaction compares the checkpoint first. */
-  advance(from: number | undefined, to: number | undefined, changes: Changes, nodes: Nodes): Promise<boolean> {
-    return this.#transactions.run(async (session) => {
+  /** The transaction compares the checkpoint first. */
+  readonly advance: Store['advance'] = (from, to, changes, nodes) =>
+    this.#transactions.run(async (session) => {
       if (!(await moveCheckpoint(this.#collections, session, from, to))) return false;
       await applyChanges(this.#collections, session, changes, nodes);
       return true;
     });
-  }
 
-  /** See Store.removeRows. */
-  removeRows(owner: string, checkpoint: number): Promise<number | undefined> {
-    return this.#transactions.run((session) => removeRows(this.#collections, session, owner, checkpoint));
-  }
+  readonly removeRows: Store['removeRows'] = (owner, checkpoint) =>
+    this.#transactions.run((session) => removeRows(this.#collections, session, owner, checkpoint));
 
-  /** See Store.nodes. */
-  async nodes(start: number, end: number): Promise<Uint8Array[]> {
+  readonly nodes: Store['nodes'] = async (start, end) => {
     const range = { $gte: Long.fromNumber(start), $lt: Long.fromNumber(end) };
     const found = await this.#clock.run((session) =>
       this.#collections.tree
@@ -150,7 +134,7 @@ export class ReadModel {
     );
     const gap = found.findIndex(({ _id }, at) => Number(_id) !== start + at);
     return found.slice(0, gap < 0 ? found.length : gap).map(({ hash }, at) => hashOf(start + at, hash));
-  }
+  };
 }
 
 /** A document of another type than a checkpoint is what was found where there is none. */

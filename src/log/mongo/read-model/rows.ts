@@ -1,7 +1,7 @@
 import type { Document } from 'mongodb';
 import { MAX_INT64, MIN_INT64, type PlantKey } from '../../../domain/plant.ts';
+import type { Page } from '../../batches.ts';
 import type { OwnedRow } from '../../store.ts';
-import type { Page } from '../batches.ts';
 import { type PlantDocument, toPlantId, toRow } from '../documents.ts';
 
 /** Selects an owner's plants with ids above `after`, or all of them: a range of the index on `_id`. */
@@ -63,5 +63,5 @@ const FITTING = { $toInt: { $floor: { $divide: [MOST_BYTES, '$largest'] } } };
 /** The rows that `firstRowsStages` found. */
 export function pageOf(found: FoundRows | undefined, limit: number): Page<OwnedRow> {
   const { rows, count } = found ?? { rows: [], count: 0 };
-  return { items: rows.map(toRow), whole: count < limit && rows.length === count };
+  return { rows: rows.map(toRow), whole: count < limit && rows.length === count };
 }

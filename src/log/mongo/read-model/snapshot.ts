@@ -1,8 +1,8 @@
 import type { Db, Document, Timestamp } from 'mongodb';
 import { withId } from '../../../domain/plant.ts';
 import type { Semaphore } from '../../../semaphore.ts';
+import { batches, type Page } from '../../batches.ts';
 import type { OwnedRow, PlantRow, Snapshot, Standing } from '../../store.ts';
-import { batches, type Page } from '../batches.ts';
 import { withCallLimit } from '../connection/call-limit.ts';
 import { BSON, COMMAND_LIMIT } from '../connection/client.ts';
 import { after, type FoundRows, firstRowsStages, ownedBy, pageOf } from './rows.ts';
@@ -32,8 +32,8 @@ export class MongoSnapshot implements Snapshot {
   list(owner: string, start: bigint | undefined): AsyncIterable<PlantRow[]> {
     return batches(async (last: PlantRow | undefined, limit) => {
       using _permit = await this.#reads.acquire(owner);
-      const { items, whole } = await this.#find(ownedBy(owner, last?.id ?? start), limit);
-      return { items: items.map((row) => withId(row.id, row)), whole };
+      const { rows, whole } = await this.#find(ownedBy(owner, last?.id ?? start), limit);
+      return { rows: rows.map((row) => withId(row.id, row)), whole };
     });
   }
 

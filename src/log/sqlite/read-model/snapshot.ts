@@ -1,7 +1,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { PlantStoreError } from '../../../domain/errors.ts';
 import { lostCheckpoint, type OwnedRow, type PlantRow, type Snapshot, type Standing } from '../../store.ts';
-import { batches } from '../batches.ts';
+import { tableBatches } from '../batches.ts';
 import { openReader, prepareQuery } from '../connection.ts';
 import type { ReadQueue } from '../read-queue.ts';
 import { PLANTS_CHECKPOINT } from '../schema.ts';
@@ -44,7 +44,7 @@ export class SqliteSnapshot implements Snapshot {
   }
 
   list(owner: string, after: bigint | undefined): AsyncIterable<PlantRow[]> {
-    return this.#untilEnded(batches(this.#reads, owner, plantsIn(this.#plants, owner), after));
+    return this.#untilEnded(tableBatches(this.#reads, owner, plantsIn(this.#plants, owner), after));
   }
 
   all(): AsyncIterable<OwnedRow[]> {

@@ -1,0 +1,44 @@
+import { turn } from '../time/host.ts';
+import type { FirstRows, Store } from './store.ts';
+
+/** Most rows of one read, unless told. */
+const BATCH = 1_000;
+
+/** The next rows of a read, and whether none follow. */
+export type Page<Row> = Pick<FirstRows<Row>, 'rows' | 'whole'>;
+
+/**
+ * Reads in batches, and lets other work run between them. Each batch is a query of its own that continues after the last
+ * row of the previous one, so the database holds nothing in between, however slow the reader is. `page` reads the next
+ * rows, at most `limit`, and at least one if there is one. `most`: the highest limit.
+ */
+export async function* batches<Row>(
+  page: (last: Row | undefined, limit: number) => Promise<Page<Row>>,
+  most = BATCH,
+): AsyncGenerator<Row[]> {
+  let last: Row | undefined;
+  for (let limit = most; ; await turn()) {
+    const { rows, whole } = await page(last, limit);
+    if (rows.length > 0) yield rows;
+    if (whole) return;
+    last = rows.at(-1);
+    // Rows cut by a bound on bytes are read again, so ask next for at most twice what fitted.
+    limit = Math.min(most, 2 * rows.length);
+  }
+}
+
+/**
+ * Searches so many positions at a time, up to `to` or the log's end, however few events match, so that no query takes
+ * long. `find` reads the events that match between two positions.
+ */
+export async function* searched<Found>(
+  { head }: Pick<Store, 'head'>,
+  after: number,
+  to: number | undefined,
+  positions: number,
+  find: (after: number, to: number) => AsyncIterable<Found>,
+): AsyncGenerator<Found> {
+  const { position } = await head();
+  const end = Math.min(position, to ?? position);
+  for (let from = after; from < end; from += positions) yield* find(from, Math.min(from + positions, end));
+}
