@@ -10,8 +10,11 @@ declare module 'fastify' {
   }
 }
 
-/** Authenticates the caller by a request's Authorization headers. Throws or rejects with the error to answer. */
-export type Authenticate = (authorization: string | readonly string[] | undefined) => Principal | Promise<Principal>;
+/**
+ * Authenticates the caller by a request's Authorization header, or several joined by commas. Throws or rejects with the
+ * error to answer.
+ */
+export type Authenticate = (authorization: string | undefined) => Principal | Promise<Principal>;
 
 /** Called once: without an error when the request continues, or with the error to answer. */
 export type Next = (error?: Error) => void;
@@ -41,7 +44,7 @@ export function identify(request: FastifyRequest, authenticate: Authenticate, ne
     connection?.verified(principal.owner);
     next();
   };
-  const principal = authenticate(authorizationOf(request.raw.rawHeaders));
+  const principal = authenticate(request.headers.authorization);
   if (principal instanceof Promise) principal.then(admit, next);
   else admit(principal);
 }
@@ -62,19 +65,4 @@ export function takePermit(request: FastifyRequest, { raw: response }: FastifyRe
   const taken = connectionOf(raw.socket)?.permit(principal?.owner ?? NOBODY, response, protocolOf(request));
   if (taken === undefined) next();
   else taken.then(() => next(), next);
-}
-
-/**
- * Every Authorization header in a list of alternating names and values. Node's own `headers` keeps the first of
- * several.
- */
-export function authorizationOf(rawHeaders: readonly string[]): string | readonly string[] | undefined {
-  let found: string | string[] | undefined;
-  for (let index = 0; index < rawHeaders.length; index += 2) {
-    const name = rawHeaders[index]!;
-    if (name.length !== 13 || name.toLowerCase() !== 'authorization') continue;
-    const value = rawHeaders[index + 1]!;
-    found = found === undefined ? value : [found, value].flat();
-  }
-  return found;
 }

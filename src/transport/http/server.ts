@@ -98,6 +98,8 @@ function listener(serve: RequestListener, { requestTimeout, idleTimeout }: Conne
     // Otherwise only a write would show it, and the watch of a client that left would last until its next change.
     // Node would refuse a missing Host itself, with an empty body.
     requireHostHeader: false,
+    // Otherwise Node would keep the first of several, and a proxy in front may have looked at another one.
+    joinDuplicateHeaders: true,
   };
   return createServer(options, serve);
 }
@@ -124,8 +126,8 @@ function refuseEarly(request: FastifyRequest, reply: FastifyReply, next: () => v
   reply.header('x-content-type-options', 'nosniff');
   if (rawHeaders.length >= 2 * MAX_HEADER_LINES)
     throw new PlantStoreError('MALFORMED_REQUEST', `a request may have fewer than ${MAX_HEADER_LINES} header lines`);
-  const hosts = hostsAmong(rawHeaders);
-  if (hosts > 1 || (hosts === 0 && httpVersion === '1.1'))
+  // No host has a comma and a blank, with which Node joins several headers of a name.
+  if (headers.host === undefined ? httpVersion === '1.1' : headers.host.includes(', '))
     throw new PlantStoreError('MALFORMED_REQUEST', 'a request of HTTP/1.1 must have one Host header');
   const coding = headers['transfer-encoding'];
   if (coding !== undefined && (coding.toLowerCase() !== 'chunked' || httpVersion !== '1.1')) {
@@ -135,17 +137,4 @@ function refuseEarly(request: FastifyRequest, reply: FastifyReply, next: () => v
   }
   if (request.is404) throw new PlantStoreError('ROUTE_NOT_FOUND', 'unknown path; see /openapi.json');
   next();
-}
-
-/**
- * Counts the Host headers in a list of alternating names and values (RFC 9112, section 3.2). Node's own `headers` keeps
- * the first of several.
- */
-function hostsAmong(rawHeaders: readonly string[]): number {
-  let hosts = 0;
-  for (let index = 0; index < rawHeaders.length; index += 2) {
-    const name = rawHeaders[index]!;
-    if (name.length === 4 && name.toLowerCase() === 'host') hosts++;
-  }
-  return hosts;
 }
