@@ -34,14 +34,14 @@ export const authentication =
 /** Authenticates the caller, and sets `request.principal`. Refuses a request that has waited too long for its turn. */
 export function identify(request: FastifyRequest, authenticate: Authenticate, next: Next): void {
   const connection = connectionOf(request.raw.socket);
-  const late = connection?.late(protocolOf(request));
+  const late = connection.late(protocolOf(request));
   if (late !== undefined) {
     next(late);
     return;
   }
   const admit = (principal: Principal) => {
     request.principal = principal;
-    connection?.verified(principal.owner);
+    connection.verified(principal.owner);
     next();
   };
   const principal = authenticate(request.headers.authorization);
@@ -51,7 +51,7 @@ export function identify(request: FastifyRequest, authenticate: Authenticate, ne
 
 /** The hook of a route that needs no token. */
 export function withoutToken(request: FastifyRequest, reply: FastifyReply, next: Next): void {
-  const late = connectionOf(request.raw.socket)?.late(protocolOf(request));
+  const late = connectionOf(request.raw.socket).late(protocolOf(request));
   if (late === undefined) takePermit(request, reply, next);
   else next(late);
 }
@@ -62,7 +62,7 @@ export function withoutToken(request: FastifyRequest, reply: FastifyReply, next:
  */
 export function takePermit(request: FastifyRequest, { raw: response }: FastifyReply, next: Next): void {
   const { raw, principal } = request;
-  const taken = connectionOf(raw.socket)?.permit(principal?.owner ?? NOBODY, response, protocolOf(request));
+  const taken = connectionOf(raw.socket).permit(principal?.owner ?? NOBODY, response, protocolOf(request));
   if (taken === undefined) next();
   else taken.then(() => next(), next);
 }

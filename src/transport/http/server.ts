@@ -23,8 +23,7 @@ const TIMEOUT_CHECK = 1_000;
 
 /** Who lets requests in, and who observes them. */
 export interface HttpServerOptions {
-  /** Without it, every request is served at once. */
-  readonly admission?: Admission;
+  readonly admission: Admission;
   /** Whether the service serves only until its clients have gone elsewhere. */
   readonly isDraining?: () => boolean;
   readonly observer?: RequestObserver;
@@ -37,7 +36,7 @@ export interface HttpServerOptions {
 export function createHttpServer(
   logger: FastifyBaseLogger,
   limits: ConnectionLimits,
-  { admission, isDraining = () => false, observer }: HttpServerOptions = {},
+  { admission, isDraining = () => false, observer }: HttpServerOptions,
 ): FastifyInstance {
   const app = Fastify({
     loggerInstance: logger,
@@ -69,7 +68,7 @@ export function createHttpServer(
   app.server.on('checkContinue', (request, response) => app.server.emit('request', request, response));
   app.server.on('connect', refuseConnect);
   app.server.maxHeadersCount = MAX_HEADER_LINES;
-  if (admission !== undefined) app.server.on('connection', (socket) => new HttpConnection(socket, admission));
+  app.server.on('connection', (socket) => new HttpConnection(socket, admission));
   endConnectionsOf(app);
   return app;
 }
@@ -82,9 +81,7 @@ const inOrder =
   (serve: RequestListener, isDraining: () => boolean): RequestListener =>
   (request, response) => {
     if (isDraining()) response.setHeader('connection', 'close');
-    const connection = connectionOf(request.socket);
-    if (connection === undefined) serve(request, response);
-    else connection.begin(response, () => serve(request, response));
+    connectionOf(request.socket).begin(response, () => serve(request, response));
   };
 
 function listener(serve: RequestListener, { requestTimeout, idleTimeout }: ConnectionLimits): Server {
