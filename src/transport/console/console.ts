@@ -11,31 +11,17 @@ import { addResource } from '../http/methods.ts';
 /** Output folder of `npm run console`. */
 const BUILT = fileURLToPath(new URL('../../../console/dist/', import.meta.url));
 
-/** The page runs only its own script, never turns text into markup, and calls only this service. */
-const CONTENT_SECURITY_POLICY = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self'",
-  "connect-src 'self'",
-  "img-src 'self' data:",
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-  "require-trusted-types-for 'script'",
-  "trusted-types 'none'",
+/** A page runs only its own script, and calls only this service. */
+const OWN_ONLY = [
+  "default-src 'none'; script-src 'self'; connect-src 'self'; img-src 'self' data:",
+  "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
 ].join('; ');
 
+/** The console never turns text into markup. */
+const CONTENT_SECURITY_POLICY = `${OWN_ONLY}; style-src 'self'; require-trusted-types-for 'script'; trusted-types 'none'`;
+
 /** The viewer of /docs writes markup, and styles into it. */
-const CONTENT_SECURITY_POLICY_OF_DOCS = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self' 'unsafe-inline'",
-  "connect-src 'self'",
-  "img-src 'self' data:",
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-].join('; ');
+const CONTENT_SECURITY_POLICY_OF_DOCS = `${OWN_ONLY}; style-src 'self' 'unsafe-inline'`;
 
 const HEADERS = {
   'content-security-policy': CONTENT_SECURITY_POLICY,
