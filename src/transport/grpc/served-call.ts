@@ -201,11 +201,6 @@ export class ServedCall extends ServerInterceptingCall implements Listener, Wait
     this.#permit = undefined;
   }
 
-  /** Ends the stream: a client that reads no answer cannot get a status. */
-  reset(): void {
-    resetStream(this.#next);
-  }
-
   #identify(authenticate: Authenticator['authenticate']): void {
     const principal = authenticate(this.#metadata!.get('authorization') as string[]);
     if (!(principal instanceof Promise)) this.#admit(principal);
@@ -276,8 +271,9 @@ export class ServedCall extends ServerInterceptingCall implements Listener, Wait
     call.#fail(LATE);
   }
 
+  /** Ends the stream, and releases what was to be sent: a client that reads no answer cannot get a status. */
   static #unread(call: ServedCall): void {
-    call.reset();
+    streamOf(call.#next).close(constants.NGHTTP2_CANCEL);
   }
 }
 
@@ -295,9 +291,4 @@ export const streamOf = (call: BaseCall): ServerHttp2Stream =>
 export function endStream(call: BaseCall): void {
   const stream = streamOf(call);
   if (!stream.destroyed) stream.close();
-}
-
-/** Ends the stream of a call whose client does not read, and releases what was to be sent. */
-function resetStream(call: BaseCall): void {
-  streamOf(call).close(constants.NGHTTP2_CANCEL);
 }
