@@ -1,3 +1,45 @@
+import type { DescMessage } from '@bufbuild/protobuf';
+import { BinaryReader, WireType } from '@bufbuild/protobuf/wire';
+import { PlantStoreError } from '../domain/errors.ts';
+
+/** Most fields of a message in protobuf binary. Requests have some ten. */
+const MAX_FIELDS = 1_000;
+
+/**
+ * Throws MALFORMED_REQUEST if a message has too many fields, which take far longer to read than they take to send. Bytes
+ * that are no message are left to whoever decodes them.
+ */
+export function checkFields(desc: DescMessage, bytes: Uint8Array): void {
+  // A field has at least two bytes.
+  if (bytes.length < 2 * MAX_FIELDS) return;
+  if (hasMoreFields(desc, bytes))
+    throw new PlantStoreError('MALFORMED_REQUEST', `the message has over ${MAX_FIELDS} fields`);
+}
+
+function hasMoreFields(desc: DescMessage, bytes: Uint8Array): boolean {
+  try {
+    return fieldsLeft(new BinaryReader(bytes), desc, bytes.length, MAX_FIELDS) < 0;
+  } catch {
+    // The reader throws where the bytes are no message.
+    return false;
+  }
+}
+
+/** How many of the allowed fields are left after those before `end`. Negative: it has more. */
+function fieldsLeft(reader: BinaryReader, { fields }: DescMessage, end: number, allowed: number): number {
+  let left = allowed;
+  while (left >= 0 && reader.pos < end) {
+    const [number, wireType] = reader.tag();
+    const field = fields.find((each) => each.number === number);
+    left--;
+    if (field?.fieldKind === 'message' && wireType === WireType.LengthDelimited) {
+      const length = reader.uint32();
+      left = fieldsLeft(reader, field.message, Math.min(reader.pos + length, end), left);
+    } else reader.skip(wireType, number);
+  }
+  return left;
+}
+
 /**
  * Most bytes of a request's message on every transport: an HTTP/1.1 body, or a gRPC message after decompression. A
  * plant at its limits has 25 KiB of JSON with everything escaped, and 9 KiB in protobuf. Up to this size, a message

@@ -2,6 +2,7 @@ import { type DescField, type DescMessage, fromBinary, fromJson, ScalarType } fr
 import { InvalidFieldError } from '../../domain/errors.ts';
 import { MAX_INT64, MIN_INT64 } from '../../domain/plant.ts';
 import { malformedBody, readJsonBody } from '../http/body.ts';
+import { checkFields } from '../message-limits.ts';
 
 /** Bytes before each message of a stream: flags, and the length of the message in four bytes. */
 const ENVELOPE = 5;
@@ -15,7 +16,10 @@ export function messageBytes(body: Buffer, contentType: string, message: DescMes
   if (type.startsWith('application/proto')) return inBinary(body, message);
   if (type.startsWith('application/json')) return inJson(body, message);
   if (!isOneEnvelope(body)) return body;
-  return type.startsWith('application/connect+json') ? inEnvelope(inJson(body.subarray(ENVELOPE), message)) : body;
+  const bytes = body.subarray(ENVELOPE);
+  if (type.startsWith('application/connect+json')) return inEnvelope(inJson(bytes, message));
+  checkFields(message, bytes);
+  return body;
 }
 
 /** Whether a body is one plain message of a stream and nothing else. Connect refuses every other one. */
@@ -30,6 +34,7 @@ function inEnvelope(message: Buffer): Buffer {
 
 /** For an undecodable message Connect itself would answer 500, as if the fault were its own. */
 function inBinary(body: Buffer, message: DescMessage): Uint8Array {
+  checkFields(message, body);
   try {
     fromBinary(message, body, { readUnknownFields: false });
   } catch {

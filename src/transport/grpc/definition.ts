@@ -1,6 +1,7 @@
 import { type DescMessage, type DescMethod, type DescService, fromBinary, toBinary } from '@bufbuild/protobuf';
 import type { MethodDefinition, ServiceDefinition } from '@grpc/grpc-js';
 import { derivedOnce } from '../../plants/view.ts';
+import { checkFields } from '../message-limits.ts';
 
 /**
  * The definition of a service for grpc-js servers and clients, made from its descriptor. Methods have their local
@@ -39,4 +40,7 @@ export function serializer(desc: DescMessage): (message: object) => Buffer {
   return (message) => (Object.isFrozen(message) ? serializeOnce(message) : serialize(message));
 }
 
-const deserializer = (desc: DescMessage) => (bytes: Buffer) => fromBinary(desc, bytes, { readUnknownFields: false });
+const deserializer = (desc: DescMessage) => (bytes: Buffer) => {
+  checkFields(desc, bytes);
+  return fromBinary(desc, bytes, { readUnknownFields: false });
+};
