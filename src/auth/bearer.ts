@@ -8,10 +8,12 @@ const B64TOKEN = /^[A-Za-z0-9\-._~+/]+=*$/;
 
 /**
  * The token of the Authorization header (RFC 6750, section 2.1). Does not check its characters, because a cached token
- * needs no check; see checkCharacters. Throws Refusal, also for several headers.
+ * needs no check; see checkCharacters. Throws Refusal, also for several headers, joined by commas or not.
  */
 export function bearerToken(authorization: string | readonly string[] | undefined): string {
-  const header = typeof authorization === 'string' ? authorization : onlyOne(authorization);
+  const header = typeof authorization === 'string' ? authorization : (authorization?.join(', ') ?? '');
+  // Several headers are joined like this. A proxy may have checked any of them.
+  if (header.includes(', ')) throw new Refusal('malformed_header');
   const scheme = SCHEME.exec(header);
   if (scheme === null || scheme[0].length === header.length) throw new Refusal('no_token');
   const token = header.slice(scheme[0].length);
@@ -22,10 +24,4 @@ export function bearerToken(authorization: string | readonly string[] | undefine
 /** Throws Refusal unless the token is a b64token (RFC 6750). Two tokens joined by a comma are not. */
 export function checkCharacters(token: string): void {
   if (!B64TOKEN.test(token)) throw new Refusal('malformed_header');
-}
-
-function onlyOne(headers: readonly string[] = []): string {
-  // A proxy may have checked either of them.
-  if (headers.length > 1) throw new Refusal('malformed_header');
-  return headers[0] ?? '';
 }

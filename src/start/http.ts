@@ -5,8 +5,12 @@ import type { Config } from '../config.ts';
 import type { EventLog } from '../log/log.ts';
 import type { PlantsService } from '../plants/service.ts';
 import type { Semaphore } from '../semaphore.ts';
-import { type InstanceOptions, registerConsole, registerInstance } from '../transport/console/console.ts';
-import { registerFrontPage } from '../transport/console/front-page.ts';
+import {
+  type InstanceOptions,
+  registerConsole,
+  registerFrontPage,
+  registerInstance,
+} from '../transport/console/console.ts';
 import { registerTransparencyLog } from '../transport/http/transparency-log.ts';
 import { registerDocumentation } from '../transport/openapi/document.ts';
 import { registerRest } from '../transport/rest/rest.ts';
@@ -35,7 +39,7 @@ export function registerPlants(
   registerDocumentation(app, PlantStoreService);
 }
 
-/** Adds what people look at: the front page, the console, and the state of this instance in it. */
+/** Adds what people look at: the console, to which `/` leads, and the state of this instance in it. */
 export function registerPages(app: FastifyInstance, config: Config, instance: InstanceOptions): void {
   const { ownerClaim, requiredScopes, publicLog } = config;
   registerFrontPage(app);

@@ -8,6 +8,7 @@ import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { loadConfig } from '../../src/config.ts';
 import { createLogger } from '../../src/observe/logger.ts';
+import { Admission } from '../../src/transport/admission/admission.ts';
 import { registerConsole } from '../../src/transport/console/console.ts';
 import { createHttpServer } from '../../src/transport/http/server.ts';
 import { client, expectError, type Send } from '../support/http.ts';
@@ -115,7 +116,9 @@ test('auditors alone are told how the instance stands', async () => {
 
 test('where it is not built it says so, and once it is built it is there', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'plantstore-console-'));
-  const app = createHttpServer(createLogger('fatal', { write() {} }), loadConfig({}).limits);
+  const { limits } = loadConfig({});
+  const admission = new Admission(limits, () => {});
+  const app = createHttpServer(createLogger('fatal', { write() {} }), limits, { admission });
   registerConsole(app, { ownerClaim: 'sub', requiredScopes: [], publicLog: true }, folder);
   const nobody = client(await app.listen({ host: '127.0.0.1', port: 0 }));
   const missing = await nobody('GET', '/console');

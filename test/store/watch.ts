@@ -12,6 +12,7 @@ import type { PlantRow, Store } from '../../src/log/store.ts';
 import { createLogger } from '../../src/observe/logger.ts';
 import { PlantsService } from '../../src/plants/service.ts';
 import { Watches } from '../../src/plants/watch/watches.ts';
+import { Admission } from '../../src/transport/admission/admission.ts';
 import { stopping } from '../../src/transport/failure.ts';
 import { createHttpServer } from '../../src/transport/http/server.ts';
 import { registerRest } from '../../src/transport/rest/rest.ts';
@@ -33,7 +34,9 @@ class Instance {
     this.log = log;
     this.#watches = new Watches(log, { maxWatches: 100, maxOwnerWatches: 100 });
     const plants = new PlantsService(log, createScopePolicy([]), this.#watches);
-    this.#app = createHttpServer(createLogger('silent', { write() {} }), loadConfig({}).limits);
+    const { limits } = loadConfig({});
+    const admission = new Admission(limits, () => {});
+    this.#app = createHttpServer(createLogger('silent', { write() {} }), limits, { admission });
     const unused = () => Promise.reject(new Error('not part of the test'));
     registerRest(this.#app, {
       service: PlantStoreService,

@@ -3,6 +3,7 @@ import type { FastifyInstance } from 'fastify';
 import { PlantStoreService } from '../../gen/plantstore/v1/plant_store_service_pb.ts';
 import type { Service } from '../../src/call.ts';
 import { loadConfig } from '../../src/config.ts';
+import { Admission } from '../../src/transport/admission/admission.ts';
 import { registerConnect } from '../../src/transport/connect/connect.ts';
 import { createHttpServer } from '../../src/transport/http/server.ts';
 import { type RestMethods, registerRest } from '../../src/transport/rest/rest.ts';
@@ -45,7 +46,8 @@ export class HttpApp implements AsyncDisposable {
 
   static async #start(register: (app: FastifyInstance) => void): Promise<HttpApp> {
     const { logs, logger } = collectLog();
-    const app = createHttpServer(logger, loadConfig({}).limits);
+    const { limits } = loadConfig({});
+    const app = createHttpServer(logger, limits, { admission: new Admission(limits, () => {}) });
     register(app);
     return new HttpApp(app, await app.listen({ host: '127.0.0.1', port: 0 }), logs);
   }

@@ -1,13 +1,12 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { NewPlantSchema } from '../../gen/plantstore/v1/plant_pb.ts';
-import { BodyReader } from '../../src/transport/rest/body-reader.ts';
+import { compileBodyReader } from '../../src/transport/rest/body-reader.ts';
 import { compileEncoder } from '../../src/transport/rest/encode.ts';
 
 const MIN = -(2n ** 63n);
 const MAX = 2n ** 63n - 1n;
-const reader = new BodyReader(NewPlantSchema);
-const decode = (body: Buffer) => reader.read(body);
+const decode = compileBodyReader(NewPlantSchema);
 const encode = compileEncoder(NewPlantSchema);
 
 const int64 = fc.oneof(

@@ -95,7 +95,7 @@ const implementationOf = (methods: Service['methods']): ServiceImpl<DescService>
 
 function callOf({ values, signal, responseHeader }: HandlerContext): StreamingCall {
   const { principal, headers, raw } = values.get(requestKey)!;
-  const beginStream = () => connectionOf(raw.socket)?.beginStream();
+  const beginStream = () => connectionOf(raw.socket).beginStream();
   return {
     principal: principal!,
     idempotencyKey: headers['idempotency-key'],

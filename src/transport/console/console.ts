@@ -1,42 +1,27 @@
 import { fileURLToPath } from 'node:url';
 import fastifyStatic from '@fastify/static';
-import type { FastifyInstance, FastifyRequest, RouteHandlerMethod } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest, RouteHandlerMethod } from 'fastify';
 import type { ScopePolicy } from '../../auth/scopes.ts';
 import { PlantStoreError } from '../../domain/errors.ts';
 import { type Authenticate, authentication, takePermit, withoutToken } from '../http/authentication.ts';
 import { JSON_TYPE } from '../http/error-body.ts';
-import { refuseOtherMethods } from '../http/methods.ts';
-
-const READ = ['GET', 'HEAD'];
+import { prefers } from '../http/headers.ts';
+import { addResource } from '../http/methods.ts';
 
 /** Output folder of `npm run console`. */
 const BUILT = fileURLToPath(new URL('../../../console/dist/', import.meta.url));
 
-/** The page runs only its own script, never turns text into markup, and calls only this service. */
-const CONTENT_SECURITY_POLICY = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self'",
-  "connect-src 'self'",
-  "img-src 'self' data:",
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-  "require-trusted-types-for 'script'",
-  "trusted-types 'none'",
+/** A page runs only its own script, and calls only this service. */
+const OWN_ONLY = [
+  "default-src 'none'; script-src 'self'; connect-src 'self'; img-src 'self' data:",
+  "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
 ].join('; ');
 
+/** The console never turns text into markup. */
+const CONTENT_SECURITY_POLICY = `${OWN_ONLY}; style-src 'self'; require-trusted-types-for 'script'; trusted-types 'none'`;
+
 /** The viewer of /docs writes markup, and styles into it. */
-const CONTENT_SECURITY_POLICY_OF_DOCS = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self' 'unsafe-inline'",
-  "connect-src 'self'",
-  "img-src 'self' data:",
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-].join('; ');
+const CONTENT_SECURITY_POLICY_OF_DOCS = `${OWN_ONLY}; style-src 'self' 'unsafe-inline'`;
 
 const HEADERS = {
   'content-security-policy': CONTENT_SECURITY_POLICY,
@@ -76,29 +61,23 @@ export function registerConsole(app: FastifyInstance, settings: ConsoleSettings,
           : 'this page is not built; build it with npm run console',
       );
     });
-    const add = (url: string, handler: RouteHandlerMethod): void => {
-      pages.route({ method: [...READ], url, onRequest: withoutToken, handler });
-      refuseOtherMethods(pages, url, READ);
-    };
     const addPage = (url: string, file: string, policy: string): void => {
       const show: RouteHandlerMethod = (_request, reply) =>
         reply.headers({ ...HEADERS, 'content-security-policy': policy, 'cache-control': 'no-cache' }).sendFile(file);
-      add(url, show);
-      add(`${url}/`, show);
+      addResource(pages, url, show);
+      addResource(pages, `${url}/`, show);
     };
     addPage('/console', 'index.html', CONTENT_SECURITY_POLICY);
     addPage('/docs', 'docs.html', CONTENT_SECURITY_POLICY_OF_DOCS);
-    add('/console/assets/:name', ({ params }: FastifyRequest, reply) => {
+    addResource(pages, '/console/assets/:name', ({ params }: FastifyRequest, reply) => {
       const { name } = params as { readonly name: string };
       return reply.headers(HEADERS).header('cache-control', IMMUTABLE).sendFile(`assets/${name}`);
     });
-    add('/console/settings', (_request, reply) =>
+    addResource(pages, '/console/settings', (_request, reply) =>
       reply.headers(HEADERS).type(JSON_TYPE).header('cache-control', 'no-cache').send(JSON.stringify(settings)),
     );
   });
 }
-
-const PATH = '/console/instance';
 
 /** Who may read the instance's state, and its report. */
 export interface InstanceOptions {
@@ -112,15 +91,26 @@ export interface InstanceOptions {
  * nothing from the store.
  */
 export function registerInstance(app: FastifyInstance, { authenticate, scopes, report }: InstanceOptions): void {
+  const show: RouteHandlerMethod = (request, reply) => {
+    scopes.require(request.principal!, 'plants:audit');
+    reply.type(JSON_TYPE).header('cache-control', 'no-store').send(JSON.stringify(report()));
+  };
+  addResource(app, '/console/instance', show, { onRequest: authentication(authenticate), preHandler: takePermit });
+}
+
+/** Adds `/`, which leads people to the console. Clients that do not ask for HTML get 404. */
+export function registerFrontPage(app: FastifyInstance): void {
   app.route({
-    method: [...READ],
-    url: PATH,
-    onRequest: authentication(authenticate),
-    preHandler: takePermit,
-    handler: (request, reply) => {
-      scopes.require(request.principal!, 'plants:audit');
-      reply.type(JSON_TYPE).header('cache-control', 'no-store').send(JSON.stringify(report()));
-    },
+    method: ['GET', 'HEAD'],
+    url: '/',
+    onRequest: [refusePrograms, withoutToken],
+    handler: (_request, reply) => reply.redirect('/console'),
   });
-  refuseOtherMethods(app, PATH, READ);
+}
+
+function refusePrograms({ headers }: FastifyRequest, reply: FastifyReply, next: () => void): void {
+  reply.header('vary', 'accept');
+  if (!prefers('text/html', headers.accept))
+    throw new PlantStoreError('ROUTE_NOT_FOUND', 'unknown path; see /openapi.json');
+  next();
 }

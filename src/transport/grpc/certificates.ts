@@ -1,5 +1,5 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
-import { readFileSync, statSync } from 'node:fs';
+import { readFileSync, unwatchFile, watchFile } from 'node:fs';
 import { createSecureContext, type SecureContextOptions, type Server } from 'node:tls';
 import type { Logger } from '../../observe/logger.ts';
 
@@ -82,18 +82,11 @@ class PemFile {
 
 /**
  * Makes a server reload the files when they have changed. The new files apply to later connections; open connections
- * keep theirs. When files change one after another, it waits until a check finds no further change. It logs invalid
- * files once, as an error, and the server keeps the previous ones.
+ * keep theirs. When files change one after another, it waits until nothing has changed for two checks. It logs invalid
+ * files, as an error, and the server keeps the previous ones.
  */
 export function followCertificates(server: Server, files: TlsFiles, logger: Pick<Logger, 'info' | 'error'>): void {
-  let used = stateOf(files);
-  let seen = used;
-  const look = () => {
-    const now = stateOf(files);
-    const isSettled = now === seen;
-    seen = now;
-    if (!isSettled || now === used) return;
-    used = now;
+  const reload = () => {
     try {
       server.setSecureContext(optionsOf(readCertificates(files)));
       logger.info({ files }, 'the certificate of the gRPC port was reloaded');
@@ -101,15 +94,15 @@ export function followCertificates(server: Server, files: TlsFiles, logger: Pick
       logger.error({ err, files }, 'the new certificate of the gRPC port cannot be used; the old one stays in use');
     }
   };
-  const timer = setInterval(look, LOOK).unref();
-  server.once('close', () => clearInterval(timer));
+  let timer: NodeJS.Timeout | undefined;
+  const changed = () => {
+    clearTimeout(timer);
+    timer = setTimeout(reload, 2 * LOOK).unref();
+  };
+  const paths = [files.certificate, files.key, files.clientCa].filter((path) => path !== undefined);
+  for (const path of paths) watchFile(path, { interval: LOOK, persistent: false }, changed);
+  server.once('close', () => {
+    clearTimeout(timer);
+    for (const path of paths) unwatchFile(path, changed);
+  });
 }
-
-/** Changes whenever one of the files is written, replaced, or reached by another link. */
-const stateOf = ({ certificate, key, clientCa }: TlsFiles): string =>
-  [certificate, key, ...(clientCa === undefined ? [] : [clientCa])]
-    .map((path) => {
-      const stat = statSync(path, { throwIfNoEntry: false });
-      return stat && `${stat.dev}:${stat.ino}:${stat.size}:${stat.mtimeMs}`;
-    })
-    .join();

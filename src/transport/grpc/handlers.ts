@@ -7,8 +7,7 @@ import {
   type ServerWritableStream,
   type StatusObject,
 } from '@grpc/grpc-js';
-import type { Principal } from '../../auth/principal.ts';
-import { REPLAYED_HEADER, type Service, type StreamingCall } from '../../call.ts';
+import { REPLAYED_HEADER, type Service } from '../../call.ts';
 import { stopping } from '../failure.ts';
 import { serializer } from './definition.ts';
 import { type ServedCall, servedCallOf } from './served-call.ts';
@@ -19,8 +18,6 @@ export interface HandlerOptions {
   readonly statusOf: (thrown: unknown, call: ServerCall) => StatusObject;
   /** Aborts when streams must end because the server stops. */
   readonly stop: AbortSignal;
-  /** Seconds for a client to read a message of a stream. */
-  readonly idleTimeout: number;
 }
 
 type Handler = handleUnaryCall<object, object> | handleServerStreamingCall<object, object>;
@@ -44,12 +41,12 @@ function handlerOf(method: DescMethod, implementation: unknown, options: Handler
 }
 
 type Encode = (message: object) => Buffer;
-type UnaryMethod = (request: object, call: GrpcCall) => Promise<object>;
-type StreamingMethod = (request: object, call: GrpcCall) => AsyncIterable<object>;
+type UnaryMethod = (request: object, call: ServedCall) => Promise<object>;
+type StreamingMethod = (request: object, call: ServedCall) => AsyncIterable<object>;
 
 function unary(method: UnaryMethod, encode: Encode, { statusOf }: HandlerOptions): handleUnaryCall<object, object> {
   return (call, callback) => {
-    const served = new GrpcCall(call);
+    const served = servedCallOf(call.metadata);
     const answer = async () => encode(await method(call.request, served));
     answer().then(
       (response) => callback(null, response, served.replayed ? replayedTrailer() : undefined),
@@ -67,12 +64,11 @@ function replayedTrailer(): Metadata {
 function serverStreaming(
   method: StreamingMethod,
   encode: Encode,
-  options: HandlerOptions,
+  { statusOf, stop }: HandlerOptions,
 ): handleServerStreamingCall<object, object> {
-  const { statusOf, stop } = options;
   const send = async (call: ServerWritableStream<object, object>) => {
-    for await (const response of method(call.request, new GrpcCall(call))) {
-      await write(call, encode(response), options.idleTimeout);
+    for await (const response of method(call.request, servedCallOf(call.metadata))) {
+      await write(call, encode(response));
       if (call.cancelled) return;
     }
     call.end();
@@ -90,11 +86,9 @@ function serverStreaming(
  * Resolves when the message is on its way or the call is over. So a slow reader makes the server hold one message at a
  * time.
  */
-function write(call: ServerWritableStream<object, object>, message: object, idleTimeout: number): Promise<void> {
+function write(call: ServerWritableStream<object, object>, message: object): Promise<void> {
   return new Promise((resolve) => {
-    const timer = setTimeout(() => servedCallOf(call.metadata).reset(), idleTimeout * 1_000);
     const done = () => {
-      clearTimeout(timer);
       call.off('close', done);
       resolve();
     };
@@ -105,27 +99,3 @@ function write(call: ServerWritableStream<object, object>, message: object, idle
 
 /** A call as grpc-js passes it to a handler. */
 export type ServerCall = ServerUnaryCall<object, object> | ServerWritableStream<object, object>;
-
-/** A call of the service over gRPC. */
-class GrpcCall implements StreamingCall {
-  readonly principal: Principal;
-  readonly idempotencyKey: readonly string[] | undefined;
-  replayed = false;
-  readonly #served: ServedCall;
-
-  constructor(call: ServerCall) {
-    this.#served = servedCallOf(call.metadata);
-    this.principal = this.#served.observed.principal!;
-    const idempotencyKeys = call.metadata.get('idempotency-key') as string[];
-    this.idempotencyKey = idempotencyKeys.length > 0 ? idempotencyKeys : undefined;
-  }
-
-  /** See ServedCall.signal. */
-  get signal(): AbortSignal {
-    return this.#served.signal;
-  }
-
-  beginStream(): void {
-    this.#served.beginStream();
-  }
-}

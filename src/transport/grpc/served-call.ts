@@ -2,6 +2,7 @@ import { constants, type ServerHttp2Stream } from 'node:http2';
 import { type Metadata, ServerInterceptingCall, type ServerInterceptor, type StatusObject } from '@grpc/grpc-js';
 import type { Authenticator } from '../../auth/authenticator.ts';
 import type { Principal } from '../../auth/principal.ts';
+import type { StreamingCall } from '../../call.ts';
 import { PlantStoreError, toPlantStoreError } from '../../domain/errors.ts';
 import { UNMATCHED } from '../../observe/request.ts';
 import type { RequestObserver } from '../../observe/telemetry.ts';
@@ -28,7 +29,7 @@ export interface ServingOptions {
   readonly observer: RequestObserver | undefined;
   /** Seconds for a request to arrive completely. */
   readonly requestTimeout: number;
-  /** Seconds for the client to read the end of the answer. */
+  /** Seconds for the client to read a message of a stream, or the end of the answer. */
   readonly idleTimeout: number;
   /** The status for any thrown value, in a call with this request id. */
   readonly statusOf: (thrown: unknown, requestId?: string) => StatusObject;
@@ -70,19 +71,20 @@ type PartialStatusObject = Parameters<ServerInterceptingCall['sendStatus']>[0];
  * builders would take a dozen objects a call for the same. At the end it drops the handler's side: Node holds HTTP/2
  * streams, and everything that they refer to, until the next full garbage collection.
  */
-export class ServedCall extends ServerInterceptingCall implements Listener, WaitingCall {
+export class ServedCall extends ServerInterceptingCall implements Listener, WaitingCall, StreamingCall {
   /** The report of the call, sent at its end. */
   readonly observed: ObservedCall;
   since = 0;
+  replayed = false;
   readonly isProbe: boolean;
   readonly #next: BaseCall;
+  /** Whether the answer is a stream. */
   readonly #streams: boolean;
   readonly #options: ServingOptions;
   readonly #serving: Serving;
   readonly #refusal: Refusal | undefined;
   /** The handler's side. Undefined once the call is over. */
   #listener: Listener | undefined;
-  /** Set until the handler gets the metadata. */
   #metadata: Metadata | undefined;
   #connection: GrpcConnection | undefined;
   #permit: Permit | undefined;
@@ -112,6 +114,16 @@ export class ServedCall extends ServerInterceptingCall implements Listener, Wait
       if (this.#listener === undefined) this.#controller.abort(OVER);
     }
     return this.#controller.signal;
+  }
+
+  /** The caller, once it is authenticated. */
+  get principal(): Principal {
+    return this.observed.principal!;
+  }
+
+  get idempotencyKey(): readonly string[] | undefined {
+    const keys = this.#metadata?.get('idempotency-key') as string[] | undefined;
+    return keys?.length === 0 ? undefined : keys;
   }
 
   override start(listener: Listener): void {
@@ -158,16 +170,15 @@ export class ServedCall extends ServerInterceptingCall implements Listener, Wait
   /** `message` is encoded. Once the call is over, nothing is sent and `sent` is never called. */
   override sendMessage(message: Partial<Uint8Array>, sent: () => void): void {
     if (this.#listener === undefined) return;
-    // In a stream, the sender itself waits for each message.
-    if (!this.#streams) this.#awaitEnd();
+    this.#awaitReader();
     // Messages of gRPC's own services are encoded later, so they are not counted.
     this.observed.bytes += message.byteLength ?? 0;
-    this.#next.sendMessage(message, sent);
+    this.#next.sendMessage(message, this.#streams ? () => this.#taken(sent) : sent);
   }
 
   override sendStatus(status: Parameters<BaseCall['sendStatus']>[0]): void {
     if (this.#listener === undefined) return;
-    this.#awaitEnd();
+    this.#awaitReader();
     this.observed.code ??= status.code;
     this.#next.sendStatus(status);
   }
@@ -190,11 +201,6 @@ export class ServedCall extends ServerInterceptingCall implements Listener, Wait
     this.#permit = undefined;
   }
 
-  /** Ends the stream: a client that reads no answer cannot get a status. */
-  reset(): void {
-    resetStream(this.#next);
-  }
-
   #identify(authenticate: Authenticator['authenticate']): void {
     const principal = authenticate(this.#metadata!.get('authorization') as string[]);
     if (!(principal instanceof Promise)) this.#admit(principal);
@@ -215,11 +221,9 @@ export class ServedCall extends ServerInterceptingCall implements Listener, Wait
   #read(): void {
     const listener = this.#listener;
     if (listener === undefined) return;
-    const metadata = this.#metadata!;
-    this.#metadata = undefined;
     if (this.#serving.permit !== 'beginning')
       this.#timer = setTimeout(ServedCall.#late, this.#options.requestTimeout * 1_000, this);
-    listener.onReceiveMetadata(metadata);
+    listener.onReceiveMetadata(this.#metadata!);
   }
 
   #takePermit(owner: string, next: () => void): void {
@@ -237,10 +241,17 @@ export class ServedCall extends ServerInterceptingCall implements Listener, Wait
     this.observed.run(() => this.#listener?.onReceiveHalfClose());
   }
 
-  #awaitEnd(): void {
+  #awaitReader(): void {
     if (this.#isAnswering) this.#timer!.refresh();
     else this.#timer = setTimeout(ServedCall.#unread, this.#options.idleTimeout * 1_000, this);
     this.#isAnswering = true;
+  }
+
+  /** The client has read a message of the stream. */
+  #taken(sent: () => void): void {
+    clearTimeout(this.#timer);
+    this.#isAnswering = false;
+    sent();
   }
 
   /** Ends the call before its handler gets it, and ends its stream even if the request is incomplete. */
@@ -260,8 +271,9 @@ export class ServedCall extends ServerInterceptingCall implements Listener, Wait
     call.#fail(LATE);
   }
 
+  /** Ends the stream, and releases what was to be sent: a client that reads no answer cannot get a status. */
   static #unread(call: ServedCall): void {
-    call.reset();
+    streamOf(call.#next).close(constants.NGHTTP2_CANCEL);
   }
 }
 
@@ -279,9 +291,4 @@ export const streamOf = (call: BaseCall): ServerHttp2Stream =>
 export function endStream(call: BaseCall): void {
   const stream = streamOf(call);
   if (!stream.destroyed) stream.close();
-}
-
-/** Ends the stream of a call whose client does not read, and releases what was to be sent. */
-function resetStream(call: BaseCall): void {
-  streamOf(call).close(constants.NGHTTP2_CANCEL);
 }

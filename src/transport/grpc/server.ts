@@ -97,7 +97,6 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
       return fail(thrown, observed.requestId);
     },
     stop: stop.signal,
-    ...limits,
   };
   for (const service of services) registry.addService(serverDefinitionOf(service.desc), handlersOf(service, handling));
   const descs = services.map(({ desc }) => desc);

@@ -10,8 +10,11 @@ declare module 'fastify' {
   }
 }
 
-/** Authenticates the caller by a request's Authorization headers. Throws or rejects with the error to answer. */
-export type Authenticate = (authorization: string | readonly string[] | undefined) => Principal | Promise<Principal>;
+/**
+ * Authenticates the caller by a request's Authorization header, or several joined by commas. Throws or rejects with the
+ * error to answer.
+ */
+export type Authenticate = (authorization: string | undefined) => Principal | Promise<Principal>;
 
 /** Called once: without an error when the request continues, or with the error to answer. */
 export type Next = (error?: Error) => void;
@@ -31,24 +34,24 @@ export const authentication =
 /** Authenticates the caller, and sets `request.principal`. Refuses a request that has waited too long for its turn. */
 export function identify(request: FastifyRequest, authenticate: Authenticate, next: Next): void {
   const connection = connectionOf(request.raw.socket);
-  const late = connection?.late(protocolOf(request));
+  const late = connection.late(protocolOf(request));
   if (late !== undefined) {
     next(late);
     return;
   }
   const admit = (principal: Principal) => {
     request.principal = principal;
-    connection?.verified(principal.owner);
+    connection.verified(principal.owner);
     next();
   };
-  const principal = authenticate(authorizationOf(request.raw.rawHeaders));
+  const principal = authenticate(request.headers.authorization);
   if (principal instanceof Promise) principal.then(admit, next);
   else admit(principal);
 }
 
 /** The hook of a route that needs no token. */
 export function withoutToken(request: FastifyRequest, reply: FastifyReply, next: Next): void {
-  const late = connectionOf(request.raw.socket)?.late(protocolOf(request));
+  const late = connectionOf(request.raw.socket).late(protocolOf(request));
   if (late === undefined) takePermit(request, reply, next);
   else next(late);
 }
@@ -59,22 +62,7 @@ export function withoutToken(request: FastifyRequest, reply: FastifyReply, next:
  */
 export function takePermit(request: FastifyRequest, { raw: response }: FastifyReply, next: Next): void {
   const { raw, principal } = request;
-  const taken = connectionOf(raw.socket)?.permit(principal?.owner ?? NOBODY, response, protocolOf(request));
+  const taken = connectionOf(raw.socket).permit(principal?.owner ?? NOBODY, response, protocolOf(request));
   if (taken === undefined) next();
   else taken.then(() => next(), next);
-}
-
-/**
- * Every Authorization header in a list of alternating names and values. Node's own `headers` keeps the first of
- * several.
- */
-export function authorizationOf(rawHeaders: readonly string[]): string | readonly string[] | undefined {
-  let found: string | string[] | undefined;
-  for (let index = 0; index < rawHeaders.length; index += 2) {
-    const name = rawHeaders[index]!;
-    if (name.length !== 13 || name.toLowerCase() !== 'authorization') continue;
-    const value = rawHeaders[index + 1]!;
-    found = found === undefined ? value : [found, value].flat();
-  }
-  return found;
 }

@@ -28,9 +28,9 @@ const GONE = new PlantStoreError('CANCELLED', 'the client went away while its re
 
 const CONNECTION = Symbol('connection');
 
-/** The connection of a request. Undefined where no admission stands before the routes. */
-export const connectionOf = (socket: Socket): HttpConnection | undefined =>
-  (socket as { [CONNECTION]?: HttpConnection })[CONNECTION];
+/** The connection of a request. */
+export const connectionOf = (socket: Socket): HttpConnection =>
+  (socket as unknown as { [CONNECTION]: HttpConnection })[CONNECTION];
 
 /**
  * A connection over HTTP/1.1. It stands between its socket and Node's parser, and serves one request at a time: the

@@ -1,6 +1,7 @@
 import { METHODS } from 'node:http';
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest, RouteHandlerMethod, RouteShorthandOptions } from 'fastify';
 import { PlantStoreError } from '../../domain/errors.ts';
+import { withoutToken } from './authentication.ts';
 
 /** Makes an app route every method that Node's parser knows, so that no method of a known path gets 404. */
 export function routeAllMethods(app: FastifyInstance): void {
@@ -22,4 +23,17 @@ export function refuseOtherMethods(app: FastifyInstance, url: string, allowed: r
     onRequest: refuse,
     handler: refuse,
   });
+}
+
+const READ = ['GET', 'HEAD'];
+
+/** Adds a path that can be read and nothing else. It needs no token unless the hooks ask for one. */
+export function addResource(
+  app: FastifyInstance,
+  url: string,
+  handler: RouteHandlerMethod,
+  hooks: Pick<RouteShorthandOptions, 'onRequest' | 'preHandler'> = { onRequest: withoutToken },
+): void {
+  app.route({ method: [...READ], url, ...hooks, handler });
+  refuseOtherMethods(app, url, READ);
 }

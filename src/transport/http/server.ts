@@ -23,8 +23,7 @@ const TIMEOUT_CHECK = 1_000;
 
 /** Who lets requests in, and who observes them. */
 export interface HttpServerOptions {
-  /** Without it, every request is served at once. */
-  readonly admission?: Admission;
+  readonly admission: Admission;
   /** Whether the service serves only until its clients have gone elsewhere. */
   readonly isDraining?: () => boolean;
   readonly observer?: RequestObserver;
@@ -37,7 +36,7 @@ export interface HttpServerOptions {
 export function createHttpServer(
   logger: FastifyBaseLogger,
   limits: ConnectionLimits,
-  { admission, isDraining = () => false, observer }: HttpServerOptions = {},
+  { admission, isDraining = () => false, observer }: HttpServerOptions,
 ): FastifyInstance {
   const app = Fastify({
     loggerInstance: logger,
@@ -69,7 +68,7 @@ export function createHttpServer(
   app.server.on('checkContinue', (request, response) => app.server.emit('request', request, response));
   app.server.on('connect', refuseConnect);
   app.server.maxHeadersCount = MAX_HEADER_LINES;
-  if (admission !== undefined) app.server.on('connection', (socket) => new HttpConnection(socket, admission));
+  app.server.on('connection', (socket) => new HttpConnection(socket, admission));
   endConnectionsOf(app);
   return app;
 }
@@ -82,9 +81,7 @@ const inOrder =
   (serve: RequestListener, isDraining: () => boolean): RequestListener =>
   (request, response) => {
     if (isDraining()) response.setHeader('connection', 'close');
-    const connection = connectionOf(request.socket);
-    if (connection === undefined) serve(request, response);
-    else connection.begin(response, () => serve(request, response));
+    connectionOf(request.socket).begin(response, () => serve(request, response));
   };
 
 function listener(serve: RequestListener, { requestTimeout, idleTimeout }: ConnectionLimits): Server {
@@ -98,6 +95,8 @@ function listener(serve: RequestListener, { requestTimeout, idleTimeout }: Conne
     // Otherwise only a write would show it, and the watch of a client that left would last until its next change.
     // Node would refuse a missing Host itself, with an empty body.
     requireHostHeader: false,
+    // Otherwise Node would keep the first of several, and a proxy in front may have looked at another one.
+    joinDuplicateHeaders: true,
   };
   return createServer(options, serve);
 }
@@ -124,8 +123,8 @@ function refuseEarly(request: FastifyRequest, reply: FastifyReply, next: () => v
   reply.header('x-content-type-options', 'nosniff');
   if (rawHeaders.length >= 2 * MAX_HEADER_LINES)
     throw new PlantStoreError('MALFORMED_REQUEST', `a request may have fewer than ${MAX_HEADER_LINES} header lines`);
-  const hosts = hostsAmong(rawHeaders);
-  if (hosts > 1 || (hosts === 0 && httpVersion === '1.1'))
+  // No host has a comma and a blank, with which Node joins several headers of a name.
+  if (headers.host === undefined ? httpVersion === '1.1' : headers.host.includes(', '))
     throw new PlantStoreError('MALFORMED_REQUEST', 'a request of HTTP/1.1 must have one Host header');
   const coding = headers['transfer-encoding'];
   if (coding !== undefined && (coding.toLowerCase() !== 'chunked' || httpVersion !== '1.1')) {
@@ -135,17 +134,4 @@ function refuseEarly(request: FastifyRequest, reply: FastifyReply, next: () => v
   }
   if (request.is404) throw new PlantStoreError('ROUTE_NOT_FOUND', 'unknown path; see /openapi.json');
   next();
-}
-
-/**
- * Counts the Host headers in a list of alternating names and values (RFC 9112, section 3.2). Node's own `headers` keeps
- * the first of several.
- */
-function hostsAmong(rawHeaders: readonly string[]): number {
-  let hosts = 0;
-  for (let index = 0; index < rawHeaders.length; index += 2) {
-    const name = rawHeaders[index]!;
-    if (name.length === 4 && name.toLowerCase() === 'host') hosts++;
-  }
-  return hosts;
 }

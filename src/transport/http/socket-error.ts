@@ -12,46 +12,30 @@ import { errorBody, JSON_TYPE, REASON_HEADER } from './error-body.ts';
  */
 const LINGER = 1_000;
 
-/** Connections whose last answer is an error that waits for the answers before it. */
-const refused = new WeakSet<Socket>();
-
-/**
- * Answers bytes that Node's HTTP parser refused, if an answer can be read, and closes the connection. For the
- * `clientError` event, which Node emits again for each further packet.
- */
+/** Answers bytes that Node's HTTP parser refused, if an answer can be read, and closes the connection. */
 export function answerSocketError(error: NodeJS.ErrnoException, socket: Socket): void {
-  connectionOf(socket)?.detach();
-  if (error.code === 'ECONNRESET' || !socket.writable) {
-    if (!socket.writableEnded) socket.destroy(error);
-    return;
-  }
-  if (refused.has(socket)) return;
-  refused.add(socket);
-  afterAnswers(socket, () => {
-    // A client would take an error for a part of the answer that has begun.
-    if (!socket.writable || answerOn(socket)?.headersSent === true) socket.destroy(error);
-    else endWith(socket, toPlantStoreError(error));
-  });
+  if (error.code === 'ECONNRESET') socket.destroy(error);
+  else refuse(socket, toPlantStoreError(error));
 }
 
 /** Answers CONNECT, whose target is never a path of the service, and closes the connection. For the `connect` event. */
 export function refuseConnect(_request: unknown, socket: Duplex): void {
-  connectionOf(socket as Socket)?.detach();
   const error = new PlantStoreError('MALFORMED_REQUEST', 'this service is not a proxy: it does not support CONNECT');
-  afterAnswers(socket, () => endWith(socket, error));
+  refuse(socket as Socket, error);
 }
 
 /**
- * Calls `next` once the requests that have arrived completely are answered: answers come in the order of the requests
- * (RFC 9112, section 9.3.2). The refused bytes belong to a later request, or to one that has arrived in part.
+ * A client would take the error for a part of the answer that has begun, and for the answer to a complete request before
+ * it, which is awaited only where refused bytes follow a body in chunks at once.
  */
-function afterAnswers(socket: Duplex, next: () => void): void {
+function refuse(socket: Socket, error: PlantStoreError): void {
+  connectionOf(socket).detach();
   const answer = answerOn(socket);
-  if (answer?.req.complete === true) answer.once('close', () => afterAnswers(socket, next));
-  else next();
+  if (answer?.headersSent === true || answer?.req.complete === true) socket.destroy(error);
+  else if (socket.writable) endWith(socket, error);
 }
 
-function endWith(socket: Duplex, error: PlantStoreError): void {
+function endWith(socket: Socket, error: PlantStoreError): void {
   const body = errorBody(error);
   socket.end(
     `HTTP/1.1 ${error.status} ${STATUS_CODES[error.status]}\r\n` +

@@ -11,10 +11,7 @@ import { formatTlogProof } from '../../tlog/tlog-proof.ts';
 import type { Checkpoints } from '../../transparency/checkpoints.ts';
 import { proveEvent } from '../../transparency/event-proof.ts';
 import type { LogKey } from '../../transparency/log-key.ts';
-import { withoutToken } from './authentication.ts';
-import { refuseOtherMethods } from './methods.ts';
-
-const READ = ['GET', 'HEAD'];
+import { addResource } from './methods.ts';
 
 /** Content type of a checkpoint (c2sp.org/tlog-tiles, "Checkpoints"). */
 const TEXT = 'text/plain; charset=utf-8';
@@ -57,25 +54,17 @@ export function registerTransparencyLog(app: FastifyInstance, log: TransparencyL
     caching: string,
     type: string,
     body: (request: FastifyRequest, reply: FastifyReply) => Promise<string | Uint8Array>,
-  ): void => {
-    const url = `/log/${path}`;
-    app.route({
-      method: [...READ],
-      url,
-      onRequest: withoutToken,
-      handler: async (request, reply) => {
-        using _permit = await log.proofs.acquire(NOBODY);
-        try {
-          const content = await body(request, reply);
-          if (!reply.hasHeader('cache-control')) reply.header('cache-control', caching);
-          return reply.type(type).send(Buffer.from(content));
-        } catch (error) {
-          throw unavailable(error);
-        }
-      },
+  ): void =>
+    addResource(app, `/log/${path}`, async (request, reply) => {
+      using _permit = await log.proofs.acquire(NOBODY);
+      try {
+        const content = await body(request, reply);
+        if (!reply.hasHeader('cache-control')) reply.header('cache-control', caching);
+        return reply.type(type).send(Buffer.from(content));
+      } catch (error) {
+        throw unavailable(error);
+      }
     });
-    refuseOtherMethods(app, url, READ);
-  };
 
   /**
    * Throws ROUTE_NOT_FOUND unless the log has this many events. A client may know a larger log from another instance.

@@ -1,15 +1,13 @@
 import type { DescMessage, DescService } from '@bufbuild/protobuf';
 import type { FastifyInstance } from 'fastify';
-import { ERRORS, type Reason } from '../../domain/errors.ts';
-import { withoutToken } from '../http/authentication.ts';
+import { ERRORS } from '../../domain/errors.ts';
 import { JSON_TYPE } from '../http/error-body.ts';
 import { CACHING, EVENT_STREAM } from '../http/headers.ts';
-import { refuseOtherMethods } from '../http/methods.ts';
+import { addResource } from '../http/methods.ts';
 import { typeOf } from '../rest/field-type.ts';
 import { type HttpRule, httpRulesOf } from '../rest/http-rule.ts';
-import { EXAMPLES, exampleOf } from './examples.ts';
 import { fieldSchema, messageSchema, type Schema } from './schema.ts';
-import { ANY_FAILURES, BODY_FAILURES, FAILURES, IDEMPOTENCY_KEY, INT64_ADVICE, METHODS } from './text.ts';
+import { FAILURES, IDEMPOTENCY_KEY, INT64_ADVICE, METHODS } from './text.ts';
 
 const JSON_BODY = 'application/json';
 
@@ -38,7 +36,7 @@ function openApiDocument(service: DescService): object {
       },
       parameters: { 'Idempotency-Key': IDEMPOTENCY_KEY },
       headers: HEADERS,
-      examples: EXAMPLES,
+      responses: failures(),
       securitySchemes: { bearer: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' } },
     },
   };
@@ -136,79 +134,85 @@ function messagesOf({ bodyField, responseField }: HttpRule): DescMessage[] {
   });
 }
 
-function pathsOf(rules: readonly HttpRule[]): Schema {
-  const paths: Record<string, Record<string, Schema>> = {};
-  for (const rule of rules) {
-    paths[rule.path] ??= {};
-    paths[rule.path]![rule.verb.toLowerCase()] = operation(rule, true);
-    if (rule.verb === 'GET') paths[rule.path]!.head = operation(rule, false);
-  }
-  return paths;
-}
+const changesPlants = ({ verb }: HttpRule): boolean => verb !== 'GET';
 
-/** An operation. HEAD has no content. */
-function operation(rule: HttpRule, content: boolean): Schema {
+/** HEAD, which every GET has too (RFC 9110, section 9.3.2), is left out. */
+const pathsOf = (rules: readonly HttpRule[]): Schema =>
+  Object.fromEntries(
+    [...Map.groupBy(rules, ({ path }) => path)].map(([path, same]) => [
+      path,
+      Object.fromEntries(same.map((rule) => [rule.verb.toLowerCase(), operation(rule)])),
+    ]),
+  );
+
+function operation(rule: HttpRule): Schema {
   const { method, pathFields, queryFields, bodyField } = rule;
-  const { failures, ...text } = METHODS[`${method.parent.typeName}.${method.name}`]!;
-  const all = [...ANY_FAILURES, ...(bodyField === undefined ? [] : BODY_FAILURES), ...failures];
   return {
-    operationId: content ? method.localName : `${method.localName}Head`,
+    operationId: method.localName,
     tags: [rule.path.split('/')[1]],
-    ...text,
+    ...METHODS[`${method.parent.typeName}.${method.name}`],
     parameters: [
       ...pathFields.map((field) => ({ name: field.name, in: 'path', required: true, schema: fieldSchema(field) })),
       ...queryFields.map((field) => ({ name: field.jsonName, in: 'query', schema: fieldSchema(field) })),
-      ...(failures.includes('IDEMPOTENCY_KEY_REUSED') ? [{ $ref: '#/components/parameters/Idempotency-Key' }] : []),
+      ...(changesPlants(rule) ? [{ $ref: '#/components/parameters/Idempotency-Key' }] : []),
       ...(isList(rule) ? [IF_NONE_MATCH, LAST_EVENT_ID] : []),
     ],
     ...(bodyField && {
       requestBody: { required: true, content: { [JSON_BODY]: { schema: fieldSchema(bodyField) } } },
     }),
-    responses: { ...success(rule, content), ...failureResponses(all, content, method.localName) },
+    responses: { ...success(rule), ...failuresOf(rule) },
   };
 }
 
-function success(rule: HttpRule, content: boolean): Schema {
+function success(rule: HttpRule): Schema {
   const { method, responseField } = rule;
-  const { failures } = METHODS[`${method.parent.typeName}.${method.name}`]!;
   const names = method.output.fields.map(({ name }) => name);
   const sent = headers(
     ...(names.includes('position') ? ['Plantstore-Position'] : []),
-    ...(failures.includes('IDEMPOTENCY_KEY_REUSED') ? ['Idempotency-Replayed'] : []),
+    ...(changesPlants(rule) ? ['Idempotency-Replayed'] : []),
     ...(names.includes('next_cursor') ? ['Link'] : []),
     ...(isList(rule) ? ['ETag', 'Cache-Control'] : []),
   );
   if (responseField === undefined) return { 204: { description: 'Done.', headers: sent } };
-  const body = content && { content: { [JSON_BODY]: { schema: fieldSchema(responseField) } } };
+  const content = { [JSON_BODY]: { schema: fieldSchema(responseField) }, ...(isList(rule) && EVENTS) };
   return {
-    200: {
-      description: 'Done.',
-      headers: sent,
-      ...(body && isList(rule) ? { content: { ...body.content, ...EVENTS } } : body),
-    },
+    200: { description: 'Done.', headers: sent, content },
     ...(isList(rule) && { 304: { description: 'The list has not changed.', headers: sent } }),
   };
 }
 
-function failureResponses(reasons: readonly Reason[], content: boolean, localName: string): Schema {
-  const bodyOf = (same: readonly Reason[]) => {
-    const examples = Object.fromEntries(same.map((reason) => [reason, exampleOf(reason, localName)]));
-    return { content: { [JSON_BODY]: { schema: { $ref: '#/components/schemas/Error' }, examples } } };
-  };
-  const byStatus = Map.groupBy(reasons, (reason) => ERRORS[reason].status);
+/** The failures of a method, by status: references into the components. */
+function failuresOf(rule: HttpRule): Schema {
+  const statuses = [
+    ...[400, 401, 403, 408, 429, 500, 503],
+    ...(rule.pathFields.length > 0 ? [404] : []),
+    ...(rule.bodyField === undefined ? [] : [413, 415]),
+    ...(changesPlants(rule) ? [422] : []),
+  ];
+  return Object.fromEntries(statuses.map((status) => [status, { $ref: `#/components/responses/${status}` }]));
+}
+
+/** The failures of all methods, by status. */
+function failures(): Schema {
+  const reasons = Object.keys(FAILURES) as (keyof typeof FAILURES)[];
   return Object.fromEntries(
-    [...byStatus].map(([status, same]) => [
+    [...Map.groupBy(reasons, (reason) => ERRORS[reason].status)].map(([status, same]) => [
       status,
       {
         description: same
-          .map((reason) => `\`error\` ${ERRORS[reason].code}: ${FAILURES[reason as keyof typeof FAILURES]}.`)
+          .map((reason) => `\`${reason}\` (\`error\` ${ERRORS[reason].code}): ${FAILURES[reason]}.`)
           .join('\n\n'),
         headers: headers('Plantstore-Reason', 'X-Request-Id', ...(FAILURE_HEADERS[status] ?? [])),
-        ...(content && bodyOf(same)),
+        content: { [JSON_BODY]: { schema: { $ref: '#/components/schemas/Error' }, examples: examples(same) } },
       },
     ]),
   );
 }
+
+const examples = (reasons: readonly (keyof typeof FAILURES)[]): Schema =>
+  Object.fromEntries(
+    reasons.map((reason) => [reason, { value: { error: ERRORS[reason].code, message: FAILURES[reason] } }]),
+  );
 
 const FAILURE_HEADERS: Readonly<Record<number, readonly string[]>> = {
   401: ['WWW-Authenticate'],
@@ -217,17 +221,8 @@ const FAILURE_HEADERS: Readonly<Record<number, readonly string[]>> = {
   503: ['Retry-After'],
 };
 
-const PATH = '/openapi.json';
-const READ = ['GET', 'HEAD'];
-
 /** Adds `/openapi.json`, which needs no token. The page `/docs` shows it. */
 export function registerDocumentation(app: FastifyInstance, service: DescService): void {
   const text = Buffer.from(JSON.stringify(openApiDocument(service)));
-  app.route({
-    method: [...READ],
-    url: PATH,
-    onRequest: withoutToken,
-    handler: (_request, reply) => reply.type(JSON_TYPE).send(text),
-  });
-  refuseOtherMethods(app, PATH, READ);
+  addResource(app, '/openapi.json', (_request, reply) => reply.type(JSON_TYPE).send(text));
 }

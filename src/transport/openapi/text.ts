@@ -47,50 +47,33 @@ export const FIELD_TEXTS: Readonly<Record<string, Readonly<Record<string, unknow
   'plantstore.v1.DeletePlantRequest.id': { description: 'The id that the plant was added with.' },
 };
 
-/** Texts and failures of methods, by full name, beyond the descriptors. */
-export const METHODS: Readonly<Record<string, { summary: string; description: string; failures: readonly Reason[] }>> =
-  {
-    'plantstore.v1.PlantStoreService.CreatePlant': {
-      summary: 'Add a plant',
-      description:
-        'After a 503, the plant may have been added. Send the request again: with the same `Idempotency-Key` you get the ' +
-        'first answer; without a key, `error` 6 says that the plant was added.',
-      failures: [
-        'INVALID_FIELD',
-        'IDEMPOTENCY_KEY_MALFORMED',
-        'PLANT_ALREADY_EXISTS',
-        'IDEMPOTENCY_KEY_REUSED',
-        'OUTCOME_UNKNOWN',
-      ],
-    },
-    'plantstore.v1.PlantStoreService.ListPlants': {
-      summary: 'List your plants',
-      description:
-        'Lists plants in ascending order of id, as of one moment that includes every write acknowledged before the request. ' +
-        'Without `limit` the array is streamed; if the connection ends before the closing bracket, the list is incomplete. ' +
-        'Following the `Link` headers neither skips nor repeats a plant during concurrent adds and deletes. ' +
-        'With `Accept: text/event-stream` the response continues with every change; `limit` and `cursor` are not allowed then.',
-      failures: ['INVALID_FIELD', 'INVALID_CURSOR', 'TOO_MANY_WATCHES'],
-    },
-    'plantstore.v1.PlantStoreService.GetPlant': {
-      summary: 'Get a plant',
-      description: 'The answer reflects every write acknowledged before the request.',
-      failures: ['INVALID_FIELD', 'PLANT_NOT_FOUND'],
-    },
-    'plantstore.v1.PlantStoreService.DeletePlant': {
-      summary: 'Delete a plant',
-      description:
-        'After a 503, the plant may have been deleted. Send the request again: with the same `Idempotency-Key` you get the ' +
-        'first answer; without a key, `error` 5 says that the plant was deleted.',
-      failures: [
-        'INVALID_FIELD',
-        'IDEMPOTENCY_KEY_MALFORMED',
-        'PLANT_NOT_FOUND',
-        'IDEMPOTENCY_KEY_REUSED',
-        'OUTCOME_UNKNOWN',
-      ],
-    },
-  };
+/** Texts of methods, by full name, beyond the descriptors. */
+export const METHODS: Readonly<Record<string, { summary: string; description: string }>> = {
+  'plantstore.v1.PlantStoreService.CreatePlant': {
+    summary: 'Add a plant',
+    description:
+      'After a 503, the plant may have been added. Send the request again: with the same `Idempotency-Key` you get the ' +
+      'first answer; without a key, `error` 6 says that the plant was added.',
+  },
+  'plantstore.v1.PlantStoreService.ListPlants': {
+    summary: 'List your plants',
+    description:
+      'Lists plants in ascending order of id, as of one moment that includes every write acknowledged before the request. ' +
+      'Without `limit` the array is streamed; if the connection ends before the closing bracket, the list is incomplete. ' +
+      'Following the `Link` headers neither skips nor repeats a plant during concurrent adds and deletes. ' +
+      'With `Accept: text/event-stream` the response continues with every change; `limit` and `cursor` are not allowed then.',
+  },
+  'plantstore.v1.PlantStoreService.GetPlant': {
+    summary: 'Get a plant',
+    description: 'The answer reflects every write acknowledged before the request.',
+  },
+  'plantstore.v1.PlantStoreService.DeletePlant': {
+    summary: 'Delete a plant',
+    description:
+      'After a 503, the plant may have been deleted. Send the request again: with the same `Idempotency-Key` you get the ' +
+      'first answer; without a key, `error` 5 says that the plant was deleted.',
+  },
+};
 
 /** The header that makes a command repeatable, as a parameter. */
 export const IDEMPOTENCY_KEY: Readonly<Record<string, unknown>> = {
@@ -104,41 +87,8 @@ export const IDEMPOTENCY_KEY: Readonly<Record<string, unknown>> = {
   schema: { type: 'string', minLength: 1 },
 };
 
-/** Failures of every method. */
-export const ANY_FAILURES: readonly Reason[] = [
-  'MALFORMED_REQUEST',
-  'AUTHORIZATION_MALFORMED',
-  'TOKEN_MISSING',
-  'TOKEN_INVALID',
-  'INSUFFICIENT_SCOPE',
-  'REQUEST_TIMEOUT',
-  'RATE_LIMITED',
-  'TOO_MANY_REQUESTS',
-  'INTERNAL',
-  'OVERLOADED',
-  'STORE_UNAVAILABLE',
-  'ISSUER_UNAVAILABLE',
-];
-
-/** Further failures of a method that takes a body. */
-export const BODY_FAILURES: readonly Reason[] = ['BODY_TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE'];
-
-/** Descriptions of failures that need more than their name. */
-export const FAILURES: Readonly<
-  Record<
-    Exclude<
-      Reason,
-      | 'CANCELLED'
-      | 'ROUTE_NOT_FOUND'
-      | 'METHOD_NOT_ALLOWED'
-      | 'OWNER_BEING_ERASED'
-      | 'COUNT_OUTDATED'
-      | 'MAY_NOT_ERASE'
-      | 'EVENT_NOT_FOUND'
-    >,
-    string
-  >
-> = {
+/** What REST answers with, by reason. */
+export const FAILURES = {
   MALFORMED_REQUEST: 'the request is malformed, its URL and headers exceed 16 KiB, or its body is not a JSON object',
   INVALID_FIELD: 'a value is missing or invalid',
   INVALID_CURSOR: 'the cursor is invalid',
@@ -156,11 +106,10 @@ export const FAILURES: Readonly<
   RATE_LIMITED: 'rate limit exceeded',
   TOO_MANY_REQUESTS: 'you have too many concurrent requests',
   TOO_MANY_WATCHES: 'too many watches are open',
-  WATCH_TOO_SLOW: 'the stream was read too slowly and was closed',
   TOO_MANY_LISTS: 'you read too many long lists at once',
   INTERNAL: 'internal error',
   OVERLOADED: 'the service is overloaded',
   STORE_UNAVAILABLE: 'the database is unavailable',
   OUTCOME_UNKNOWN: 'the outcome is unknown; retry with the same key',
   ISSUER_UNAVAILABLE: 'tokens cannot be verified now',
-};
+} as const satisfies Readonly<Partial<Record<Reason, string>>>;

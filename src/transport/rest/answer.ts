@@ -1,12 +1,12 @@
-import type { Readable } from 'node:stream';
+import { finished, type Readable } from 'node:stream';
 import type { DescField, DescMessage } from '@bufbuild/protobuf';
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyReply } from 'fastify';
 import { whileValid } from '../../auth/while-valid.ts';
 import { toPlantStoreError } from '../../domain/errors.ts';
 import { NOT_IN_BASIC } from '../../plants/view.ts';
 import { JSON_TYPE } from '../http/error-body.ts';
 import { CACHING, entityTag, isUnmodified } from '../http/headers.ts';
-import { ArrayStream } from './array-stream.ts';
+import { arrayStream } from './array-stream.ts';
 import { compileEncoder, type Encoder, encodeArray, type Fields } from './encode.ts';
 import { typeOf } from './field-type.ts';
 import type { HttpRule } from './http-rule.ts';
@@ -93,19 +93,23 @@ function listAnswer(rule: HttpRule, { localName }: DescField, row: DescMessage):
       reply.header('content-length', short.length);
       return short.body;
     }
-    const stream = longArray(rows as AsyncIterable<readonly Fields[]>, encoderOf(result), reply.request);
-    if (unmodified || method === 'HEAD') {
-      stream.destroy();
-      return undefined;
-    }
-    return stream;
+    const stream = longArray(rows as AsyncIterable<readonly Fields[]>, encoderOf(result), reply);
+    return unmodified || method === 'HEAD' ? undefined : stream;
   };
 }
 
-/** The stream of a long list. It breaks off when the caller's token expires, however slowly it is read. */
-function longArray(rows: AsyncIterable<readonly Fields[]>, encode: Encoder<Fields>, request: FastifyRequest): Readable {
+/**
+ * The stream of a long list. It breaks off when the caller's token expires, however slowly it is read. The rows are let
+ * go once the request is answered, also if nobody has read them.
+ */
+function longArray(
+  rows: AsyncIterable<readonly Fields[]>,
+  encode: Encoder<Fields>,
+  { request, raw }: FastifyReply,
+): Readable {
   const batches = whileValid(request.principal!.validity, () => rows);
-  const stream = new ArrayStream(batches, encode);
+  finished(raw, () => void batches.return().catch(() => {}));
+  const stream = arrayStream(batches, encode);
   stream.on('error', (error) => {
     request.failure = toPlantStoreError(error);
   });

@@ -3,7 +3,7 @@ import type { DescField, Message } from '@bufbuild/protobuf';
 import type { FastifyRequest } from 'fastify';
 import { InvalidFieldError, PlantStoreError } from '../../domain/errors.ts';
 import { readBody } from '../http/body.ts';
-import { BodyReader } from './body-reader.ts';
+import { compileBodyReader } from './body-reader.ts';
 import { type FieldType, invalidField, isOptional, toInteger, typeOf } from './field-type.ts';
 import type { HttpRule } from './http-rule.ts';
 
@@ -12,18 +12,16 @@ export class RequestReader {
   readonly #typeName: string;
   readonly #path: readonly UrlField[];
   readonly #query: readonly UrlField[];
-  readonly #body: { readonly name: string; readonly path: string; readonly reader: BodyReader } | undefined;
+  readonly #body: DescField | undefined;
+  readonly #readBody: ((body: Buffer) => Message) | undefined;
 
   /** Throws for a rule that REST cannot represent. */
   constructor({ method, pathFields, queryFields, bodyField }: HttpRule) {
     this.#typeName = method.input.typeName;
-    this.#path = pathFields.map((field) => new UrlField(field));
-    this.#query = queryFields.map((field) => new UrlField(field));
-    this.#body = bodyField && {
-      name: bodyField.localName,
-      path: `${bodyField.name}.`,
-      reader: bodyReader(bodyField),
-    };
+    this.#path = pathFields.map(fieldInPath);
+    this.#query = queryFields.map(fieldInQuery);
+    this.#body = bodyField;
+    this.#readBody = bodyField && bodyReader(bodyField);
   }
 
   /**
@@ -31,7 +29,7 @@ export class RequestReader {
    * begins in the body.
    */
   inRest(error: unknown): unknown {
-    const { path } = this.#body ?? {};
+    const path = this.#body && `${this.#body.name}.`;
     if (path === undefined || !(error instanceof InvalidFieldError) || !error.field.startsWith(path)) return error;
     return error.named(error.field.slice(path.length));
   }
@@ -39,22 +37,22 @@ export class RequestReader {
   /** Throws MALFORMED_REQUEST or INVALID_FIELD. */
   read({ params, query, body }: FastifyRequest): Message {
     const message: Message & Record<string, unknown> = { $typeName: this.#typeName };
-    for (const field of this.#path) message[field.localName] = field.inPath(params as Record<string, string>);
-    for (const field of this.#query) {
-      const value = field.inQuery(query as Query);
-      if (value !== undefined) message[field.localName] = value;
+    for (const { localName, key, read } of this.#path) message[localName] = read((params as Query)[key]);
+    for (const { localName, key, read } of this.#query) {
+      const value = read((query as Query)[key]);
+      if (value !== undefined) message[localName] = value;
     }
-    if (this.#body === undefined) return message;
+    if (this.#readBody === undefined) return message;
     if (body === undefined) throw new PlantStoreError('MALFORMED_REQUEST', 'the body is missing; send a JSON object');
-    message[this.#body.name] = this.#body.reader.read(body as Buffer);
+    message[this.#body!.localName] = this.#readBody(body as Buffer);
     return message;
   }
 }
 
-function bodyReader(field: DescField): BodyReader {
+function bodyReader(field: DescField): (body: Buffer) => Message {
   const type = typeOf(field);
   if (type.kind !== 'message') throw new Error(`REST has no form for ${field} as a request body`);
-  return new BodyReader(type.message);
+  return compileBodyReader(type.message);
 }
 
 /**
@@ -78,55 +76,50 @@ const DECIMAL = /^-?0*\d{1,19}$/;
 /** Parsed query. A repeated parameter has all its values. */
 export type Query = Readonly<Record<string, string | string[] | undefined>>;
 
-/** A request field in a URL: in a path segment or in the query. */
-class UrlField {
-  /** Name in the message. */
+/** A request field in a URL: its name in the message and in the URL, and how its percent-decoded text is read. */
+interface UrlField {
   readonly localName: string;
-  readonly #name: string;
-  readonly #jsonName: string;
-  readonly #type: FieldType;
-  readonly #absent: unknown;
+  readonly key: string;
+  /** Throws INVALID_FIELD. */
+  read(text: string | string[] | undefined): unknown;
+}
 
-  /** Throws for a field that has no REST form in a URL. */
-  constructor(field: DescField) {
-    this.#type = typeOf(field);
-    if (this.#type.kind === 'message' || this.#type.kind === 'messages')
+function fieldInPath(field: DescField): UrlField {
+  const { localName, name } = field;
+  const readText = textReader(field);
+  const read: UrlField['read'] = (text) => {
+    if (text === '') throw new InvalidFieldError(name, 'is missing: the path ends with a slash; remove it to list');
+    return readText(text as string);
+  };
+  return { localName, key: name, read };
+}
+
+/** An absent parameter leaves an `optional` field unset, and any other field at its default. */
+function fieldInQuery(field: DescField): UrlField {
+  const { localName, jsonName, name } = field;
+  const readText = textReader(field);
+  const absent = isOptional(field) ? undefined : zeroOf(typeOf(field));
+  const read: UrlField['read'] = (text) => {
+    if (text === undefined) return absent;
+    if (typeof text !== 'string') throw invalidField(name, 'given once');
+    return readText(text);
+  };
+  return { localName, key: jsonName, read };
+}
+
+/** Throws for a field that has no REST form in a URL. */
+function textReader(field: DescField): (text: string) => unknown {
+  const type = typeOf(field);
+  const { name } = field;
+  switch (type.kind) {
+    case 'string':
+      return (text) => text;
+    case 'integer':
+      return (text) => toInteger(type, DECIMAL.test(text) ? BigInt(text) : undefined, name);
+    case 'enum':
+      return (text) => enumValue(type.values, text, name);
+    default:
       throw new Error(`REST has no form for ${field} in a URL`);
-    this.localName = field.localName;
-    this.#name = field.name;
-    this.#jsonName = field.jsonName;
-    this.#absent = isOptional(field) ? undefined : zeroOf(this.#type);
-  }
-
-  /** From the path. Throws INVALID_FIELD. */
-  inPath(params: Readonly<Record<string, string>>): unknown {
-    const text = params[this.#name]!;
-    if (text === '')
-      throw new InvalidFieldError(this.#name, 'is missing: the path ends with a slash; remove it to list');
-    return this.#read(text);
-  }
-
-  /**
-   * From the query. An absent parameter leaves an `optional` field unset, and any other field at its default. Throws
-   * INVALID_FIELD.
-   */
-  inQuery(query: Query): unknown {
-    const text = query[this.#jsonName];
-    if (text === undefined) return this.#absent;
-    if (typeof text !== 'string') throw invalidField(this.#name, 'given once');
-    return this.#read(text);
-  }
-
-  /** `text` is percent-decoded. */
-  #read(text: string): unknown {
-    switch (this.#type.kind) {
-      case 'integer':
-        return toInteger(this.#type, DECIMAL.test(text) ? BigInt(text) : undefined, this.#name);
-      case 'enum':
-        return enumValue(this.#type.values, text, this.#name);
-      default:
-        return text;
-    }
   }
 }
 

@@ -122,7 +122,7 @@ class RestCall implements Call {
 
   beginStream(): void {
     // The answer to HEAD has no stream.
-    if (this.#raw.method !== 'HEAD') connectionOf(this.#raw.socket)?.beginStream();
+    if (this.#raw.method !== 'HEAD') connectionOf(this.#raw.socket).beginStream();
   }
 }
 

@@ -62,14 +62,14 @@ describe.skipIf(CHROMIUM === undefined)('the page /docs', () => {
     expect(offences).toEqual([]);
   });
 
-  test('has the real example of a failure, and samples of code', async () => {
+  test('has an example of a failure, and samples of code', async () => {
     await using opened = await openPage(browser, `${service.url}/docs`);
     const { page } = opened;
     await page
       .getByRole('tab', { name: /^Status: 413/ })
       .first()
       .click();
-    await page.getByText('at most 64 KiB').filter({ visible: true }).first().waitFor();
+    await page.getByText('the body exceeds 64 KiB').filter({ visible: true }).first().waitFor();
     await page
       .locator('pre')
       .filter({ hasText: `curl ${service.url}/plants`, visible: true })

@@ -16,14 +16,12 @@ const BROWSERS = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.
 
 describe('/', () => {
   test.each([BROWSERS, 'text/html', 'TEXT/HTML;q=0.1', 'application/json;q=0.5, text/html'])(
-    'is a page for who asks for one: %s',
+    'leads who asks for a page to the console: %s',
     async (accept) => {
-      const send = client(service.url);
-      const { status, headers, text } = await send('GET', '/', { headers: { accept } });
-      expect([status, headers['content-type'], headers.vary]).toEqual([200, 'text/html; charset=utf-8', 'accept']);
-      for (const link of ['/console', '/docs', '/openapi.json']) expect(text).toContain(`href="${link}"`);
-      const head = await send('HEAD', '/', { headers: { accept } });
-      expect([head.status, head.headers['content-length'], head.text]).toEqual([200, String(text.length), '']);
+      for (const method of ['GET', 'HEAD']) {
+        const { status, headers, text } = await client(service.url)(method, '/', { headers: { accept } });
+        expect([status, headers.location, headers.vary, text]).toEqual([302, '/console', 'accept', '']);
+      }
     },
   );
 
@@ -50,12 +48,12 @@ describe.skipIf(CHROMIUM === undefined)('a newcomer with a browser', () => {
     await browser.close();
   });
 
-  test('comes from / to the console', async () => {
+  test('comes from / to the console, and from there to the API', async () => {
     await using opened = await openPage(browser, service.url);
     const { page, offences } = opened;
-    expect(await page.evaluate('getComputedStyle(document.querySelector("h1")).fontSize')).toBe('28px');
-    await page.getByRole('link', { name: 'Console' }).click();
     await page.getByRole('navigation', { name: 'Panes' }).waitFor();
+    await page.getByRole('link', { name: 'API', exact: true }).click();
+    await page.getByText('Every failure has an').waitFor();
     expect(offences).toEqual([]);
   });
 

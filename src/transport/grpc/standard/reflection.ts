@@ -5,7 +5,6 @@ import { ReflectionService } from '@grpc/reflection';
 import { service as healthService } from 'grpc-health-check';
 import { file_google_rpc_error_details } from '../../../../gen/google/rpc/error_details_pb.ts';
 import { file_health_v1_health } from '../../../../gen/health/v1/health_pb.ts';
-import { servedCallOf } from '../served-call.ts';
 
 type Call = ServerDuplexStream<object, object>;
 
@@ -27,11 +26,7 @@ export function addReflection(
   const fileDescriptorProtos = [...files].map(({ proto }) => Buffer.from(toBinary(FileDescriptorProtoSchema, proto)));
   const { requestType } = healthService.Check!;
   const serve = (call: Call, info: (call: Call) => void) => {
-    const end = () => {
-      // The library would send a status only after the answers that the client does not read.
-      if (call.writableLength > 0) servedCallOf(call.metadata).reset();
-      else call.emit('error', { code: Status.UNAVAILABLE, details: 'the stream was idle for too long' });
-    };
+    const end = () => call.emit('error', { code: Status.UNAVAILABLE, details: 'the stream was idle for too long' });
     const timer = setTimeout(end, timeout * 1_000).unref();
     call.on('data', () => timer.refresh()).once('close', () => clearTimeout(timer));
     info(inStep(call));
