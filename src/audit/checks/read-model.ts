@@ -15,7 +15,6 @@ const ATTEMPTS = 10;
  */
 export class ReadModelCheck implements Check {
   readonly question = 'read_model';
-  failure: Failure | undefined;
   /** Checkpoint of the compared read model; undefined before the comparison. */
   checkpoint: number | undefined;
   readonly #store: Store;
@@ -32,11 +31,11 @@ export class ReadModelCheck implements Check {
     this.#fold = fold;
   }
 
-  async take(events: readonly LoggedEvent[]): Promise<void> {
+  async take(events: readonly LoggedEvent[]): Promise<undefined> {
     await this.#fold.apply(events.filter(({ position }) => position <= this.#start));
   }
 
-  async finish(): Promise<void> {
+  async finish(): Promise<Failure | undefined> {
     const { snapshot, leaving } = await this.#snapshot();
     try {
       const { position } = snapshot;
@@ -44,7 +43,7 @@ export class ReadModelCheck implements Check {
       this.checkpoint = position;
       for await (const events of this.#store.read(this.#fold.position, { to: position }))
         await this.#fold.apply(events);
-      this.failure = await firstDifference(this.#fold.rows(), snapshot.all(), leaving);
+      return await firstDifference(this.#fold.rows(), snapshot.all(), leaving);
     } finally {
       await snapshot.close();
     }

@@ -429,20 +429,20 @@ export const MUTANTS: readonly Mutant[] = [
   {
     what: 'audit verify does not compare the read model',
     file: 'audit/checks/read-model.ts',
-    from: `this.failure = await firstDifference(`,
+    from: `return await firstDifference(`,
     to: `await firstDifference(`,
   },
   {
     what: 'audit verify does not compare the nodes of the tree',
     file: 'audit/checks/tree.ts',
-    from: `} else if (!sameHash(stored, hash)) throw`,
-    to: `} else if (hash.length === 0) throw`,
+    from: `return sameHash(stored, hash) ?`,
+    to: `return hash.length > 0 ?`,
   },
   {
     what: 'audit verify does not miss the last events',
     file: 'audit/checks/positions.ts',
-    from: `if (this.#last === this.#end) return;`,
-    to: `if (this.#last <= this.#end) return;`,
+    from: `if (this.#last === this.#end) return`,
+    to: `if (this.#last <= this.#end) return`,
   },
   {
     what: 'audit verify does not compare contents with their commitments',
