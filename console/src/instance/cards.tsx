@@ -1,4 +1,5 @@
 import type { ComponentChildren } from 'preact';
+import { Fact } from '../ui/fact.tsx';
 import { integer, percent, size, uptime } from './figures.ts';
 import type { Report } from './report.ts';
 
@@ -85,14 +86,5 @@ function Card({ title, children }: { readonly title: string; readonly children: 
       <h2>{title}</h2>
       <dl>{children}</dl>
     </section>
-  );
-}
-
-function Fact({ name, children }: { readonly name: string; readonly children: ComponentChildren }) {
-  return (
-    <div>
-      <dt>{name}</dt>
-      <dd>{children}</dd>
-    </div>
   );
 }
