@@ -1,6 +1,7 @@
 import { headAt, verifyNext } from '../log/event/chain.ts';
 import { EMPTY_HEAD, type Head, type LoggedEvent } from '../log/event/event.ts';
 import type { Store } from '../log/store.ts';
+import { eventAt } from '../log/whole-range.ts';
 import { Backoff } from '../time/backoff.ts';
 import { monotonic, randomUUID } from '../time/host.ts';
 import { Lease } from '../time/lease.ts';
@@ -129,7 +130,7 @@ export class Publisher {
   /** The head of the log at the end of the topic. Rejects if the topic's last event differs from the log's. */
   async #headOf({ position, hash }: Published): Promise<Head> {
     if (position === 0) return EMPTY_HEAD;
-    const event = await this.#at(position);
+    const event = await eventAt(this.#store, position);
     if (event === undefined)
       throw new TopicMismatchError(
         `the topic ends at position ${position}, beyond the end of the log: it belongs to another log, or the log was restored from a backup; see docs/events.md`,
@@ -156,17 +157,12 @@ export class Publisher {
         const published = this.#status.published;
         if (published !== undefined) await this.#tellErasures(published);
         const after = this.#status.waitingAfter(position);
-        this.#status.measured(position, after < position ? (await this.#at(after + 1))?.time : undefined);
+        this.#status.measured(position, after < position ? (await eventAt(this.#store, after + 1))?.time : undefined);
       } catch {
         // The store is unreachable; the log reports that.
       }
       await pause(MEASURE, signal);
     }
-  }
-
-  async #at(position: number): Promise<LoggedEvent | undefined> {
-    for await (const [event] of this.#store.read(position - 1, { to: position })) return event;
-    return undefined;
   }
 }
 

@@ -1,5 +1,6 @@
 import type { LoggedEvent } from '../../log/event/event.ts';
 import { lostCheckpoint, type Snapshot, type Store } from '../../log/store.ts';
+import { eventAt } from '../../log/whole-range.ts';
 import { firstDifference } from '../fold/difference.ts';
 import type { AskedFold } from '../fold/fold.ts';
 import type { Check, Failure } from './check.ts';
@@ -55,15 +56,10 @@ export class ReadModelCheck implements Check {
       const snapshot = await this.#store.snapshot();
       const { position, upTo } = snapshot;
       if (position === undefined || upTo <= position) return { snapshot, leaving: undefined };
-      const leaving = await this.#erasedAt(upTo);
+      const leaving = (await eventAt(this.#store, upTo))?.erases?.owner;
       // If nobody is, the erasure was completed meanwhile, or the checkpoint was edited.
       if (leaving !== undefined || attempt === ATTEMPTS) return { snapshot, leaving };
       await snapshot.close();
     }
-  }
-
-  async #erasedAt(position: number): Promise<string | undefined> {
-    for await (const [event] of this.#store.read(position - 1, { to: position })) return event?.erases?.owner;
-    return undefined;
   }
 }
