@@ -132,22 +132,6 @@ test('a page of the events that is damaged is a fault of the storage: nothing el
   await cleanup();
 });
 
-test.each(['TRIGGER events_are_only_erased', 'INDEX events_that_erase'])(
-  'a dropped %s is a fault of the storage',
-  async (dropped) => {
-    const { directory, cleanup } = await openPages();
-    const db = new DatabaseSync(join(directory, DATABASE_FILE));
-    db.exec(`DROP ${dropped}`);
-    db.close();
-    const store = openSqlite(directory, { readOnly: true });
-    expect((await foldedVerdictOf(store)).places).toEqual({
-      storage: `it lacks ${dropped.split(' ')[1]}, which somebody dropped`,
-    });
-    await store.close();
-    await cleanup();
-  },
-);
-
 test('a page of the read model that is damaged leaves the questions about the log', async () => {
   const { file, size, pages, reopen, cleanup } = await openPages();
   await damage(file, (pages.plants - 1) * size);

@@ -2,6 +2,8 @@ import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Config } from '../../config.ts';
 import type { Head } from '../../log/event/event.ts';
+import { openReader } from '../../log/sqlite/connection.ts';
+import { checkObjects } from '../../log/sqlite/schema.ts';
 import { DATABASE_FILE } from '../../log/sqlite/store.ts';
 import { withStore } from '../with-store.ts';
 import { type Finding, fail, ok, reasonOf, warn } from './finding.ts';
@@ -19,6 +21,7 @@ export async function examineStore(config: Config): Promise<Finding[]> {
     return await withStore('read', async (store) => {
       // Rejects if somebody has removed the log's id.
       await store.logId();
+      if (config.mongodbUri === undefined) checkDatabase(join(config.dataDirectory, DATABASE_FILE));
       const [checkpoint, head] = [await store.checkpoint(), await store.head()];
       return [
         ok('store', `${where} is readable; the log ends at position ${head.position}, the read model at ${checkpoint}`),
@@ -38,6 +41,16 @@ function isMissing({ mongodbUri, dataDirectory }: Config): boolean {
     );
   } catch {
     return false;
+  }
+}
+
+/** Throws if a start would refuse the database for a trigger or an index that is gone, as reads do not. */
+function checkDatabase(path: string): void {
+  const db = openReader(path);
+  try {
+    checkObjects(db, path);
+  } finally {
+    db.close();
   }
 }
 

@@ -124,6 +124,12 @@ describe('finds, alone', () => {
       /^fail +store .*has schema 4, from before the first release, which no release can read$/,
     ],
     ['a schema of a newer release', sql('PRAGMA user_version = 99'), /^fail +store .*which a newer release wrote/],
+    [
+      'a trigger that is gone',
+      sql('DROP TRIGGER events_are_only_erased'),
+      /^fail +store .*lacks events_are_only_erased/,
+    ],
+    ['an index that is gone', sql('DROP INDEX events_that_erase'), /^fail +store .*lacks events_that_erase/],
   ];
   test.each(cases)('%s', async (_, spoil, found) => {
     await fill();
