@@ -1,6 +1,7 @@
 // Builds the code of the installed package in dist/. Node strips no types under node_modules, so everything is compiled.
 import { execFileSync } from 'node:child_process';
-import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 const DIST = 'dist';
@@ -28,15 +29,30 @@ cpSync('console/dist', join(SERVICE, 'console/dist'), { recursive: true });
 cpSync('package.json', join(SERVICE, 'package.json'));
 
 // The packages that are installed with it, from the lock file: a bill of materials, and the licence of each.
-const format = (name) =>
-  execFileSync('npm', ['sbom', '--omit', 'dev', '--package-lock-only', '--sbom-format', name], {
-    encoding: 'utf8',
-    maxBuffer: 64 * 1024 * 1024,
-  });
+const { devDependencies: _, ...manifest } = JSON.parse(readFileSync('package.json', 'utf8'));
+const lock = JSON.parse(readFileSync('package-lock.json', 'utf8'));
+const installed = Object.entries(lock.packages).filter(([path, { dev }]) => path !== '' && dev !== true);
+
+/** `npm sbom --omit dev` leaves out what development packages need as well, and names the package by its folder. */
+function billOfMaterials() {
+  const parent = mkdtempSync(join(tmpdir(), 'sbom-'));
+  const folder = join(parent, manifest.name);
+  mkdirSync(folder);
+  const { devDependencies: __, ...root } = lock.packages[''];
+  const packages = { '': root, ...Object.fromEntries(installed) };
+  writeFileSync(join(folder, 'package.json'), JSON.stringify(manifest));
+  writeFileSync(join(folder, 'package-lock.json'), JSON.stringify({ ...lock, packages }));
+  try {
+    const options = { cwd: folder, encoding: 'utf8', maxBuffer: 64 * 1024 * 1024 };
+    return execFileSync('npm', ['sbom', '--package-lock-only', '--sbom-format', 'cyclonedx'], options);
+  } finally {
+    rmSync(parent, { recursive: true });
+  }
+}
+
 mkdirSync(DIST, { recursive: true });
-writeFileSync(join(DIST, 'sbom.cdx.json'), format('cyclonedx'));
-const { packages } = JSON.parse(readFileSync('package-lock.json', 'utf8'));
-const licences = Object.entries(packages)
-  .filter(([path, { dev }]) => path !== '' && dev !== true)
-  .map(([path, { version, license }]) => `${path.split('node_modules/').at(-1)} ${version}: ${license}\n`);
+writeFileSync(join(DIST, 'sbom.cdx.json'), billOfMaterials());
+const licences = installed.map(
+  ([path, { version, license }]) => `${path.split('node_modules/').at(-1)} ${version}: ${license}\n`,
+);
 writeFileSync(join(DIST, 'licences.txt'), [...new Set(licences)].sort().join(''));

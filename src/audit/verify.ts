@@ -7,6 +7,7 @@ import {
   type OwnedRow,
   type Store,
 } from '../log/store.ts';
+import { BrokenTreeError } from '../log/tree/nodes.ts';
 import type { Checkpoint } from '../tlog/checkpoint.ts';
 import { ChainCheck } from './checks/chain.ts';
 import type { Check, Failure, Question } from './checks/check.ts';
@@ -87,12 +88,11 @@ async function* verified(store: Store, options: VerifyOptions): AsyncGenerator<P
   const view = await reads.try(() => SteadyView.open(store, { to: checkpoint }));
   const fold = new SteadyFold(openFold({ asksDecisions: true }), view);
   const readModel = new ReadModelCheck(store, checkpoint, fold);
-  const contents = new ContentsCheck(store, end);
   const checks: Check[] = [
     // The checkpoint of the read model reveals a log that was cut short.
     new PositionsCheck(Math.max(end, checkpoint)),
     new ChainCheck(),
-    contents,
+    new ContentsCheck(store, end),
     readModel,
     new DecisionsCheck(store, end, fold),
     ...(storage === undefined ? [] : [storage]),
@@ -101,15 +101,18 @@ async function* verified(store: Store, options: VerifyOptions): AsyncGenerator<P
     ...((await options.checks?.()) ?? []),
   ];
   try {
-    const stop = (yield* pass(store, end, checks, reads)) ?? reads.stop;
+    const failures = new Map<Check, Failure>();
+    const stop = (yield* pass(store, end, checks, failures, reads)) ?? reads.stop;
     const answers: Answer[] = [];
     for (const check of checks) {
       const isAsked = stop === undefined || check === storage;
-      const failure = check.failure ?? (isAsked ? await finished(check, reads) : unanswered(check.question, stop));
+      const failure =
+        failures.get(check) ?? (isAsked ? await finished(check, reads) : unanswered(check.question, stop));
       answers.push({ question: check.question, failure });
     }
     // Contents that no erasure removed were taken by somebody, and what the fold lacks is to be shown.
-    if (stop === undefined && fold.isDisturbed && contents.failure === undefined)
+    const areMissing = answers.some(({ question, failure }) => question === 'contents' && failure !== undefined);
+    if (stop === undefined && fold.isDisturbed && !areMissing)
       for (const [index, answer] of answers.entries())
         if (isOfFold(answer)) answers[index] = { question: answer.question, failure: UNSURE };
     const ok = answers.every(({ failure }) => failure === undefined);
@@ -182,17 +185,21 @@ async function checkpointOf(store: Store): Promise<number> {
   }
 }
 
-/** Passes the events up to `end` to every check. Returns what ended the pass early, if anything did. */
+/** Passes the events up to `end` to every check without a failure. Returns what ended the pass early, if anything did. */
 async function* pass(
   store: Store,
   end: number,
   checks: readonly Check[],
+  failures: Map<Check, Failure>,
   reads: Reads,
 ): AsyncGenerator<Progress, Stop | undefined> {
   try {
     for await (const events of store.read(BEFORE_ALL, { to: end, checksKeys: true })) {
       reads.signal?.throwIfAborted();
-      for (const check of checks) await check.take(events);
+      for (const check of checks) {
+        const failure = failures.has(check) ? undefined : await taken(check, events);
+        if (failure !== undefined) failures.set(check, failure);
+      }
       yield { position: events.at(-1)!.position, end };
     }
     return undefined;
@@ -201,12 +208,23 @@ async function* pass(
   }
 }
 
+/** What a check finds in the next events. */
+async function taken(check: Check, events: readonly LoggedEvent[]): Promise<Failure | undefined> {
+  try {
+    return await check.take(events);
+  } catch (error) {
+    if (error instanceof BrokenChainError) return { position: error.position, message: error.why };
+    if (error instanceof BrokenTreeError) return { message: error.why };
+    throw error;
+  }
+}
+
 async function finished(check: Check, reads: Reads): Promise<Failure | undefined> {
   try {
-    await check.finish();
-    return check.failure;
+    return await check.finish();
   } catch (error) {
     if (error instanceof LostRecordError || error instanceof BrokenReadModelError) return { message: error.message };
+    if (error instanceof BrokenTreeError) return { message: error.why };
     return unanswered(check.question, await reads.stopAt(error));
   }
 }

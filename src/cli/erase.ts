@@ -4,7 +4,7 @@ import { loadConfig } from '../config.ts';
 import type { Erased, EraseRequest } from '../log/erasure/eraser.ts';
 import type { Store } from '../log/store.ts';
 import { subjectKey } from './arguments.ts';
-import { ProgressBar, print } from './output.ts';
+import { Progress, print } from './output.ts';
 import { withStore } from './with-store.ts';
 
 /** `plantstore erase` */
@@ -59,12 +59,12 @@ async function erase(store: Store, request: EraseRequest, publishes: boolean): P
   await using stack = new AsyncDisposableStack();
   const { openLog } = await import('../log/log.ts');
   const log = stack.adopt(await openLog(store, { onFault: () => {}, publishes }), (opened) => opened.close());
-  using bar = new ProgressBar();
+  const progress = new Progress();
   for await (const step of log.erase(request)) {
     if (!('step' in step)) return step;
     if (step.appended !== undefined)
       console.error(`OwnerErased is at position ${step.appended.position}, subjectKey ${hex(step.appended.key)}`);
-    if (step.total !== undefined) bar.show(step.done ?? 0, step.total);
+    if (step.total !== undefined) progress.show(step.done ?? 0, step.total);
   }
   throw new Error('the erasure ended without an outcome; run it again');
 }

@@ -24,6 +24,13 @@ export async function* wholeRange(
     throw new BrokenChainError(expected, `missing, although this instance has read the log up to position ${to}`);
 }
 
+/** The event at a position. Undefined: the log has none there, or the server of a read does not know it yet. */
+export async function eventAt(store: Pick<Store, 'read'>, position: number): Promise<LoggedEvent | undefined> {
+  if (position < 1 || !Number.isSafeInteger(position)) return undefined;
+  for await (const [event] of store.read(position - 1, { to: position })) return event;
+  return undefined;
+}
+
 /** Like wholeRange, and rejects at the first event whose content was changed, so that no reader takes it for the log's. */
 export async function* intactRange(
   store: Pick<Store, 'read'>,

@@ -7,10 +7,11 @@ import {
 import type { ScopePolicy } from '../auth/scopes.ts';
 import type { Call } from '../call.ts';
 import { PlantStoreError } from '../domain/errors.ts';
-import { type Head, type LoggedEvent, plantEventOf } from '../log/event/event.ts';
+import { type Head, plantEventOf } from '../log/event/event.ts';
 import type { Store } from '../log/store.ts';
 import type { Tree } from '../log/tree/tree.ts';
 import { unavailable } from '../log/unavailable.ts';
+import { eventAt } from '../log/whole-range.ts';
 import type { Semaphore } from '../semaphore.ts';
 import { type Checkpoints, checkpointWith } from '../transparency/checkpoints.ts';
 import { makeReceipt } from '../transparency/event-proof.ts';
@@ -62,10 +63,4 @@ export class Receipts {
       throw unavailable(error);
     }
   }
-}
-
-async function eventAt(store: Store, position: number): Promise<LoggedEvent | undefined> {
-  if (position < 1 || !Number.isSafeInteger(position)) return undefined;
-  for await (const [event] of store.read(position - 1, { to: position })) return event;
-  return undefined;
 }

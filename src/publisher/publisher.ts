@@ -1,13 +1,12 @@
 import { headAt, verifyNext } from '../log/event/chain.ts';
 import { EMPTY_HEAD, type Head, type LoggedEvent } from '../log/event/event.ts';
 import type { Store } from '../log/store.ts';
-import { intactRange } from '../log/whole-range.ts';
+import { eventAt } from '../log/whole-range.ts';
 import { Backoff } from '../time/backoff.ts';
 import { monotonic, randomUUID } from '../time/host.ts';
 import { Lease } from '../time/lease.ts';
 import { pause } from '../time/pause.ts';
-import { follow } from './follow.ts';
-import { readAhead } from './read-ahead.ts';
+import { nextEvents } from './next-events.ts';
 import { type PublisherStatus, StatusKeeper } from './status.ts';
 import { type Published, type Topic, TopicMismatchError, type TopicSession } from './topic.ts';
 
@@ -15,6 +14,8 @@ import { type Published, type Topic, TopicMismatchError, type TopicSession } fro
 const MAX_PAUSE = 10_000;
 /** Milliseconds without an event after which to test the session. */
 const IDLE = 10_000;
+/** Milliseconds between two looks for new events. */
+const POLL = 50;
 /**
  * Milliseconds between the starts of two transactions, unless MANY events wait. Even a small transaction is expensive
  * for Kafka, and leaves less CPU for callers.
@@ -92,7 +93,6 @@ export class Publisher {
   /** Publishes until the signal aborts or a step fails. Calls `onSuccess` after each success. */
   async #publish(held: AbortSignal, onSuccess: () => void): Promise<void> {
     const session = await this.#topic.open();
-    const reading = new AbortController();
     try {
       let head = await this.#headOf(session.start);
       const notice = this.#noticeOf(session);
@@ -103,29 +103,22 @@ export class Publisher {
       };
       if ((await this.#store.head()).position === head.position) reached();
       else this.#status.reached(head.position);
-      const signal = AbortSignal.any([held, reading.signal]);
-      for await (const events of readAhead(follow(this.#store, head.position, signal), IDLE)) {
-        if (held.aborted) return;
+      for (let last = monotonic(); !held.aborted; ) {
         const begun = monotonic();
+        const events = await nextEvents(this.#store, head.position);
+        if (events.length === 0 && begun < last + IDLE) {
+          await pause(POLL, held);
+          continue;
+        }
         head = verified(head, events);
-        const isErasing = (await this.#store.unfinished()).length > 0;
-        await session.publish(isErasing ? await this.#again(events) : events);
+        await session.publish(events);
+        last = monotonic();
         reached();
-        if (events.length < MANY) await pause(begun + PACE - monotonic(), held);
+        if (events.length < MANY) await pause(begun + PACE - last, held);
       }
     } finally {
-      reading.abort();
       session.close();
     }
-  }
-
-  /** Reads the same events again, because contents may have been erased meanwhile. */
-  async #again(events: readonly LoggedEvent[]): Promise<readonly LoggedEvent[]> {
-    const [first, last] = [events.at(0), events.at(-1)];
-    if (first === undefined || last === undefined) return events;
-    const again: LoggedEvent[] = [];
-    for await (const batch of intactRange(this.#store, first.position - 1, last.position)) again.push(...batch);
-    return again;
   }
 
   /** Marks the erasures that are on the topic as published, including those left unmarked by a fault. */
@@ -137,7 +130,7 @@ export class Publisher {
   /** The head of the log at the end of the topic. Rejects if the topic's last event differs from the log's. */
   async #headOf({ position, hash }: Published): Promise<Head> {
     if (position === 0) return EMPTY_HEAD;
-    const event = await this.#at(position);
+    const event = await eventAt(this.#store, position);
     if (event === undefined)
       throw new TopicMismatchError(
         `the topic ends at position ${position}, beyond the end of the log: it belongs to another log, or the log was restored from a backup; see docs/events.md`,
@@ -164,17 +157,12 @@ export class Publisher {
         const published = this.#status.published;
         if (published !== undefined) await this.#tellErasures(published);
         const after = this.#status.waitingAfter(position);
-        this.#status.measured(position, after < position ? (await this.#at(after + 1))?.time : undefined);
+        this.#status.measured(position, after < position ? (await eventAt(this.#store, after + 1))?.time : undefined);
       } catch {
         // The store is unreachable; the log reports that.
       }
       await pause(MEASURE, signal);
     }
-  }
-
-  async #at(position: number): Promise<LoggedEvent | undefined> {
-    for await (const [event] of this.#store.read(position - 1, { to: position })) return event;
-    return undefined;
   }
 }
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { claimsOf } from '../../console/src/claims.ts';
-import { rates, upTo } from '../../console/src/instance/report.ts';
+import { type Report, rateOf } from '../../console/src/instance/report.ts';
 import { idOf, positionOf } from '../../console/src/numbers.ts';
 import { PlantList } from '../../console/src/plants/plant-list.ts';
 import { differenceOf } from '../../console/src/time/difference.ts';
@@ -70,13 +70,10 @@ test('what was replaced between two moments is removed and added', () => {
   expect(differenceOf([fern, oak], [fern, moss, ivy])).toEqual({ removed: [oak], added: [moss, ivy] });
 });
 
-test('rates are of one process: those of the one before are forgotten', () => {
-  const report = (time: number, ended: number) =>
-    ({ time, requests: { ended } }) as unknown as Parameters<typeof upTo>[0];
-  const reports = [report(2_000, 10), report(4_000, 30)].reduce<ReturnType<typeof upTo>>(
-    (before, next) => upTo(next, before, 60_000),
-    [],
-  );
-  expect(rates(reports, ({ requests }) => requests.ended)).toEqual([{ time: 4_000, value: 10 }]);
-  expect(upTo(report(100, 0), reports, 60_000)).toHaveLength(1);
+test('rates are of one process: a report of the one before counts for none', () => {
+  const report = (time: number, ended: number) => ({ time, requests: { ended } }) as unknown as Report;
+  const rate = (next: Report, before?: Report) => rateOf(next, before, ({ requests }) => requests.ended);
+  expect(rate(report(4_000, 30), report(2_000, 10))).toBe(10);
+  expect(rate(report(100, 0), report(4_000, 30))).toBeUndefined();
+  expect(rate(report(100, 0))).toBeUndefined();
 });

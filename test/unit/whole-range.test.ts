@@ -3,7 +3,7 @@ import type { BrokenChainError } from '../../src/log/event/chain.ts';
 import type { LoggedEvent } from '../../src/log/event/event.ts';
 import type { Store } from '../../src/log/store.ts';
 import { wholeRange } from '../../src/log/whole-range.ts';
-import { follow } from '../../src/publisher/follow.ts';
+import { nextEvents } from '../../src/publisher/next-events.ts';
 
 /** A store that has events at these positions, two in a batch. */
 const storeOf = (...positions: number[]): Pick<Store, 'read'> => ({
@@ -37,7 +37,9 @@ test.each([
   expect(await read(wholeRange(store, after, to))).toEqual(expected);
 });
 
-test('what follows the log for publication stops at a lost event, and publishes nothing after it', async () => {
-  const stop = new AbortController();
-  expect(await read(follow(storeOf(1, 2, 4, 5), 0, stop.signal))).toEqual({ positions: [1, 2], missing: 3 });
+test('publication goes on up to a lost event, and reads nothing after it', async () => {
+  const store = storeOf(1, 2, 4, 5);
+  expect(await nextEvents(store, 0)).toMatchObject([{ position: 1 }, { position: 2 }]);
+  await expect(nextEvents(store, 2)).rejects.toMatchObject({ name: 'BrokenChainError', position: 3 });
+  expect(await nextEvents(store, 5)).toEqual([]);
 });

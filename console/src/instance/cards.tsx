@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact';
-import { integer, percent, size, uptime } from './figures.ts';
-import type { Report } from './report.ts';
+import { Fact } from '../ui/fact.tsx';
+import { integer, percent, rate, size, uptime } from './figures.ts';
+import { type Report, rateOf } from './report.ts';
 
 const ROLES = {
   writer: 'This instance writes',
@@ -8,10 +9,14 @@ const ROLES = {
   alone: 'This instance writes by itself: it cannot reach the writer',
 };
 
-/** The state of an instance, part by part. A part that is off has no card. */
-export function Cards({ report }: { readonly report: Report }) {
+/** The state of an instance, part by part. A part that is off has no card. `before`: the report before, for rates. */
+export function Cards({ report, before }: { readonly report: Report; readonly before: Report | undefined }) {
   const { log, listCache, watches, publication, cosigning, requests, process } = report;
   const lists = listCache && listCache.hits + listCache.misses;
+  const since = (count: (of: Report) => number, format: (value: number) => string): string | undefined => {
+    const value = rateOf(report, before, count);
+    return value === undefined ? undefined : format(value);
+  };
   return (
     <div class="cards">
       <Card title="Needs">
@@ -28,7 +33,10 @@ export function Cards({ report }: { readonly report: Report }) {
         <Card title="Log">
           <Fact name="Writer">{log.role === undefined ? 'This instance, the only one' : ROLES[log.role]}</Fact>
           <Fact name="Head">{integer(log.head)}</Fact>
-          <Fact name="Read model at">{integer(log.checkpoint)}</Fact>
+          <Fact name="Events">{since((of) => of.log?.head ?? 0, rate)}</Fact>
+          <Fact name="Read model at">
+            {integer(log.checkpoint)}, {integer(log.head - log.checkpoint)} behind
+          </Fact>
           <Fact name="In memory">
             {integer(log.tail.events)} events, {size(log.tail.bytes)}
           </Fact>
@@ -56,6 +64,7 @@ export function Cards({ report }: { readonly report: Report }) {
         )}
       </Card>
       <Card title="Requests">
+        <Fact name="Answered">{since((of) => of.requests.ended, rate)}</Fact>
         <Fact name="In flight">{integer(requests.inFlight)}</Fact>
         <Fact name="Waiting">{integer(requests.waiting)}</Fact>
         <Fact name="Held">{size(requests.held)}</Fact>
@@ -73,6 +82,7 @@ export function Cards({ report }: { readonly report: Report }) {
         <Fact name="Version">{report.version}</Fact>
         <Fact name="Node.js">{report.node}</Fact>
         <Fact name="Up">{uptime(report.time / 1000)}</Fact>
+        <Fact name="CPU">{since((of) => of.process.cpuSeconds, percent)}</Fact>
         <Fact name="Memory">{size(process.memoryBytes)}</Fact>
       </Card>
     </div>
@@ -85,14 +95,5 @@ function Card({ title, children }: { readonly title: string; readonly children: 
       <h2>{title}</h2>
       <dl>{children}</dl>
     </section>
-  );
-}
-
-function Fact({ name, children }: { readonly name: string; readonly children: ComponentChildren }) {
-  return (
-    <div>
-      <dt>{name}</dt>
-      <dd>{children}</dd>
-    </div>
   );
 }

@@ -39,24 +39,11 @@ export interface Report {
   readonly cosigning?: { readonly size?: number; readonly since: number };
 }
 
-/** A value at a time. */
-export interface Sample {
-  readonly time: number;
-  readonly value: number;
-}
-
-/** The reports of a span of time up to a new one. Drops those of an earlier process, with its own time. */
-export const upTo = (report: Report, before: readonly Report[], span: number): Report[] => [
-  ...before.filter(({ time }) => time < report.time && time > report.time - span),
-  report,
-];
-
-/** The increase of a count per second, from each report to the next. */
-export function rates(reports: readonly Report[], count: (report: Report) => number): Sample[] {
-  return reports.slice(1).map((report, index) => {
-    const before = reports[index]!;
-    const seconds = (report.time - before.time) / 1000;
-    const more = count(report) - count(before);
-    return { time: report.time, value: Math.max(0, more / seconds) };
-  });
+/**
+ * The increase of a count per second between two reports. Undefined without an earlier one of the same process, whose
+ * time begins at its start.
+ */
+export function rateOf(report: Report, before: Report | undefined, count: (of: Report) => number): number | undefined {
+  if (before === undefined || before.time >= report.time) return undefined;
+  return (count(report) - count(before)) / ((report.time - before.time) / 1000);
 }

@@ -1,13 +1,13 @@
-import type { ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import type { Record } from '../../../gen/plantstore/v1/event_pb.ts';
 import { toHex } from '../../../src/tlog/bytes.ts';
 import { recordHash } from '../../../src/tlog/hash.ts';
 import { TILE_WIDTH } from '../../../src/tlog/tile.ts';
-import { setTexts } from '../plants/texts.ts';
 import { eventBytes } from '../proof/event.ts';
 import { linkTo } from '../router.ts';
+import { Fact } from '../ui/fact.tsx';
 import { When } from '../ui/when.tsx';
+import { ContentFacts } from './content-facts.tsx';
 import { sentenceOf, subjectOf } from './words.ts';
 
 const TILE = BigInt(TILE_WIDTH);
@@ -53,29 +53,7 @@ export function EventDetail({ record }: { readonly record: Record }) {
         </p>
       ) : (
         <dl>
-          {subject !== undefined && (
-            <>
-              <Fact name="Owner">{subject.owner}</Fact>
-              <Fact name="Plant" isCode>
-                {String(subject.id)}
-              </Fact>
-            </>
-          )}
-          {setTexts(subject ?? {}).map(({ name, title, text }) => (
-            <Fact key={name} name={title}>
-              {text}
-            </Fact>
-          ))}
-          <Fact name="Actor">{content.actor}</Fact>
-          {content.issuer !== '' && <Fact name="Issuer">{content.issuer}</Fact>}
-          {content.idempotencyKey !== '' && (
-            <Fact name="Idempotency key" isCode>
-              {content.idempotencyKey}
-            </Fact>
-          )}
-          <Fact name="Salt" isCode>
-            {toHex(content.salt)}
-          </Fact>
+          <ContentFacts content={content} />
         </dl>
       )}
       <h3>Hashes</h3>
@@ -111,22 +89,5 @@ export function EventDetail({ record }: { readonly record: Record }) {
         </>
       )}
     </>
-  );
-}
-
-function Fact({
-  name,
-  children,
-  isCode,
-}: {
-  readonly name: string;
-  readonly children: ComponentChildren;
-  readonly isCode?: boolean;
-}) {
-  return (
-    <div>
-      <dt>{name}</dt>
-      <dd class={isCode ? 'code' : undefined}>{children}</dd>
-    </div>
   );
 }

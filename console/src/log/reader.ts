@@ -33,6 +33,13 @@ export async function readStretch(
   return found;
 }
 
+/** All events of a plant, in order. */
+export async function readHistory(owner: string, plantId: bigint, signal: AbortSignal): Promise<Record[]> {
+  const found: Record[] = [];
+  for await (const { records } of audit.getHistory({ owner, plantId }, { signal })) found.push(...records);
+  return found;
+}
+
 /** The selected events after a position, and new ones until the signal is aborted. */
 export const followFrom = (after: bigint, selection: Selection, signal: AbortSignal) =>
   audit.readEvents({ start: { case: 'afterPosition', value: after }, follow: true, ...chosen(selection) }, { signal });

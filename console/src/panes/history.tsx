@@ -1,15 +1,14 @@
 import { useEffect, useState } from 'preact/hooks';
 import type { Record } from '../../../gen/plantstore/v1/event_pb.ts';
 import { owner as ownOwner } from '../access.ts';
-import { audit } from '../api/connect.ts';
-import { messageOf } from '../api/trouble.ts';
+import { readHistory } from '../log/reader.ts';
 import { sentenceOf } from '../log/words.ts';
 import { idOf } from '../numbers.ts';
 import { linkTo, route } from '../router.ts';
-import { usable } from '../session.ts';
 import { momentOf } from '../times.ts';
 import { Field } from '../ui/field.tsx';
 import { Notice } from '../ui/notice.tsx';
+import { useRead } from '../ui/use-read.ts';
 import { millisecondsOf, When } from '../ui/when.tsx';
 
 /** All events of one plant. */
@@ -69,53 +68,28 @@ export function HistoryPane() {
 
 /** What happened to a plant, the oldest first. */
 function Story({ owner, plantId }: { readonly owner: string; readonly plantId: bigint }) {
-  const { value: current } = usable;
-  const [records, setRecords] = useState<readonly Record[]>([]);
-  const [state, setState] = useState<'loading' | 'whole' | 'failed'>('loading');
-  const [problem, setProblem] = useState('');
-  const [attempt, setAttempt] = useState(0);
-  useEffect(() => {
-    if (current === undefined) return;
-    const abort = new AbortController();
-    const read = async (): Promise<void> => {
-      setState('loading');
-      const found: Record[] = [];
-      try {
-        for await (const message of audit.getHistory({ owner, plantId }, { signal: abort.signal })) {
-          found.push(...message.records);
-          setRecords([...found]);
-        }
-        setState('whole');
-      } catch (error) {
-        if (abort.signal.aborted) return;
-        setProblem(messageOf(error));
-        setState('failed');
-      }
-    };
-    void read();
-    return () => abort.abort();
-  }, [attempt, current]);
-
-  if (state === 'failed')
+  const { value, problem, retry } = useRead(`${owner}\n${plantId}`, (signal) => readHistory(owner, plantId, signal));
+  if (problem !== '')
     return (
       <Notice title="The history cannot be read." isProblem>
         <p>{problem}</p>
-        <button type="button" onClick={() => setAttempt(attempt + 1)}>
+        <button type="button" onClick={retry}>
           Try again
         </button>
       </Notice>
     );
-  if (state === 'whole' && records.length === 0)
+  if (value?.length === 0)
     return (
       <Notice title={`${owner} never had a plant with the id ${plantId}.`}>
         <p>Or its content has been erased from the log.</p>
       </Notice>
     );
+  const records = value ?? [];
   const last = records.at(-1);
   return (
     <>
       <p class="summary" role="status">
-        {state === 'loading' ? 'Loading…' : summaryOf(records, last!)}
+        {last === undefined ? 'Loading…' : summaryOf(records, last)}
       </p>
       <ol class="story">
         {records.map((record) => {

@@ -2,8 +2,7 @@ import { signal } from '@preact/signals';
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import { service } from '../api/rest.ts';
 import { Cards } from '../instance/cards.tsx';
-import { Charts } from '../instance/charts.tsx';
-import { type Report, upTo } from '../instance/report.ts';
+import type { Report } from '../instance/report.ts';
 import { keepLive, type Liveness } from '../live.ts';
 import { usable } from '../session.ts';
 import { LiveChip } from '../ui/live-chip.tsx';
@@ -12,25 +11,24 @@ import { Notice } from '../ui/notice.tsx';
 const EVERY = 2_000;
 /** Milliseconds that an answer may take. */
 const LONGEST_ANSWER = 8_000;
-/** Milliseconds that the charts go back. */
-const SPAN = 120_000;
 
 /** The state of the instance that answers. */
 export function InstancePane() {
   const { value: current } = usable;
   const liveness = useMemo(() => signal<Liveness>({ state: 'loading' }), []);
-  const [reports, setReports] = useState<readonly Report[]>([]);
+  /** The last one, and the one before. */
+  const [[report, before], setReports] = useState<readonly Report[]>([]);
   useEffect(() => {
     if (current === undefined) return;
     const abort = new AbortController();
     const poll = async (isLive: () => void, signal: AbortSignal): Promise<void> => {
       while (!signal.aborted) {
         if (!document.hidden) {
-          const report: Report = await service.send(
+          const next: Report = await service.send(
             { method: 'GET', path: '/console/instance', signal, limit: AbortSignal.timeout(LONGEST_ANSWER) },
             (answer) => answer.json(),
           );
-          setReports((before) => upTo(report, before, SPAN));
+          setReports(([last]) => (last === undefined ? [next] : [next, last]));
           isLive();
         }
         await new Promise((resolve) => setTimeout(resolve, EVERY));
@@ -40,7 +38,6 @@ export function InstancePane() {
     return () => abort.abort();
   }, [current]);
 
-  const report = reports.at(-1);
   if (report === undefined)
     return liveness.value.state === 'failed' ? (
       <Notice title="The instance gives no report." isProblem>
@@ -57,8 +54,7 @@ export function InstancePane() {
         </p>
         <LiveChip liveness={liveness.value} />
       </div>
-      <Charts reports={reports} span={SPAN} />
-      <Cards report={report} />
+      <Cards report={report} before={before} />
     </>
   );
 }

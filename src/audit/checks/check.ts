@@ -23,15 +23,19 @@ export interface Failure {
   readonly plant?: PlantKey;
 }
 
-/** One question, answered in a single pass over the log. */
+/** What a check has found. Undefined: nothing is wrong. */
+export type Found = Failure | undefined | Promise<Failure | undefined>;
+
+/**
+ * One question, answered in a single pass over the log. Its first failure is its answer, and it is asked nothing more. A
+ * BrokenChainError or BrokenTreeError that a method throws is a failure, too.
+ */
 export interface Check {
   readonly question: Question;
-  /** The first failure so far. After `finish`, undefined means yes. */
-  readonly failure: Failure | undefined;
   /** Takes the next events, in the order of the store. The pass waits for it, which bounds memory. */
-  take(events: readonly LoggedEvent[]): void | Promise<void>;
+  take(events: readonly LoggedEvent[]): Found;
   /** Checks what can be judged only after the last event. */
-  finish(): void | Promise<void>;
+  finish(): Found;
   /** Releases its resources. Called once, also after an error. */
   close?(): Promise<void>;
 }

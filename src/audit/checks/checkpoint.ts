@@ -8,7 +8,6 @@ import type { Check, Failure } from './check.ts';
 /** Does the log extend an earlier checkpoint? The tree of its first events must have the root of the checkpoint. */
 export class CheckpointCheck implements Check {
   readonly question = 'checkpoint';
-  failure: Failure | undefined;
   readonly #checkpoint: Checkpoint;
   readonly #tree = new Frontier();
 
@@ -16,24 +15,24 @@ export class CheckpointCheck implements Check {
     this.#checkpoint = checkpoint;
   }
 
-  take(events: readonly LoggedEvent[]): void {
+  take(events: readonly LoggedEvent[]): undefined {
     for (const event of events) {
       if (this.#tree.size === this.#checkpoint.size) return;
       this.#tree.add(leafHash(event));
     }
   }
 
-  finish(): void {
+  finish(): Failure | undefined {
     const { size, root } = this.#checkpoint;
     if (this.#tree.size < size)
-      this.failure = {
+      return {
         position: this.#tree.size + 1,
         message: `missing, but a checkpoint of ${size} events was signed`,
       };
-    else if (!sameHash(this.#tree.root, root))
-      this.failure = {
-        position: size,
-        message: 'the events up to here differ from those of the checkpoint: the log was rewritten here or before',
-      };
+    if (sameHash(this.#tree.root, root)) return undefined;
+    return {
+      position: size,
+      message: 'the events up to here differ from those of the checkpoint: the log was rewritten here or before',
+    };
   }
 }

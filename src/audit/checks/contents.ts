@@ -1,4 +1,4 @@
-import { BrokenChainError, verifyContent } from '../../log/event/chain.ts';
+import { verifyContent } from '../../log/event/chain.ts';
 import type { LoggedEvent } from '../../log/event/event.ts';
 import type { Store } from '../../log/store.ts';
 import type { Check, Failure } from './check.ts';
@@ -62,7 +62,6 @@ export class Erasures {
  */
 export class ContentsCheck implements Check {
   readonly question = 'contents';
-  failure: Failure | undefined;
   readonly #store: Store;
   readonly #end: number;
   readonly #erasures = new Erasures();
@@ -73,13 +72,13 @@ export class ContentsCheck implements Check {
     this.#end = end;
   }
 
-  take(events: readonly LoggedEvent[]): void {
+  take(events: readonly LoggedEvent[]): undefined {
     this.#erasures.take(events);
-    this.failure ??= firstMisfit(events);
+    for (const event of events) verifyContent(event);
   }
 
-  async finish(): Promise<void> {
-    if (this.#erasures.failure() === undefined) return;
+  async finish(): Promise<Failure | undefined> {
+    if (this.#erasures.failure() === undefined) return undefined;
     const unfinished = new Set((await this.#store.unfinished()).map(({ position }) => position));
     const again = new Erasures();
     const underWay = new Set<number>();
@@ -88,16 +87,6 @@ export class ContentsCheck implements Check {
       for (const { position, type } of events)
         if (type === 'OwnerErased' && (unfinished.has(position) || position > this.#end)) underWay.add(position);
     }
-    this.failure = again.failure((erasure) => underWay.has(erasure));
-  }
-}
-
-function firstMisfit(events: readonly LoggedEvent[]): Failure | undefined {
-  try {
-    for (const event of events) verifyContent(event);
-    return undefined;
-  } catch (error) {
-    if (!(error instanceof BrokenChainError)) throw error;
-    return { position: error.position, message: error.why };
+    return again.failure((erasure) => underWay.has(erasure));
   }
 }

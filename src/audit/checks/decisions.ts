@@ -13,7 +13,6 @@ import { flawOf } from './flaw.ts';
  */
 export class DecisionsCheck implements Check {
   readonly question = 'decisions';
-  failure: Failure | undefined;
   readonly #store: Store;
   readonly #end: number;
   readonly #fold: AskedFold;
@@ -26,14 +25,14 @@ export class DecisionsCheck implements Check {
     this.#fold = fold;
   }
 
-  take(events: readonly LoggedEvent[]): void {
+  take(events: readonly LoggedEvent[]): undefined {
     this.#flaw ??= firstFlaw(events);
   }
 
-  async finish(): Promise<void> {
+  async finish(): Promise<Failure | undefined> {
     for await (const events of this.#store.read(this.#fold.position, { to: this.#end })) await this.#fold.apply(events);
     const misfit = await this.#fold.misfit();
-    this.failure = misfit === undefined || isBefore(this.#flaw, misfit) ? this.#flaw : misfit;
+    return misfit === undefined || isBefore(this.#flaw, misfit) ? this.#flaw : misfit;
   }
 }
 

@@ -4,7 +4,6 @@ import type { Check, Failure } from './check.ts';
 /** Does the log have every position from 1 to `end`, once and in order, and no other? */
 export class PositionsCheck implements Check {
   readonly question = 'positions';
-  failure: Failure | undefined;
   readonly #end: number;
   #last = 0;
 
@@ -12,24 +11,20 @@ export class PositionsCheck implements Check {
     this.#end = end;
   }
 
-  take(events: readonly LoggedEvent[]): void {
-    if (this.failure !== undefined) return;
+  take(events: readonly LoggedEvent[]): Failure | undefined {
     for (const { position } of events) {
       const expected = this.#last + 1;
-      if (position !== expected) {
-        this.failure =
-          position > expected
-            ? { position: expected, message: `missing: ${position} follows ${this.#last}` }
-            : { position, message: `out of order or duplicate: it comes after position ${this.#last}` };
-        return;
-      }
+      if (position > expected) return { position: expected, message: `missing: ${position} follows ${this.#last}` };
+      if (position < expected)
+        return { position, message: `out of order or duplicate: it comes after position ${this.#last}` };
       this.#last = position;
     }
+    return undefined;
   }
 
-  finish(): void {
-    if (this.#last === this.#end) return;
-    this.failure ??= {
+  finish(): Failure | undefined {
+    if (this.#last === this.#end) return undefined;
+    return {
       position: this.#last + 1,
       message: `missing: the log ends before it, but the read model has reached ${this.#end}`,
     };

@@ -1,5 +1,6 @@
 import type { LoggedEvent } from '../../log/event/event.ts';
 import { lostCheckpoint, type Snapshot, type Store } from '../../log/store.ts';
+import { eventAt } from '../../log/whole-range.ts';
 import { firstDifference } from '../fold/difference.ts';
 import type { AskedFold } from '../fold/fold.ts';
 import type { Check, Failure } from './check.ts';
@@ -15,7 +16,6 @@ const ATTEMPTS = 10;
  */
 export class ReadModelCheck implements Check {
   readonly question = 'read_model';
-  failure: Failure | undefined;
   /** Checkpoint of the compared read model; undefined before the comparison. */
   checkpoint: number | undefined;
   readonly #store: Store;
@@ -32,11 +32,11 @@ export class ReadModelCheck implements Check {
     this.#fold = fold;
   }
 
-  async take(events: readonly LoggedEvent[]): Promise<void> {
+  async take(events: readonly LoggedEvent[]): Promise<undefined> {
     await this.#fold.apply(events.filter(({ position }) => position <= this.#start));
   }
 
-  async finish(): Promise<void> {
+  async finish(): Promise<Failure | undefined> {
     const { snapshot, leaving } = await this.#snapshot();
     try {
       const { position } = snapshot;
@@ -44,7 +44,7 @@ export class ReadModelCheck implements Check {
       this.checkpoint = position;
       for await (const events of this.#store.read(this.#fold.position, { to: position }))
         await this.#fold.apply(events);
-      this.failure = await firstDifference(this.#fold.rows(), snapshot.all(), leaving);
+      return await firstDifference(this.#fold.rows(), snapshot.all(), leaving);
     } finally {
       await snapshot.close();
     }
@@ -56,15 +56,10 @@ export class ReadModelCheck implements Check {
       const snapshot = await this.#store.snapshot();
       const { position, upTo } = snapshot;
       if (position === undefined || upTo <= position) return { snapshot, leaving: undefined };
-      const leaving = await this.#erasedAt(upTo);
+      const leaving = (await eventAt(this.#store, upTo))?.erases?.owner;
       // If nobody is, the erasure was completed meanwhile, or the checkpoint was edited.
       if (leaving !== undefined || attempt === ATTEMPTS) return { snapshot, leaving };
       await snapshot.close();
     }
-  }
-
-  async #erasedAt(position: number): Promise<string | undefined> {
-    for await (const [event] of this.#store.read(position - 1, { to: position })) return event?.erases?.owner;
-    return undefined;
   }
 }

@@ -4,7 +4,6 @@ import type { Check, Failure } from './check.ts';
 /** Is the database sound: does every index match its table? Only for stores that can check themselves. */
 export class StorageCheck implements Check {
   readonly question = 'storage';
-  failure: Failure | undefined;
   readonly #fault: NonNullable<Store['fault']>;
   #found: Promise<string | undefined> | undefined;
 
@@ -12,7 +11,7 @@ export class StorageCheck implements Check {
     this.#fault = fault;
   }
 
-  take(): void {}
+  take(): undefined {}
 
   /** The fault, searched for once. Undefined: none. */
   fault(): Promise<string | undefined> {
@@ -20,8 +19,8 @@ export class StorageCheck implements Check {
     return this.#found;
   }
 
-  async finish(): Promise<void> {
+  async finish(): Promise<Failure | undefined> {
     const message = await this.fault();
-    this.failure = message === undefined ? undefined : { message };
+    return message === undefined ? undefined : { message };
   }
 }

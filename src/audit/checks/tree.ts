@@ -1,6 +1,6 @@
 import type { LoggedEvent } from '../../log/event/event.ts';
 import type { Store } from '../../log/store.ts';
-import { BrokenTreeError, NodeBuilder, nodesOf } from '../../log/tree/nodes.ts';
+import { NodeBuilder, nodesOf } from '../../log/tree/nodes.ts';
 import { sameHash } from '../../tlog/hash.ts';
 import { TILE_WIDTH } from '../../tlog/tile.ts';
 import type { Check, Failure } from './check.ts';
@@ -14,7 +14,6 @@ const READ = 1_024;
  */
 export class TreeCheck implements Check {
   readonly question = 'tree';
-  failure: Failure | undefined;
   readonly #store: Store;
   /** The checkpoint before the pass: the nodes up to it are stored by then. */
   readonly #checkpoint: number;
@@ -26,46 +25,29 @@ export class TreeCheck implements Check {
     this.#checkpoint = checkpoint;
   }
 
-  async take(events: readonly LoggedEvent[]): Promise<void> {
-    if (this.failure !== undefined) return;
+  async take(events: readonly LoggedEvent[]): Promise<Failure | undefined> {
     // Behind a missing event there is no tree.
     const next = this.#builder.position + 1;
     const { first, hashes } = this.#builder.add(events.filter(({ position }, at) => position === next + at));
-    await this.#finding(async () => {
-      for (const [at, hash] of hashes.entries()) await this.#compare(first + at, hash);
-    });
+    for (const [at, hash] of hashes.entries()) {
+      const failure = await this.#compare(first + at, hash);
+      if (failure !== undefined) return failure;
+    }
+    return undefined;
   }
 
-  async finish(): Promise<void> {
+  async finish(): Promise<Failure | undefined> {
     const { position } = await this.#store.head();
     const next = nodesOf(position);
-    await this.#finding(async () => {
-      const [surplus] = await this.#store.nodes(next, next + 1);
-      if (surplus !== undefined)
-        this.failure ??= { position: position + 1, message: `missing, but the tree has node ${next}` };
-    });
+    const [surplus] = await this.#store.nodes(next, next + 1);
+    if (surplus === undefined) return undefined;
+    return { position: position + 1, message: `missing, but the tree has node ${next}` };
   }
 
-  async #compare(index: number, hash: Uint8Array): Promise<void> {
+  async #compare(index: number, hash: Uint8Array): Promise<Failure | undefined> {
     const stored = await this.#storedAt(index);
-    if (stored === undefined) {
-      if (index < nodesOf(this.#checkpoint)) throw this.#failed(index, 'is missing');
-    } else if (!sameHash(stored, hash)) throw this.#failed(index, 'does not match the events');
-  }
-
-  #failed(index: number, why: string): BrokenTreeError {
-    this.failure ??= { position: (index + 1) * TILE_WIDTH, message: `node ${index} of the tree ${why}` };
-    return new BrokenTreeError(`node ${index} ${why}`);
-  }
-
-  /** Runs a part of the check, which ends with the first fault of the tree. */
-  async #finding(part: () => Promise<void>): Promise<void> {
-    try {
-      await part();
-    } catch (error) {
-      if (!(error instanceof BrokenTreeError)) throw error;
-      this.failure ??= { message: error.why };
-    }
+    if (stored === undefined) return index < nodesOf(this.#checkpoint) ? failed(index, 'is missing') : undefined;
+    return sameHash(stored, hash) ? undefined : failed(index, 'does not match the events');
   }
 
   async #storedAt(index: number): Promise<Uint8Array | undefined> {
@@ -75,3 +57,8 @@ export class TreeCheck implements Check {
     return this.#stored.nodes[0];
   }
 }
+
+const failed = (index: number, why: string): Failure => ({
+  position: (index + 1) * TILE_WIDTH,
+  message: `node ${index} of the tree ${why}`,
+});

@@ -1,6 +1,5 @@
-import { createReadStream } from 'node:fs';
 import { Command } from 'commander';
-import { EMPTY_HEAD, type LoggedEvent } from '../../log/event/event.ts';
+import type { LoggedEvent } from '../../log/event/event.ts';
 import { position, subjectKey } from '../arguments.ts';
 import { print } from '../output.ts';
 import { withStore } from '../with-store.ts';
@@ -15,7 +14,6 @@ interface Options {
 export const checkErasureCommand = (): Command =>
   new Command('check-erasure')
     .description('Prove which event erased an owner, with the key that the outcome of the erasure returned.')
-    .argument('[file]', 'an export in either format; without it, the store is read')
     .requiredOption('--owner <name>', 'the owner who was erased')
     .requiredOption('--key <key>', 'subjectKey of the outcome, in hexadecimal or base64', subjectKey)
     .option('--position <position>', 'only the event at this position', position)
@@ -24,19 +22,15 @@ export const checkErasureCommand = (): Command =>
       `
 The subject of an OwnerErased event is SHA-256 of the key and the owner's name.
 Nobody can find out the owner without both. Exit code 1: no event erased them.
-An export must begin with the first event. Whoever made it could have made another
-log: verify it with a checkpoint that you trust (plantstore audit import,
-audit verify --checkpoint).
+If you have an export and no store, import it into an empty folder, and verify it
+with a checkpoint that you trust (audit import, audit verify --checkpoint).
 
 Example:
   $ plantstore audit check-erasure --owner alice --key 5bd1...
   Position 42 erased "alice": 17 events lost their content.`,
     )
-    .action(async (file: string | undefined, options: Options) => {
-      const found =
-        file === undefined
-          ? await withStore('read', (store) => erasureIn(store.read((options.position ?? 1) - 1), options))
-          : await erasureIn(eventsOf(file), options);
+    .action(async (options: Options) => {
+      const found = await withStore('read', (store) => erasureIn(store.read((options.position ?? 1) - 1), options));
       if (found?.event?.type !== 'OwnerErased')
         throw new Error(`no event${of(options)} erased ${JSON.stringify(options.owner)} with this key`);
       const { erased } = found.event;
@@ -46,20 +40,6 @@ Example:
     });
 
 const of = ({ position: at }: Options): string => (at === undefined ? '' : ` at position ${at}`);
-
-/** The events of an export, from the first on, each of which continues the log. */
-async function* eventsOf(file: string): AsyncGenerator<readonly LoggedEvent[]> {
-  const { decodeExport } = await import('../../audit/formats/formats.ts');
-  const { headAt, verifyNext } = await import('../../log/event/chain.ts');
-  let head = EMPTY_HEAD;
-  for await (const events of decodeExport(createReadStream(file))) {
-    for (const event of events) {
-      verifyNext(head, event);
-      head = headAt(event);
-    }
-    yield events;
-  }
-}
 
 /** The first event whose content is what it commits to, and whose subject is the owner. */
 async function erasureIn(

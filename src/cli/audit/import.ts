@@ -5,7 +5,7 @@ import { headJson } from '../../audit/formats/event-json.ts';
 import { checkImport, importLog } from '../../audit/import.ts';
 import { loadConfig } from '../../config.ts';
 import { Finisher } from '../../log/erasure/finisher.ts';
-import { print } from '../output.ts';
+import { Progress, print } from '../output.ts';
 import { withStore } from '../with-store.ts';
 
 /** `plantstore audit import` */
@@ -33,11 +33,8 @@ Examples:
         const { decodeExport } = await import('../../audit/formats/formats.ts');
         // Anything but a regular file, such as a named pipe, can be read only once.
         const isFile = file !== '-' && (await stat(file)).isFile();
-        if (isFile) await withProgress('checked', checkImport(decodeExport(createReadStream(file))));
-        await withProgress(
-          'imported',
-          importLog(store, decodeExport(file === '-' ? process.stdin : createReadStream(file))),
-        );
+        if (isFile) await withProgress(checkImport(decodeExport(createReadStream(file))));
+        await withProgress(importLog(store, decodeExport(file === '-' ? process.stdin : createReadStream(file))));
         // Erasures that were not complete where the export was made.
         const finisher = new Finisher(store, loadConfig().kafka !== undefined);
         await finisher.finish();
@@ -48,15 +45,8 @@ Examples:
       }),
     );
 
-/** Milliseconds between two lines of progress. The number of events is unknown. */
-const PROGRESS = 2_000;
-
-/** Consumes all positions and prints progress on stderr. */
-async function withProgress(what: string, positions: AsyncIterable<number>): Promise<void> {
-  let last = performance.now();
-  for await (const position of positions) {
-    if (performance.now() < last + PROGRESS) continue;
-    last = performance.now();
-    console.error(`${position.toLocaleString('en')} events ${what}`);
-  }
+/** Consumes all positions, and tells of them. */
+async function withProgress(positions: AsyncIterable<number>): Promise<void> {
+  const progress = new Progress();
+  for await (const position of positions) progress.show(position);
 }

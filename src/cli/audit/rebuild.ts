@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import { repairReadModel } from '../../audit/repair.ts';
-import { ProgressBar, print } from '../output.ts';
+import { Progress, print } from '../output.ts';
 import { withStore } from '../with-store.ts';
 
 /** `plantstore audit rebuild` */
@@ -21,10 +21,10 @@ Example:
     )
     .action(() =>
       withStore('write', async (store) => {
-        using bar = new ProgressBar();
+        const progress = new Progress();
         let checkpoint = 0;
         for await (const { position, end } of repairReadModel(store)) {
-          bar.show(position, end);
+          progress.show(position, end);
           checkpoint = position;
         }
         await print([JSON.stringify({ checkpoint })]);

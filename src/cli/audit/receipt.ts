@@ -6,8 +6,8 @@ import { loadConfig } from '../../config.ts';
 import type { DomainEvent } from '../../domain/events.ts';
 import { setFields } from '../../domain/plant.ts';
 import type { LoggedEvent } from '../../log/event/event.ts';
-import type { Store } from '../../log/store.ts';
 import { Tree } from '../../log/tree/tree.ts';
+import { eventAt } from '../../log/whole-range.ts';
 import { openLogKey } from '../../transparency/log-key.ts';
 import { signCheckpoint } from '../../transparency/signed-checkpoint.ts';
 import { position } from '../arguments.ts';
@@ -100,6 +100,7 @@ Example:
     .action((at: number) =>
       withStore('read', async (store) => {
         const event = await eventAt(store, at);
+        if (event === undefined) throw new Error(`the log has no event at position ${at}`);
         const tree = new Tree(store);
         const { position: size } = await store.head();
         const checkpoint = await signCheckpoint(tree, size, await openLogKey(loadConfig(), store));
@@ -107,8 +108,3 @@ Example:
         await write([await makeReceipt(tree, checkpoint, event)]);
       }),
     );
-
-async function eventAt(store: Store, at: number): Promise<LoggedEvent> {
-  if (at > 0) for await (const [event] of store.read(at - 1, { to: at })) return event!;
-  throw new Error(`the log has no event at position ${at}`);
-}

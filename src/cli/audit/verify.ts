@@ -8,7 +8,7 @@ import { topicChecks } from '../../start/publication.ts';
 import type { Checkpoint } from '../../tlog/checkpoint.ts';
 import { openLogKey } from '../../transparency/log-key.ts';
 import { openCheckpoint } from '../../transparency/signed-checkpoint.ts';
-import { ProgressBar, print } from '../output.ts';
+import { Progress, print } from '../output.ts';
 import { withStore } from '../with-store.ts';
 
 interface Options {
@@ -56,10 +56,10 @@ Examples:
 
 async function verified(store: Store, { checkpoint: file, key }: Options): Promise<Verdict> {
   const checkpoint = file === undefined ? undefined : await checkpointIn(store, file, key);
-  using bar = new ProgressBar();
+  const progress = new Progress();
   for await (const step of verifyLog(store, { checkpoint, checks: () => topicChecks(loadConfig()) })) {
     if ('answers' in step) return step;
-    bar.show(step.position, step.end);
+    progress.show(step.position, step.end);
   }
   throw new Error('the verification ended without a verdict; run it again');
 }

@@ -22,12 +22,10 @@ export interface TopicFailure {
 /** The audit question about the topic, answered during a pass over the log. */
 export interface TopicQuestion {
   readonly question: 'topic';
-  /** The first failure so far. After `finish`, undefined means yes. */
-  readonly failure: TopicFailure | undefined;
-  /** Takes the next events of the log, in order. */
-  take(events: readonly LoggedEvent[]): Promise<void>;
+  /** Takes the next events of the log, in order. Resolves with the first failure, after which nothing more is asked. */
+  take(events: readonly LoggedEvent[]): Promise<TopicFailure | undefined>;
   /** Checks the topic for records beyond the events taken. */
-  finish(): Promise<void>;
+  finish(): Promise<TopicFailure | undefined>;
   /** Closes the connections. */
   close(): Promise<void>;
 }
@@ -40,8 +38,8 @@ export async function askTopic(options: KafkaOptions): Promise<TopicQuestion> {
   try {
     return await TopicCheck.open(options);
   } catch (error) {
-    const nothing = async () => {};
-    return { question: 'topic', failure: unreadable(error), take: nothing, finish: nothing, close: nothing };
+    const failed = async () => unreadable(error);
+    return { question: 'topic', take: failed, finish: failed, close: async () => {} };
   }
 }
 
@@ -55,7 +53,6 @@ export async function askTopic(options: KafkaOptions): Promise<TopicQuestion> {
  */
 class TopicCheck implements TopicQuestion {
   readonly question = 'topic';
-  failure: TopicFailure | undefined;
   readonly #client: KafkaClient;
   readonly #reader: TopicReader;
   readonly #checkpoint: PublisherCheckpoint;
@@ -97,23 +94,24 @@ class TopicCheck implements TopicQuestion {
     }
   }
 
-  async take(events: readonly LoggedEvent[]): Promise<void> {
+  async take(events: readonly LoggedEvent[]): Promise<TopicFailure | undefined> {
     try {
       for (const event of events) {
-        if (this.failure !== undefined) return;
-        this.failure = await this.#compare(event);
+        const failure = await this.#compare(event);
+        if (failure !== undefined) return failure;
         this.#position = event.position;
       }
+      return undefined;
     } catch (error) {
-      this.failure = unreadable(error);
+      return unreadable(error);
     }
   }
 
-  async finish(): Promise<void> {
+  async finish(): Promise<TopicFailure | undefined> {
     try {
-      await this.#compareEnd();
+      return await this.#compareEnd();
     } catch (error) {
-      this.failure = unreadable(error);
+      return unreadable(error);
     }
   }
 
@@ -122,17 +120,18 @@ class TopicCheck implements TopicQuestion {
     this.#client.close();
   }
 
-  async #compareEnd(): Promise<void> {
+  async #compareEnd(): Promise<TopicFailure | undefined> {
     const { position } = this.#checkpoint;
     if (position > this.#position)
-      this.failure = {
+      return {
         position,
         message: `the topic reaches position ${position}, but the log ends at ${this.#position}`,
       };
     for (const partition of this.#ranges.keys()) {
       const record = await this.#head(partition);
-      if (record !== undefined) this.failure ??= foreign(partition, record);
+      if (record !== undefined) return foreign(partition, record);
     }
+    return undefined;
   }
 
   async #compare(event: LoggedEvent): Promise<TopicFailure | undefined> {

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -152,14 +151,8 @@ test('plantstore erase: beside a service it refuses; once it is stopped it erase
     stdout: `Position 12 erased "${OWNER}": 6 events lost their content.\n`,
     stderr: '',
   });
-  const exported = join(directory, 'log.ndjson');
-  const log = (await command(['audit', 'export'], { DATA_DIR: directory })).stdout;
-  writeFileSync(exported, log);
-  expect(await command([...check, exported], {})).toMatchObject({ code: 0 });
-  const subject = createHash('sha256').update(Buffer.from(subjectKey, 'hex')).update('bob').digest('hex');
-  writeFileSync(exported, log.replace(/"subject":"[0-9a-f]{64}"/, `"subject":"${subject}"`));
-  const forged = await command(['audit', 'check-erasure', '--owner', 'bob', '--key', subjectKey, exported], {});
-  expect(forged).toMatchObject({ code: 1, stderr: expect.stringContaining('broken at position 12') });
+  const other = await command([...check.slice(0, 3), 'bob', ...check.slice(4)], { DATA_DIR: directory });
+  expect(other).toMatchObject({ code: 1, stderr: expect.stringContaining('no event erased "bob" with this key') });
   expect(await run()).toEqual({
     code: 0,
     stdout: '{"events":0}\n',

@@ -98,6 +98,19 @@ test.each([process.execPath, OLDER].filter(existsSync))('the packed client runs 
   expect(former).toEqual({ code: 0, stdout: PRINTED, stderr: '' });
 });
 
+test('the bill of materials names the package, and has what the lock file installs with it', () => {
+  const { metadata, components } = JSON.parse(readFileSync(join(folder, INSTALLED, 'dist/sbom.cdx.json'), 'utf8'));
+  const { name, version } = JSON.parse(readFileSync('package.json', 'utf8'));
+  expect(metadata.component).toMatchObject({ name, version, purl: `pkg:npm/${name}@${version}` });
+  const { packages }: { packages: Record<string, { version: string; dev?: true }> } = JSON.parse(
+    readFileSync('package-lock.json', 'utf8'),
+  );
+  const installed = Object.entries(packages).filter(([path, { dev }]) => path !== '' && dev !== true);
+  const named = installed.map(([path, { version: of }]) => `${path.split('node_modules/').at(-1)} ${of}`);
+  const listed = components.map((one: { name: string; version: string }) => `${one.name} ${one.version}`);
+  expect(new Set(listed)).toEqual(new Set(named));
+});
+
 test('the packed service runs from where npm installs it, its threads and its console among it', async () => {
   for (const name of readdirSync('node_modules'))
     if (!existsSync(join(folder, 'node_modules', name)))

@@ -118,7 +118,7 @@ describe.skipIf(CHROMIUM === undefined)('what auditors see', () => {
       .getByRole('status')
       .filter({ hasText: /^Ready$/ })
       .waitFor();
-    await page.getByRole('img', { name: /^Events: / }).waitFor();
+    await page.getByText('0/s', { exact: true }).first().waitFor();
     await page.getByText('This instance, the only one').waitFor();
     await alice.add({ id: 100, name: 'Sage' });
     await page.getByText('6', { exact: true }).first().waitFor();

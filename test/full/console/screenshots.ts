@@ -49,8 +49,8 @@ async function take(browser: Browser, url: string, token: string, picture: Pictu
   await using opened = await openConsole(browser, url, { token, hash, viewport: DESKTOP, ...options });
   const { page } = opened;
   await page.getByText(sign).first().waitFor({ state: 'attached' });
-  // The charts of an instance take a while to say something.
-  await sleep(name === 'instance' ? 40_000 : 1_000);
+  // The rates of an instance need two reports.
+  await sleep(name === 'instance' ? 5_000 : 1_000);
   await page.screenshot({ path: join(FOLDER, `${name}.png`) });
   console.log(`${FOLDER}/${name}.png`);
 }

@@ -1,14 +1,13 @@
-import type { ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { toHex } from '../../../../src/tlog/bytes.ts';
 import type { Checkpoint } from '../../../../src/tlog/checkpoint.ts';
 import { formatHash } from '../../../../src/tlog/hash.ts';
-import { subjectOf } from '../../log/words.ts';
-import { setTexts } from '../../plants/texts.ts';
+import { ContentFacts } from '../../log/content-facts.tsx';
 import type { Cosignatures } from '../../proof/cosignatures.ts';
 import type { ProvenEvent } from '../../proof/event-proof.ts';
 import type { Outcome } from '../../proof/outcome.ts';
 import { momentOf } from '../../times.ts';
+import { Fact } from '../../ui/fact.tsx';
 import { When } from '../../ui/when.tsx';
 
 /** What became of a proof, and of what. */
@@ -67,49 +66,25 @@ function Sentences({ title, sentences }: { title: string; sentences: readonly st
 }
 
 function EventView({ event, content, erasedBy, leaf }: ProvenEvent) {
-  const subject = subjectOf(content);
   return (
     <>
-      <Facts
-        facts={[
-          ['Type', event.type],
-          ['Time', <When time={event.time} />],
-          ['Owner', content?.owner || undefined],
-          ['Plant', subject && String(subject.id)],
-          ...setTexts(subject ?? {}).map(({ title, text }): [string, string] => [title, text]),
-          ['Actor', content?.actor || undefined],
-          ['Erased by', erasedBy === undefined ? undefined : `the event at position ${erasedBy}`],
-        ]}
-      />
+      <dl class="facts">
+        <Fact name="Type">{event.type}</Fact>
+        <Fact name="Time">
+          <When time={event.time} />
+        </Fact>
+        {content && <ContentFacts content={content} />}
+        <Fact name="Erased by">{erasedBy && `the event at position ${erasedBy}`}</Fact>
+      </dl>
       <details>
         <summary>Its id and hashes</summary>
-        <Facts
-          facts={[
-            ['Event id', event.eventId],
-            ['Salt', content && toHex(content.salt)],
-            ['Commitment', toHex(event.commitment)],
-            ['Hash in the tree', toHex(leaf)],
-          ]}
-        />
+        <dl class="facts">
+          <Fact name="Event id">{event.eventId}</Fact>
+          <Fact name="Commitment">{toHex(event.commitment)}</Fact>
+          <Fact name="Hash in the tree">{toHex(leaf)}</Fact>
+        </dl>
       </details>
     </>
-  );
-}
-
-/** Names and values; what has none is left out. */
-function Facts({ facts }: { readonly facts: readonly (readonly [name: string, value: ComponentChildren])[] }) {
-  return (
-    <dl class="facts">
-      {facts.map(
-        ([name, value]) =>
-          value !== undefined && (
-            <div key={name}>
-              <dt>{name}</dt>
-              <dd>{value}</dd>
-            </div>
-          ),
-      )}
-    </dl>
   );
 }
 
@@ -118,20 +93,16 @@ function CheckpointView({ checkpoint, cosignatures }: Proven) {
   return (
     <details>
       <summary>The checkpoint, and who cosigned it</summary>
-      <Facts
-        facts={[
-          ['Log', checkpoint.origin],
-          ['Events', String(checkpoint.size)],
-          ['Root', formatHash(checkpoint.root)],
-          ...all.map(
-            ({ witness, time }) =>
-              [
-                `Witness ${witness}`,
-                time === undefined ? 'not checked: its key is not known here' : `cosigned at ${momentOf(time)}`,
-              ] as const,
-          ),
-        ]}
-      />
+      <dl class="facts">
+        <Fact name="Log">{checkpoint.origin}</Fact>
+        <Fact name="Events">{checkpoint.size}</Fact>
+        <Fact name="Root">{formatHash(checkpoint.root)}</Fact>
+        {all.map(({ witness, time }) => (
+          <Fact key={witness} name={`Witness ${witness}`}>
+            {time === undefined ? 'not checked: its key is not known here' : `cosigned at ${momentOf(time)}`}
+          </Fact>
+        ))}
+      </dl>
       <p>
         {trusted === 0
           ? 'You trust no witness yet.'
