@@ -1,4 +1,4 @@
-import { clearTimer, setTimer } from './host.ts';
+import { clearTimer, monotonic, setTimer } from './host.ts';
 
 /** Resolves after the given milliseconds, or when the signal aborts. Never rejects. */
 export const pause = (milliseconds: number, signal?: AbortSignal): Promise<void> =>
@@ -36,6 +36,17 @@ export class Nap {
   /** Ends the pause, if there is one. */
   wake(): void {
     this.#end?.();
+  }
+}
+
+/** Long work in pieces that leaves half of the time to others, in this process and in the database. */
+export class Pace {
+  #since = monotonic();
+
+  /** Pauses as long as the last piece took: since the last call, or since this was made. See `pause`. */
+  async rest(signal?: AbortSignal): Promise<void> {
+    await pause(monotonic() - this.#since, signal);
+    this.#since = monotonic();
   }
 }
 

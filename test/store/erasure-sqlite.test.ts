@@ -4,6 +4,7 @@ import { expect, test } from 'vitest';
 import { openLog } from '../../src/log/log.ts';
 import { rewrite } from '../../src/log/sqlite/rewrite.ts';
 import { KEYS, PLANTS } from '../../src/log/sqlite/schema.ts';
+import { openSqlite } from '../../src/log/sqlite/store.ts';
 import { added, append, deleted, project } from '../support/events.ts';
 import { verdictOf } from './audit-tampering.ts';
 import { erasureContract } from './erasure.ts';
@@ -55,6 +56,49 @@ test('many owners whose rows have shared pages are erased: no page has a copy of
   const found = new Set(bytesOf(opened.directory).match(/Quux \d\d/g));
   expect(owners.filter((owner) => found.has(owner))).toEqual([]);
   await opened.cleanup();
+}, 60_000);
+
+async function stepsOf<T>(steps: AsyncIterable<T>): Promise<T[]> {
+  const all: T[] = [];
+  for await (const step of steps) all.push(step);
+  return all;
+}
+
+test('a slow reader of a long list holds up neither the erasure of another owner nor an add', async () => {
+  const { store, cleanup } = await openSqliteStore();
+  const ids = Array.from({ length: 3_000 }, (_, index) => BigInt(index));
+  await append(store, ...ids.map((id) => added('reader', id, 'x'.repeat(1_000))), added('gone', 1n));
+  await project(store);
+  const log = await openLog(store, { onFault: () => {} });
+  const { plants } = await log.list({ owner: 'reader', after: undefined, limit: undefined });
+  const batches = (plants as AsyncIterable<unknown>)[Symbol.asyncIterator]();
+  await batches.next();
+  const steps = await stepsOf(log.erase({ owner: 'gone', actor: 'operator' }));
+  expect(steps.at(-1)).toMatchObject({ events: 1 });
+  expect((await store.unfinished()).length).toBe(0);
+  const message = 'an erasure ended this read, which began before it; try again';
+  await expect(batches.next()).rejects.toMatchObject({ reason: 'STORE_UNAVAILABLE', message });
+  await log.close();
+  await cleanup();
+}, 30_000);
+
+test('another process that reads the database holds up the erasure, and the caller hears so', async () => {
+  const { store, directory, cleanup } = await openSqliteStore();
+  await append(store, added('gone', 1n));
+  await project(store);
+  const log = await openLog(store, { onFault: () => {} });
+  const backup = openSqlite(directory, { readOnly: true });
+  const snapshot = await backup.snapshot();
+  await expect(stepsOf(log.erase({ owner: 'gone', actor: 'operator' }))).rejects.toMatchObject({
+    reason: 'OWNER_BEING_ERASED',
+    message: expect.stringContaining('still in the write-ahead log, because another process'),
+  });
+  await snapshot.close();
+  const steps = await stepsOf(log.erase({ owner: 'gone', actor: 'operator' }));
+  expect(steps.at(-1)).toMatchObject({ events: 1 });
+  await backup.close();
+  await log.close();
+  await cleanup();
 }, 60_000);
 
 const LEFT = "SELECT name FROM sqlite_schema WHERE name GLOB '*_former' OR name GLOB 'plants_*' OR name GLOB '*keys_*'";

@@ -83,8 +83,8 @@ export class Eraser {
   /**
    * Erases an owner. Yields progress, and the result last: once nothing of the owner from before is in the store, but for
    * the name until the topic has the event. With the key of an earlier call, it waits for the end of that erasure, and
-   * erases nothing more. Rejects with MayNotEraseError, with OWNER_BEING_ERASED when the read model does not move, and
-   * when the store cannot be reached; what has begun then continues later.
+   * erases nothing more. Rejects with MayNotEraseError, with OWNER_BEING_ERASED when the read model does not move or
+   * another process reads the SQLite database, and when the store cannot be reached; what has begun then continues later.
    */
   async *erase(request: EraseRequest): AsyncGenerator<EraseProgress | Erased> {
     const { store, follower, tail } = this.#parts;

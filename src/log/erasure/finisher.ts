@@ -1,5 +1,6 @@
 import { randomUUID } from '../../time/host.ts';
 import { Lease } from '../../time/lease.ts';
+import { Pace } from '../../time/pause.ts';
 import type { Store, Unfinished } from '../store.ts';
 import { shareCalls } from '../tail/share-calls.ts';
 
@@ -84,23 +85,25 @@ export class Finisher {
     const ready = unfinished.filter((each) => each.position <= checkpoint && !this.waitsForTopic(each));
     if (ready.length === 0 || !(await this.#lease.has())) return;
     const removed = ready.filter(({ erases }) => !erases.isCleared);
+    const pace = new Pace();
     // Earlier ones of an owner come first: each event without content says which one removed it.
-    for (const each of removed) await this.#remove(each);
+    for (const each of removed) await this.#remove(each, pace);
     for (const { position } of removed) this.#progress.set(position, { step: 'clear' });
     if (removed.length > 0)
-      for await (const _ of this.#store.clearErased(removed.map(({ position }) => position))) await this.#goOn();
+      for await (const _ of this.#store.clearErased(removed.map(({ position }) => position))) await this.#goOn(pace);
     const complete = ready.filter(({ erases }) => erases.isPublished || !this.#publishes);
     if (complete.length > 0) await this.#store.endErasures(complete.map(({ position }) => position));
   }
 
-  async #remove({ position, erases: { owner } }: Unfinished): Promise<void> {
+  async #remove({ position, erases: { owner } }: Unfinished, pace: Pace): Promise<void> {
     for await (const done of this.#store.eraseContents(owner, position)) {
       this.#progress.set(position, { step: 'contents', done });
-      await this.#goOn();
+      await this.#goOn(pace);
     }
   }
 
-  async #goOn(): Promise<void> {
+  async #goOn(pace: Pace): Promise<void> {
+    await pace.rest(this.#signal);
     this.#signal?.throwIfAborted();
     await this.#lease.has();
   }

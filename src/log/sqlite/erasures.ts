@@ -1,13 +1,17 @@
 import { once } from 'node:events';
 import type { DatabaseSync } from 'node:sqlite';
-import { setImmediate as turn } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
+import { PlantStoreError } from '../../domain/errors.ts';
 import { transaction } from './connection.ts';
+import type { SqliteSnapshot } from './read-model/snapshot.ts';
 import { rewrite } from './rewrite.ts';
 import { KEYS, PLANTS } from './schema.ts';
 
-/** Positions of one step: a few milliseconds of the event loop. */
-const STEP = 2_000;
+/** Positions of one step: a few milliseconds of the event loop, also when all of them are one owner's. */
+const STEP = 250;
+
+/** Milliseconds that a snapshot may go on which keeps the write-ahead log from being truncated. */
+const GRACE = 3_000;
 
 /** Tables whose pages are rearranged, which leaves copies of what was deleted. */
 const REARRANGED = [PLANTS, KEYS];
@@ -26,6 +30,12 @@ const END = `UPDATE events
   SET erases_owner = NULL, erases_key = NULL, erases_cleared = NULL, erases_published = NULL
   WHERE position = ? AND erases_owner IS NOT NULL`;
 
+const STILL_READ = new PlantStoreError(
+  'OWNER_BEING_ERASED',
+  'what was erased is still in the write-ahead log, because another process, such as a backup, reads the database; the erasure ends when that does: repeat the call with the same subject key to wait for it',
+  { retryAfter: 10 },
+);
+
 /**
  * Erasures in SQLite. Deleted data is overwritten. The tables whose pages are rearranged keep copies of it nevertheless;
  * these are written anew, once for all erasures that are under way. Events are appended in order, and lose their contents
@@ -35,14 +45,19 @@ export class SqliteErasures {
   readonly #path: string;
   readonly #db: DatabaseSync;
   readonly #projecting: DatabaseSync;
+  readonly #snapshots: ReadonlySet<SqliteSnapshot>;
   #truncating: Promise<void> | undefined;
   #isTruncationDue = false;
 
-  /** `db` and `projecting`: connections that may write. What `projecting` commits, a later commit of `db` syncs. */
-  constructor(path: string, db: DatabaseSync, projecting: DatabaseSync) {
+  /**
+   * `db` and `projecting`: connections that may write. What `projecting` commits, a later commit of `db` syncs.
+   * `snapshots`: those that are open.
+   */
+  constructor(path: string, db: DatabaseSync, projecting: DatabaseSync, snapshots: ReadonlySet<SqliteSnapshot>) {
     this.#path = path;
     this.#db = db;
     this.#projecting = projecting;
+    this.#snapshots = snapshots;
   }
 
   /** Resolves when no thread works on the database any more. */
@@ -52,11 +67,11 @@ export class SqliteErasures {
 
   /** See Store.eraseContents. */
   async *eraseContents(owner: string, by: number): AsyncGenerator<number> {
-    const [removeKeys, remove] = [this.#db.prepare(REMOVE_KEYS), this.#db.prepare(REMOVE)];
+    const [removeKeys, remove] = [this.#projecting.prepare(REMOVE_KEYS), this.#projecting.prepare(REMOVE)];
     let taken = 0;
-    for (let after = 0; after < by - 1; after += STEP, await turn()) {
+    for (let after = 0; after < by - 1; after += STEP) {
       const to = Math.min(after + STEP, by - 1);
-      taken += transaction(this.#db, () => {
+      taken += transaction(this.#projecting, () => {
         removeKeys.run({ after, to, owner });
         return Number(remove.run({ by, after, to, owner }).changes);
       });
@@ -103,16 +118,25 @@ export class SqliteErasures {
   }
 
   async #truncate(): Promise<void> {
-    this.#truncating ??= truncate(this.#path).finally(() => {
+    this.#truncating ??= this.#truncateAside().finally(() => {
       this.#truncating = undefined;
     });
     await this.#truncating;
     this.#isTruncationDue = false;
   }
-}
 
-/** In a worker thread, so that nobody waits for it. */
-async function truncate(path: string): Promise<void> {
-  const worker = new Worker(new URL('./truncate-thread.ts', import.meta.url), { workerData: path });
-  await once(worker, 'exit');
+  /** In a worker thread, so that nobody waits for it. Ends the snapshots from before that are in its way. */
+  async #truncateAside(): Promise<void> {
+    const earlier = [...this.#snapshots];
+    const late = setTimeout(() => {
+      for (const snapshot of earlier) snapshot.end();
+    }, GRACE);
+    const worker = new Worker(new URL('./truncate-thread.ts', import.meta.url), { workerData: this.#path });
+    let isTruncated = false;
+    worker.on('message', () => {
+      isTruncated = true;
+    });
+    await once(worker, 'exit').finally(() => clearTimeout(late));
+    if (!isTruncated) throw STILL_READ;
+  }
 }

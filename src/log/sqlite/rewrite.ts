@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
-import { setImmediate as turn } from 'node:timers/promises';
 import { transaction } from './connection.ts';
 import type { KeyedTable } from './schema.ts';
 
@@ -59,8 +58,10 @@ async function* copyRows(db: DatabaseSync, { name, key }: KeyedTable, copy: stri
   last.setReadBigInts(true);
   const insert = db.prepare(`INSERT OR IGNORE INTO ${copy} SELECT * ${above} ${STEP}`);
   // Below every key, because no owner's name is empty.
-  for (let after: string[] | undefined = key.map(() => ''); after !== undefined; await turn()) {
-    after = transaction(db, () => copyStep(last, insert, after!));
+  let after: string[] | undefined = key.map(() => '');
+  while (after !== undefined) {
+    const from: string[] = after;
+    after = transaction(db, () => copyStep(last, insert, from));
     yield;
   }
 }
@@ -83,7 +84,7 @@ async function* removeFormer(db: DatabaseSync, table: KeyedTable): AsyncGenerato
   for (const name of namesOf(db, `type = 'table' AND name GLOB '${table.name}_*${FORMER}'`)) {
     const remove = db.prepare(`DELETE FROM ${name} WHERE (${table.key}) IN
       (SELECT ${table.key} FROM ${name} ORDER BY ${table.key} LIMIT ${STEP})`);
-    for (; remove.run().changes > 0; await turn()) yield;
+    while (remove.run().changes > 0) yield;
     db.exec(`DROP TABLE ${name}`);
   }
 }

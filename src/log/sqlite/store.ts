@@ -118,7 +118,7 @@ class SqliteStore implements Store {
     this.#file = statSync(path).ino;
     this.#appending = appending;
     this.#projecting = projecting;
-    this.#erasures = new SqliteErasures(path, appending, projecting);
+    this.#erasures = new SqliteErasures(path, appending, projecting, this.#snapshots);
     this.#log = prepareLog(appending);
     this.#projector = prepareProjector(projecting);
   }

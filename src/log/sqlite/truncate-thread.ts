@@ -1,10 +1,10 @@
 // The worker thread of erasures.ts.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { workerData } from 'node:worker_threads';
+import { parentPort, workerData } from 'node:worker_threads';
 import { openWriter } from './connection.ts';
 
 /** Milliseconds to wait for readers of an older state of the database. */
-const BUSY_LIMIT = 10_000;
+const BUSY_LIMIT = 6_000;
 /** Milliseconds between two attempts to truncate the write-ahead log, which readers keep alive. */
 const PAUSE = 100;
 
@@ -16,21 +16,22 @@ function copyAside(): boolean {
   return log === checkpointed;
 }
 
-/** Truncates the write-ahead log. Writers wait for the little that came since it was copied, and never for a reader. */
-async function truncate(): Promise<void> {
+/**
+ * Truncates the write-ahead log. Writers wait for the little that came since it was copied, and never for a reader.
+ * Returns false when readers were in the way all the time.
+ */
+async function truncate(): Promise<boolean> {
   db.exec('PRAGMA busy_timeout = 0');
   const deadline = performance.now() + BUSY_LIMIT;
   while (!copyAside() || db.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get()!.busy !== 0) {
-    if (performance.now() > deadline)
-      throw new Error(
-        'erased data is still in the write-ahead log, because a long list or a backup is reading from it',
-      );
+    if (performance.now() > deadline) return false;
     await sleep(PAUSE);
   }
+  return true;
 }
 
 try {
-  await truncate();
+  if (await truncate()) parentPort!.postMessage('truncated');
 } finally {
   db.close();
 }

@@ -1,9 +1,9 @@
 import { keyOf } from '../../domain/events.ts';
 import { keyString, type PlantKey, withKey } from '../../domain/plant.ts';
 import { Backoff, repeat } from '../../time/backoff.ts';
-import { monotonic, turn } from '../../time/host.ts';
+import { monotonic } from '../../time/host.ts';
 import { Lease, RENEWAL } from '../../time/lease.ts';
-import { Nap, pause } from '../../time/pause.ts';
+import { Nap, Pace, pause } from '../../time/pause.ts';
 import { type LoggedEvent, plantEventOf } from '../event/event.ts';
 import { BrokenReadModelError, type Changes, type OwnedRow, type Store } from '../store.ts';
 import type { Follower } from '../tail/follower.ts';
@@ -34,19 +34,21 @@ export function stepOf(events: readonly LoggedEvent[]): readonly LoggedEvent[] {
 
 /**
  * Removes all rows of the owner whom the first of these events erases, if it erases one, in pieces that keep nobody
- * waiting. Returns false when the checkpoint has moved meanwhile. `onPiece` is awaited after each piece.
+ * waiting. Returns false when the checkpoint has moved meanwhile. `onPiece` is awaited after each piece and the pause.
  */
 export async function removeRows(
   store: Pick<Store, 'removeRows'>,
   [first]: readonly LoggedEvent[],
-  onPiece: () => Promise<unknown> = turn,
+  onPiece: () => Promise<unknown> = async () => {},
 ): Promise<boolean> {
   // Once its erasure is complete, no row is left.
   if (first?.erases === undefined) return true;
+  const pace = new Pace();
   for (;;) {
     const removed = await store.removeRows(first.erases.owner, first.position - 1);
     if (removed === undefined) return false;
     if (removed === 0) return true;
+    await pace.rest();
     await onPiece();
   }
 }
@@ -179,7 +181,6 @@ export class Projector {
   }
 
   async #afterPiece(): Promise<void> {
-    await turn();
     await this.#lease.has();
     this.#stop.signal.throwIfAborted();
   }

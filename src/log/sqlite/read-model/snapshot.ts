@@ -1,4 +1,5 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import { PlantStoreError } from '../../../domain/errors.ts';
 import { lostCheckpoint, type OwnedRow, type PlantRow, type Snapshot, type Standing } from '../../store.ts';
 import { batches } from '../batches.ts';
 import { openReader, prepareQuery } from '../connection.ts';
@@ -11,6 +12,10 @@ import { plantsIn } from './rows.ts';
 /** Page cache in KiB of a connection that reads each page once. Small, since many may be open. */
 const CACHE = 256;
 
+const ENDED = new PlantStoreError('STORE_UNAVAILABLE', 'an erasure ended this read, which began before it; try again', {
+  retryAfter: 1,
+});
+
 /** The read model at one instant: a read transaction on its own connection. */
 export class SqliteSnapshot implements Snapshot {
   readonly position: number | undefined;
@@ -19,6 +24,7 @@ export class SqliteSnapshot implements Snapshot {
   readonly #reads: ReadQueue;
   readonly #plants: StatementSync;
   readonly #onClose: (closed: SqliteSnapshot) => void;
+  #isEnded = false;
 
   constructor(path: string, reads: ReadQueue, onClose: (closed: SqliteSnapshot) => void) {
     this.#reads = reads;
@@ -38,11 +44,25 @@ export class SqliteSnapshot implements Snapshot {
   }
 
   list(owner: string, after: bigint | undefined): AsyncIterable<PlantRow[]> {
-    return batches(this.#reads, owner, plantsIn(this.#plants, owner), after);
+    return this.#untilEnded(batches(this.#reads, owner, plantsIn(this.#plants, owner), after));
   }
 
   all(): AsyncIterable<OwnedRow[]> {
-    return allPlants(this.#db, this.#reads);
+    return this.#untilEnded(allPlants(this.#db, this.#reads));
+  }
+
+  async *#untilEnded<T>(rows: AsyncIterable<T>): AsyncGenerator<T> {
+    try {
+      yield* rows;
+    } catch (error) {
+      throw this.#isEnded ? ENDED : error;
+    }
+  }
+
+  /** Closes it under its reader, whose next read rejects with STORE_UNAVAILABLE. */
+  end(): void {
+    this.#isEnded = true;
+    void this.close();
   }
 
   async close(): Promise<void> {
