@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
+import { BaseSequencer, type TestSpecification } from 'vitest/node';
 import { count } from './test/support/soak.ts';
 
 // Worker threads of the code under test load it with Node alone, once for each verification. Half of a suite of
@@ -16,6 +17,35 @@ const ALONE = [
 
 /** Suites of `test/store` for the second tier: `test/unit/audit-verify.test.ts` shows the same on memory. */
 const SECOND = ['test/store/audit-sqlite.test.ts'];
+
+/** Suites that take longest, below `test`, in the order in which they start. */
+const LONGEST = [
+  'full/store/mongo-log.test.ts',
+  'full/interop/examples.test.ts',
+  'full/fault/signing.test.ts',
+  'store/sqlite-log.test.ts',
+  'full/store/audit-mongo.test.ts',
+  'full/api/audit-cli.test.ts',
+  'full/store/erasure-mongo.test.ts',
+  'full/api/witnesses.test.ts',
+  'full/publisher/kafka.test.ts',
+  'full/store/upgrade.test.ts',
+  'full/console/proof.test.ts',
+  'full/console/plants.test.ts',
+  'full/console/accessible.test.ts',
+  'store/erasure-sqlite.test.ts',
+  'store/mongo.test.ts',
+  'store/audit-sqlite.test.ts',
+].map((path) => join(import.meta.dirname, 'test', path));
+
+/** Starts the longest first: vitest knows the sizes of files alone, and one of few lines would run alone at the end. */
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const sorted = await super.sort(files);
+    const longest = LONGEST.flatMap((path) => sorted.filter(({ moduleId }) => moduleId === path));
+    return [...new Set([...longest, ...sorted])];
+  }
+}
 
 /** The tests at some paths, without those at others. */
 const project = (name: string, include: readonly string[], exclude: readonly string[] = []) => ({
@@ -44,6 +74,7 @@ export default defineConfig({
     setupFiles: ['test/support/setup.ts'],
     // Suites start services of their own, which need the cores too, and wait for leases and time limits meanwhile.
     pool: 'forks',
+    sequence: { sequencer: LongestFirst },
     maxWorkers: 4,
     // These are against hanging alone, so that a slow machine is no failure. A long run repeats up to a hundred times what
     // a short one does.

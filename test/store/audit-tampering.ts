@@ -6,7 +6,7 @@ import type { Store } from '../../src/log/store.ts';
 import { openMemoryFold } from '../simulation/store/memory-fold.ts';
 import { added, append, deleted, type LoggedPlantEvent, project, TRACEPARENT } from '../support/events.ts';
 import { SOAK } from '../support/soak.ts';
-import { type Database, type Places, SIGNED, TAMPERINGS, unreadableAt } from '../support/tampering.ts';
+import { type Database, PLACES, type Places, SIGNED, unreadableAt } from '../support/tampering.ts';
 import { checkpointOf } from '../support/tree.ts';
 import type { OpenedStore } from './open-store.ts';
 
@@ -49,7 +49,7 @@ export async function verdictOf(store: Store, options?: VerifyOptions): Promise<
 export const foldedVerdictOf = (store: Store, options?: VerifyOptions) =>
   verdictOf(store, { ...options, openFold: openMemoryFold });
 
-/** What the verification of every store has to find. */
+/** What the verification of every store has to find. `test/unit/audit-verify.test.ts` has what changes one event. */
 export function tamperingContract(name: string, open: OpenDatabase): void {
   describe(`tampering on ${name}`, () => {
     test('what nobody touched is found to be whole, up to any checkpoint signed earlier', async () => {
@@ -66,7 +66,7 @@ export function tamperingContract(name: string, open: OpenDatabase): void {
       await opened.cleanup();
     });
 
-    test.each(TAMPERINGS)('$name: found, with the place', async ({ tamper, found }) => {
+    test.each(PLACES)('$name: found, with the place', async ({ tamper, found }) => {
       const opened = await open();
       const events = await fillForTampering(opened.store);
       const database = await opened.database();

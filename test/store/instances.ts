@@ -74,7 +74,7 @@ export function instancesContract(name: string, open: OpenStore): void {
 
   describe(`instances on ${name}`, () => {
     test('of all who add the same id at once exactly one wins, the others are told that it exists', async () => {
-      const rounds = count(80, 1000);
+      const rounds = count(25, 1000);
       await withInstances(3, async (logs, read) => {
         for (let id = 0; id < rounds; id++) {
           // Submitted in one turn of the event loop: every instance builds on the same head.
@@ -93,7 +93,7 @@ export function instancesContract(name: string, open: OpenStore): void {
 
     test('of all who delete the same plant at once exactly one wins', async () => {
       await withInstances(3, async (logs, read) => {
-        for (let round = 0; round < count(25, 500); round++) {
+        for (let round = 0; round < count(10, 500); round++) {
           await logs[round % logs.length]!.submit(add(1, `${round}`));
           const settled = await Promise.allSettled(logs.map((log) => log.submit(remove(1))));
           const losers = settled.filter((result) => result.status === 'rejected').map(({ reason }) => reasonOf(reason));

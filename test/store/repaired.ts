@@ -259,8 +259,8 @@ const WRONG = sha256(Buffer.from('wrong'));
 
 const weed = (owner: string, id: bigint): OwnedRow => ({ owner, id, name: 'Weed', tag: 'x' });
 
-/** What may be wrong with the rows, the nodes and the checkpoint of EVENTS plants of alice's. */
-const DAMAGES: readonly (readonly [string, (database: Database) => Promise<void>])[] = [
+/** What may be wrong with the rows, the nodes and the checkpoint of EVENTS plants of alice's. The last two are all of it. */
+export const DAMAGES: readonly (readonly [string, (database: Database) => Promise<void>])[] = [
   [
     'rows that are lost',
     async (database) => {
@@ -329,8 +329,8 @@ const DAMAGES: readonly (readonly [string, (database: Database) => Promise<void>
 
 class Died extends Error {}
 
-/** What a repair does about every damage, on any store. */
-export function repairsContract(name: string, open: OpenDatabase): void {
+/** What a repair does about every damage, on any store; `damages`: less than all of them, the last two among it. */
+export function repairsContract(name: string, open: OpenDatabase, damages = DAMAGES): void {
   /** A store with EVENTS events of alice's, whose read model is damaged. */
   const damaged = async (damage: (database: Database) => Promise<void>) => {
     const opened = await open();
@@ -350,7 +350,7 @@ export function repairsContract(name: string, open: OpenDatabase): void {
   };
 
   describe(`a repair of what was damaged, on ${name}`, () => {
-    test.each(DAMAGES)(
+    test.each(damages)(
       '%s: repaired while an instance lists, adds and watches',
       async (_, damage) => {
         const opened = await damaged(damage);

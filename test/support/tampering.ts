@@ -113,10 +113,10 @@ async function refold(
 }
 
 /**
- * Ways to tamper with the log of `fillForTampering`: 12 events, a complete read model, and a signed checkpoint of
- * SIGNED events. Verification must find each at exactly the given places.
+ * Ways to change one event of the log of `fillForTampering`: 12 events, a complete read model, and a signed checkpoint
+ * of SIGNED events. Verification must find each at exactly the given places.
  */
-export const TAMPERINGS: readonly Tampering[] = [
+const CHANGES: readonly Tampering[] = [
   changed('a name changed', 3, () => ({ name: 'Weed' }), { read_model: 'alice/1' }),
   changed('a tag taken away', 3, () => ({ tag: undefined }), { read_model: 'alice/1' }),
   changed('a tag emptied', 3, () => ({ tag: '' }), { read_model: 'alice/1' }),
@@ -171,6 +171,10 @@ export const TAMPERINGS: readonly Tampering[] = [
     },
     found: { chain: 3, contents: 3, read_model: 'alice/1', decisions: 3, checkpoint: SIGNED },
   },
+];
+
+/** The same for which events, rows and checkpoint there are. */
+export const PLACES: readonly Tampering[] = [
   ...[1, 6, 12].map(
     (position): Tampering => ({
       name: `the event at ${position} of 12 deleted`,
@@ -315,3 +319,6 @@ export const TAMPERINGS: readonly Tampering[] = [
     },
   },
 ];
+
+/** Both. */
+export const TAMPERINGS: readonly Tampering[] = [...CHANGES, ...PLACES];

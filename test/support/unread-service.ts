@@ -58,13 +58,14 @@ export class UnreadService implements AsyncDisposable {
 
   /**
    * Sends a number of requests with the request ids `from`, `from` + 1, ..., and throws unless each succeeds with 200.
+   * Zeros make the ids, and so the lines, as long as may be.
    */
   async serve(from: number, count: number): Promise<void> {
     let next = from;
     const client = async () => {
       while (next < from + count) {
         const id = next++;
-        const headers = { authorization: `Bearer ${this.#token}`, 'x-request-id': `${id}` };
+        const headers = { authorization: `Bearer ${this.#token}`, 'x-request-id': `${id}`.padStart(64, '0') };
         const { statusCode, body } = await this.#pool.request({ method: 'GET', path: '/plants', headers });
         await body.dump();
         if (statusCode !== 200) throw new Error(`a request was answered with ${statusCode}`);

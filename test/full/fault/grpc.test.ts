@@ -33,7 +33,7 @@ beforeAll(async () => {
   const store = openSqlite(directory);
   await fill(store, PLANTS, 'alice');
   await store.close();
-  // So that 10,000 calls at once are served on a slow machine too.
+  // So that thousands of calls at once are served on a slow machine too.
   service = await startService({ DATA_DIR: directory, MAX_WAIT: '30000' });
   [token, bobs] = await Promise.all([service.token('alice'), service.token('bob')]);
   [alice, bob] = [grpcClient(service.grpcUrl), grpcClient(service.grpcUrl)];
@@ -132,8 +132,10 @@ test('a client that stops to read is held a message, not a list', async () => {
   for (const stream of stalled) stream.cancel();
 });
 
-test('10,000 calls at once are all answered', async () => {
-  const calls = Array.from({ length: 10_000 }, () => codeOf(unary(alice, 'listPlants', { limit: 1 }, bearer(token))));
+test('calls at once beyond all places are all answered', async () => {
+  const calls = Array.from({ length: count(3_000, 10_000) }, () =>
+    codeOf(unary(alice, 'listPlants', { limit: 1 }, bearer(token))),
+  );
   const codes = await Promise.all(calls);
   expect(codes.filter((code) => code !== status.OK)).toEqual([]);
 }, 120_000);

@@ -9,9 +9,9 @@ import type { LogLine } from '../../support/running-service.ts';
 import { UnreadService } from '../../support/unread-service.ts';
 
 /** Their lines are more than a pipe, a socket and a terminal hold, and less than the service keeps. */
-const SOME = 2_000;
-/** Their lines, of over 200 bytes each, are more than the 4 MiB that the service keeps, however quickly it answers. */
-const MANY = 25_000;
+const SOME = 1_500;
+/** Their lines, of over 270 bytes each, are more than the 4 MiB that the service keeps, however quickly it answers. */
+const MANY = 17_000;
 
 /** The lines that are written from now on, and those that wait. What is no JSON, such as the welcome, is left out. */
 function linesOf(stdout: Readable): { readonly lines: LogLine[]; readonly ended: Promise<void> } {

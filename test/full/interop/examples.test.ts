@@ -25,6 +25,7 @@ let clone: CleanClone;
 beforeAll(async () => {
   service = await startService();
   clone = new CleanClone();
+  writeFileSync(clone.file('examples/browser/page.js'), PAGE);
   symlinkSync(resolve('node_modules'), clone.file('examples/node/node_modules'));
   mkdirSync(clone.file('examples/client/node_modules'));
   symlinkSync(clone.file('client'), clone.file('examples/client/node_modules/plantstore-client'));
@@ -114,7 +115,6 @@ class Watcher {
   readonly #closed: Promise<unknown>;
 
   constructor({ name, command: [program, ...args] }: (typeof WATCHERS)[number], token: string, url: string) {
-    writeFileSync(clone.file('examples/browser/page.js'), PAGE);
     const cwd = clone.file('examples', name);
     this.#running = spawn(program!, args, { cwd, detached: true, env: environment(token, url) });
     this.#closed = once(this.#running, 'close');
@@ -153,8 +153,12 @@ class Watcher {
   }
 }
 
-describe.each(WATCHERS.filter(({ is }) => is))('the watch in examples/$name', (watcher) => {
-  test('misses nothing and hears nothing twice when its connection is cut', async () => {
+// They wait more than they compute. The tests of one run one after the other: the last changes its program.
+describe.concurrent.each(WATCHERS.filter(({ is }) => is))('the watch in examples/$name', (watcher) => {
+  test('misses nothing and hears nothing twice when its connection is cut', {
+    concurrent: false,
+    timeout: 120_000,
+  }, async () => {
     const proxy = await TcpProxy.start(Number(new URL(service.url).port));
     const token = await service.token(`watch ${watcher.name}`);
     const send = client(service.url, token);
@@ -176,9 +180,12 @@ describe.each(WATCHERS.filter(({ is }) => is))('the watch in examples/$name', (w
     } finally {
       await proxy.close();
     }
-  }, 120_000);
+  });
 
-  test('outlives an outage behind a proxy, resumes after the last whole event, and ends when it is refused', async () => {
+  test('outlives an outage behind a proxy, resumes after the last whole event, and ends when it is refused', {
+    concurrent: false,
+    timeout: 120_000,
+  }, async () => {
     const state = 'event: added\ndata: {"id":1,"name":"Fern"}\n\nevent: ready\nid: 4198\ndata: {"position":4198}\n\n';
     const news = 'event: added\nid: 4199\ndata: {"id":2,"name":"Fougère"}\n\n';
     const upTo = (text: string) => Buffer.from(news).subarray(0, Buffer.from(news).indexOf(text) + text.length);
@@ -221,9 +228,12 @@ describe.each(WATCHERS.filter(({ is }) => is))('the watch in examples/$name', (w
       server.close();
       server.closeAllConnections();
     }
-  }, 120_000);
+  });
 
-  test('replaces a connection that falls silent and one that gets no answer', async () => {
+  test('replaces a connection that falls silent and one that gets no answer', {
+    concurrent: false,
+    timeout: 120_000,
+  }, async () => {
     const asked: unknown[] = [];
     const server = createServer(({ headers }, response) => {
       asked.push(headers['last-event-id'] || undefined);
@@ -244,5 +254,5 @@ describe.each(WATCHERS.filter(({ is }) => is))('the watch in examples/$name', (w
       server.close();
       server.closeAllConnections();
     }
-  }, 120_000);
+  });
 });

@@ -1,7 +1,6 @@
 import { Binary, type Document, Double, Int32, Long, type UpdateFilter } from 'mongodb';
 import { describe, expect, test } from 'vitest';
 import { auditContract } from '../../store/audit.ts';
-import { decisionsContract } from '../../store/audit-decisions.ts';
 import { fillForTampering, foldedVerdictOf, tamperingContract } from '../../store/audit-tampering.ts';
 import { laterFieldsContract } from '../../store/later-fields.ts';
 import { malformedContract } from '../../store/malformed.ts';
@@ -14,57 +13,61 @@ const open = async () => {
   return { ...opened, database: async () => openMongoDatabase(opened.uri) };
 };
 
+/** Documents that no release wrote: what differs from the event at a position. */
+const DOCUMENTS: readonly (readonly [kind: string, position: number, UpdateFilter<Document>])[] = [
+  ['one whose bytes are missing', 6, { $unset: { event: '' } }],
+  ['one whose bytes are a string', 6, { $set: { event: 'x' } }],
+  ['one whose bytes are null', 6, { $set: { event: null } }],
+  ['one whose bytes are of another subtype', 6, { $set: { event: new Binary(Buffer.alloc(16), 4) } }],
+  ['one without a hash', 6, { $unset: { hash: '' } }],
+  ['one whose hash is a string', 6, { $set: { hash: 'x' } }],
+  ['one whose content is a string', 6, { $set: { content: 'x' } }],
+  ['one whose content is null', 6, { $set: { content: null } }],
+  ['one whose erasure is null', 5, { $set: { erasedBy: null } }],
+  ['one whose erasure is a floating-point number', 5, { $set: { erasedBy: new Double(9) } }],
+  ['one whose erasure is an int32', 5, { $set: { erasedBy: new Int32(9) } }],
+  ['one whose erasure is a string', 5, { $set: { erasedBy: '9' } }],
+  ['one with a field of its own', 6, { $set: { note: 'x' } }],
+  ['one that is erased and has a field of its own', 5, { $set: { name: 'Oak' } }],
+  ['one whose plant id is a floating-point number', 6, { $set: { plantId: new Double(2) } }],
+  ['one whose plant id is an int32', 6, { $set: { plantId: new Int32(2) } }],
+  ['one whose plant id is null', 6, { $set: { plantId: null } }],
+  ['one whose owner is a number', 6, { $set: { owner: 7 } }],
+  ['one whose owner is null', 6, { $set: { owner: null } }],
+  ['one whose owner is in a list', 6, { $set: { owner: ['bob'] } }],
+  ['one whose idempotency key is null', 6, { $set: { idempotencyKey: null } }],
+  ['one whose idempotency key is in a list', 3, { $set: { idempotencyKey: ['k'] } }],
+  ['a last one without bytes', 12, { $unset: { event: '' } }],
+  ['a last one whose bytes are a string', 12, { $set: { event: 'x' } }],
+  ['a last one without a hash', 12, { $unset: { hash: '' } }],
+];
+
 describe.runIf(HAS_MONGODB)('MongoDB', () => {
   auditContract('MongoDB', open);
   tamperingContract('MongoDB', open);
-  decisionsContract('MongoDB', open);
   malformedContract('MongoDB', open);
   laterFieldsContract('MongoDB', open);
 
-  test.each<[string, number, UpdateFilter<Document>]>([
-    ['one whose bytes are missing', 6, { $unset: { event: '' } }],
-    ['one whose bytes are a string', 6, { $set: { event: 'x' } }],
-    ['one whose bytes are null', 6, { $set: { event: null } }],
-    ['one whose bytes are of another subtype', 6, { $set: { event: new Binary(Buffer.alloc(16), 4) } }],
-    ['one without a hash', 6, { $unset: { hash: '' } }],
-    ['one whose hash is a string', 6, { $set: { hash: 'x' } }],
-    ['one whose content is a string', 6, { $set: { content: 'x' } }],
-    ['one whose content is null', 6, { $set: { content: null } }],
-    ['one whose erasure is null', 5, { $set: { erasedBy: null } }],
-    ['one whose erasure is a floating-point number', 5, { $set: { erasedBy: new Double(9) } }],
-    ['one whose erasure is an int32', 5, { $set: { erasedBy: new Int32(9) } }],
-    ['one whose erasure is a string', 5, { $set: { erasedBy: '9' } }],
-    ['one with a field of its own', 6, { $set: { note: 'x' } }],
-    ['one that is erased and has a field of its own', 5, { $set: { name: 'Oak' } }],
-    ['one whose plant id is a floating-point number', 6, { $set: { plantId: new Double(2) } }],
-    ['one whose plant id is an int32', 6, { $set: { plantId: new Int32(2) } }],
-    ['one whose plant id is null', 6, { $set: { plantId: null } }],
-    ['one whose owner is a number', 6, { $set: { owner: 7 } }],
-    ['one whose owner is null', 6, { $set: { owner: null } }],
-    ['one whose owner is in a list', 6, { $set: { owner: ['bob'] } }],
-    ['one whose idempotency key is null', 6, { $set: { idempotencyKey: null } }],
-    ['one whose idempotency key is in a list', 3, { $set: { idempotencyKey: ['k'] } }],
-    ['a last one without bytes', 12, { $unset: { event: '' } }],
-    ['a last one whose bytes are a string', 12, { $set: { event: 'x' } }],
-    ['a last one without a hash', 12, { $unset: { hash: '' } }],
-  ])('%s is no event: its place is named', async (_, position, update) => {
+  test('whatever is no document of an event, its place is named', async () => {
     const opened = await open();
     await fillForTampering(opened.store);
     const { client, keep, close } = await opened.database();
     await keep(5, { content: undefined, owner: undefined, plantId: undefined, erasedBy: 9 });
-    await client
-      .db()
-      .collection<Document>('events')
-      .updateOne({ _id: Long.fromNumber(position) }, update);
+    const events = client.db().collection<Document>('events', { promoteLongs: false });
+    const before = (await foldedVerdictOf(opened.store)).places;
+    expect(before).not.toHaveProperty('positions');
+    for (const [kind, position, update] of DOCUMENTS) {
+      const _id = Long.fromNumber(position);
+      const was = (await events.findOne({ _id }))!;
+      await events.updateOne({ _id }, update);
+      const { verdict, places } = await foldedVerdictOf(opened.store);
+      expect(verdict.ok, kind).toBe(false);
+      const questions = verdict.answers.map(({ question }) => question);
+      expect(places, kind).toEqual(unreadableAt(position, questions));
+      await events.replaceOne({ _id }, was);
+    }
+    expect((await foldedVerdictOf(opened.store)).places).toEqual(before);
     await close();
-    const { verdict, places } = await foldedVerdictOf(opened.store);
-    expect(verdict.ok).toBe(false);
-    expect(places).toEqual(
-      unreadableAt(
-        position,
-        verdict.answers.map(({ question }) => question),
-      ),
-    );
     await opened.cleanup();
   });
 

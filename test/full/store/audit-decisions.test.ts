@@ -1,4 +1,0 @@
-import { decisionsContract } from '../../store/audit-decisions.ts';
-import { openSqliteStore } from '../../store/open-sqlite.ts';
-
-decisionsContract('SQLite', openSqliteStore);
