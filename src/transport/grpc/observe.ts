@@ -57,7 +57,6 @@ export class ObservedCall {
    */
   ended(deadline: number): void {
     if (this.#observer === undefined) return;
-    const call = this;
     const code = this.code ?? (deadline <= Date.now() ? Status.DEADLINE_EXCEEDED : Status.CANCELLED);
     const status = codeName(code);
     this.#span?.end({ protocol: 'grpc', status });
@@ -68,9 +67,7 @@ export class ObservedCall {
       status,
       seconds: (performance.now() - this.#begun) / 1000,
       bytes: this.bytes,
-      get requestId() {
-        return call.requestId;
-      },
+      requestId: this.requestId,
       principal: this.principal,
       failure: this.failure,
       traceId: this.#span?.traceId,
