@@ -8,6 +8,8 @@ import { type LocalService, startLocalService } from '../support/local-service.t
 
 /** No line may hold it, wherever it came in. */
 const SECRET = 'opaque-secret-0123456789';
+/** Unlike others, it can be a request id. */
+const SHORT_TOKEN = 'eyJhbGciOiJub25lIn0.eyJzdWIiOiJhbGljZSJ9.c2ln';
 /** A line of the log as a client would like to write it, after a line break of its own. */
 const FORGED = '\n{"level":"fatal","msg":"forged"}\n';
 const CONNECT = '/plantstore.v1.PlantStoreService';
@@ -73,6 +75,7 @@ const PLACES: readonly [string, () => Promise<void>][] = [
   ['a cookie', () => http('GET /plants HTTP/1.1', [`Authorization: Bearer ${jwt}`, `Cookie: session=${SECRET}`])],
   ['any header', () => http('GET /plants HTTP/1.1', [`User-Agent: ${SECRET}`, `X-Forwarded-For: ${SECRET}`])],
   ['the request id', () => http('GET /plants HTTP/1.1', [`X-Request-Id: ${SECRET}=/`])],
+  ['a short token as the request id', () => http('GET /plants HTTP/1.1', [`X-Request-Id: id-${SHORT_TOKEN}`])],
   ['the context of a trace', () => http('GET /plants HTTP/1.1', [`Traceparent: ${SECRET}`, `Baggage: key=${SECRET}`])],
   ['the query', () => http(`GET /plants?access_token=${SECRET}&limit=${SECRET}&cursor=${SECRET} HTTP/1.1`)],
   ['the path', () => http(`DELETE /plants/${SECRET} HTTP/1.1`, [`Authorization: Bearer ${jwt}`])],
