@@ -28,7 +28,7 @@ export interface AuthenticatorOptions {
   readonly audience: string;
   /** Name of the claim that names the owner. */
   readonly ownerClaim: string;
-  /** Most verified tokens to cache; default 10,000. */
+  /** Most verified tokens to cache, and most forged ones to remember; default 10,000. */
   readonly cacheSize?: number;
   /** Milliseconds that a token may wait for its verification; default 500. */
   readonly maxWait?: number;
@@ -41,7 +41,7 @@ export interface Authenticator {
   /** Calls that the token cache admitted. */
   readonly cacheHits: number;
 
-  /** Clears the token cache, so that each token is verified again. */
+  /** Forgets all tokens, so that each is verified again. */
   forget(): void;
 
   /**
@@ -56,18 +56,23 @@ export interface Authenticator {
 export function createAuthenticator(options: AuthenticatorOptions): Authenticator {
   const { keys, issuer, audience, ownerClaim, cacheSize = 10_000, maxWait = 500, onDecision } = options;
   const cache = new TokenCache(cacheSize);
+  // Tokens with a signature that is not of the key that they name, by digest, with the revision of the keys. Keys that
+  // are added do not make such a token good.
+  const forged = new LRUCache<string, number>({ max: cacheSize });
   // Their callers are unknown, so that they share all permits.
   const verifications = new Semaphore({ permits: MAX_VERIFICATIONS, maxWait, maxWaiting: MAX_WAITING });
   const verify = createVerifier(keys, issuer, audience, () => verifications.acquire(''));
 
-  async function judge(token: string): Promise<Principal> {
+  async function judge(token: string, id: string): Promise<Principal> {
+    const { revision } = keys;
     try {
       const { claims, validity } = await verify(token);
       const principal = principalFrom(claims, issuer, ownerClaim, validity);
-      cache.set(token, principal);
+      cache.set(id, principal);
       onDecision?.({ outcome: 'accepted', issuer, subject: principal.actor });
       return principal;
     } catch (thrown) {
+      if (revision !== undefined && thrown instanceof Refusal && thrown.why === 'signature') forged.set(id, revision);
       throw report(thrown);
     }
   }
@@ -81,16 +86,22 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
     get cacheHits() {
       return cache.hits;
     },
-    forget: () => cache.clear(),
+    forget() {
+      cache.clear();
+      forged.clear();
+    },
     authenticate(authorization) {
       try {
         const token = bearerToken(authorization);
-        const known = cache.get(token);
+        const id = digest(token);
+        const known = cache.get(id);
         if (known !== undefined) return known;
+        const revision = forged.get(id);
+        if (revision !== undefined && revision === keys.revision) throw new Refusal('signature');
         // What is no JWT at all is refused at once: a rejected promise costs more than the refusal.
         checkCharacters(token);
         checkForm(token);
-        return judge(token);
+        return judge(token, id);
       } catch (thrown) {
         throw report(thrown);
       }
@@ -99,8 +110,8 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
 }
 
 /**
- * Caches verified tokens by their SHA-256, so that no token can be read back. An entry is valid until its token expires
- * or a key leaves the key set. Keeps at most `capacity` entries, and drops the least recently used.
+ * Caches verified tokens by their digests. An entry is valid until its token expires or a key leaves the key set. Keeps
+ * at most `capacity` entries, and drops the least recently used.
  */
 class TokenCache {
   readonly #entries: LRUCache<string, Principal>;
@@ -121,8 +132,7 @@ class TokenCache {
   }
 
   /** The principal of a cached token, if it is still valid. */
-  get(token: string): Principal | undefined {
-    const id = digest(token);
+  get(id: string): Principal | undefined {
     const principal = this.#entries.get(id);
     if (principal === undefined) return undefined;
     if (principal.validity.holds) {
@@ -139,9 +149,10 @@ class TokenCache {
   }
 
   /** Adds a verified token. */
-  set(token: string, principal: Principal): void {
-    this.#entries.set(digest(token), principal);
+  set(id: string, principal: Principal): void {
+    this.#entries.set(id, principal);
   }
 }
 
+/** What a token is remembered by: its SHA-256, so that no token can be read back. */
 const digest = (token: string): string => hash('sha256', token);

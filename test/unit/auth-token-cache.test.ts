@@ -4,6 +4,7 @@ import { promisify } from 'node:util';
 import { afterEach, expect, test, vi } from 'vitest';
 import { trust } from '../support/authentication.ts';
 import { Issuer } from '../support/issuer.ts';
+import { signingKey } from '../support/jws.ts';
 
 afterEach(() => {
   vi.useRealTimers();
@@ -27,7 +28,34 @@ test('a token that was verified is not verified again: the same caller, at once'
   expect(door.decisions).toHaveLength(1);
 });
 
-test('a refusal is not remembered', async () => {
+test('a forged token is refused at once when it comes again, with the same decision', async () => {
+  await using issuer = await Issuer.start();
+  using door = await open(issuer);
+  const token = `${issuer.token().split('.', 2).join('.')}.${issuer.token({ claims: { sub: 'eve' } }).split('.')[2]}`;
+  expect(await door.judge(token)).toMatchObject({ why: 'signature' });
+  expect(() => door.authenticator.authenticate(`Bearer ${token}`)).toThrow(
+    expect.objectContaining({ reason: 'TOKEN_INVALID', why: 'signature' }),
+  );
+  expect(door.decisions).toEqual([
+    { outcome: 'refused', reason: 'signature' },
+    { outcome: 'refused', reason: 'signature' },
+  ]);
+  door.authenticator.forget();
+  expect(await door.judge(token)).toMatchObject({ why: 'signature' });
+});
+
+test('a token that was forged under one key of a name is good once the issuer replaces that key by its own', async () => {
+  await using issuer = await Issuer.start();
+  using door = await open(issuer, { timing: { refresh: 20 } });
+  const { kid } = issuer.ed25519;
+  const next = signingKey('ed25519', { kid });
+  const token = issuer.token({ key: { ...next, kid } });
+  for (const _ of [1, 2]) expect(await door.judge(token)).toMatchObject({ why: 'signature' });
+  issuer.keySet = [next.jwk];
+  await expect.poll(() => door.judge(token), { timeout: 30_000 }).toBeUndefined();
+});
+
+test('any other refusal is not remembered', async () => {
   await using issuer = await Issuer.start();
   using door = await open(issuer);
   const token = issuer.token({ claims: { exp: 1 } });
