@@ -5,7 +5,7 @@ import { bearerToken, checkCharacters } from './bearer.ts';
 import { principalFrom } from './claims.ts';
 import type { KeySet } from './keys/key-set.ts';
 import type { Principal } from './principal.ts';
-import { Refusal, type TokenIdentity, type Why } from './refusal.ts';
+import { Refusal, refusalFor, type TokenIdentity, type Why } from './refusal.ts';
 import { checkForm, createVerifier } from './verifier.ts';
 
 /** The decision on a token that was not cached. It does not contain the token. */
@@ -97,7 +97,7 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
         const known = cache.get(id);
         if (known !== undefined) return known;
         const revision = forged.get(id);
-        if (revision !== undefined && revision === keys.revision) throw new Refusal('signature');
+        if (revision !== undefined && revision === keys.revision) throw refusalFor('signature');
         // What is no JWT at all is refused at once: a rejected promise costs more than the refusal.
         checkCharacters(token);
         checkForm(token);

@@ -1,4 +1,4 @@
-import { Refusal } from './refusal.ts';
+import { refusalFor } from './refusal.ts';
 
 /** Most characters of a token. All are ASCII, so this is also its size in bytes. */
 export const MAX_TOKEN_LENGTH = 8 * 1024;
@@ -13,15 +13,15 @@ const B64TOKEN = /^[A-Za-z0-9\-._~+/]+=*$/;
 export function bearerToken(authorization: string | readonly string[] | undefined): string {
   const header = typeof authorization === 'string' ? authorization : (authorization?.join(', ') ?? '');
   // Several headers are joined like this. A proxy may have checked any of them.
-  if (header.includes(', ')) throw new Refusal('malformed_header');
+  if (header.includes(', ')) throw refusalFor('malformed_header');
   const scheme = SCHEME.exec(header);
-  if (scheme === null || scheme[0].length === header.length) throw new Refusal('no_token');
+  if (scheme === null || scheme[0].length === header.length) throw refusalFor('no_token');
   const token = header.slice(scheme[0].length);
-  if (token.length > MAX_TOKEN_LENGTH) throw new Refusal('token_too_long');
+  if (token.length > MAX_TOKEN_LENGTH) throw refusalFor('token_too_long');
   return token;
 }
 
 /** Throws Refusal unless the token is a b64token (RFC 6750). Two tokens joined by a comma are not. */
 export function checkCharacters(token: string): void {
-  if (!B64TOKEN.test(token)) throw new Refusal('malformed_header');
+  if (!B64TOKEN.test(token)) throw refusalFor('malformed_header');
 }

@@ -74,6 +74,18 @@ export class Refusal extends PlantStoreError {
   }
 }
 
+const known = new Map<Why, Refusal>();
+
+/** A refusal that says nothing of its token. One for all calls: whoever sends nonsense is not to be served more CPU. */
+export function refusalFor(why: Why): Refusal {
+  let refusal = known.get(why);
+  if (refusal === undefined) {
+    refusal = new Refusal(why);
+    known.set(why, refusal);
+  }
+  return refusal;
+}
+
 const REALM = 'Bearer realm="plantstore"';
 
 /** The challenge (RFC 6750, section 3): no error code for a missing token; the required scope if the token lacks it. */

@@ -10,7 +10,7 @@ import { PlantStoreError } from '../domain/errors.ts';
 import type { Permit } from '../semaphore.ts';
 import { aboutOf } from './claims.ts';
 import type { KeySet } from './keys/key-set.ts';
-import { Refusal, type Why } from './refusal.ts';
+import { Refusal, refusalFor, type Why } from './refusal.ts';
 import { TokenValidity } from './validity.ts';
 
 /** Most seconds by which the clocks of issuer and service may differ. */
@@ -39,7 +39,7 @@ export interface VerifiedToken {
 
 /** Throws Refusal for what is no JWT by its form. */
 export function checkForm(token: string): void {
-  if (!COMPACT_JWS.test(token)) throw new Refusal('malformed');
+  if (!COMPACT_JWS.test(token)) throw refusalFor('malformed');
 }
 
 /**
