@@ -2,8 +2,8 @@ import { BrokenChainError, headAt, verifyContent, verifyNext } from '../log/even
 import { EMPTY_HEAD, type Head, type LoggedEvent } from '../log/event/event.ts';
 import type { Failure } from './checks/check.ts';
 import { Erasures } from './checks/contents.ts';
-import { firstFlaw } from './checks/decisions.ts';
-import { Fold, type OpenFold } from './fold/fold.ts';
+import { flawOf } from './checks/decisions.ts';
+import { Fold } from './fold/fold.ts';
 
 /**
  * Passes batches of a log on, from its first event, after verifying them: the chain, the contents, and whether each
@@ -12,10 +12,8 @@ import { Fold, type OpenFold } from './fold/fold.ts';
  */
 export async function* examined(
   batches: AsyncIterable<readonly LoggedEvent[]>,
-  openFold: OpenFold = (options) => new Fold(options),
 ): AsyncGenerator<readonly LoggedEvent[]> {
-  await using stack = new AsyncDisposableStack();
-  const fold = stack.adopt(openFold({ asksDecisions: true }), (opened) => opened.close());
+  using fold = new Fold({ asksDecisions: true });
   const erasures = new Erasures();
   let head: Head = EMPTY_HEAD;
   for await (const batch of batches) {
@@ -24,10 +22,10 @@ export async function* examined(
       verifyNext(head, event);
       verifyContent(event);
       head = headAt(event);
-      refuse(firstFlaw([event]));
+      refuse(flawOf(event));
     }
     await fold.apply(batch);
-    refuse(await fold.misfit());
+    refuse(fold.misfit);
     erasures.take(batch);
     yield batch;
   }

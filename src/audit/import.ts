@@ -2,7 +2,6 @@ import { headAt } from '../log/event/chain.ts';
 import { EMPTY_HEAD, type Head, type LoggedEvent } from '../log/event/event.ts';
 import type { Store } from '../log/store.ts';
 import { examined } from './examined.ts';
-import type { OpenFold } from './fold/fold.ts';
 import { project } from './project.ts';
 
 /** Events per append. Each append is a transaction that the disk or a majority must confirm. */
@@ -24,15 +23,11 @@ export async function* checkImport(batches: AsyncIterable<readonly LoggedEvent[]
  * Rejects at the first invalid event, or if the store contains another log. The store then contains a valid, possibly
  * empty, beginning of the log, and the import can be repeated.
  */
-export async function* importLog(
-  store: Store,
-  batches: AsyncIterable<readonly LoggedEvent[]>,
-  openFold?: OpenFold,
-): AsyncGenerator<number> {
+export async function* importLog(store: Store, batches: AsyncIterable<readonly LoggedEvent[]>): AsyncGenerator<number> {
   const start = await store.head();
   let head: Head = EMPTY_HEAD;
   let waiting: LoggedEvent[] = [];
-  for await (const batch of examined(batches, openFold)) {
+  for await (const batch of examined(batches)) {
     for (const event of batch) {
       head = headAt(event);
       if (head.position === start.position) checkSame(start, head);
