@@ -1,11 +1,8 @@
 import type { Topic, TopicSession } from '../topic.ts';
-import { KafkaClient } from './client.ts';
-import type { KafkaConnection, TransactionalProducer } from './client-types.ts';
-import { createTopics, type TopicSettings } from './create-topics.ts';
-import { within } from './deadline.ts';
-import { type Names, namesFor } from './names.ts';
+import { KafkaClient, type KafkaConnection, type TransactionalProducer, within } from './client.ts';
 import { recover } from './recover.ts';
 import { KafkaSession, TRANSACTION_LIMIT } from './session.ts';
+import { createTopics, type Names, namesFor, type TopicSettings } from './topics.ts';
 
 /** The name of the topic of events, how to connect to it, and how to create it. */
 export interface KafkaOptions extends KafkaConnection, TopicSettings {

@@ -2,12 +2,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { LoggedEvent } from '../../log/event/event.ts';
 import { eventMessage, POSITION_HEADER } from '../message.ts';
 import { fromCommitted, type PublisherCheckpoint, reaches } from './checkpoint.ts';
-import { KafkaClient, partitioner } from './client.ts';
-import type { OffsetRange, TopicRecord } from './client-types.ts';
+import { KafkaClient, type OffsetRange, partitioner } from './client.ts';
 import type { KafkaOptions } from './kafka-topic.ts';
-import { type Names, namesFor } from './names.ts';
-import { TopicReader } from './reader.ts';
+import { TopicReader, type TopicRecord } from './reader.ts';
 import { adopt } from './recover.ts';
+import { type Names, namesFor } from './topics.ts';
 
 /** Most checks for whether the last commit is visible, and milliseconds between them. */
 const LOOKS = 50;
@@ -35,12 +34,21 @@ export interface TopicQuestion {
  * later, that is the failure of this question; other questions are unaffected.
  */
 export async function askTopic(options: KafkaOptions): Promise<TopicQuestion> {
-  try {
-    return await TopicCheck.open(options);
-  } catch (error) {
-    const failed = async () => unreadable(error);
-    return { question: 'topic', take: failed, finish: failed, close: async () => {} };
-  }
+  const opening = TopicCheck.open(options);
+  const answered = async (ask: (check: TopicCheck) => Promise<TopicFailure | undefined>) => {
+    try {
+      return await ask(await opening);
+    } catch (error) {
+      return { message: `reading the topic failed: ${error instanceof Error ? error.message : error}` };
+    }
+  };
+  const opened = await opening.catch(() => undefined);
+  return {
+    question: 'topic',
+    take: (events) => answered((check) => check.take(events)),
+    finish: () => answered((check) => check.finish()),
+    close: async () => opened?.close(),
+  };
 }
 
 /**
@@ -51,15 +59,12 @@ export async function askTopic(options: KafkaOptions): Promise<TopicQuestion> {
  * A publisher may run meanwhile. Records are read up to the topic's end at the start, and the log, read later, contains
  * every event published by then. So a record that matches no event of the pass is foreign.
  */
-class TopicCheck implements TopicQuestion {
-  readonly question = 'topic';
+class TopicCheck {
   readonly #client: KafkaClient;
   readonly #reader: TopicReader;
   readonly #checkpoint: PublisherCheckpoint;
   readonly #ranges: readonly OffsetRange[];
   readonly #partitionOf: (key: string) => number;
-  /** For each partition, the next record, if read but not matched yet. */
-  readonly #heads = new Map<number, TopicRecord>();
   /** Partitions with a matched record. */
   readonly #begun = new Set<number>();
   #position = 0;
@@ -95,24 +100,23 @@ class TopicCheck implements TopicQuestion {
   }
 
   async take(events: readonly LoggedEvent[]): Promise<TopicFailure | undefined> {
-    try {
-      for (const event of events) {
-        const failure = await this.#compare(event);
-        if (failure !== undefined) return failure;
-        this.#position = event.position;
-      }
-      return undefined;
-    } catch (error) {
-      return unreadable(error);
+    for (const event of events) {
+      const failure = await this.#compare(event);
+      if (failure !== undefined) return failure;
+      this.#position = event.position;
     }
+    return undefined;
   }
 
   async finish(): Promise<TopicFailure | undefined> {
-    try {
-      return await this.#compareEnd();
-    } catch (error) {
-      return unreadable(error);
+    const { position } = this.#checkpoint;
+    if (position > this.#position)
+      return { position, message: `the topic reaches position ${position}, but the log ends at ${this.#position}` };
+    for (const partition of this.#ranges.keys()) {
+      const record = await this.#reader.peek(partition);
+      if (record !== undefined) return foreign(partition, record);
     }
+    return undefined;
   }
 
   async close(): Promise<void> {
@@ -120,33 +124,19 @@ class TopicCheck implements TopicQuestion {
     this.#client.close();
   }
 
-  async #compareEnd(): Promise<TopicFailure | undefined> {
-    const { position } = this.#checkpoint;
-    if (position > this.#position)
-      return {
-        position,
-        message: `the topic reaches position ${position}, but the log ends at ${this.#position}`,
-      };
-    for (const partition of this.#ranges.keys()) {
-      const record = await this.#head(partition);
-      if (record !== undefined) return foreign(partition, record);
-    }
-    return undefined;
-  }
-
   async #compare(event: LoggedEvent): Promise<TopicFailure | undefined> {
     const { position } = event;
     const expected = eventMessage(event);
     if (expected === undefined || event.type === 'OwnerErased') return this.#passOver(position);
     const partition = this.#partitionOf(expected.key);
-    const record = await this.#head(partition);
+    const record = await this.#reader.peek(partition);
     if (record === undefined) {
       const missing = `missing in partition ${partition} of the topic, whose checkpoint is at ${this.#checkpoint.position}`;
       return position <= this.#checkpoint.position ? { position, message: missing } : undefined;
     }
     const removed = this.#ranges[partition]!.low > 0 && !this.#begun.has(partition);
     if (removed && positionOf(record) > position) return undefined;
-    this.#heads.delete(partition);
+    this.#reader.take(partition);
     this.#begun.add(partition);
     if (positionOf(record) !== position) {
       const found = `offset ${record.offset} of partition ${partition} should be this event, but is position ${record.headers[POSITION_HEADER]}`;
@@ -166,17 +156,11 @@ class TopicCheck implements TopicQuestion {
    */
   async #passOver(position: number): Promise<undefined> {
     for (const partition of this.#ranges.keys()) {
-      const record = await this.#head(partition);
+      const record = await this.#reader.peek(partition);
       if (record === undefined || positionOf(record) !== position) continue;
-      this.#heads.delete(partition);
+      this.#reader.take(partition);
       this.#begun.add(partition);
     }
-  }
-
-  async #head(partition: number): Promise<TopicRecord | undefined> {
-    const head = this.#heads.get(partition) ?? (await this.#reader.next(partition));
-    if (head !== undefined) this.#heads.set(partition, head);
-    return head;
   }
 }
 
@@ -197,10 +181,6 @@ async function settled(client: KafkaClient, names: Names): Promise<[PublisherChe
     await sleep(LOOK_PAUSE);
   }
 }
-
-const unreadable = (error: unknown): TopicFailure => ({
-  message: `reading the topic failed: ${error instanceof Error ? error.message : error}`,
-});
 
 const positionOf = ({ headers }: TopicRecord): number => Number(headers[POSITION_HEADER]);
 

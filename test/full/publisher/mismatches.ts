@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { EMPTY_HEAD } from '../../../src/log/event/event.ts';
 import { KafkaClient } from '../../../src/publisher/kafka/client.ts';
 import { KafkaTopic } from '../../../src/publisher/kafka/kafka-topic.ts';
-import { namesFor } from '../../../src/publisher/kafka/names.ts';
+import { namesFor } from '../../../src/publisher/kafka/topics.ts';
 import { chain, deleted } from '../../support/events.ts';
 import type { KafkaBench } from '../../support/kafka-bench.ts';
 import { positionsOf, readTopic } from '../../support/kafka-records.ts';
