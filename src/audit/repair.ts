@@ -8,7 +8,7 @@ import { Lease } from '../time/lease.ts';
 import { pause } from '../time/pause.ts';
 import { differences } from './fold/difference.ts';
 import { Fold } from './fold/fold.ts';
-import { project } from './project.ts';
+import { checkpointOf, project } from './project.ts';
 import { ErasedMeanwhileError, SteadyView } from './steady.ts';
 import type { Progress } from './verify.ts';
 
@@ -60,16 +60,6 @@ async function* repaired(store: Store): AsyncGenerator<Progress> {
 function leaseOf(store: Store): Lease {
   const holder = randomUUID();
   return new Lease((milliseconds) => store.lease('projector', holder, milliseconds));
-}
-
-/** The checkpoint. Undefined: it is gone. */
-async function checkpointOf(store: Store): Promise<number | undefined> {
-  try {
-    return await store.checkpoint();
-  } catch (error) {
-    if (error instanceof BrokenReadModelError) return undefined;
-    throw error;
-  }
 }
 
 /** The position up to which rows and nodes are to be folded: the checkpoint, or the log's end if that is gone. */

@@ -9,8 +9,9 @@ import { notAsked, Reads, type Stop, unanswered } from './checks/damage.ts';
 import { decisionsCheck } from './checks/decisions.ts';
 import { chainCheck, checkpointCheck, positionsCheck } from './checks/log.ts';
 import { ReadModelCheck } from './checks/read-model.ts';
-import { TreeCheck } from './checks/tree.ts';
+import { treeCheck } from './checks/tree.ts';
 import { Fold } from './fold/fold.ts';
+import { checkpointOf } from './project.ts';
 import { ErasedMeanwhileError, SteadyView } from './steady.ts';
 
 /** The progress of a verification. */
@@ -70,6 +71,7 @@ export async function* verifyLog(store: Store, options: VerifyOptions = {}): Asy
 
 async function* verified(store: Store, options: VerifyOptions): AsyncGenerator<Progress | Verdict> {
   const reads = new Reads(store, options.signal);
+  // If the store has lost it, the comparison of the read model finds that.
   const checkpoint = (await reads.try(() => checkpointOf(store))) ?? 0;
   const head = await reads.try(() => store.head());
   const end = head?.position ?? reads.stop?.position ?? 0;
@@ -83,7 +85,7 @@ async function* verified(store: Store, options: VerifyOptions): AsyncGenerator<P
     readModel,
     decisionsCheck(store, end, fold),
     ...(reads.storage === undefined ? [] : [reads.storage]),
-    new TreeCheck(store, checkpoint),
+    treeCheck(store, checkpoint),
     ...(options.checkpoint === undefined ? [] : [checkpointCheck(options.checkpoint)]),
     ...((await options.checks?.()) ?? []),
   ];
@@ -141,16 +143,6 @@ class SteadyFold extends Fold {
       this.isDisturbed = true;
       return events;
     }
-  }
-}
-
-/** The checkpoint of the read model. 0 if the store has lost it, which the comparison of the read model then finds. */
-async function checkpointOf(store: Store): Promise<number> {
-  try {
-    return await store.checkpoint();
-  } catch (error) {
-    if (!(error instanceof BrokenReadModelError)) throw error;
-    return 0;
   }
 }
 

@@ -1,4 +1,4 @@
-import { headAt, leafHash, verifyNext } from '../../log/event/chain.ts';
+import { headAfter, leafHash } from '../../log/event/chain.ts';
 import { EMPTY_HEAD, type Head } from '../../log/event/event.ts';
 import type { Checkpoint } from '../../tlog/checkpoint.ts';
 import { Frontier } from '../../tlog/frontier.ts';
@@ -39,10 +39,7 @@ export function chainCheck(): Check {
   return {
     question: 'chain',
     take(events) {
-      for (const event of events) {
-        verifyNext(head, event);
-        head = headAt(event);
-      }
+      head = headAfter(head, events);
       return undefined;
     },
     finish: () => undefined,

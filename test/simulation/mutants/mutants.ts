@@ -435,8 +435,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     what: 'audit verify does not compare the nodes of the tree',
     file: 'audit/checks/tree.ts',
-    from: `return sameHash(stored, hash) ?`,
-    to: `return hash.length > 0 ?`,
+    from: `sameHash(stored[at]!, hash)`,
+    to: `hash.length > 0`,
   },
   {
     what: 'audit verify does not miss the last events',
