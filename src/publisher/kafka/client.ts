@@ -9,7 +9,6 @@ import {
   logLevel,
   Partitioners,
   type SASLOptions,
-  type Transaction,
 } from 'kafkajs';
 import { withTimeout } from '../../time/pause.ts';
 import type { EventMessage } from '../message.ts';
@@ -162,29 +161,25 @@ export class KafkaClient {
     });
     await producer.connect();
     // The library initialises the producer with its first transaction. In Kafka, that begins with the first record.
-    let transaction: Promise<Transaction> | undefined = producer.transaction();
-    await transaction;
-    const current = () => {
-      transaction ??= producer.transaction();
-      return transaction;
-    };
+    let transaction = await producer.transaction();
     return {
       /** Adds records of one partition, in order. Resolves with the offset of the first. */
       async send(topic: string, partition: number, messages: readonly EventMessage[]): Promise<number> {
-        const { send } = await current();
         // One partition per request: with several, the library could send one twice when a leader moves.
-        const [sent] = await send({ topic, messages: messages.map((message) => ({ ...message, partition })) });
+        const [sent] = await transaction.send({
+          topic,
+          messages: messages.map((message) => ({ ...message, partition })),
+        });
         return Number(sent!.baseOffset);
       },
       /**
        * Adds a consumer group's offset for partition 0 of a topic, and commits. After a rejection the outcome is unknown.
        */
       async commit(consumerGroupId: string, topic: string, { offset, metadata }: CommittedOffset): Promise<void> {
-        const { sendOffsets, commit } = await current();
         const partition = { partition: 0, offset: String(offset), metadata };
-        await sendOffsets({ consumerGroupId, topics: [{ topic, partitions: [partition] }] });
-        await commit();
-        transaction = undefined;
+        await transaction.sendOffsets({ consumerGroupId, topics: [{ topic, partitions: [partition] }] });
+        await transaction.commit();
+        transaction = await producer.transaction();
       },
     };
   }

@@ -18,22 +18,12 @@ export interface TopicFailure {
   readonly position?: number;
 }
 
-/** The audit question about the topic, answered during a pass over the log. */
-export interface TopicQuestion {
-  readonly question: 'topic';
-  /** Takes the next events of the log, in order. Resolves with the first failure, after which nothing more is asked. */
-  take(events: readonly LoggedEvent[]): Promise<TopicFailure | undefined>;
-  /** Checks the topic for records beyond the events taken. */
-  finish(): Promise<TopicFailure | undefined>;
-  /** Closes the connections. */
-  close(): Promise<void>;
-}
-
 /**
- * Connects. The topic is compared as of now, so read the log after this resolves. If Kafka is unreachable, now or
- * later, that is the failure of this question; other questions are unaffected.
+ * The audit question about the topic, answered during a pass over the log. Connects. The topic is compared as of now, so
+ * read the log after this resolves. If Kafka is unreachable, now or later, that is the failure of this question; other
+ * questions are unaffected.
  */
-export async function askTopic(options: KafkaOptions): Promise<TopicQuestion> {
+export async function askTopic(options: KafkaOptions) {
   const opening = TopicCheck.open(options);
   const answered = async (ask: (check: TopicCheck) => Promise<TopicFailure | undefined>) => {
     try {
@@ -44,8 +34,8 @@ export async function askTopic(options: KafkaOptions): Promise<TopicQuestion> {
   };
   const opened = await opening.catch(() => undefined);
   return {
-    question: 'topic',
-    take: (events) => answered((check) => check.take(events)),
+    question: 'topic' as const,
+    take: (events: readonly LoggedEvent[]) => answered((check) => check.take(events)),
     finish: () => answered((check) => check.finish()),
     close: async () => opened?.close(),
   };
@@ -151,8 +141,8 @@ class TopicCheck {
   }
 
   /**
-   * Skips the records of an OwnerErased event, which are in every partition, or the record of an event erased after it was published: its expected message is no
-   * longer known.
+   * Skips the records of an OwnerErased event, which are in every partition, or the record of an event erased after it
+   * was published: its expected message is no longer known.
    */
   async #passOver(position: number): Promise<undefined> {
     for (const partition of this.#ranges.keys()) {
