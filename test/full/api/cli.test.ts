@@ -21,7 +21,7 @@ describe('an error of SQLite names the file', () => {
 
   test.each([
     ['plantstore.sqlite', ['audit', 'head'], 'disk I/O error'],
-    ['plantstore.sqlite', ['serve'], 'unable to open database file'],
+    ['plantstore.sqlite', ['serve'], 'disk I/O error'],
     ['plantstore.lock', ['serve'], 'unable to open database file'],
   ])('%s that is a folder, in the way of %j', async (name, command, said) => {
     const DATA_DIR = temporary();

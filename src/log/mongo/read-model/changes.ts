@@ -9,7 +9,7 @@ import { slices } from '../slices.ts';
 import { ownedBy } from './rows.ts';
 
 /** Most keys in one delete. */
-const DELETE_LIMIT = 500;
+const DELETE_LIMIT = 250;
 
 /** What a step of the read model changes. */
 type Parts = Pick<Collections, 'plants' | 'checkpoints' | 'tree'>;
