@@ -1,8 +1,10 @@
-import { headAt } from '../log/event/chain.ts';
+import { BrokenChainError, headAt, verifyContent, verifyNext } from '../log/event/chain.ts';
 import { EMPTY_HEAD, type Head, type LoggedEvent } from '../log/event/event.ts';
 import type { Store } from '../log/store.ts';
-import { examined } from './examined.ts';
-import type { OpenFold } from './fold/fold.ts';
+import type { Failure } from './checks/check.ts';
+import { Erasures } from './checks/contents.ts';
+import { flawOf } from './checks/decisions.ts';
+import { Fold } from './fold/fold.ts';
 import { project } from './project.ts';
 
 /** Events per append. Each append is a transaction that the disk or a majority must confirm. */
@@ -24,15 +26,11 @@ export async function* checkImport(batches: AsyncIterable<readonly LoggedEvent[]
  * Rejects at the first invalid event, or if the store contains another log. The store then contains a valid, possibly
  * empty, beginning of the log, and the import can be repeated.
  */
-export async function* importLog(
-  store: Store,
-  batches: AsyncIterable<readonly LoggedEvent[]>,
-  openFold?: OpenFold,
-): AsyncGenerator<number> {
+export async function* importLog(store: Store, batches: AsyncIterable<readonly LoggedEvent[]>): AsyncGenerator<number> {
   const start = await store.head();
   let head: Head = EMPTY_HEAD;
   let waiting: LoggedEvent[] = [];
-  for await (const batch of examined(batches, openFold)) {
+  for await (const batch of examined(batches)) {
     for (const event of batch) {
       head = headAt(event);
       if (head.position === start.position) checkSame(start, head);
@@ -65,4 +63,34 @@ async function append(store: Store, events: readonly LoggedEvent[]): Promise<voi
       'another process writes to the store; stop the service that uses it, and import into an empty store',
     );
   await project(store, events);
+}
+
+/**
+ * Passes batches of a log on, from its first event, after verifying them: the chain, the contents, and whether each
+ * event was allowed on the state before it. Memory is bounded for any input. Rejects with BrokenChainError at the first
+ * failure, before the batch that contains it; and at the end, if content is missing without an erasure.
+ */
+async function* examined(batches: AsyncIterable<readonly LoggedEvent[]>): AsyncGenerator<readonly LoggedEvent[]> {
+  using fold = new Fold({ asksDecisions: true });
+  const erasures = new Erasures();
+  let head: Head = EMPTY_HEAD;
+  for await (const batch of batches) {
+    for (const event of batch) {
+      // The chain comes first, because it locates damage.
+      verifyNext(head, event);
+      verifyContent(event);
+      head = headAt(event);
+      refuse(flawOf(event));
+    }
+    await fold.apply(batch);
+    refuse(fold.misfit);
+    erasures.take(batch);
+    yield batch;
+  }
+  // An erased event precedes its OwnerErased event, so the counts are known only at the end.
+  refuse(erasures.failure());
+}
+
+function refuse(failure: Failure | undefined): void {
+  if (failure !== undefined) throw new BrokenChainError(failure.position!, failure.message);
 }

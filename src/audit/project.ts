@@ -1,25 +1,8 @@
 import type { LoggedEvent } from '../log/event/event.ts';
-import type { Changes, Nodes, Store } from '../log/store.ts';
+import { BrokenReadModelError, type Store } from '../log/store.ts';
 import { NodeBuilder } from '../log/tree/nodes.ts';
 import { changesOf, removeRows, stepOf } from '../log/view/projector.ts';
 import { intactRange } from '../log/whole-range.ts';
-
-/** What a step of the read model needs, up to a position. */
-interface ProjectedStep {
-  readonly step: readonly LoggedEvent[];
-  readonly to: number;
-  readonly changes: Changes;
-  readonly nodes: Nodes;
-}
-
-/** The steps of a read model by events, each of at most the store's limit. */
-function* stepsOf(store: Store, builder: NodeBuilder, events: readonly LoggedEvent[]): Generator<ProjectedStep> {
-  for (let from = 0; from < events.length; ) {
-    const step = stepOf(events.slice(from, from + store.advanceLimit));
-    from += step.length;
-    yield { step, to: step.at(-1)!.position, changes: changesOf(step), nodes: builder.add(step) };
-  }
-}
 
 /**
  * Advances the read model to the end of the log, and returns its position. Other projectors may run meanwhile.
@@ -29,10 +12,25 @@ export async function project(store: Store, written: readonly LoggedEvent[] = []
   let from = await store.checkpoint();
   const builder = await NodeBuilder.after(store, from);
   for await (const batch of written[0]?.position === from + 1 ? [written] : intactRange(store, from))
-    for (const { step, to, changes, nodes } of stepsOf(store, builder, batch)) {
+    for (let rest = batch; rest.length > 0; ) {
+      const step = stepOf(rest.slice(0, store.advanceLimit));
+      rest = rest.slice(step.length);
+      const to = step.at(-1)!.position;
+      const nodes = builder.add(step);
       // Another projector has advanced it: start again from the new checkpoint.
-      if (!(await removeRows(store, step)) || !(await store.advance(from, to, changes, nodes))) return project(store);
+      if (!(await removeRows(store, step)) || !(await store.advance(from, to, changesOf(step), nodes)))
+        return project(store);
       from = to;
     }
   return from;
+}
+
+/** The checkpoint of the read model. Undefined: the store has lost it. */
+export async function checkpointOf(store: Store): Promise<number | undefined> {
+  try {
+    return await store.checkpoint();
+  } catch (error) {
+    if (error instanceof BrokenReadModelError) return undefined;
+    throw error;
+  }
 }

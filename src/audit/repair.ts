@@ -1,15 +1,14 @@
 import { headAt, verifyContent, verifyNext } from '../log/event/chain.ts';
 import { EMPTY_HEAD, type Head, type LoggedEvent } from '../log/event/event.ts';
 import { BrokenReadModelError, type Changes, type Nodes, type Store } from '../log/store.ts';
-import { BrokenTreeError, NodeBuilder } from '../log/tree/nodes.ts';
+import { NodeBuilder } from '../log/tree/nodes.ts';
 import { GENERATION_LIMIT } from '../log/view/generation.ts';
 import { randomUUID } from '../time/host.ts';
 import { Lease } from '../time/lease.ts';
 import { pause } from '../time/pause.ts';
-import { sameHash } from '../tlog/hash.ts';
 import { differences } from './fold/difference.ts';
-import { Fold, type OpenFold } from './fold/fold.ts';
-import { project } from './project.ts';
+import { Fold } from './fold/fold.ts';
+import { checkpointOf, project } from './project.ts';
 import { ErasedMeanwhileError, SteadyView } from './steady.ts';
 import type { Progress } from './verify.ts';
 
@@ -31,19 +30,19 @@ const NO_NODES: Nodes = { first: 0, hashes: [] };
  *
  * Yields progress, last when all is repaired. Rejects if the log is broken, or shorter than the read model.
  */
-export async function* repairReadModel(store: Store, openFold: OpenFold = () => new Fold()): AsyncGenerator<Progress> {
+export async function* repairReadModel(store: Store): AsyncGenerator<Progress> {
   for (;;)
     try {
-      return yield* repaired(store, openFold);
+      return yield* repaired(store);
     } catch (error) {
       if (!(error instanceof ErasedMeanwhileError)) throw error;
     }
 }
 
 /** One attempt. Rejects with ErasedMeanwhileError when an owner was erased while the log was read. */
-async function* repaired(store: Store, openFold: OpenFold): AsyncGenerator<Progress> {
+async function* repaired(store: Store): AsyncGenerator<Progress> {
   await using stack = new AsyncDisposableStack();
-  const fold = stack.adopt(openFold(), (opened) => opened.close());
+  const fold = stack.use(new Fold());
   const lease = stack.adopt(leaseOf(store), (taken) => taken.giveBack());
   const target = await targetOf(store);
   const view = await SteadyView.open(store, { to: target });
@@ -63,21 +62,11 @@ function leaseOf(store: Store): Lease {
   return new Lease((milliseconds) => store.lease('projector', holder, milliseconds));
 }
 
-/** The checkpoint. Undefined: it is gone. */
-async function checkpointOf(store: Store): Promise<number | undefined> {
-  try {
-    return await store.checkpoint();
-  } catch (error) {
-    if (error instanceof BrokenReadModelError) return undefined;
-    throw error;
-  }
-}
-
 /** The position up to which rows and nodes are to be folded: the checkpoint, or the log's end if that is gone. */
 const targetOf = async (store: Store): Promise<number> => (await checkpointOf(store)) ?? (await store.head()).position;
 
 /** Makes rows and nodes those of the fold. Returns false when somebody else has moved or changed them meanwhile. */
-async function attempted(store: Store, fold: Pick<Fold, 'rows'>, log: FoldedLog, lease: Lease): Promise<boolean> {
+async function attempted(store: Store, fold: Fold, log: FoldedLog, lease: Lease): Promise<boolean> {
   while (!(await lease.has())) {
     await pause(STANDBY);
     // Rejects if the store cannot be reached, which a lease does not tell.
@@ -87,7 +76,7 @@ async function attempted(store: Store, fold: Pick<Fold, 'rows'>, log: FoldedLog,
   const target = at ?? (await store.head()).position;
   for await (const _ of log.foldTo(target)) await lease.has();
   try {
-    for await (const nodes of log.wrongNodes()) if (!(await store.advance(at, at, NO_CHANGES, nodes))) return false;
+    for (const nodes of log.nodes()) if (!(await store.advance(at, at, NO_CHANGES, nodes))) return false;
     for await (const changes of wrongRows(store, fold, lease))
       if (!(await store.advance(at, at, changes, NO_NODES))) return false;
     return await store.advance(at, target, NO_CHANGES, NO_NODES);
@@ -98,7 +87,7 @@ async function attempted(store: Store, fold: Pick<Fold, 'rows'>, log: FoldedLog,
   }
 }
 
-async function* wrongRows(store: Store, fold: Pick<Fold, 'rows'>, lease: Lease): AsyncGenerator<Changes> {
+async function* wrongRows(store: Store, fold: Fold, lease: Lease): AsyncGenerator<Changes> {
   const snapshot = await store.snapshot();
   try {
     yield* differences(holding(lease, fold.rows()), holding(lease, snapshot.all()), store.advanceLimit);
@@ -120,14 +109,14 @@ class FoldedLog {
   /** The position that is to be reached at first. */
   readonly end: number;
   readonly #store: Store;
-  readonly #fold: Pick<Fold, 'apply'>;
+  readonly #fold: Fold;
   readonly #view: SteadyView;
   readonly #builder = new NodeBuilder();
   /** 32 bytes for 256 events. */
   readonly #nodes: Uint8Array[] = [];
   #head: Head = EMPTY_HEAD;
 
-  constructor(store: Store, fold: Pick<Fold, 'apply'>, view: SteadyView, end: number) {
+  constructor(store: Store, fold: Fold, view: SteadyView, end: number) {
     this.#store = store;
     this.#fold = fold;
     this.#view = view;
@@ -156,23 +145,10 @@ class FoldedLog {
     this.#head = headAt(event);
   }
 
-  /** The nodes that are not stored as they should be, in runs that have them. */
-  async *wrongNodes(): AsyncGenerator<Nodes> {
-    for (let first = 0; first < this.#nodes.length; first += NODES) {
-      const hashes = this.#nodes.slice(first, first + NODES);
-      const stored = await this.#stored(first, hashes.length);
-      if (stored.length < hashes.length || hashes.some((hash, at) => !sameHash(hash, stored[at]!)))
-        yield { first, hashes };
-    }
-  }
-
-  async #stored(first: number, count: number): Promise<readonly Uint8Array[]> {
-    try {
-      return await this.#store.nodes(first, first + count);
-    } catch (error) {
-      if (error instanceof BrokenTreeError) return [];
-      throw error;
-    }
+  /** The nodes of the tree, in runs. */
+  *nodes(): Generator<Nodes> {
+    for (let first = 0; first < this.#nodes.length; first += NODES)
+      yield { first, hashes: this.#nodes.slice(first, first + NODES) };
   }
 }
 

@@ -24,7 +24,8 @@ import type { Checkpoint } from '../tlog/checkpoint.ts';
 import type { Checkpoints } from '../transparency/checkpoints.ts';
 import type { LogKey } from '../transparency/log-key.ts';
 import { openCheckpoint } from '../transparency/signed-checkpoint.ts';
-import type { Check, Question } from './checks/check.ts';
+import type { Check } from './checks/check.ts';
+import { OF_EACH_EVENT } from './checks/damage.ts';
 import { type Moment, plantsAsOf } from './fold/as-of.ts';
 import { recordMessage } from './formats/event-protobuf.ts';
 import {
@@ -53,7 +54,7 @@ export interface AuditOptions {
   readonly onBroken: (error: BrokenChainError) => void;
 }
 
-/** Calls at once that read the whole log, and those of one auditor. Most use a thread and a temporary file. */
+/** Calls at once that read the whole log, and those of one auditor. Most use a temporary file. */
 const LONG_CALLS = { permits: 3, share: 2, maxWait: 500, maxWaiting: 16 };
 /** Milliseconds between two messages of progress. */
 const PROGRESS = 1_000;
@@ -155,13 +156,10 @@ async function* verify(
   }
 }
 
-/** The questions that only the log itself answers, whatever its read model or the caller's checkpoint says. */
-const OF_THE_LOG: readonly Question[] = ['positions', 'chain', 'contents'];
-
-/** Where a verdict says that the log is broken. */
+/** Where a verdict says that the log is broken, whatever its read model or the caller's checkpoint says. */
 function brokenIn({ answers }: Verdict): BrokenChainError | undefined {
   for (const { question, failure } of answers)
-    if (OF_THE_LOG.includes(question) && failure?.position !== undefined)
+    if (OF_EACH_EVENT.includes(question) && failure?.position !== undefined)
       return new BrokenChainError(failure.position, failure.message);
   return undefined;
 }

@@ -1,24 +1,17 @@
 import { BrokenChainError } from '../log/event/chain.ts';
 import type { Head, LoggedEvent } from '../log/event/event.ts';
-import {
-  BrokenReadModelError,
-  type DamagedStoreError,
-  LostRecordError,
-  type OwnedRow,
-  type Store,
-} from '../log/store.ts';
+import { BrokenReadModelError, type DamagedStoreError, LostRecordError, type Store } from '../log/store.ts';
 import { BrokenTreeError } from '../log/tree/nodes.ts';
 import type { Checkpoint } from '../tlog/checkpoint.ts';
-import { ChainCheck } from './checks/chain.ts';
 import type { Check, Failure, Question } from './checks/check.ts';
-import { CheckpointCheck } from './checks/checkpoint.ts';
-import { ContentsCheck } from './checks/contents.ts';
-import { DecisionsCheck } from './checks/decisions.ts';
-import { PositionsCheck } from './checks/positions.ts';
+import { contentsCheck } from './checks/contents.ts';
+import { notAsked, Reads, type Stop, unanswered } from './checks/damage.ts';
+import { decisionsCheck } from './checks/decisions.ts';
+import { chainCheck, checkpointCheck, positionsCheck } from './checks/log.ts';
 import { ReadModelCheck } from './checks/read-model.ts';
-import { StorageCheck } from './checks/storage.ts';
-import { TreeCheck } from './checks/tree.ts';
-import { Fold, type OpenFold } from './fold/fold.ts';
+import { treeCheck } from './checks/tree.ts';
+import { Fold } from './fold/fold.ts';
+import { checkpointOf } from './project.ts';
 import { ErasedMeanwhileError, SteadyView } from './steady.ts';
 
 /** The progress of a verification. */
@@ -52,8 +45,6 @@ export interface VerifyOptions {
   readonly checkpoint?: Checkpoint | undefined;
   /** Makes further checks. They are closed at the end. */
   readonly checks?: () => Promise<readonly Check[]>;
-  /** Makes the fold that the read model is compared with. Default: one in a thread of its own. */
-  readonly openFold?: OpenFold;
   /** Ends the verification: it rejects with the signal's reason. */
   readonly signal?: AbortSignal;
 }
@@ -79,25 +70,23 @@ export async function* verifyLog(store: Store, options: VerifyOptions = {}): Asy
 }
 
 async function* verified(store: Store, options: VerifyOptions): AsyncGenerator<Progress | Verdict> {
-  const storage = store.fault === undefined ? undefined : new StorageCheck(() => store.fault!());
-  const reads = new Reads(storage, options.signal);
+  const reads = new Reads(store, options.signal);
+  // If the store has lost it, the comparison of the read model finds that.
   const checkpoint = (await reads.try(() => checkpointOf(store))) ?? 0;
   const head = await reads.try(() => store.head());
   const end = head?.position ?? reads.stop?.position ?? 0;
-  const openFold = options.openFold ?? ((asked) => new Fold(asked));
-  const view = await reads.try(() => SteadyView.open(store, { to: checkpoint }));
-  const fold = new SteadyFold(openFold({ asksDecisions: true }), view);
+  using fold = new SteadyFold(await reads.try(() => SteadyView.open(store, { to: checkpoint })));
   const readModel = new ReadModelCheck(store, checkpoint, fold);
   const checks: Check[] = [
     // The checkpoint of the read model reveals a log that was cut short.
-    new PositionsCheck(Math.max(end, checkpoint)),
-    new ChainCheck(),
-    new ContentsCheck(store, end),
+    positionsCheck(Math.max(end, checkpoint)),
+    chainCheck(),
+    contentsCheck(store, end),
     readModel,
-    new DecisionsCheck(store, end, fold),
-    ...(storage === undefined ? [] : [storage]),
-    new TreeCheck(store, checkpoint),
-    ...(options.checkpoint === undefined ? [] : [new CheckpointCheck(options.checkpoint)]),
+    decisionsCheck(store, end, fold),
+    ...(reads.storage === undefined ? [] : [reads.storage]),
+    treeCheck(store, checkpoint),
+    ...(options.checkpoint === undefined ? [] : [checkpointCheck(options.checkpoint)]),
     ...((await options.checks?.()) ?? []),
   ];
   try {
@@ -105,7 +94,7 @@ async function* verified(store: Store, options: VerifyOptions): AsyncGenerator<P
     const stop = (yield* pass(store, end, checks, failures, reads)) ?? reads.stop;
     const answers: Answer[] = [];
     for (const check of checks) {
-      const isAsked = stop === undefined || check === storage;
+      const isAsked = stop === undefined || check === reads.storage;
       const failure =
         failures.get(check) ?? (isAsked ? await finished(check, reads) : unanswered(check.question, stop));
       answers.push({ question: check.question, failure });
@@ -118,7 +107,6 @@ async function* verified(store: Store, options: VerifyOptions): AsyncGenerator<P
     const ok = answers.every(({ failure }) => failure === undefined);
     yield { ok, head, checkpoint: readModel.checkpoint, answers };
   } finally {
-    await fold.close();
     for (const check of checks) await check.close?.();
   }
 }
@@ -132,23 +120,18 @@ const UNSURE: Failure = {
 const isOfFold = ({ question }: Answer): boolean => question === 'read_model' || question === 'decisions';
 
 /** The fold of a log, from which contents may be removed while it is read. */
-class SteadyFold {
+class SteadyFold extends Fold {
   /** Whether an erasure disturbed it: what it has is the fold of no state of the log. */
   isDisturbed = false;
-  readonly #fold: ReturnType<OpenFold>;
   readonly #view: SteadyView | undefined;
 
-  constructor(fold: ReturnType<OpenFold>, view: SteadyView | undefined) {
-    this.#fold = fold;
+  constructor(view: SteadyView | undefined) {
+    super({ asksDecisions: true });
     this.#view = view;
   }
 
-  get position(): number {
-    return this.#fold.position;
-  }
-
-  async apply(events: readonly LoggedEvent[]): Promise<void> {
-    await this.#fold.apply(this.#shown(events));
+  override apply(events: readonly LoggedEvent[]): Promise<void> {
+    return super.apply(this.#shown(events));
   }
 
   #shown(events: readonly LoggedEvent[]): readonly LoggedEvent[] {
@@ -160,28 +143,6 @@ class SteadyFold {
       this.isDisturbed = true;
       return events;
     }
-  }
-
-  misfit(): Promise<Failure | undefined> {
-    return this.#fold.misfit();
-  }
-
-  rows(): AsyncIterable<OwnedRow[]> {
-    return this.#fold.rows();
-  }
-
-  close(): Promise<void> {
-    return this.#fold.close();
-  }
-}
-
-/** The checkpoint of the read model. 0 if the store has lost it, which the comparison of the read model then finds. */
-async function checkpointOf(store: Store): Promise<number> {
-  try {
-    return await store.checkpoint();
-  } catch (error) {
-    if (!(error instanceof BrokenReadModelError)) throw error;
-    return 0;
   }
 }
 
@@ -228,56 +189,6 @@ async function finished(check: Check, reads: Reads): Promise<Failure | undefined
     return unanswered(check.question, await reads.stopAt(error));
   }
 }
-
-/** What a verification cannot read past: an unreadable event at a position, or a damaged page. */
-interface Stop {
-  readonly position?: number;
-  readonly why: string;
-}
-
-/** Tells damage, which is an answer, from a store that cannot be reached. */
-class Reads {
-  readonly signal: AbortSignal | undefined;
-  readonly #storage: StorageCheck | undefined;
-  /** What ended the last read of `try` that failed. */
-  stop: Stop | undefined;
-
-  constructor(storage: StorageCheck | undefined, signal: AbortSignal | undefined) {
-    this.#storage = storage;
-    this.signal = signal;
-  }
-
-  /** The result of a read. Undefined: it failed, and `stop` says why. */
-  async try<T>(read: () => Promise<T>): Promise<T | undefined> {
-    try {
-      return await read();
-    } catch (error) {
-      this.stop = await this.stopAt(error);
-      return undefined;
-    }
-  }
-
-  /** What an error of a read found. Rejects with every error that is neither an unreadable event nor damage. */
-  async stopAt(error: unknown): Promise<Stop> {
-    if (error instanceof BrokenChainError) return { position: error.position, why: error.why };
-    this.signal?.throwIfAborted();
-    if ((await this.#storage?.fault()) === undefined) throw error;
-    return { why: (error as Error).message };
-  }
-}
-
-/** The questions about each event by itself. An unreadable event is their first place. */
-const OF_EACH_EVENT: readonly Question[] = ['positions', 'chain', 'contents'];
-
-/** The failure of a question that needs what cannot be read. */
-function unanswered(question: Question, { position, why }: Stop): Failure {
-  if (position === undefined) return notAsked(why);
-  return OF_EACH_EVENT.includes(question)
-    ? { position, message: why }
-    : notAsked(`the event at position ${position} cannot be read`);
-}
-
-const notAsked = (why: string): Failure => ({ message: `not asked: ${why}` });
 
 /** The questions of every verification of a store that can check itself. */
 const OF_EVERY_LOG: readonly Question[] = [

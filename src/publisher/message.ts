@@ -19,18 +19,6 @@ export const HASH_HEADER = 'plantstore-hash';
 /** Header with the idempotency key of the event's request, if it had one. Needed to compute the commitment. */
 export const IDEMPOTENCY_KEY_HEADER = 'plantstore-idempotency-key';
 
-/** Header with the event's commitment, in lower-case hexadecimal. */
-export const COMMITMENT_HEADER = 'plantstore-commitment';
-
-/** Header with the salt of the event's content, in lower-case hexadecimal. */
-export const SALT_HEADER = 'plantstore-salt';
-
-/** Header with the issuer of the actor's token, if known. */
-export const ISSUER_HEADER = 'plantstore-issuer';
-
-/** Header with the subject of an OwnerErased event, in lower-case hexadecimal. */
-export const SUBJECT_HEADER = 'plantstore-subject';
-
 /** `ce_type` of an OwnerErased event. */
 export const OWNER_ERASED = 'plantstore.v1.OwnerErased';
 
@@ -60,12 +48,12 @@ export function eventMessage(logged: LoggedEvent): EventMessage | undefined {
       ce_time: new Date(time).toISOString(),
       ce_subject: subject,
       [POSITION_HEADER]: String(position),
-      [COMMITMENT_HEADER]: hex(commitment),
-      [SALT_HEADER]: hex(salt),
+      'plantstore-commitment': hex(commitment),
+      'plantstore-salt': hex(salt),
       [HASH_HEADER]: hex(hash),
       ...(idempotencyKey !== undefined && { [IDEMPOTENCY_KEY_HEADER]: idempotencyKey }),
-      ...(issuer !== undefined && { [ISSUER_HEADER]: issuer }),
-      ...(event.type === 'OwnerErased' && event.subject && { [SUBJECT_HEADER]: hex(event.subject) }),
+      ...(issuer !== undefined && { 'plantstore-issuer': issuer }),
+      ...(event.type === 'OwnerErased' && event.subject && { 'plantstore-subject': hex(event.subject) }),
       // The first is CloudEvents' Distributed Tracing extension; the second is for OpenTelemetry's Kafka
       // instrumentation.
       ...(traceparent !== undefined && { ce_traceparent: traceparent, traceparent }),

@@ -1,14 +1,13 @@
-import { headAt, verifyNext } from '../log/event/chain.ts';
+import { headAfter, headAt } from '../log/event/chain.ts';
 import { EMPTY_HEAD, type Head, type LoggedEvent } from '../log/event/event.ts';
 import type { Store } from '../log/store.ts';
-import { eventAt } from '../log/whole-range.ts';
+import { eventAt, intactRange } from '../log/whole-range.ts';
 import { Backoff } from '../time/backoff.ts';
 import { monotonic, randomUUID } from '../time/host.ts';
 import { Lease } from '../time/lease.ts';
 import { pause } from '../time/pause.ts';
-import { nextEvents } from './next-events.ts';
 import { type PublisherStatus, StatusKeeper } from './status.ts';
-import { type Published, type Topic, TopicMismatchError, type TopicSession } from './topic.ts';
+import { mismatch, type Published, type Topic, type TopicSession } from './topic.ts';
 
 /** Longest pause after a failure, in milliseconds. The first takes a tenth of a second. */
 const MAX_PAUSE = 10_000;
@@ -22,6 +21,8 @@ const POLL = 50;
  */
 const PACE = 100;
 const MANY = 1_000;
+/** No further batch of the store is read once there are this many events. */
+const ENOUGH = 4_000;
 /** Milliseconds between two measurements of the lag. */
 const MEASURE = 1_000;
 
@@ -110,7 +111,7 @@ export class Publisher {
           await pause(POLL, held);
           continue;
         }
-        head = verified(head, events);
+        head = headAfter(head, events);
         await session.publish(events);
         last = monotonic();
         reached();
@@ -132,13 +133,11 @@ export class Publisher {
     if (position === 0) return EMPTY_HEAD;
     const event = await eventAt(this.#store, position);
     if (event === undefined)
-      throw new TopicMismatchError(
-        `the topic ends at position ${position}, beyond the end of the log: it belongs to another log, or the log was restored from a backup; see docs/events.md`,
+      throw mismatch(
+        `the topic ends at position ${position}, beyond the end of the log: it belongs to another log, or the log was restored from a backup`,
       );
     if (Buffer.from(event.hash).toString('hex') !== hash)
-      throw new TopicMismatchError(
-        `the event at position ${position} on the topic differs from that in the log; see docs/events.md`,
-      );
+      throw mismatch(`the event at position ${position} on the topic differs from that in the log`);
     return headAt(event);
   }
 
@@ -166,14 +165,22 @@ export class Publisher {
   }
 }
 
-/** The head after the events. Throws BrokenChainError unless they continue the chain. */
-function verified(head: Head, events: readonly LoggedEvent[]): Head {
-  let last = head;
-  for (const event of events) {
-    verifyNext(last, event);
-    last = headAt(event);
+/**
+ * The next events of the log after a position, in order; none at its end. They are few under light load and many while
+ * catching up. Ends before an event that the store has lost or whose content was changed, and rejects with
+ * BrokenChainError if that is the first.
+ */
+export async function nextEvents(store: Pick<Store, 'read'>, after: number): Promise<readonly LoggedEvent[]> {
+  const events: LoggedEvent[] = [];
+  try {
+    for await (const batch of intactRange(store, after)) {
+      events.push(...batch);
+      if (events.length >= ENOUGH) break;
+    }
+  } catch (error) {
+    if (events.length === 0) throw error;
   }
-  return last;
+  return events;
 }
 
 const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

@@ -28,18 +28,13 @@ export interface TopicSession {
 export interface Topic {
   /**
    * Opens a session. Ends any other session, aborts its unfinished transaction, and finds where to continue. Rejects
-   * with TopicMismatchError if that is uncertain.
+   * with `mismatch` if that is uncertain.
    */
   open(): Promise<TopicSession>;
 }
 
 /**
- * The content of the topic is not what was published. Continuing would lose or repeat events, so an operator must
- * decide.
+ * The error when the content of the topic is not what was published. Continuing would lose or repeat events, so an
+ * operator must decide.
  */
-export class TopicMismatchError extends Error {
-  constructor(why: string) {
-    super(why);
-    this.name = 'TopicMismatchError';
-  }
-}
+export const mismatch = (why: string): Error => new Error(`${why}; see docs/events.md`);

@@ -1,7 +1,7 @@
+import type { Check } from '../audit/checks/check.ts';
 import type { Config } from '../config.ts';
 import type { Readiness } from '../observe/health.ts';
 import type { Logger } from '../observe/logger.ts';
-import type { TopicQuestion } from '../publisher/kafka/topic-check.ts';
 import type { PublisherState, PublisherStatus } from '../publisher/status.ts';
 import { PublisherThread } from '../publisher/thread.ts';
 import type { PublisherSettings } from './publisher-thread.ts';
@@ -45,7 +45,7 @@ function lagOf({ state, published, lagEvents, lagSeconds }: PublisherStatus): st
 }
 
 /** The checks of the topic for an audit. Empty when the settings name no Kafka; Kafka's client is then not loaded. */
-export async function topicChecks({ kafka }: Config): Promise<TopicQuestion[]> {
+export async function topicChecks({ kafka }: Config): Promise<Check[]> {
   if (kafka === undefined) return [];
   const { askTopic } = await import('../publisher/kafka/topic-check.ts');
   return [await askTopic(kafka)];

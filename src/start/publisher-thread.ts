@@ -2,7 +2,7 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { openMongo } from '../log/mongo/open.ts';
 import { openSqlite } from '../log/sqlite/store.ts';
-import { type KafkaOptions, KafkaTopic } from '../publisher/kafka/kafka-topic.ts';
+import { type KafkaOptions, kafkaTopic } from '../publisher/kafka/kafka-topic.ts';
 import { Publisher } from '../publisher/publisher.ts';
 import type { PublisherStatus } from '../publisher/status.ts';
 import { CLOSE, REPORT, type StatusMessage } from '../publisher/thread.ts';
@@ -20,7 +20,7 @@ const tell = (status: PublisherStatus, changed: boolean) =>
   parentPort!.postMessage({ status, changed } satisfies StatusMessage);
 
 const store = mongodbUri === undefined ? openSqlite(dataDirectory) : await openMongo(mongodbUri);
-const publisher = new Publisher({ store, topic: new KafkaTopic(kafka), onChange: (status) => tell(status, true) });
+const publisher = new Publisher({ store, topic: kafkaTopic(kafka), onChange: (status) => tell(status, true) });
 const reporting = setInterval(() => tell(publisher.stats(), false), REPORT);
 
 parentPort!.on('message', async (message) => {

@@ -1,6 +1,7 @@
 import { parseArgs } from 'node:util';
 import { runHistory } from './history.ts';
 import { knownDefect } from './known.ts';
+import { forgetSignals } from './machine/signals.ts';
 import { planOf } from './plan-of.ts';
 import { knownText, search } from './search.ts';
 import { report, shrink } from './shrink.ts';
@@ -19,6 +20,7 @@ const { values } = parseArgs({
 });
 
 const named = values.each?.split(',');
+forgetSignals();
 
 /** Does the history of one seed, step by step. */
 async function repeat(seed: number, only: readonly number[] | undefined): Promise<boolean> {

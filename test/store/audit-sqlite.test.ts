@@ -8,7 +8,7 @@ import { EVENT_COLUMNS } from '../../src/log/sqlite/events.ts';
 import { DATABASE_FILE, openSqlite } from '../../src/log/sqlite/store.ts';
 import { added, append, project } from '../support/events.ts';
 import { auditContract } from './audit.ts';
-import { fillForTampering, foldedVerdictOf, tamperingContract } from './audit-tampering.ts';
+import { fillForTampering, tamperingContract, verdictOf } from './audit-tampering.ts';
 import { laterFieldsContract } from './later-fields.ts';
 import { malformedContract } from './malformed.ts';
 import { openSqliteStore } from './open-sqlite.ts';
@@ -28,11 +28,11 @@ test('an idempotency key by which its event is not found is noticed', async () =
   const opened = await open();
   const keyed = (id: bigint) => ({ ...added('alice', id), idempotencyKey: `k${id}` });
   await append(opened.store, keyed(1n), keyed(2n));
-  expect((await foldedVerdictOf(opened.store)).places).toEqual({});
+  expect((await verdictOf(opened.store)).places).toEqual({});
   const { db } = await opened.database();
   db.exec('UPDATE idempotency_keys SET position = 1 WHERE position = 2');
   db.close();
-  const { places } = await foldedVerdictOf(opened.store);
+  const { places } = await verdictOf(opened.store);
   expect(places.chain).toBe(2);
   await opened.cleanup();
 });
@@ -78,13 +78,13 @@ test('whatever a column became in a table that lost its types, it is found', asy
     db.exec(`UPDATE events SET ${column} = ${value} WHERE position = ${position}`);
     // A handle that read the table with its types keeps them.
     const reader = openSqlite(opened.directory, { readOnly: true });
-    const { verdict, places } = await foldedVerdictOf(reader);
+    const { verdict, places } = await verdictOf(reader);
     await reader.close();
     expect(verdictText(verdict), kind).toContain('NOT WHOLE');
     expect(places, kind).toMatchObject({ positions: position, chain: position, contents: position });
     db.prepare(`UPDATE events SET ${column} = ? WHERE position = ?`).run(was!, position);
   }
-  expect((await foldedVerdictOf(opened.store)).places).not.toHaveProperty('positions');
+  expect((await verdictOf(opened.store)).places).not.toHaveProperty('positions');
   db.close();
   await opened.cleanup();
 });
@@ -98,7 +98,7 @@ test.each(['-9007199254740991', '-9007199254740992', '-9223372036854775807', '-9
     const columns = EVENT_COLUMNS.replace(/\bposition\b/, position);
     db.exec(`INSERT INTO events (${EVENT_COLUMNS}) SELECT ${columns} FROM events WHERE position = 1`);
     await close();
-    const { places } = await foldedVerdictOf(opened.store);
+    const { places } = await verdictOf(opened.store);
     expect(places).toMatchObject({ positions: Number(position), chain: Number(position) });
     await opened.cleanup();
   },
@@ -130,7 +130,7 @@ const MALFORMED = 'not asked: database disk image is malformed';
 test('a page of the events that is damaged is a fault of the storage: nothing else is asked', async () => {
   const { file, size, pages, reopen, cleanup } = await openPages();
   await damage(file, (pages.events - 1) * size);
-  const { verdict, places } = await foldedVerdictOf(await reopen());
+  const { verdict, places } = await verdictOf(await reopen());
   expect(verdict).toMatchObject({ ok: false, head: undefined });
   const asked = verdict.answers.filter(({ question }) => question !== 'storage');
   expect(places).toEqual({
@@ -143,7 +143,7 @@ test('a page of the events that is damaged is a fault of the storage: nothing el
 test('a page of the read model that is damaged leaves the questions about the log', async () => {
   const { file, size, pages, reopen, cleanup } = await openPages();
   await damage(file, (pages.plants - 1) * size);
-  const { places } = await foldedVerdictOf(await reopen());
+  const { places } = await verdictOf(await reopen());
   expect(places).toEqual({ read_model: MALFORMED, storage: expect.stringContaining(`page ${pages.plants}`) });
   await cleanup();
 });
@@ -154,7 +154,7 @@ test('an event that cannot be read does not hide damage', async () => {
   db.exec("UPDATE events SET event = x'00' WHERE position = 4");
   await close();
   await damage(file, (pages.plants - 1) * size);
-  const { places } = await foldedVerdictOf(await reopen());
+  const { places } = await verdictOf(await reopen());
   expect(places).toMatchObject({ chain: 4, storage: expect.stringContaining(`page ${pages.plants}`) });
   await cleanup();
 });

@@ -3,7 +3,6 @@ import type { Failure } from '../../src/audit/checks/check.ts';
 import { type Verdict, type VerifyOptions, verifyLog } from '../../src/audit/verify.ts';
 import { headAt } from '../../src/log/event/chain.ts';
 import type { Store } from '../../src/log/store.ts';
-import { openMemoryFold } from '../simulation/store/memory-fold.ts';
 import { added, append, deleted, type LoggedPlantEvent, project, TRACEPARENT } from '../support/events.ts';
 import { SOAK } from '../support/soak.ts';
 import { type Database, PLACES, type Places, SIGNED, unreadableAt } from '../support/tampering.ts';
@@ -45,10 +44,6 @@ export async function verdictOf(store: Store, options?: VerifyOptions): Promise<
   return { verdict: verdict!, places: Object.fromEntries(failed) };
 }
 
-/** The same with a fold in memory, which takes no thread: for what a store says of its events, whoever folds them. */
-export const foldedVerdictOf = (store: Store, options?: VerifyOptions) =>
-  verdictOf(store, { ...options, openFold: openMemoryFold });
-
 /** What the verification of every store has to find. `test/unit/audit-verify.test.ts` has what changes one event. */
 export function tamperingContract(name: string, open: OpenDatabase): void {
   describe(`tampering on ${name}`, () => {
@@ -56,7 +51,7 @@ export function tamperingContract(name: string, open: OpenDatabase): void {
       const opened = await open();
       const events = await fillForTampering(opened.store);
       for (const event of SOAK ? events : [events[0]!, events[SIGNED - 1]!, events.at(-1)!]) {
-        const { verdict, places } = await foldedVerdictOf(opened.store, {
+        const { verdict, places } = await verdictOf(opened.store, {
           checkpoint: checkpointOf(events.slice(0, event.position)),
         });
         expect({ ok: verdict.ok, places }).toEqual({ ok: true, places: {} });
@@ -72,7 +67,7 @@ export function tamperingContract(name: string, open: OpenDatabase): void {
       const database = await opened.database();
       await tamper(database, events);
       await database.close();
-      const { verdict, places } = await foldedVerdictOf(opened.store, {
+      const { verdict, places } = await verdictOf(opened.store, {
         checkpoint: checkpointOf(events.slice(0, SIGNED)),
       });
       expect(verdict.ok).toBe(false);

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { plantsAsOf, positionAt } from '../../src/audit/fold/as-of.ts';
-import { FORMATS } from '../../src/audit/formats/formats.ts';
+import { decodeExport, FORMATS } from '../../src/audit/formats/formats.ts';
 import { importLog } from '../../src/audit/import.ts';
 import { repairReadModel } from '../../src/audit/repair.ts';
 import { isName } from '../../src/auth/claims.ts';
@@ -195,7 +195,7 @@ export function auditContract(name: string, open: OpenDatabase): void {
       await submitAll(await from.second(), commands);
       for (const format of ['ndjson', 'protobuf'] as const) {
         const target = await open();
-        await drain(importLog(target.store, FORMATS[format].decode(exported(from.store, format))));
+        await drain(importLog(target.store, decodeExport(exported(from.store, format))));
         for (const again of ['ndjson', 'protobuf'] as const)
           expect(await exportOf(target.store, again)).toEqual(await exportOf(from.store, again));
         expect(await target.store.head()).toEqual(await from.store.head());

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { plantsAsOf } from '../../src/audit/fold/as-of.ts';
-import { FORMATS } from '../../src/audit/formats/formats.ts';
+import { decodeExport, FORMATS } from '../../src/audit/formats/formats.ts';
 import { importLog } from '../../src/audit/import.ts';
 import { repairReadModel } from '../../src/audit/repair.ts';
 import type { Erased } from '../../src/log/erasure/eraser.ts';
@@ -229,7 +229,7 @@ export function erasureContract(name: string, open: OpenSearchable): void {
           const chunks = async function* () {
             yield bytes;
           };
-          for await (const _ of importLog(other.store, format.decode(chunks())));
+          for await (const _ of importLog(other.store, decodeExport(chunks())));
           expect(Buffer.from(format.encode(await readAnyLog(other.store))).equals(bytes)).toBe(true);
           expect((await verdictOf(other.store)).places).toEqual({});
           for await (const _ of repairReadModel(other.store));
@@ -243,7 +243,7 @@ export function erasureContract(name: string, open: OpenSearchable): void {
         const removed = events.with(victim, withoutContent(events[victim]!, events.at(-1)!.position));
         const other = await open();
         const refused = async () => {
-          for await (const _ of importLog(other.store, FORMATS.ndjson.decode(chunks(removed))));
+          for await (const _ of importLog(other.store, decodeExport(chunks(removed))));
         };
         await expect(refused()).rejects.toThrow('it erased 18 events, but 19 refer to it');
         await other.cleanup();

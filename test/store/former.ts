@@ -12,7 +12,6 @@ import { openLog } from '../../src/log/log.ts';
 import { DATABASE_FILE } from '../../src/log/sqlite/store.ts';
 import type { Store } from '../../src/log/store.ts';
 import { openCheckpoint } from '../../src/transparency/signed-checkpoint.ts';
-import { openMemoryFold } from '../simulation/store/memory-fold.ts';
 import { override } from '../support/faulty-store.ts';
 import { readModel } from '../support/fold.ts';
 
@@ -108,7 +107,7 @@ export async function expectTakenOver(store: Store, position = FORMER.checkpoint
   }));
   expect((await store.findByIdempotencyKeys(keys)).map((event) => event?.position)).toEqual([3, undefined, undefined]);
   const checkpoint = openCheckpoint(formerFile('log.checkpoint').toString(), FORMER.vkey);
-  for await (const step of verifyLog(store, { checkpoint, openFold: openMemoryFold }))
+  for await (const step of verifyLog(store, { checkpoint }))
     if ('answers' in step) {
       expect(step.answers.filter(({ failure }) => failure !== undefined)).toEqual([]);
       expect(step.ok).toBe(true);

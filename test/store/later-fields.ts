@@ -11,7 +11,7 @@ import { override } from '../support/faulty-store.ts';
 import { readAnyLog, verifyLog } from '../support/fold.ts';
 import { checkpointOf } from '../support/tree.ts';
 import { field } from '../support/wire.ts';
-import { foldedVerdictOf, type OpenDatabase } from './audit-tampering.ts';
+import { type OpenDatabase, verdictOf } from './audit-tampering.ts';
 
 /** The owner who is erased, and what only a field that this release does not know says of them. */
 const ERASED_OWNER = 'Xaviera';
@@ -75,7 +75,7 @@ export function laterFieldsContract(name: string, open: OpenDatabase): void {
       expect(await readAnyLog(other.store)).toEqual(events);
       for (const again of Object.values(FORMATS))
         expect(Buffer.from(again.encode(await readAnyLog(other.store)))).toEqual(Buffer.from(again.encode(events)));
-      expect((await foldedVerdictOf(other.store)).places).toEqual({});
+      expect((await verdictOf(other.store)).places).toEqual({});
       await other.cleanup();
     }
   };
@@ -85,7 +85,7 @@ export function laterFieldsContract(name: string, open: OpenDatabase): void {
     const opened = await holding(events);
     expect(events.filter(({ isExtended }) => isExtended)).toHaveLength(7);
     expect(await readAnyLog(opened.store)).toEqual(events);
-    expect((await foldedVerdictOf(opened.store, { checkpoint: checkpointOf(events) })).places).toEqual({});
+    expect((await verdictOf(opened.store, { checkpoint: checkpointOf(events) })).places).toEqual({});
     await expectMoved(opened.store);
     await opened.cleanup();
   });
@@ -111,7 +111,7 @@ export function laterFieldsContract(name: string, open: OpenDatabase): void {
       const isErased = event?.type !== 'OwnerErased' && event?.owner === ERASED_OWNER;
       expect(after[index]!.content).toEqual(isErased ? undefined : before[index]!.content);
     }
-    const { places } = await foldedVerdictOf(opened.store, { checkpoint: checkpointOf(before) });
+    const { places } = await verdictOf(opened.store, { checkpoint: checkpointOf(before) });
     expect(places).toEqual({});
     await expectMoved(opened.store);
     await opened.cleanup();

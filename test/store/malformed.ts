@@ -6,7 +6,7 @@ import { added, deleted, project } from '../support/events.ts';
 import { readAnyLog } from '../support/fold.ts';
 import type { Kept } from '../support/malformed.ts';
 import { unreadableAt } from '../support/tampering.ts';
-import { foldedVerdictOf, type OpenDatabase } from './audit-tampering.ts';
+import { type OpenDatabase, verdictOf } from './audit-tampering.ts';
 
 /** A log with an event of each type, and one that is erased, all with another after them. */
 async function fill(store: Store): Promise<LoggedEvent[]> {
@@ -66,7 +66,7 @@ export function malformedContract(name: string, open: OpenDatabase): void {
 
   /** Expects that verification names the place of an event that cannot be read. */
   const expectUnreadable = async (store: Store, position: number, kind?: string) => {
-    const { verdict, places } = await foldedVerdictOf(store);
+    const { verdict, places } = await verdictOf(store);
     expect(verdict.ok, kind).toBe(false);
     const questions = verdict.answers.map(({ question }) => question);
     expect(places, kind).toEqual(unreadableAt(position, questions));
@@ -78,7 +78,7 @@ export function malformedContract(name: string, open: OpenDatabase): void {
       const events = await fill(opened.store);
       for (const { position, bytes, hash, content, erasedBy } of events)
         await change(opened, position, { event: bytes, hash, content, erasedBy });
-      expect((await foldedVerdictOf(opened.store)).places).toEqual({});
+      expect((await verdictOf(opened.store)).places).toEqual({});
       await opened.cleanup();
     });
 
@@ -113,7 +113,7 @@ export function malformedContract(name: string, open: OpenDatabase): void {
         expect(await readAnyLog(opened.store)).toEqual(events);
         await change(opened, position, RIGHT_KEYS[position]!);
       }
-      expect((await foldedVerdictOf(opened.store)).places).toEqual({});
+      expect((await verdictOf(opened.store)).places).toEqual({});
       await opened.cleanup();
     });
   });

@@ -4,13 +4,12 @@ import { repairReadModel } from '../../src/audit/repair.ts';
 import { type EventLog, openLog } from '../../src/log/log.ts';
 import type { OwnedRow, PlantRow, Store } from '../../src/log/store.ts';
 import { sha256 } from '../../src/tlog/hash.ts';
-import { openMemoryFold } from '../simulation/store/memory-fold.ts';
 import { added, append, deleted, NO_NODES, project } from '../support/events.ts';
 import { override } from '../support/faulty-store.ts';
 import { fill } from '../support/fill.ts';
 import { fold, readLog, readModel } from '../support/fold.ts';
 import type { Database } from '../support/tampering.ts';
-import { foldedVerdictOf, type OpenDatabase, verdictOf } from './audit-tampering.ts';
+import { type OpenDatabase, verdictOf } from './audit-tampering.ts';
 
 /** More than a list in memory holds, and a whole number of reads of rows: the last read finds nothing. */
 const LONG = 6_000;
@@ -21,11 +20,6 @@ const quiet = { onFault: () => {} };
 
 async function repair(store: Store): Promise<void> {
   for await (const _ of repairReadModel(store));
-}
-
-/** The same with a fold in memory, which takes no thread: for the many. */
-async function foldedRepair(store: Store): Promise<void> {
-  for await (const _ of repairReadModel(store, openMemoryFold));
 }
 
 /** On SQLite the snapshot of a frozen repair keeps what was erased in the write-ahead log. */
@@ -343,7 +337,7 @@ export function repairsContract(name: string, open: OpenDatabase, damages = DAMA
   };
 
   const expectWhole = async (store: Store) => {
-    expect((await foldedVerdictOf(store)).places).toEqual({});
+    expect((await verdictOf(store)).places).toEqual({});
     const rows = fold(await readLog(store));
     for (const owner of ['a', 'alice', 'bob', 'zoe'])
       expect((await readModel(store, owner)).rows).toEqual(rows.get(owner) ?? []);
@@ -384,7 +378,7 @@ export function repairsContract(name: string, open: OpenDatabase, damages = DAMA
           expect(await listOf(log, 3)).toMatchObject({ plants: expect.any(Array) });
           await opened.damage();
           await sleep(50);
-          await foldedRepair(opened.store);
+          await repair(opened.store);
           // From here on nothing is remembered of the rows before.
           expect((await idsOf(log)).length).toBe(EVENTS);
           await expect(add(log, 7n)).rejects.toThrow('exists');
@@ -427,7 +421,7 @@ export function repairsContract(name: string, open: OpenDatabase, damages = DAMA
               lease: async () => true,
               advanceLimit: 100,
             });
-            ended = await foldedRepair(mortal).then(
+            ended = await repair(mortal).then(
               () => true,
               (error) => {
                 if (!(error instanceof Died)) throw error;
@@ -458,7 +452,7 @@ export function repairsContract(name: string, open: OpenDatabase, damages = DAMA
               if (steps++ === frozenAt) {
                 wasFrozen = true;
                 // Meanwhile another repairs the read model, if need be, and a projector moves it on.
-                await foldedRepair(override(opened.store, { lease: async () => true }));
+                await repair(override(opened.store, { lease: async () => true }));
                 const id = 1_000n + BigInt(frozenAt);
                 await append(opened.store, deleted('alice', BigInt(frozenAt)), added('alice', id), added('zoe', id));
                 await project(opened.store);
@@ -466,7 +460,7 @@ export function repairsContract(name: string, open: OpenDatabase, damages = DAMA
               return opened.store.advance(...step);
             },
           });
-          await foldedRepair(slow);
+          await repair(slow);
           await expectWhole(opened.store);
           if (frozenAt > 6) break;
           await opened.damage().catch(() => {});
@@ -502,10 +496,10 @@ export function repairsContract(name: string, open: OpenDatabase, damages = DAMA
         },
       });
       try {
-        await foldedRepair(slow);
+        await repair(slow);
         expect(frozen).toBe(true);
         expect((await readModel(opened.store, 'mallory')).rows).toEqual([]);
-        expect((await foldedVerdictOf(opened.store)).places).toEqual({});
+        expect((await verdictOf(opened.store)).places).toEqual({});
       } finally {
         await log.close();
         await opened.cleanup();
@@ -525,7 +519,7 @@ export function repairsContract(name: string, open: OpenDatabase, damages = DAMA
       const adds = (async () => {
         for (let id = 0n; running; id++) await add(log, id, 'carol');
       })();
-      await foldedRepair(opened.store);
+      await repair(opened.store);
       running = false;
       await adds;
       await Promise.all([log.close(), stuck.close()]);

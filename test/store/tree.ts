@@ -14,7 +14,7 @@ import type { SignedCheckpoint } from '../../src/transparency/signed-checkpoint.
 import { added, append, NO_NODES, project } from '../support/events.ts';
 import { override } from '../support/faulty-store.ts';
 import { rootOf } from '../support/tree.ts';
-import { foldedVerdictOf } from './audit-tampering.ts';
+import { verdictOf } from './audit-tampering.ts';
 import { type OpenStore, withStore } from './open-store.ts';
 
 const plants = (count: number, from = 0) =>
@@ -131,7 +131,7 @@ export function treeContract(open: OpenStore): void {
         expect(faults).toEqual([]);
         expect(await store.nodes(0, 99)).toHaveLength(10);
         expect(await treeHash(2_700, new Tree(store).at(2_700))).toEqual(rootOf(events));
-        expect((await foldedVerdictOf(store)).places).toEqual({});
+        expect((await verdictOf(store)).places).toEqual({});
       }),
     );
 
@@ -287,19 +287,19 @@ export function treeContract(open: OpenStore): void {
         await project(store);
         const [node] = await store.nodes(2, 3);
         await changeNode(store, 2, WRONG);
-        expect((await foldedVerdictOf(store)).places).toEqual({ tree: 768 });
+        expect((await verdictOf(store)).places).toEqual({ tree: 768 });
         await changeNode(store, 2, node!.subarray(1));
-        expect((await foldedVerdictOf(store)).places).toEqual({ tree: 'node 2 is malformed' });
+        expect((await verdictOf(store)).places).toEqual({ tree: 'node 2 is malformed' });
         await changeNode(store, 2, node!);
-        expect((await foldedVerdictOf(store)).places).toEqual({});
-        expect((await foldedVerdictOf(withoutNodes(store, 3))).places).toEqual({ tree: 1_024 });
+        expect((await verdictOf(store)).places).toEqual({});
+        expect((await verdictOf(withoutNodes(store, 3))).places).toEqual({ tree: 1_024 });
         for (const surplus of [WRONG, WRONG.subarray(1)]) {
           await changeNode(store, 4, surplus);
-          expect((await foldedVerdictOf(store)).verdict.ok).toBe(false);
+          expect((await verdictOf(store)).verdict.ok).toBe(false);
         }
         // A step that takes nothing and adds nothing takes away what is of no events.
         await store.advance(1_100, 1_100, NO_CHANGES, NO_NODES);
-        expect((await foldedVerdictOf(store)).places).toEqual({});
+        expect((await verdictOf(store)).places).toEqual({});
       }),
     );
   });

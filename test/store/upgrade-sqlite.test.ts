@@ -7,7 +7,6 @@ import { lockDataDirectory } from '../../src/log/sqlite/lock.ts';
 import { DATABASE_FILE, openSqlite } from '../../src/log/sqlite/store.ts';
 import { upgradeSqlite } from '../../src/log/sqlite/upgrade.ts';
 import type { Store } from '../../src/log/store.ts';
-import { openMemoryFold } from '../simulation/store/memory-fold.ts';
 import { command } from '../support/command.ts';
 import { expectErased, expectTakenOver, FORMER, formerDirectory, formerFile } from './former.ts';
 
@@ -23,7 +22,7 @@ afterEach(() => {
   for (const each of made.splice(0)) rmSync(each, { recursive: true });
 });
 
-const repair = (store: Store) => repairReadModel(store, openMemoryFold);
+const repair = (store: Store) => repairReadModel(store);
 
 async function upgrade(where = directory): Promise<void> {
   for await (const _ of upgradeSqlite(where, repair));

@@ -6,7 +6,7 @@ import type { PlantEvent } from '../../src/domain/events.ts';
 import type { LoggedEvent } from '../../src/log/event/event.ts';
 import { openSqlite } from '../../src/log/sqlite/store.ts';
 import type { Store } from '../../src/log/store.ts';
-import { type KafkaOptions, KafkaTopic } from '../../src/publisher/kafka/kafka-topic.ts';
+import { type KafkaOptions, kafkaTopic } from '../../src/publisher/kafka/kafka-topic.ts';
 import { Publisher } from '../../src/publisher/publisher.ts';
 import type { PublisherStatus } from '../../src/publisher/status.ts';
 import { append } from './events.ts';
@@ -37,7 +37,7 @@ export class Instance implements AsyncDisposable {
     this.#store = store;
     this.publisher = new Publisher({
       store,
-      topic: new KafkaTopic(kafka),
+      topic: kafkaTopic(kafka),
       onChange: (status) => {
         this.changes.push(status);
         onChange(status);

@@ -7,7 +7,7 @@ import { TILE_WIDTH } from '../../src/tlog/tile.ts';
 import { atOnce, Database as Memory } from '../simulation/store/database.ts';
 import { MemoryStore } from '../simulation/store/memory-store.ts';
 import type { State } from '../simulation/store/state.ts';
-import { fillForTampering, foldedVerdictOf } from '../store/audit-tampering.ts';
+import { fillForTampering, verdictOf } from '../store/audit-tampering.ts';
 import { encoded } from '../support/encoded.ts';
 import { added, append, project } from '../support/events.ts';
 import { type Database, SIGNED, TAMPERINGS, withoutContent } from '../support/tampering.ts';
@@ -49,9 +49,9 @@ test.each(TAMPERINGS.filter(({ found }) => typeof found === 'object'))(
     const { store, memory } = open();
     const events = await fillForTampering(store);
     const options = { checkpoint: checkpointOf(events.slice(0, SIGNED)) };
-    expect((await foldedVerdictOf(store, options)).places).toEqual({});
+    expect((await verdictOf(store, options)).places).toEqual({});
     await tamper(memory, events);
-    const { verdict, places } = await foldedVerdictOf(store, options);
+    const { verdict, places } = await verdictOf(store, options);
     expect({ ok: verdict.ok, places }).toEqual({ ok: false, places: found });
   },
 );
@@ -64,9 +64,9 @@ test.each<[string, (memory: Database) => Promise<void>, number]>([
   const { store, memory } = open();
   await append(store, ...Array.from({ length: 2 * TILE_WIDTH + 1 }, (_, id) => added('alice', BigInt(id))));
   await project(store);
-  expect((await foldedVerdictOf(store)).places).toEqual({});
+  expect((await verdictOf(store)).places).toEqual({});
   await tamper(memory);
-  expect((await foldedVerdictOf(store)).places).toEqual({ tree: position });
+  expect((await verdictOf(store)).places).toEqual({ tree: position });
 });
 
 test.each([1, 3])('an erasure of 2 events that says %i is found', async (erased) => {
@@ -75,5 +75,5 @@ test.each([1, 3])('an erasure of 2 events that says %i is found', async (erased)
   const event = { type: 'OwnerErased' as const, actor: 'o', erased };
   await store.append([seal(headAt(events.at(-1)!), event, 'an erasure', Date.now())]);
   for (const bobs of [events[4]!, events[5]!]) await memory.putEvent(withoutContent(bobs, 13));
-  expect((await foldedVerdictOf(store)).places.contents).toBe(13);
+  expect((await verdictOf(store)).places.contents).toBe(13);
 });

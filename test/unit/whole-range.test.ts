@@ -3,7 +3,7 @@ import type { BrokenChainError } from '../../src/log/event/chain.ts';
 import type { LoggedEvent } from '../../src/log/event/event.ts';
 import type { Store } from '../../src/log/store.ts';
 import { wholeRange } from '../../src/log/whole-range.ts';
-import { nextEvents } from '../../src/publisher/next-events.ts';
+import { nextEvents } from '../../src/publisher/publisher.ts';
 
 /** A store that has events at these positions, two in a batch. */
 const storeOf = (...positions: number[]): Pick<Store, 'read'> => ({

@@ -4,7 +4,7 @@ import { headAt, seal } from '../../../src/log/event/chain.ts';
 import { EMPTY_HEAD, type Head, type LoggedEvent } from '../../../src/log/event/event.ts';
 import { openSqlite } from '../../../src/log/sqlite/store.ts';
 import { partitioner } from '../../../src/publisher/kafka/client.ts';
-import { KafkaTopic } from '../../../src/publisher/kafka/kafka-topic.ts';
+import { kafkaTopic } from '../../../src/publisher/kafka/kafka-topic.ts';
 import { type EventMessage, eventMessage } from '../../../src/publisher/message.ts';
 import { Publisher } from '../../../src/publisher/publisher.ts';
 import { freePort } from '../../../test/support/free-port.ts';
@@ -48,7 +48,7 @@ async function catchingUp(bench: Bench, { brokers }: Kafka, effort: Effort): Pro
   for (let from = 0; from < BACKLOG; from += BATCH) await store.append(events.slice(from, from + BATCH));
 
   const publish = async () => {
-    const topic = new KafkaTopic(kafkaOptions(brokers, newTopic()));
+    const topic = kafkaTopic(kafkaOptions(brokers, newTopic()));
     const publisher = new Publisher({ store, topic, onChange: () => {} });
     while (publisher.stats().published !== BACKLOG) await sleep(5);
     await publisher.close();
@@ -99,7 +99,7 @@ async function timed(work: () => Promise<void>): Promise<Measured> {
 async function latency(bench: Bench, { brokers }: Kafka, { rounds, seconds }: Effort): Promise<void> {
   const store = openSqlite(bench.directory());
   const settings = kafkaOptions(brokers, newTopic());
-  const publisher = new Publisher({ store, topic: new KafkaTopic(settings), onChange: () => {} });
+  const publisher = new Publisher({ store, topic: kafkaTopic(settings), onChange: () => {} });
   bench.defer(() => publisher.close().then(() => store.close()));
   while (publisher.stats().state !== 'publishing') await sleep(50);
 

@@ -58,35 +58,29 @@ export class Erasures {
  * refer to an OwnerErased event, and each OwnerErased event must give the number of events that refer to it.
  *
  * An erasure may remove contents during the pass, so an apparent failure is counted again after the pass. One that has
- * no `erases` any more has done all of its work.
+ * no `erases` any more has done all of its work. `end` is the position at which the pass ends.
  */
-export class ContentsCheck implements Check {
-  readonly question = 'contents';
-  readonly #store: Store;
-  readonly #end: number;
-  readonly #erasures = new Erasures();
+export function contentsCheck(store: Store, end: number): Check {
+  const erasures = new Erasures();
+  return {
+    question: 'contents',
+    take(events) {
+      erasures.take(events);
+      for (const event of events) verifyContent(event);
+      return undefined;
+    },
+    finish: async () => (erasures.failure() === undefined ? undefined : countedAgain(store, end)),
+  };
+}
 
-  /** `end` is the position at which the pass ends. */
-  constructor(store: Store, end: number) {
-    this.#store = store;
-    this.#end = end;
+async function countedAgain(store: Store, end: number): Promise<Failure | undefined> {
+  const unfinished = new Set((await store.unfinished()).map(({ position }) => position));
+  const erasures = new Erasures();
+  const underWay = new Set<number>();
+  for await (const events of store.read(0)) {
+    erasures.take(events);
+    for (const { position, type } of events)
+      if (type === 'OwnerErased' && (unfinished.has(position) || position > end)) underWay.add(position);
   }
-
-  take(events: readonly LoggedEvent[]): undefined {
-    this.#erasures.take(events);
-    for (const event of events) verifyContent(event);
-  }
-
-  async finish(): Promise<Failure | undefined> {
-    if (this.#erasures.failure() === undefined) return undefined;
-    const unfinished = new Set((await this.#store.unfinished()).map(({ position }) => position));
-    const again = new Erasures();
-    const underWay = new Set<number>();
-    for await (const events of this.#store.read(0)) {
-      again.take(events);
-      for (const { position, type } of events)
-        if (type === 'OwnerErased' && (unfinished.has(position) || position > this.#end)) underWay.add(position);
-    }
-    return again.failure((erasure) => underWay.has(erasure));
-  }
+  return erasures.failure((erasure) => underWay.has(erasure));
 }

@@ -1,49 +1,64 @@
+import { isName } from '../../auth/claims.ts';
+import { PlantStoreError } from '../../domain/errors.ts';
+import type { PlantAdded } from '../../domain/events.ts';
+import { MAX_IDEMPOTENCY_KEY } from '../../domain/idempotency.ts';
+import { checkTexts } from '../../domain/validation.ts';
 import type { LoggedEvent } from '../../log/event/event.ts';
 import type { Store } from '../../log/store.ts';
-import type { AskedFold } from '../fold/fold.ts';
+import type { Fold } from '../fold/fold.ts';
 import type { Check, Failure } from './check.ts';
-import { flawOf } from './flaw.ts';
+
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /**
  * Was each event allowed on the state before it? No command adds a plant that exists, deletes one that does not, reuses
  * an idempotency key before it expires, or has a value that the API refuses.
  *
- * Shares the fold with ReadModelCheck, which folds the events up to the read model's checkpoint. This check folds the
- * rest, so ReadModelCheck must finish first.
+ * Shares the fold, which must have `asksDecisions`, with ReadModelCheck, which folds the events up to the read model's
+ * checkpoint. This check folds the rest, up to `end`, so ReadModelCheck must finish first.
  */
-export class DecisionsCheck implements Check {
-  readonly question = 'decisions';
-  readonly #store: Store;
-  readonly #end: number;
-  readonly #fold: AskedFold;
-  #flaw: Failure | undefined;
-
-  /** `fold` must have `asksDecisions`. `end` is the last position of the pass. */
-  constructor(store: Store, end: number, fold: AskedFold) {
-    this.#store = store;
-    this.#end = end;
-    this.#fold = fold;
-  }
-
-  take(events: readonly LoggedEvent[]): undefined {
-    this.#flaw ??= firstFlaw(events);
-  }
-
-  async finish(): Promise<Failure | undefined> {
-    for await (const events of this.#store.read(this.#fold.position, { to: this.#end })) await this.#fold.apply(events);
-    const misfit = await this.#fold.misfit();
-    return misfit === undefined || isBefore(this.#flaw, misfit) ? this.#flaw : misfit;
-  }
+export function decisionsCheck(store: Store, end: number, fold: Fold): Check {
+  let flaw: Failure | undefined;
+  return {
+    question: 'decisions',
+    take(events) {
+      for (const event of events) flaw ??= flawOf(event);
+      return undefined;
+    },
+    async finish() {
+      for await (const events of store.read(fold.position, { to: end })) await fold.apply(events);
+      const { misfit } = fold;
+      return flaw === undefined || (misfit !== undefined && misfit.position! < flaw.position!) ? misfit : flaw;
+    },
+  };
 }
 
-const isBefore = (flaw: Failure | undefined, misfit: Failure): boolean =>
-  flaw !== undefined && flaw.position! <= misfit.position!;
+/** Why no command can produce this event in any state; undefined if one can. Applies the same rules as the API. */
+export function flawOf(event: LoggedEvent): Failure | undefined {
+  const message = flawIn(event);
+  return message === undefined ? undefined : { position: event.position, message };
+}
 
-/** The first of these events that no command can produce in any state. */
-export function firstFlaw(events: readonly LoggedEvent[]): Failure | undefined {
-  for (const event of events) {
-    const message = flawOf(event);
-    if (message !== undefined) return { position: event.position, message };
+function flawIn({ eventId, event }: LoggedEvent): string | undefined {
+  if (!UUID.test(eventId)) return 'its event id is not a UUID';
+  // An erased event has no content to check.
+  if (event === undefined) return undefined;
+  if (event.type !== 'OwnerErased' && !isName(event.owner)) return 'its owner is not a valid name';
+  if (!isName(event.actor)) return 'its actor is not a valid name';
+  if (event.idempotencyKey !== undefined && !isIdempotencyKey(event.idempotencyKey))
+    return `its idempotency key does not have 1 to ${MAX_IDEMPOTENCY_KEY} characters`;
+  return event.type === 'PlantAdded' ? textFlaw(event) : undefined;
+}
+
+const isIdempotencyKey = (key: string): boolean =>
+  key !== '' && key.length <= MAX_IDEMPOTENCY_KEY && key.isWellFormed();
+
+function textFlaw(event: PlantAdded): string | undefined {
+  try {
+    checkTexts(event);
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof PlantStoreError)) throw error;
+    return `its ${error.message}`;
   }
-  return undefined;
 }

@@ -2,7 +2,7 @@ import type { LoggedEvent } from '../../log/event/event.ts';
 import { lostCheckpoint, type Snapshot, type Store } from '../../log/store.ts';
 import { eventAt } from '../../log/whole-range.ts';
 import { firstDifference } from '../fold/difference.ts';
-import type { AskedFold } from '../fold/fold.ts';
+import type { Fold } from '../fold/fold.ts';
 import type { Check, Failure } from './check.ts';
 
 /** Most snapshots that are taken because an erasure is completed meanwhile. */
@@ -20,13 +20,13 @@ export class ReadModelCheck implements Check {
   checkpoint: number | undefined;
   readonly #store: Store;
   readonly #start: number;
-  readonly #fold: AskedFold;
+  readonly #fold: Fold;
 
   /**
    * `start` is the checkpoint before the pass. `fold` must be empty; `finish` leaves it at the checkpoint of the
    * compared read model.
    */
-  constructor(store: Store, start: number, fold: AskedFold) {
+  constructor(store: Store, start: number, fold: Fold) {
     this.#store = store;
     this.#start = start;
     this.#fold = fold;

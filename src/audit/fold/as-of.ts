@@ -1,7 +1,7 @@
 import { InvalidFieldError, PlantStoreError } from '../../domain/errors.ts';
-import type { LoggedEvent } from '../../log/event/event.ts';
+import { BrokenChainError } from '../../log/event/chain.ts';
 import type { OwnedRow, Store } from '../../log/store.ts';
-import { intactRange } from '../../log/whole-range.ts';
+import { eventAt, intactRange } from '../../log/whole-range.ts';
 import { ErasedMeanwhileError, SteadyView } from '../steady.ts';
 import { Fold } from './fold.ts';
 
@@ -34,8 +34,7 @@ async function* foldUpTo(
   owner: string | undefined,
 ): AsyncGenerator<readonly OwnedRow[]> {
   for (let attempt = 1; ; attempt++) {
-    await using stack = new AsyncDisposableStack();
-    const fold = stack.adopt(new Fold(), (opened) => opened.close());
+    using fold = new Fold();
     try {
       await foldInto(fold, store, position, owner);
     } catch (error) {
@@ -85,13 +84,10 @@ export async function positionAt(store: Store, time: number): Promise<number> {
   let high = (await store.head()).position;
   while (low < high) {
     const middle = Math.ceil((low + high) / 2);
-    if ((await eventAt(store, middle)).time <= time) low = middle;
+    const event = await eventAt(store, middle);
+    if (event === undefined) throw new BrokenChainError(middle, `missing, although the log ends behind it`);
+    if (event.time <= time) low = middle;
     else high = middle - 1;
   }
   return low;
-}
-
-async function eventAt(store: Store, position: number): Promise<LoggedEvent> {
-  for await (const [event] of store.read(position - 1)) if (event !== undefined) return event;
-  throw new Error(`there is no event at position ${position}`);
 }

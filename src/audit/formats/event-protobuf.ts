@@ -24,46 +24,28 @@ export function encodePublicEvents(events: readonly LoggedEvent[]): Uint8Array {
 /** An event as a message. */
 export const recordMessage = (event: LoggedEvent): EventRecord => fromBinary(RecordSchema, recordBytes(event));
 
-/**
- * Decodes an export in protobuf, in batches. Rejects at any byte that `encodeEvents` would not write, and says where.
- */
-export async function* decodeEvents(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<LoggedEvent[]> {
-  let rest: Uint8Array = new Uint8Array();
-  let count = 0;
-  for await (const chunk of chunks) {
-    rest = rest.length === 0 ? chunk : Buffer.concat([rest, chunk]);
-    const events: LoggedEvent[] = [];
-    for (let frame = frameOf(rest, count); frame !== undefined; frame = frameOf(rest, count)) {
-      count++;
-      events.push(decode(frame.bytes, count));
-      rest = frame.rest;
-    }
-    if (events.length > 0) yield events;
-  }
-  if (rest.length > 0) throw new Error(`the export ends in the middle of event ${count + 1}`);
-}
-
-/** The bytes of the first event, and the rest; undefined if the event is incomplete. */
-function frameOf(bytes: Uint8Array, count: number): { bytes: Uint8Array; rest: Uint8Array } | undefined {
+/** The first message of an export, without its length. */
+export function firstRecord(bytes: Uint8Array, number: number): { bytes: Uint8Array; rest: Uint8Array } | undefined {
   // A varint ends with the first byte below 128.
   if (!bytes.subarray(0, 5).some((byte) => byte < 128)) {
     if (bytes.length < 5) return undefined;
-    throw notAnEvent(count + 1);
+    throw notAnEvent(number);
   }
   const reader = new BinaryReader(bytes);
   const length = reader.uint32();
-  if (length > MAX_EVENT) throw notAnEvent(count + 1);
+  if (length > MAX_EVENT) throw notAnEvent(number);
   const end = reader.pos + length;
   return end > bytes.length ? undefined : { bytes: bytes.subarray(reader.pos, end), rest: bytes.subarray(end) };
 }
 
-const notAnEvent = (number: number, cause?: unknown): Error =>
-  new Error(`event ${number} of the export is not a plantstore.v1.Record`, { cause });
-
-function decode(bytes: Uint8Array, number: number): LoggedEvent {
+/** Parses a message of an export. Throws at any byte that `encodeEvents` would not write. */
+export function parseRecord(bytes: Uint8Array, number: number): LoggedEvent {
   try {
     return eventOfRecord(bytes);
   } catch (error) {
     throw notAnEvent(number, error);
   }
 }
+
+const notAnEvent = (number: number, cause?: unknown): Error =>
+  new Error(`event ${number} of the export is not a plantstore.v1.Record`, { cause });

@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import type { DomainEvent } from '../../domain/events.ts';
 import { MAX_INT64, MIN_INT64 } from '../../domain/plant.ts';
 import { JsonText } from '../../json/json-text.ts';
@@ -6,6 +7,12 @@ import { encodeContent, encodeEvent, type Unsealed } from '../../log/event/encod
 import type { LoggedEvent } from '../../log/event/event.ts';
 import { sha256 } from '../../tlog/hash.ts';
 import { eventJson, JSON_MEMBERS, type JsonMember, jsonOf } from './event-json.ts';
+
+const LINE_FEED = 0x0a;
+/** Most bytes of one line: more than the longest that an export contains. */
+const MAX_LINE = 64 * 1024;
+/** Keeps a byte order mark, which no line begins with. */
+const UTF_8 = new TextDecoder('utf-8', { ignoreBOM: true });
 
 /** The members of a line. */
 type Members = Partial<
@@ -17,6 +24,24 @@ type Members = Partial<
     erasesKey: Uint8Array;
   }
 >;
+
+/** The first line of an export. Names may contain other line breaks than the line feed. */
+export function firstLine(bytes: Uint8Array): { bytes: Uint8Array; rest: Uint8Array } | undefined {
+  const end = bytes.indexOf(LINE_FEED);
+  if (end >= 0) return { bytes: bytes.subarray(0, end), rest: bytes.subarray(end + 1) };
+  if (bytes.length > MAX_LINE) throw new Error('a line of the export is longer than any event');
+  return undefined;
+}
+
+/** Parses the bytes of a line of an export. Throws as `parseEvent` does. */
+export function parseLine(bytes: Uint8Array, number: number): LoggedEvent {
+  try {
+    if (!isUtf8(bytes)) throw new Error('it is not UTF-8');
+    return parseEvent(UTF_8.decode(bytes));
+  } catch (error) {
+    throw new Error(`line ${number} of the export is not an event: ${(error as Error).message}`, { cause: error });
+  }
+}
 
 /**
  * Parses a line of an export in JSON, the inverse of `eventJson`. Throws for any text that `eventJson` would not write,

@@ -115,8 +115,7 @@ async function silence(url: URL): Promise<string | undefined> {
 /** Examines whether Kafka answers and, if it has the topic, allows to read about it. */
 export async function examineKafka(settings: NonNullable<Config['kafka']>): Promise<Finding> {
   // Loads Kafka's client only if the settings name Kafka.
-  const { KafkaClient } = await import('../../publisher/kafka/client.ts');
-  const { within } = await import('../../publisher/kafka/deadline.ts');
+  const { KafkaClient, within } = await import('../../publisher/kafka/client.ts');
   const client = new KafkaClient(settings);
   const { topic } = settings;
   const examined = async () => {

@@ -93,6 +93,16 @@ export function verifyNext(head: Head, event: LoggedEvent): void {
     throw new BrokenChainError(expected, 'its hash does not match its content and the hash before it');
 }
 
+/** The head of a log after these events, which ended at `head`. Throws as `verifyNext` does. */
+export function headAfter(head: Head, events: readonly LoggedEvent[]): Head {
+  let last = head;
+  for (const event of events) {
+    verifyNext(last, event);
+    last = headAt(event);
+  }
+  return last;
+}
+
 /**
  * Throws BrokenChainError unless a log that ends at `head` still has `known`, its earlier head. The log must not be
  * shorter. If it still ends at the same position, it must end with the same event. verifyNext checks what comes after

@@ -1,5 +1,5 @@
 import type { Published } from '../topic.ts';
-import type { CommittedOffset, OffsetRange } from './client-types.ts';
+import type { CommittedOffset, OffsetRange } from './client.ts';
 
 /**
  * The state of the publisher, committed to Kafka in the same transaction as the events. The offset of a consumer group

@@ -1,14 +1,17 @@
+import { connect as connectTcp, isIP, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Admin, type IHeaders, Kafka, logLevel, Partitioners, type SASLOptions, type Transaction } from 'kafkajs';
-import type {
-  CommittedOffset,
-  Consumer,
-  Consumption,
-  KafkaConnection,
-  OffsetRange,
-  TransactionalProducer,
-} from './client-types.ts';
-import { Sockets } from './sockets.ts';
+import { connect as connectTls } from 'node:tls';
+import {
+  type Admin,
+  type Consumer,
+  type ISocketFactoryArgs,
+  Kafka,
+  logLevel,
+  Partitioners,
+  type SASLOptions,
+} from 'kafkajs';
+import { withTimeout } from '../../time/pause.ts';
+import type { EventMessage } from '../message.ts';
 
 hideTimerWarnings();
 
@@ -24,11 +27,52 @@ const ATTEMPT_PAUSE = 100;
 const CONNECTION_TIMEOUT = 3_000;
 const REQUEST_TIMEOUT = 10_000;
 
-/** The Kafka client for publication. Only this file depends on the client library. */
+/** How to reach Kafka. */
+export interface KafkaConnection {
+  /** HOST:PORT of some brokers, which name the others. */
+  readonly brokers: readonly string[];
+  /** Whether to use TLS, with the certificate authorities that Node trusts. */
+  readonly ssl: boolean;
+  readonly sasl:
+    | {
+        readonly mechanism: 'plain' | 'scram-sha-256' | 'scram-sha-512';
+        readonly username: string;
+        readonly password: string;
+      }
+    | undefined;
+}
+
+/** Offsets of a partition. */
+export interface OffsetRange {
+  /** Offset of the first record. */
+  readonly low: number;
+  /**
+   * All records before this offset are committed or aborted. Without an open transaction, it is the offset of the next
+   * record.
+   */
+  readonly high: number;
+}
+
+/** The committed offset of a consumer group for a partition. */
+export interface CommittedOffset {
+  readonly offset: number;
+  readonly metadata: string;
+}
+
+/** Runs one transaction at a time. For consumers of committed records, each is all or nothing. */
+export type TransactionalProducer = Awaited<ReturnType<KafkaClient['producer']>>;
+
+/** Settles as the work does, or rejects after the given milliseconds. The work itself is not stopped. */
+export const within = <T>(milliseconds: number, work: Promise<T>): Promise<T> =>
+  withTimeout(work, milliseconds, () => new Error(`Kafka did not respond within ${milliseconds / 1000} s`));
+
+/** The Kafka client for publication. Only this file and the reader depend on the client library. */
 export class KafkaClient {
   readonly #kafka: Kafka;
   readonly #admin: Admin;
-  readonly #sockets = new Sockets();
+  /** The open connections, to close them at once: the library's own disconnect would wait for pending requests. */
+  readonly #sockets = new Set<Socket>();
+  #isClosed = false;
 
   constructor({ brokers, ssl, sasl }: KafkaConnection) {
     this.#kafka = new Kafka({
@@ -38,7 +82,7 @@ export class KafkaClient {
       ...(sasl && { sasl: sasl as SASLOptions }),
       connectionTimeout: CONNECTION_TIMEOUT,
       requestTimeout: REQUEST_TIMEOUT,
-      socketFactory: (connection) => this.#sockets.connect(connection),
+      socketFactory: (connection) => this.#socket(connection),
       retry: RETRY,
       // Every failure that matters rejects a call; the library would log each attempt.
       logLevel: logLevel.NOTHING,
@@ -53,7 +97,8 @@ export class KafkaClient {
 
   /** Closes all connections. Pending calls fail. */
   close(): void {
-    this.#sockets.close();
+    this.#isClosed = true;
+    for (const socket of this.#sockets) socket.destroy(new Error('closed'));
   }
 
   /** Whether a topic exists. */
@@ -107,7 +152,7 @@ export class KafkaClient {
    * Creates the only producer of a transactional id. When this resolves, the previous producer is fenced, and its
    * transaction is aborted or committed. Kafka aborts a transaction that takes longer than `timeout` milliseconds.
    */
-  async producer(transactionalId: string, timeout: number): Promise<TransactionalProducer> {
+  async producer(transactionalId: string, timeout: number) {
     const producer = this.#kafka.producer({
       transactionalId,
       transactionTimeout: timeout,
@@ -116,64 +161,47 @@ export class KafkaClient {
     });
     await producer.connect();
     // The library initialises the producer with its first transaction. In Kafka, that begins with the first record.
-    let transaction: Promise<Transaction> | undefined = producer.transaction();
-    await transaction;
-    const current = () => {
-      transaction ??= producer.transaction();
-      return transaction;
-    };
+    let transaction = await producer.transaction();
     return {
-      async send(topic, partition, messages) {
-        const { send } = await current();
+      /** Adds records of one partition, in order. Resolves with the offset of the first. */
+      async send(topic: string, partition: number, messages: readonly EventMessage[]): Promise<number> {
         // One partition per request: with several, the library could send one twice when a leader moves.
-        const [sent] = await send({ topic, messages: messages.map((message) => ({ ...message, partition })) });
+        const [sent] = await transaction.send({
+          topic,
+          messages: messages.map((message) => ({ ...message, partition })),
+        });
         return Number(sent!.baseOffset);
       },
-      async commit(consumerGroupId, topic, { offset, metadata }) {
-        const { sendOffsets, commit } = await current();
+      /**
+       * Adds a consumer group's offset for partition 0 of a topic, and commits. After a rejection the outcome is unknown.
+       */
+      async commit(consumerGroupId: string, topic: string, { offset, metadata }: CommittedOffset): Promise<void> {
         const partition = { partition: 0, offset: String(offset), metadata };
-        await sendOffsets({ consumerGroupId, topics: [{ topic, partitions: [partition] }] });
-        await commit();
-        transaction = undefined;
+        await transaction.sendOffsets({ consumerGroupId, topics: [{ topic, partitions: [partition] }] });
+        await transaction.commit();
+        transaction = await producer.transaction();
       },
     };
   }
 
-  /** Reads the committed records of a topic, each partition from an offset. No other consumer may use the group. */
-  async consume(topic: string, group: string, from: readonly number[], consumer: Consumer): Promise<Consumption> {
+  /** A consumer of committed records, which ends at the first failure. No other may use the group. */
+  consumer(groupId: string): Consumer {
     const retry = { ...RETRY, restartOnFailure: async () => false };
-    const reading = this.#kafka.consumer({
-      groupId: group,
-      allowAutoTopicCreation: false,
-      maxWaitTimeInMs: 250,
-      retry,
-    });
-    const { END_BATCH_PROCESS, CRASH } = reading.events;
-    reading.on(END_BATCH_PROCESS, ({ payload }) => consumer.onReached(payload.partition, Number(payload.lastOffset)));
-    reading.on(CRASH, ({ payload }) => consumer.onFailure(payload.error));
-    await reading.connect();
-    await reading.subscribe({ topics: [topic], fromBeginning: true });
-    await reading.run({
-      autoCommit: false,
-      eachBatch: async ({ batch: { partition, messages } }) =>
-        consumer.onRecords(
-          partition,
-          messages.map(({ offset, key, value, headers }) => ({
-            offset: Number(offset),
-            key: String(key ?? ''),
-            value: String(value ?? ''),
-            headers: textOf(headers),
-          })),
-        ),
-    });
-    from.forEach((offset, partition) => {
-      reading.seek({ topic, partition, offset: String(offset) });
-    });
-    return {
-      pause: (partition) => reading.pause([{ topic, partitions: [partition] }]),
-      resume: (partition) => reading.resume([{ topic, partitions: [partition] }]),
-      end: () => reading.disconnect(),
-    };
+    return this.#kafka.consumer({ groupId, allowAutoTopicCreation: false, maxWaitTimeInMs: 250, retry });
+  }
+
+  #socket({ host, port, ssl, onConnect }: ISocketFactoryArgs): Socket {
+    // The library's retries would connect again.
+    if (this.#isClosed) throw new Error('closed');
+    const servername = isIP(host) ? {} : { servername: host };
+    const socket = ssl
+      ? connectTls({ host, port, ...servername, ...ssl }, onConnect)
+      : connectTcp({ host, port }, onConnect);
+    socket.setKeepAlive(true, 60_000);
+    socket.setNoDelay(true);
+    this.#sockets.add(socket);
+    socket.once('close', () => this.#sockets.delete(socket));
+    return socket;
   }
 }
 
@@ -212,9 +240,6 @@ export function partitioner(partitions: number): (key: string) => number {
   }));
   return (key) => choose({ topic: '', partitionMetadata, message: { key, value: null } });
 }
-
-const textOf = (headers: IHeaders = {}): Record<string, string> =>
-  Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]));
 
 /**
  * Hides the warnings that newer versions of Node print because kafkajs sets timers in the past. Other warnings are

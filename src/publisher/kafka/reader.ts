@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import type { KafkaClient } from './client.ts';
-import type { Consumption, TopicRecord } from './client-types.ts';
-import { within } from './deadline.ts';
+import type { Consumer, EachBatchPayload, KafkaMessage } from 'kafkajs';
+import type { EventMessage } from '../message.ts';
+import { type KafkaClient, within } from './client.ts';
 
 /** Records to buffer for each partition. A running fetch may add more. */
 const WAITING = 2_000;
@@ -9,6 +9,11 @@ const WAITING = 2_000;
 const WAIT_LIMIT = 30_000;
 /** Most milliseconds for leaving the consumer group. */
 const LEAVE = 3_000;
+
+/** A committed record. */
+export interface TopicRecord extends EventMessage {
+  readonly offset: number;
+}
 
 /** The buffered records of one partition. */
 interface Lane {
@@ -18,7 +23,8 @@ interface Lane {
   /** Offset before which to read. */
   readonly end: number;
   done: boolean;
-  paused: boolean;
+  /** Ends the pause of fetching. Undefined: there is none. */
+  resume?: (() => void) | undefined;
 }
 
 /**
@@ -27,7 +33,7 @@ interface Lane {
  */
 export class TopicReader {
   readonly #lanes: readonly Lane[];
-  #consumption: Consumption | undefined;
+  #consumer: Consumer | undefined;
   #failure: Error | undefined;
   #changed = Promise.withResolvers<void>();
 
@@ -38,57 +44,63 @@ export class TopicReader {
   /** Reads each partition from an offset. `group` is the prefix of the name of a new consumer group. */
   static async open(client: KafkaClient, topic: string, group: string, from: readonly number[]): Promise<TopicReader> {
     const ranges = await client.ranges(topic);
-    const starts = ranges.map(({ low, high }, partition) => Math.max(from[partition] ?? high, low));
-    const reader = new TopicReader(
-      ranges.map(({ high: end }, index) => {
-        const next = starts[index]!;
-        return { records: [], next, end, done: next >= end, paused: false };
-      }),
-    );
-    if (reader.#lanes.some(({ done }) => !done)) {
-      const consuming = client.consume(topic, `${group}.${randomUUID()}`, starts, {
-        onRecords: (partition, records) => reader.#take(partition, records),
-        onReached: (partition, offset) => reader.#reached(partition, offset),
-        onFailure: (error) => reader.#fail(error),
-      });
-      reader.#consumption = await within(WAIT_LIMIT, consuming);
-    }
+    const lanes = ranges.map(({ low, high: end }, partition): Lane => {
+      const next = Math.max(from[partition] ?? end, low);
+      return { records: [], next, end, done: next >= end };
+    });
+    const reader = new TopicReader(lanes);
+    if (lanes.some(({ done }) => !done))
+      await within(WAIT_LIMIT, reader.#consume(client.consumer(`${group}.${randomUUID()}`), topic));
     return reader;
   }
 
-  /** The next record of a partition; undefined at its end, or if there is no such partition. */
-  async next(partition: number): Promise<TopicRecord | undefined> {
+  /** The next record of a partition, until it is taken; undefined at its end, or if there is no such partition. */
+  async peek(partition: number): Promise<TopicRecord | undefined> {
     const lane = this.#lanes[partition];
     if (lane === undefined) return undefined;
     while (lane.records.length === 0 && !lane.done) {
       if (this.#failure !== undefined) throw this.#failure;
       await within(WAIT_LIMIT, this.#changed.promise);
     }
-    const record = lane.records.shift();
-    if (lane.paused && lane.records.length < WAITING / 2) {
-      lane.paused = false;
-      this.#consumption?.resume(partition);
-    }
-    return record;
+    return lane.records[0];
+  }
+
+  /** Takes away the record that `peek` has given. */
+  take(partition: number): void {
+    const lane = this.#lanes[partition]!;
+    lane.records.shift();
+    if (lane.records.length >= WAITING / 2) return;
+    lane.resume?.();
+    lane.resume = undefined;
   }
 
   /** Leaves the consumer group if Kafka responds. Otherwise closing the client ends the connections. */
   async close(): Promise<void> {
-    if (this.#consumption !== undefined) await within(LEAVE, this.#consumption.end()).catch(() => {});
+    if (this.#consumer !== undefined) await within(LEAVE, this.#consumer.disconnect()).catch(() => {});
   }
 
-  #take(partition: number, records: readonly TopicRecord[]): void {
+  async #consume(consumer: Consumer, topic: string): Promise<void> {
+    const { END_BATCH_PROCESS, CRASH } = consumer.events;
+    // Of a batch, aborted records are no messages, but it reaches behind them.
+    consumer.on(END_BATCH_PROCESS, ({ payload }) => this.#reached(payload.partition, Number(payload.lastOffset)));
+    consumer.on(CRASH, ({ payload }) => this.#fail(payload.error));
+    await consumer.connect();
+    await consumer.subscribe({ topics: [topic], fromBeginning: true });
+    await consumer.run({ autoCommit: false, eachBatch: async (payload) => this.#buffer(payload) });
+    for (const [partition, { next }] of this.#lanes.entries())
+      consumer.seek({ topic, partition, offset: String(next) });
+    this.#consumer = consumer;
+  }
+
+  #buffer({ batch: { partition, messages }, pause }: EachBatchPayload): void {
     const lane = this.#lanes[partition]!;
-    for (const record of records) {
+    for (const message of messages) {
+      const record = recordOf(message);
       if (record.offset < lane.next || record.offset >= lane.end) continue;
       lane.records.push(record);
       lane.next = record.offset + 1;
     }
-    // Records may arrive before `#consumption` is set; a later batch then pauses.
-    if (!lane.paused && lane.records.length >= WAITING && this.#consumption !== undefined) {
-      lane.paused = true;
-      this.#consumption.pause(partition);
-    }
+    if (lane.records.length >= WAITING) lane.resume ??= pause();
     this.#notify();
   }
 
@@ -108,3 +120,10 @@ export class TopicReader {
     this.#changed = Promise.withResolvers();
   }
 }
+
+const recordOf = ({ offset, key, value, headers = {} }: KafkaMessage): TopicRecord => ({
+  offset: Number(offset),
+  key: String(key ?? ''),
+  value: String(value ?? ''),
+  headers: Object.fromEntries(Object.entries(headers).map(([name, text]) => [name, String(text)])),
+});

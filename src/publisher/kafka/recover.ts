@@ -1,12 +1,9 @@
 import { HASH_HEADER, OWNER_ERASED, POSITION_HEADER } from '../message.ts';
-import { TopicMismatchError } from '../topic.ts';
+import { mismatch } from '../topic.ts';
 import { emptyCheckpoint, fromCommitted, type PublisherCheckpoint, reaches } from './checkpoint.ts';
-import type { KafkaClient } from './client.ts';
-import type { OffsetRange, TopicRecord } from './client-types.ts';
-import { within } from './deadline.ts';
-import type { Names } from './names.ts';
-import { TopicReader } from './reader.ts';
-import { Spread } from './spread.ts';
+import { type KafkaClient, type OffsetRange, partitioner, within } from './client.ts';
+import { TopicReader, type TopicRecord } from './reader.ts';
+import type { Names } from './topics.ts';
 
 /** Most milliseconds for reading checkpoint and offsets. */
 const LIMIT = 30_000;
@@ -20,7 +17,7 @@ export interface Recovered {
 
 /**
  * Finds where to continue: at the checkpoint, if the topic ends with its events; without a checkpoint, after the last
- * event on the topic. No publisher may run meanwhile. Rejects with TopicMismatchError if topic and checkpoint disagree.
+ * event on the topic. No publisher may run meanwhile. Rejects with `mismatch` if topic and checkpoint disagree.
  */
 export async function recover(client: KafkaClient, names: Names): Promise<Recovered> {
   const [committed, ranges] = await within(LIMIT, asked(client, names));
@@ -42,16 +39,16 @@ async function compare(
   ranges: readonly OffsetRange[],
 ): Promise<void> {
   const { position, ends } = checkpoint;
-  const lost = new TopicMismatchError(
-    `the topic ${names.topic} has lost published events, up to position ${position}: it was deleted, or restored from a backup; see docs/events.md`,
+  const lost = mismatch(
+    `the topic ${names.topic} has lost published events, up to position ${position}: it was deleted, or restored from a backup`,
   );
   if (!reaches(ranges, checkpoint)) throw lost;
   let last = 0;
   for await (const [partition, record] of records(client, names, ends)) {
     const found = positionOf(record, names);
     if (record.offset !== ends[partition])
-      throw new TopicMismatchError(
-        `the topic ${names.topic} has position ${found}, but the checkpoint is at ${position}: the checkpoint was reset, or another program publishes; see docs/events.md`,
+      throw mismatch(
+        `the topic ${names.topic} has position ${found}, but the checkpoint is at ${position}: the checkpoint was reset, or another program publishes`,
       );
     last = Math.max(last, found);
   }
@@ -62,31 +59,32 @@ async function compare(
 
 /**
  * Reconstructs a lost checkpoint from the topic. Events arrive in whole transactions, so the records show where the
- * topic ends, and over how many partitions keys are distributed. Rejects with TopicMismatchError if they do not.
+ * topic ends, and over how many partitions keys are distributed. Rejects with `mismatch` if they do not.
  */
 export async function adopt(client: KafkaClient, names: Names, ranges: readonly OffsetRange[]): Promise<Recovered> {
   const empty = emptyCheckpoint(ranges.length);
-  const spread = new Spread(ranges.length);
+  let spreads = spreadsUpTo(ranges.length);
   let { position, hash } = empty;
   const ends = [...empty.ends];
   for await (const [partition, record] of records(client, names, ends)) {
     ends[partition] = record.offset;
     // An OwnerErased is in every partition.
-    if (record.headers.ce_type !== OWNER_ERASED) spread.take(partition, record.key);
+    if (record.headers.ce_type !== OWNER_ERASED)
+      spreads = spreads.filter(({ partitionOf }) => partitionOf(record.key) === partition);
     const found = positionOf(record, names);
     if (found > position) [position, hash] = [found, record.headers[HASH_HEADER] ?? ''];
   }
   // One of these may have had the last event of all.
   const emptied = [...ends.keys()].filter((partition) => ranges[partition]!.low > 0 && ends[partition] === -1);
   if (emptied.length > 0)
-    throw new TopicMismatchError(
-      `the topic ${names.topic} has lost all records of partition ${emptied.join(', ')}, and there is no checkpoint: the publisher cannot tell where to continue; see docs/events.md`,
+    throw mismatch(
+      `the topic ${names.topic} has lost all records of partition ${emptied.join(', ')}, and there is no checkpoint: the publisher cannot tell where to continue`,
     );
   if (position === 0) return { checkpoint: empty, notice: undefined };
-  const { partitions } = spread;
+  const partitions = spreads[0]?.partitions;
   if (partitions === undefined)
-    throw new TopicMismatchError(
-      `the topic ${names.topic} has events in partitions that do not match their keys, and there is no checkpoint: the publisher cannot tell where to continue; see docs/events.md`,
+    throw mismatch(
+      `the topic ${names.topic} has events in partitions that do not match their keys, and there is no checkpoint: the publisher cannot tell where to continue`,
     );
   const adopted = `there was no checkpoint; publication resumed after position ${position}, the last on the topic`;
   return {
@@ -94,6 +92,18 @@ export async function adopt(client: KafkaClient, names: Names, ranges: readonly 
     notice: partitions === ranges.length ? adopted : `${adopted}; ${grown(ranges.length, partitions)}`,
   };
 }
+
+/**
+ * The numbers of partitions over which a topic's keys may be distributed, the largest first. Each record rules out those
+ * that would put its key into another partition. Any that remains keeps every known plant in its partition, so its
+ * events stay in order. The largest of them wins: the topic had that many when the events were published, or has got
+ * them since. A topic's number of partitions never decreases.
+ */
+const spreadsUpTo = (partitions: number) =>
+  Array.from({ length: partitions }, (_, index) => {
+    const count = partitions - index;
+    return { partitions: count, partitionOf: partitioner(count) };
+  });
 
 const grown = (has: number, used: number): string =>
   `the topic has ${has} partitions, but events go only to its first ${used}, so that a plant's events stay in one partition`;
@@ -108,8 +118,10 @@ async function* records(
   const reader = await TopicReader.open(client, topic, group, from);
   try {
     for (const partition of from.keys()) {
-      for (let record = await reader.next(partition); record !== undefined; record = await reader.next(partition))
+      for (let record = await reader.peek(partition); record !== undefined; record = await reader.peek(partition)) {
+        reader.take(partition);
         yield [partition, record];
+      }
     }
   } finally {
     await reader.close();
@@ -119,7 +131,5 @@ async function* records(
 function positionOf({ headers, offset }: TopicRecord, { topic }: Names): number {
   const position = Number(headers[POSITION_HEADER]);
   if (Number.isSafeInteger(position) && position > 0) return position;
-  throw new TopicMismatchError(
-    `the topic ${topic} has a record, at offset ${offset}, that is not an event of a plant store; see docs/events.md`,
-  );
+  throw mismatch(`the topic ${topic} has a record, at offset ${offset}, that is not an event of a plant store`);
 }

@@ -1,12 +1,10 @@
 import type { LoggedEvent } from '../../log/event/event.ts';
 import { type EventMessage, eventMessage } from '../message.ts';
-import { type Published, TopicMismatchError, type TopicSession } from '../topic.ts';
+import { mismatch, type Published, type TopicSession } from '../topic.ts';
 import { type PublisherCheckpoint, reaches, toCommitted } from './checkpoint.ts';
-import { type KafkaClient, partitioner } from './client.ts';
-import type { TransactionalProducer } from './client-types.ts';
-import { within } from './deadline.ts';
-import type { Names } from './names.ts';
+import { type KafkaClient, partitioner, type TransactionalProducer, within } from './client.ts';
 import type { Recovered } from './recover.ts';
+import type { Names } from './topics.ts';
 
 /** Milliseconds after which Kafka aborts a transaction. */
 export const TRANSACTION_LIMIT = 30_000;
@@ -88,9 +86,9 @@ export class KafkaSession implements TopicSession {
   }
 
   /** The error for offsets that are lower than before. */
-  #replaced(): TopicMismatchError {
-    return new TopicMismatchError(
-      `the topic ${this.#names.topic} is not the one that events were published to: it was deleted and created again; see docs/events.md`,
+  #replaced(): Error {
+    return mismatch(
+      `the topic ${this.#names.topic} is not the one that events were published to: it was deleted and created again`,
     );
   }
 }

@@ -2,12 +2,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { LoggedEvent } from '../../log/event/event.ts';
 import { eventMessage, POSITION_HEADER } from '../message.ts';
 import { fromCommitted, type PublisherCheckpoint, reaches } from './checkpoint.ts';
-import { KafkaClient, partitioner } from './client.ts';
-import type { OffsetRange, TopicRecord } from './client-types.ts';
+import { KafkaClient, type OffsetRange, partitioner } from './client.ts';
 import type { KafkaOptions } from './kafka-topic.ts';
-import { type Names, namesFor } from './names.ts';
-import { TopicReader } from './reader.ts';
+import { TopicReader, type TopicRecord } from './reader.ts';
 import { adopt } from './recover.ts';
+import { type Names, namesFor } from './topics.ts';
 
 /** Most checks for whether the last commit is visible, and milliseconds between them. */
 const LOOKS = 50;
@@ -19,28 +18,27 @@ export interface TopicFailure {
   readonly position?: number;
 }
 
-/** The audit question about the topic, answered during a pass over the log. */
-export interface TopicQuestion {
-  readonly question: 'topic';
-  /** Takes the next events of the log, in order. Resolves with the first failure, after which nothing more is asked. */
-  take(events: readonly LoggedEvent[]): Promise<TopicFailure | undefined>;
-  /** Checks the topic for records beyond the events taken. */
-  finish(): Promise<TopicFailure | undefined>;
-  /** Closes the connections. */
-  close(): Promise<void>;
-}
-
 /**
- * Connects. The topic is compared as of now, so read the log after this resolves. If Kafka is unreachable, now or
- * later, that is the failure of this question; other questions are unaffected.
+ * The audit question about the topic, answered during a pass over the log. Connects. The topic is compared as of now, so
+ * read the log after this resolves. If Kafka is unreachable, now or later, that is the failure of this question; other
+ * questions are unaffected.
  */
-export async function askTopic(options: KafkaOptions): Promise<TopicQuestion> {
-  try {
-    return await TopicCheck.open(options);
-  } catch (error) {
-    const failed = async () => unreadable(error);
-    return { question: 'topic', take: failed, finish: failed, close: async () => {} };
-  }
+export async function askTopic(options: KafkaOptions) {
+  const opening = TopicCheck.open(options);
+  const answered = async (ask: (check: TopicCheck) => Promise<TopicFailure | undefined>) => {
+    try {
+      return await ask(await opening);
+    } catch (error) {
+      return { message: `reading the topic failed: ${error instanceof Error ? error.message : error}` };
+    }
+  };
+  const opened = await opening.catch(() => undefined);
+  return {
+    question: 'topic' as const,
+    take: (events: readonly LoggedEvent[]) => answered((check) => check.take(events)),
+    finish: () => answered((check) => check.finish()),
+    close: async () => opened?.close(),
+  };
 }
 
 /**
@@ -51,15 +49,12 @@ export async function askTopic(options: KafkaOptions): Promise<TopicQuestion> {
  * A publisher may run meanwhile. Records are read up to the topic's end at the start, and the log, read later, contains
  * every event published by then. So a record that matches no event of the pass is foreign.
  */
-class TopicCheck implements TopicQuestion {
-  readonly question = 'topic';
+class TopicCheck {
   readonly #client: KafkaClient;
   readonly #reader: TopicReader;
   readonly #checkpoint: PublisherCheckpoint;
   readonly #ranges: readonly OffsetRange[];
   readonly #partitionOf: (key: string) => number;
-  /** For each partition, the next record, if read but not matched yet. */
-  readonly #heads = new Map<number, TopicRecord>();
   /** Partitions with a matched record. */
   readonly #begun = new Set<number>();
   #position = 0;
@@ -95,24 +90,23 @@ class TopicCheck implements TopicQuestion {
   }
 
   async take(events: readonly LoggedEvent[]): Promise<TopicFailure | undefined> {
-    try {
-      for (const event of events) {
-        const failure = await this.#compare(event);
-        if (failure !== undefined) return failure;
-        this.#position = event.position;
-      }
-      return undefined;
-    } catch (error) {
-      return unreadable(error);
+    for (const event of events) {
+      const failure = await this.#compare(event);
+      if (failure !== undefined) return failure;
+      this.#position = event.position;
     }
+    return undefined;
   }
 
   async finish(): Promise<TopicFailure | undefined> {
-    try {
-      return await this.#compareEnd();
-    } catch (error) {
-      return unreadable(error);
+    const { position } = this.#checkpoint;
+    if (position > this.#position)
+      return { position, message: `the topic reaches position ${position}, but the log ends at ${this.#position}` };
+    for (const partition of this.#ranges.keys()) {
+      const record = await this.#reader.peek(partition);
+      if (record !== undefined) return foreign(partition, record);
     }
+    return undefined;
   }
 
   async close(): Promise<void> {
@@ -120,33 +114,19 @@ class TopicCheck implements TopicQuestion {
     this.#client.close();
   }
 
-  async #compareEnd(): Promise<TopicFailure | undefined> {
-    const { position } = this.#checkpoint;
-    if (position > this.#position)
-      return {
-        position,
-        message: `the topic reaches position ${position}, but the log ends at ${this.#position}`,
-      };
-    for (const partition of this.#ranges.keys()) {
-      const record = await this.#head(partition);
-      if (record !== undefined) return foreign(partition, record);
-    }
-    return undefined;
-  }
-
   async #compare(event: LoggedEvent): Promise<TopicFailure | undefined> {
     const { position } = event;
     const expected = eventMessage(event);
     if (expected === undefined || event.type === 'OwnerErased') return this.#passOver(position);
     const partition = this.#partitionOf(expected.key);
-    const record = await this.#head(partition);
+    const record = await this.#reader.peek(partition);
     if (record === undefined) {
       const missing = `missing in partition ${partition} of the topic, whose checkpoint is at ${this.#checkpoint.position}`;
       return position <= this.#checkpoint.position ? { position, message: missing } : undefined;
     }
     const removed = this.#ranges[partition]!.low > 0 && !this.#begun.has(partition);
     if (removed && positionOf(record) > position) return undefined;
-    this.#heads.delete(partition);
+    this.#reader.take(partition);
     this.#begun.add(partition);
     if (positionOf(record) !== position) {
       const found = `offset ${record.offset} of partition ${partition} should be this event, but is position ${record.headers[POSITION_HEADER]}`;
@@ -161,22 +141,16 @@ class TopicCheck implements TopicQuestion {
   }
 
   /**
-   * Skips the records of an OwnerErased event, which are in every partition, or the record of an event erased after it was published: its expected message is no
-   * longer known.
+   * Skips the records of an OwnerErased event, which are in every partition, or the record of an event erased after it
+   * was published: its expected message is no longer known.
    */
   async #passOver(position: number): Promise<undefined> {
     for (const partition of this.#ranges.keys()) {
-      const record = await this.#head(partition);
+      const record = await this.#reader.peek(partition);
       if (record === undefined || positionOf(record) !== position) continue;
-      this.#heads.delete(partition);
+      this.#reader.take(partition);
       this.#begun.add(partition);
     }
-  }
-
-  async #head(partition: number): Promise<TopicRecord | undefined> {
-    const head = this.#heads.get(partition) ?? (await this.#reader.next(partition));
-    if (head !== undefined) this.#heads.set(partition, head);
-    return head;
   }
 }
 
@@ -197,10 +171,6 @@ async function settled(client: KafkaClient, names: Names): Promise<[PublisherChe
     await sleep(LOOK_PAUSE);
   }
 }
-
-const unreadable = (error: unknown): TopicFailure => ({
-  message: `reading the topic failed: ${error instanceof Error ? error.message : error}`,
-});
 
 const positionOf = ({ headers }: TopicRecord): number => Number(headers[POSITION_HEADER]);
 

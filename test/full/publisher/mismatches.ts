@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { EMPTY_HEAD } from '../../../src/log/event/event.ts';
 import { KafkaClient } from '../../../src/publisher/kafka/client.ts';
-import { KafkaTopic } from '../../../src/publisher/kafka/kafka-topic.ts';
-import { namesFor } from '../../../src/publisher/kafka/names.ts';
+import { kafkaTopic } from '../../../src/publisher/kafka/kafka-topic.ts';
+import { namesFor } from '../../../src/publisher/kafka/topics.ts';
 import { chain, deleted } from '../../support/events.ts';
 import type { KafkaBench } from '../../support/kafka-bench.ts';
 import { positionsOf, readTopic } from '../../support/kafka-records.ts';
@@ -71,12 +71,12 @@ export function mismatches(bench: KafkaBench): void {
     const settings = bench.newTopic();
     const { topic } = settings;
     const events = chain(EMPTY_HEAD, plants(0, 300 + size));
-    const session = await new KafkaTopic(settings).open();
+    const session = await kafkaTopic(settings).open();
     await session.publish(events.slice(0, 300));
     await makeAnew(topic);
     await expect(session.publish(events.slice(300))).rejects.toThrow(/deleted and created again/);
     session.close();
-    await expect(new KafkaTopic(settings).open()).rejects.toThrow(/has lost published events/);
+    await expect(kafkaTopic(settings).open()).rejects.toThrow(/has lost published events/);
     expect(await readTopic(kafka, topic)).toEqual([]);
   });
 

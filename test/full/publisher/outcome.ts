@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'vitest';
 import { KafkaClient } from '../../../src/publisher/kafka/client.ts';
 import type { KafkaOptions } from '../../../src/publisher/kafka/kafka-topic.ts';
-import { namesFor } from '../../../src/publisher/kafka/names.ts';
+import { namesFor } from '../../../src/publisher/kafka/topics.ts';
 import { type KafkaRecord, positionsOf } from '../../support/kafka-records.ts';
 import { sorted, upTo } from './series.ts';
 

@@ -3,7 +3,7 @@ import { type CloudEvent, Kafka as CloudEvents } from 'cloudevents';
 import { expect, test } from 'vitest';
 import { EMPTY_HEAD } from '../../../src/log/event/event.ts';
 import { KafkaClient } from '../../../src/publisher/kafka/client.ts';
-import { KafkaTopic } from '../../../src/publisher/kafka/kafka-topic.ts';
+import { kafkaTopic } from '../../../src/publisher/kafka/kafka-topic.ts';
 import { added, chain, deleted, TRACEPARENT } from '../../support/events.ts';
 import { verifyLog } from '../../support/fold.ts';
 import type { KafkaBench } from '../../support/kafka-bench.ts';
@@ -137,9 +137,9 @@ export function publishing(bench: KafkaBench): void {
   test('takes nothing more from a publisher that another has replaced, whatever it believes', async () => {
     const settings = bench.newTopic();
     const events = chain(EMPTY_HEAD, plants(0, 30));
-    const first = await new KafkaTopic(settings).open();
+    const first = await kafkaTopic(settings).open();
     await first.publish(events.slice(0, 10));
-    const second = await new KafkaTopic(settings).open();
+    const second = await kafkaTopic(settings).open();
     expect(second.start.position).toBe(10);
     await expect(first.publish(events.slice(10, 20))).rejects.toThrow(/epoch|fenced/i);
     await second.publish(events.slice(10, 30));

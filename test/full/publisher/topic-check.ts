@@ -5,10 +5,9 @@ import { EMPTY_HEAD, type LoggedEvent } from '../../../src/log/event/event.ts';
 import { openSqlite } from '../../../src/log/sqlite/store.ts';
 import { toCommitted } from '../../../src/publisher/kafka/checkpoint.ts';
 import { KafkaClient, partitioner } from '../../../src/publisher/kafka/client.ts';
-import { createTopics } from '../../../src/publisher/kafka/create-topics.ts';
 import type { KafkaOptions } from '../../../src/publisher/kafka/kafka-topic.ts';
-import { namesFor } from '../../../src/publisher/kafka/names.ts';
 import { askTopic } from '../../../src/publisher/kafka/topic-check.ts';
+import { createTopics, namesFor } from '../../../src/publisher/kafka/topics.ts';
 import {
   type EventMessage,
   eventMessage,

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { FORMATS } from '../../../src/audit/formats/formats.ts';
+import { decodeExport } from '../../../src/audit/formats/formats.ts';
 import { createLogger } from '../../../src/observe/logger.ts';
 import { cpuOf, growthOf } from '../../support/cpu-growth.ts';
 import { client, type Send } from '../../support/http.ts';
@@ -198,9 +198,9 @@ const DOORS: readonly (readonly [string, number, (text: string) => Promise<unkno
 
 /** What is read or written in this process. */
 const PARSERS: readonly (readonly [string, number, (text: string) => unknown])[] = [
-  ['a line of an import', BODY, (text) => drain(FORMATS.ndjson.decode(Readable.from([Buffer.from(`${text}\n`)])))],
-  ['an import without a line end, in small chunks', BODY, (text) => drain(FORMATS.ndjson.decode(chunksOf(text)))],
-  ['an import in protobuf, in small chunks', BODY, (text) => drain(FORMATS.protobuf.decode(chunksOf(text)))],
+  ['a line of an import', BODY, (text) => drain(decodeExport(Readable.from([Buffer.from(`{"${text}\n`)])))],
+  ['an import without a line end, in small chunks', BODY, (text) => drain(decodeExport(chunksOf(`{"${text}`)))],
+  ['an import in protobuf, in small chunks', BODY, (text) => drain(decodeExport(chunksOf(text)))],
   [
     'a line of the log',
     BODY,

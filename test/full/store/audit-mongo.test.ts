@@ -1,7 +1,7 @@
 import { Binary, type Document, Double, Int32, Long, type UpdateFilter } from 'mongodb';
 import { describe, expect, test } from 'vitest';
 import { auditContract } from '../../store/audit.ts';
-import { fillForTampering, foldedVerdictOf, tamperingContract } from '../../store/audit-tampering.ts';
+import { fillForTampering, tamperingContract, verdictOf } from '../../store/audit-tampering.ts';
 import { laterFieldsContract } from '../../store/later-fields.ts';
 import { malformedContract } from '../../store/malformed.ts';
 import { openMongoDatabase } from '../../store/mongo-database.ts';
@@ -54,19 +54,19 @@ describe.runIf(HAS_MONGODB)('MongoDB', () => {
     const { client, keep, close } = await opened.database();
     await keep(5, { content: undefined, owner: undefined, plantId: undefined, erasedBy: 9 });
     const events = client.db().collection<Document>('events', { promoteLongs: false });
-    const before = (await foldedVerdictOf(opened.store)).places;
+    const before = (await verdictOf(opened.store)).places;
     expect(before).not.toHaveProperty('positions');
     for (const [kind, position, update] of DOCUMENTS) {
       const _id = Long.fromNumber(position);
       const was = (await events.findOne({ _id }))!;
       await events.updateOne({ _id }, update);
-      const { verdict, places } = await foldedVerdictOf(opened.store);
+      const { verdict, places } = await verdictOf(opened.store);
       expect(verdict.ok, kind).toBe(false);
       const questions = verdict.answers.map(({ question }) => question);
       expect(places, kind).toEqual(unreadableAt(position, questions));
       await events.replaceOne({ _id }, was);
     }
-    expect((await foldedVerdictOf(opened.store)).places).toEqual(before);
+    expect((await verdictOf(opened.store)).places).toEqual(before);
     await close();
     await opened.cleanup();
   });
@@ -82,7 +82,7 @@ describe.runIf(HAS_MONGODB)('MongoDB', () => {
     const { _id: __, ...first } = (await events.findOne({ _id: Long.ONE }))!;
     await events.insertOne({ ...first, _id });
     await close();
-    const { places } = await foldedVerdictOf(opened.store);
+    const { places } = await verdictOf(opened.store);
     expect(places).toMatchObject({ positions: position, chain: position });
     await opened.cleanup();
   });
@@ -97,7 +97,7 @@ describe.runIf(HAS_MONGODB)('MongoDB', () => {
       const first = await events.findOne({ _id: Long.ONE });
       await events.insertOne({ ...first, _id: Long.fromString(position) });
       await close();
-      const { places } = await foldedVerdictOf(opened.store);
+      const { places } = await verdictOf(opened.store);
       expect(places).toMatchObject({ positions: Number(position), chain: Number(position) });
       await opened.cleanup();
     },

@@ -1,5 +1,5 @@
 import { exportedEvents } from '../../../src/audit/export.ts';
-import { FORMATS } from '../../../src/audit/formats/formats.ts';
+import { decodeExport, FORMATS } from '../../../src/audit/formats/formats.ts';
 import { importLog } from '../../../src/audit/import.ts';
 import { repairReadModel } from '../../../src/audit/repair.ts';
 import { ErasedMeanwhileError } from '../../../src/audit/steady.ts';
@@ -13,7 +13,6 @@ import { judgeMove } from '../judges/move.ts';
 import { judgeVerdict } from '../judges/verdict.ts';
 import { EPOCH, type Process } from '../machine/process.ts';
 import { atOnce, Database } from '../store/database.ts';
-import { openMemoryFold } from '../store/memory-fold.ts';
 import { MemoryStore } from '../store/memory-store.ts';
 import type { World } from '../world.ts';
 
@@ -37,7 +36,7 @@ export function run(world: World, what: string, work: (store: Store) => Promise<
 export function rebuild(world: World): void {
   world.rebuilds++;
   run(world, `rebuild-${world.rebuilds}`, async (store) => {
-    for await (const _ of repairReadModel(store, openMemoryFold));
+    for await (const _ of repairReadModel(store));
     return 'the read model is repaired';
   });
 }
@@ -51,7 +50,7 @@ export function verify(
   if (world.plan.longNames) return;
   run(world, `verify-${++world.verifications}`, async (store) => {
     let verdict: Verdict | undefined;
-    const options = { openFold: openMemoryFold, checkpoint: world.truth.checkpoint() };
+    const options = { checkpoint: world.truth.checkpoint() };
     for await (const step of verifyLog(store, options)) if ('ok' in step) verdict = step;
     world.judge(() => then(verdict!));
     return `the log is ${verdict!.ok ? '' : 'not '}whole`;
@@ -128,11 +127,8 @@ export function move(world: World): void {
       yield Buffer.concat(parts);
     })();
     try {
-      for await (const _ of importLog(
-        new MemoryStore(database, atOnce(database)),
-        FORMATS.ndjson.decode(bytes),
-        openMemoryFold,
-      ));
+      const imported = new MemoryStore(database, atOnce(database));
+      for await (const _ of importLog(imported, decodeExport(bytes)));
     } catch (error) {
       fault = error;
     }

@@ -435,14 +435,14 @@ export const MUTANTS: readonly Mutant[] = [
   {
     what: 'audit verify does not compare the nodes of the tree',
     file: 'audit/checks/tree.ts',
-    from: `return sameHash(stored, hash) ?`,
-    to: `return hash.length > 0 ?`,
+    from: `sameHash(stored[at]!, hash)`,
+    to: `hash.length > 0`,
   },
   {
     what: 'audit verify does not miss the last events',
-    file: 'audit/checks/positions.ts',
-    from: `if (this.#last === this.#end) return`,
-    to: `if (this.#last <= this.#end) return`,
+    file: 'audit/checks/log.ts',
+    from: `if (last === end) return`,
+    to: `if (last <= end) return`,
   },
   {
     what: 'audit verify does not compare contents with their commitments',

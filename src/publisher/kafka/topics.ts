@@ -1,6 +1,28 @@
-import { TopicMismatchError } from '../topic.ts';
+import { mismatch } from '../topic.ts';
 import type { KafkaClient } from './client.ts';
-import type { Names } from './names.ts';
+
+/** The names that the publisher uses in Kafka. All begin with the topic's name, so one prefixed ACL covers them. */
+export interface Names {
+  /** The topic of the events. */
+  readonly topic: string;
+  /**
+   * An empty topic for the checkpoint's offset. Kafka deletes offsets with their topic, but the checkpoint must outlive
+   * the topic of events, to reveal its loss.
+   */
+  readonly checkpoint: string;
+  /** The consumer group whose offset is the checkpoint. It has no consumers. */
+  readonly group: string;
+  /** The transactional id. Kafka allows it one producer at a time. */
+  readonly transactionalId: string;
+}
+
+/** The names for a topic of events. */
+export const namesFor = (topic: string): Names => ({
+  topic,
+  checkpoint: `${topic}.checkpoint`,
+  group: `${topic}.publisher`,
+  transactionalId: `${topic}.publisher`,
+});
 
 /** Settings of created topics. Undefined: the broker's default. */
 export interface TopicSettings {
@@ -20,8 +42,8 @@ const kept = (seconds: number) => ({
 });
 
 /**
- * Creates missing topics. Rejects if that is not permitted, and with TopicMismatchError if the topic is gone after
- * events were published to it.
+ * Creates missing topics. Rejects if that is not permitted, and with `mismatch` if the topic is gone after events were
+ * published to it.
  */
 export async function createTopics(client: KafkaClient, names: Names, settings: TopicSettings): Promise<void> {
   if (!(await client.hasTopic(names.checkpoint)))
@@ -29,9 +51,7 @@ export async function createTopics(client: KafkaClient, names: Names, settings: 
   if (await client.hasTopic(names.topic)) return;
   const committed = await client.committed(names.group, names.checkpoint);
   if (committed !== undefined && committed.offset > 0)
-    throw new TopicMismatchError(
-      `the topic ${names.topic} is gone, after ${committed.offset} events were published to it; see docs/events.md`,
-    );
+    throw mismatch(`the topic ${names.topic} is gone, after ${committed.offset} events were published to it`);
   await create(client, names.topic, settings);
 }
 
