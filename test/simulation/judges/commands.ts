@@ -20,7 +20,7 @@ export interface Sent {
   /** How fresh a refusal must be. */
   fresh: Fresh;
   /** Position of the owner's last erasure whose outcome was given before; 0: there was none. */
-  readonly erasedAt: number;
+  erasedAt: number;
   outcome: Outcome;
   /** Whether it was refused for what the plants were. */
   isDecided: boolean;
@@ -64,6 +64,7 @@ export class CommandJudge {
     for (const sent of this.sent.values()) {
       sent.isLost ||= sent.returned === undefined || (sent.position ?? 0) > end;
       sent.from = Math.min(sent.from, end);
+      if (sent.erasedAt > end) sent.erasedAt = 0;
       sent.fresh = { ...sent.fresh, from: Math.min(sent.fresh.from, end) };
     }
   }
