@@ -2,7 +2,8 @@ import { join } from 'node:path';
 import { Command } from 'commander';
 import { loadConfig } from '../config.ts';
 import { refuseForeignWal } from '../log/sqlite/foreign-wal.ts';
-import { DATABASE_FILE } from '../log/sqlite/store.ts';
+import { DATABASE_FILE, openSqlite } from '../log/sqlite/store.ts';
+import { isFormerSqlite } from '../log/sqlite/upgrade.ts';
 import { reportUpgrade } from '../log/upgrade.ts';
 import { inDataDirectory, upgradeDataDirectory } from './with-store.ts';
 
@@ -30,9 +31,12 @@ Example:
       if (!isDone) console.error('there is nothing to upgrade');
     });
 
-function upgradedFolder(dataDirectory: string): Promise<boolean> {
+async function upgradedFolder(dataDirectory: string): Promise<boolean> {
   refuseForeignWal(join(dataDirectory, DATABASE_FILE));
-  return upgradeDataDirectory(dataDirectory);
+  if (isFormerSqlite(dataDirectory)) return upgradeDataDirectory(dataDirectory);
+  // A missing store means a wrong path.
+  await openSqlite(dataDirectory, { readOnly: true }).close();
+  return false;
 }
 
 async function upgradedDatabase(uri: string): Promise<boolean> {

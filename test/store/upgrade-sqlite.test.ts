@@ -1,4 +1,4 @@
-import { cpSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { cpSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -99,6 +99,25 @@ describe('the upgrade of an embedded store of 1.0.0', () => {
       await expectUpgraded(killed);
     }
     expect(points).toBeGreaterThan(5);
+  });
+
+  test('takes the place of the file that a symbolic link names', async () => {
+    const elsewhere = `${directory}-elsewhere`;
+    made.push(elsewhere);
+    mkdirSync(elsewhere);
+    renameSync(join(directory, DATABASE_FILE), join(elsewhere, DATABASE_FILE));
+    symlinkSync(join(elsewhere, DATABASE_FILE), join(directory, DATABASE_FILE));
+    await upgrade();
+    await expectUpgraded();
+    for (const where of [directory, elsewhere]) expect(readdirSync(where)).toEqual([DATABASE_FILE]);
+    await expectUpgraded(elsewhere);
+  });
+
+  test('begins again where what stands in the place of its copy is damaged', async () => {
+    mkdirSync(join(directory, 'upgrade'));
+    writeFileSync(join(directory, 'upgrade', DATABASE_FILE), 'x'.repeat(100_000));
+    await upgrade();
+    await expectUpgraded();
   });
 
   test('takes what 1.0.0 did after an upgrade had begun, an erasure too', async () => {

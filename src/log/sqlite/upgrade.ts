@@ -1,5 +1,5 @@
-import { renameSync, rmSync, statSync } from 'node:fs';
-import { join } from 'node:path';
+import { realpathSync, renameSync, rmSync, statSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import { setImmediate as turn } from 'node:timers/promises';
 import { BrokenChainError, headAt } from '../event/chain.ts';
@@ -21,7 +21,7 @@ import { SQLITE_BUSY } from './lock.ts';
 import { checkObjects, FORMER_OBJECTS, FORMER_VERSION, versionOf } from './schema.ts';
 import { DATABASE_FILE, openSqlite } from './store.ts';
 
-/** The folder in the data directory with the new store, until its file takes the place of the old one. */
+/** The folder beside the old file with the new store, until its file takes the place of the old one. */
 const NEW = 'upgrade';
 
 /** Events of one transaction: some milliseconds of the event loop. */
@@ -53,7 +53,9 @@ export function isFormerSqlite(directory: string): boolean {
  */
 export async function* upgradeSqlite(directory: string, repair: Repair): AsyncGenerator<UpgradeStep> {
   if (!isFormerSqlite(directory)) return;
-  const [path, folder] = [join(directory, DATABASE_FILE), join(directory, NEW)];
+  // The file itself: beside a symbolic link, the old store would stay where the link leads.
+  const path = realpathSync(join(directory, DATABASE_FILE));
+  const folder = join(dirname(path), NEW);
   const db = openWriter(path, 'FULL');
   try {
     checkObjects(db, path, FORMER_OBJECTS);
@@ -71,14 +73,12 @@ export async function* upgradeSqlite(directory: string, repair: Repair): AsyncGe
     db.close();
   }
   renameSync(join(folder, DATABASE_FILE), path);
-  sync(directory);
+  sync(dirname(path));
   rmSync(folder, { recursive: true });
 }
 
 async function* copied(db: DatabaseSync, folder: string, repair: Repair): AsyncGenerator<UpgradeStep> {
-  await openSqlite(folder).close();
-  // 1.0.0 may have run since an earlier call, and have erased owners.
-  if (differs(db, folder)) rmSync(folder, { recursive: true });
+  if (!(await isCopy(db, folder))) rmSync(folder, { recursive: true, force: true });
   const store = openSqlite(folder);
   try {
     yield* appended(db, store);
@@ -123,6 +123,19 @@ function attached<T>(db: DatabaseSync, folder: string, work: () => T): T {
     return work();
   } finally {
     db.exec('DETACH new');
+  }
+}
+
+/**
+ * Whether an earlier call has begun the new store. What else may stand there: 1.0.0 has erased owners since, or the store
+ * is damaged, or of another log.
+ */
+async function isCopy(db: DatabaseSync, folder: string): Promise<boolean> {
+  try {
+    await openSqlite(folder).close();
+    return !differs(db, folder);
+  } catch {
+    return false;
   }
 }
 
