@@ -147,9 +147,8 @@ export class Eraser {
 
   /** Finishes an erasure, but for the topic, or waits for another instance that does. */
   async *#finished(position: number): AsyncGenerator<EraseProgress> {
-    const { store, finisher, follower } = this.#parts;
-    // Another instance may have appended the event. What is read from here on is no older.
-    await follower.sync();
+    const { store, finisher } = this.#parts;
+    await this.#read(position);
     let [reached, deadline] = [0, monotonic() + PATIENCE];
     for (;;) {
       const mine = (await store.unfinished()).find((each) => each.position === position);
@@ -160,6 +159,21 @@ export class Eraser {
         if (monotonic() > deadline) throw stuck(position);
         yield { step: 'read_model' };
       } else yield* this.#during(finisher.finish(), mine);
+      await pause(LOOK);
+    }
+  }
+
+  /**
+   * Resolves when this instance has read an event that another one may have appended. What it reads from then on is no
+   * older: before, a server that was deposed would know of no erasure, as if this one were complete.
+   */
+  async #read(position: number): Promise<void> {
+    const { follower, tail } = this.#parts;
+    const deadline = monotonic() + PATIENCE;
+    for (;;) {
+      await follower.sync();
+      if (tail.head.position >= position) return;
+      if (monotonic() > deadline) throw unread(position);
       await pause(LOOK);
     }
   }
@@ -206,6 +220,13 @@ const stuck = (position: number) =>
   new PlantStoreError(
     'OWNER_BEING_ERASED',
     `the erasure has begun at position ${position}, and waits for the read model, which does not move; repeat the call with the same subject key to wait for the end`,
+    { retryAfter: 10 },
+  );
+
+const unread = (position: number) =>
+  new PlantStoreError(
+    'OWNER_BEING_ERASED',
+    `the erasure has begun at position ${position}, which this instance cannot read yet; repeat the call with the same subject key to wait for the end`,
     { retryAfter: 10 },
   );
 

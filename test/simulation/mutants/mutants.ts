@@ -515,6 +515,13 @@ export const MUTANTS: readonly Mutant[] = [
     to: ``,
   },
   {
+    what: 'an erasure that this instance cannot read yet counts as complete',
+    file: 'log/erasure/eraser.ts',
+    from: `if (tail.head.position >= position) return;`,
+    to: `if (position > 0) return;`,
+    missed: 'One history in some 2,000 shows it: --seed 713567 --each erase,rebuild,freeze,kill.',
+  },
+  {
     what: "an erasure removes contents of the owner's next life",
     file: 'log/erasure/finisher.ts',
     from: `this.#store.eraseContents(owner, position)`,
