@@ -2,7 +2,7 @@ import { expect } from 'vitest';
 import type { PlantStoreError } from '../../src/domain/errors.ts';
 import { trust } from '../support/authentication.ts';
 import { client } from '../support/http.ts';
-import { startLocalService } from '../support/local-service.ts';
+import { type LocalService, startLocalService } from '../support/local-service.ts';
 import type { Answer, Attack, AttackRequest } from './attacks/attack.ts';
 import type { Scene } from './attacks/scene.ts';
 
@@ -42,13 +42,25 @@ export async function openAuthenticator({ issuer }: Scene): Promise<Door> {
   };
 }
 
+/** A running service that trusts the scene's issuer. */
+export const startTrusting = ({ issuer }: Scene): Promise<LocalService> =>
+  startLocalService({ JWKS_URL: issuer.jwksUrl.href, JWT_ISSUER: issuer.issuer, JWT_AUDIENCE: issuer.audience });
+
+/** What every door of a running service shares: what was logged of its decisions, and its end. */
+export const observe = (service: LocalService): Pick<Door, 'reasons' | 'log' | typeof Symbol.asyncDispose> => ({
+  reasons: () =>
+    service.logs
+      .filter(({ msg }) => msg === 'authentication')
+      .map(({ decision }) => (decision as { reason: unknown }).reason),
+  log: () => JSON.stringify(service.logs) + service.output,
+  async [Symbol.asyncDispose]() {
+    await service.stop();
+  },
+});
+
 /** REST on the running service: each request tries to add a plant. */
-export async function openRest({ issuer }: Scene): Promise<Door> {
-  const service = await startLocalService({
-    JWKS_URL: issuer.jwksUrl.href,
-    JWT_ISSUER: issuer.issuer,
-    JWT_AUDIENCE: issuer.audience,
-  });
+export async function openRest(scene: Scene): Promise<Door> {
+  const service = await startTrusting(scene);
   const send = client(service.url);
   const body = JSON.stringify({ id: 7, name: 'Fern' });
   return {
@@ -63,13 +75,6 @@ export async function openRest({ issuer }: Scene): Promise<Door> {
       return { status: reply.status, wwwAuthenticate: reply.headers['www-authenticate'] };
     },
     answerTo: (attack) => attack.expectOverHttp ?? statusAndChallenge(attack),
-    reasons: () =>
-      service.logs
-        .filter(({ msg }) => msg === 'authentication')
-        .map(({ decision }) => (decision as { reason: unknown }).reason),
-    log: () => JSON.stringify(service.logs) + service.output,
-    async [Symbol.asyncDispose]() {
-      await service.stop();
-    },
+    ...observe(service),
   };
 }

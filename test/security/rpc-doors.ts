@@ -4,34 +4,19 @@ import { ErrorInfoSchema } from '../../gen/google/rpc/error_details_pb.ts';
 import { StatusSchema } from '../../gen/google/rpc/status_pb.ts';
 import { ERRORS, type Reason } from '../../src/domain/errors.ts';
 import { client } from '../support/http.ts';
-import { type LocalService, startLocalService } from '../support/local-service.ts';
 import { frame, rawCall, rawSession } from '../support/raw-grpc.ts';
 import type { Answer } from './attacks/attack.ts';
 import type { Scene } from './attacks/scene.ts';
-import type { Door } from './doors.ts';
+import { type Door, observe, startTrusting } from './doors.ts';
 
 const LIST = '/plantstore.v1.PlantStoreService/ListPlants';
 
 /** The HTTP status of an error is told by its reason: gRPC and Connect have fewer codes. */
 const statusOf = (reason: string): number => ERRORS[reason as Reason].status;
 
-const start = ({ issuer }: Scene): Promise<LocalService> =>
-  startLocalService({ JWKS_URL: issuer.jwksUrl.href, JWT_ISSUER: issuer.issuer, JWT_AUDIENCE: issuer.audience });
-
-const observe = (service: LocalService) => ({
-  reasons: () =>
-    service.logs
-      .filter(({ msg }) => msg === 'authentication')
-      .map(({ decision }) => (decision as { reason: unknown }).reason),
-  log: () => JSON.stringify(service.logs) + service.output,
-  async [Symbol.asyncDispose]() {
-    await service.stop();
-  },
-});
-
 /** Connect on the running service: each request tries to list plants. */
 export async function openConnect(scene: Scene): Promise<Door> {
-  const service = await start(scene);
+  const service = await startTrusting(scene);
   const send = client(service.url);
   return {
     async send({ headers }) {
@@ -51,7 +36,7 @@ export async function openConnect(scene: Scene): Promise<Door> {
 
 /** gRPC on the running service: each request tries to list plants. */
 export async function openGrpc(scene: Scene): Promise<Door> {
-  const service = await start(scene);
+  const service = await startTrusting(scene);
   const answer = (status: number): Answer => ({ status, wwwAuthenticate: undefined });
   return {
     async send({ headers }) {
