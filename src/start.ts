@@ -12,7 +12,7 @@ import { Watches } from './plants/watch/watches.ts';
 import { Semaphore } from './semaphore.ts';
 import { openAuthentication, welcome } from './start/authentication.ts';
 import { admissionGauges, publicationGauges, watchGauges } from './start/gauges.ts';
-import { drain, registerLog, registerPages, registerPlants } from './start/http.ts';
+import { drain, listen, registerLog, registerPages, registerPlants } from './start/http.ts';
 import { instanceReport } from './start/instance-report.ts';
 import { instancesOf } from './start/instances.ts';
 import { followOwnerKey, startObserving } from './start/observation.ts';
@@ -101,7 +101,7 @@ export async function start(
     watches.close(stopping());
     await Promise.all([drain(app), grpc.drain(STREAM_LIMIT)]);
   });
-  const url = await app.listen({ host: config.host, port: config.port });
+  const url = await listen(app, config);
   const grpcAddress = await grpc.listen(config.host, config.grpcPort);
   instances?.join(grpcAddress);
 

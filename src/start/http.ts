@@ -60,6 +60,17 @@ export function registerLog(app: FastifyInstance, log: EventLog, transparency: T
   });
 }
 
+/** Listens, and resolves with the URL. Fastify's own listen would log a line in another form. */
+export async function listen(app: FastifyInstance, { host, port }: Config): Promise<string> {
+  const { level } = app.log;
+  app.log.level = 'silent';
+  try {
+    return await app.listen({ host, port });
+  } finally {
+    app.log.level = level;
+  }
+}
+
 /** Accepts nothing more, and resolves once the requests in flight have ended or their connections are closed. */
 export async function drain(app: FastifyInstance): Promise<void> {
   const limit = setTimeout(() => app.server.closeAllConnections(), DRAIN_LIMIT);

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { PlantStoreError, type Reason, toPlantStoreError } from '../../domain/errors.ts';
-import { type FailureLog, logFailure } from '../failure.ts';
+import { logFailure } from '../failure.ts';
 import { answerWhileReading, isUnread } from './closing.ts';
 import { errorBody, JSON_TYPE, REASON_HEADER } from './error-body.ts';
 
@@ -15,10 +15,10 @@ const FOREIGN: Readonly<Record<string, readonly [Reason, string]>> = {
 };
 
 /** Answers with a thrown error of any origin. Internal errors are logged and never sent. */
-export function sendError(log: FailureLog, thrown: unknown, request: FastifyRequest, reply: FastifyReply): void {
+export function sendError(thrown: unknown, request: FastifyRequest, reply: FastifyReply): void {
   const error = toPlantStoreError(foreignError(thrown, request) ?? thrown);
   request.failure = error;
-  logFailure(error, log, request.id);
+  logFailure(error, request.log, request.id);
   const { retryAfter, challenge } = error.details;
   // A list may set the link to its next page and then fail before its first byte.
   reply.removeHeader('link');

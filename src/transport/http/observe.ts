@@ -5,7 +5,6 @@ import type { PlantStoreError } from '../../domain/errors.ts';
 import { codeName, type Protocol, UNMATCHED } from '../../observe/request.ts';
 import type { RequestObserver } from '../../observe/telemetry.ts';
 import type { RequestSpan } from '../../observe/tracing/tracing.ts';
-import type { FailureLog } from '../failure.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -22,9 +21,6 @@ declare module 'fastify' {
   }
 }
 
-/** A write after the end of an answer is an error of the response. Without a listener it would end the process. */
-const ignore = (): void => {};
-
 /** Methods that the service knows. All others share one label, so that clients cannot create metrics. */
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
 
@@ -40,19 +36,16 @@ const BROKEN_OFF = '499';
  * for everything that Fastify answers, including bad URLs and unknown paths.
  */
 export class ObservedRequests extends LogController {
-  readonly #log: FailureLog;
   readonly #observer: RequestObserver | undefined;
   /** Keyed by route URLs, of which there are few. */
   readonly #templates = new Map<string, string>();
 
-  constructor(log: FailureLog, observer: RequestObserver | undefined) {
+  constructor(observer: RequestObserver | undefined) {
     super();
-    this.#log = log;
     this.#observer = observer;
   }
 
   override incomingRequest(request: FastifyRequest, reply: FastifyReply): void {
-    reply.raw.on('error', ignore);
     const observer = this.#observer;
     if (observer === undefined) return;
     const begun = performance.now();
@@ -81,11 +74,7 @@ export class ObservedRequests extends LogController {
     });
   }
 
-  /** The answer broke off after its headers. That a client has left is in the line of the request. */
-  override streamError(error: NodeJS.ErrnoException): void {
-    if (error.code !== 'ERR_STREAM_PREMATURE_CLOSE')
-      this.#log.warn({ err: error }, 'response terminated with an error with headers already sent');
-  }
+  override requestCompleted(): void {}
 
   #templateOf(url: string | undefined): string {
     if (url === undefined) return UNMATCHED;

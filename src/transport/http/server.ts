@@ -1,12 +1,11 @@
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { Socket } from 'node:net';
-import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
+import Fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { PlantStoreError } from '../../domain/errors.ts';
 import { requestId } from '../../observe/request.ts';
 import type { RequestObserver } from '../../observe/telemetry.ts';
 import type { Admission } from '../admission/admission.ts';
 import { type ConnectionLimits, limitConnections } from '../admission/connection.ts';
-import type { FailureLog } from '../failure.ts';
 import { MAX_MESSAGE } from '../message-limits.ts';
 import { answerOn, endConnectionsOf } from './closing.ts';
 import { connectionOf, HttpConnection, MAX_HEADERS } from './connection.ts';
@@ -35,15 +34,13 @@ export interface HttpServerOptions {
  * failure outside a route has the Error body of the REST contract: unknown paths, bad URLs, bytes that are not HTTP.
  */
 export function createHttpServer(
-  logger: FailureLog,
+  logger: FastifyBaseLogger,
   limits: ConnectionLimits,
   { admission, isDraining = () => false, observer }: HttpServerOptions,
 ): FastifyInstance {
-  const answerError = (thrown: unknown, request: FastifyRequest, reply: FastifyReply) =>
-    sendError(logger, thrown, request, reply);
   const app = Fastify({
-    // It gets no logger: it would listen to each response to log it, although it is not to.
-    logController: new ObservedRequests(logger, observer),
+    loggerInstance: logger,
+    logController: new ObservedRequests(observer),
     bodyLimit: MAX_MESSAGE,
     serverFactory: (serve) => listener(inOrder(serve, isDraining), limits),
     routerOptions: { maxParamLength: MAX_HEADERS },
@@ -52,13 +49,15 @@ export function createHttpServer(
     return503OnClosing: false,
     genReqId: requestId,
     schemaController: { compilersFactory: { buildValidator: noSchemas, buildSerializer: noSchemas } },
-    frameworkErrors: answerError,
+    // No logger for each request: the few lines that need the request name it themselves.
+    childLoggerFactory: (parent) => parent,
+    frameworkErrors: sendError,
     clientErrorHandler: answerSocketError,
   });
   routeAllMethods(app);
   activateSpans(app, observer);
   app.removeAllContentTypeParsers();
-  app.setErrorHandler(answerError);
+  app.setErrorHandler(sendError);
   app.addHook('onRequest', refuseEarly);
   limitConnections(app.server, limits.maxConnections, logger);
   app.server.setTimeout(limits.idleTimeout * 1_000, endWhenIdle);
