@@ -38,6 +38,8 @@ beforeAll(async () => {
     JWKS_URL: issuer.jwksUrl.href,
     JWT_ISSUER: issuer.issuer,
     JWT_AUDIENCE: issuer.audience,
+    // A busy machine must not refuse the calls.
+    MAX_WAIT: '5000',
   });
 });
 
