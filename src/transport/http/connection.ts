@@ -46,6 +46,8 @@ export class HttpConnection extends Connection {
   readonly #finish: () => void;
   /** Bytes that are not parsed yet. */
   #bytes: Buffer | undefined;
+  /** Whether nothing is read yet: not all bytes of many new connections are read in one turn of the event loop. */
+  #isUnread = true;
   /** Bytes that were parsed since the last answer. */
   #parsed = 0;
   #isPaused = false;
@@ -62,7 +64,7 @@ export class HttpConnection extends Connection {
   #isStream = false;
   #isDetached = false;
 
-  /** Takes a connection that an HTTP server has just accepted. */
+  /** Takes a connection that an HTTP server has just accepted, and paused. Its first bytes are read when it is its turn. */
   constructor(socket: Socket, admission: Admission) {
     super(admission.fresh);
     this.#socket = socket;
@@ -77,6 +79,7 @@ export class HttpConnection extends Connection {
       .on('end', () => this.#end())
       .on('close', () => this.#close())
       .on('resume', () => this.#resumed());
+    admission.turns.add(this);
   }
 
   /** The error of the request that is being served if it has waited too long for its turn. */
@@ -129,6 +132,11 @@ export class HttpConnection extends Connection {
 
   override work(isLate: boolean): boolean {
     if (this.#mustWait()) return false;
+    if (this.#isUnread) {
+      this.#isUnread = false;
+      this.#socket.resume();
+      return false;
+    }
     this.#admission.begins(this);
     this.#isLate = isLate;
     this.#parsePiece();

@@ -98,7 +98,8 @@ function listener(serve: RequestListener, { requestTimeout, idleTimeout }: Conne
     // Otherwise Node would keep the first of several, and a proxy in front may have looked at another one.
     joinDuplicateHeaders: true,
   };
-  return createServer(options, serve);
+  // HttpConnection resumes a socket. http passes this option of net on to nobody, but net looks at the property.
+  return Object.assign(createServer(options, serve), { pauseOnConnect: true });
 }
 
 /** No route has a schema of Fastify. Without this, each start would load a compiler of schemas. */
