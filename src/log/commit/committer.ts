@@ -336,7 +336,7 @@ export class Committer {
     this.#keep(commands, (waiting, index) => {
       const { outcome, needs } = decisions[index]!;
       if (landed < needs) return true;
-      if (needs === 0 || !this.#isInDoubt(waiting)) this.#answer(waiting, outcome);
+      if (!this.#isInDoubt(waiting)) this.#answer(waiting, outcome);
       else if (this.#closed) this.#answer(waiting, outcomeUnknown());
       else this.#parking.park(waiting);
       return false;

@@ -1,7 +1,8 @@
 import { clearTimer, monotonic, setTimer, type Timer } from '../../time/host.ts';
 /**
- * Commands in doubt with a refusal as their decision. A refusal needs certainty that no other instance applies the
- * command, so they wait for the next append that lands here, or for the end of the first one's time.
+ * Commands in doubt whose decision appends nothing: a refusal, or the answer of an earlier event with the same idempotency
+ * key, whose owner may be erased meanwhile. Such a decision needs certainty that no other instance applies the command,
+ * so they wait for the next append that lands here, or for the end of the first one's time.
  */
 export class Parking<Parked extends { readonly deadline: number }> {
   readonly #parked: Parked[] = [];

@@ -94,6 +94,12 @@ export const MUTANTS: readonly Mutant[] = [
     missed: 'Not found yet: the writer must get the command late, and have changed the plant meanwhile.',
   },
   {
+    what: 'an earlier event at the head answers a command in doubt',
+    file: 'log/commit/committer.ts',
+    from: `if (!this.#isInDoubt(waiting)) this.#answer(waiting, outcome);`,
+    to: `if (needs === 0 || !this.#isInDoubt(waiting)) this.#answer(waiting, outcome);`,
+  },
+  {
     what: 'an event in the log does not answer its command',
     file: 'log/commit/committer.ts',
     from: `? RETURNED : doubt?.landed();`,
