@@ -26,8 +26,8 @@ const ATTEMPTS = 12;
 /** Serves checkpoints of the log. None is smaller than an earlier one. */
 export interface Checkpoints {
   /**
-   * A checkpoint that is at most some seconds old. Rejects with PlantStoreError if there is none, and rather than sign an
-   * inconsistent one.
+   * A checkpoint of the log as it was after the call, or shortly before it; with witnesses, the newest that enough of them
+   * cosigned. Rejects with PlantStoreError if there is none, and rather than sign an inconsistent one.
    */
   latest(): Promise<SignedCheckpoint>;
 }
@@ -54,8 +54,9 @@ export interface CheckpointOptions {
 export class LogCheckpoints implements Checkpoints {
   readonly #options: CheckpointOptions;
   #last: SignedCheckpoint | undefined;
-  #madeAt = Number.NEGATIVE_INFINITY;
-  #making: Promise<SignedCheckpoint> | undefined;
+  /** When the making of the last one began: it holds what was acknowledged by then. */
+  #lastBegan = Number.NEGATIVE_INFINITY;
+  #making: Promise<void> | undefined;
   #fault: Error | undefined;
   #again: Timer | undefined;
 
@@ -64,19 +65,23 @@ export class LogCheckpoints implements Checkpoints {
   }
 
   async latest(): Promise<SignedCheckpoint> {
-    if (this.#last !== undefined && monotonic() < this.#madeAt + CHECKPOINT_INTERVAL) return this.#last;
-    this.#making ??= this.#make().finally(() => {
-      this.#making = undefined;
-    });
-    return this.#making;
+    const oldest = monotonic() - CHECKPOINT_INTERVAL;
+    // One that others wait for may have begun long ago, before a pause of the process. The next one is new.
+    while (this.#last === undefined || this.#lastBegan <= oldest) {
+      this.#making ??= this.#make().finally(() => {
+        this.#making = undefined;
+      });
+      await this.#making;
+    }
+    return this.#last;
   }
 
-  async #make(): Promise<SignedCheckpoint> {
+  async #make(): Promise<void> {
+    const began = monotonic();
     try {
       const next = await this.#next();
       this.#tell(undefined);
-      this.#madeAt = monotonic();
-      return next;
+      [this.#last, this.#lastBegan] = [next, began];
     } catch (error) {
       if (error instanceof BrokenTreeError || error instanceof BrokenChainError) this.#tell(error);
       throw unavailable(error);
@@ -94,7 +99,6 @@ export class LogCheckpoints implements Checkpoints {
     const next = await signCheckpoint(tree, size, signing);
     if (last !== undefined) await proveConsistent(tree, next, last);
     await kept.write(next);
-    this.#last = next;
     return next;
   }
 
