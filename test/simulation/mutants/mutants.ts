@@ -344,8 +344,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     what: 'a checkpoint is served for ever',
     file: 'transparency/checkpoints.ts',
-    from: `monotonic() < this.#madeAt + CHECKPOINT_INTERVAL`,
-    to: `monotonic() >= this.#madeAt`,
+    from: `this.#last === undefined || this.#lastBegan <= oldest`,
+    to: `this.#last === undefined`,
   },
   {
     what: 'the publisher goes on after events that it could not publish',
