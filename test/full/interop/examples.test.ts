@@ -166,9 +166,9 @@ describe.concurrent.each(WATCHERS.filter(({ is }) => is))('the watch in examples
     const token = await service.token(`watch ${watcher.name}`);
     const send = client(service.url, token);
     const add = (id: number) => send('POST', '/plants', { body: `{"id":${id},"name":"Fern"}` });
+    await add(1);
     using running = new Watcher(watcher, token, `http://127.0.0.1:${proxy.port}`);
     try {
-      await add(1);
       await running.said(/^ready /);
       await add(2);
       await running.said(/^added .*("id": ?2|2n)/);
