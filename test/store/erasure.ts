@@ -392,6 +392,29 @@ export function erasureContract(name: string, open: OpenSearchable): void {
     );
 
     test(
+      'a retry at an instance that met nothing of an erasure is a command of the next life',
+      on(async (opened) => {
+        let isAway = false;
+        const store = await opened.second();
+        const away = override(store, {
+          head: async () => (isAway ? Promise.reject(new Error('away')) : store.head()),
+          generation: async () => (isAway ? Promise.reject(new Error('away')) : store.generation()),
+          lease: async () => false,
+        });
+        const [log, other] = [await openLog(await opened.second(), quiet), await openLog(away, quiet)];
+        const plant = { id: 1n, name: NAME, tag: TAG };
+        const add = { type: 'AddPlant', owner: OWNER, actor: OWNER, plant, idempotencyKey: KEY } as const;
+        expect(await other.submit(add)).toMatchObject({ position: 1 });
+        expect(await other.submit(add)).toMatchObject({ position: 1, replayed: true });
+        isAway = true;
+        expect(await eraseWords(log)).toMatchObject({ position: 2, events: 1 });
+        isAway = false;
+        expect(await other.submit(add)).toMatchObject({ position: 3 });
+        await Promise.all([log.close(), other.close()]);
+      }),
+    );
+
+    test(
       'a store that fails is no erasure that cannot go on, unless there is one',
       on(async ({ store, second }) => {
         await fill(store);

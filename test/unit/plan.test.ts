@@ -84,24 +84,24 @@ test('in batches as one after the other, with and without keys, before and after
         const { events, decisions } = plan(head, keyed, { isThere, eventOf, since: () => undefined }, clock);
         for (const [index, { outcome, needs }] of decisions.entries()) {
           const expected = told(log, step.commands[index]!, Math.max(clock, log.at(-1)?.time ?? 0));
+          // A refusal and a replay rest on what they were decided after, and on an append at all.
+          const unchanged = Math.max(1, log.length - before.length);
           if (outcome instanceof PlantStoreError) {
             expect(outcome.reason).toBe(expected);
-            // A refusal rests on what it was decided after, and on an append at all.
-            expect(needs).toBe(Math.max(1, log.length - before.length));
+            expect(needs).toBe(unchanged);
             if (expected === 'IDEMPOTENCY_KEY_REUSED') seen.reuse++;
-            continue;
-          }
-          if (typeof expected === 'object' && 'position' in expected) {
+          } else if (typeof expected === 'object' && 'position' in expected) {
             expect(outcome).toEqual({ ...expected, replayed: true });
+            expect(needs).toBe(unchanged);
             seen.replay++;
           } else {
             expect(outcome.event).toEqual(expected);
             expect(outcome.replayed).toBeUndefined();
+            // An event rests on itself being in the log, and on nothing else.
+            expect(needs).toBe(outcome.position - before.length);
             log.push(...ofPlants([outcome]));
             seen.event++;
           }
-          // An event rests on itself being in the log, and on nothing else.
-          expect(Math.max(needs, 0)).toBe(Math.max(outcome.position - before.length, 0));
         }
         expect(log).toEqual([...before, ...events]);
         head = log.length === 0 ? EMPTY_HEAD : headAt(log.at(-1)!);

@@ -12,8 +12,9 @@ export interface CommandDecision {
    */
   readonly outcome: (LoggedEvent & Committed) | PlantStoreError;
   /**
-   * The decision stands once this many of the plan's events are in the log. A refusal needs the events before it, and at
-   * least one: only a successful append proves that the plan's head was still the head of the log.
+   * The decision stands once this many of the plan's events are in the log. A refusal, and an answer by an earlier event,
+   * need the events before them, and at least one: only a successful append proves that the plan's head was still the
+   * head of the log, so that nobody has added the plant or erased the owner since.
    */
   readonly needs: number;
 }
@@ -73,7 +74,10 @@ export function plan(head: Head, commands: readonly Keyed[], known: Known, clock
   const owners = new Map<string, Left>();
   const events: LoggedEvent[] = [];
   let last = head;
-  const refused = (outcome: PlantStoreError): CommandDecision => ({ outcome, needs: Math.max(events.length, 1) });
+  const unchanged = (outcome: CommandDecision['outcome']): CommandDecision => ({
+    outcome,
+    needs: Math.max(events.length, 1),
+  });
   const leftOf = (owner: string): Left => {
     const left = owners.get(owner) ?? new Left();
     owners.set(owner, left);
@@ -88,11 +92,7 @@ export function plan(head: Head, commands: readonly Keyed[], known: Known, clock
     const earlier =
       left.named.get(idempotency) ?? (left.isErased ? undefined : known.eventOf(idempotency, command.owner));
     if (earlier === undefined || Math.max(clock, last.time) - earlier.time >= IDEMPOTENCY_TTL) return undefined;
-    const refusal = refuseReuse(command, plantEventOf(earlier)!);
-    // An earlier event at or before the head is in the log, whatever becomes of the plan.
-    return refusal
-      ? refused(refusal)
-      : { outcome: { ...earlier, replayed: true }, needs: earlier.position - head.position };
+    return unchanged(refuseReuse(command, plantEventOf(earlier)!) ?? { ...earlier, replayed: true });
   };
   const erasure = (command: EraseOwner, eventId: string): CommandDecision => {
     const { owner, key, countedTo } = command;
@@ -103,7 +103,7 @@ export function plan(head: Head, commands: readonly Keyed[], known: Known, clock
       before === undefined ? before : before + left.events,
       subjectOf({ owner, key }),
     );
-    if (decided instanceof PlantStoreError) return refused(decided);
+    if (decided instanceof PlantStoreError) return unchanged(decided);
     left.erase();
     const erases = { owner, key, isCleared: false, isPublished: false };
     return append({ ...seal(last, decided, eventId, clock), erases });
@@ -114,7 +114,7 @@ export function plan(head: Head, commands: readonly Keyed[], known: Known, clock
     const decision = idempotency === undefined ? undefined : repeated(command, idempotency, left);
     if (decision !== undefined) return decision;
     const decided = decide(command, left.plants.get(key) ?? (!left.isErased && known.isThere(key)));
-    if (decided instanceof PlantStoreError) return refused(decided);
+    if (decided instanceof PlantStoreError) return unchanged(decided);
     const event = seal(last, decided, eventId, clock);
     left.events++;
     left.plants.set(key, decided.type === 'PlantAdded');

@@ -114,8 +114,16 @@ export const MUTANTS: readonly Mutant[] = [
   {
     what: 'a refusal needs no append before it',
     file: 'log/commit/plan.ts',
-    from: `needs: Math.max(events.length, 1) }`,
-    to: `needs: 0 }`,
+    from: `needs: Math.max(events.length, 1),`,
+    to: `needs: 0,`,
+  },
+  {
+    what: 'a retry is answered although the owner may have been erased since',
+    file: 'log/commit/plan.ts',
+    from: `    return unchanged(refuseReuse(command, plantEventOf(earlier)!) ?? { ...earlier, replayed: true });`,
+    to: `    const outcome = refuseReuse(command, plantEventOf(earlier)!) ?? { ...earlier, replayed: true };
+    return { ...unchanged(outcome), ...('replayed' in outcome && { needs: earlier.position - head.position }) };`,
+    missed: 'Some 1 of 2,000 histories: an instance must miss a whole erasure. test/store/erasure.ts finds it.',
   },
   {
     what: 'parked commands do not leave after an append',
