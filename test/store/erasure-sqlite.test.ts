@@ -1,10 +1,12 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { openLog } from '../../src/log/log.ts';
+import { backUp } from '../../src/log/sqlite/backup.ts';
 import { rewrite } from '../../src/log/sqlite/rewrite.ts';
 import { KEYS, PLANTS } from '../../src/log/sqlite/schema.ts';
-import { openSqlite } from '../../src/log/sqlite/store.ts';
+import { DATABASE_FILE, openSqlite } from '../../src/log/sqlite/store.ts';
 import { added, append, deleted, project } from '../support/events.ts';
 import { verdictOf } from './audit-tampering.ts';
 import { erasureContract } from './erasure.ts';
@@ -57,6 +59,20 @@ test('many owners whose rows have shared pages are erased: no page has a copy of
   expect(owners.filter((owner) => found.has(owner))).toEqual([]);
   await opened.cleanup();
 }, 60_000);
+
+test('an owner is erased in a restored backup: no page has a copy', async () => {
+  const opened = await openSqliteStore();
+  await append(opened.store, ...Array.from({ length: 300 }, (_, id) => added(id % 2 ? 'other' : 'gone', BigInt(id))));
+  await project(opened.store);
+  const restored = mkdtempSync(join(tmpdir(), 'plantstore-restored-'));
+  backUp(opened.directory, join(restored, DATABASE_FILE));
+  const log = await openLog(openSqlite(restored), { onFault: () => {} });
+  expect((await stepsOf(log.erase({ owner: 'gone', actor: 'operator' }))).at(-1)).toMatchObject({ events: 150 });
+  await log.close();
+  expect(bytesOf(restored)).not.toContain('gone');
+  rmSync(restored, { recursive: true });
+  await opened.cleanup();
+});
 
 async function stepsOf<T>(steps: AsyncIterable<T>): Promise<T[]> {
   const all: T[] = [];

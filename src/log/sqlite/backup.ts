@@ -44,6 +44,8 @@ function copy(path: string, draft: string): void {
   const db = openReader(path);
   try {
     checkSchema(db, path);
+    // The copy takes this over. Otherwise pages that VACUUM split keep what they held, and an erasure does not reach it.
+    db.exec('PRAGMA secure_delete = ON');
     const vacuum = db.prepare('VACUUM INTO ?');
     try {
       vacuum.run(draft);
