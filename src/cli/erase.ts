@@ -15,7 +15,7 @@ export const eraseCommand = (): Command =>
     )
     .requiredOption('--owner <name>', 'the owner to erase')
     .option('--actor <name>', 'who erases the owner, for the log', 'plantstore erase')
-    .option('--key <key>', 'subjectKey of an earlier call: wait for the end of that erasure', subjectKey)
+    .option('--key <key>', 'subjectKey of an earlier call: wait for the end of that erasure, or begin it', subjectKey)
     .addHelpText(
       'after',
       `
@@ -27,7 +27,8 @@ service first. The command does not ask for confirmation.
 
 An interrupted erasure resumes when the service starts. To wait for its end, run
 this command again with --key and the key that it printed on stderr. Without
---key, it erases what the owner has added since.
+--key, or with a key of no earlier erasure of this owner, it begins a new one,
+and erases what the owner has added since.
 
 Prints the position of the OwnerErased event, the number of events it erased, and
 the key of its subject. Keep the key: with it, plantstore audit check-erasure

@@ -5,7 +5,7 @@ import { Tree } from '../log/tree/tree.ts';
 import type { Logger } from '../observe/logger.ts';
 import { witnessMetrics } from '../observe/metrics/counts.ts';
 import type { Telemetry } from '../observe/telemetry.ts';
-import { LogCheckpoints } from '../transparency/checkpoints.ts';
+import { type Checkpoints, LogCheckpoints } from '../transparency/checkpoints.ts';
 import { CosignedCheckpoints } from '../transparency/cosigned-checkpoints.ts';
 import { CHECKPOINT_FILE, keptIn } from '../transparency/kept-checkpoint.ts';
 import { type LogKey, logKeyOnDemand } from '../transparency/log-key.ts';
@@ -18,7 +18,7 @@ export interface Transparency {
   /** The key that signs the checkpoints. */
   readonly key: () => Promise<LogKey>;
   /** Checkpoints that the log alone has signed. */
-  readonly signed: LogCheckpoints;
+  readonly signed: Checkpoints;
   /** Those that witnesses have cosigned; undefined without witnesses. */
   readonly cosigned: CosignedCheckpoints | undefined;
 }
@@ -55,5 +55,5 @@ export function openTransparency(
   if (cosigned !== undefined) opened.defer(() => cosigned.close());
   // Whether the log extends what was signed before the start is to be known before anybody asks.
   signed.latest().catch(() => {});
-  return { tree, key, signed, cosigned };
+  return { tree, key, signed: cosigned ? { latest: () => cosigned.uncosigned() } : signed, cosigned };
 }

@@ -32,13 +32,17 @@ export interface Checkpoints {
   latest(): Promise<SignedCheckpoint>;
 }
 
-/** Dependencies of LogCheckpoints. */
-export interface CheckpointOptions {
+/** What is signed, with which key, and what was signed last. */
+export interface Signing {
   /** The end of the log, confirmed by a majority. */
   readonly head: () => Promise<Head>;
   readonly tree: Tree;
   readonly key: () => Promise<LogKey>;
   readonly kept: KeptCheckpoint;
+}
+
+/** Dependencies of LogCheckpoints. */
+export interface CheckpointOptions extends Signing {
   /**
    * Called with the reason when the log does not extend what was signed, so that nothing more is signed, and with
    * undefined when it does again.
@@ -79,27 +83,13 @@ export class LogCheckpoints implements Checkpoints {
   async #make(): Promise<void> {
     const began = monotonic();
     try {
-      const next = await this.#next();
+      const next = await signNext(this.#options, this.#last);
       this.#tell(undefined);
       [this.#last, this.#lastBegan] = [next, began];
     } catch (error) {
       if (error instanceof BrokenTreeError || error instanceof BrokenChainError) this.#tell(error);
       throw unavailable(error);
     }
-  }
-
-  async #next(): Promise<SignedCheckpoint> {
-    const { head, tree, key, kept } = this.#options;
-    const signing = await key();
-    const last = this.#last ?? (await kept.read(signing.vkey));
-    const { position: size } = await head();
-    if (size === this.#last?.size) return this.#last;
-    if (last !== undefined && size < last.size)
-      throw new BrokenTreeError(`a checkpoint of ${last.size} events was signed, and the log has ${size}`, RESTORED);
-    const next = await signCheckpoint(tree, size, signing);
-    if (last !== undefined) await proveConsistent(tree, next, last);
-    await kept.write(next);
-    return next;
   }
 
   /** While a fault stands, it tries again by itself, with nothing that it remembers of the store. */
@@ -111,6 +101,27 @@ export class LogCheckpoints implements Checkpoints {
     clearTimer(this.#again);
     this.#again = setTimer(() => this.latest().catch(() => {}), AGAIN).unref();
   }
+}
+
+/**
+ * Signs a checkpoint of the log as it is now, and keeps it. Nothing is signed without this: the log must extend `known`,
+ * or what was kept. Returns `known` if the log has not grown. Rejects with BrokenTreeError for a log that does not extend
+ * it.
+ */
+export async function signNext(
+  { head, tree, key, kept }: Signing,
+  known: SignedCheckpoint | undefined,
+): Promise<SignedCheckpoint> {
+  const signing = await key();
+  const last = known ?? (await kept.read(signing.vkey));
+  const { position: size } = await head();
+  if (size === known?.size) return known;
+  if (last !== undefined && size < last.size)
+    throw new BrokenTreeError(`a checkpoint of ${last.size} events was signed, and the log has ${size}`, RESTORED);
+  const next = await signCheckpoint(tree, size, signing);
+  if (last !== undefined) await proveConsistent(tree, next, last);
+  await kept.write(next);
+  return next;
 }
 
 async function proveConsistent(tree: Tree, next: SignedCheckpoint, last: SignedCheckpoint): Promise<void> {

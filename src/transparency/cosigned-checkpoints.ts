@@ -72,6 +72,8 @@ export class CosignedCheckpoints implements Checkpoints {
   #since = wallTime();
   #nextAt = 0;
   #fault: Error | undefined;
+  /** Why the log could not sign when it was last asked. */
+  #unsigned: Error | undefined;
 
   /** Requests cosignatures until `close`. */
   constructor(options: CosigningOptions) {
@@ -91,12 +93,22 @@ export class CosignedCheckpoints implements Checkpoints {
 
   async latest(): Promise<SignedCheckpoint> {
     if (this.#cosigned !== undefined) return this.#cosigned;
+    this.#refuse();
     const missing = this.#asked.filter(({ hasCosigned }) => !hasCosigned).map(({ witness }) => witness.name);
     throw new PlantStoreError(
       'OVERLOADED',
       `not enough witnesses have cosigned a checkpoint yet; missing: ${missing.join(', ')}; try again`,
       { retryAfter: 5 },
     );
+  }
+
+  /**
+   * A checkpoint of the log as it is now, without cosignatures. Rejects as `latest` of the log's own checkpoints, and also
+   * while a witness has seen what the log does not have.
+   */
+  async uncosigned(): Promise<SignedCheckpoint> {
+    this.#refuse();
+    return this.#options.checkpoints.latest();
   }
 
   async close(): Promise<void> {
@@ -114,11 +126,20 @@ export class CosignedCheckpoints implements Checkpoints {
     }
   }
 
+  /** Throws if the log is not the one that was signed, or that witnesses have seen. */
+  #refuse(): void {
+    if (this.#unsigned !== undefined) throw this.#unsigned;
+    if (this.#fault !== undefined) throw outrun(this.#fault);
+  }
+
   /** The checkpoint to be cosigned; undefined if there is none now, of which LogCheckpoints tells. */
   async #signed(): Promise<SignedCheckpoint | undefined> {
     try {
-      return await this.#options.checkpoints.latest();
-    } catch {
+      const signed = await this.#options.checkpoints.latest();
+      this.#unsigned = undefined;
+      return signed;
+    } catch (error) {
+      this.#unsigned = error as Error;
       return undefined;
     }
   }
@@ -184,6 +205,14 @@ export class CosignedCheckpoints implements Checkpoints {
     this.#fault = fault;
   }
 }
+
+const outrun = (cause: Error) =>
+  new PlantStoreError(
+    'STORE_UNAVAILABLE',
+    'a witness has cosigned events that this log does not have, so no proof is possible; tell the operator',
+    { retryAfter: 5 },
+    { cause },
+  );
 
 function outcomeOf(error: unknown): WitnessOutcome {
   if (error instanceof WitnessAheadError) return 'ahead';

@@ -25,7 +25,8 @@ export type EraseOwnerRequest = Message<"plantstore.v1.EraseOwnerRequest"> & {
 
   /**
    * The key of the event's subject: 16 random bytes. A call with the key of an earlier call, whose outcome was lost,
-   * returns the outcome of that erasure and erases nothing more. Empty: the service makes one.
+   * returns the outcome of that erasure and erases nothing more. Any other key is that of a new erasure. Empty: the
+   * service makes one.
    *
    * @generated from field: bytes subject_key = 2;
    */

@@ -1,9 +1,13 @@
+import { join } from 'node:path';
 import { Command } from 'commander';
 import { headJson } from '../../audit/formats/event-json.ts';
 import { loadConfig } from '../../config.ts';
+import type { Store } from '../../log/store.ts';
 import { Tree } from '../../log/tree/tree.ts';
+import { signNext } from '../../transparency/checkpoints.ts';
+import { CHECKPOINT_FILE, keptIn } from '../../transparency/kept-checkpoint.ts';
 import { openLogKey } from '../../transparency/log-key.ts';
-import { signCheckpoint } from '../../transparency/signed-checkpoint.ts';
+import type { SignedCheckpoint } from '../../transparency/signed-checkpoint.ts';
 import { print, write } from '../output.ts';
 import { withStore } from '../with-store.ts';
 
@@ -17,7 +21,8 @@ export const checkpointCommand = (): Command =>
 A signed note (c2sp.org/tlog-checkpoint): the origin of the log, its size, and
 the root of its Merkle tree. AUDIT_SIGNING_KEY signs it; if that is unset, a key
 in DATA_DIR does, which is generated on first use. plantstore audit key prints
-the public key.
+the public key. A log that does not extend the checkpoint that was signed last,
+which DATA_DIR keeps, is not signed.
 
 Examples:
   $ plantstore audit checkpoint > monday.checkpoint
@@ -25,11 +30,18 @@ Examples:
     )
     .action(() =>
       withStore('read', async (store) => {
-        const { position } = await store.head();
-        const { note } = await signCheckpoint(new Tree(store), position, await openLogKey(loadConfig(), store));
+        const { note } = await signNow(store, new Tree(store));
         await write([note]);
       }),
     );
+
+/** Signs a checkpoint of a store's log as the service does. Rejects with BrokenTreeError. */
+export function signNow(store: Store, tree: Tree): Promise<SignedCheckpoint> {
+  const config = loadConfig();
+  const kept = keptIn(join(config.dataDirectory, CHECKPOINT_FILE));
+  const key = () => openLogKey(config, store);
+  return signNext({ head: () => store.head(), tree, key, kept }, undefined);
+}
 
 /** `plantstore audit head` */
 export const headCommand = (): Command =>

@@ -2,17 +2,15 @@ import { createReadStream } from 'node:fs';
 import { buffer } from 'node:stream/consumers';
 import { Command } from 'commander';
 import type { Proved } from '../../audit/check-receipt.ts';
-import { loadConfig } from '../../config.ts';
 import type { DomainEvent } from '../../domain/events.ts';
 import { setFields } from '../../domain/plant.ts';
 import type { LoggedEvent } from '../../log/event/event.ts';
 import { Tree } from '../../log/tree/tree.ts';
 import { eventAt } from '../../log/whole-range.ts';
-import { openLogKey } from '../../transparency/log-key.ts';
-import { signCheckpoint } from '../../transparency/signed-checkpoint.ts';
 import { position } from '../arguments.ts';
 import { print, write } from '../output.ts';
 import { withStore } from '../with-store.ts';
+import { signNow } from './checkpoint.ts';
 
 interface Options {
   readonly key: string;
@@ -102,8 +100,7 @@ Example:
         const event = await eventAt(store, at);
         if (event === undefined) throw new Error(`the log has no event at position ${at}`);
         const tree = new Tree(store);
-        const { position: size } = await store.head();
-        const checkpoint = await signCheckpoint(tree, size, await openLogKey(loadConfig(), store));
+        const checkpoint = await signNow(store, tree);
         const { makeReceipt } = await import('../../transparency/event-proof.ts');
         await write([await makeReceipt(tree, checkpoint, event)]);
       }),

@@ -251,7 +251,15 @@ describe('a service with witnesses', () => {
     expect(JSON.stringify(told)).toMatch(
       /has cosigned a checkpoint of 10 events, which this log of 1\d does not extend/,
     );
-    expect((await again('GET', '/log/checkpoint')).status).toBe(503);
+    const auditor = client(second.url, await second.token('auditor', 'plants:audit'));
+    const answers = [
+      await auditor('GET', '/log/checkpoint'),
+      await auditor('POST', '/plantstore.v1.AuditService/GetHead', { body: '{}' }),
+    ];
+    for (const { status, text } of answers) {
+      expect(status).toBe(503);
+      expect(text).toContain('a witness has cosigned events that this log does not have');
+    }
     expect(witness.records.last(parseVerifierKey(logVkey).name).size).toBe(10);
     await second.stop();
   });

@@ -193,6 +193,13 @@ test('of a database that is older than what was signed nothing is signed, also w
   const why = 'the log of 310 events does not extend the signed checkpoint of 305';
   const advice = `run plantstore audit verify, then plantstore audit rebuild; ${remedy}`;
   await expectStopped(grown, `the tree of the log is broken: ${why}: ${advice}`, 3_000);
+  // Nor do the commands sign it.
+  for (const args of [['checkpoint'], ['receipt', '303']])
+    expect(await command(['audit', ...args], { DATA_DIR })).toMatchObject({
+      code: 1,
+      stdout: '',
+      stderr: expect.stringContaining('does not extend the signed checkpoint of 305'),
+    });
   // No repair makes it the one that was signed.
   expect(await command(['audit', 'rebuild'], { DATA_DIR })).toMatchObject({ code: 0 });
   // Whoever asks has it look again.

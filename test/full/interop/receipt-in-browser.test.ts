@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { encodeContent } from '../../../src/log/event/encode.ts';
-import { EMPTY_HEAD } from '../../../src/log/event/event.ts';
+import { EMPTY_HEAD, type LoggedEvent } from '../../../src/log/event/event.ts';
 import { provenRecordBytes } from '../../../src/log/event/record.ts';
 import { formatCheckpoint } from '../../../src/tlog/checkpoint.ts';
 import { signNote } from '../../../src/tlog/note.ts';
@@ -15,6 +15,7 @@ import { formatVerifierKey } from '../../../src/tlog/verifier-key.ts';
 import { eventArbitrary } from '../../support/arbitraries.ts';
 import { chain } from '../../support/events.ts';
 import { MemoryTree } from '../../support/memory-tree.ts';
+import { withoutContent } from '../../support/tampering.ts';
 
 /** The program of docs/transparency.md, which uses what browsers have and nothing else. */
 const [, program] = /^```js\n(.*?)^```$/ms.exec(readFileSync('docs/transparency.md', 'utf8'))!;
@@ -22,7 +23,7 @@ const { checkReceipt } = (await import(`data:text/javascript,${encodeURIComponen
   checkReceipt(
     receipt: string,
     vkey: string,
-  ): Promise<{ event: Uint8Array; content: Uint8Array; position: number; size: number }>;
+  ): Promise<{ event: Uint8Array; content: Uint8Array | undefined; position: number; size: number }>;
 };
 
 const { privateKey } = generateKeyPairSync('ed25519');
@@ -30,11 +31,11 @@ const vkey = formatVerifierKey(noteKey('log.example', privateKey));
 const events = chain(EMPTY_HEAD, fc.sample(eventArbitrary, 600));
 const tree = new MemoryTree(events.map(({ bytes }) => Buffer.from(bytes)));
 
-async function receiptOf(size: number, index: number): Promise<string> {
+async function receiptOf(size: number, index: number, logged: LoggedEvent = events[index]!): Promise<string> {
   const text = formatCheckpoint({ origin: 'log.example', size, root: await treeHash(size, tree.at(size)) });
   const checkpoint = signNote(text, [noteSigner('log.example', privateKey)]);
   const { proof: hashes } = await proveRecord(size, index, tree.at(size));
-  return formatTlogProof({ extra: provenRecordBytes(events[index]!), index, hashes, checkpoint });
+  return formatTlogProof({ extra: provenRecordBytes(logged), index, hashes, checkpoint });
 }
 
 test('the program of the documentation has at most 60 lines', () => {
@@ -49,7 +50,7 @@ test('it checks every receipt, and proves nothing else when one is changed', asy
       const receipt = await receiptOf(size, index);
       const proved = await checkReceipt(receipt, vkey);
       const { event, salt } = events[index]!;
-      expect({ ...proved, event: Buffer.from(proved.event), content: Buffer.from(proved.content) }).toEqual({
+      expect({ ...proved, event: Buffer.from(proved.event), content: Buffer.from(proved.content!) }).toEqual({
         event: events[index]!.bytes,
         content: Buffer.from(encodeContent(event!, salt!)),
         position: index + 1,
@@ -64,4 +65,14 @@ test('it checks every receipt, and proves nothing else when one is changed', asy
     }),
   );
   expect(refused).toBeGreaterThan(50);
+});
+
+test('the receipt for an erased event proves the event, without its content', async () => {
+  const receipt = await receiptOf(600, 7, withoutContent(events[7]!, 300));
+  const { event, content, position } = await checkReceipt(receipt, vkey);
+  expect({ event: Buffer.from(event), content, position }).toEqual({
+    event: events[7]!.bytes,
+    content: undefined,
+    position: 8,
+  });
 });
