@@ -84,7 +84,7 @@ async function* verified(store: Store, options: VerifyOptions): AsyncGenerator<P
     contentsCheck(store, end),
     readModel,
     decisionsCheck(store, end, fold),
-    ...(reads.storage === undefined ? [] : [reads.storage]),
+    reads.storage,
     treeCheck(store, checkpoint),
     ...(options.checkpoint === undefined ? [] : [checkpointCheck(options.checkpoint)]),
     ...((await options.checks?.()) ?? []),

@@ -128,7 +128,7 @@ export interface Selection {
   readonly owner?: string | undefined;
   /** Only events of plants with this id. */
   readonly id?: bigint | undefined;
-  /** Rejects with BrokenChainError at an event that the store finds by other keys than it has. Not with a selection. */
+  /** Compares what the store keeps to find events with the events; see `misfiled`. Not with a selection. */
   readonly checksKeys?: true | undefined;
 }
 

@@ -421,9 +421,9 @@ export type VerifyLogResponse_Answer = Message<"plantstore.v1.VerifyLogResponse.
    * The question: `positions` (is every position there once and in order), `chain` (does every hash continue the
    * chain), `contents` (does each content fit its event, and was each missing one erased), `read_model` (is the read
    * model exactly the fold of the log up to its checkpoint), `decisions` (was each event allowed on the state before
-   * it), `storage` (is the database sound; only if the store can check itself), `tree` (do the stored nodes of the
-   * Merkle tree follow from the events), `checkpoint` (does the log extend the checkpoint), `topic` (is the topic a
-   * prefix of the log).
+   * it), `storage` (is the database sound: does it find each event by what the event says), `tree` (do the stored nodes
+   * of the Merkle tree follow from the events), `checkpoint` (does the log extend the checkpoint), `topic` (is the topic
+   * a prefix of the log).
    *
    * @generated from field: string question = 1;
    */

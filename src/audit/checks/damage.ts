@@ -11,8 +11,18 @@ export interface Stop {
 /** Tells damage, which is an answer, from a store that cannot be reached. */
 export class Reads {
   readonly signal: AbortSignal | undefined;
-  /** Is the database sound: does every index match its table? Undefined for a store that cannot check itself. */
-  readonly storage: Check | undefined;
+  /**
+   * Is the database sound: does it find each event by what the event says, and, if it can check itself, does every index
+   * match its table?
+   */
+  readonly storage: Check = {
+    question: 'storage',
+    take: (events) => {
+      const event = events.find(({ misfiled }) => misfiled !== undefined);
+      return event && { position: event.position, message: event.misfiled! };
+    },
+    finish: () => this.#faultFound(),
+  };
   /** What ended the last read of `try` that failed. */
   stop: Stop | undefined;
   readonly #store: Store;
@@ -21,8 +31,6 @@ export class Reads {
   constructor(store: Store, signal: AbortSignal | undefined) {
     this.#store = store;
     this.signal = signal;
-    if (store.fault !== undefined)
-      this.storage = { question: 'storage', take: () => undefined, finish: () => this.#faultFound() };
   }
 
   /** The result of a read. Undefined: it failed, and `stop` says why. */

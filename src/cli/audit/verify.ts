@@ -36,7 +36,7 @@ no:
   contents     does each content fit its event, and was each missing one erased
   read_model   is the read model exactly the fold of the log up to its checkpoint
   decisions    was each event allowed on the state before it
-  storage      is the database sound, with its indexes (embedded store)
+  storage      is the database sound: does it find each event by what it says
   tree         do the stored nodes of the Merkle tree follow from the events
   checkpoint   does the log extend the checkpoint (with --checkpoint)
   topic        is the topic, read committed, a prefix of the log (with KAFKA_BROKERS)

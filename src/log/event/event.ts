@@ -50,6 +50,8 @@ export interface LoggedEvent extends StoredEvent {
   readonly salt: Uint8Array | undefined;
   /** The bytes have a field that this release does not know. */
   readonly isExtended: boolean;
+  /** What is wrong, in words, with what the store keeps beside the event to find it. Only where that was compared. */
+  readonly misfiled?: string;
 }
 
 /** The event's change of a plant. Undefined for other events and for erased content. */

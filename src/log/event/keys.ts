@@ -1,4 +1,3 @@
-import { BrokenChainError } from './chain.ts';
 import { type LoggedEvent, plantEventOf } from './event.ts';
 
 /** What a store finds an event by. It follows from the content. Undefined: the event has none, or no content. */
@@ -14,13 +13,10 @@ export function keysOf(logged: LoggedEvent): EventKeys {
   return { owner, plantId, idempotencyKey };
 }
 
-/** Throws BrokenChainError unless what a store keeps as the keys of an event are its keys. */
-export function checkKeys(logged: LoggedEvent, kept: { readonly [Name in keyof EventKeys]: unknown }): void {
+/** The event, and whether what a store keeps as its keys are its keys. */
+export function withKeys(logged: LoggedEvent, kept: { readonly [Name in keyof EventKeys]: unknown }): LoggedEvent {
   const keys = keysOf(logged);
-  for (const name of Object.keys(keys) as (keyof EventKeys)[])
-    if (kept[name] !== keys[name])
-      throw new BrokenChainError(
-        logged.position,
-        `the ${name} in the index of the store differs from that of the event`,
-      );
+  const wrong = (Object.keys(keys) as (keyof EventKeys)[]).find((name) => kept[name] !== keys[name]);
+  if (wrong === undefined) return logged;
+  return { ...logged, misfiled: `the ${wrong} in the index of the store differs from that of the event` };
 }

@@ -4,7 +4,7 @@ import { BrokenChainError } from '../event/chain.ts';
 import { decodeStored, headOf } from '../event/decode.ts';
 import type { Erases, Head, LoggedEvent } from '../event/event.ts';
 import { keptBytes } from '../event/kept-bytes.ts';
-import { checkKeys, keysOf } from '../event/keys.ts';
+import { keysOf, withKeys } from '../event/keys.ts';
 import type { OwnedRow } from '../store.ts';
 
 /** A document of `events`: an event, and the keys that it is found by. */
@@ -86,16 +86,15 @@ const MEMBERS: ReadonlySet<string> = new Set<keyof EventDocument>([
 ]);
 
 /**
- * The event of a document with its keys. Throws also when these are not the keys of the event, and for a member that no
- * event has, which would be neither hashed nor erased.
+ * The event of a document with its keys, which are compared. So is whether there is a member that no event has, which
+ * would be neither hashed nor erased.
  */
 export function toEventWithKeys(document: EventDocument): LoggedEvent {
   const event = toLoggedEvent(document);
   for (const name in document)
-    if (!MEMBERS.has(name)) throw new BrokenChainError(event.position, 'it has a member that an event cannot have');
+    if (!MEMBERS.has(name)) return { ...event, misfiled: 'it has a member that an event cannot have' };
   const { owner, plantId, idempotencyKey } = document;
-  checkKeys(event, { owner, plantId: Long.isLong(plantId) ? bigintOf(plantId) : plantId, idempotencyKey });
-  return event;
+  return withKeys(event, { owner, plantId: Long.isLong(plantId) ? bigintOf(plantId) : plantId, idempotencyKey });
 }
 
 /** The head of a log that ends with the event of a document. Throws BrokenChainError like `toLoggedEvent`. */

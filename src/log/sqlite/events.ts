@@ -2,7 +2,7 @@ import type { SQLInputValue, StatementSync } from 'node:sqlite';
 import { BrokenChainError } from '../event/chain.ts';
 import { decodeStored, headOf } from '../event/decode.ts';
 import { EMPTY_HEAD, type Erases, type Head, type LoggedEvent } from '../event/event.ts';
-import { checkKeys, keysOf } from '../event/keys.ts';
+import { keysOf, withKeys } from '../event/keys.ts';
 import { sizeOf } from '../tail/tail.ts';
 import type { Table } from './batches.ts';
 
@@ -23,13 +23,11 @@ type Value = bigint | number | string | Uint8Array | null;
 export const eventsOf = (query: StatementSync, ...values: SQLInputValue[]): LoggedEvent[] =>
   (query.all(...values) as unknown as Value[][]).map(eventOf);
 
-/** The same of a query over EVENT_COLUMNS and KEY_COLUMNS. Throws also for keys that are not those of the event. */
+/** The same of a query over EVENT_COLUMNS and KEY_COLUMNS, which are compared with the events. */
 export const eventsWithKeysOf = (query: StatementSync, ...values: SQLInputValue[]): LoggedEvent[] =>
   (query.all(...values) as unknown as Value[][]).map((row) => {
-    const event = eventOf(row);
     const [owner, plantId, idempotencyKey] = row.slice(EVENT_WIDTH).map((value) => value ?? undefined);
-    checkKeys(event, { owner, plantId, idempotencyKey });
-    return event;
+    return withKeys(eventOf(row), { owner, plantId, idempotencyKey });
   });
 
 /** The events that a query reads, after a position and at most so many. */
