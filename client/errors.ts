@@ -122,6 +122,7 @@ export const CLASSES: Readonly<Record<string, Class>> = {
   TOO_MANY_REQUESTS: TooManyRequestsError,
   REQUEST_TIMEOUT: UnavailableError,
   OVERLOADED: UnavailableError,
+  SHUTTING_DOWN: UnavailableError,
   WATCH_TOO_SLOW: UnavailableError,
   STORE_UNAVAILABLE: UnavailableError,
   ISSUER_UNAVAILABLE: UnavailableError,

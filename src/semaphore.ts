@@ -2,9 +2,13 @@ import { PlantStoreError } from './domain/errors.ts';
 import { clearTimer, nextTurn, setTimer, type Timer } from './time/host.ts';
 
 /** The error of a caller for whom no permit became free in time. One for all: a stack trace for each would be dear. */
-export const OVERLOADED = new PlantStoreError('OVERLOADED', 'too many requests are being served; try again', {
-  retryAfter: 1,
-});
+export const OVERLOADED = new PlantStoreError(
+  'OVERLOADED',
+  'the service is busy and has not begun the request; try again',
+  {
+    retryAfter: 1,
+  },
+);
 
 /** The error of a caller whose owner held its whole share for too long. */
 export const OWNER_BUSY = new PlantStoreError(

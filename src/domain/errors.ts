@@ -31,6 +31,7 @@ export const ERRORS = {
   CANCELLED: { code: 1, status: 499 },
   INTERNAL: { code: 13, status: 500 },
   OVERLOADED: { code: 14, status: 503 },
+  SHUTTING_DOWN: { code: 14, status: 503 },
   WATCH_TOO_SLOW: { code: 14, status: 503 },
   STORE_UNAVAILABLE: { code: 14, status: 503 },
   OUTCOME_UNKNOWN: { code: 14, status: 503 },

@@ -10,7 +10,7 @@ export const NOT_IN_BASIC: readonly string[] = ['id'];
 export function isFull(view: View): boolean {
   if (view === View.FULL) return true;
   if (view === View.UNSPECIFIED || view === View.BASIC) return false;
-  throw new InvalidFieldError('view', 'must be BASIC or FULL');
+  throw new InvalidFieldError('view', 'must be VIEW_BASIC or VIEW_FULL');
 }
 
 /** The fields of a plant in the basic view. */

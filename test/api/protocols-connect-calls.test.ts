@@ -99,7 +99,7 @@ test.each([
     for await (const _message of plants.streamPlants({})) closed ??= app.close();
   };
   const error = callErrorOf(await read().catch((thrown) => thrown));
-  expect(error).toMatchObject({ code: 14, reason: 'OVERLOADED', message: expect.stringContaining('another') });
+  expect(error).toMatchObject({ code: 14, reason: 'SHUTTING_DOWN', message: expect.stringContaining('another') });
   await closed;
 });
 

@@ -80,6 +80,8 @@ const outcomeUnknown = () =>
     },
   );
 
+const STOPPED = new PlantStoreError('SHUTTING_DOWN', 'this instance is shutting down; try again', { retryAfter: 1 });
+
 interface Waiting extends Keyed, Terms {
   readonly cancellation: Cancellation | undefined;
   readonly resolve: (event: Committed) => void;
@@ -146,7 +148,7 @@ export class Committer {
   /**
    * Resolves with the command's event once it is durable. Rejects with:
    * - the decider's error;
-   * - OVERLOADED when too much waits already;
+   * - OVERLOADED when too much waits already, and SHUTTING_DOWN once the log is being closed;
    * - STORE_UNAVAILABLE when the command was not applied;
    * - OUTCOME_UNKNOWN when it may have been applied;
    * - RETURNED as `Terms.onlyAfter` says.
@@ -184,7 +186,7 @@ export class Committer {
    */
   refusal(elsewhere = 0): PlantStoreError | undefined {
     const overloaded = (why: string) => new PlantStoreError('OVERLOADED', `${why}; try again`, { retryAfter: 1 });
-    if (this.#closed) return overloaded('this instance is shutting down');
+    if (this.#closed) return STOPPED;
     if (this.#pending + elsewhere >= this.#limits.queue) return overloaded('too many commands are waiting');
     if (this.#tail.bytes >= this.#limits.tailBytes) return overloaded('the read model is too far behind the log');
     return undefined;

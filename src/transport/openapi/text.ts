@@ -109,6 +109,7 @@ export const FAILURES = {
   TOO_MANY_LISTS: 'you read too many long lists at once',
   INTERNAL: 'internal error',
   OVERLOADED: 'the service is overloaded',
+  SHUTTING_DOWN: 'the instance is shutting down',
   STORE_UNAVAILABLE: 'the database is unavailable',
   OUTCOME_UNKNOWN: 'the outcome is unknown; retry with the same key',
   ISSUER_UNAVAILABLE: 'tokens cannot be verified now',

@@ -34,7 +34,7 @@ export interface Sent {
 }
 
 /** Refusals that say that nothing was done, and nothing about the plants. */
-const NOT_DONE = ['STORE_UNAVAILABLE', 'OVERLOADED', 'CANCELLED', 'OWNER_BEING_ERASED'];
+const NOT_DONE = ['STORE_UNAVAILABLE', 'OVERLOADED', 'SHUTTING_DOWN', 'CANCELLED', 'OWNER_BEING_ERASED'];
 
 /** Judges what callers hear of their commands. */
 export class CommandJudge {
