@@ -126,9 +126,11 @@ export const SETTINGS = {
   ).means(
     "`HOST:PORT` at which the other instances reach `GRPC_PORT`. Unset: `HOST`, or the machine's name if `HOST` is 0.0.0.0.",
   ),
-  CORS_ORIGINS: values('origins such as https://app.example separated by a space, or * for all', origins, '').means(
-    'Origins whose scripts may call from a browser, separated by spaces; `*` for all. Unset: none.',
-  ),
+  CORS_ORIGINS: values(
+    'origins such as https://app.example (no slash at the end), separated by spaces or commas, or * for all',
+    origins,
+    '',
+  ).means('Origins whose scripts may call from a browser, separated by spaces or commas; `*` for all. Unset: none.'),
   MONGODB_URI: secret(
     'mongodb://HOST/... or mongodb+srv://HOST/...',
     z.string().regex(/^mongodb(\+srv)?:\/\/[^/]/),

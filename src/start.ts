@@ -25,7 +25,6 @@ import { registerConnect } from './transport/connect/connect.ts';
 import { stopping } from './transport/failure.ts';
 import { readCertificates } from './transport/grpc/certificates.ts';
 import { createGrpcServer } from './transport/grpc/server.ts';
-import { allowOrigins } from './transport/http/cors.ts';
 import { createHttpServer } from './transport/http/server.ts';
 
 /**
@@ -76,8 +75,11 @@ export async function start(
   const admission = new Admission(config.limits, telemetry.shed);
   admissionGauges(metrics, admission);
   const isDraining = () => health.draining;
-  const app = createHttpServer(logger, config.limits, { admission, isDraining, observer: telemetry.requests });
-  if (config.corsOrigins.length > 0) allowOrigins(app, config.corsOrigins);
+  const { corsOrigins } = config;
+  const app = createHttpServer(logger, config.limits, {
+    ...{ admission, isDraining, corsOrigins },
+    observer: telemetry.requests,
+  });
   registerPlants(app, plants, authenticate);
   const reporting = { health, telemetry, admission, log, watches, publication, cosigned: transparency.cosigned };
   registerPages(app, config, { authenticate, scopes, report: () => instanceReport(reporting) });
@@ -105,7 +107,7 @@ export async function start(
   const grpcAddress = await grpc.listen(config.host, config.grpcPort);
   instances?.join(grpcAddress);
 
-  if (token !== undefined) output.write(welcome(url, token));
+  if (token !== undefined) output.write(welcome(url, token, config.dataDirectory));
   for (const [protocol, address] of Object.entries({ admin: adminUrl, rest: url, grpc: grpcAddress }))
     logger.info({ protocol, address }, 'listening');
   health.set('rest', () => ({ ready: true }));

@@ -1,3 +1,5 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
 import { SCOPES } from '../auth/scopes.ts';
 import { loadConfig } from '../config.ts';
@@ -15,7 +17,8 @@ export const tokenCommand = (): Command =>
       'after',
       `
 The key in DATA_DIR signs the token. In development mode, a service with the
-same DATA_DIR accepts it.
+same DATA_DIR accepts it, and for 30 s more than --ttl, because clocks may
+differ.
 
 Examples:
   $ TOKEN=$(plantstore token --owner alice)
@@ -28,8 +31,10 @@ Examples:
         throw new Error(
           'plantstore token works in development mode only, but JWKS_URL is set; get a token from that issuer',
         );
-      const { openDevelopmentIssuer } = await import('../auth/development.ts');
+      const { DEVELOPMENT_KEY_FILE, openDevelopmentIssuer } = await import('../auth/development.ts');
+      const isNew = !existsSync(join(dataDirectory, DEVELOPMENT_KEY_FILE));
       const development = await inDataDirectory(dataDirectory, () => openDevelopmentIssuer(dataDirectory));
+      if (isNew) console.error(`made a key in ${dataDirectory}: only a service with this DATA_DIR accepts the token`);
       await print([await development.mintToken({ owner, ownerClaim, ttl, ...(scope !== undefined && { scope }) })]);
     });
 

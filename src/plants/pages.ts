@@ -63,8 +63,12 @@ export function decodeCursor(cursor: string): bigint | undefined {
   if (cursor === '') return undefined;
   const bytes = Buffer.from(cursor, 'base64url');
   if (bytes.length !== 9 || bytes[0] !== VERSION || bytes.toString('base64url') !== cursor)
-    throw new PlantStoreError('INVALID_CURSOR', 'cursor must be the next_cursor of an earlier list', {
-      field: 'cursor',
-    });
+    throw new PlantStoreError(
+      'INVALID_CURSOR',
+      'cursor must be taken from an earlier list: its next_cursor, or over REST its Link header',
+      {
+        field: 'cursor',
+      },
+    );
   return bytes.readBigInt64BE(1);
 }

@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import { type Authenticator, createAuthenticator } from '../auth/authenticator.ts';
 import { DEVELOPMENT_ISSUER, openDevelopmentIssuer } from '../auth/development.ts';
 import { RemoteKeySet } from '../auth/keys/jwks.ts';
@@ -60,7 +61,7 @@ async function openIssuer(
  * The first steps for a newcomer, with a token of development mode: a link to the console, and a curl command. The link
  * has the token in its fragment, which browsers do not send.
  */
-export const welcome = (url: string, token: string): string => `
+export const welcome = (url: string, token: string, dataDirectory: string): string => `
 The plant store runs in development mode. Open this link for the console, signed in as alice:
 
 ${url}/console#token=${token}
@@ -70,6 +71,6 @@ Or run this to add a plant of alice:
 curl -w '\\n' ${url}/plants -H 'Authorization: Bearer ${token}' -H 'Content-Type: application/json' -d '{"id":1,"name":"Moss","tag":"outdoor"}'
 
 Without -d and the plant after it, the same command lists her plants. Try the whole API at ${url}/docs
-The token expires in an hour; npx plantstore token --owner alice issues a new one. The log of the service follows.
+The token expires in an hour; ${dataDirectory === resolve('data') ? '' : `DATA_DIR=${dataDirectory} `}npx plantstore token --owner alice issues a new one. The log of the service follows.
 
 `;

@@ -264,6 +264,8 @@ describe('CORS', () => {
         /Idempotency-Replayed.*Plantstore-Position.*Plantstore-Reason.*Grpc-Status/,
       );
     }
+    const { status, headers } = await send('GET', '/nothing', { headers: { origin: ORIGIN } });
+    expect({ status, origin: headers['access-control-allow-origin'] }).toEqual({ status: 404, origin: ORIGIN });
   });
 
   test('without CORS_ORIGINS no foreign script reads anything', async () => {

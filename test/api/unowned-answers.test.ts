@@ -6,7 +6,6 @@ import { PlantStoreError } from '../../src/domain/errors.ts';
 import { Admission } from '../../src/transport/admission/admission.ts';
 import { registerConsole } from '../../src/transport/console/console.ts';
 import { identify, takePermit } from '../../src/transport/http/authentication.ts';
-import { allowOrigins } from '../../src/transport/http/cors.ts';
 import { refuseOtherMethods } from '../../src/transport/http/methods.ts';
 import { createHttpServer } from '../../src/transport/http/server.ts';
 import { registerDocumentation } from '../../src/transport/openapi/document.ts';
@@ -20,9 +19,8 @@ const TOKEN = 'Bearer of alice';
 async function start() {
   const admission = new Admission({ maxInFlight: PLACES, maxWait: 2_000, requestMemory: 10_000_000 }, () => {});
   const limits = { maxConnections: 1_000, requestTimeout: 60, idleTimeout: 60 };
-  const app = createHttpServer(pino({ level: 'silent' }), limits, { admission });
+  const app = createHttpServer(pino({ level: 'silent' }), limits, { admission, corsOrigins: ['*'] });
   onTestFinished(() => app.close());
-  allowOrigins(app, ['*']);
   registerDocumentation(app, PlantStoreService);
   registerConsole(app, { ownerClaim: 'sub', requiredScopes: [], publicLog: true });
   app.decorateRequest('principal', null);

@@ -9,7 +9,6 @@ import { Admission, type AdmissionLimits } from '../../src/transport/admission/a
 import { withoutToken } from '../../src/transport/http/authentication.ts';
 import { readBody } from '../../src/transport/http/body.ts';
 import { connectionOf } from '../../src/transport/http/connection.ts';
-import { allowOrigins } from '../../src/transport/http/cors.ts';
 import { createHttpServer } from '../../src/transport/http/server.ts';
 
 const GET = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n';
@@ -43,9 +42,8 @@ async function start(limits: Partial<AdmissionLimits> = {}) {
     (_protocol, reason) => shed.push(reason),
   );
   const times = { maxConnections: 1_000, requestTimeout: 60, idleTimeout: 60 };
-  const app = createHttpServer(pino({ level: 'silent' }), times, { admission });
+  const app = createHttpServer(pino({ level: 'silent' }), times, { admission, corsOrigins: ['*'] });
   const served: Served[] = [];
-  allowOrigins(app, ['*']);
   app.addContentTypeParser('*', ({ raw, headers }, _payload, done) => readBody(raw, headers['content-length'], done));
   app.all('/', { preHandler: withoutToken }, async ({ raw: request, body }, { raw: response }) => {
     const { promise, resolve } = Promise.withResolvers<string>();

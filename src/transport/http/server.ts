@@ -9,6 +9,7 @@ import { type ConnectionLimits, limitConnections } from '../admission/connection
 import { MAX_MESSAGE } from '../message-limits.ts';
 import { answerOn, endConnectionsOf } from './closing.ts';
 import { connectionOf, HttpConnection, MAX_HEADERS } from './connection.ts';
+import { allowOrigins } from './cors.ts';
 import { sendError } from './error-reply.ts';
 import { routeAllMethods } from './methods.ts';
 import { activateSpans, ObservedRequests } from './observe.ts';
@@ -27,6 +28,8 @@ export interface HttpServerOptions {
   /** Whether the service serves only until its clients have gone elsewhere. */
   readonly isDraining?: () => boolean;
   readonly observer?: RequestObserver;
+  /** Origins whose scripts may call; see allowOrigins. Default: none. */
+  readonly corsOrigins?: readonly string[];
 }
 
 /**
@@ -36,7 +39,7 @@ export interface HttpServerOptions {
 export function createHttpServer(
   logger: FastifyBaseLogger,
   limits: ConnectionLimits,
-  { admission, isDraining = () => false, observer }: HttpServerOptions,
+  { admission, isDraining = () => false, observer, corsOrigins = [] }: HttpServerOptions,
 ): FastifyInstance {
   const app = Fastify({
     loggerInstance: logger,
@@ -58,7 +61,9 @@ export function createHttpServer(
   activateSpans(app, observer);
   app.removeAllContentTypeParsers();
   app.setErrorHandler(sendError);
-  app.addHook('onRequest', refuseEarly);
+  if (corsOrigins.length > 0) allowOrigins(app, corsOrigins);
+  // After the headers of CORS, without which a script cannot read a refusal.
+  app.after(() => app.addHook('onRequest', refuseEarly));
   limitConnections(app.server, limits.maxConnections, logger);
   app.server.setTimeout(limits.idleTimeout * 1_000, endWhenIdle);
   // An expectation other than 100-continue may be ignored (RFC 9110, section 10.1.1). Node would answer with an empty

@@ -7,7 +7,7 @@ import { addResource } from '../http/methods.ts';
 import { typeOf } from '../rest/field-type.ts';
 import { type HttpRule, httpRulesOf } from '../rest/http-rule.ts';
 import { fieldSchema, messageSchema, type Schema } from './schema.ts';
-import { FAILURES, IDEMPOTENCY_KEY, INT64_ADVICE, METHODS } from './text.ts';
+import { ANSWERS, FAILURES, IDEMPOTENCY_KEY, INT64_ADVICE, METHODS } from './text.ts';
 
 const JSON_BODY = 'application/json';
 
@@ -174,7 +174,9 @@ function success(rule: HttpRule): Schema {
     ...(isList(rule) ? ['ETag', 'Cache-Control'] : []),
   );
   if (responseField === undefined) return { 204: { description: 'Done.', headers: sent } };
-  const content = { [JSON_BODY]: { schema: fieldSchema(responseField) }, ...(isList(rule) && EVENTS) };
+  const answers = Object.entries(ANSWERS[`${method.parent.typeName}.${method.name}`] ?? {});
+  const examples = Object.fromEntries(answers.map(([asked, value]) => [asked, { value }]));
+  const content = { [JSON_BODY]: { schema: fieldSchema(responseField), examples }, ...(isList(rule) && EVENTS) };
   return {
     200: { description: 'Done.', headers: sent, content },
     ...(isList(rule) && { 304: { description: 'The list has not changed.', headers: sent } }),

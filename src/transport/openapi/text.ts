@@ -47,6 +47,16 @@ export const FIELD_TEXTS: Readonly<Record<string, Readonly<Record<string, unknow
   'plantstore.v1.DeletePlantRequest.id': { description: 'The id that the plant was added with.' },
 };
 
+const PLANT = Object.fromEntries(PLANT_FIELDS.map(({ name, example }) => [name, example]));
+const FULL_PLANT = { id: 7, ...PLANT };
+
+/** What methods answer, by full name and by what was asked for. */
+export const ANSWERS: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
+  'plantstore.v1.PlantStoreService.CreatePlant': { added: PLANT },
+  'plantstore.v1.PlantStoreService.GetPlant': { 'view=BASIC': PLANT, 'view=FULL': FULL_PLANT },
+  'plantstore.v1.PlantStoreService.ListPlants': { 'view=BASIC': [PLANT], 'view=FULL': [FULL_PLANT] },
+};
+
 /** Texts of methods, by full name, beyond the descriptors. */
 export const METHODS: Readonly<Record<string, { summary: string; description: string }>> = {
   'plantstore.v1.PlantStoreService.CreatePlant': {

@@ -29,12 +29,14 @@ export function compileBodyReader({ typeName, fields }: DescMessage): (body: Buf
   };
 }
 
+const UNQUOTED = 'a JSON number without quotes, an integer';
+
 /** Reads a field from the body and its value as JSON.parse has it, in which a number may have lost digits. */
 function memberReader(field: DescField): (body: JsonText, value: unknown) => unknown {
   const type = typeOf(field);
   const { name, jsonName } = field;
   if (!isOptional(field)) throw new Error(`${field} must be optional, so that it can be seen to be missing`);
-  if (type.kind === 'integer') return (body) => toInteger(type, body.integer(jsonName), name);
+  if (type.kind === 'integer') return (body) => toInteger(type, body.integer(jsonName), name, UNQUOTED);
   if (type.kind !== 'string') throw new Error(`REST has no form for ${field} in a body`);
   return (_body, value) => {
     if (typeof value !== 'string') throw invalidField(name, 'a string');

@@ -57,9 +57,14 @@ export const isRequired = (field: DescField): boolean =>
 export const invalidField = (path: string, mustBe: string): InvalidFieldError =>
   new InvalidFieldError(path, `must be ${mustBe}`);
 
-/** An integer of a type. Throws INVALID_FIELD when the value is undefined or out of bounds. */
-export function toInteger(type: IntegerType, value: bigint | undefined, path: string): number | bigint {
+/** An integer of a type. Throws INVALID_FIELD when the value is undefined or out of bounds. `form`: what to send, in words. */
+export function toInteger(
+  type: IntegerType,
+  value: bigint | undefined,
+  path: string,
+  form = 'an integer',
+): number | bigint {
   if (value === undefined || value < type.min || value > type.max)
-    throw invalidField(path, `an integer from ${type.min} to ${type.max}`);
+    throw invalidField(path, `${form} from ${type.min} to ${type.max}`);
   return type.toField(value);
 }
