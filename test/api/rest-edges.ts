@@ -164,7 +164,11 @@ export const REFUSED: readonly Refused[] = [
     refused('POST', '/plants', body, { parts: { body }, says: new RegExp(`^${field} `), isTakenByConnect }),
   ),
   ...NO_OBJECTS.map(([what, body]) =>
-    refused('POST', '/plants', what, { parts: body === undefined ? {} : { body }, isTakenByConnect: false }),
+    refused('POST', '/plants', what, {
+      parts: body === undefined ? {} : { body },
+      says: /^the body /,
+      isTakenByConnect: false,
+    }),
   ),
   ...TYPES.map((headers) =>
     refused('POST', '/plants', headers, { parts: { body: PLANT, headers }, status: 415, code: 3 }),

@@ -33,6 +33,13 @@ test('a body of which each byte is a chunk is put together, with what is pipelin
   );
 });
 
+/** Expects a call on another connection to be answered. */
+async function expectServed(): Promise<void> {
+  const other = rawSession(service.grpcUrl);
+  expect(await rawCall(other, { ':path': CHECK }, frame(Buffer.alloc(0)))).toMatchObject({ status: 0 });
+  other.destroy();
+}
+
 /** A frame of HTTP/2 (RFC 9113, section 4.1). */
 function http2Frame(type: number, flags: number, stream: number, payload: Buffer): Buffer {
   const head = Buffer.alloc(9);
@@ -65,12 +72,10 @@ test('a message in pieces of a byte ends its connection, and others are served',
   socket.write(Buffer.concat([http2Frame(4, 0, 0, Buffer.alloc(0)), http2Frame(1, 4, 1, block)]));
   socket.write(Buffer.concat([http2Frame(0, 0, 1, length), ...pieces]));
   await ended;
-  const other = rawSession(service.grpcUrl);
-  expect(await rawCall(other, { ':path': CHECK }, frame(Buffer.alloc(0)))).toMatchObject({ status: 0 });
-  other.destroy();
+  await expectServed();
 });
 
-test('calls that are reset as they begin, in numbers, end their connection', async () => {
+test('calls that are reset as they begin, in numbers, end their connection, and others are served', async () => {
   const session = rawSession(service.grpcUrl);
   const ended = once(session, 'close');
   await once(session, 'connect');
@@ -82,8 +87,10 @@ test('calls that are reset as they begin, in numbers, end their connection', asy
       stream.close(constants.NGHTTP2_CANCEL);
     }
   }, 1);
+  await expectServed();
   await ended;
   clearInterval(reset);
+  await expectServed();
 });
 
 test('an answer to HEAD is no stream: what is pipelined behind it is answered', async () => {
