@@ -32,7 +32,7 @@ function refused(method: string, path: string, what: unknown, rest: Partial<Refu
   };
 }
 
-export const MAX_MESSAGE = 64 * 1024;
+const MAX_MESSAGE = 64 * 1024;
 export const MIB = 1024 * 1024;
 export const PLANT = '{"id":7,"name":"Fern"}';
 export const MIN = '-9223372036854775808';
