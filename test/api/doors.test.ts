@@ -45,17 +45,6 @@ async function follow(audit: ReturnType<typeof grpcClient>, as: string): Promise
   return call.on('error', () => {}).resume();
 }
 
-test.each(['HTTP/1.1', 'HTTP/1.0'])(
-  'two Host headers are 400, whatever they say (RFC 9112, 3.2): %s',
-  async (version) => {
-    for (const second of ['plants', 'others']) {
-      const hosts = `Host: plants\r\nhost: ${second}\r\nConnection: close\r\n`;
-      const { answer } = open(`GET /plants ${version}\r\n${hosts}Authorization: Bearer ${token}\r\n\r\n`);
-      expect(await answer()).toMatch(/^HTTP\/1\.1 400 .*\{"error":3,"message":"[^"]*Host[^"]*"\}$/s);
-    }
-  },
-);
-
 // Concurrent, since closing a connection that sends no more takes seconds.
 describe.concurrent.each([
   ['REST', '/plants'],

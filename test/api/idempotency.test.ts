@@ -115,27 +115,6 @@ describe('REST', () => {
     expect(added.status).toBe(200);
     expect(lasting(await post(send, again))).toEqual(lasting(added));
   });
-
-  test.each<[string, string | string[]]>([
-    ['empty', ''],
-    ['an empty string', '""'],
-    ['too long', 'x'.repeat(256)],
-    ['a string too long', `"${'x'.repeat(256)}"`],
-    ['without its closing quote', '"a'],
-    ['with a quote in it', 'a"b'],
-    ['with an escape that is none', '"a\\b"'],
-    ['two', ['a', 'b']],
-    ['the same twice', ['"a"', '"a"']],
-    ['two in one', '"a", "b"'],
-    ['two words', 'a b'],
-    ['with a parameter', '"a";b=c'],
-    ['not in ASCII', Buffer.from('"é"').toString('latin1')],
-    ['with a tab', '"a\tb"'],
-  ])('a key that is %s is refused', async (_, key) => {
-    const send = await newOwner();
-    expect(expectError(await post(send, key), 400, 3)).toMatch(/^Idempotency-Key must be one string of 1 to 255/);
-    expect((await send('GET', '/plants', { headers: { 'Idempotency-Key': key } })).text).toBe('[]');
-  });
 });
 
 describe.each(PROTOCOLS)('$name', ({ client: open }) => {

@@ -1,4 +1,5 @@
-import { METHODS } from 'node:http';
+import { METHODS, type OutgoingHttpHeaders } from 'node:http';
+import { gzipSync } from 'node:zlib';
 import { type DescMessage, ScalarType } from '@bufbuild/protobuf';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { AuditService } from '../../gen/plantstore/v1/audit_service_pb.ts';
@@ -7,6 +8,7 @@ import { PlantStoreService } from '../../gen/plantstore/v1/plant_store_service_p
 import { client, exchange, expectError, type RequestParts, type Send } from '../support/http.ts';
 import { type LocalService, startLocalService } from '../support/local-service.ts';
 import { named } from '../support/named.ts';
+import { MIB } from './rest-edges.ts';
 
 const CREATE = '/plantstore.v1.PlantStoreService/CreatePlant';
 const DELETE = '/plantstore.v1.PlantStoreService/DeletePlant';
@@ -151,9 +153,12 @@ test.each(
     ['{"limit":1,"limit":1}', 'invalid_argument'],
     ['{"limit":1,"fern":[{"a":1,"\\u0061":2}]}', 'invalid_argument'],
     [Buffer.from('{"cursor":"\xff"}', 'latin1'), 'invalid_argument'],
+    ['{"plant":'.repeat(7_000), 'invalid_argument'],
+    // Long enough for its fields to be counted.
+    [Buffer.alloc(3_000, 0xff), 'invalid_argument', { 'content-type': 'application/proto' }],
   ] as const),
-)('a body that is none is refused: %s', async (_, body, code) => {
-  await expectFailure(LIST, { body }, 400, code);
+)('a body that is none is refused: %s', async (_, body, code, headers: OutgoingHttpHeaders = {}) => {
+  await expectFailure(LIST, { body, headers }, 400, code);
 });
 
 test('errors have the headers that REST has, and details', async () => {
@@ -233,7 +238,8 @@ describe('limits', () => {
   });
 
   test('a compressed message is not unpacked', async () => {
-    await expectFailure(LIST, { headers: { 'content-encoding': 'gzip' }, body: '{}' }, 501, 'unimplemented');
+    const body = gzipSync(Buffer.alloc(100 * MIB, ' '));
+    await expectFailure(LIST, { headers: { 'content-encoding': 'gzip' }, body }, 501, 'unimplemented');
   });
 
   test('a time limit that cannot be kept is refused, and a long one is not', async () => {

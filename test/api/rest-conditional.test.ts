@@ -70,6 +70,9 @@ test('the tag changes with the list, with its limit and with whether there is mo
   expect(changed.status).toBe(200);
   await send('DELETE', '/plants/4');
   expect((await list(send, tagOf(whole))).status).toBe(304);
+  // Another one, of the same length.
+  await add(send, 4, 'Moss');
+  expect(JSON.parse((await list(send, tagOf(changed))).text).at(-1)).toEqual({ name: 'Moss' });
 });
 
 describe('If-None-Match', () => {

@@ -57,6 +57,7 @@ describe('limit', () => {
     ['?limit=2147483647', 6],
     ['?limit=%32', 2],
     ['?limit=2&unknown=x&unknown=y&Limit=z', 2],
+    ['?limit=2&__proto__[tag]=x&constructor=1', 2],
     ['?limit=2&cursor=', 2],
     ['?cursor=', 6],
   ])('GET /plants%s has %i plants in ascending id', async (query, count) => {
@@ -65,37 +66,6 @@ describe('limit', () => {
     expect(reply.headers['content-type']).toMatch(/^application\/json/);
     if (count === 6) expect(nextOf(reply)).toBeUndefined();
     if (count > 0 && count < 6) expect(nextOf(reply)).toMatch(/[?&]limit=\d+(&|$)/);
-  });
-
-  test.each([
-    'limit=2147483648',
-    'limit=-1',
-    'limit=1.5',
-    'limit=1e3',
-    'limit=',
-    'limit',
-    'limit=x',
-    'limit=0x1',
-    'limit=+1',
-    'limit=%201',
-    'limit=1%20',
-    'limit=null',
-    'limit=99999999999999999999',
-    'limit=1&limit=1',
-    'limit=&limit=1',
-  ])('GET /plants?%s is 400', async (query) => {
-    expect(expectError(await send('GET', `/plants?${query}`), 400, 3)).toContain('limit');
-  });
-
-  test.each([
-    'cursor=x',
-    'cursor=%ff',
-    'cursor=AQ',
-    'cursor=a&cursor=b',
-    'cursor=&cursor=',
-    `cursor=${'A'.repeat(1_000)}`,
-  ])('GET /plants?%s is 400', async (query) => {
-    expect(expectError(await send('GET', `/plants?${query}`), 400, 3)).toContain('cursor');
   });
 
   test('a cursor that was changed is 400, or goes on from another id', async () => {
@@ -199,11 +169,4 @@ test('a list that is streamed is whole and in order', async () => {
     await Promise.all(ids.slice(from, from + 20).map((id) => add(send, id)));
   expect(names(await send('GET', '/plants'))).toEqual(ids.map(String));
   expect(names(await send('GET', '/plants?limit=1500'))).toEqual(ids.slice(0, 1500).map(String));
-});
-
-test('a slash behind the path of the list says so', async () => {
-  const send = await ownerOf([]);
-  const reply = await send('GET', '/plants/');
-  expectError(reply, 400, 3);
-  expect(reply.text).toContain('id is missing: the path ends with a slash');
 });

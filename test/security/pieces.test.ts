@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { constants } from 'node:http2';
 import { connect } from 'node:net';
-import { buffer } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { client, exchange, statusesIn } from '../support/http.ts';
 import { type LocalService, startLocalService } from '../support/local-service.ts';
 import { frame, rawCall, rawSession } from '../support/raw-grpc.ts';
 
@@ -18,31 +18,27 @@ afterAll(() => service.stop());
 
 const CHECK = '/grpc.health.v1.Health/Check';
 
-/** Sends bytes to PORT and returns all that is answered until the connection closes. */
-async function send(bytes: string): Promise<string> {
-  const { hostname, port } = new URL(service.url);
-  const socket = connect(Number(port), hostname);
-  const answers = buffer(socket);
-  socket.write(bytes);
-  return (await answers).toString();
-}
-
-const statuses = (answers: string): number[] =>
-  Array.from(answers.matchAll(/HTTP\/1\.1 (\d+) /g), ([, status]) => Number(status));
-
 test('a body of which each byte is a chunk is put together, with what is pipelined behind it', async () => {
   const body = `{"id":1,"name":"${'Fern '.repeat(200).trim()}"}`;
   const head = `Host: a\r\nAuthorization: Bearer ${token}\r\n`;
   const chunks = [...body].map((byte) => `1\r\n${byte}\r\n`).join('');
-  const answers = await send(
+  const answers = await exchange(
+    service.url,
     `POST /plants HTTP/1.1\r\n${head}Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n${chunks}0\r\n\r\n` +
       `GET /plants/1 HTTP/1.1\r\n${head}Connection: close\r\n\r\n`,
   );
-  expect(statuses(answers)).toEqual([200, 200]);
+  expect(statusesIn(answers)).toEqual([200, 200]);
   expect(answers.match(/\{"name":"[^"]+"\}/g)!.map((plant) => JSON.parse(plant).name)).toEqual(
     Array(2).fill(JSON.parse(body).name),
   );
 });
+
+/** Expects a call on another connection to be answered. */
+async function expectServed(): Promise<void> {
+  const other = rawSession(service.grpcUrl);
+  expect(await rawCall(other, { ':path': CHECK }, frame(Buffer.alloc(0)))).toMatchObject({ status: 0 });
+  other.destroy();
+}
 
 /** A frame of HTTP/2 (RFC 9113, section 4.1). */
 function http2Frame(type: number, flags: number, stream: number, payload: Buffer): Buffer {
@@ -76,12 +72,10 @@ test('a message in pieces of a byte ends its connection, and others are served',
   socket.write(Buffer.concat([http2Frame(4, 0, 0, Buffer.alloc(0)), http2Frame(1, 4, 1, block)]));
   socket.write(Buffer.concat([http2Frame(0, 0, 1, length), ...pieces]));
   await ended;
-  const other = rawSession(service.grpcUrl);
-  expect(await rawCall(other, { ':path': CHECK }, frame(Buffer.alloc(0)))).toMatchObject({ status: 0 });
-  other.destroy();
+  await expectServed();
 });
 
-test('calls that are reset as they begin, in numbers, end their connection', async () => {
+test('calls that are reset as they begin, in numbers, end their connection, and others are served', async () => {
   const session = rawSession(service.grpcUrl);
   const ended = once(session, 'close');
   await once(session, 'connect');
@@ -93,21 +87,54 @@ test('calls that are reset as they begin, in numbers, end their connection', asy
       stream.close(constants.NGHTTP2_CANCEL);
     }
   }, 1);
+  await expectServed();
   await ended;
   clearInterval(reset);
+  await expectServed();
 });
 
 test('an answer to HEAD is no stream: what is pipelined behind it is answered', async () => {
   const head = `Host: a\r\nAuthorization: Bearer ${token}\r\n`;
-  const answers = await send(
+  const answers = await exchange(
+    service.url,
     `HEAD /plants HTTP/1.1\r\n${head}Accept: text/event-stream\r\n\r\nGET /nope HTTP/1.1\r\n${head}Connection: close\r\n\r\n`,
   );
-  expect(statuses(answers)).toEqual([200, 404]);
+  expect(statusesIn(answers)).toEqual([200, 404]);
 });
 
 test('an expectation of HTTP/1.0, or another one, gets no 100', async () => {
   const body = '{"id":2,"name":"Oak"}';
   const rest = `Host: a\r\nAuthorization: Bearer ${token}\r\nContent-Type: application/json\r\nConnection: close\r\nContent-Length: ${body.length}\r\n`;
-  expect(statuses(await send(`POST /plants HTTP/1.0\r\n${rest}Expect: 100-continue\r\n\r\n${body}`))).toEqual([200]);
-  expect(statuses(await send(`POST /plants HTTP/1.1\r\n${rest}Expect: 200-ok\r\n\r\n${body}`))).toEqual([400]);
+  expect(
+    statusesIn(await exchange(service.url, `POST /plants HTTP/1.0\r\n${rest}Expect: 100-continue\r\n\r\n${body}`)),
+  ).toEqual([200]);
+  expect(
+    statusesIn(await exchange(service.url, `POST /plants HTTP/1.1\r\n${rest}Expect: 200-ok\r\n\r\n${body}`)),
+  ).toEqual([400]);
+});
+
+test('writes that are sent without awaiting an answer are done in order', async () => {
+  const bytesOf = (line: string, body = '') =>
+    `${line} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\nContent-Type: application/json\r\n` +
+    `Content-Length: ${body.length}\r\n\r\n${body}`;
+  for (let round = 0; round < 10; round++) {
+    const writes = bytesOf('POST /plants', '{"id":7,"name":"x"}') + bytesOf('DELETE /plants/7');
+    const read = bytesOf('GET /plants/7').replace('Host', 'Connection: close\r\nHost');
+    expect(statusesIn(await exchange(service.url, writes + read))).toEqual([200, 204, 404]);
+  }
+});
+
+test('a client that goes away in the middle of its body leaves nothing behind', async () => {
+  const { hostname, port } = new URL(service.url);
+  const mallory = await service.token('mallory');
+  for (let round = 0; round < 100; round++) {
+    const socket = connect(Number(port), hostname);
+    socket.write(
+      `POST /plants HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${mallory}\r\nContent-Type: application/json\r\n` +
+        'Content-Length: 40\r\n\r\n{"id":1',
+    );
+    await once(socket, 'connect');
+    socket.destroy();
+  }
+  expect((await client(service.url, mallory)('GET', '/plants')).text).toBe('[]');
 });

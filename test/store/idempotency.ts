@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Command } from '../../src/domain/decider.ts';
 import { PlantStoreError } from '../../src/domain/errors.ts';
@@ -8,8 +7,8 @@ import { seal } from '../../src/log/event/chain.ts';
 import type { LoggedEvent } from '../../src/log/event/event.ts';
 import { type EventLog, openLog } from '../../src/log/log.ts';
 import { added, project } from '../support/events.ts';
-import { type Fault, withFaults, withoutProjector } from '../support/faulty-store.ts';
-import { fold, readLog, verifyLog } from '../support/fold.ts';
+import { withoutProjector } from '../support/faulty-store.ts';
+import { readLog, verifyLog } from '../support/fold.ts';
 import { count } from '../support/soak.ts';
 import { type OpenStore, withStore } from './open-store.ts';
 
@@ -180,69 +179,5 @@ export function idempotencyContract(name: string, open: OpenStore): void {
         for (const log of logs) await log.close();
       }),
     );
-
-    /** Mostly such that a position stays free until a command's time ends, and something may land there afterwards. */
-    const fault: fc.Arbitrary<Fault> = fc.oneof(
-      { weight: 6, arbitrary: fc.constant({ kind: 'request lost' as const }) },
-      {
-        weight: 6,
-        arbitrary: fc.record({
-          kind: fc.constant('late copy' as const),
-          milliseconds: fc.integer({ min: 0, max: 300 }),
-        }),
-      },
-      { weight: 1, arbitrary: fc.constant({ kind: 'reply lost' as const }) },
-      {
-        weight: 1,
-        arbitrary: fc.record({ kind: fc.constant('prefix landed' as const), events: fc.integer({ min: 1, max: 5 }) }),
-      },
-    );
-
-    test('whoever is told "maybe" and asks again on whatever instance, under the same key, is told the truth', async () => {
-      let unknown = 0;
-      await fc.assert(
-        fc.asyncProperty(fc.array(fault, { minLength: 20, maxLength: 60 }), async (script) => {
-          const opened = await open();
-          let calls = 0;
-          const next = (): Fault => script[calls++] ?? { kind: 'none' };
-          const limits = { commitLimit: 50 };
-          const logs = [
-            await openLog(withFaults(opened.store, next), { ...quiet, limits }),
-            await openLog(withFaults(await opened.second(), next), { ...quiet, limits }),
-          ];
-          /** Asks until there is an answer, of the instances in turn. */
-          const insist = async (command: Command, turn: number): Promise<number | string> => {
-            for (let attempt = turn; ; attempt++) {
-              const answer = await told(logs[attempt % 2]!, command);
-              if (answer === 'OUTCOME_UNKNOWN') unknown++;
-              else if (answer !== 'STORE_UNAVAILABLE') return answer;
-            }
-          };
-          const live = async (id: number) => [
-            await insist(add(id, `add ${id}`), id),
-            await insist(remove(id, `remove ${id}`), id),
-            await insist(add(id, `add ${id} again`), id),
-            await insist(add(id, `add ${id}`), id),
-          ];
-          try {
-            const answers = await Promise.all([0, 1, 2, 3, 4, 5].map(live));
-            const events = await readLog(await opened.second());
-            verifyLog(events);
-            fold(events);
-            expect(events).toHaveLength(18);
-            answers.forEach((positions, id) => {
-              const own = events.filter(({ event }) => event.plantId === BigInt(id)).map(({ position }) => position);
-              expect(positions).toEqual([...own, own[0]]);
-            });
-          } finally {
-            for (const log of logs) await log.close();
-            await opened.cleanup();
-          }
-        }),
-        // The first is sure to leave something unknown.
-        { numRuns: count(3, 200), examples: [[Array(60).fill({ kind: 'request lost' })]] },
-      );
-      expect(unknown).toBeGreaterThan(0);
-    });
   });
 }

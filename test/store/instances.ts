@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { Command } from '../../src/domain/decider.ts';
 import { PlantStoreError } from '../../src/domain/errors.ts';
 import { type EventLog, openLog } from '../../src/log/log.ts';
-import { collect, fold, readLog, verifyLog } from '../support/fold.ts';
+import { collect, readLog, verifyLog } from '../support/fold.ts';
 import { isLinearizable } from '../support/linearizability.ts';
 import { type PlantInput, type PlantOperation, type PlantOutput, plantsModel } from '../support/plants-model.ts';
 import { count } from '../support/soak.ts';
@@ -88,30 +88,6 @@ export function instancesContract(name: string, open: OpenStore): void {
         const events = await read();
         verifyLog(events);
         expect(events.map(({ event }) => Number(event.plantId))).toEqual(Array.from({ length: rounds }, (_, id) => id));
-      });
-    });
-
-    test('of all who delete the same plant at once exactly one wins', async () => {
-      await withInstances(3, async (logs, read) => {
-        for (let round = 0; round < count(10, 500); round++) {
-          await logs[round % logs.length]!.submit(add(1, `${round}`));
-          const settled = await Promise.allSettled(logs.map((log) => log.submit(remove(1))));
-          const losers = settled.filter((result) => result.status === 'rejected').map(({ reason }) => reasonOf(reason));
-          expect(losers).toEqual(['PLANT_NOT_FOUND', 'PLANT_NOT_FOUND']);
-        }
-        fold(await read());
-      });
-    });
-
-    test('what one instance acknowledged no other contradicts, however little it has heard of', async () => {
-      await withInstances(2, async ([one, other]) => {
-        for (let round = 0; round < count(10, 200); round++) {
-          await one!.submit(add(1, `${round}`));
-          await other!.submit(remove(1));
-          await one!.submit(add(1, `${round} again`));
-          expect(await outcome(other!, add(1, 'taken'))).toBe(false);
-          await other!.submit(remove(1));
-        }
       });
     });
 

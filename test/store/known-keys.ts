@@ -1,11 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { type EventLog, openLog } from '../../src/log/log.ts';
 import type { Store } from '../../src/log/store.ts';
 import { project } from '../support/events.ts';
 import { override } from '../support/faulty-store.ts';
-import { count } from '../support/soak.ts';
 import type { OpenStore } from './open-store.ts';
 
 const about = { owner: 'alice', actor: 'alice' };
@@ -84,41 +82,6 @@ export function knownKeysContract(name: string, open: OpenStore): void {
         await log.close();
         await opened.cleanup();
       }
-    });
-
-    test('whatever two instances add and delete, and however far the read model is, every command is decided on what is there', async () => {
-      const ids = fc.bigInt({ min: 0n, max: 4n }).map((id) => id * (2n ** 61n - 1n) - 2n ** 62n);
-      const step = fc.oneof(
-        { weight: 8, arbitrary: fc.record({ add: fc.boolean(), instance: fc.nat(1), id: ids }) },
-        { weight: 3, arbitrary: fc.constant('project' as const) },
-        { weight: 1, arbitrary: fc.constant('wait' as const) },
-      );
-      await fc.assert(
-        fc.asyncProperty(fc.array(step, { minLength: 20, maxLength: 60 }), async (steps) => {
-          const opened = await open();
-          const logs = await Promise.all(
-            [opened.store, await opened.second()].map((store) => openLog(counted(store).store, quiet)),
-          );
-          const there = new Set<bigint>();
-          try {
-            for (const each of steps) {
-              if (each === 'project') await project(opened.store);
-              else if (each === 'wait') await sleep(2);
-              else {
-                const outcome = (each.add ? add : remove)(logs[each.instance]!, each.id);
-                if (each.add === there.has(each.id)) await expect(outcome).rejects.toThrow(/exists|there is no plant/);
-                else await outcome;
-                if (each.add) there.add(each.id);
-                else there.delete(each.id);
-              }
-            }
-          } finally {
-            await Promise.all(logs.map((log) => log.close()));
-            await opened.cleanup();
-          }
-        }),
-        { numRuns: count(8, 500) },
-      );
     });
   });
 }

@@ -56,6 +56,10 @@ export async function exchange(url: string, bytes: string | Buffer): Promise<str
   return (await buffer(socket)).toString();
 }
 
+/** The statuses of answers, in their order, as far as they came. */
+export const statusesIn = (answers: string): number[] =>
+  Array.from(answers.matchAll(/HTTP\/1\.1 (\d+) /g), ([, status]) => Number(status));
+
 /**
  * Expects an Error of the REST contract: status, code, a matching reason, and a body of exactly two members. Returns
  * the message.

@@ -1,20 +1,15 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import type { OpenLink } from '../../src/log/forward/hop.ts';
 import type { Taker } from '../../src/log/forward/taker.ts';
 import type { EventLog } from '../../src/log/log.ts';
 import type { Contact, Leaseholder, Store } from '../../src/log/store.ts';
 import { override } from './faulty-store.ts';
 
-/** Runs actions in order, each after a delay. Runs none while held. */
+/** Runs actions in order, each in a turn of its own. Runs none while held. */
 class Channel {
   held = false;
-  readonly #delay: () => number;
   readonly #waiting: (() => void)[] = [];
   #running = false;
-
-  constructor(delay: () => number) {
-    this.#delay = delay;
-  }
 
   push(deliver: () => void): void {
     this.#waiting.push(deliver);
@@ -25,7 +20,7 @@ class Channel {
     if (this.#running) return;
     this.#running = true;
     while (this.#waiting.length > 0 && !this.held) {
-      await sleep(this.#delay());
+      await nextTurn();
       if (!this.held) this.#waiting.shift()?.();
     }
     this.#running = false;
@@ -44,8 +39,6 @@ interface OpenedLink {
  * The test controls when messages arrive.
  */
 export class TestHop {
-  /** Delay of each message in milliseconds. */
-  delay: () => number = () => 0;
   readonly #takers = new Map<string, Taker>();
   #links: OpenedLink[] = [];
 
@@ -82,8 +75,8 @@ export class TestHop {
   #open =
     (from: string): OpenLink =>
     (to, listener) => {
-      const requests = new Channel(() => this.delay());
-      const replies = new Channel(() => this.delay());
+      const requests = new Channel();
+      const replies = new Channel();
       let over = false;
       const end = (fault: unknown) => {
         if (over) return;
@@ -128,11 +121,6 @@ export class TestLeases {
   /** The only instance that gets the lease; undefined: the first to ask. */
   writer: string | undefined;
   #holder: Leaseholder | undefined;
-
-  /** Ends the writer's lease, so that there is no writer. */
-  revoke(): void {
-    this.#holder = undefined;
-  }
 
   /** A store with this writer lease. `name` is the address of its instance. */
   on(store: Store, name: string): Store {

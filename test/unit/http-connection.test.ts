@@ -10,6 +10,7 @@ import { withoutToken } from '../../src/transport/http/authentication.ts';
 import { readBody } from '../../src/transport/http/body.ts';
 import { connectionOf } from '../../src/transport/http/connection.ts';
 import { createHttpServer } from '../../src/transport/http/server.ts';
+import { statusesIn } from '../support/http.ts';
 
 const GET = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n';
 const POST = 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nfern';
@@ -84,8 +85,6 @@ async function settle(): Promise<void> {
   for (let turn = 0; turn < 20; turn++) await setImmediate();
 }
 
-const statusesOf = (answers: string) => Array.from(answers.matchAll(/HTTP\/1\.1 (\d+) /g), ([, status]) => +status!);
-
 describe('the requests of a connection', () => {
   test('are served one at a time and in order, safe ones too, and each takes one permit', async () => {
     const { admission, served, open, next } = await start();
@@ -141,7 +140,7 @@ describe('the requests of a connection', () => {
     }
     request.response.setHeader('connection', 'close');
     request.answer();
-    expect(statusesOf(await answers)).toEqual(Array(all).fill(200));
+    expect(statusesIn(await answers)).toEqual(Array(all).fill(200));
   });
 
   test('may have bodies that nobody reads yet, without more of them being held', async () => {
@@ -161,7 +160,7 @@ describe('the requests of a connection', () => {
     const { response, answer } = await next();
     response.setHeader('connection', 'close');
     answer();
-    expect(statusesOf(await answers)).toEqual([200]);
+    expect(statusesIn(await answers)).toEqual([200]);
     await settle();
     expect(served).toEqual([]);
   });
@@ -216,7 +215,7 @@ describe('a client that leaves', () => {
       await settle();
       answer();
     }
-    expect(statusesOf(await answers)).toEqual([200, 200]);
+    expect(statusesIn(await answers)).toEqual([200, 200]);
   });
 
   test('is gone if there is no answer for it soon', async () => {
@@ -292,7 +291,7 @@ describe('an answered request whose body does not come', () => {
     expect(socket.destroyed).toBe(false);
     vi.advanceTimersByTime(1);
     await closed;
-    expect(statusesOf(await answers)).toEqual([200]);
+    expect(statusesIn(await answers)).toEqual([200]);
     expect(admission.held).toBe(0);
   });
 

@@ -9,6 +9,7 @@ import { loadConfig } from '../../src/config.ts';
 import { createLogger } from '../../src/observe/logger.ts';
 import { Admission } from '../../src/transport/admission/admission.ts';
 import { createHttpServer } from '../../src/transport/http/server.ts';
+import { statusesIn } from '../support/http.ts';
 
 const HEAD = 'Host: x\r\nConnection: keep-alive\r\n';
 const GET = `GET /done HTTP/1.1\r\n${HEAD}\r\n`;
@@ -89,8 +90,6 @@ async function send(packets: readonly string[]): Promise<string> {
   return answers;
 }
 
-const statusesOf = (answers: string) => Array.from(answers.matchAll(/HTTP\/1\.1 (\d+) /g), ([, status]) => +status!);
-
 const cut = (text: string, offsets: readonly number[]) =>
   [0, ...offsets].map((offset, index) => text.slice(offset, offsets[index])).filter((packet) => packet !== '');
 
@@ -99,7 +98,7 @@ describe.each(Object.entries(OVERFLOWS))('too large: %s', (_what, request) => {
     test.each(Object.entries(CUTS))('cut %s, it has the same answer, in its turn', async (_cut, offsets) => {
       const [first, ...others] = cut(request, offsets);
       const answers = await send([before + first, ...others]);
-      expect(statusesOf(answers)).toEqual([...statuses, 400]);
+      expect(statusesIn(answers)).toEqual([...statuses, 400]);
       const last = answers.slice(answers.lastIndexOf('HTTP/1.1'));
       expect(last).toContain('plantstore-reason: MALFORMED_REQUEST\r\n');
       expect(last).toMatch(/"message":"the URL and the headers may have at most 16 KiB together"\}$/);
@@ -113,6 +112,6 @@ test.each([
 ])(
   'behind requests without an answer, %s is refused in its turn, and nothing behind it is served',
   async (_, bytes) => {
-    expect(statusesOf(await send([HELD + bytes + GET, GET]))).toEqual([200, 400]);
+    expect(statusesIn(await send([HELD + bytes + GET, GET]))).toEqual([200, 400]);
   },
 );

@@ -3,6 +3,7 @@ import type { LiveStep, Step } from '../../src/plants/watch/channel.ts';
 import { Channel, stepBytes } from '../../src/plants/watch/channel.ts';
 import { Watch, type WatchKeeper } from '../../src/plants/watch/watch.ts';
 import { type WatchedLog, Watches } from '../../src/plants/watch/watches.ts';
+import { added } from '../support/events.ts';
 import { ALICE } from '../support/principal.ts';
 
 const PIECE = 64 * 1024;
@@ -73,4 +74,29 @@ test('an erasure ends a beginning that is not read yet, so that nothing erased i
   await pieces.next();
   erase();
   await expect(pieces.next()).rejects.toMatchObject({ reason: 'OVERLOADED' });
+});
+
+test.each([
+  ['and is in it, is not told again', 6, []],
+  ['and is not in it, is told', 5, [6]],
+])('an event that comes while the state is being read, %s', async (_, position, told) => {
+  const channel = new Channel('alice');
+  let known = 5;
+  const reading = {
+    ...keeper({
+      state: async () => {
+        channel.tell({ position: 6, event: added('alice', 6n) });
+        known = 6;
+        return { plants: [], position } as never;
+      },
+    }),
+    get known() {
+      return known;
+    },
+  };
+  const watch = new Watch(reading, channel, VALID, VIEWER);
+  const beginning: Step[] = [];
+  for await (const piece of await watch.begin(undefined)) beginning.push(...piece);
+  expect(beginning).toEqual([{ type: 'ready', position }]);
+  expect(watch.take().map((step) => (step as LiveStep).position)).toEqual(told);
 });

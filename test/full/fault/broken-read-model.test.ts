@@ -1,6 +1,4 @@
 import { expect, test } from 'vitest';
-import { openMongoDatabase } from '../../store/mongo-database.ts';
-import { dropDatabase, HAS_MONGODB, newDatabase } from '../../store/open-mongo.ts';
 import { openSqliteDatabase } from '../../store/sqlite-database.ts';
 import { command } from '../../support/command.ts';
 import { client, expectError } from '../../support/http.ts';
@@ -13,39 +11,6 @@ const MESSAGE = 'the read model cannot be used';
 /** What the service says of its store: to a load balancer, and in metrics. */
 const state = (service: Service) => storeState(service, { broken: 'read_model_broken' });
 
-/** Damages the read model under a service, expects it to tell, and to go on once it is rebuilt. */
-async function expectTold(
-  service: Service,
-  environment: Readonly<Record<string, string>>,
-  damage: () => Promise<void>,
-  why: string,
-): Promise<void> {
-  const alice = client(service.url, await service.token('alice'));
-  const add = (id: number) => alice('POST', '/plants', { body: `{"id":${id},"name":"Fern"}` });
-  for (const id of [1, 2, 3]) expect((await add(id)).status).toBe(200);
-  const position = async () => service.metric('plantstore_read_model_position');
-  await expect.poll(position).toBe(3);
-  const well = { status: 200, store: { name: 'store', ready: true }, broken: '0' };
-  expect(await state(service)).toEqual(well);
-  await damage();
-  const detail = `${why}: run plantstore audit rebuild`;
-  await expect
-    .poll(() => state(service))
-    .toEqual({ status: 200, store: { name: 'store', ready: true, degraded: true, detail }, broken: '1' });
-  // A list that nobody has asked for yet, so that it needs rows.
-  for (let asked = 0; asked < 2; asked++)
-    expect(expectError(await alice('GET', '/plants?limit=2'), 503, 14)).toBe(
-      'the plants cannot be read now; try again',
-    );
-  expect(service.logs.filter(({ msg }) => msg === MESSAGE)).toMatchObject([
-    { level: 'error', err: { message: detail } },
-  ]);
-  expect(await command(['audit', 'rebuild'], environment)).toMatchObject({ code: 0 });
-  await expect.poll(() => state(service)).toEqual(well);
-  expect(JSON.parse((await alice('GET', '/plants?limit=2')).text)).toHaveLength(2);
-  expect((await add(4)).status).toBe(200);
-}
-
 const setBack = [
   'set back',
   (database: Database) => database.setCheckpoint(1),
@@ -57,28 +22,36 @@ const lost = [
   'the store has lost the checkpoint of its read model (plants in checkpoints)',
 ] as const;
 
+// What each store says of it, test/store/broken-read-model.ts shows.
 test.each([setBack, lost])(
-  'a checkpoint that is %s under a service on SQLite is told of once, until it is rebuilt',
+  'a checkpoint that is %s under a service is told of once, until it is rebuilt',
   async (_, damage, why) => {
     await using service = await startService();
-    const edited = async () => {
-      const database = openSqliteDatabase(service.dataDirectory);
-      await damage(database);
-      await database.close();
-    };
-    await expectTold(service, { DATA_DIR: service.dataDirectory }, edited, why);
-  },
-);
-
-test.runIf(HAS_MONGODB).each([setBack, lost])(
-  'a checkpoint that is %s under a service on MongoDB is told of once, until it is rebuilt',
-  async (_, damage, why) => {
-    const uri = newDatabase();
-    const service = await startService({ MONGODB_URI: uri });
-    const database = openMongoDatabase(uri);
-    await expectTold(service, { MONGODB_URI: uri }, () => damage(database), why);
+    const alice = client(service.url, await service.token('alice'));
+    const add = (id: number) => alice('POST', '/plants', { body: `{"id":${id},"name":"Fern"}` });
+    for (const id of [1, 2, 3]) expect((await add(id)).status).toBe(200);
+    const position = async () => service.metric('plantstore_read_model_position');
+    await expect.poll(position).toBe(3);
+    const well = { status: 200, store: { name: 'store', ready: true }, broken: '0' };
+    expect(await state(service)).toEqual(well);
+    const database = openSqliteDatabase(service.dataDirectory);
+    await damage(database);
     await database.close();
-    await service.stop();
-    await dropDatabase(uri);
+    const detail = `${why}: run plantstore audit rebuild`;
+    await expect
+      .poll(() => state(service))
+      .toEqual({ status: 200, store: { name: 'store', ready: true, degraded: true, detail }, broken: '1' });
+    // A list that nobody has asked for yet, so that it needs rows.
+    for (let asked = 0; asked < 2; asked++)
+      expect(expectError(await alice('GET', '/plants?limit=2'), 503, 14)).toBe(
+        'the plants cannot be read now; try again',
+      );
+    expect(service.logs.filter(({ msg }) => msg === MESSAGE)).toMatchObject([
+      { level: 'error', err: { message: detail } },
+    ]);
+    expect(await command(['audit', 'rebuild'], { DATA_DIR: service.dataDirectory })).toMatchObject({ code: 0 });
+    await expect.poll(() => state(service)).toEqual(well);
+    expect(JSON.parse((await alice('GET', '/plants?limit=2')).text)).toHaveLength(2);
+    expect((await add(4)).status).toBe(200);
   },
 );

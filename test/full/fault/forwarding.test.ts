@@ -20,8 +20,6 @@ const OWNERS = 4;
 const CLIENTS = 3;
 /** Most milliseconds between two operations of a client. */
 const PAUSE = count(100, 40);
-/** Idempotency keys. */
-const KEYS = count(150, 1_000);
 
 /** What the clients saw. */
 interface Tally {
@@ -228,52 +226,5 @@ describe.runIf(HAS_MONGODB)('three instances, of which one writes', () => {
     const writer = await instances.settled('settler');
     const lines = instances.services[other(writer)]!.logs.filter(({ msg }) => /cannot be reached/.test(String(msg)));
     expect(lines.length).toBeLessThanOrEqual(SOAK ? 100 : 8);
-  });
-
-  test('an idempotency key sent to two instances at once, while the writer changes: one event each', {
-    timeout: 300_000,
-  }, async () => {
-    const token = await instances.token('keys');
-    const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
-    /** Asks until it is told that the plant was added, of the next instance where one does not answer. */
-    const insist = async (key: number, first: number): Promise<void> => {
-      for (let at = first; ; at++) {
-        const { url } = instances.services[at % 3]!;
-        const reply = await fetch(`${url}/plants`, {
-          method: 'POST',
-          headers: { ...headers, 'idempotency-key': `key-${key}` },
-          body: JSON.stringify({ id: key, name: `${key}` }),
-          signal: AbortSignal.timeout(PATIENCE),
-        }).catch(() => undefined);
-        await reply?.text().catch(() => {});
-        if (reply?.status === 200) return;
-        if (reply !== undefined) expect(reply.status).toBeGreaterThanOrEqual(500);
-        await sleep(50);
-      }
-    };
-    let next = 0;
-    const workers = Array.from({ length: 10 }, async () => {
-      while (next < KEYS) {
-        const key = next++;
-        await Promise.all([insist(key, key), insist(key, key + 1)]);
-      }
-    });
-    const changes = async () => {
-      for (const [after, end] of [
-        [KEYS * 0.2, 'stop'],
-        [KEYS * 0.5, 'kill'],
-      ] as const) {
-        while (next < after) await sleep(5);
-        const writes = await Promise.all(instances.services.map((service) => service.metric('plantstore_writer')));
-        const writer = Math.max(writes.indexOf(1), 0);
-        await instances.services[writer]![end]();
-        await instances.restart(writer);
-      }
-    };
-    await Promise.all([...workers, changes()]);
-    const keys = (await readLog(store)).flatMap(({ event }) =>
-      event.owner === 'keys' ? (event.idempotencyKey ?? []) : [],
-    );
-    expect(keys.toSorted()).toEqual(Array.from({ length: KEYS }, (_, key) => `key-${key}`).toSorted());
   });
 });

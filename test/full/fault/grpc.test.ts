@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
-import http2 from 'node:http2';
+import type { OutgoingHttpHeaders } from 'node:http2';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -94,18 +94,7 @@ test('a deadline of a millisecond: what was acknowledged is there, the rest is t
   }
 });
 
-test('streams cancelled in the middle let go of what they read from', async () => {
-  for (let number = 0; number < CANCELLED_STREAMS; number++) {
-    const stream: ClientReadableStream<unknown> = alice.streamPlants!({}, bearer(token));
-    const end = endOf(stream);
-    await once(stream, 'data');
-    stream.cancel();
-    expect(await end).toMatchObject({ code: status.CANCELLED });
-  }
-  expect(await streamed()).toBe(PLANTS);
-});
-
-test.each(TRANSPORTS)('streams cancelled in the middle over $name too', async ({ open }) => {
+test.each(TRANSPORTS)('streams cancelled in the middle over $name let go of what they read from', async ({ open }) => {
   const plants = createClient(PlantStoreService, open(service));
   const headers = { authorization: `Bearer ${token}` };
   for (let number = 0; number < CANCELLED_STREAMS; number++) {
@@ -144,7 +133,7 @@ describe('calls that are written wrongly', () => {
   const LIST = Buffer.from([0x08, 0x01]);
   const MEGABYTE = 1024 * 1024;
 
-  test.each<[string, Buffer, http2.OutgoingHttpHeaders, RawEnd]>([
+  test.each<[string, Buffer, OutgoingHttpHeaders, RawEnd]>([
     ['right', frame(LIST), {}, { http: 200, status: 0 }],
     ['no message', Buffer.alloc(0), {}, { http: 200, status: 12 }],
     ['two messages', Buffer.concat([frame(LIST), frame(LIST)]), {}, { http: 200, status: 12 }],
@@ -218,36 +207,4 @@ test.each([
   socket.on('error', () => {}).resume();
   socket.end(bytes);
   await once(socket, 'close');
-});
-
-test('a burst of streams reset at once ends its own connection alone', async () => {
-  const session = rawSession(service.grpcUrl);
-  const closed = new Promise((resolve) => session.once('close', resolve));
-  await once(session, 'connect');
-  for (let number = 0; number < 20_000 && !session.closed; number++) {
-    const stream = session.request({ ':method': 'POST', ':path': '/plantstore.v1.PlantStoreService/ListPlants' });
-    stream.on('error', () => {}).close(http2.constants.NGHTTP2_CANCEL);
-    if (number % 100 === 0) expect(await codeOf(unary(bob, 'listPlants', {}, bearer(bobs)))).toBe(status.OK);
-  }
-  await closed;
-});
-
-test('reflection holds nothing for a client that asks and does not listen', async () => {
-  const before = service.residentMemory;
-  const session = rawSession(service.grpcUrl);
-  const stream = session.request({
-    ':method': 'POST',
-    ':path': '/grpc.reflection.v1.ServerReflection/ServerReflectionInfo',
-    'content-type': 'application/grpc',
-    te: 'trailers',
-  });
-  stream.on('error', () => {}).pause();
-  // A request for the file that describes the service.
-  const name = Buffer.from('plantstore.v1.PlantStoreService');
-  const asked = frame(Buffer.concat([Buffer.from([0x22, name.length]), name]));
-  const many = Buffer.concat(Array.from({ length: 1_000 }, () => asked));
-  for (let round = 0; round < 100; round++) stream.write(many);
-  await sleep(1_000);
-  expect(service.residentMemory - before).toBeLessThan(150);
-  session.destroy();
 });

@@ -3,8 +3,6 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
-import { openMongoDatabase } from '../../store/mongo-database.ts';
-import { dropDatabase, HAS_MONGODB, newDatabase } from '../../store/open-mongo.ts';
 import { openSqliteDatabase } from '../../store/sqlite-database.ts';
 import { client, expectError } from '../../support/http.ts';
 import { type Service, startService } from '../../support/service.ts';
@@ -32,8 +30,9 @@ async function fill(service: Service): Promise<void> {
     expect((await alice('POST', '/plants', { body: `{"id":${id},"name":"Fern"}` })).status).toBe(200);
 }
 
+// That a log on MongoDB was replaced, test/store/restored.ts shows.
 describe('a service under which an older log is restored says why it does not serve, and appends nothing', () => {
-  test('on SQLite, events gone', async () => {
+  test('events gone', async () => {
     await using service = await startService();
     await fill(service);
     const database = openSqliteDatabase(service.dataDirectory);
@@ -47,7 +46,7 @@ describe('a service under which an older log is restored says why it does not se
     await database.close();
   });
 
-  test('on SQLite, the file replaced', async () => {
+  test('the file replaced', async () => {
     await using service = await startService();
     await fill(service);
     const file = join(service.dataDirectory, 'plantstore.sqlite');
@@ -56,23 +55,5 @@ describe('a service under which an older log is restored says why it does not se
     renameSync(`${file}.new`, file);
     await sleep(20);
     await expectRefusal(service, /plantstore\.sqlite was replaced or removed; .*start them again/);
-  });
-
-  test.runIf(HAS_MONGODB)('on MongoDB, events gone', async () => {
-    const uri = newDatabase();
-    const service = await startService({ MONGODB_URI: uri });
-    await fill(service);
-    const database = openMongoDatabase(uri);
-    for (const position of [4, 3]) await database.removeEvent(position);
-    await database.setCheckpoint(0);
-    await sleep(20);
-    await expectRefusal(
-      service,
-      /position [34]: missing, although this instance has read the log up to position 4; .*start them again/,
-    );
-    expect(await database.client.db().collection('events').countDocuments()).toBe(2);
-    await database.close();
-    await service.stop();
-    await dropDatabase(uri);
   });
 });

@@ -4,12 +4,8 @@ import { join } from 'node:path';
 import { createClient } from '@connectrpc/connect';
 import { expect, onTestFinished, test } from 'vitest';
 import { PlantStoreService } from '../../../gen/plantstore/v1/plant_store_service_pb.ts';
-import { openMongo } from '../../../src/log/mongo/open.ts';
 import { openSqlite } from '../../../src/log/sqlite/store.ts';
-import type { Store } from '../../../src/log/store.ts';
 import { EMPTY_ROOT } from '../../../src/tlog/hash.ts';
-import { openMongoDatabase } from '../../store/mongo-database.ts';
-import { dropDatabase, HAS_MONGODB, newDatabase } from '../../store/open-mongo.ts';
 import { openSqliteDatabase } from '../../store/sqlite-database.ts';
 import { command } from '../../support/command.ts';
 import { fill } from '../../support/fill.ts';
@@ -80,82 +76,57 @@ const DAMAGES: readonly (readonly [string, (database: Database) => Promise<void>
   ],
 ];
 
-/** Damages the tree between two starts; expects that nothing is signed until it is repaired. */
-async function expectRepaired(
-  environment: Readonly<Record<string, string>>,
-  open: () => Store | Promise<Store>,
-  damage: () => Promise<void>,
-  detail: string,
-): Promise<void> {
-  const store = await open();
-  await fill(store, 1_100, 'alice');
-  await store.close();
-  const before = await startLocalService(environment);
-  await signs(before, 1_100);
-  await before.stop();
-  await damage();
-
-  await using service = await startLocalService(environment);
-  // Nobody has asked for anything.
-  await expect.poll(() => state(service), { timeout: 20_000 }).toEqual(degraded(detail));
-  const [PORT, ADMIN_PORT] = [new URL(service.url).port, new URL(service.adminUrl).port];
-  const doctor = await command(['doctor'], { ...environment, PORT, ADMIN_PORT });
-  expect(doctor).toMatchObject({ code: 1, stdout: expect.stringContaining(`it runs, but store: ${detail}`) });
-  expect(await command(['audit', 'verify'], environment)).toMatchObject({
-    code: 1,
-    stdout: expect.stringMatching(/^chain +yes[\s\S]*^tree +NO /m),
-  });
-  const alice = client(service.url, await service.token('alice'));
-  for (const path of ['checkpoint', 'proof/300', 'tile/0/001', 'tile/entries/001']) {
-    const reply = await alice('GET', `/log/${path}`);
-    expect([path, expectError(reply, 503, 14)]).toEqual([
-      path,
-      'the stored log differs from what was signed, so no proof is possible; tell the operator',
-    ]);
-    expect(reply.headers['cache-control']).toBe('no-store');
-  }
-  // Each of the first two has looked again.
-  expect(service.logs.filter(({ msg }) => msg === TOLD)).toMatchObject([{ level: 'error', err: { message: detail } }]);
-
-  expect(await command(['audit', 'rebuild'], environment)).toMatchObject({
-    code: 0,
-    stdout: '{"checkpoint":1100}\n',
-  });
-  await expect.poll(() => state(service), { timeout: 20_000 }).toEqual(well);
-  for (const path of ['checkpoint', 'proof/300', 'tile/0/001', 'tile/1/000.p/4'])
-    expect([path, (await alice('GET', `/log/${path}`)).status]).toEqual([path, 200]);
-  await service.logged(({ msg, level }) => msg === "the log's checkpoints are signed again" && level === 'info');
-  expect((await alice('POST', '/plants', { body: '{"id":7000,"name":"Fern"}' })).status).toBe(200);
-  await signs(service, 1_101);
-  expect(await command(['audit', 'verify'], environment)).toMatchObject({ code: 0 });
-}
-
+// What each store says of its nodes, test/store/tree.ts shows.
 test.each(DAMAGES)(
-  'with a node that was %s, on SQLite, nothing is signed until a repair, which the instance notices by itself',
+  'with a node that was %s nothing is signed until a repair, which the instance notices by itself',
   async (_, damage, detail) => {
     const DATA_DIR = directory();
-    const damaged = async () => {
-      const database = openSqliteDatabase(DATA_DIR);
-      await damage(database);
-      await database.close();
-    };
-    await expectRepaired({ DATA_DIR }, () => openSqlite(DATA_DIR), damaged, detail);
-  },
-  120_000,
-);
+    const environment = { DATA_DIR };
+    const store = openSqlite(DATA_DIR);
+    await fill(store, 1_100, 'alice');
+    await store.close();
+    const before = await startLocalService(environment);
+    await signs(before, 1_100);
+    await before.stop();
+    const database = openSqliteDatabase(DATA_DIR);
+    await damage(database);
+    await database.close();
 
-// What is lost or cut short each store says of itself: test/store/tree.ts.
-test.runIf(HAS_MONGODB).each(DAMAGES.slice(-1))(
-  'with a node that was %s, on MongoDB, nothing is signed until a repair, which the instance notices by itself',
-  async (_, damage, detail) => {
-    const MONGODB_URI = newDatabase();
-    const damaged = async () => {
-      const database = openMongoDatabase(MONGODB_URI);
-      await damage(database);
-      await database.close();
-    };
-    await expectRepaired({ MONGODB_URI, DATA_DIR: directory() }, () => openMongo(MONGODB_URI), damaged, detail);
-    await dropDatabase(MONGODB_URI);
+    await using service = await startLocalService(environment);
+    // Nobody has asked for anything.
+    await expect.poll(() => state(service), { timeout: 20_000 }).toEqual(degraded(detail));
+    const [PORT, ADMIN_PORT] = [new URL(service.url).port, new URL(service.adminUrl).port];
+    const doctor = await command(['doctor'], { ...environment, PORT, ADMIN_PORT });
+    expect(doctor).toMatchObject({ code: 1, stdout: expect.stringContaining(`it runs, but store: ${detail}`) });
+    expect(await command(['audit', 'verify'], environment)).toMatchObject({
+      code: 1,
+      stdout: expect.stringMatching(/^chain +yes[\s\S]*^tree +NO /m),
+    });
+    const alice = client(service.url, await service.token('alice'));
+    for (const path of ['checkpoint', 'proof/300', 'tile/0/001', 'tile/entries/001']) {
+      const reply = await alice('GET', `/log/${path}`);
+      expect([path, expectError(reply, 503, 14)]).toEqual([
+        path,
+        'the stored log differs from what was signed, so no proof is possible; tell the operator',
+      ]);
+      expect(reply.headers['cache-control']).toBe('no-store');
+    }
+    // Each of the first two has looked again.
+    expect(service.logs.filter(({ msg }) => msg === TOLD)).toMatchObject([
+      { level: 'error', err: { message: detail } },
+    ]);
+
+    expect(await command(['audit', 'rebuild'], environment)).toMatchObject({
+      code: 0,
+      stdout: '{"checkpoint":1100}\n',
+    });
+    await expect.poll(() => state(service), { timeout: 20_000 }).toEqual(well);
+    for (const path of ['checkpoint', 'proof/300', 'tile/0/001', 'tile/1/000.p/4'])
+      expect([path, (await alice('GET', `/log/${path}`)).status]).toEqual([path, 200]);
+    await service.logged(({ msg, level }) => msg === "the log's checkpoints are signed again" && level === 'info');
+    expect((await alice('POST', '/plants', { body: '{"id":7000,"name":"Fern"}' })).status).toBe(200);
+    await signs(service, 1_101);
+    expect(await command(['audit', 'verify'], environment)).toMatchObject({ code: 0 });
   },
   120_000,
 );

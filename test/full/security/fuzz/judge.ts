@@ -1,6 +1,7 @@
 import { expect } from 'vitest';
 import { ERRORS, type Reason } from '../../../../src/domain/errors.ts';
-import { type Answer, answersIn } from './answer.ts';
+import { answersIn } from '../../../support/answers.ts';
+import type { Reply } from '../../../support/http.ts';
 import type { HttpRequest } from './http-grammar.ts';
 
 /** A write that was acknowledged: the position of its event, and the plant that was added, or undefined for a delete. */
@@ -30,32 +31,32 @@ export function judge({ method, target, whole }: HttpRequest, bytes: Buffer): Ac
   if (CONNECT.test(target)) return judgeConnect(target, answer);
   expect([200, 204, 400, 401, 403, 404, 405, 408, 413, 414, 415, 422, 429, 503, 302]).toContain(answer.status);
   if (answer.status >= 400) expectErrorBody(answer, method === 'HEAD');
-  const position = answer.headers.get('plantstore-position');
+  const position = answer.headers['plantstore-position'];
   if (position === undefined) return undefined;
-  return { position: Number(position), plant: answer.status === 204 ? undefined : JSON.parse(answer.body) };
+  return { position: Number(position), plant: answer.status === 204 ? undefined : JSON.parse(answer.text) };
 }
 
-function expectErrorBody({ headers, body, status }: Answer, isHead: boolean): void {
-  expect(headers.get('content-type')).toMatch(/^application\/json(; charset=utf-8)?$/);
-  const reason = headers.get('plantstore-reason') as Reason;
+function expectErrorBody({ headers, text, status }: Reply, isHead: boolean): void {
+  expect(headers['content-type']).toMatch(/^application\/json(; charset=utf-8)?$/);
+  const reason = headers['plantstore-reason'] as Reason;
   expect(ERRORS[reason]?.status, reason).toBe(status);
-  if (status === 503 || status === 429) expect(headers.get('retry-after')).toMatch(/^\d+$/);
+  if (status === 503 || status === 429) expect(headers['retry-after']).toMatch(/^\d+$/);
   if (isHead) return;
-  const error = JSON.parse(body);
+  const error = JSON.parse(text);
   expect(error).toEqual({ error: ERRORS[reason].code, message: expect.stringMatching(/./) });
 }
 
-function judgeConnect(target: string, answer: Answer): Acknowledged | undefined {
-  const { status, headers, body } = answer;
+function judgeConnect(target: string, answer: Reply): Acknowledged | undefined {
+  const { status, headers, text } = answer;
   expect([200, 400, 401, 403, 404, 405, 408, 409, 413, 415, 429, 499, 501, 503, 504]).toContain(status);
   if (status === 200) {
-    if (!headers.get('content-type')!.startsWith('application/json')) return undefined;
-    const { position, plant } = JSON.parse(body);
+    if (!headers['content-type']!.startsWith('application/json')) return undefined;
+    const { position, plant } = JSON.parse(text);
     if (target.endsWith('/CreatePlant')) return { position: Number(position), plant: plantOf(plant) };
     if (target.endsWith('/DeletePlant')) return { position: Number(position), plant: undefined };
     return undefined;
   }
-  const error = JSON.parse(body);
+  const error = JSON.parse(text);
   // Connect's own form, or the Error body of what never came to it.
   if (typeof error.code === 'string') expect(error.code).not.toMatch(/^(internal|unknown|data_loss)$/);
   else expectErrorBody(answer, false);

@@ -1,15 +1,9 @@
-/** An answer of HTTP/1.1 as it was read from the wire. */
-export interface Answer {
-  readonly status: number;
-  /** By lower-case name. */
-  readonly headers: ReadonlyMap<string, string>;
-  /** Without transfer coding. */
-  readonly body: string;
-}
+import type { IncomingHttpHeaders } from 'node:http';
+import type { Reply } from './http.ts';
 
 /** The answers on a connection, in their order. Throws when what came is not HTTP, or when the last one is cut short. */
-export function answersIn(bytes: Buffer, isHead: boolean): Answer[] {
-  const answers: Answer[] = [];
+export function answersIn(bytes: Buffer, isHead = false): Reply[] {
+  const answers: Reply[] = [];
   let rest = bytes.toString('latin1');
   while (rest !== '') {
     const { answer, after } = nextAnswer(rest, isHead);
@@ -19,12 +13,12 @@ export function answersIn(bytes: Buffer, isHead: boolean): Answer[] {
   return answers;
 }
 
-function nextAnswer(text: string, isHead: boolean): { answer: Answer; after: string } {
+function nextAnswer(text: string, isHead: boolean): { answer: Reply; after: string } {
   const end = text.indexOf('\r\n\r\n');
   const [line = '', ...fields] = text.slice(0, end).split('\r\n');
   const status = Number(/^HTTP\/1\.1 (\d{3}) /.exec(line)?.[1]);
   if (end < 0 || Number.isNaN(status)) throw new Error(`this is no answer: ${JSON.stringify(text.slice(0, 200))}`);
-  const headers = new Map(
+  const headers = Object.fromEntries(
     fields.map((field) => {
       const colon = field.indexOf(':');
       return [field.slice(0, colon).toLowerCase(), field.slice(colon + 1).trim()];
@@ -32,13 +26,13 @@ function nextAnswer(text: string, isHead: boolean): { answer: Answer; after: str
   );
   const content = text.slice(end + 4);
   const { body, after } = bodyIn(content, headers, isHead || status < 200 || status === 204 || status === 304);
-  return { answer: { status, headers, body: Buffer.from(body, 'latin1').toString() }, after };
+  return { answer: { status, headers, text: Buffer.from(body, 'latin1').toString() }, after };
 }
 
-function bodyIn(content: string, headers: Answer['headers'], isEmpty: boolean): { body: string; after: string } {
+function bodyIn(content: string, headers: IncomingHttpHeaders, isEmpty: boolean): { body: string; after: string } {
   if (isEmpty) return { body: '', after: content };
-  if (headers.get('transfer-encoding') === 'chunked') return dechunked(content);
-  const length = Number(headers.get('content-length'));
+  if (headers['transfer-encoding'] === 'chunked') return dechunked(content);
+  const length = Number(headers['content-length']);
   if (Number.isNaN(length)) throw new Error('an answer does not tell its length');
   if (content.length < length) throw new Error('an answer is cut short');
   return { body: content.slice(0, length), after: content.slice(length) };
