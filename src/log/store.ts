@@ -126,6 +126,8 @@ export interface Selection {
   readonly to?: number | undefined;
   /** Only events of this owner. */
   readonly owner?: string | undefined;
+  /** With an owner: OwnerErased events too, whomever they erase. */
+  readonly erasures?: true | undefined;
   /** Only events of plants with this id. */
   readonly id?: bigint | undefined;
   /** Rejects with BrokenChainError at an event that the store finds by other keys than it has. Not with a selection. */

@@ -169,11 +169,12 @@ class SqliteStore implements Store {
       throw new LogChangedError(`${this.#path} was replaced or removed`);
   }
 
-  read(after: number, { to = MAX_POSITION, owner, id, checksKeys }: Selection = {}): AsyncIterable<LoggedEvent[]> {
+  read(after: number, only: Selection = {}): AsyncIterable<LoggedEvent[]> {
+    const { to = MAX_POSITION, owner, id, erasures, checksKeys } = only;
     if (owner !== undefined || id !== undefined)
       return searched({ head: () => this.head() }, after, to, SEARCHED, (from, end) => {
         const found = eventsIn((last, limit) =>
-          eventsOf(this.#log.search, last, end, owner ?? null, id ?? null, limit),
+          eventsOf(this.#log.search, last, end, owner ?? null, id ?? null, Number(erasures ?? false), limit),
         );
         return tableBatches(this.#reads, owner, found, from);
       });
