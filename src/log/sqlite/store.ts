@@ -13,6 +13,7 @@ import {
   LostRecordError,
   type Nodes,
   type PlantRow,
+  RefusedAppendError,
   type Rows,
   type Selection,
   type Snapshot,
@@ -22,7 +23,7 @@ import {
 import { LogChangedError } from '../tail/log-changed.ts';
 import { storedHash } from '../tree/nodes.ts';
 import { firstRows, tableBatches } from './batches.ts';
-import { existingFile, openReader, openWriter, privateFile, transaction } from './connection.ts';
+import { existingFile, isUnwritten, openReader, openWriter, privateFile, transaction } from './connection.ts';
 import { aboutStore } from './damage.ts';
 import { SqliteErasures } from './erasures.ts';
 import { eventsIn, eventsOf, eventsWithKeysOf, headIn, valuesOf } from './events.ts';
@@ -186,12 +187,20 @@ class SqliteStore implements Store {
   }
 
   /**
-   * Appends all events or none. Rejects after any error: if a commit fails during its sync, the recovery after a crash
-   * may still find it, unless a later append replaced it.
+   * Appends all events or none. After most errors the outcome is unknown: if a commit fails during its sync, the recovery
+   * after a crash may still find it, unless a later append replaced it.
    */
   async append(events: readonly LoggedEvent[]): Promise<number> {
     // After an error the end is read again.
     this.#end = undefined;
+    try {
+      return this.#append(events);
+    } catch (error) {
+      throw isUnwritten(error) ? new RefusedAppendError('the disk of the store is full', { cause: error }) : error;
+    }
+  }
+
+  #append(events: readonly LoggedEvent[]): number {
     return transaction(this.#appending, () => {
       const head = headIn(this.#log.head);
       if (head.position >= events[0]!.position) return 0;
