@@ -106,6 +106,17 @@ export class MayNotEraseError extends Error {
   }
 }
 
+/**
+ * The database refused an append: none of its events is in the log, or will be by it. Retrying is useless until somebody
+ * has acted. The message says why, in words for callers.
+ */
+export class RefusedAppendError extends Error {
+  constructor(why: string, options: ErrorOptions) {
+    super(why, options);
+    this.name = 'RefusedAppendError';
+  }
+}
+
 /** The read model at one instant. Closing it lets the store forget that instant. Reading never ends early without an error. */
 export interface Snapshot {
   /** The checkpoint: the rows are exactly the fold of the log up to here. Undefined: it is gone. */
@@ -126,6 +137,8 @@ export interface Selection {
   readonly to?: number | undefined;
   /** Only events of this owner. */
   readonly owner?: string | undefined;
+  /** With an owner: OwnerErased events too, whomever they erase. */
+  readonly erasures?: true | undefined;
   /** Only events of plants with this id. */
   readonly id?: bigint | undefined;
   /** Compares what the store keeps to find events with the events; see `misfiled`. Not with a selection. */
@@ -192,7 +205,8 @@ export interface Store {
    * all, or those before a position that something else holds. They are never out of order. There is no gap as long as
    * the log still has the event before the first; the caller checks that (Appender).
    *
-   * Rejects when the outcome is unknown: any prefix may be in the log, now or later.
+   * Rejects with RefusedAppendError when nothing was appended for certain. After any other error the outcome is unknown:
+   * any prefix may be in the log, now or later.
    */
   append(events: readonly LoggedEvent[]): Promise<number>;
 

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { MAX_INT64, MIN_INT64 } from '../../src/domain/plant.ts';
+import { seal, subjectOf } from '../../src/log/event/chain.ts';
 import type { OwnedRow, Selection } from '../../src/log/store.ts';
 import { added, append, deleted, type LoggedPlantEvent, project } from '../support/events.ts';
 import { type OpenStore, withStore } from './open-store.ts';
@@ -55,6 +56,31 @@ export function selectionContract(open: OpenStore): void {
             const only = { owner, id, ...(to !== Infinity && { to }) };
             expect(await collect(store.read(after, only))).toEqual(wanted);
           }
+      }),
+    );
+
+    test(
+      'with an owner, OwnerErased events of all owners are read too if they are asked for',
+      on(async ({ store }) => {
+        const erased = async (owner: string) => {
+          const head = await store.head();
+          const key = new Uint8Array(16);
+          const subject = subjectOf({ owner, key });
+          const event = seal(head, { type: 'OwnerErased', actor: 'operator', erased: 1, subject }, owner, 0);
+          await store.append([{ ...event, erases: { owner, key, isCleared: false, isPublished: false } }]);
+        };
+        await append(store, added('alice', 1n), added('bob', 1n), added('carol', 1n));
+        await erased('bob');
+        await append(store, added('alice', 2n), added('carol', 2n));
+        await erased('carol');
+        for await (const _ of store.eraseContents('bob', 4));
+        await store.endErasures([4]);
+        const read = async (after: number, only: Selection) =>
+          (await collect(store.read(after, only))).map(({ position }) => position);
+        expect(await read(0, { owner: 'alice', erasures: true })).toEqual([1, 4, 5, 7]);
+        expect(await read(1, { owner: 'carol', erasures: true, to: 6 })).toEqual([3, 4, 6]);
+        expect(await read(0, { owner: 'nobody', erasures: true })).toEqual([4, 7]);
+        expect(await read(0, { owner: 'alice' })).toEqual([1, 5]);
       }),
     );
 

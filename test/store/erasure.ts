@@ -52,9 +52,9 @@ async function fill(store: Store): Promise<number> {
   return 18;
 }
 
-/** Erases the owner of WORDS; the log is open meanwhile. */
-export async function eraseWords(log: EventLog): Promise<Erased> {
-  for await (const step of log.erase({ owner: OWNER, actor: 'operator' })) if (!('step' in step)) return step;
+/** Erases the owner of WORDS, or another one; the log is open meanwhile. */
+export async function eraseWords(log: EventLog, owner = OWNER): Promise<Erased> {
+  for await (const step of log.erase({ owner, actor: 'operator' })) if (!('step' in step)) return step;
   throw new Error('no outcome');
 }
 
@@ -138,6 +138,41 @@ export function erasureContract(name: string, open: OpenSearchable): void {
         await other.close();
       }),
     );
+
+    test.each([
+      ['the rest alone', async () => {}, false],
+      ['all anew after an erasure', async (log: EventLog) => void (await eraseWords(log, 'other 1')), true],
+    ])('a count that the writer cannot complete goes on, and counts %s', async (_, during, isAnew) => {
+      const opened = await open();
+      const { store } = opened;
+      const events = await fill(store);
+      const [counts, end] = [[] as number[], (await store.head()).position];
+      const other = await openLog(await opened.second(), quiet);
+      const meanwhile = async () => {
+        await during(other);
+        for (let id = 5_000n; id < 5_003n; id++)
+          await other.submit({ type: 'AddPlant', owner: OWNER, actor: OWNER, plant: { id, name: NAME, tag: TAG } });
+        const { position } = await log.head();
+        // Then it has none of these events in memory.
+        await expect.poll(() => log.status.checkpoint, { timeout: 20_000 }).toBe(position);
+      };
+      const counting = override(store, {
+        close: async () => {},
+        async *read(after, only) {
+          if (only?.owner === undefined && after === 0) throw new Error('the whole log is read');
+          yield* store.read(after, only);
+          if (only?.owner === undefined) return;
+          if (counts.length === 0) await meanwhile();
+          counts.push(after);
+        },
+      });
+      const log = await openLog(counting, { ...quiet, limits: { recentBytes: 0 } });
+      expect((await outcomeOf(log, new Uint8Array(16).fill(9))).events).toBe(events + 3);
+      expect(counts).toEqual(isAnew ? [0, 0] : [0, end]);
+      await Promise.all([log.close(), other.close()]);
+      expect((await verdictOf(store)).places).toEqual({});
+      await opened.cleanup();
+    });
 
     test(
       'audit verify says yes at every step of an erasure, and no to a row of another owner that is lost then',

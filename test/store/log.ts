@@ -4,6 +4,7 @@ import type { Command } from '../../src/domain/decider.ts';
 import { PlantStoreError } from '../../src/domain/errors.ts';
 import type { LoggedEvent } from '../../src/log/event/event.ts';
 import { type EventLog, openLog } from '../../src/log/log.ts';
+import { RefusedAppendError } from '../../src/log/store.ts';
 import { project } from '../support/events.ts';
 import { override, withoutProjector } from '../support/faulty-store.ts';
 import { collect, readLog } from '../support/fold.ts';
@@ -29,6 +30,8 @@ const submitAll = (log: EventLog, commands: readonly Command[]): Promise<Outcome
 
 const quiet = { onFault: () => {} };
 
+const refusedAppend = new RefusedAppendError('the disk is full', {});
+
 /** What the log built on any store has to keep. */
 export function logContract(name: string, open: OpenStore): void {
   describe(`event log on ${name}`, () => {
@@ -47,6 +50,37 @@ export function logContract(name: string, open: OpenStore): void {
       await log.close();
       await opened.cleanup();
     });
+
+    test.each([
+      [
+        'at once',
+        [refusedAppend],
+        'STORE_UNAVAILABLE',
+        'not applied: the disk is full; tell the operator, and try again later',
+      ],
+      [
+        'in time, after an append whose outcome is unknown',
+        [new Error('lost'), refusedAppend],
+        'OUTCOME_UNKNOWN',
+        /unknown/,
+      ],
+    ] as const)(
+      'a store that refuses an append certainly: its commands are answered %s',
+      async (_, faults, reason, message) => {
+        const opened = await open();
+        let appends = 0;
+        const refusing = override(opened.store, {
+          append: async () => Promise.reject(faults[Math.min(appends++, faults.length - 1)]),
+        });
+        const log = await openLog(refusing, { ...quiet, limits: { commitLimit: 1_000 } });
+        const add = () =>
+          log.submit({ type: 'AddPlant', owner: 'a', actor: 'a', plant: { id: 1n, name: 'Fern', tag: undefined } });
+        await expect(add()).rejects.toMatchObject({ reason, message: expect.stringMatching(message) });
+        if (reason === 'STORE_UNAVAILABLE') expect(appends).toBe(1);
+        await log.close();
+        await opened.cleanup();
+      },
+    );
 
     test('a command that its caller gives up is not applied once it has to wait, and is applied once it is being appended', async () => {
       const opened = await open();

@@ -1,12 +1,15 @@
 import { execFileSync } from 'node:child_process';
-import { statSync } from 'node:fs';
+import { copyFileSync, mkdtempSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect, test } from 'vitest';
 import { headAt } from '../../src/log/event/chain.ts';
-import { DATABASE_FILE } from '../../src/log/sqlite/store.ts';
+import type { LoggedEvent } from '../../src/log/event/event.ts';
+import { DATABASE_FILE, openSqlite } from '../../src/log/sqlite/store.ts';
+import { RefusedAppendError } from '../../src/log/store.ts';
 import { added, append, chain, project } from '../support/events.ts';
-import { fold, readLog, readModel } from '../support/fold.ts';
+import { fold, readAnyLog, readLog, readModel } from '../support/fold.ts';
 import { openSqliteStore } from './open-sqlite.ts';
 
 /** Size beyond which the kernel lets this process write no file: a full disk that needs no privilege. */
@@ -15,6 +18,19 @@ const limitFiles = (bytes: number | 'unlimited') =>
 
 const plants = (from: number, length: number) =>
   Array.from({ length }, (_, index) => added('alice', BigInt(from + index), 'x'.repeat(1024)));
+
+/** The log that a start would find if the process died now. */
+async function afterCrash(directory: string): Promise<LoggedEvent[]> {
+  const found = mkdtempSync(join(tmpdir(), 'plantstore-crash-'));
+  for (const name of [DATABASE_FILE, `${DATABASE_FILE}-wal`]) copyFileSync(join(directory, name), join(found, name));
+  const store = openSqlite(found);
+  try {
+    return await readAnyLog(store);
+  } finally {
+    await store.close();
+    rmSync(found, { recursive: true });
+  }
+}
 
 test.skipIf(process.platform !== 'linux')(
   'when the disk is full writes reject with nothing done and reads go on; with space again so do writes',
@@ -29,12 +45,13 @@ test.skipIf(process.platform !== 'linux')(
       // No room at all, and room for some pages: a transaction fails at its first page, or at a later one.
       for (const room of [0, 4_200, 12_000]) {
         limitFiles(wal + room);
-        await expect(store.append(batch)).rejects.toThrow();
+        await expect(store.append(batch)).rejects.toThrow(RefusedAppendError);
         await expect(project(store)).rejects.toThrow();
         expect(await readLog(store)).toEqual(log);
         expect(await readModel(store, 'alice')).toEqual({ rows: fold(log.slice(0, 5)).get('alice'), position: 5 });
+        limitFiles('unlimited');
+        expect(await afterCrash(directory)).toEqual(log);
       }
-      limitFiles('unlimited');
       expect(await store.append(batch)).toBe(100);
       expect(await project(store)).toBe(120);
       log.push(...batch);

@@ -3,7 +3,7 @@ import { Backoff } from '../../time/backoff.ts';
 import { monotonic } from '../../time/host.ts';
 import { pause } from '../../time/pause.ts';
 import type { LoggedEvent } from '../event/event.ts';
-import type { Store } from '../store.ts';
+import { RefusedAppendError, type Store } from '../store.ts';
 import type { Follower } from '../tail/follower.ts';
 import type { Tail } from '../tail/tail.ts';
 
@@ -31,7 +31,7 @@ const FRESH = 4;
 const RUN = 2;
 
 /**
- * Appends events without guessing the outcome. When an append fails in any way, the log decides:
+ * Appends events without guessing the outcome. When an append fails in any way but RefusedAppendError, the log decides:
  * - An event that stands in the log exactly as it was sent has landed.
  * - An event whose position something else holds is lost.
  * - While the position is free, the same events are sent again. A position holds one event, whichever copy lands first.
@@ -71,8 +71,8 @@ export class Appender {
 
   /**
    * Appends events that follow the tail's head. Gives up at `deadline` (the monotonic clock). If the log's end cannot be
-   * checked by then, rejects with STORE_UNAVAILABLE and sends nothing. If the log has changed, rejects with
-   * LogChangedError and sends nothing.
+   * checked by then, rejects with STORE_UNAVAILABLE and sends nothing. So it does at once, with nothing appended, if the
+   * store refuses the events. If the log has changed, rejects with LogChangedError and sends nothing.
    */
   async append(events: readonly LoggedEvent[], deadline: number): Promise<Appended> {
     this.#appending = events;
@@ -86,29 +86,31 @@ export class Appender {
 
   async #append(events: readonly LoggedEvent[], deadline: number): Promise<Appended> {
     let landed = 0;
-    let sent = false;
+    let sends = 0;
     const backoff = new Backoff(1, MAX_PAUSE);
     for (;;) {
       try {
         await this.#confirm();
         if (this.#tail.head.position < events[landed]!.position) {
-          sent = true;
+          sends++;
           landed += await this.#send(events.slice(landed));
           if (landed === events.length) return { landed, certain: true };
           await this.#follower.readOn();
         }
       } catch (error) {
         if (!this.#follower.changed.aborted) this.#onFault(error);
+        // What was sent before may have landed in spite of this answer.
+        if (error instanceof RefusedAppendError && sends === 1) throw refused(error);
         // Events that were sent may have landed. The sync also checks that the log is still the same one.
         await this.#follower.sync().catch(this.#onFault);
       }
       while (landed < events.length && this.#holds(events[landed]!)) landed++;
       if (landed === events.length) return { landed, certain: true };
       if (this.#tail.head.position >= events[landed]!.position) return { landed, certain: true };
-      if (!sent) this.#follower.changed.throwIfAborted();
+      if (sends === 0) this.#follower.changed.throwIfAborted();
       if (this.#follower.changed.aborted) return { landed, certain: false };
       if (monotonic() >= deadline) {
-        if (sent) return { landed, certain: false };
+        if (sends > 0) return { landed, certain: false };
         throw new PlantStoreError('STORE_UNAVAILABLE', 'not applied: the store cannot be reached now; try again', {
           retryAfter: 1,
         });
@@ -154,3 +156,11 @@ export class Appender {
     return held !== undefined && Buffer.compare(held, hash) === 0;
   }
 }
+
+const refused = (cause: RefusedAppendError) =>
+  new PlantStoreError(
+    'STORE_UNAVAILABLE',
+    `not applied: ${cause.message}; tell the operator, and try again later`,
+    { retryAfter: 10 },
+    { cause },
+  );

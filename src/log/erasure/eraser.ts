@@ -3,10 +3,11 @@ import { PlantStoreError } from '../../domain/errors.ts';
 import { monotonic, randomBytes } from '../../time/host.ts';
 import { pause } from '../../time/pause.ts';
 import { subjectOf } from '../event/chain.ts';
-import { type Committed, type LoggedEvent, plantEventOf } from '../event/event.ts';
+import { type Committed, type Erases, type LoggedEvent, plantEventOf } from '../event/event.ts';
 import type { Store, Unfinished } from '../store.ts';
 import type { Follower } from '../tail/follower.ts';
 import type { Tail } from '../tail/tail.ts';
+import { eventAt } from '../whole-range.ts';
 import type { Finisher, FinishStep } from './finisher.ts';
 
 /** Whom to erase, and at whose request. */
@@ -50,8 +51,6 @@ export interface EraserParts {
 
 /** Bytes of the key of a subject. */
 export const KEY_BYTES = 16;
-/** Events that may come while others are counted, which the writer counts. */
-const FEW = 1_000;
 /** Most attempts to count faster than the log moves on. */
 const ATTEMPTS = 20;
 /** Milliseconds between two looks at what another instance finishes. */
@@ -60,10 +59,9 @@ const LOOK = 50;
 const PATIENCE = 60_000;
 
 /** The owner's events with content up to a position. */
-interface Counted {
-  readonly counted: number;
-  readonly countedTo: number;
-}
+type Counted = Pick<EraseOwner, 'counted' | 'countedTo'>;
+
+const NONE: Counted = { counted: 0, countedTo: 0 };
 
 const NOTHING: Erased = { position: undefined, events: 0, key: undefined };
 
@@ -88,49 +86,63 @@ export class Eraser {
    */
   async *erase(request: EraseRequest): AsyncGenerator<EraseProgress | Erased> {
     const { store, follower, tail } = this.#parts;
+    const { owner, key = randomBytes(KEY_BYTES) } = request;
     await store.mayErase();
-    let earlier = NOTHING;
-    const key = request.key ?? randomBytes(KEY_BYTES);
+    let [earlier, counted] = [NOTHING, NONE];
     for (let attempt = 1; ; attempt++) {
       await follower.sync();
-      const end = tail.head.position;
-      // Later erasures have not removed anything yet that is counted, or are found by who counts on.
-      earlier = (yield* this.#finishEarlier(request.owner)) ?? earlier;
-      const counted = yield* this.#count(request.owner, end);
-      // After the count: what another call with the key removed meanwhile was not counted, but its event is found.
-      const done = request.key && (yield* this.#erasedWith(request.owner, request.key));
-      if (done !== undefined) return yield done;
-      if (counted?.counted === 0) return yield earlier;
+      const to = tail.head.position;
+      // Later erasures have not removed anything yet that is counted, or the writer refuses the count.
+      earlier = (yield* this.#finishEarlier(owner)) ?? earlier;
+      const found = yield* this.#count({ owner, key }, counted, to);
+      if ('position' in found) return yield yield* this.#outcome(found.position, key);
+      counted = found;
+      // What was removed while it was counted is of an erasure that the tail has now.
+      await follower.sync();
+      if (counted.counted === 0 && tail.since(owner, to) === 0) return yield earlier;
       try {
-        if (counted === undefined) throw movedOn();
         yield { step: 'event' };
         // Before the event, at which every instance reads it again. Then no log says any more who this owner is.
         await store.ownerKey(true);
         const { position } = await this.#parts.submit({ type: 'EraseOwner', ...request, ...counted, key });
         yield { step: 'read_model', appended: { position, key } };
-        yield* this.#finished(position);
-        return yield { position, events: await erasedAt(store, position), key };
+        return yield yield* this.#outcome(position, key);
       } catch (error) {
         if (!isOutdated(error) || attempt === ATTEMPTS) throw error;
       }
     }
   }
 
-  /** The outcome of the erasure of an owner with a key, which it finishes. Undefined: there is none. */
-  async *#erasedWith(owner: string, key: Uint8Array): AsyncGenerator<EraseProgress, Erased | undefined> {
-    const { store, follower, tail } = this.#parts;
-    await follower.sync();
-    const subject = subjectOf({ owner, key });
-    for await (const events of store.read(0, { to: tail.head.position })) {
-      yield { step: 'count' };
-      for (const { position, event } of events) {
-        if (event?.type !== 'OwnerErased' || event.subject === undefined) continue;
-        if (Buffer.compare(event.subject, subject) !== 0) continue;
-        yield* this.#finished(position);
-        return { position, events: event.erased, key };
+  /**
+   * Counts on, up to a position, the events of an owner whose earlier erasures are finished. Returns the OwnerErased event
+   * of the key, if there is one.
+   */
+  async *#count(
+    erases: Pick<Erases, 'owner' | 'key'>,
+    from: Counted,
+    to: number,
+  ): AsyncGenerator<EraseProgress, Counted | LoggedEvent> {
+    const { owner } = erases;
+    const subject = subjectOf(erases);
+    let { counted } = from;
+    for await (const events of this.#parts.store.read(from.countedTo, { to, owner, erasures: true })) {
+      for (const logged of events) {
+        if (plantEventOf(logged)?.owner === owner) counted++;
+        if (logged.event?.type !== 'OwnerErased') continue;
+        if (logged.event.subject !== undefined && Buffer.compare(logged.event.subject, subject) === 0) return logged;
+        // It may have removed what was counted before.
+        if (from.countedTo > 0 && (logged.erases?.owner ?? owner) === owner)
+          return yield* this.#count(erases, NONE, to);
       }
+      yield { step: 'count', done: counted };
     }
-    return undefined;
+    return { counted, countedTo: to };
+  }
+
+  /** The outcome of an erasure, once it is finished. */
+  async *#outcome(position: number, key: Uint8Array): AsyncGenerator<EraseProgress, Erased> {
+    yield* this.#finished(position);
+    return { position, events: eventsErased(await eventAt(this.#parts.store, position)), key };
   }
 
   /** Finishes the owner's erasures that have begun. Returns the outcome of the last. */
@@ -192,28 +204,6 @@ export class Eraser {
     }
     await over;
   }
-
-  /** Counts the owner's events with content, first up to `end`. Undefined: an erasure of the owner came meanwhile. */
-  async *#count(owner: string, end: number): AsyncGenerator<EraseProgress, Counted | undefined> {
-    const { store, tail } = this.#parts;
-    let counted = 0;
-    let countedTo = end;
-    for await (const events of store.read(0, { to: countedTo, owner })) {
-      counted += events.length;
-      yield { step: 'count', done: counted };
-    }
-    // What came meanwhile is read whole, because an erasure of the owner may be among it.
-    while (tail.head.position - countedTo > FEW) {
-      const to = tail.head.position;
-      for await (const events of store.read(countedTo, { to }))
-        for (const event of events) {
-          if (event.type === 'OwnerErased' && (event.erases?.owner ?? owner) === owner) return undefined;
-          if (plantEventOf(event)?.owner === owner) counted++;
-        }
-      countedTo = to;
-    }
-    return { counted, countedTo };
-  }
 }
 
 const stuck = (position: number) =>
@@ -230,18 +220,10 @@ const unread = (position: number) =>
     { retryAfter: 10 },
   );
 
-const movedOn = () =>
-  new PlantStoreError('COUNT_OUTDATED', 'the owner was erased meanwhile; try again', { retryAfter: 1 });
-
 const isOutdated = (error: unknown): boolean => error instanceof PlantStoreError && error.reason === 'COUNT_OUTDATED';
 
-const eventsErased = ({ event }: LoggedEvent): number => (event?.type === 'OwnerErased' ? event.erased : 0);
-
-async function erasedAt(store: Store, position: number): Promise<number> {
-  for await (const [event] of store.read(position - 1, { to: position }))
-    if (event !== undefined) return eventsErased(event);
-  return 0;
-}
+const eventsErased = (logged: LoggedEvent | undefined): number =>
+  logged?.event?.type === 'OwnerErased' ? logged.event.erased : 0;
 
 const progressOf = (
   step: { readonly step: FinishStep; readonly done?: number },

@@ -1,9 +1,10 @@
 import type { Db, Document } from 'mongodb';
 import type { LoggedEvent } from '../event/event.ts';
+import { RefusedAppendError } from '../store.ts';
 import { withCallLimit } from './connection/call-limit.ts';
 import type { CausalClock } from './connection/causal-clock.ts';
 import { BSON, WRITE_CONCERN } from './connection/client.ts';
-import { CODE } from './connection/errors.ts';
+import { CODE, hasCode } from './connection/errors.ts';
 import { toEventDocument } from './documents.ts';
 import { slices } from './slices.ts';
 
@@ -36,7 +37,9 @@ export async function appendEvents(db: Db, clock: CausalClock, events: readonly 
       documents: slice.map(toEventDocument),
       writeConcern: { w: WRITE_CONCERN.w, j: WRITE_CONCERN.journal, wtimeout: WRITE_CONCERN.wtimeoutMS },
     };
-    const answer = (await withCallLimit(db.command(insert, BSON))) as Inserted;
+    const answer = (await withCallLimit(db.command(insert, BSON)).catch((error) => {
+      throw appended === 0 && hasCode(error, CODE.unauthorized) ? mayNotAppend(error) : error;
+    })) as Inserted;
     const [refused] = answer.writeErrors ?? [];
     if (refused !== undefined && refused.code !== CODE.duplicateKey)
       throw new Error(`an append was interrupted: MongoDB error ${refused.code}`);
@@ -46,3 +49,7 @@ export async function appendEvents(db: Db, clock: CausalClock, events: readonly 
   }
   return appended;
 }
+
+/** The server checks the right before it does anything. */
+const mayNotAppend = (cause: unknown) =>
+  new RefusedAppendError('the database user of the service may not insert events', { cause });

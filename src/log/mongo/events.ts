@@ -73,9 +73,9 @@ export class Events {
     );
   }
 
-  readonly read: Store['read'] = (after, { to, owner, id, checksKeys } = {}) => {
+  readonly read: Store['read'] = (after, { to, owner, id, erasures, checksKeys } = {}) => {
     const about: Filter<EventDocument> = {
-      ...(owner !== undefined && { owner }),
+      ...(owner !== undefined && (erasures ? { $or: [{ owner }, ERASURE] } : { owner })),
       ...(id !== undefined && { plantId: Long.fromBigInt(id) }),
     };
     if (owner !== undefined || id !== undefined)
@@ -155,6 +155,9 @@ export class Events {
     return found.concat(await this.#find(found.at(-1)!.position, to, about, limit - found.length, checksKeys));
   }
 }
+
+/** Selects OwnerErased events: no others have a content and no owner. */
+const ERASURE = { owner: { $exists: false }, content: { $exists: true } };
 
 /** The document of the highest position in a group. */
 const LAST = { $top: { sortBy: { _id: -1 }, output: '$$ROOT' } };

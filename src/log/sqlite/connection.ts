@@ -69,6 +69,16 @@ export function openWriter(path: string, synchronous: 'FULL' | 'NORMAL'): Databa
 export const openReader = (path: string): DatabaseSync =>
   new DatabaseSync(path, { readOnly: true, timeout: BUSY_TIMEOUT });
 
+/** A disk or a quota is full: ENOSPC, and other errors of a write (SQLITE_FULL, SQLITE_IOERR_WRITE). */
+const NOT_WRITTEN = [13, 778];
+
+/**
+ * Whether a transaction ended because a write failed, so that no recovery finds it: the record of its commit is the last
+ * that is written, and is not whole. A sync that failed has other codes.
+ */
+export const isUnwritten = (error: unknown): boolean =>
+  NOT_WRITTEN.includes((error as { readonly errcode?: number }).errcode ?? 0);
+
 /** Prepares a query with rows as arrays (measured: 2.4 times as fast as objects) and exact integers. */
 export function prepareQuery(db: DatabaseSync, sql: string): StatementSync {
   const statement = db.prepare(sql);

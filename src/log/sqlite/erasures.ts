@@ -1,8 +1,8 @@
-import { once } from 'node:events';
 import type { DatabaseSync } from 'node:sqlite';
-import { Worker } from 'node:worker_threads';
 import { PlantStoreError } from '../../domain/errors.ts';
-import { transaction } from './connection.ts';
+import { monotonic } from '../../time/host.ts';
+import { pause } from '../../time/pause.ts';
+import { openWriter, transaction } from './connection.ts';
 import type { SqliteSnapshot } from './read-model/snapshot.ts';
 import { rewrite } from './rewrite.ts';
 import { KEYS, PLANTS } from './schema.ts';
@@ -13,6 +13,12 @@ const MOST_EVENTS = 250;
 
 /** Milliseconds that a snapshot may go on which keeps the write-ahead log from being truncated. */
 const GRACE = 3_000;
+
+/** Milliseconds to wait for readers of an older state of the database. */
+const BUSY_LIMIT = 6_000;
+
+/** Milliseconds between two attempts to truncate the write-ahead log, which readers keep alive. */
+const PAUSE = 100;
 
 /** Tables whose pages are rearranged, which leaves copies of what was deleted. */
 const REARRANGED = [PLANTS, KEYS];
@@ -64,7 +70,7 @@ export class SqliteErasures {
     this.#snapshots = snapshots;
   }
 
-  /** Resolves when no thread works on the database any more. */
+  /** Resolves when nothing truncates the write-ahead log any more. */
   async settled(): Promise<void> {
     await this.#truncating?.catch(() => {});
   }
@@ -125,25 +131,27 @@ export class SqliteErasures {
   }
 
   async #truncate(): Promise<void> {
-    this.#truncating ??= this.#truncateAside().finally(() => {
+    this.#truncating ??= this.#truncated().finally(() => {
       this.#truncating = undefined;
     });
     await this.#truncating;
     this.#isTruncationDue = false;
   }
 
-  /** In a worker thread, so that nobody waits for it. Ends the snapshots from before that are in its way. */
-  async #truncateAside(): Promise<void> {
+  /** Ends the snapshots from before that are in its way. Writers never wait for a reader. */
+  async #truncated(): Promise<void> {
     const earlier = [...this.#snapshots];
-    const late = setTimeout(() => {
-      for (const snapshot of earlier) snapshot.end();
-    }, GRACE);
-    const worker = new Worker(new URL('./truncate-thread.ts', import.meta.url), { workerData: this.#path });
-    let isTruncated = false;
-    worker.on('message', () => {
-      isTruncated = true;
-    });
-    await once(worker, 'exit').finally(() => clearTimeout(late));
-    if (!isTruncated) throw STILL_READ;
+    const begun = monotonic();
+    const db = openWriter(this.#path, 'FULL');
+    try {
+      db.exec('PRAGMA busy_timeout = 0');
+      while (db.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get()!.busy !== 0) {
+        if (monotonic() > begun + BUSY_LIMIT) throw STILL_READ;
+        if (monotonic() > begun + GRACE) for (const snapshot of earlier) snapshot.end();
+        await pause(PAUSE);
+      }
+    } finally {
+      db.close();
+    }
   }
 }

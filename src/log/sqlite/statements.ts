@@ -40,7 +40,8 @@ export const prepareLog = (db: DatabaseSync) => ({
   search: prepareQuery(
     db,
     `SELECT ${EVENT_COLUMNS} FROM events WHERE position > ? AND position <= ?
-     AND owner = ifnull(?, owner) AND plant_id = ifnull(?, plant_id) ORDER BY position LIMIT ?`,
+     AND (owner = ifnull(?, owner) AND plant_id = ifnull(?, plant_id) OR ? AND owner IS NULL AND content IS NOT NULL)
+     ORDER BY position LIMIT ?`,
   ),
   named: prepareQuery(
     db,

@@ -13,6 +13,7 @@ import {
   LostRecordError,
   type Nodes,
   type PlantRow,
+  RefusedAppendError,
   type Rows,
   type Selection,
   type Snapshot,
@@ -22,7 +23,7 @@ import {
 import { LogChangedError } from '../tail/log-changed.ts';
 import { storedHash } from '../tree/nodes.ts';
 import { firstRows, tableBatches } from './batches.ts';
-import { existingFile, openReader, openWriter, privateFile, transaction } from './connection.ts';
+import { existingFile, isUnwritten, openReader, openWriter, privateFile, transaction } from './connection.ts';
 import { aboutStore } from './damage.ts';
 import { SqliteErasures } from './erasures.ts';
 import { eventsIn, eventsOf, eventsWithKeysOf, headIn, valuesOf } from './events.ts';
@@ -169,11 +170,12 @@ class SqliteStore implements Store {
       throw new LogChangedError(`${this.#path} was replaced or removed`);
   }
 
-  read(after: number, { to = MAX_POSITION, owner, id, checksKeys }: Selection = {}): AsyncIterable<LoggedEvent[]> {
+  read(after: number, only: Selection = {}): AsyncIterable<LoggedEvent[]> {
+    const { to = MAX_POSITION, owner, id, erasures, checksKeys } = only;
     if (owner !== undefined || id !== undefined)
       return searched({ head: () => this.head() }, after, to, SEARCHED, (from, end) => {
         const found = eventsIn((last, limit) =>
-          eventsOf(this.#log.search, last, end, owner ?? null, id ?? null, limit),
+          eventsOf(this.#log.search, last, end, owner ?? null, id ?? null, Number(erasures ?? false), limit),
         );
         return tableBatches(this.#reads, owner, found, from);
       });
@@ -185,12 +187,20 @@ class SqliteStore implements Store {
   }
 
   /**
-   * Appends all events or none. Rejects after any error: if a commit fails during its sync, the recovery after a crash
-   * may still find it, unless a later append replaced it.
+   * Appends all events or none. After most errors the outcome is unknown: if a commit fails during its sync, the recovery
+   * after a crash may still find it, unless a later append replaced it.
    */
   async append(events: readonly LoggedEvent[]): Promise<number> {
     // After an error the end is read again.
     this.#end = undefined;
+    try {
+      return this.#append(events);
+    } catch (error) {
+      throw isUnwritten(error) ? new RefusedAppendError('the disk of the store is full', { cause: error }) : error;
+    }
+  }
+
+  #append(events: readonly LoggedEvent[]): number {
     return transaction(this.#appending, () => {
       const head = headIn(this.#log.head);
       if (head.position >= events[0]!.position) return 0;

@@ -157,8 +157,7 @@ export class Projector {
       await this.#look();
       return pause(RENEWAL, this.#stop.signal);
     }
-    if (this.#tail.head.position - this.#tail.checkpoint < this.#store.advanceLimit)
-      await pause(LINGER, this.#stop.signal);
+    if (this.#isWorthWaiting()) await pause(LINGER, this.#stop.signal);
     const from = this.#tail.checkpoint;
     const events = stepOf(this.#tail.after(from, this.#store.advanceLimit));
     // Another instance has projected them meanwhile. A step that moves nothing is a repair.
@@ -172,6 +171,13 @@ export class Projector {
       this.#tell(undefined);
     } else await this.#look();
     if (monotonic() >= this.#restAt) await this.#rest();
+  }
+
+  /** Whether the next step could take more events than there are. One that is before an erasure, or is one, cannot. */
+  #isWorthWaiting(): boolean {
+    const { advanceLimit } = this.#store;
+    const events = this.#tail.after(this.#tail.checkpoint, advanceLimit);
+    return events.length < advanceLimit && events.every(({ type }) => type !== 'OwnerErased');
   }
 
   async #rest(): Promise<void> {

@@ -26,6 +26,8 @@ class Load {
   readonly refused = new Set<string>();
   /** Answers by method and status. */
   readonly answers = new Map<string, number>();
+  /** Why requests were refused. */
+  readonly reasons = new Set<unknown>();
   /** The longest that anybody waited for an answer, in milliseconds. */
   longest = 0;
   readonly #send: Send;
@@ -68,6 +70,7 @@ class Load {
     this.answers.set(seen, (this.answers.get(seen) ?? 0) + 1);
     if (reply.status !== 200) {
       expectError(reply, 503, 14);
+      this.reasons.add(reply.headers['plantstore-reason']);
       expect(reply.headers['retry-after']).toMatch(/^\d+$/);
     }
     return reply;
@@ -89,7 +92,7 @@ async function expectNothingLost(store: Store, service: Service, { acknowledged,
 
 /** Expects that the loops which failed again and again have each fault in the log once in half a minute. */
 async function expectSparing(service: Service): Promise<void> {
-  expect(await service.metric('plantstore_store_faults_total')).toBeGreaterThan(20);
+  await expect.poll(() => service.metric('plantstore_store_faults_total'), { timeout: 20_000 }).toBeGreaterThan(20);
   const lines = service.logs.filter(({ msg }) => msg === 'the store failed');
   expect(lines).not.toEqual([]);
   const faults = Map.groupBy(lines, ({ err }) => {
@@ -123,6 +126,8 @@ test.skipIf(process.platform !== 'linux')(
       await load.goesOn(50);
       expect(load.acknowledged.size).toBeGreaterThan(before);
       await load.end('disk full');
+      // The database says that it has written nothing, so nobody is left in doubt.
+      expect([...load.reasons]).toEqual(['STORE_UNAVAILABLE']);
       expect(await plantstore(['audit', 'verify'], { DATA_DIR: directory })).toMatchObject({ code: 0 });
       const store = openSqlite(directory, { readOnly: true });
       await expectNothingLost(store, service, load);

@@ -9,6 +9,7 @@ import { EMPTY_HEAD } from '../../../src/log/event/event.ts';
 import { UnsuitableDatabaseError } from '../../../src/log/mongo/connection/unsuitable-database.ts';
 import { openMongo } from '../../../src/log/mongo/open.ts';
 import { SCHEMA_VERSION } from '../../../src/log/mongo/schema.ts';
+import { RefusedAppendError } from '../../../src/log/store.ts';
 import { dropDatabase, HAS_MONGODB, newDatabase } from '../../store/open-mongo.ts';
 import { command } from '../../support/command.ts';
 import { added, append, project } from '../../support/events.ts';
@@ -203,6 +204,7 @@ describe.runIf(HAS_MONGODB)('opening a store on MongoDB', () => {
       expect(await readLog(reader)).toHaveLength(1);
       expect((await reader.head()).position).toBe(1);
       expect((await readModel(reader, 'alice')).rows).toHaveLength(1);
+      await expect(append(reader, added('alice', 2n))).rejects.toThrow(RefusedAppendError);
       await reader.close();
       const asService = new MongoClient(uri);
       const events = asService.db('plantstore').collection('events');

@@ -16,7 +16,7 @@ export const MUTANTS: readonly Mutant[] = [
     what: 'an append that failed counts as not done',
     file: 'log/commit/appender.ts',
     from: `        if (!this.#follower.changed.aborted) this.#onFault(error);`,
-    to: `        if (sent) return { landed, certain: true };`,
+    to: `        if (sends > 0) return { landed, certain: true };`,
   },
   {
     what: 'whatever stands at the position counts as the own event',

@@ -127,9 +127,10 @@ export class MemoryStore implements Store {
 
   async *read(
     after: number,
-    { to = Number.POSITIVE_INFINITY, owner, id }: Selection = {},
+    { to = Number.POSITIVE_INFINITY, owner, id, erasures }: Selection = {},
   ): AsyncGenerator<LoggedEvent[]> {
     const isWanted = (logged: LoggedEvent): boolean => {
+      if (erasures && logged.type === 'OwnerErased') return true;
       const event = plantEventOf(logged);
       const owned = owner === undefined || event?.owner === owner;
       return owned && (id === undefined || event?.plantId === id);
