@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { shareCalls } from '../../src/log/tail/share-calls.ts';
 
 const wholeTurn = async () => {
-  for (let turns = 0; turns < 3; turns++) await turn();
+  for (let turns = 0; turns < 4; turns++) await turn();
 };
 
 /** A call whose runs are ended by hand. */
@@ -22,7 +22,7 @@ test('who asks in one turn shares a call; who asks while it runs gets the next o
   const first = call();
   expect(call()).toBe(first);
   expect(runs).toHaveLength(0);
-  await turn();
+  await wholeTurn();
   expect(runs).toHaveLength(1);
   const second = call();
   const third = call();
@@ -46,7 +46,7 @@ test('who asks in one turn shares a call; who asks while it runs gets the next o
 test('a call that fails fails its callers alone', async () => {
   const { call, runs } = handRun();
   const first = call();
-  await turn();
+  await wholeTurn();
   const second = call();
   runs[0]!.reject(new Error('lost'));
   await expect(first).rejects.toThrow('lost');
@@ -54,3 +54,23 @@ test('a call that fails fails its callers alone', async () => {
   runs[1]!.resolve(2);
   expect(await second).toBe(2);
 });
+
+test('a request that the next turn reads shares the call, also after another has ended', async () => {
+  const { call, runs } = handRun();
+  const first = call();
+  expect((await askedBehind(call))[0]).toBe(first);
+  await wholeTurn();
+  const second = call();
+  runs[0]!.resolve(1);
+  await first;
+  // Only then has the next call planned its start.
+  await new Promise((resolve) => process.nextTick(resolve));
+  await turn();
+  expect((await askedBehind(call))[0]).toBe(second);
+  await wholeTurn();
+  expect(runs).toHaveLength(2);
+});
+
+/** Asks in the next turn, behind what is planned for it already, as the work of a request does that this turn reads. */
+const askedBehind = <T>(call: () => Promise<T>) =>
+  new Promise<[Promise<T>]>((resolve) => setImmediate(() => resolve([call()])));

@@ -1,6 +1,9 @@
 import { turn } from '../../time/host.ts';
 
-/** Waits until the same point of the next turn of the event loop. Everything that could be read by then was read. */
+/**
+ * Waits until the requests that are read in the next turn of the event loop have begun. A request begins later in the
+ * turn that reads it, after what earlier turns have planned for that turn. So the first turn alone would leave them out.
+ */
 const wholeTurn = async (): Promise<void> => {
   await turn();
   await turn();
@@ -10,9 +13,9 @@ const wholeTurn = async (): Promise<void> => {
  * Shares one call among all callers that ask before it starts. As in Raft's ReadIndex, the call that answers a caller
  * always starts after that caller asked. At most one call runs and one waits.
  *
- * A call starts at the end of a turn of the event loop, so that all callers of that turn share it. After a call has
- * ended, the next one starts a whole turn later, so that callers that ask again at once share it too. A busy loop has
- * long turns with many callers; an idle loop has turns of a few microseconds.
+ * A call starts a whole turn of the event loop after it was first asked for, so that all whose requests are read in that
+ * turn share it. After a call has ended, the next one starts a turn later still, so that callers that ask again at once
+ * share it too. A busy loop has long turns with many callers; an idle loop has turns of a few microseconds.
  */
 export function shareCalls<T>(call: () => Promise<T>): () => Promise<T> {
   let running: Promise<unknown> | undefined;
@@ -28,7 +31,7 @@ export function shareCalls<T>(call: () => Promise<T>): () => Promise<T> {
     return result;
   };
   return () => {
-    waiting ??= (running === undefined ? turn() : running.then(wholeTurn)).then(start);
+    waiting ??= (running === undefined ? wholeTurn() : running.then(turn).then(wholeTurn)).then(start);
     return waiting;
   };
 }
