@@ -57,13 +57,16 @@ export interface WaitingCall {
 }
 
 /**
- * A connection over HTTP/2. Its calls begin one at a time, when it is its turn. It counts what its streams hold, also
- * those that the library refuses, and headers without an end, for which there is no stream yet.
+ * A connection over HTTP/2. The library gets it when it is its turn, and its calls begin one at a time, each in a further
+ * turn. It counts what its streams hold, also those that the library refuses, and headers without an end, for which there
+ * is no stream yet.
  */
 export class GrpcConnection extends Connection {
   readonly protocol = 'grpc';
   readonly #socket: Socket;
   readonly #admission: Admission;
+  /** Gives the socket to the library. Undefined once it has it. */
+  #serve: (() => void) | undefined;
   readonly #calls: WaitingCall[] = [];
   readonly #streams = new Map<ServerHttp2Stream, OpenStream>();
   #session: Http2Session | undefined;
@@ -83,10 +86,15 @@ export class GrpcConnection extends Connection {
   #small = 0;
   #kept = 0;
 
-  constructor(socket: Socket, admission: Admission) {
+  /** Takes a socket that was just accepted, and paused. `serve` gives it to the library, when it is its turn. */
+  constructor(socket: Socket, admission: Admission, serve: () => void) {
     super(admission.fresh);
     this.#socket = socket;
     this.#admission = admission;
+    this.#serve = serve;
+    admission.memory.add(this);
+    admission.turns.accepted();
+    admission.turns.add(this);
   }
 
   /** Lets a call begin when it is its turn. */
@@ -104,6 +112,14 @@ export class GrpcConnection extends Connection {
   }
 
   override work(): boolean {
+    const serve = this.#serve;
+    if (serve !== undefined) {
+      this.#serve = undefined;
+      if (this.#socket.destroyed) return false;
+      serve();
+      this.#socket.read(0);
+      return false;
+    }
     const call = this.#calls.shift()!;
     if (this.#calls.length === MOST_WAITING - 1) handleOf(this.#socket)?.readStart();
     if (!call.isProbe) this.#admission.begins(this);
@@ -245,13 +261,11 @@ export class GrpcConnections {
     this.#timer = setInterval(() => this.#look(), LOOK).unref();
   }
 
-  /** Keeps a connection until it closes. */
-  add(socket: Socket): void {
+  /** Keeps a connection until it closes. `serve` gives it to the library, when it is its turn. */
+  add(socket: Socket, serve: () => void): void {
     const peer = peerOf(socket);
-    const connection = new GrpcConnection(socket, this.#admission);
+    const connection = new GrpcConnection(socket, this.#admission, serve);
     this.#byPeer.set(peer, connection);
-    this.#admission.memory.add(connection);
-    this.#admission.turns.accepted();
     socket.once('close', () => {
       this.#byPeer.delete(peer);
       this.#admission.memory.remove(connection);

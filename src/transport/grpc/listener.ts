@@ -35,7 +35,7 @@ export function createListener(
     followCertificates(server, tls, logger);
     return server;
   }
-  if (identity === undefined) return createServer(onConnection);
+  if (identity === undefined) return createServer({ pauseOnConnect: true }, onConnection);
   const options = { cert: identity.certificate, key: identity.key, minVersion: 'TLSv1.3' } as const;
   const secure = createSecureServer({ ...options, handshakeTimeout }, onConnection);
   return createServer((socket) =>

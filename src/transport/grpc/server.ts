@@ -84,10 +84,12 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
     },
   };
   const injector = server.createConnectionInjector(ServerCredentials.createInsecure());
-  const listener = createListener(options, limits.requestTimeout, logger, (socket) => {
-    connections.add(socket);
-    injector.injectConnection(socket);
-  });
+  const listener = createListener(options, limits.requestTimeout, logger, (socket) =>
+    connections.add(socket, () => {
+      if (listener.listening) injector.injectConnection(socket);
+      else socket.destroy();
+    }),
+  );
   listener.on('close', () => connections.close());
   limitConnections(listener, limits.maxConnections, logger);
   const handling = {
