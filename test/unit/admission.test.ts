@@ -316,7 +316,7 @@ describe('an admission', () => {
     let stopped = false;
     const pieces = { mallory: 0, alice: 0, bob: 0, carol: 0 };
     const open = (next: () => keyof typeof pieces) => {
-      const connection: TestConnection = new TestConnection(admission.fresh, () => {
+      const connection: TestConnection = new TestConnection(admission.fresh.http, () => {
         if (stopped) return false;
         const owner = next();
         admission.verified(connection, owner);
@@ -350,7 +350,7 @@ describe('an admission', () => {
   test('tells of what is late, and of connections that hold too much', () => {
     const { admission, shed } = scene({});
     expect(admission.late('grpc_web')).toBe(OVERLOADED);
-    const connection = new TestConnection(admission.fresh);
+    const connection = new TestConnection(admission.fresh.http);
     admission.memory.add(connection);
     admission.memory.set(connection, 1_001);
     expect(connection.ended).toBe(1);
@@ -359,7 +359,7 @@ describe('an admission', () => {
 
   test('counts connections as one caller until a token is verified on them, and then as its owner', () => {
     const { admission } = scene({ requestMemory: 1_000_000 });
-    const all = Array.from({ length: 3 }, () => new TestConnection(admission.fresh));
+    const all = Array.from({ length: 3 }, () => new TestConnection(admission.fresh.http));
     for (const connection of all) {
       admission.memory.add(connection);
       admission.begins(connection);

@@ -37,8 +37,11 @@ export class Admission {
   readonly memory: HeldMemory;
   readonly #permits: Semaphore;
   readonly #shed: (protocol: Protocol, reason: ShedReason) => void;
-  /** Connections on which no request has begun. They have turns of their own, so that new clients are heard. */
-  readonly fresh = new Caller('');
+  /**
+   * Connections to each port on which no request has begun. They have turns of their own, so that new clients are heard,
+   * and those of one port beside a flood of the other.
+   */
+  readonly fresh = { http: new Caller(''), grpc: new Caller('') } as const;
   /** Connections on which no token was verified. */
   readonly unverified = new Caller('');
   /** Connections that ask for nothing but the health of the instance. */
@@ -81,7 +84,7 @@ export class Admission {
   /** A request begins on a connection. `isProbe`: it asks for the health of the instance. */
   begins(connection: Connection, isProbe = false): void {
     const { caller } = connection;
-    if (caller === this.fresh || caller === this.probes)
+    if (caller.owner === '' && caller !== this.unverified)
       this.memory.move(connection, isProbe ? this.probes : this.unverified);
   }
 

@@ -88,7 +88,7 @@ export class GrpcConnection extends Connection {
 
   /** Takes a socket that was just accepted, and paused. `serve` gives it to the library, when it is its turn. */
   constructor(socket: Socket, admission: Admission, serve: () => void) {
-    super(admission.fresh);
+    super(admission.fresh.grpc);
     this.#socket = socket;
     this.#admission = admission;
     this.#serve = serve;

@@ -66,7 +66,7 @@ export class HttpConnection extends Connection {
 
   /** Takes a connection that an HTTP server has just accepted, and paused. Its first bytes are read when it is its turn. */
   constructor(socket: Socket, admission: Admission) {
-    super(admission.fresh);
+    super(admission.fresh.http);
     this.#socket = socket;
     this.#admission = admission;
     this.#parse = takeLast(socket, 'data');
