@@ -1,5 +1,5 @@
 import { batch, computed, effect, signal } from '@preact/signals';
-import { type Claims, claimsOf } from './claims.ts';
+import { type Claims, claimsOf, faultOf, tokenIn } from './claims.ts';
 
 const KEY = 'plantstore.token';
 const IN_ADDRESS = '#token=';
@@ -29,13 +29,14 @@ export const wasAccepted = signal(false);
 /** The token for calls; undefined if the service would refuse every call. */
 export const usable = computed(() => (refusal.value === undefined ? session.value : undefined));
 
-/** Signs in with a token. Returns false if the text is not a token. */
-export function signIn(text: string): boolean {
-  const trimmed = text.trim().replace(/^Bearer\s+/i, '');
-  if (claimsOf(trimmed) === undefined) return false;
-  sessionStorage.setItem(KEY, trimmed);
-  hold(trimmed);
-  return true;
+/** Signs in with the token in a text. Does not, and returns why, if there is none. */
+export function signIn(text: string): string | undefined {
+  const found = tokenIn(text);
+  const fault = faultOf(found);
+  if (fault !== undefined) return fault;
+  sessionStorage.setItem(KEY, found);
+  hold(found);
+  return undefined;
 }
 
 /** Forgets the token. */

@@ -20,7 +20,8 @@ const noticing =
     });
     const failure = answer.ok ? undefined : (messageOf(await answer.clone().text()) ?? `HTTP ${answer.status}`);
     if (answer.ok) accepted(sent);
-    if (answer.status === 401) refused(sent, failure!);
+    if (answer.status === 401 || answer.headers.get('plantstore-reason') === 'AUTHORIZATION_MALFORMED')
+      refused(sent, failure!);
     onAnswer(failure);
     return answer;
   };

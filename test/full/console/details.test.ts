@@ -59,6 +59,18 @@ describe.skipIf(CHROMIUM === undefined)('in the console', () => {
     expect(await page.getByRole('button', { name: 'Add' }).isDisabled()).toBe(true);
   });
 
+  test('a token that the service calls malformed is told to be so, and Stopped never stands alone', async () => {
+    await using opened = await openConsole(browser, service.url, { token: auditor });
+    const { page } = opened;
+    await page.getByText(LONG).first().waitFor();
+    const headers = { 'plantstore-reason': 'AUTHORIZATION_MALFORMED' };
+    const body = '{"error":16,"message":"the Authorization header is malformed"}';
+    await page.route('**/plants', (route) => route.fulfill({ status: 400, headers, body }));
+    await page.reload();
+    await page.getByRole('alert').filter({ hasText: 'the Authorization header is malformed' }).waitFor();
+    expect(await page.getByText('Stopped').isVisible()).toBe(false);
+  });
+
   test('a long text can be read whole, and a locked pane says what it needs', async () => {
     const reader = await service.token('alice', 'plants:read');
     await using opened = await openConsole(browser, service.url, { token: reader, ...PHONE });

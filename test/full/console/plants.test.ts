@@ -45,8 +45,11 @@ describe.skipIf(CHROMIUM === undefined)('the pane Plants', () => {
     await page.getByLabel('Token').fill('nonsense');
     await page.getByRole('button', { name: 'Sign in' }).click();
     await page.getByText('This is not a token.').waitFor();
+    await page.getByLabel('Token').fill(`${token.slice(0, -9)} ${token.slice(-9)}`);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByText('This is not a token: it has a character that no token has.').waitFor();
     expect(await page.evaluate('sessionStorage.length')).toBe(0);
-    await page.getByLabel('Token').fill(token);
+    await page.getByLabel('Token').fill(`TOKEN="${token}"`);
     await page.keyboard.press('Enter');
     await page.getByText('No plants yet.').waitFor();
     expect(offences).toEqual([]);
