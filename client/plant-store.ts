@@ -1,5 +1,5 @@
 import { Connection, type TokenSource } from './connection.ts';
-import { OutcomeUnknownError } from './errors.ts';
+import { type ConnectionError, OutcomeUnknownError, type PlantStoreError } from './errors.ts';
 import { type Json, parseJson } from './json.ts';
 import { exactInteger, type NewPlant, newPlantJson, type Plant, plantOf } from './plant.ts';
 import { ATTEMPTS, isConclusive, mayBeApplied, mayRetry, pause, pauseAfter } from './retry.ts';
@@ -38,6 +38,12 @@ export interface ListOptions extends CallOptions {
 export interface WatchOptions extends CallOptions {
   /** Resumes after this position instead of beginning with the state. */
   readonly after?: bigint | number;
+  /**
+   * Called with the error of each attempt or connection that ended before its time, before the next attempt: a
+   * PlantStoreError with its reason, such as TOO_MANY_WATCHES, or a ConnectionError. From then on the watch is not live.
+   * The next change says that it is again: `ready`, if `reset` comes first.
+   */
+  readonly onDisconnect?: ((error: PlantStoreError | ConnectionError) => void) | undefined;
 }
 
 /** The result of a write. */
@@ -96,12 +102,13 @@ export class PlantStore {
   }
 
   /**
-   * The current plants and then every change to them, until the signal aborts or the caller stops. It replaces a lost
-   * connection and resumes where it broke, without gaps or repetitions. Throws only errors that no new connection can
-   * solve, and those of the token function.
+   * The current plants and then every change to them, until the signal aborts or the caller stops. `reset` comes first,
+   * before the service has answered. It replaces a lost connection and resumes where it broke, without gaps or
+   * repetitions; `onDisconnect` tells of each. Throws only errors that no new connection can solve, and those of the
+   * token function.
    */
-  watch({ after, signal }: WatchOptions = {}): AsyncGenerator<Change, never> {
-    return watch(this.#connection, after === undefined ? undefined : exactInteger(after), signal);
+  watch({ after, signal, onDisconnect }: WatchOptions = {}): AsyncGenerator<Change, never> {
+    return watch(this.#connection, after === undefined ? undefined : exactInteger(after), signal, onDisconnect);
   }
 
   async #write(request: Request, { idempotencyKey = newKey(), signal }: WriteOptions): Promise<Written> {

@@ -387,10 +387,15 @@ describe('a watch', () => {
       refusal(401, 'TOKEN_INVALID'),
     );
     const seen: Change[] = [];
+    const lost: (PlantStoreError | ConnectionError)[] = [];
     const watching = async () => {
-      for await (const change of fake.store.watch()) seen.push(change);
+      for await (const change of fake.store.watch({ onDisconnect: (error) => lost.push(error) })) seen.push(change);
     };
     await expect(watching()).rejects.toThrow(UnauthenticatedError);
+    expect(lost.map((error) => (error instanceof PlantStoreError ? error.reason : error.message))).toEqual([
+      ...['TOO_MANY_WATCHES', 'OVERLOADED', 'INTERNAL', 'the stream ended', 'the stream ended'],
+      'the service ended the stream: no',
+    ]);
     const reset = { type: 'reset' };
     expect(seen).toEqual([
       ...[reset, reset, reset, reset, { type: 'added', plant: { id: 9007199254740993n, name: 'Oak' } }],
