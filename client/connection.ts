@@ -18,6 +18,8 @@ export interface Attempt {
   readonly signal: AbortSignal | undefined;
   /** Ends the attempt like a lost connection. */
   readonly limit: AbortSignal;
+  /** Milliseconds after which `limit` aborts. */
+  readonly timeout: number;
 }
 
 /** Sends requests with their token. Throws TypeError for an invalid URL. */
@@ -77,7 +79,7 @@ export class Connection {
 
   async #sendWith<Value>(
     token: string,
-    { method, path, headers, body, signal, limit }: Attempt,
+    { method, path, headers, body, signal, limit, timeout }: Attempt,
     read: (answer: Response) => Promise<Value>,
   ): Promise<Value> {
     signal?.throwIfAborted();
@@ -96,15 +98,23 @@ export class Connection {
     } catch (error) {
       signal?.throwIfAborted();
       if (error instanceof PlantStoreError) throw error;
-      throw new ConnectionError(`no complete answer arrived from ${url}${corsAdvice(url)}`, { cause: error });
+      const within = limit.aborted ? ` within ${timeout} ms` : '';
+      const advice = adviceFor(url, limit.aborted);
+      throw new ConnectionError(`no complete answer arrived from ${url}${within}${advice}`, { cause: error });
     }
   }
 }
 
-/** A browser tells no script why it withholds the answer of another origin. */
-function corsAdvice(url: string): string {
-  const { location } = globalThis as { readonly location?: { readonly origin: string } };
-  if (location === undefined || location.origin === new URL(url).origin) return '';
+/** What a page may look for. A browser tells no script why it withholds the answer of another origin. */
+function adviceFor(url: string, isLate: boolean): string {
+  const { location, navigator } = globalThis as {
+    readonly location?: { readonly origin: string };
+    readonly navigator?: { readonly onLine?: boolean };
+  };
+  if (navigator?.onLine === false) return '; this device is offline';
+  if (location === undefined) return '';
+  if (isLate) return '; a browser has six HTTP/1.1 connections to a host, and each watch holds one';
+  if (location.origin === new URL(url).origin) return '';
   return `; if the service runs there, its CORS_ORIGINS must name ${location.origin}`;
 }
 

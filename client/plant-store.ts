@@ -105,7 +105,7 @@ export class PlantStore {
    * The current plants and then every change to them, until the signal aborts or the caller stops. `reset` comes first,
    * before the service has answered. It replaces a lost connection and resumes where it broke, without gaps or
    * repetitions; `onDisconnect` tells of each. Throws only errors that no new connection can solve, and those of the
-   * token function.
+   * token function. Share one watch in a page: each holds one of the six connections that a browser has to a host.
    */
   watch({ after, signal, onDisconnect }: WatchOptions = {}): AsyncGenerator<Change, never> {
     return watch(this.#connection, after === undefined ? undefined : exactInteger(after), signal, onDisconnect);
@@ -134,8 +134,9 @@ export class PlantStore {
   ): Promise<Value> {
     for (let failures = 0; ; ) {
       try {
-        const limit = AbortSignal.timeout(this.#timeout);
-        return await this.#connection.send({ ...request, signal, limit }, read);
+        const timeout = this.#timeout;
+        const limit = AbortSignal.timeout(timeout);
+        return await this.#connection.send({ ...request, signal, limit, timeout }, read);
       } catch (error) {
         signal?.throwIfAborted();
         onFailure(error);

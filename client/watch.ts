@@ -79,7 +79,7 @@ async function* events(
   };
   try {
     const headers = { accept: 'text/event-stream', ...(lastEventId !== '' && { 'last-event-id': lastEventId }) };
-    const request = { method: 'GET', path: '/plants', headers, signal, limit: closed.signal };
+    const request = { method: 'GET', path: '/plants', headers, signal, limit: closed.signal, timeout: SILENCE };
     const reader = await heard(connection.send(request, async ({ body }) => body!.getReader()));
     const decoder = new TextDecoder();
     const read = () =>
