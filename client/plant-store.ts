@@ -62,8 +62,10 @@ export class PlantStore {
   readonly #connection: Connection;
   readonly #timeout: number;
 
-  /** Throws TypeError for a url or a token that is missing. */
-  constructor({ url, token, timeout = 30_000, fetch = globalThis.fetch.bind(globalThis) }: PlantStoreOptions) {
+  /** Throws TypeError for a url or a token that is missing or wrong. */
+  constructor(options: PlantStoreOptions) {
+    if (options === undefined) throw new TypeError('the options are missing: url and token');
+    const { url, token, timeout = 30_000, fetch = globalThis.fetch.bind(globalThis) } = options;
     this.#connection = new Connection(url, token, fetch);
     this.#timeout = timeout;
   }
@@ -76,12 +78,12 @@ export class PlantStore {
 
   /** Deletes a plant. Throws PlantNotFoundError; OutcomeUnknownError if the plant may have been deleted. */
   async delete(id: bigint | number, options: WriteOptions = {}): Promise<Written> {
-    return await this.#write({ method: 'DELETE', path: `/plants/${exactInteger(id)}` }, options);
+    return await this.#write({ method: 'DELETE', path: `/plants/${exactInteger('id', id)}` }, options);
   }
 
   /** The plant with an id. Throws PlantNotFoundError. */
   async get(id: bigint | number, { signal }: CallOptions = {}): Promise<Plant> {
-    const path = `/plants/${exactInteger(id)}?view=FULL`;
+    const path = `/plants/${exactInteger('id', id)}?view=FULL`;
     return await this.#send({ method: 'GET', path }, async (answer) => plantOf(parseJson(await answer.text())), signal);
   }
 
@@ -108,7 +110,12 @@ export class PlantStore {
    * token function. Share one watch in a page: each holds one of the six connections that a browser has to a host.
    */
   watch({ after, signal, onDisconnect }: WatchOptions = {}): AsyncGenerator<Change, never> {
-    return watch(this.#connection, after === undefined ? undefined : exactInteger(after), signal, onDisconnect);
+    return watch(
+      this.#connection,
+      after === undefined ? undefined : exactInteger('after', after),
+      signal,
+      onDisconnect,
+    );
   }
 
   async #write(request: Request, { idempotencyKey = newKey(), signal }: WriteOptions): Promise<Written> {
