@@ -22,7 +22,7 @@ export interface Attempt {
   readonly timeout: number;
 }
 
-/** Sends requests with their token. Throws TypeError for an invalid URL. */
+/** Sends requests with their token. Throws TypeError for an invalid URL or token. */
 export class Connection {
   readonly #url: string;
   readonly #token: TokenSource;
@@ -34,6 +34,7 @@ export class Connection {
       throw new TypeError(`url must be the http or https address of the service, and is ${JSON.stringify(url)}`);
     if (typeof token !== 'string' && typeof token !== 'function')
       throw new TypeError('token must be a token, or a function that returns one');
+    if (typeof token === 'string') checkToken(token);
     const { href } = new URL(url);
     this.#url = href.endsWith('/') ? href.slice(0, -1) : href;
     this.#token = token;
@@ -43,7 +44,8 @@ export class Connection {
   /**
    * Sends a request, and reads a successful answer with `read`. If the service refuses the token and there is another one
    * now, sends the request again with that one. Throws PlantStoreError; ConnectionError if no complete answer arrived; the
-   * reason of the signal; TypeError for a token that no header can hold; what the token function throws.
+   * reason of the signal; TypeError for an empty token, one with its scheme or one that no header can hold; what the
+   * token function throws.
    */
   async send<Value>(attempt: Attempt, read: (answer: Response) => Promise<Value>): Promise<Value> {
     const token = await this.#tokenFor(attempt);
@@ -70,8 +72,10 @@ export class Connection {
     try {
       // In a function of its own, so that one that throws at once cannot leave `late` without anybody who waits for it.
       const token = await Promise.race([late, (async () => source(ended))()]);
-      if (typeof token === 'string') return token;
-      throw new TypeError(`the token function must return a token, and returned ${String(token)}`);
+      if (typeof token !== 'string')
+        throw new TypeError(`the token function must return a token, and returned ${String(token)}`);
+      checkToken(token);
+      return token;
     } finally {
       ended.removeEventListener('abort', end);
     }
@@ -103,6 +107,13 @@ export class Connection {
       throw new ConnectionError(`no complete answer arrived from ${url}${within}${advice}`, { cause: error });
     }
   }
+}
+
+/** Throws TypeError for a token that the service would not understand. */
+function checkToken(token: string): void {
+  if (token.trim() === '') throw new TypeError('the token is empty');
+  if (/^bearer /i.test(token))
+    throw new TypeError('the token begins with "Bearer "; pass the token alone, the client adds it');
 }
 
 /** What a page may look for. A browser tells no script why it withholds the answer of another origin. */

@@ -106,6 +106,17 @@ describe('a client', () => {
     for (const pageSize of [0, -1, Number.NaN]) await expect(all(store.list({ pageSize }))).rejects.toThrow(RangeError);
   });
 
+  test.each([
+    ['', 'the token is empty'],
+    ['Bearer x.y.z', 'the token begins with "Bearer "; pass the token alone, the client adds it'],
+  ])('refuses the token %o in words, also from a function', async (token, message) => {
+    const options = { url: service.url, fetch: () => expect.unreachable() };
+    expect(() => new PlantStore({ ...options, token })).toThrow(new TypeError(message));
+    const store = new PlantStore({ ...options, token: () => token });
+    await expect(store.get(7)).rejects.toThrow(new TypeError(message));
+    await expect(all(store.watch())).rejects.toThrow(new TypeError(message));
+  });
+
   test('does a write once for each idempotency key', async () => {
     const store = await newStore();
     const idempotencyKey = 'a "key" \\ of mine';

@@ -7,13 +7,18 @@ import { accepted, refused, session } from '../session.ts';
 /** Called for each attempt that gets an answer, with the service's words unless that is a success. */
 type OnAnswer = (failure: string | undefined) => void;
 
-const token = (): string => session.peek()?.token ?? '';
+/** Throws if the user has signed out meanwhile. */
+function token(): string {
+  const { token: held } = session.peek() ?? {};
+  if (held === undefined) throw new Error('nobody is signed in');
+  return held;
+}
 
 /** Notices when the service refuses the token, and when it cannot be reached. */
 const noticing =
   (onAnswer: OnAnswer): typeof fetch =>
   async (input, init) => {
-    const sent = token();
+    const sent = session.peek()?.token;
     const answer = await fetch(input, init).catch((error) => {
       if (init?.signal?.aborted !== true) void unreachable();
       throw error;
