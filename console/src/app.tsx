@@ -3,7 +3,7 @@ import { may, owner, settings } from './access.ts';
 import { PANES } from './panes/panes.ts';
 import { offline } from './reach.ts';
 import { linkTo, route } from './router.ts';
-import { answerOffer, hadBadLink, offered, refusal, session, signOut, wasAccepted } from './session.ts';
+import { answerOffer, hadBadLink, offered, refusal, session, signOut } from './session.ts';
 import { localTime, momentOf } from './times.ts';
 import { Needs } from './ui/access.tsx';
 import { SignIn } from './ui/sign-in.tsx';
@@ -81,12 +81,7 @@ export function App() {
         {refusal.value !== undefined && session.value !== undefined && (
           <section class="banner bad" role="alert">
             <p>
-              <strong>
-                {wasAccepted.value
-                  ? 'The service no longer accepts your token:'
-                  : 'The service does not accept this token:'}
-              </strong>{' '}
-              {refusal.value}. Sign in with another one to go on where you are.
+              <strong>{refusal.value}</strong> Sign in with another one to go on where you are.
             </p>
             <SignIn />
           </section>

@@ -160,11 +160,12 @@ describe.skipIf(CHROMIUM === undefined)('the pane Plants', () => {
     await using opened = await openConsole(browser, service.url, { token });
     const { page, offences } = opened;
     await rowOf(page, 'Early fern').waitFor();
-    await page.getByRole('alert').filter({ hasText: 'no longer accepts your token' }).waitFor();
+    await page.getByRole('alert').filter({ hasText: 'Your token has expired.' }).waitFor();
+    expect(await page.getByText('The service').count()).toBe(0);
     expect(await rowOf(page, 'Early fern').count()).toBe(1);
     await page.getByLabel('Token').fill(await service.token('late', BOTH));
     await page.getByRole('button', { name: 'Sign in' }).click();
-    await page.getByText('no longer accepts your token').waitFor({ state: 'detached' });
+    await page.getByText('Your token has expired.').waitFor({ state: 'detached' });
     await client.add({ id: 2, name: 'Late fern' });
     await rowOf(page, 'Late fern').waitFor();
     expect(offences).toEqual([]);
