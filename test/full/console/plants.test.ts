@@ -93,7 +93,10 @@ describe.skipIf(CHROMIUM === undefined)('the pane Plants', () => {
       .waitFor();
     await page.getByLabel('Id').fill('seven');
     await page.keyboard.press('Enter');
-    await page.getByText(/^id must be an integer/).waitFor();
+    await page.getByText('id must be an integer from -9223372036854775808 to 9223372036854775807').waitFor();
+    await page.getByLabel('Id').fill('');
+    await page.keyboard.press('Enter');
+    await page.getByText('id is missing', { exact: true }).waitFor();
 
     await page.getByRole('button', { name: 'Delete “Oak” (9007199254740993)' }).focus();
     await page.keyboard.press('Enter');
