@@ -1,5 +1,5 @@
 import { useEffect, useRef } from 'preact/hooks';
-import { may, owner, settings } from './access.ts';
+import { missing, owner, settings } from './access.ts';
 import { PANES } from './panes/panes.ts';
 import { offline } from './reach.ts';
 import { linkTo, route } from './router.ts';
@@ -19,7 +19,7 @@ export function App() {
     if (isFirst.current) isFirst.current = false;
     else heading.current?.focus();
   }, [pane]);
-  const isOpen = pane.scope === undefined || may(pane.scope);
+  const isOpen = pane.scope === undefined || missing(pane.scope) === undefined;
   return (
     <>
       <button type="button" class="skip" onClick={() => heading.current?.focus()}>
@@ -32,7 +32,8 @@ export function App() {
         </a>
         <nav aria-label="Panes">
           {PANES.map(({ path, title, scope }) => {
-            const needs = scope === undefined || may(scope) ? undefined : `needs ${scope}`;
+            const lacked = scope && missing(scope);
+            const needs = lacked && `needs ${lacked}`;
             return (
               <a
                 key={path}

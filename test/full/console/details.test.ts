@@ -88,6 +88,26 @@ describe.skipIf(CHROMIUM === undefined)('in the console', () => {
     expect(offences).toEqual([]);
   });
 
+  test('who is not signed in reads what a pane needs, and no scope that the service does not require', async () => {
+    await using opened = await openConsole(browser, service.url);
+    const needs = (name: string) => opened.page.getByRole('link', { name, exact: true }).getAttribute('title');
+    await opened.page.getByLabel('Token').waitFor();
+    expect([await needs('Plants'), await needs('Log')]).toEqual(['needs a token', 'needs plants:audit']);
+  });
+
+  test('Proof is as wide as the other panes', async () => {
+    await using opened = await openConsole(browser, service.url, { token: auditor, hash: '#/proof' });
+    const edgeOf = async (selector: string) => {
+      const { x, width } = (await opened.page.locator(selector).first().boundingBox())!;
+      return x + width;
+    };
+    await opened.page.locator('.acts').waitFor();
+    const edge = await edgeOf('.acts');
+    await opened.page.getByRole('link', { name: 'Log', exact: true }).click();
+    await opened.page.getByRole('table').waitFor();
+    expect(edge).toBe(await edgeOf('table'));
+  });
+
   test('a plant of another time is a target for a finger', async () => {
     await using opened = await openConsole(browser, service.url, { token: auditor, hash: '#/time', ...PHONE });
     const row = opened.page.getByRole('table', { name: 'Plants then' }).getByRole('row').nth(1);
