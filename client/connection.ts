@@ -18,9 +18,11 @@ export interface Attempt {
   readonly signal: AbortSignal | undefined;
   /** Ends the attempt like a lost connection. */
   readonly limit: AbortSignal;
+  /** Milliseconds after which `limit` aborts. */
+  readonly timeout: number;
 }
 
-/** Sends requests with their token. Throws TypeError for an invalid URL. */
+/** Sends requests with their token. Throws TypeError for an invalid URL or token. */
 export class Connection {
   readonly #url: string;
   readonly #token: TokenSource;
@@ -32,6 +34,7 @@ export class Connection {
       throw new TypeError(`url must be the http or https address of the service, and is ${JSON.stringify(url)}`);
     if (typeof token !== 'string' && typeof token !== 'function')
       throw new TypeError('token must be a token, or a function that returns one');
+    if (typeof token === 'string') checkToken(token);
     const { href } = new URL(url);
     this.#url = href.endsWith('/') ? href.slice(0, -1) : href;
     this.#token = token;
@@ -41,7 +44,8 @@ export class Connection {
   /**
    * Sends a request, and reads a successful answer with `read`. If the service refuses the token and there is another one
    * now, sends the request again with that one. Throws PlantStoreError; ConnectionError if no complete answer arrived; the
-   * reason of the signal; TypeError for a token that no header can hold; what the token function throws.
+   * reason of the signal; TypeError for an empty token, one with its scheme or one that no header can hold; what the
+   * token function throws.
    */
   async send<Value>(attempt: Attempt, read: (answer: Response) => Promise<Value>): Promise<Value> {
     const token = await this.#tokenFor(attempt);
@@ -68,8 +72,10 @@ export class Connection {
     try {
       // In a function of its own, so that one that throws at once cannot leave `late` without anybody who waits for it.
       const token = await Promise.race([late, (async () => source(ended))()]);
-      if (typeof token === 'string') return token;
-      throw new TypeError(`the token function must return a token, and returned ${String(token)}`);
+      if (typeof token !== 'string')
+        throw new TypeError(`the token function must return a token, and returned ${String(token)}`);
+      checkToken(token);
+      return token;
     } finally {
       ended.removeEventListener('abort', end);
     }
@@ -77,7 +83,7 @@ export class Connection {
 
   async #sendWith<Value>(
     token: string,
-    { method, path, headers, body, signal, limit }: Attempt,
+    { method, path, headers, body, signal, limit, timeout }: Attempt,
     read: (answer: Response) => Promise<Value>,
   ): Promise<Value> {
     signal?.throwIfAborted();
@@ -96,15 +102,30 @@ export class Connection {
     } catch (error) {
       signal?.throwIfAborted();
       if (error instanceof PlantStoreError) throw error;
-      throw new ConnectionError(`no complete answer arrived from ${url}${corsAdvice(url)}`, { cause: error });
+      const within = limit.aborted ? ` within ${timeout} ms` : '';
+      const advice = adviceFor(url, limit.aborted);
+      throw new ConnectionError(`no complete answer arrived from ${url}${within}${advice}`, { cause: error });
     }
   }
 }
 
-/** A browser tells no script why it withholds the answer of another origin. */
-function corsAdvice(url: string): string {
-  const { location } = globalThis as { readonly location?: { readonly origin: string } };
-  if (location === undefined || location.origin === new URL(url).origin) return '';
+/** Throws TypeError for a token that the service would not understand. */
+function checkToken(token: string): void {
+  if (token.trim() === '') throw new TypeError('the token is empty');
+  if (/^bearer /i.test(token))
+    throw new TypeError('the token begins with "Bearer "; pass the token alone, the client adds it');
+}
+
+/** What a page may look for. A browser tells no script why it withholds the answer of another origin. */
+function adviceFor(url: string, isLate: boolean): string {
+  const { location, navigator } = globalThis as {
+    readonly location?: { readonly origin: string };
+    readonly navigator?: { readonly onLine?: boolean };
+  };
+  if (navigator?.onLine === false) return '; this device is offline';
+  if (location === undefined) return '';
+  if (isLate) return '; a browser has six HTTP/1.1 connections to a host, and each watch holds one';
+  if (location.origin === new URL(url).origin) return '';
   return `; if the service runs there, its CORS_ORIGINS must name ${location.origin}`;
 }
 

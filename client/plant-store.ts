@@ -1,5 +1,5 @@
 import { Connection, type TokenSource } from './connection.ts';
-import { OutcomeUnknownError } from './errors.ts';
+import { type ConnectionError, OutcomeUnknownError, type PlantStoreError } from './errors.ts';
 import { type Json, parseJson } from './json.ts';
 import { exactInteger, type NewPlant, newPlantJson, type Plant, plantOf } from './plant.ts';
 import { ATTEMPTS, isConclusive, mayBeApplied, mayRetry, pause, pauseAfter } from './retry.ts';
@@ -38,6 +38,12 @@ export interface ListOptions extends CallOptions {
 export interface WatchOptions extends CallOptions {
   /** Resumes after this position instead of beginning with the state. */
   readonly after?: bigint | number;
+  /**
+   * Called with the error of each attempt or connection that ended before its time, before the next attempt: a
+   * PlantStoreError with its reason, such as TOO_MANY_WATCHES, or a ConnectionError. From then on the watch is not live.
+   * The next change says that it is again: `ready`, if `reset` comes first.
+   */
+  readonly onDisconnect?: ((error: PlantStoreError | ConnectionError) => void) | undefined;
 }
 
 /** The result of a write. */
@@ -56,8 +62,10 @@ export class PlantStore {
   readonly #connection: Connection;
   readonly #timeout: number;
 
-  /** Throws TypeError for a url or a token that is missing. */
-  constructor({ url, token, timeout = 30_000, fetch = globalThis.fetch.bind(globalThis) }: PlantStoreOptions) {
+  /** Throws TypeError for a url or a token that is missing or wrong. */
+  constructor(options: PlantStoreOptions) {
+    if (options === undefined) throw new TypeError('the options are missing: url and token');
+    const { url, token, timeout = 30_000, fetch = globalThis.fetch.bind(globalThis) } = options;
     this.#connection = new Connection(url, token, fetch);
     this.#timeout = timeout;
   }
@@ -70,12 +78,12 @@ export class PlantStore {
 
   /** Deletes a plant. Throws PlantNotFoundError; OutcomeUnknownError if the plant may have been deleted. */
   async delete(id: bigint | number, options: WriteOptions = {}): Promise<Written> {
-    return await this.#write({ method: 'DELETE', path: `/plants/${exactInteger(id)}` }, options);
+    return await this.#write({ method: 'DELETE', path: `/plants/${exactInteger('id', id)}` }, options);
   }
 
   /** The plant with an id. Throws PlantNotFoundError. */
   async get(id: bigint | number, { signal }: CallOptions = {}): Promise<Plant> {
-    const path = `/plants/${exactInteger(id)}?view=FULL`;
+    const path = `/plants/${exactInteger('id', id)}?view=FULL`;
     return await this.#send({ method: 'GET', path }, async (answer) => plantOf(parseJson(await answer.text())), signal);
   }
 
@@ -96,12 +104,18 @@ export class PlantStore {
   }
 
   /**
-   * The current plants and then every change to them, until the signal aborts or the caller stops. It replaces a lost
-   * connection and resumes where it broke, without gaps or repetitions. Throws only errors that no new connection can
-   * solve, and those of the token function.
+   * The current plants and then every change to them, until the signal aborts or the caller stops. `reset` comes first,
+   * before the service has answered. It replaces a lost connection and resumes where it broke, without gaps or
+   * repetitions; `onDisconnect` tells of each. Throws only errors that no new connection can solve, and those of the
+   * token function. Share one watch in a page: each holds one of the six connections that a browser has to a host.
    */
-  watch({ after, signal }: WatchOptions = {}): AsyncGenerator<Change, never> {
-    return watch(this.#connection, after === undefined ? undefined : exactInteger(after), signal);
+  watch({ after, signal, onDisconnect }: WatchOptions = {}): AsyncGenerator<Change, never> {
+    return watch(
+      this.#connection,
+      after === undefined ? undefined : exactInteger('after', after),
+      signal,
+      onDisconnect,
+    );
   }
 
   async #write(request: Request, { idempotencyKey = newKey(), signal }: WriteOptions): Promise<Written> {
@@ -127,8 +141,9 @@ export class PlantStore {
   ): Promise<Value> {
     for (let failures = 0; ; ) {
       try {
-        const limit = AbortSignal.timeout(this.#timeout);
-        return await this.#connection.send({ ...request, signal, limit }, read);
+        const timeout = this.#timeout;
+        const limit = AbortSignal.timeout(timeout);
+        return await this.#connection.send({ ...request, signal, limit, timeout }, read);
       } catch (error) {
         signal?.throwIfAborted();
         onFailure(error);

@@ -1,5 +1,5 @@
 import type { Connection } from './connection.ts';
-import { ConnectionError } from './errors.ts';
+import { ConnectionError, messageOf, type PlantStoreError } from './errors.ts';
 import { EventStreamParser, type StreamEvent } from './event-stream.ts';
 import { parseJson } from './json.ts';
 import { member, type Plant, plantOf } from './plant.ts';
@@ -7,7 +7,7 @@ import { mayRetry, pause, pauseAfter } from './retry.ts';
 
 /** A step of a watch. */
 export type Change =
-  /** Forget every plant; the state follows. */
+  /** Forget every plant; the state follows. The first one comes at once, before the service has answered. */
   | { readonly type: 'reset' }
   /** A plant of the state, or, with a position, a plant that was added since. */
   | { readonly type: 'added'; readonly plant: Plant; readonly position?: bigint }
@@ -27,22 +27,29 @@ const RETRY = 1_000;
  */
 const READ_AHEAD = 16 * 1024 * 1024;
 
+/** Called with why an attempt or a connection of a watch ended, before the next attempt. */
+export type OnDisconnect = (error: PlantStoreError | ConnectionError) => void;
+
 /** Watches an owner's plants over successive connections. Each begins where the one before it ended. */
 export async function* watch(
   connection: Connection,
   after: bigint | undefined,
   signal: AbortSignal | undefined,
+  onDisconnect: OnDisconnect | undefined,
 ): AsyncGenerator<Change, never> {
   let lastEventId = after === undefined ? '' : `${after}`;
   let retry = RETRY;
   for (let failures = 0; ; ) {
     if (lastEventId === '') yield { type: 'reset' };
     const parser = new EventStreamParser(lastEventId);
-    let lost: unknown;
+    let lost: PlantStoreError | ConnectionError = new ConnectionError('the stream ended');
     try {
       for await (const event of events(connection, parser, lastEventId, signal)) {
         failures = 0;
-        if (event.type === 'end') break;
+        if (event.type === 'end') {
+          lost = new ConnectionError(`the service ended the stream: ${messageOf(event.data)}`);
+          break;
+        }
         const change = changeOf(event);
         lastEventId = event.lastEventId;
         if (change !== undefined) yield change;
@@ -51,6 +58,7 @@ export async function* watch(
       if (!mayRetry(error)) throw error;
       lost = error;
     }
+    onDisconnect?.(lost);
     retry = parser.retry ?? retry;
     await pause(Math.random() * retry + pauseAfter(++failures, lost), signal);
   }
@@ -71,7 +79,7 @@ async function* events(
   };
   try {
     const headers = { accept: 'text/event-stream', ...(lastEventId !== '' && { 'last-event-id': lastEventId }) };
-    const request = { method: 'GET', path: '/plants', headers, signal, limit: closed.signal };
+    const request = { method: 'GET', path: '/plants', headers, signal, limit: closed.signal, timeout: SILENCE };
     const reader = await heard(connection.send(request, async ({ body }) => body!.getReader()));
     const decoder = new TextDecoder();
     const read = () =>

@@ -29,12 +29,15 @@ export async function loadSettings(): Promise<void> {
 }
 
 /** Whether the token permits this. */
-export function may(scope: Scope): boolean {
+export const may = (scope: Scope): boolean => missing(scope) === undefined;
+
+/** What is missing for this: its scope if the service enforces that, or else any token. Undefined: nothing. */
+export function missing(scope: Scope): string | undefined {
   const { value: current } = session;
-  if (current === undefined) return false;
   const enforced =
     scope === 'plants:audit' || scope === 'plants:erase' || settings.value?.requiredScopes.includes(scope);
-  return !enforced || current.claims.scopes.has(scope);
+  if (enforced) return current?.claims.scopes.has(scope) ? undefined : scope;
+  return current === undefined ? 'a token' : undefined;
 }
 
 /** The owner that the token is for; empty if nobody is signed in. */

@@ -1,9 +1,9 @@
 import { useEffect, useRef } from 'preact/hooks';
-import { may, owner, settings } from './access.ts';
+import { missing, owner, settings } from './access.ts';
 import { PANES } from './panes/panes.ts';
 import { offline } from './reach.ts';
 import { linkTo, route } from './router.ts';
-import { answerOffer, hadBadLink, offered, refusal, session, signOut, wasAccepted } from './session.ts';
+import { answerOffer, hadBadLink, offered, refusal, session, signOut } from './session.ts';
 import { localTime, momentOf } from './times.ts';
 import { Needs } from './ui/access.tsx';
 import { SignIn } from './ui/sign-in.tsx';
@@ -19,7 +19,7 @@ export function App() {
     if (isFirst.current) isFirst.current = false;
     else heading.current?.focus();
   }, [pane]);
-  const isOpen = pane.scope === undefined || may(pane.scope);
+  const isOpen = pane.scope === undefined || missing(pane.scope) === undefined;
   return (
     <>
       <button type="button" class="skip" onClick={() => heading.current?.focus()}>
@@ -32,7 +32,8 @@ export function App() {
         </a>
         <nav aria-label="Panes">
           {PANES.map(({ path, title, scope }) => {
-            const needs = scope === undefined || may(scope) ? undefined : `needs ${scope}`;
+            const lacked = scope && missing(scope);
+            const needs = lacked && `needs ${lacked}`;
             return (
               <a
                 key={path}
@@ -81,12 +82,7 @@ export function App() {
         {refusal.value !== undefined && session.value !== undefined && (
           <section class="banner bad" role="alert">
             <p>
-              <strong>
-                {wasAccepted.value
-                  ? 'The service no longer accepts your token:'
-                  : 'The service does not accept this token:'}
-              </strong>{' '}
-              {refusal.value}. Sign in with another one to go on where you are.
+              <strong>{refusal.value}</strong> Sign in with another one to go on where you are.
             </p>
             <SignIn />
           </section>

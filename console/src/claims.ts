@@ -8,12 +8,27 @@ export interface Claims {
   readonly all: Readonly<Record<string, unknown>>;
 }
 
-/** The claims of a JWT; undefined if the text is not a JWT. */
+/** What may stand around a token that was copied from a shell, a file of settings or a request. */
+const AROUND = /^(?:\s|["']|TOKEN=|Bearer\s)+|[\s"']+$/gi;
+
+/** The token in a text that was copied. */
+export const tokenIn = (text: string): string => text.replaceAll(AROUND, '');
+
+/** Why a text is no JWT, for who copied it; undefined if it has the form of one. */
+export function faultOf(token: string): string | undefined {
+  if (/[^\w.-]/.test(token))
+    return 'This is not a token: it has a character that no token has. Copy the whole line that plantstore token prints.';
+  return claimsOf(token) === undefined
+    ? 'This is not a token. A token has three parts with dots between them.'
+    : undefined;
+}
+
+/** The claims of a JWT in the compact form (RFC 7515, section 7.1); undefined if the text is not one. */
 export function claimsOf(token: string): Claims | undefined {
-  const parts = token.split('.');
-  if (parts.length !== 3) return undefined;
+  const payload = /^[\w-]+\.([\w-]+)\.[\w-]+$/.exec(token)?.[1];
+  if (payload === undefined) return undefined;
   try {
-    const bytes = Uint8Array.from(atob(parts[1]!.replaceAll('-', '+').replaceAll('_', '/')), (c) => c.charCodeAt(0));
+    const bytes = Uint8Array.from(atob(payload.replaceAll('-', '+').replaceAll('_', '/')), (c) => c.charCodeAt(0));
     const all = JSON.parse(new TextDecoder().decode(bytes));
     return {
       subject: typeof all.sub === 'string' ? all.sub : '',

@@ -1,3 +1,6 @@
+/** What an id is, in REST's words. */
+export const AN_ID = `an integer from ${-(2n ** 63n)} to ${2n ** 63n - 1n}`;
+
 /** The id of a text, any int64; undefined where it is none. */
 export function idOf(text: string): bigint | undefined {
   if (!/^-?\d{1,19}$/.test(text.trim())) return undefined;

@@ -1,5 +1,5 @@
 import { batch, computed, effect, signal } from '@preact/signals';
-import { type Claims, claimsOf } from './claims.ts';
+import { type Claims, claimsOf, faultOf, tokenIn } from './claims.ts';
 
 const KEY = 'plantstore.token';
 const IN_ADDRESS = '#token=';
@@ -20,22 +20,23 @@ export const session = computed<Session | undefined>(() => {
   return claims && { token: token.value, claims };
 });
 
-/** Why the service refuses the token; undefined while it accepts it. */
+/** Why the token is of no use any more, in a sentence; undefined while it is. */
 export const refusal = signal<string | undefined>(undefined);
 
 /** Whether the service has accepted the token before. */
-export const wasAccepted = signal(false);
+let wasAccepted = false;
 
 /** The token for calls; undefined if the service would refuse every call. */
 export const usable = computed(() => (refusal.value === undefined ? session.value : undefined));
 
-/** Signs in with a token. Returns false if the text is not a token. */
-export function signIn(text: string): boolean {
-  const trimmed = text.trim().replace(/^Bearer\s+/i, '');
-  if (claimsOf(trimmed) === undefined) return false;
-  sessionStorage.setItem(KEY, trimmed);
-  hold(trimmed);
-  return true;
+/** Signs in with the token in a text. Does not, and returns why, if there is none. */
+export function signIn(text: string): string | undefined {
+  const found = tokenIn(text);
+  const fault = faultOf(found);
+  if (fault !== undefined) return fault;
+  sessionStorage.setItem(KEY, found);
+  hold(found);
+  return undefined;
 }
 
 /** Forgets the token. */
@@ -48,19 +49,21 @@ export function signOut(): void {
 function hold(text: string): void {
   batch(() => {
     refusal.value = undefined;
-    wasAccepted.value = false;
+    wasAccepted = false;
     token.value = text;
   });
 }
 
 /** Call this when the service accepts this token. */
 export function accepted(of: string | undefined): void {
-  if (of !== undefined && of === token.peek()) wasAccepted.value = true;
+  if (of !== undefined && of === token.peek()) wasAccepted = true;
 }
 
 /** Call this when the service refuses this token. */
 export function refused(of: string | undefined, why: string): void {
-  if (of !== undefined && of === token.peek()) refusal.value = why;
+  if (of === undefined || of !== token.peek()) return;
+  const what = wasAccepted ? 'The service no longer accepts your token' : 'The service does not accept this token';
+  refusal.value = `${what}: ${why}.`;
 }
 
 /** The token of a link that would sign in as somebody else: a page of others may have opened it, so the user decides. */
@@ -90,7 +93,7 @@ export function takeTokenFromAddress(): void {
   else signIn(text);
 }
 
-/** Notices when the token expires, without a call. */
+/** Notices when the token expires, without a call. The service accepts it for half a minute more. */
 export function watchExpiry(): void {
   effect(() => {
     const current = session.value;
@@ -98,7 +101,7 @@ export function watchExpiry(): void {
     let timer: ReturnType<typeof setTimeout>;
     const look = (): void => {
       const left = current.claims.expires - Date.now();
-      if (left <= 0) refusal.value = 'the token has expired';
+      if (left <= 0) refusal.value = 'Your token has expired.';
       else timer = setTimeout(look, Math.min(left, LONGEST_TIMER));
     };
     look();

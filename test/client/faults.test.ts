@@ -258,6 +258,29 @@ test('where no answer arrives, the error names the URL, and in a page of another
   await expect(store.get(7)).rejects.toThrow('its CORS_ORIGINS must name https://page.example');
   vi.stubGlobal('location', { origin: 'http://127.0.0.1:1' });
   await expect(store.get(7)).rejects.not.toThrow('CORS_ORIGINS');
+  vi.stubGlobal('location', { origin: 'https://page.example' });
+  vi.stubGlobal('navigator', { onLine: false });
+  await expect(store.get(7)).rejects.toThrow(/\?view=FULL; this device is offline$/);
+  vi.unstubAllGlobals();
+});
+
+test('where an answer is late, the error says after how long, and in a page that connections may be missing', async () => {
+  withoutPauses();
+  using fake = await scripted({ status: 0 });
+  const store = new PlantStore({ url: fake.url, token: 'x', timeout: 100 });
+  await expect(store.get(7)).rejects.toThrow(/\?view=FULL within 100 ms$/);
+  vi.stubGlobal('location', { origin: 'https://page.example' });
+  const connections = 'a browser has six HTTP/1.1 connections to a host, and each watch holds one';
+  await expect(store.get(7)).rejects.toThrow(`within 100 ms; ${connections}`);
+  const { setTimeout } = globalThis;
+  // As if 45 s had gone by.
+  vi.spyOn(globalThis, 'setTimeout').mockImplementation(((run: () => void, milliseconds: number, ...rest: []) =>
+    setTimeout(run, milliseconds === 45_000 ? 100 : milliseconds, ...rest)) as never);
+  const { promise, resolve } = Promise.withResolvers<string>();
+  const watching = store.watch({ onDisconnect: ({ message }) => resolve(message) });
+  await watching.next();
+  await watching.next();
+  expect(await promise).toBe(`no complete answer arrived from ${fake.url}/plants within 45000 ms; ${connections}`);
   vi.unstubAllGlobals();
 });
 
@@ -387,10 +410,15 @@ describe('a watch', () => {
       refusal(401, 'TOKEN_INVALID'),
     );
     const seen: Change[] = [];
+    const lost: (PlantStoreError | ConnectionError)[] = [];
     const watching = async () => {
-      for await (const change of fake.store.watch()) seen.push(change);
+      for await (const change of fake.store.watch({ onDisconnect: (error) => lost.push(error) })) seen.push(change);
     };
     await expect(watching()).rejects.toThrow(UnauthenticatedError);
+    expect(lost.map((error) => (error instanceof PlantStoreError ? error.reason : error.message))).toEqual([
+      ...['TOO_MANY_WATCHES', 'OVERLOADED', 'INTERNAL', 'the stream ended', 'the stream ended'],
+      'the service ended the stream: no',
+    ]);
     const reset = { type: 'reset' };
     expect(seen).toEqual([
       ...[reset, reset, reset, reset, { type: 'added', plant: { id: 9007199254740993n, name: 'Oak' } }],

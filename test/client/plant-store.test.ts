@@ -65,6 +65,26 @@ describe('a client', () => {
     },
   );
 
+  test('says of what is no id what it is, or that it is missing, and sends nothing', async () => {
+    const store = new PlantStore({ url: service.url, token: 'none', fetch: () => expect.unreachable() });
+    for (const [id, message] of [
+      ['7', 'id must be a bigint or an integer, and is the string "7"; pass BigInt("7")'],
+      ['seven', 'id must be a bigint or an integer, and is the string "seven"'],
+      [null, 'id must be a bigint or an integer, and is null'],
+      [undefined, 'id is missing'],
+    ] as const)
+      for (const call of [
+        () => store.add({ id: id as never, name: 'Fern' }),
+        () => store.delete(id as never),
+        () => store.get(id as never),
+      ])
+        await expect(call()).rejects.toThrow(new TypeError(message));
+    expect(() => store.watch({ after: '7' as never })).toThrow('after must be a bigint or an integer');
+    await expect((store.add as () => Promise<unknown>).call(store)).rejects.toThrow(new TypeError('plant is missing'));
+    const Untyped = PlantStore as unknown as new () => PlantStore;
+    expect(() => new Untyped()).toThrow(new TypeError('the options are missing: url and token'));
+  });
+
   test.each([{ id: 100n }, { id: 100n, tag: '0' }])(
     'learns from the service that a name is missing: %o',
     async (plant) => {
@@ -84,6 +104,17 @@ describe('a client', () => {
     for (const url of ['localhost', 'localhost:8080', 'ftp://localhost'])
       expect(() => new PlantStore({ ...options, url })).toThrow(TypeError);
     for (const pageSize of [0, -1, Number.NaN]) await expect(all(store.list({ pageSize }))).rejects.toThrow(RangeError);
+  });
+
+  test.each([
+    ['', 'the token is empty'],
+    ['Bearer x.y.z', 'the token begins with "Bearer "; pass the token alone, the client adds it'],
+  ])('refuses the token %o in words, also from a function', async (token, message) => {
+    const options = { url: service.url, fetch: () => expect.unreachable() };
+    expect(() => new PlantStore({ ...options, token })).toThrow(new TypeError(message));
+    const store = new PlantStore({ ...options, token: () => token });
+    await expect(store.get(7)).rejects.toThrow(new TypeError(message));
+    await expect(all(store.watch())).rejects.toThrow(new TypeError(message));
   });
 
   test('does a write once for each idempotency key', async () => {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { claimsOf } from '../../console/src/claims.ts';
+import { claimsOf, faultOf, tokenIn } from '../../console/src/claims.ts';
 import { type Report, rateOf } from '../../console/src/instance/report.ts';
 import { idOf, positionOf } from '../../console/src/numbers.ts';
 import { PlantList } from '../../console/src/plants/plant-list.ts';
@@ -62,6 +62,19 @@ test('claims are read from a token in any letters, and from nothing else', () =>
   });
   expect(claimsOf(tokenOf({ scp: ['plants:audit', 7] }))?.scopes).toEqual(new Set(['plants:audit']));
   for (const none of ['', 'a.b', 'a.b.c', 'a.!.c']) expect(claimsOf(none)).toBeUndefined();
+});
+
+test('a token is found in what was copied around it, and a damaged one is none', () => {
+  const token = `e30.${Buffer.from('{"sub":"alice"}').toString('base64url')}.c2lnbmF0dXJl`;
+  for (const copied of [`"${token}"`, `'${token}'\n`, `TOKEN=${token}`, ` TOKEN="${token}"`, `Bearer  ${token}`])
+    expect(tokenIn(copied)).toBe(token);
+  expect(faultOf(token)).toBeUndefined();
+  for (const character of [' ', '\n', '"', '=', '%', '\u200b']) {
+    const damaged = `${token.slice(0, -3)}${character}${token.slice(-3)}`;
+    expect(faultOf(tokenIn(damaged))).toContain('it has a character that no token has');
+    expect(claimsOf(damaged)).toBeUndefined();
+  }
+  expect(faultOf('a.b')).toContain('three parts');
 });
 
 test('what was replaced between two moments is removed and added', () => {

@@ -7,20 +7,26 @@ import { accepted, refused, session } from '../session.ts';
 /** Called for each attempt that gets an answer, with the service's words unless that is a success. */
 type OnAnswer = (failure: string | undefined) => void;
 
-const token = (): string => session.peek()?.token ?? '';
+/** Throws if the user has signed out meanwhile. */
+function token(): string {
+  const { token: held } = session.peek() ?? {};
+  if (held === undefined) throw new Error('nobody is signed in');
+  return held;
+}
 
 /** Notices when the service refuses the token, and when it cannot be reached. */
 const noticing =
   (onAnswer: OnAnswer): typeof fetch =>
   async (input, init) => {
-    const sent = token();
+    const sent = session.peek()?.token;
     const answer = await fetch(input, init).catch((error) => {
       if (init?.signal?.aborted !== true) void unreachable();
       throw error;
     });
     const failure = answer.ok ? undefined : (messageOf(await answer.clone().text()) ?? `HTTP ${answer.status}`);
     if (answer.ok) accepted(sent);
-    if (answer.status === 401) refused(sent, failure!);
+    if (answer.status === 401 || answer.headers.get('plantstore-reason') === 'AUTHORIZATION_MALFORMED')
+      refused(sent, failure!);
     onAnswer(failure);
     return answer;
   };

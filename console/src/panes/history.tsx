@@ -19,6 +19,7 @@ export function HistoryPane() {
   const [typed, setTyped] = useState({ owner: owner || ownOwner.value, plant });
   const [problem, setProblem] = useState('');
   useEffect(() => {
+    setProblem('');
     if (plant !== '') setTyped({ owner, plant });
   }, [owner, plant]);
   const show = (): void => {
@@ -53,15 +54,16 @@ export function HistoryPane() {
       <p class="outcome problem" role="alert">
         {problem}
       </p>
-      {owner !== '' && idOf(plant) !== undefined ? (
-        <Story key={`${owner}\n${plant}`} owner={owner} plantId={idOf(plant)!} />
-      ) : (
-        <Notice title="Which plant?">
-          <p>
-            Name its owner and its id, or come from an event of the <a href={linkTo('log')}>Log</a>.
-          </p>
-        </Notice>
-      )}
+      {problem === '' &&
+        (owner !== '' && idOf(plant) !== undefined ? (
+          <Story key={`${owner}\n${plant}`} owner={owner} plantId={idOf(plant)!} />
+        ) : (
+          <Notice title="Which plant?">
+            <p>
+              Name its owner and its id, or come from an event of the <a href={linkTo('log')}>Log</a>.
+            </p>
+          </Notice>
+        ))}
     </>
   );
 }

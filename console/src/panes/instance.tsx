@@ -24,8 +24,9 @@ export function InstancePane() {
     const poll = async (isLive: () => void, signal: AbortSignal): Promise<void> => {
       while (!signal.aborted) {
         if (!document.hidden) {
+          const limit = AbortSignal.timeout(LONGEST_ANSWER);
           const next: Report = await service.send(
-            { method: 'GET', path: '/console/instance', signal, limit: AbortSignal.timeout(LONGEST_ANSWER) },
+            { method: 'GET', path: '/console/instance', signal, limit, timeout: LONGEST_ANSWER },
             (answer) => answer.json(),
           );
           setReports(([last]) => (last === undefined ? [next] : [next, last]));

@@ -2,7 +2,7 @@ import { useRef, useState } from 'preact/hooks';
 import { OutcomeUnknownError, type Plant } from '../../../client/index.ts';
 import { openPlantStore } from '../api/rest.ts';
 import { messageOf } from '../api/trouble.ts';
-import { idOf } from '../numbers.ts';
+import { AN_ID, idOf } from '../numbers.ts';
 import { type draftTexts, textsIn } from './texts.ts';
 
 const plants = openPlantStore();
@@ -36,7 +36,8 @@ export function useCommands() {
     const id = idOf(draft.id);
     const same = JSON.stringify(draft);
     try {
-      if (id === undefined) throw new RangeError('id must be an integer of at most 64 bits');
+      if (draft.id.trim() === '') throw new RangeError('id is missing');
+      if (id === undefined) throw new RangeError(`id must be ${AN_ID}`);
       const again = unknown.current?.draft === same ? unknown.current.idempotencyKey : undefined;
       const { name, ...texts } = textsIn(draft);
       const plant = { id, name, ...Object.fromEntries(Object.entries(texts).filter(([, text]) => text !== '')) };

@@ -11,8 +11,9 @@ export function SignIn() {
       class="sign-in"
       onSubmit={(event) => {
         event.preventDefault();
-        if (signIn(text)) setText('');
-        else setProblem('This is not a token. A token has three parts with dots between them.');
+        const fault = signIn(text);
+        if (fault === undefined) setText('');
+        setProblem(fault ?? '');
       }}
     >
       <Field

@@ -154,18 +154,18 @@ test.skipIf(CHROMIUM === undefined)('the packed client runs in a browser, on a p
     if (request.url === '/') response.setHeader('content-type', 'text/html').end(page);
     else if (request.url === '/printed') resolve(await text(request).finally(() => response.end()));
     else {
-      const file = join(alone, 'node_modules/plantstore-client', request.url!);
+      const file = join(alone, request.url!);
       response.setHeader('content-type', 'text/javascript').end(existsSync(file) ? readFileSync(file) : undefined);
     }
   });
   await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
   const origin = `http://127.0.0.1:${(server.address() as { port: number }).port}`;
   await using service = await startService({ CORS_ORIGINS: origin });
-  const script = PROGRAM.replace('plantstore-client', '/dist/index.js')
-    .replace('process.env.STORE', JSON.stringify(service.url))
+  const script = PROGRAM.replace('process.env.STORE', JSON.stringify(service.url))
     .replace('process.env.TOKEN', JSON.stringify(await service.token('alice')))
     .replaceAll(/console\.log\((.*)\)/g, "lines.push(typeof $1 === 'bigint' ? $1 + 'n' : $1)");
-  page = `<script type="module">const lines = [];${script}
+  const [importMap] = /<script type="importmap">.*?<\/script>/s.exec(readFileSync('client/README.md', 'utf8'))!;
+  page = `${importMap}<script type="module">const lines = [];${script}
     await fetch('/printed', { method: 'POST', body: lines.map((line) => line + '\\n').join('') });</script>`;
   const options = ['--headless', '--no-sandbox', '--disable-gpu', `--user-data-dir=${join(folder, 'profile')}`];
   const browser: ChildProcess = spawn(CHROMIUM!, [...options, origin], { stdio: 'ignore', detached: true });

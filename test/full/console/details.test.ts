@@ -59,6 +59,18 @@ describe.skipIf(CHROMIUM === undefined)('in the console', () => {
     expect(await page.getByRole('button', { name: 'Add' }).isDisabled()).toBe(true);
   });
 
+  test('a token that the service calls malformed is told to be so, and Stopped never stands alone', async () => {
+    await using opened = await openConsole(browser, service.url, { token: auditor });
+    const { page } = opened;
+    await page.getByText(LONG).first().waitFor();
+    const headers = { 'plantstore-reason': 'AUTHORIZATION_MALFORMED' };
+    const body = '{"error":16,"message":"the Authorization header is malformed"}';
+    await page.route('**/plants', (route) => route.fulfill({ status: 400, headers, body }));
+    await page.reload();
+    await page.getByRole('alert').filter({ hasText: 'the Authorization header is malformed' }).waitFor();
+    expect(await page.getByText('Stopped').isVisible()).toBe(false);
+  });
+
   test('a long text can be read whole, and a locked pane says what it needs', async () => {
     const reader = await service.token('alice', 'plants:read');
     await using opened = await openConsole(browser, service.url, { token: reader, ...PHONE });
@@ -74,6 +86,26 @@ describe.skipIf(CHROMIUM === undefined)('in the console', () => {
     const log = page.getByRole('link', { name: 'Log', exact: true });
     expect(await log.getAttribute('title')).toBe('needs plants:audit');
     expect(offences).toEqual([]);
+  });
+
+  test('who is not signed in reads what a pane needs, and no scope that the service does not require', async () => {
+    await using opened = await openConsole(browser, service.url);
+    const needs = (name: string) => opened.page.getByRole('link', { name, exact: true }).getAttribute('title');
+    await opened.page.getByLabel('Token').waitFor();
+    expect([await needs('Plants'), await needs('Log')]).toEqual(['needs a token', 'needs plants:audit']);
+  });
+
+  test('Proof is as wide as the other panes', async () => {
+    await using opened = await openConsole(browser, service.url, { token: auditor, hash: '#/proof' });
+    const edgeOf = async (selector: string) => {
+      const { x, width } = (await opened.page.locator(selector).first().boundingBox())!;
+      return x + width;
+    };
+    await opened.page.locator('.acts').waitFor();
+    const edge = await edgeOf('.acts');
+    await opened.page.getByRole('link', { name: 'Log', exact: true }).click();
+    await opened.page.getByRole('table').waitFor();
+    expect(edge).toBe(await edgeOf('table'));
   });
 
   test('a plant of another time is a target for a finger', async () => {

@@ -87,7 +87,43 @@ describe.skipIf(CHROMIUM === undefined)('what auditors see', () => {
     await page.getByLabel('Owner').fill('carol');
     await page.getByRole('button', { name: 'Show' }).click();
     await page.getByText('carol never had a plant with the id 7.').waitFor();
+    await page.getByLabel('Plant').fill('seven');
+    await page.getByRole('button', { name: 'Show' }).click();
+    await page.getByRole('alert').getByText('The id of a plant is a whole number.').waitFor();
+    expect(await page.getByText('carol never had').count()).toBe(0);
+    await page.goBack();
+    await expect.poll(() => page.locator('.story li').count()).toBe(3);
     expect(offences).toEqual([]);
+  });
+
+  test('a link with a time means the same in each time zone, and its field says in which it is', async () => {
+    await using opened = await open('#/log?until=2020-01-01T00:00:00Z', { timezoneId: 'Asia/Kolkata' });
+    const { page, offences } = opened;
+    expect(await page.getByLabel('Until (UTC+5:30)').inputValue()).toBe('2020-01-01T05:30');
+    await page.getByText('No event matches these filters.').waitFor();
+    await page.getByLabel('From (UTC+5:30)').fill('2019-01-01T00:00:05');
+    await expect.poll(() => new URLSearchParams(page.url().split('?')[1]).get('from')).toBe('2018-12-31T18:30:05.000Z');
+    expect(await page.getByLabel('From (UTC+5:30)').inputValue()).toBe('2019-01-01T00:00:05');
+    // A year that is not typed in full stays.
+    await page.getByLabel('From (UTC+5:30)').fill('0002-01-01T00:00');
+    await expect.poll(() => page.url()).toContain('from=0001-12-31');
+    expect(await page.getByLabel('From (UTC+5:30)').inputValue()).toBe('0002-01-01T00:00');
+    expect(offences).toEqual([]);
+  });
+
+  test('times are whole on a desk, and name their zone on a phone', async () => {
+    await using desk = await open('#/log', { viewport: { width: 1280, height: 800 } });
+    const cell = desk.page.locator('td.time').first();
+    await cell.waitFor();
+    expect(await cell.evaluate('document.querySelector("td.time").scrollWidth')).toBe(
+      await cell.evaluate('document.querySelector("td.time").clientWidth'),
+    );
+    await using phone = await open('#/log', { viewport: { width: 375, height: 700 }, timezoneId: 'UTC' });
+    const row = phone.page.getByRole('row').filter({ hasText: 'PlantDeleted' }).first();
+    await row.getByText('UTC').waitFor();
+    const [whole, time] = [(await row.boundingBox())!, (await row.locator('time').boundingBox())!];
+    expect(time.y + time.height).toBeLessThanOrEqual(whole.y + whole.height);
+    expect(time.x + time.width).toBeLessThanOrEqual(whole.x + whole.width);
   });
 
   test('the plants are shown as they were, and what changed between two moments', async () => {

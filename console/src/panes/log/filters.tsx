@@ -2,6 +2,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import type { LogFilter } from '../../log/log-view.ts';
 import { idOf } from '../../numbers.ts';
 import { replaceRoute, route } from '../../router.ts';
+import { fieldOfTime, timeOfField, zoneAt } from '../../times.ts';
 import { Field } from '../../ui/field.tsx';
 import { useNarrow } from '../../ui/narrow.ts';
 
@@ -9,7 +10,7 @@ const TYPES = ['PlantAdded', 'PlantDeleted', 'OwnerErased'];
 
 const NAMES = ['owner', 'plant', 'type', 'from', 'until'] as const;
 
-/** The filters in the address, as text. */
+/** The filters in the address, as text. Times are in UTC there, so that a link means the same to everybody. */
 export type Texts = { readonly [Name in (typeof NAMES)[number]]: string };
 
 /** Milliseconds after the last key before a filter takes effect. */
@@ -21,19 +22,19 @@ export const textsIn = (query: URLSearchParams): Texts =>
 
 /** The filters. Typed text takes effect after a pause, and then also appears in the address. */
 export function Filters({ texts }: { readonly texts: Texts }) {
-  const [typed, setTyped] = useState(texts);
+  const [typed, setTyped] = useState(() => fieldsOf(texts));
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
   const known = JSON.stringify(texts);
-  useEffect(() => setTyped(texts), [known]);
+  useEffect(() => setTyped(fieldsOf(texts)), [known]);
   useEffect(() => () => clearTimeout(timer.current), []);
   const change = (changed: Partial<Texts>): void => {
     const next = { ...typed, ...changed };
     setTyped(next);
     clearTimeout(timer.current);
-    timer.current = setTimeout(
-      () => replaceRoute('log', { ...next, event: route.peek().query.get('event') ?? '' }),
-      PAUSE,
-    );
+    timer.current = setTimeout(() => {
+      const [from, until] = [timeOfField(next.from), timeOfField(next.until)];
+      replaceRoute('log', { ...next, from, until, event: route.peek().query.get('event') ?? '' });
+    }, PAUSE);
   };
   const isNoId = typed.plant !== '' && idOf(typed.plant) === undefined;
   const fields = (
@@ -60,8 +61,18 @@ export function Filters({ texts }: { readonly texts: Texts }) {
           ))}
         </select>
       </div>
-      <Field label="From" type="datetime-local" value={typed.from} onInput={(from) => change({ from })} />
-      <Field label="Until" type="datetime-local" value={typed.until} onInput={(until) => change({ until })} />
+      <Field
+        label={`From (${zoneAt(Date.now())})`}
+        type="datetime-local"
+        value={typed.from}
+        onInput={(from) => change({ from })}
+      />
+      <Field
+        label={`Until (${zoneAt(Date.now())})`}
+        type="datetime-local"
+        value={typed.until}
+        onInput={(until) => change({ until })}
+      />
     </search>
   );
   if (!useNarrow()) return fields;
@@ -72,6 +83,13 @@ export function Filters({ texts }: { readonly texts: Texts }) {
     </details>
   );
 }
+
+/** The filters as the fields have them. */
+const fieldsOf = (texts: Texts): Texts => ({
+  ...texts,
+  from: fieldOfTime(texts.from),
+  until: fieldOfTime(texts.until),
+});
 
 /** The filters as the log understands them. What cannot be understood does not filter. */
 export function filterOf({ owner, plant, type, from, until }: Texts): LogFilter {
