@@ -33,6 +33,7 @@ export function verdictText({ ok, head, checkpoint, answers }: Verdict): string 
 
 function scopeOf(head: Verdict['head']): string {
   if (head === undefined) return 'the end of the log cannot be read';
+  if (head.position === 0) return 'the log is empty';
   const { position, hash, time } = headMembers(head);
   return `the log up to position ${position} of ${time}, hash ${hash}`;
 }

@@ -111,8 +111,10 @@ export function parseNote(note: string): UnverifiedNote {
 export function openNote(note: string, trusted: readonly Verifier[]): Note {
   const { text, signatures } = parseNote(note);
   const verified = verifiedSignatures(text, signatures, trusted);
-  if (verified.length === 0)
-    throw new NoteError(`no signature by ${trusted.map(({ name }) => name).join(', ')} with the given key`);
+  if (verified.length === 0) {
+    const [wanted, found] = [trusted, signatures].map((keys) => keys.map(({ name }) => name).join(', '));
+    throw new NoteError(`no signature by ${wanted} with the given key; it is signed by ${found}`);
+  }
   return { text, verified };
 }
 

@@ -61,7 +61,8 @@ export function checkpointCheck({ size, root }: Checkpoint): Check {
       if (sameHash(tree.root, root)) return undefined;
       return {
         position: size,
-        message: 'the events up to here differ from those of the checkpoint: the log was rewritten here or before',
+        message:
+          'the events up to here differ from those of the checkpoint: the log was rewritten here or before, or it is another one',
       };
     },
   };
