@@ -8,11 +8,13 @@ export interface Claims {
   readonly all: Readonly<Record<string, unknown>>;
 }
 
-/** What may stand around a token that was copied from a shell, a file of settings or a request. */
-const AROUND = /^(?:\s|["']|TOKEN=|Bearer\s)+|[\s"']+$/gi;
-
-/** The token in a text that was copied. */
-export const tokenIn = (text: string): string => text.replaceAll(AROUND, '');
+/** The token in a text that was copied from a shell, a file of settings or a request. Blanks in it stay. */
+export const tokenIn = (text: string): string =>
+  text
+    .split(/[\s"']+/)
+    .map((word) => word.replace(/^TOKEN=/i, ''))
+    .filter((word) => word !== '' && word.toLowerCase() !== 'bearer')
+    .join(' ');
 
 /** Why a text is no JWT, for who copied it; undefined if it has the form of one. */
 export function faultOf(token: string): string | undefined {
