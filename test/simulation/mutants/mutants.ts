@@ -143,7 +143,8 @@ export const MUTANTS: readonly Mutant[] = [
     file: 'log/commit/own-appends.ts',
     from: `if (landed > 0) this.#landedUpTo = this.#ownHead;`,
     to: `this.#landedUpTo = this.#ownHead + 1;`,
-    missed: 'Not found yet: the writer must get the command late, and have changed the plant meanwhile.',
+    missed:
+      'The writer must get the command late, and have changed the plant meanwhile. test/unit/own-appends.test.ts finds it.',
   },
   {
     what: 'commands of a batch do not see the ones before them',
