@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
-import { describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { OVERLOADED, OWNER_BUSY, type Permit } from '../../src/semaphore.ts';
 import { Admission, type AdmissionLimits } from '../../src/transport/admission/admission.ts';
 import { Caller, Connection } from '../../src/transport/admission/connection.ts';
@@ -29,20 +29,24 @@ class TestConnection extends Connection {
   }
 }
 
-/** Keeps the CPU for some milliseconds. */
-function compute(milliseconds: number): void {
-  const before = process.threadCpuUsage();
-  for (;;) {
-    const { user, system } = process.threadCpuUsage(before);
-    if (user + system > milliseconds * 1_000) return;
-  }
-}
+/** Time and CPU that have passed, in milliseconds: only `spend` lets them pass, however busy the machine is. */
+let passed = 0;
 
 /** Takes time, and CPU, as pieces of work do. */
-function spend(milliseconds: number): void {
-  const before = performance.now();
-  while (performance.now() - before < milliseconds);
-}
+const spend = (milliseconds: number): void => {
+  passed += milliseconds;
+};
+
+beforeEach(() => {
+  vi.spyOn(performance, 'now').mockImplementation(() => passed);
+  vi.spyOn(process, 'threadCpuUsage').mockImplementation((before) => ({
+    user: passed * 1_000 - (before?.user ?? 0),
+    system: 0,
+  }));
+});
+afterEach(() => {
+  vi.restoreAllMocks();
+});
 
 describe('turns', () => {
   /** Connections of a caller that always have more work, of so many milliseconds, until they are stopped. */
@@ -149,10 +153,10 @@ describe('turns', () => {
   });
 
   test('are late after maxWait, and only then', async () => {
-    const turns = new Turns(50);
+    const turns = new Turns(40);
     const connection = new TestConnection(new Caller('alice'));
     turns.add(connection);
-    compute(60);
+    spend(60);
     while (turns.waiting > 0) await setImmediate();
     turns.add(connection);
     while (turns.waiting > 0) await setImmediate();
@@ -182,7 +186,7 @@ describe('turns', () => {
   }
 
   test('let nothing begin once the CPU of a turn of the event loop is spent', async () => {
-    const pieces = await perTurn(() => compute(1));
+    const pieces = await perTurn(() => spend(1));
     expect(pieces.length).toBeGreaterThan(30);
     for (const count of pieces) expect(count).toBeLessThanOrEqual(8);
   });
