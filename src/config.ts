@@ -24,13 +24,14 @@ export type Config = ReturnType<typeof loadConfig>;
 /**
  * Reads the environment. Nothing else does, except OpenTelemetry's SDK, which reads OTEL_* when traces are on. An empty
  * value counts as unset. Throws ConfigError with all problems at once; no problem repeats a value that may contain a
- * credential.
+ * credential. `usesTokens`: whether tokens are accepted or issued, so that development mode is refused where others may
+ * reach it.
  */
-export function loadConfig(environment: NodeJS.ProcessEnv = process.env) {
+export function loadConfig(environment: NodeJS.ProcessEnv = process.env, { usesTokens = true } = {}) {
   const problems: string[] = [];
   const values = readAll(environment, problems);
   problems.push(...equalPorts(values));
-  const issuer = issuerOf(environment, values, problems);
+  const issuer = issuerOf(environment, values, problems, usesTokens);
   const grpcTls = grpcTlsOf(values, problems);
   const kafka = kafkaOf(environment, values, problems);
   const witnesses = witnessesOf(values, problems);
@@ -140,10 +141,10 @@ const EVERY_ADDRESS: ReadonlySet<string> = new Set(['0.0.0.0', '::']);
 
 const ISSUER = ['JWKS_URL', 'JWT_ISSUER', 'JWT_AUDIENCE'] as const;
 
-function issuerOf(environment: NodeJS.ProcessEnv, values: Values, problems: string[]) {
+function issuerOf(environment: NodeJS.ProcessEnv, values: Values, problems: string[], usesTokens: boolean) {
   const unset = ISSUER.filter((name) => !environment[name]);
   if (unset.length === ISSUER.length) {
-    problems.push(...refusedDevelopment(values));
+    if (usesTokens) problems.push(...refusedDevelopment(values));
     return undefined;
   }
   if (values.AUTH_MODE === 'development')

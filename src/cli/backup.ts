@@ -1,9 +1,8 @@
 import { Command } from 'commander';
 import { headJson } from '../audit/formats/event-json.ts';
-import { loadConfig } from '../config.ts';
 import { backUp } from '../log/sqlite/backup.ts';
 import { print } from './output.ts';
-import { inDataDirectory } from './with-store.ts';
+import { inDataDirectory, storeConfig } from './with-store.ts';
 
 /** `plantstore backup` */
 export const backupCommand = (): Command =>
@@ -22,7 +21,7 @@ Example:
   {"position":42,"hash":"...","time":"2026-01-02T03:04:05.678Z"}`,
     )
     .action(async (file: string) => {
-      const { mongodbUri, dataDirectory } = loadConfig();
+      const { mongodbUri, dataDirectory } = storeConfig();
       if (mongodbUri !== undefined)
         throw new Error(
           'plantstore backup copies the embedded store, but MONGODB_URI is set; use mongodump --oplog or plantstore audit export',

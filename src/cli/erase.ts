@@ -1,11 +1,10 @@
 import { Command } from 'commander';
 import { isName } from '../auth/claims.ts';
-import { loadConfig } from '../config.ts';
 import type { Erased, EraseRequest } from '../log/erasure/eraser.ts';
 import type { Store } from '../log/store.ts';
 import { subjectKey } from './arguments.ts';
 import { Progress, print } from './output.ts';
-import { withStore } from './with-store.ts';
+import { storeConfig, withStore } from './with-store.ts';
 
 /** `plantstore erase` */
 export const eraseCommand = (): Command =>
@@ -45,7 +44,7 @@ Example:
           throw new Error(
             `--${option} must not be blank or longer than 1024 characters, or contain control characters`,
           );
-      const { kafka } = loadConfig();
+      const { kafka } = storeConfig();
       const { position, events, key } = await withStore('change', (store) =>
         erase(store, { owner, actor, key: given }, kafka !== undefined),
       );

@@ -1,11 +1,10 @@
 import { join } from 'node:path';
 import { Command } from 'commander';
-import { loadConfig } from '../config.ts';
 import { refuseForeignWal } from '../log/sqlite/foreign-wal.ts';
 import { DATABASE_FILE, openSqlite } from '../log/sqlite/store.ts';
 import { isFormerSqlite } from '../log/sqlite/upgrade.ts';
 import { reportUpgrade } from '../log/upgrade.ts';
-import { inDataDirectory, upgradeDataDirectory } from './with-store.ts';
+import { inDataDirectory, storeConfig, upgradeDataDirectory } from './with-store.ts';
 
 /** `plantstore upgrade` */
 export const upgradeCommand = (): Command =>
@@ -24,7 +23,7 @@ Example:
   $ MONGODB_URI=mongodb://... plantstore upgrade`,
     )
     .action(async () => {
-      const { mongodbUri, dataDirectory } = loadConfig();
+      const { mongodbUri, dataDirectory } = storeConfig();
       const isDone = await (mongodbUri === undefined
         ? inDataDirectory(dataDirectory, () => upgradedFolder(dataDirectory))
         : upgradedDatabase(mongodbUri));

@@ -24,9 +24,12 @@ const IF_SERVED: Readonly<Record<'change' | 'own' | 'upgrade', string>> = {
   upgrade: 'stop it first',
 };
 
+/** The settings for a command on the store, which accepts and issues no token. */
+export const storeConfig = (): Config => loadConfig(process.env, { usesTokens: false });
+
 /** Opens the store that the environment names, and closes it after the work. */
 export async function withStore<T>(access: Access, work: (store: Store) => Promise<T>): Promise<T> {
-  const config = loadConfig();
+  const config = storeConfig();
   // With MongoDB too: keys may be there.
   return inDataDirectory(config.dataDirectory, () => opened(config, access, work));
 }

@@ -64,7 +64,7 @@ function forwardingOf(
       } else if (!unreachable) {
         logger.warn(
           { writer, err: fault },
-          "the writer cannot be reached: this instance writes by itself; check the writer's ADVERTISE_ADDRESS and the network",
+          "the writer cannot be reached: this instance writes by itself; check the writer's ADVERTISE_ADDRESS, the network and, with GRPC_TLS_CLIENT_CA, whether GRPC_TLS_CERT may be a client's",
         );
         unreachable = true;
       }

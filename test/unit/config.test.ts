@@ -348,6 +348,12 @@ test.each([
   expect(loadConfig(environment).issuer).toBeUndefined(),
 );
 
+test('a command that accepts and issues no token needs no word for it', () => {
+  const environment = { NODE_ENV: 'production', HOST: '0.0.0.0' };
+  expect(() => loadConfig(environment)).toThrow('refuses development mode');
+  expect(loadConfig(environment, { usesTokens: false }).issuer).toBeUndefined();
+});
+
 test('development mode is not meant beside an issuer', () => {
   expect(problemsOf({ AUTH_MODE: 'development', ...JWT })).toEqual([expect.stringMatching(/^AUTH_MODE is /)]);
 });

@@ -1,7 +1,6 @@
 import { join } from 'node:path';
 import { Command } from 'commander';
 import { headJson } from '../../audit/formats/event-json.ts';
-import { loadConfig } from '../../config.ts';
 import type { Store } from '../../log/store.ts';
 import { Tree } from '../../log/tree/tree.ts';
 import { signNext } from '../../transparency/checkpoints.ts';
@@ -9,7 +8,7 @@ import { CHECKPOINT_FILE, keptIn } from '../../transparency/kept-checkpoint.ts';
 import { openLogKey } from '../../transparency/log-key.ts';
 import type { SignedCheckpoint } from '../../transparency/signed-checkpoint.ts';
 import { print, write } from '../output.ts';
-import { withStore } from '../with-store.ts';
+import { storeConfig, withStore } from '../with-store.ts';
 
 /** `plantstore audit checkpoint` */
 export const checkpointCommand = (): Command =>
@@ -37,7 +36,7 @@ Examples:
 
 /** Signs a checkpoint of a store's log as the service does. Rejects with BrokenTreeError. */
 export function signNow(store: Store, tree: Tree): Promise<SignedCheckpoint> {
-  const config = loadConfig();
+  const config = storeConfig();
   const kept = keptIn(join(config.dataDirectory, CHECKPOINT_FILE));
   const key = () => openLogKey(config, store);
   return signNext({ head: () => store.head(), tree, key, kept }, undefined);
@@ -73,4 +72,4 @@ verifiers this one, over a channel that they trust.
 Example:
   $ plantstore audit key > log.vkey`,
     )
-    .action(() => withStore('read', async (store) => print([(await openLogKey(loadConfig(), store)).vkey])));
+    .action(() => withStore('read', async (store) => print([(await openLogKey(storeConfig(), store)).vkey])));

@@ -3,10 +3,9 @@ import { stat } from 'node:fs/promises';
 import { Command } from 'commander';
 import { headJson } from '../../audit/formats/event-json.ts';
 import { checkImport, importLog } from '../../audit/import.ts';
-import { loadConfig } from '../../config.ts';
 import { Finisher } from '../../log/erasure/finisher.ts';
 import { Progress, print } from '../output.ts';
-import { withStore } from '../with-store.ts';
+import { storeConfig, withStore } from '../with-store.ts';
 
 /** `plantstore audit import` */
 export const importCommand = (): Command =>
@@ -36,7 +35,7 @@ Examples:
         if (isFile) await withProgress(checkImport(decodeExport(createReadStream(file))));
         await withProgress(importLog(store, decodeExport(file === '-' ? process.stdin : createReadStream(file))));
         // Erasures that were not complete where the export was made.
-        const finisher = new Finisher(store, loadConfig().kafka !== undefined);
+        const finisher = new Finisher(store, storeConfig().kafka !== undefined);
         await finisher.finish();
         await finisher.close();
         const head = await store.head();

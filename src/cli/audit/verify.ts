@@ -2,14 +2,13 @@ import { readFile } from 'node:fs/promises';
 import { Command } from 'commander';
 import { verdictJson, verdictText } from '../../audit/verdict-text.ts';
 import { damagedVerdict, type Verdict, verifyLog } from '../../audit/verify.ts';
-import { loadConfig } from '../../config.ts';
 import { DamagedStoreError, type Store } from '../../log/store.ts';
 import { topicChecks } from '../../start/publication.ts';
 import type { Checkpoint } from '../../tlog/checkpoint.ts';
 import { openLogKey } from '../../transparency/log-key.ts';
 import { openCheckpoint } from '../../transparency/signed-checkpoint.ts';
 import { Progress, print } from '../output.ts';
-import { withStore } from '../with-store.ts';
+import { storeConfig, withStore } from '../with-store.ts';
 
 interface Options {
   readonly checkpoint?: string;
@@ -57,7 +56,7 @@ Examples:
 async function verified(store: Store, { checkpoint: file, key }: Options): Promise<Verdict> {
   const checkpoint = file === undefined ? undefined : await checkpointIn(store, file, key);
   const progress = new Progress();
-  for await (const step of verifyLog(store, { checkpoint, checks: () => topicChecks(loadConfig()) })) {
+  for await (const step of verifyLog(store, { checkpoint, checks: () => topicChecks(storeConfig()) })) {
     if ('answers' in step) return step;
     progress.show(step.position, step.end);
   }
@@ -72,5 +71,5 @@ function onDamage(error: unknown): Verdict {
 
 async function checkpointIn(store: Store, file: string, key: string | undefined): Promise<Checkpoint> {
   const note = await readFile(file, 'utf8');
-  return openCheckpoint(note, key ?? (await openLogKey(loadConfig(), store)).vkey);
+  return openCheckpoint(note, key ?? (await openLogKey(storeConfig(), store)).vkey);
 }
