@@ -25,7 +25,7 @@ const IF_SERVED: Readonly<Record<'change' | 'own' | 'upgrade', string>> = {
 };
 
 /** The settings for a command on the store, which accepts and issues no token. */
-export const storeConfig = (): Config => loadConfig(process.env, { usesTokens: false });
+export const storeConfig = (): Config => loadConfig(undefined, { usesTokens: false });
 
 /** Opens the store that the environment names, and closes it after the work. */
 export async function withStore<T>(access: Access, work: (store: Store) => Promise<T>): Promise<T> {
