@@ -62,8 +62,8 @@ export function createHttpServer(
   app.removeAllContentTypeParsers();
   app.setErrorHandler(sendError);
   if (corsOrigins.length > 0) allowOrigins(app, corsOrigins);
-  // After the headers of CORS, without which a script cannot read a refusal.
-  app.after(() => app.addHook('onRequest', refuseEarly));
+  // After CORS, without whose headers a script cannot read a refusal.
+  app.addHook('onRequest', refuseEarly);
   limitConnections(app.server, limits.maxConnections, logger);
   app.server.setTimeout(limits.idleTimeout * 1_000, endWhenIdle);
   // An expectation other than 100-continue may be ignored (RFC 9110, section 10.1.1). Node would answer with an empty
