@@ -55,7 +55,9 @@ export interface Authenticator {
 /** An authenticator for bearer tokens (RFC 6750): JWTs of one issuer. */
 export function createAuthenticator(options: AuthenticatorOptions): Authenticator {
   const { keys, issuer, audience, ownerClaim, cacheSize = 10_000, maxWait = 500, onDecision } = options;
-  const cache = new TokenCache(cacheSize);
+  // Verified tokens, by digest. One that expires, or whose key leaves the key set, is verified again.
+  const verified = new LRUCache<string, Principal>({ max: cacheSize });
+  let cacheHits = 0;
   // Tokens with a signature that is not of the key that they name, by digest, with the revision of the keys. Keys that
   // are added do not make such a token good.
   const forged = new LRUCache<string, number>({ max: cacheSize });
@@ -68,7 +70,7 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
     try {
       const { claims, validity } = await verify(token);
       const principal = principalFrom(claims, issuer, ownerClaim, validity);
-      cache.set(id, principal);
+      verified.set(id, principal);
       onDecision?.({ outcome: 'accepted', issuer, subject: principal.actor });
       return principal;
     } catch (thrown) {
@@ -84,18 +86,21 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
 
   return {
     get cacheHits() {
-      return cache.hits;
+      return cacheHits;
     },
     forget() {
-      cache.clear();
+      verified.clear();
       forged.clear();
     },
     authenticate(authorization) {
       try {
         const token = bearerToken(authorization);
         const id = digest(token);
-        const known = cache.get(id);
-        if (known !== undefined) return known;
+        const known = verified.get(id);
+        if (known?.validity.holds) {
+          cacheHits++;
+          return known;
+        }
         const revision = forged.get(id);
         if (revision !== undefined && revision === keys.revision) throw refusalFor('signature');
         // What is no JWT at all is refused at once: a rejected promise costs more than the refusal.
@@ -107,51 +112,6 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
       }
     },
   };
-}
-
-/**
- * Caches verified tokens by their digests. An entry is valid until its token expires or a key leaves the key set. Keeps
- * at most `capacity` entries, and drops the least recently used.
- */
-class TokenCache {
-  readonly #entries: LRUCache<string, Principal>;
-  #hits = 0;
-
-  constructor(capacity: number) {
-    this.#entries = new LRUCache({ max: capacity });
-  }
-
-  /** Calls that the cache admitted. */
-  get hits(): number {
-    return this.#hits;
-  }
-
-  /** Cached tokens. */
-  get size(): number {
-    return this.#entries.size;
-  }
-
-  /** The principal of a cached token, if it is still valid. */
-  get(id: string): Principal | undefined {
-    const principal = this.#entries.get(id);
-    if (principal === undefined) return undefined;
-    if (principal.validity.holds) {
-      this.#hits += 1;
-      return principal;
-    }
-    this.#entries.delete(id);
-    return undefined;
-  }
-
-  /** Removes all tokens. */
-  clear(): void {
-    this.#entries.clear();
-  }
-
-  /** Adds a verified token. */
-  set(id: string, principal: Principal): void {
-    this.#entries.set(id, principal);
-  }
 }
 
 /** What a token is remembered by: its SHA-256, so that no token can be read back. */
