@@ -1,4 +1,4 @@
-import { createPublicKey, type KeyObject } from 'node:crypto';
+import { createPublicKey } from 'node:crypto';
 import { join } from 'node:path';
 import { createLocalJWKSet, SignJWT } from 'jose';
 import { MAX_TOKEN_LENGTH } from './bearer.ts';
@@ -9,31 +9,31 @@ import type { KeySet } from './keys/key-set.ts';
 /** Issuer and audience of the tokens of development mode. */
 export const DEVELOPMENT_ISSUER = 'plantstore-development';
 
-/** Contents of a token of development mode. */
-export interface DevelopmentToken {
+/** Name of the key file in the data directory. */
+export const DEVELOPMENT_KEY_FILE = 'development-key.pem';
+
+/** What a token of development mode says. */
+interface Content {
   readonly owner: string;
   /** Name of the claim for the owner. */
   readonly ownerClaim: string;
   /** Scopes, separated by spaces. */
-  readonly scope?: string;
+  readonly scope?: string | undefined;
   /** Seconds until it expires; a whole number above 0. */
   readonly ttl: number;
 }
 
-/** The issuer of development mode: the service itself. */
-export interface DevelopmentIssuer {
-  readonly keys: KeySet;
-  /** Issues a token. Rejects if the authenticator would refuse it. */
-  mintToken(token: DevelopmentToken): Promise<string>;
-}
-
-/** Opens the issuer with the key in the data directory. Generates the key if it is missing. */
-export async function openDevelopmentIssuer(dataDirectory: string): Promise<DevelopmentIssuer> {
-  const privateKey = await developmentKey(dataDirectory);
+/**
+ * The issuer of development mode: the service itself, with the key in the data directory. Generates the key if it is
+ * missing. `mintToken` rejects if the authenticator would refuse the token.
+ */
+export async function openDevelopmentIssuer(dataDirectory: string) {
+  const privateKey = await ed25519KeyFile(join(dataDirectory, DEVELOPMENT_KEY_FILE), 'existing tokens become invalid');
   const find = createLocalJWKSet({ keys: [createPublicKey(privateKey).export({ format: 'jwk' })] });
+  const keys: KeySet = { find, revision: 0, ready: () => ({ ready: true, detail: 'development mode' }), close() {} };
   return {
-    keys: { find, revision: 0, ready: () => ({ ready: true, detail: 'development mode' }), close() {} },
-    async mintToken({ owner, ownerClaim, scope, ttl }) {
+    keys,
+    async mintToken({ owner, ownerClaim, scope, ttl }: Content): Promise<string> {
       if (!isName(owner))
         throw new Error(
           `the owner must be 1 to ${MAX_NAME_CODE_POINTS} characters of well-formed Unicode, not blank, without control characters`,
@@ -54,10 +54,3 @@ export async function openDevelopmentIssuer(dataDirectory: string): Promise<Deve
     },
   };
 }
-
-/** Name of the key file in the data directory. */
-export const DEVELOPMENT_KEY_FILE = 'development-key.pem';
-
-/** The key of development mode; see ed25519KeyFile. */
-const developmentKey = (dataDirectory: string): Promise<KeyObject> =>
-  ed25519KeyFile(join(dataDirectory, DEVELOPMENT_KEY_FILE), 'existing tokens become invalid');

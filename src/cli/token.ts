@@ -35,7 +35,7 @@ Examples:
       const isNew = !existsSync(join(dataDirectory, DEVELOPMENT_KEY_FILE));
       const development = await inDataDirectory(dataDirectory, () => openDevelopmentIssuer(dataDirectory));
       if (isNew) console.error(`made a key in ${dataDirectory}: only a service with this DATA_DIR accepts the token`);
-      await print([await development.mintToken({ owner, ownerClaim, ttl, ...(scope !== undefined && { scope }) })]);
+      await print([await development.mintToken({ owner, ownerClaim, scope, ttl })]);
     });
 
 function addScopes(text: string, earlier?: string): string {

@@ -6,7 +6,8 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createAuthenticator } from '../../src/auth/authenticator.ts';
-import { DEVELOPMENT_ISSUER, type DevelopmentIssuer, openDevelopmentIssuer } from '../../src/auth/development.ts';
+import { DEVELOPMENT_ISSUER, openDevelopmentIssuer } from '../../src/auth/development.ts';
+import type { KeySet } from '../../src/auth/keys/key-set.ts';
 import { TokenValidity } from '../../src/auth/validity.ts';
 
 let root: string;
@@ -23,7 +24,7 @@ afterEach(() => {
   rmSync(root, { recursive: true });
 });
 
-function authenticate({ keys }: DevelopmentIssuer, token: string, ownerClaim = 'sub') {
+function authenticate({ keys }: { readonly keys: KeySet }, token: string, ownerClaim = 'sub') {
   const issuer = DEVELOPMENT_ISSUER;
   return createAuthenticator({ keys, issuer, audience: issuer, ownerClaim }).authenticate(`Bearer ${token}`);
 }

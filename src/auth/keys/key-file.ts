@@ -9,25 +9,14 @@ import { makePrivateFolder } from '../../private-folder.ts';
  * effect of deleting it.
  */
 export async function ed25519KeyFile(path: string, loss: string): Promise<KeyObject> {
-  return keyIn((await readIfThere(path)) ?? (await create(path)), path, loss);
-}
-
-function keyIn(pem: string, path: string, loss: string): KeyObject {
-  const key = parse(pem);
-  if (key === undefined)
-    throw new Error(
-      `${path} is damaged: it is not an Ed25519 private key; restore it, or delete it to generate a new key (${loss})`,
-    );
-  return key;
-}
-
-function parse(pem: string): KeyObject | undefined {
+  const pem = (await readIfThere(path)) ?? (await create(path));
   try {
     const key = createPrivateKey(pem);
-    return key.asymmetricKeyType === 'ed25519' ? key : undefined;
-  } catch {
-    return undefined;
-  }
+    if (key.asymmetricKeyType === 'ed25519') return key;
+  } catch {}
+  throw new Error(
+    `${path} is damaged: it is not an Ed25519 private key; restore it, or delete it to generate a new key (${loss})`,
+  );
 }
 
 async function create(path: string): Promise<string> {
@@ -40,7 +29,7 @@ async function create(path: string): Promise<string> {
     await link(draft, path);
     return pem;
   } catch (thrown) {
-    if (!hasCode(thrown, 'EEXIST')) throw thrown;
+    if ((thrown as NodeJS.ErrnoException).code !== 'EEXIST') throw thrown;
     return await readFile(path, 'utf8');
   } finally {
     await rm(draft, { force: true });
@@ -51,10 +40,7 @@ async function readIfThere(path: string): Promise<string | undefined> {
   try {
     return await readFile(path, 'utf8');
   } catch (thrown) {
-    if (hasCode(thrown, 'ENOENT')) return undefined;
+    if ((thrown as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
     throw thrown;
   }
 }
-
-const hasCode = (thrown: unknown, code: string): boolean =>
-  thrown instanceof Error && (thrown as NodeJS.ErrnoException).code === code;
