@@ -5,11 +5,11 @@ import { BrokenTreeError } from '../log/tree/nodes.ts';
 import type { Logger } from './logger.ts';
 import { authMetrics, commitMetrics, forwardMetrics, requestMetrics } from './metrics/counts.ts';
 import { Metrics } from './metrics/metrics.ts';
-import type { EndedRequest, Protocol, ShedReason } from './request.ts';
+import type { EndedRequest } from './request.ts';
 import { decisionLog, type OwnerHashes, requestLog } from './request-log.ts';
 import { sparing } from './sparing.ts';
 import { type BrokenLogError, StoreState } from './store-state.ts';
-import type { Tracing } from './tracing/tracing.ts';
+import type { Tracing } from './tracing.ts';
 import { VERSION } from './version.ts';
 
 /** Observes the requests of every transport. */
@@ -21,31 +21,10 @@ export interface RequestObserver {
 }
 
 /** Everything that the service reports, except health: metrics, log lines of requests and decisions, and traces. */
-export interface Telemetry {
-  readonly metrics: Metrics;
-  readonly store: StoreState;
-  /** Ended requests, over all protocols. */
-  readonly endedRequests: number;
-  readonly requests: RequestObserver;
-  readonly log: LogObserver;
-  readonly forwarding: ForwardObserver;
-  /** A request was shed before any work. */
-  shed(protocol: Protocol, reason: ShedReason): void;
-  /** A fault of the store was handled. */
-  storeFault(error: unknown): void;
-  /**
-   * The stored log was found broken. The failure of a request that finds it is taken from the request, and a fault of
-   * the store that is one from the fault.
-   */
-  logBroken(error: BrokenLogError): void;
-  /** A token was accepted or refused. */
-  decided(decision: Decision): void;
-  /** A fetch of the issuer's keys has ended. */
-  fetched(failure: Error | undefined): void;
-}
+export type Telemetry = ReturnType<typeof createTelemetry>;
 
 /** Creates the telemetry. `owners`: how log lines name owners. */
-export function createTelemetry(logger: Logger, owners: OwnerHashes, tracing: Tracing | undefined): Telemetry {
+export function createTelemetry(logger: Logger, owners: OwnerHashes, tracing: Tracing | undefined) {
   const metrics = new Metrics();
   metrics.info('plantstore_build_info', 'Version of the running program.', { version: VERSION, node: process.version });
   const counted = requestMetrics(metrics);
@@ -67,50 +46,58 @@ export function createTelemetry(logger: Logger, owners: OwnerHashes, tracing: Tr
       'the stored log is not what was written: run plantstore audit verify, and compare it with a backup',
     );
   };
+  const requests: RequestObserver = {
+    tracing,
+    ended(request) {
+      endedRequests++;
+      const cause = request.failure?.cause;
+      if (cause instanceof BrokenChainError) logBroken(cause);
+      // A wrong node stops signing, and a repair corrects it. If the nodes are right, the event itself is wrong.
+      if (cause instanceof BrokenTreeError && !store.isSigningStopped) logBroken(cause);
+      counted.ended(request);
+      write(request);
+    },
+  };
+  const commits: LogObserver = {
+    refused: log.refused,
+    appended(batch) {
+      log.appended(batch);
+      tracing?.appended(batch);
+    },
+  };
+  const forwarding: ForwardObserver = {
+    taken,
+    forwarded(outcome, milliseconds, reason) {
+      forwarded(outcome, milliseconds);
+      if (reason !== undefined) log.refused(reason);
+    },
+  };
   return {
-    metrics,
-    store,
+    ...{ metrics, store, requests, log: commits, forwarding },
+    /** Ended requests, over all protocols. */
     get endedRequests() {
       return endedRequests;
     },
+    /**
+     * The stored log was found broken. The failure of a request that finds it is taken from the request, and a fault of
+     * the store that is one from the fault.
+     */
     logBroken,
+    /** A request was shed before any work. */
     shed: counted.shed,
-    requests: {
-      tracing,
-      ended(request) {
-        endedRequests++;
-        const cause = request.failure?.cause;
-        if (cause instanceof BrokenChainError) logBroken(cause);
-        // A wrong node stops signing, and a repair corrects it. If the nodes are right, the event itself is wrong.
-        if (cause instanceof BrokenTreeError && !store.isSigningStopped) logBroken(cause);
-        counted.ended(request);
-        write(request);
-      },
-    },
-    log: {
-      refused: log.refused,
-      appended(batch) {
-        log.appended(batch);
-        tracing?.appended(batch);
-      },
-    },
-    forwarding: {
-      taken,
-      forwarded(outcome, milliseconds, reason) {
-        forwarded(outcome, milliseconds);
-        if (reason !== undefined) log.refused(reason);
-      },
-    },
-    storeFault(err) {
+    /** A fault of the store was handled. */
+    storeFault(err: unknown) {
       fault();
       if (err instanceof BrokenChainError) logBroken(err);
       else storeFailed(err);
     },
-    decided(decision) {
+    /** A token was accepted or refused. */
+    decided(decision: Decision) {
       authentication.decided(decision);
       writeDecision(decision);
     },
-    fetched(err) {
+    /** A fetch of the issuer's keys has ended. */
+    fetched(err: Error | undefined) {
       authentication.fetched(err);
       if (err !== undefined) keysNotFetched(err);
     },

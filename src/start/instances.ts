@@ -5,7 +5,7 @@ import type { Taker } from '../log/forward/taker.ts';
 import type { EventLog } from '../log/log.ts';
 import type { Logger } from '../observe/logger.ts';
 import type { Telemetry } from '../observe/telemetry.ts';
-import type { Tracing } from '../observe/tracing/tracing.ts';
+import type { Tracing } from '../observe/tracing.ts';
 import { addressOf, identityFrom, leafCertificate, selfSigned } from '../transport/forward/contact.ts';
 import { linksOf } from '../transport/forward/link.ts';
 import { addForwarding } from '../transport/forward/service.ts';

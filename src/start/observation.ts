@@ -6,19 +6,13 @@ import type { LogOutput } from '../observe/log-output.ts';
 import type { Logger } from '../observe/logger.ts';
 import type { OwnerHashes } from '../observe/request-log.ts';
 import { createTelemetry, type Telemetry } from '../observe/telemetry.ts';
-import type { Tracing } from '../observe/tracing/tracing.ts';
+import type { Tracing } from '../observe/tracing.ts';
 import { lineGauges } from './gauges.ts';
 
-/** What reports on the service. */
-export interface Observation {
-  /** Undefined when the settings ask for no traces. */
-  readonly tracing: Tracing | undefined;
-  readonly telemetry: Telemetry;
-  /** The URL of the probes and metrics. */
-  readonly adminUrl: string;
-}
-
-/** Starts the traces, the metrics, and the port of the probes, which answers from here to the end. */
+/**
+ * Starts the traces, if the settings ask for any, the metrics, and the port of the probes, which answers from here to
+ * the end.
+ */
 export async function startObserving(
   config: Config,
   logger: Logger,
@@ -26,8 +20,10 @@ export async function startObserving(
   output: LogOutput,
   owners: OwnerHashes,
   opened: AsyncDisposableStack,
-): Promise<Observation> {
-  const tracing = config.tracing && (await startTracing(logger, config.tracing.serviceName));
+): Promise<{ tracing: Tracing | undefined; telemetry: Telemetry; adminUrl: string }> {
+  // OpenTelemetry reads its own settings (OTEL_*). Loaded on demand, so that it costs nothing while traces are off.
+  const tracing =
+    config.tracing && new (await import('../observe/tracing.ts')).Tracing(logger, config.tracing.serviceName);
   if (tracing) opened.defer(() => tracing.close());
   const telemetry = createTelemetry(logger, owners, tracing);
   health.set('store', () => telemetry.store.readiness);
@@ -35,15 +31,6 @@ export async function startObserving(
   const admin = await startAdminServer(health, config.adminHost, config.adminPort, telemetry.metrics);
   opened.defer(() => admin.close());
   return { tracing, telemetry, adminUrl: admin.url };
-}
-
-/**
- * Starts OpenTelemetry, which reads its own settings (OTEL_*); `serviceName` overrides them. Loaded on demand, so that
- * it costs nothing while traces are off.
- */
-async function startTracing(logger: Logger, serviceName: string | undefined): Promise<Tracing> {
-  const { OpenTelemetry } = await import('../observe/tracing/opentelemetry.ts');
-  return new OpenTelemetry(logger, serviceName);
 }
 
 /** Milliseconds until a failed read of the key is repeated. */

@@ -4,7 +4,7 @@ import type { Principal } from '../../auth/principal.ts';
 import type { PlantStoreError } from '../../domain/errors.ts';
 import { codeName, requestIdOf } from '../../observe/request.ts';
 import type { RequestObserver } from '../../observe/telemetry.ts';
-import type { RequestSpan } from '../../observe/tracing/tracing.ts';
+import type { RequestSpan } from '../../observe/tracing.ts';
 
 /** Collects what is known of a call while it is served, and reports it once the call is over. */
 export class ObservedCall {

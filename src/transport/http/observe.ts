@@ -4,7 +4,7 @@ import { type FastifyInstance, type FastifyReply, type FastifyRequest, LogContro
 import type { PlantStoreError } from '../../domain/errors.ts';
 import { codeName, type Protocol, UNMATCHED } from '../../observe/request.ts';
 import type { RequestObserver } from '../../observe/telemetry.ts';
-import type { RequestSpan } from '../../observe/tracing/tracing.ts';
+import type { RequestSpan } from '../../observe/tracing.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {

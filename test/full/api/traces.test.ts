@@ -201,6 +201,6 @@ test('OpenTelemetry is in one file, which is loaded only on demand', () => {
     readSources()
       .filter(({ parsed }) => parsed.module.staticImports.some(({ moduleRequest: { value } }) => specifier.test(value)))
       .map(({ path }) => path);
-  expect(importers(/^@opentelemetry\//)).toEqual(['src/observe/tracing/opentelemetry.ts']);
+  expect(importers(/^@opentelemetry\//)).toEqual(['src/observe/tracing.ts']);
   expect(importers(/\/opentelemetry\.ts$/)).toEqual([]);
 });

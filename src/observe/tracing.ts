@@ -14,12 +14,13 @@ import {
   trace,
 } from '@opentelemetry/api';
 import { NodeSDK } from '@opentelemetry/sdk-node';
-import { toPlantStoreError } from '../../domain/errors.ts';
-import { RETURNED, type Submit } from '../../log/commit/committer.ts';
-import type { Committed } from '../../log/event/event.ts';
-import type { AppendedBatch } from '../../log/observer.ts';
-import type { Logger } from '../logger.ts';
-import type { Commands, RequestSpan, StartedRequest, Tracing } from './tracing.ts';
+import { toPlantStoreError } from '../domain/errors.ts';
+import { RETURNED, type Submit } from '../log/commit/committer.ts';
+import type { Committed } from '../log/event/event.ts';
+import type { EventLog } from '../log/log.ts';
+import type { AppendedBatch } from '../log/observer.ts';
+import type { Logger } from './logger.ts';
+import type { EndedRequest, Protocol } from './request.ts';
 
 /** Most milliseconds to send the last spans. */
 const FAREWELL = 3_000;
@@ -34,8 +35,26 @@ const SERVER_FAULTS = new Set([
   'DATA_LOSS',
 ]);
 
-/** Traces with OpenTelemetry's SDK. Spans contain route templates and codes, but no text from clients. */
-export class OpenTelemetry implements Tracing {
+/** A request as its headers describe it. */
+interface StartedRequest {
+  readonly protocol: Protocol;
+  readonly method: string;
+  readonly route: string;
+  /** By lower-case name. `traceparent` and `tracestate` have the caller's context (W3C Trace Context). */
+  readonly headers: Readonly<Record<string, unknown>>;
+}
+
+/** The span of a request. */
+export type RequestSpan = ReturnType<Tracing['begin']>;
+
+/** The methods of the log that have spans. */
+type Commands = Pick<EventLog, 'submit' | 'list' | 'get'>;
+
+/**
+ * Traces of requests and of the commands in them, with OpenTelemetry's SDK. Spans contain route templates and codes, but
+ * no text from clients.
+ */
+export class Tracing {
   readonly #sdk: NodeSDK;
   readonly #tracer: Tracer;
   readonly #batches = new WeakMap<Committed, AppendedBatch>();
@@ -56,16 +75,19 @@ export class OpenTelemetry implements Tracing {
     this.#tracer = trace.getTracer('plantstore');
   }
 
-  begin({ protocol, method, route, headers }: StartedRequest): RequestSpan {
+  /** Begins the span of a request: a child of the caller's span, if the headers name one. */
+  begin({ protocol, method, route, headers }: StartedRequest) {
     const parent = propagation.extract(ROOT_CONTEXT, headers);
     const [name, attributes] =
       protocol === 'rest' ? [`${method} ${route}`, httpAttributes(method, route)] : rpcOf(protocol, route);
     const span = this.#tracer.startSpan(name, { kind: SpanKind.SERVER, attributes }, parent);
     const active = trace.setSpan(parent, span);
     return {
+      /** 32 hexadecimal digits. */
       traceId: span.spanContext().traceId,
-      run: (work) => context.with(active, work),
-      end: (request) => {
+      /** Calls a function with this span as the parent of its spans, including asynchronous ones. */
+      run: (work: () => void) => context.with(active, work),
+      end: (request: Pick<EndedRequest, 'protocol' | 'status'>) => {
         const { status } = request;
         const failed = request.protocol === 'rest' ? status >= '500' : SERVER_FAULTS.has(status);
         span.setAttributes(
@@ -77,6 +99,10 @@ export class OpenTelemetry implements Tracing {
     };
   }
 
+  /**
+   * The log with a span around each command. The span has the position of the event and its batch. If the trace is
+   * sampled, the event has the span as its `traceparent`.
+   */
   commands(log: Commands): Commands {
     return {
       list: (query) => log.list(query),
@@ -88,6 +114,10 @@ export class OpenTelemetry implements Tracing {
     };
   }
 
+  /**
+   * The same for commands that other instances forward to this one. The span is a child of the command's span on the
+   * other instance, which then has no batch.
+   */
   taken(submit: Submit): Submit {
     return (command, ...rest) => {
       // The sending instance does not trace it.
@@ -121,10 +151,12 @@ export class OpenTelemetry implements Tracing {
     }
   }
 
+  /** Must be called for each append, so that the span of a command can have its batch. */
   appended(batch: AppendedBatch): void {
     for (const event of batch.events) this.#batches.set(event, batch);
   }
 
+  /** Sends the remaining spans, for at most a few seconds. */
   async close(): Promise<void> {
     await Promise.race([this.#sdk.shutdown().catch(() => {}), sleep(FAREWELL, undefined, { ref: false })]);
   }
