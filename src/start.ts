@@ -12,7 +12,7 @@ import { Watches } from './plants/watch/watches.ts';
 import { Semaphore } from './semaphore.ts';
 import { openAuthentication, welcome } from './start/authentication.ts';
 import { admissionGauges, publicationGauges, watchGauges } from './start/gauges.ts';
-import { drain, listen, registerLog, registerPages, registerPlants } from './start/http.ts';
+import { drain, listen, registerPlants } from './start/http.ts';
 import { instanceReport } from './start/instance-report.ts';
 import { instancesOf } from './start/instances.ts';
 import { followOwnerKey, startObserving } from './start/observation.ts';
@@ -22,10 +22,12 @@ import { closeDataDirectory, openStore } from './start/store.ts';
 import { openTransparency } from './start/transparency.ts';
 import { Admission } from './transport/admission/admission.ts';
 import { registerConnect } from './transport/connect/connect.ts';
+import { registerConsole, registerInstance } from './transport/console/console.ts';
 import { stopping } from './transport/failure.ts';
 import { readCertificates } from './transport/grpc/certificates.ts';
 import { createGrpcServer } from './transport/grpc/server.ts';
 import { createHttpServer } from './transport/http/server.ts';
+import { registerTransparencyLog } from './transport/http/transparency-log.ts';
 
 /**
  * Milliseconds of DRAIN_LIMIT (start/http.ts) for streams to end. The rest is for their final status, which sends
@@ -82,8 +84,9 @@ export async function start(
   });
   registerPlants(app, plants, authenticate);
   const reporting = { health, telemetry, admission, log, watches, publication, cosigned: transparency.cosigned };
-  registerPages(app, config, { authenticate, scopes, report: () => instanceReport(reporting) });
-  if (config.publicLog) registerLog(app, log, transparency, proofs);
+  registerConsole(app, config);
+  registerInstance(app, { authenticate, scopes, report: () => instanceReport(reporting) });
+  if (config.publicLog) registerTransparencyLog(app, { ...transparency, log, proofs });
   registerConnect(app, { services, authenticate, drainLimit: STREAM_LIMIT });
   const instances = instancesOf(config, logger, telemetry, tracing, log);
   const grpc = createGrpcServer({

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import { type Authenticator, createAuthenticator } from '../auth/authenticator.ts';
+import { createAuthenticator } from '../auth/authenticator.ts';
 import { DEVELOPMENT_ISSUER, openDevelopmentIssuer } from '../auth/development.ts';
 import { RemoteKeySet } from '../auth/keys/jwks.ts';
 import type { KeySet } from '../auth/keys/key-set.ts';
@@ -13,35 +13,24 @@ const WELCOME_TTL = 3600;
 /** The scopes of that token: everything the console shows. */
 const WELCOME_SCOPE = 'plants:read plants:write plants:audit';
 
-/** How callers are identified. */
-export interface Authentication {
-  /** The keys of the trusted issuer. */
-  readonly keys: KeySet;
-  readonly authenticator: Authenticator;
-  /** Identifies a caller, within the rate limit of the settings. */
-  readonly authenticate: Authenticator['authenticate'];
-  /** A first token, in development mode. */
-  readonly token?: string;
-}
-
-/** Opens the token issuer that the settings trust; in development mode the service's own. */
+/**
+ * Opens the token issuer that the settings trust; in development mode the service's own, which also gives a first
+ * `token`. `authenticate` identifies a caller, within the rate limit of the settings.
+ */
 export async function openAuthentication(
   config: Config,
   { metrics, decided, fetched }: Telemetry,
   opened: AsyncDisposableStack,
-): Promise<Authentication> {
+) {
   const { token, ...issuer } = await openIssuer(config, fetched);
-  opened.defer(async () => issuer.keys.close());
+  const { keys } = issuer;
+  opened.defer(async () => keys.close());
   const { ownerClaim, limits } = config;
   const authenticator = createAuthenticator({ ...issuer, ownerClaim, maxWait: limits.maxWait, onDecision: decided });
-  authenticationGauges(metrics, authenticator, issuer.keys);
+  authenticationGauges(metrics, authenticator, keys);
   const { authenticate } = authenticator;
-  return {
-    keys: issuer.keys,
-    authenticator,
-    authenticate: config.rateLimit ? limitRate(authenticate, config.rateLimit) : authenticate,
-    ...(token !== undefined && { token }),
-  };
+  const limited = config.rateLimit ? limitRate(authenticate, config.rateLimit) : authenticate;
+  return { keys, authenticator, authenticate: limited, token };
 }
 
 async function openIssuer(

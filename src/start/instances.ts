@@ -1,4 +1,3 @@
-import type { Server } from '@grpc/grpc-js';
 import type { Config } from '../config.ts';
 import type { ForwardingOptions } from '../log/forward/forwarding.ts';
 import type { Taker } from '../log/forward/taker.ts';
@@ -10,16 +9,7 @@ import { addressOf, identityFrom, leafCertificate, selfSigned } from '../transpo
 import { linksOf } from '../transport/forward/link.ts';
 import { addForwarding } from '../transport/forward/service.ts';
 import type { Identity } from '../transport/grpc/certificates.ts';
-
-/** The way between this instance and the others of its log. */
-export interface Instances {
-  /** Made for this instance. The gRPC port shows it to the others if it has no TLS of its own; see createListener. */
-  readonly made: Identity | undefined;
-  /** Adds the service that takes the commands of the others. It takes none before `join`. */
-  addTo(server: Pick<Server, 'addService'>): void;
-  /** Joins the others: from now on one instance writes. `address`: where the gRPC port listens. */
-  join(address: string): void;
-}
+import type { Registry } from '../transport/grpc/server.ts';
 
 /** The way to the other instances of the log. Undefined on SQLite, which serves a single process. */
 export function instancesOf(
@@ -28,16 +18,19 @@ export function instancesOf(
   telemetry: Telemetry,
   tracing: Tracing | undefined,
   log: EventLog,
-): Instances | undefined {
+) {
   const { mongodbUri, advertiseAddress, grpcTls } = config;
   if (mongodbUri === undefined) return undefined;
   const made = grpcTls ? undefined : selfSigned();
   const identity = made ? () => made : identityFrom(grpcTls!);
   let taker: Taker | undefined;
   return {
+    /** Made for this instance. The gRPC port shows it to the others if it has no TLS of its own; see createListener. */
     made,
-    addTo: (server) => addForwarding(server, () => taker),
-    join: (address) => {
+    /** Adds the service that takes the commands of the others. It takes none before `join`. */
+    addTo: (server: Registry) => addForwarding(server, () => taker),
+    /** Joins the others: from now on one instance writes. `address`: where the gRPC port listens. */
+    join: (address: string) => {
       taker = log.join(forwardingOf(advertiseAddress ?? addressOf(address), identity, telemetry, logger, tracing));
     },
   };

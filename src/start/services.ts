@@ -21,14 +21,13 @@ export function servicesOf(
   { store, log }: OpenedLog,
   scopes: ScopePolicy,
   plants: PlantsService,
-  { tree, key, signed, cosigned }: Transparency,
+  { tree, key, signed, checkpoints }: Transparency,
   proofs: Semaphore,
   onBroken: (error: BrokenChainError) => void,
 ): Service[] {
   const receipts = new Receipts({
-    ...{ store, tree, scopes, proofs },
+    ...{ store, tree, checkpoints, scopes, proofs },
     head: () => log.head(),
-    checkpoints: cosigned ?? signed,
   });
   return [
     { desc: PlantStoreService, methods: implementPlantStore(plants, receipts) },
@@ -40,9 +39,6 @@ export function servicesOf(
         checks: () => topicChecks(config),
       }),
     },
-    {
-      desc: ErasureService,
-      methods: implementErasure({ log, scopes }),
-    },
+    { desc: ErasureService, methods: implementErasure({ log, scopes }) },
   ];
 }

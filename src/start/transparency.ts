@@ -5,23 +5,15 @@ import { Tree } from '../log/tree/tree.ts';
 import type { Logger } from '../observe/logger.ts';
 import { witnessMetrics } from '../observe/metrics/counts.ts';
 import type { Telemetry } from '../observe/telemetry.ts';
-import { type Checkpoints, LogCheckpoints } from '../transparency/checkpoints.ts';
+import { LogCheckpoints } from '../transparency/checkpoints.ts';
 import { CosignedCheckpoints } from '../transparency/cosigned-checkpoints.ts';
 import { CHECKPOINT_FILE, keptIn } from '../transparency/kept-checkpoint.ts';
-import { type LogKey, logKeyOnDemand } from '../transparency/log-key.ts';
+import { logKeyOnDemand } from '../transparency/log-key.ts';
 import { WitnessClient } from '../transparency/witness-client.ts';
 import { cosigningGauges } from './gauges.ts';
 
 /** The log as a transparency log: its tree, and the checkpoints that are made of it. */
-export interface Transparency {
-  readonly tree: Tree;
-  /** The key that signs the checkpoints. */
-  readonly key: () => Promise<LogKey>;
-  /** Checkpoints that the log alone has signed. */
-  readonly signed: Checkpoints;
-  /** Those that witnesses have cosigned; undefined without witnesses. */
-  readonly cosigned: CosignedCheckpoints | undefined;
-}
+export type Transparency = ReturnType<typeof openTransparency>;
 
 /** Makes checkpoints of the log, and has the witnesses of the settings cosign them. */
 export function openTransparency(
@@ -30,7 +22,7 @@ export function openTransparency(
   telemetry: Telemetry,
   { store, log }: OpenedLog,
   opened: AsyncDisposableStack,
-): Transparency {
+) {
   const reporting = (part: 'signingFault' | 'witnessFault', what: string) => (fault: Error | undefined) => {
     if (fault === undefined) logger.info(`the log's checkpoints are ${what} again`);
     else logger.error({ err: fault }, `the log's checkpoints are not ${what}`);
@@ -55,5 +47,13 @@ export function openTransparency(
   if (cosigned !== undefined) opened.defer(() => cosigned.close());
   // Whether the log extends what was signed before the start is to be known before anybody asks.
   signed.latest().catch(() => {});
-  return { tree, key, signed: cosigned ? { latest: () => cosigned.uncosigned() } : signed, cosigned };
+  return {
+    ...{ tree, key },
+    /** Checkpoints that the log alone has signed. */
+    signed: cosigned ? { latest: () => cosigned.uncosigned() } : signed,
+    /** Undefined without witnesses. */
+    cosigned,
+    /** Checkpoints for everybody: with witnesses, those that enough of them have cosigned. */
+    checkpoints: cosigned ?? signed,
+  };
 }

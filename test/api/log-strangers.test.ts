@@ -18,7 +18,7 @@ test('strangers whose requests for the log hang leave the permits of callers wit
   const hanging = Promise.withResolvers<never>();
   const unused = () => Promise.reject(new Error('not asked for'));
   registerTransparencyLog(app, {
-    ...{ knownHead: () => 0, head: unused, tree: undefined as never, tiles: undefined as never, key: unused },
+    ...{ log: undefined as never, tree: undefined as never, key: unused },
     checkpoints: { latest: () => hanging.promise },
     // So that all permits of strangers are taken.
     proofs: new Semaphore({ permits: STRANGERS, maxWaiting: STRANGERS }),

@@ -47,10 +47,13 @@ export interface ConsoleSettings {
 }
 
 /**
- * Adds the pages `/console`, for people to inspect the service, and `/docs`, to read `/openapi.json` and try it out. The
- * pages need no token; their data does. `folder` has the built pages; what is built later is served, too.
+ * Adds the pages `/console`, for people to inspect the service, to which `/` leads, and `/docs`, to read
+ * `/openapi.json` and try it out. The pages need no token; their data does. `folder` has the built pages; what is built later is served, too.
  */
 export function registerConsole(app: FastifyInstance, settings: ConsoleSettings, folder: string = BUILT): void {
+  const { ownerClaim, requiredScopes, publicLog } = settings;
+  const shown = JSON.stringify({ ownerClaim, requiredScopes, publicLog });
+  addFrontPage(app);
   app.register(async (pages) => {
     await pages.register(fastifyStatic, { ...FILES, root: folder });
     pages.setNotFoundHandler(({ url }) => {
@@ -74,7 +77,7 @@ export function registerConsole(app: FastifyInstance, settings: ConsoleSettings,
       return reply.headers(HEADERS).header('cache-control', IMMUTABLE).sendFile(`assets/${name}`);
     });
     addResource(pages, '/console/settings', (_request, reply) =>
-      reply.headers(HEADERS).type(JSON_TYPE).header('cache-control', 'no-cache').send(JSON.stringify(settings)),
+      reply.headers(HEADERS).type(JSON_TYPE).header('cache-control', 'no-cache').send(shown),
     );
   });
 }
@@ -99,7 +102,7 @@ export function registerInstance(app: FastifyInstance, { authenticate, scopes, r
 }
 
 /** Adds `/`, which leads people to the console. Clients that do not ask for HTML get 404. */
-export function registerFrontPage(app: FastifyInstance): void {
+function addFrontPage(app: FastifyInstance): void {
   app.route({
     method: ['GET', 'HEAD'],
     url: '/',

@@ -2,7 +2,7 @@ import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { PlantStoreError } from '../../domain/errors.ts';
-import type { Head } from '../../log/event/event.ts';
+import type { EventLog } from '../../log/log.ts';
 import type { Tree } from '../../log/tree/tree.ts';
 import { unavailable } from '../../log/unavailable.ts';
 import type { Semaphore } from '../../semaphore.ts';
@@ -31,12 +31,9 @@ const NOBODY = '';
 
 const compress = promisify(gzip);
 
-/** The parts of the log that are served. */
+/** What is served. */
 export interface TransparencyLog {
-  /** The log's end as this instance knows it. */
-  readonly knownHead: () => number;
-  /** The log's end now. */
-  readonly head: () => Promise<Head>;
+  readonly log: Pick<EventLog, 'status' | 'head'>;
   readonly tree: Tree;
   readonly checkpoints: Checkpoints;
   readonly key: () => Promise<LogKey>;
@@ -48,7 +45,8 @@ export interface TransparencyLog {
  * Adds the log as c2sp.org/tlog-tiles specifies, under the prefix `/log`, and also `/log/proof/<position>` and
  * `/log/key`. None needs a token.
  */
-export function registerTransparencyLog(app: FastifyInstance, log: TransparencyLog): void {
+export function registerTransparencyLog(app: FastifyInstance, options: TransparencyLog): void {
+  const { log, tree, checkpoints, key, proofs } = options;
   const add = (
     path: string,
     caching: string,
@@ -56,7 +54,7 @@ export function registerTransparencyLog(app: FastifyInstance, log: TransparencyL
     body: (request: FastifyRequest, reply: FastifyReply) => Promise<string | Uint8Array>,
   ): void =>
     addResource(app, `/log/${path}`, async (request, reply) => {
-      using _permit = await log.proofs.acquire(NOBODY);
+      using _permit = await proofs.acquire(NOBODY);
       try {
         const content = await body(request, reply);
         if (!reply.hasHeader('cache-control')) reply.header('cache-control', caching);
@@ -70,19 +68,19 @@ export function registerTransparencyLog(app: FastifyInstance, log: TransparencyL
    * Throws ROUTE_NOT_FOUND unless the log has this many events. A client may know a larger log from another instance.
    */
   const require = async (size: number): Promise<void> => {
-    if (size > log.knownHead() && size > (await log.head()).position)
+    if (size > log.status.head && size > (await log.head()).position)
       throw notFound('the log does not have that many events');
   };
 
-  add('checkpoint', SECONDS, TEXT, async () => (await log.checkpoints.latest()).note);
+  add('checkpoint', SECONDS, TEXT, async () => (await checkpoints.latest()).note);
 
-  add('key', HOUR, TEXT, async () => `${(await log.key()).vkey}\n`);
+  add('key', HOUR, TEXT, async () => `${(await key()).vkey}\n`);
 
   add('proof/:position', SECONDS, TEXT, async (request) => {
     const position = positionOf(param(request, 'position'));
-    const checkpoint = await log.checkpoints.latest();
+    const checkpoint = await checkpoints.latest();
     if (position > checkpoint.size) throw notFound('no checkpoint includes this event yet');
-    const { proof } = await proveEvent(log.tree, checkpoint, position);
+    const { proof } = await proveEvent(tree, checkpoint, position);
     return formatTlogProof({ index: position - 1, hashes: proof, checkpoint: checkpoint.note });
   });
 
@@ -93,7 +91,7 @@ export function registerTransparencyLog(app: FastifyInstance, log: TransparencyL
     const tile: Tile = { level, ...place };
     await require(sizeFor(tile));
     reply.header('cache-control', cachingOf(tile.width));
-    return log.tree.readTile(tile);
+    return tree.readTile(tile);
   });
 
   add('tile/entries/*', IMMUTABLE, BYTES, async (request, reply) => {
@@ -101,7 +99,7 @@ export function registerTransparencyLog(app: FastifyInstance, log: TransparencyL
     if (place === undefined) throw notFound('this is not the path of an entry bundle');
     await require(sizeFor({ level: 0, ...place }));
     reply.header('cache-control', cachingOf(place.width));
-    const { bundle } = await log.tree.readBlock(place.index, place.width);
+    const { bundle } = await tree.readBlock(place.index, place.width);
     reply.header('vary', 'accept-encoding');
     if (!acceptsGzip(request)) return bundle;
     reply.header('content-encoding', 'gzip');
