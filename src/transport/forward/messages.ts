@@ -1,8 +1,6 @@
 import { create, type Message, type MessageInitShape } from '@bufbuild/protobuf';
 import {
   type ForwardedCommand as CommandMessage,
-  type DeletePlant,
-  type EraseOwner,
   type ForwardRequest,
   ForwardRequestSchema,
   type ForwardResponse,
@@ -11,10 +9,9 @@ import {
   type OutcomeSchema,
   type Refused,
 } from '../../../gen/plantstore/internal/v1/forwarding_service_pb.ts';
-import type { NewPlant as NewPlantMessage } from '../../../gen/plantstore/v1/plant_pb.ts';
-import type { Command, EraseOwner as EraseCommand } from '../../domain/decider.ts';
+import type { Command } from '../../domain/decider.ts';
 import { ERRORS, PlantStoreError, type Reason } from '../../domain/errors.ts';
-import { type NewPlant, type Plant, setFields, withId } from '../../domain/plant.ts';
+import { type Plant, setFields, withId } from '../../domain/plant.ts';
 import type { Answers, CommandOutcome, ForwardedBatch, ForwardedCommand } from '../../log/forward/hop.ts';
 
 /** The protobuf message of a batch. */
@@ -58,45 +55,33 @@ export const fromRequest = ({ afterPosition, commands }: ForwardRequest): Forwar
 
 function commandOf({ number, eventId, timeLeft, ...message }: CommandMessage): ForwardedCommand {
   refuseUnknownFields(message);
-  const { owner, actor, issuer, idempotencyKey, traceparent, command: action } = message;
-  const about = { owner, actor, issuer, idempotencyKey, traceparent };
-  const asked = askedOf(action);
-  // No erasure has an idempotency key.
-  const command =
-    asked.type === 'EraseOwner' ? { ...about, ...asked, idempotencyKey: undefined } : { ...about, ...asked };
-  return { number, eventId, timeLeft, command };
+  if (message.command.value !== undefined) refuseUnknownFields(message.command.value);
+  return { number, eventId, timeLeft, command: askedOf(message) };
 }
 
-type Asked = { type: 'AddPlant'; plant: NewPlant } | Deletion | Erasure;
-interface Deletion {
-  type: 'DeletePlant';
-  id: bigint;
-}
-
-type Erasure = Pick<EraseCommand, 'type' | 'counted' | 'countedTo' | 'key'>;
-
-function askedOf(action: CommandMessage['command']): Asked {
-  if (action.value !== undefined) refuseUnknownFields(action.value);
-  if (action.case === 'deletePlant') return deletion(action.value);
-  if (action.case === 'addPlant') return addition(action.value);
-  if (action.case === 'eraseOwner') return erasure(action.value);
-  throw new Error('a command of an unknown kind');
+function askedOf(message: Omit<CommandMessage, 'number' | 'eventId' | 'timeLeft'>): Command {
+  const { owner, actor, issuer, idempotencyKey, traceparent, command } = message;
+  const about = { owner, actor, issuer, traceparent };
+  switch (command.case) {
+    case 'deletePlant':
+      return { ...about, idempotencyKey, type: 'DeletePlant', id: command.value.id };
+    case 'addPlant': {
+      // Instances of 1.0.0 leave out an id 0 and an empty name.
+      const { id = 0n, name = '', ...texts } = command.value;
+      return { ...about, idempotencyKey, type: 'AddPlant', plant: withId(id, { ...texts, name } as Plant) };
+    }
+    case 'eraseOwner': {
+      const { counted, countedTo, key } = command.value;
+      return { ...about, type: 'EraseOwner', counted: Number(counted), countedTo: Number(countedTo), key };
+    }
+    default:
+      throw new Error('a command of an unknown kind');
+  }
 }
 
 function refuseUnknownFields({ $unknown }: Pick<Message, '$unknown'>): void {
   if ($unknown !== undefined) throw new Error('a command with a field unknown to this release');
 }
-
-/** Instances of 1.0.0 leave out an id 0 and an empty name. */
-const addition = ({ id = 0n, name = '', ...texts }: NewPlantMessage): Asked => ({
-  type: 'AddPlant',
-  plant: withId(id, { ...texts, name } as Plant),
-});
-const erasure = ({ counted, countedTo, key }: EraseOwner): Erasure => ({
-  type: 'EraseOwner',
-  ...{ counted: Number(counted), countedTo: Number(countedTo), key },
-});
-const deletion = ({ id }: DeletePlant): Deletion => ({ type: 'DeletePlant', id });
 
 /** The protobuf message of answers. */
 export const toResponse = ({ position, outcomes, leaving }: Answers): ForwardResponse =>
