@@ -8,7 +8,8 @@ test.each([
   ['client/package.json', /"version": "([^"]+)"/],
   ['client/README.md', /plantstore-client-(\S+)\.tgz/],
   ['CHANGELOG.md', /^## (\d\S*)/m],
-  ['deploy/kubernetes/deployment.yaml', /image: plantstore:(\S+)/],
+  ['deploy/kubernetes/statefulset.yaml', /image: plantstore:(\S+)/],
+  ['deploy/kubernetes/upgrade.yaml', /image: plantstore:(\S+)/],
   ['deploy/kubernetes/verify.yaml', /image: plantstore:(\S+)/],
   ['deploy/kubernetes/kustomization.yaml', /newTag: (\S+)/],
 ])('%s has the version of package.json', (file, pattern) => {

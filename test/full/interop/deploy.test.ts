@@ -26,6 +26,8 @@ const MANIFESTS = globSync('deploy/kubernetes/*.yaml')
   .filter((path) => path !== KUSTOMIZATION)
   .sort();
 const SERVICE_MONITOR = 'deploy/kubernetes/service-monitor.yaml';
+/** Applied by name, when it is needed. */
+const OPTIONAL = [SERVICE_MONITOR, 'deploy/kubernetes/upgrade.yaml'];
 
 const folder = mkdtempSync(join(tmpdir(), 'plantstore-deploy-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -50,8 +52,8 @@ describe.skipIf(go === undefined)('the types of the tools themselves', () => {
   });
 
   test.each([
-    ['kubernetes', 'deploy/kubernetes/deployment.yaml', 'readinessProbe:', 'readynessProbe:', /readynessProbe/],
-    ['kubernetes', 'deploy/kubernetes/deployment.yaml', 'replicas: 3', 'replicas: three', /replicas/],
+    ['kubernetes', 'deploy/kubernetes/statefulset.yaml', 'readinessProbe:', 'readynessProbe:', /readynessProbe/],
+    ['kubernetes', 'deploy/kubernetes/statefulset.yaml', 'replicas: 3', 'replicas: three', /replicas/],
     ['kubernetes', SERVICE_MONITOR, 'jobLabel:', 'joblabels:', /joblabels/],
     ['kubernetes', SERVICE_MONITOR, 'kind: ServiceMonitor', 'kind: ServiceMonitors', /no kind "ServiceMonitors"/],
     ['compose', COMPOSE, 'mem_limit:', 'memory_limit:', /memory_limit/],
@@ -74,7 +76,7 @@ describe.skipIf(python === undefined)("Kubernetes' schemas", () => {
     ['replicas: 3', 'replicas: "3"'],
     ['  selector:\n', '  selection:\n'],
   ])('refuse a mistake: %s', async (from, to) => {
-    expect((await validate(changed('deploy/kubernetes/deployment.yaml', from, to))).code).not.toBe(0);
+    expect((await validate(changed('deploy/kubernetes/statefulset.yaml', from, to))).code).not.toBe(0);
   });
 });
 
@@ -84,7 +86,8 @@ describe('the manifests', () => {
     parseAllDocuments(readFileSync(path, 'utf8')).map((doc) => doc.toJS()),
   );
   const the = (kind: string, name = 'plantstore') => all.find((one) => one.kind === kind && one.metadata.name === name);
-  const pod = the('Deployment').spec.template;
+  const instances = the('StatefulSet').spec;
+  const pod = instances.template;
   const [container] = pod.spec.containers;
   const settings = the('ConfigMap').data;
   const ports = Object.fromEntries(
@@ -135,7 +138,7 @@ describe('the manifests', () => {
   test('are all in the kustomization, with the image of this release', () => {
     const { resources, images } = parseAllDocuments(readFileSync(KUSTOMIZATION, 'utf8'))[0]!.toJS();
     expect(resources.map((name: string) => `deploy/kubernetes/${name}`)).toEqual(
-      MANIFESTS.filter((path) => path !== SERVICE_MONITOR),
+      MANIFESTS.filter((path) => !OPTIONAL.includes(path)),
     );
     expect(container.image).toBe(`${images[0].name}:${images[0].newTag}`);
   });
@@ -150,6 +153,25 @@ describe('the manifests', () => {
     expect(template.metadata.labels).not.toMatchObject(the('Service').spec.selector);
   });
 
+  test('upgrade a database with the image and the rights of an instance, out of reach of its Services', () => {
+    const { template } = the('Job', 'plantstore-upgrade').spec;
+    const [upgrade] = template.spec.containers;
+    expect(upgrade.command).toEqual(['node', 'bin/plantstore.js', 'upgrade']);
+    for (const name of ['image', 'securityContext', 'resources']) expect(upgrade[name]).toEqual(container[name]);
+    for (const env of upgrade.env.filter(({ valueFrom }: { valueFrom?: object }) => valueFrom))
+      expect(container.env).toContainEqual(env);
+    expect(template.metadata.labels).not.toMatchObject(the('Service').spec.selector);
+  });
+
+  test('keep what an instance has signed on a volume that outlives its pod', () => {
+    const [{ name }] = instances.volumeClaimTemplates.map(({ metadata }: { metadata: object }) => metadata);
+    const { mountPath } = container.volumeMounts.find((mount: { name: string }) => mount.name === name);
+    expect(settings.DATA_DIR.startsWith(`${mountPath}/`)).toBe(true);
+    expect(pod.spec.volumes.map((volume: { name: string }) => volume.name)).not.toContain(name);
+    // A StatefulSet needs a Service without an address of its own.
+    expect(the('Service', instances.serviceName).spec.clusterIP).toBe('None');
+  });
+
   test('leave an instance the time that it drains', () => {
     expect(pod.spec.terminationGracePeriodSeconds).toBeGreaterThanOrEqual(Number(settings.DRAIN_GRACE) + 28);
   });
@@ -157,7 +179,7 @@ describe('the manifests', () => {
   test('select what they are about', () => {
     const { labels } = pod.metadata;
     for (const selector of [
-      the('Deployment').spec.selector.matchLabels,
+      instances.selector.matchLabels,
       the('PodDisruptionBudget').spec.selector.matchLabels,
       the('NetworkPolicy').spec.podSelector.matchLabels,
       the('Service').spec.selector,
@@ -175,9 +197,9 @@ describe('the manifests', () => {
 
   test('let the instances reach each other, both ways, and nobody but Prometheus the admin port', () => {
     const { ingress, egress } = the('NetworkPolicy').spec;
-    const instances = [{ podSelector: { matchLabels: pod.metadata.labels } }];
-    expect(ingress).toContainEqual({ from: instances, ports: [{ port: 'grpc' }] });
-    expect(egress).toContainEqual({ to: instances, ports: [{ port: ports.grpc }] });
+    const others = [{ podSelector: { matchLabels: pod.metadata.labels } }];
+    expect(ingress).toContainEqual({ from: others, ports: [{ port: 'grpc' }] });
+    expect(egress).toContainEqual({ to: others, ports: [{ port: ports.grpc }] });
     const admin = ingress.filter((rule: { ports: { port: string }[] }) =>
       rule.ports.some(({ port }) => port === 'admin'),
     );
