@@ -8,7 +8,7 @@ import type { Tracing } from '../observe/tracing.ts';
 import { addressOf, identityFrom, leafCertificate, selfSigned } from '../transport/forward/contact.ts';
 import { linksOf } from '../transport/forward/link.ts';
 import { addForwarding } from '../transport/forward/service.ts';
-import type { Identity } from '../transport/grpc/certificates.ts';
+import { type Identity, refusalAsClient } from '../transport/grpc/certificates.ts';
 import type { Registry } from '../transport/grpc/server.ts';
 
 /** The way to the other instances of the log. Undefined on SQLite, which serves a single process. */
@@ -23,6 +23,13 @@ export function instancesOf(
   if (mongodbUri === undefined) return undefined;
   const made = grpcTls ? undefined : selfSigned();
   const identity = made ? () => made : identityFrom(grpcTls!);
+  if (grpcTls !== undefined)
+    refusalAsClient(grpcTls).then(
+      (refusal) => refusal && logger.warn(refusal),
+      () => {
+        // The gRPC port tells of files that cannot be used.
+      },
+    );
   let taker: Taker | undefined;
   return {
     /** Made for this instance. The gRPC port shows it to the others if it has no TLS of its own; see createListener. */

@@ -18,11 +18,12 @@ export class CertificateAuthority implements Certificate {
     ({ certificate: this.certificate, key: this.key } = this.#make(name, []));
   }
 
-  /** A certificate of this authority for `localhost`. */
-  issue(name: string): Certificate {
+  /** A certificate of this authority for `localhost`, for these purposes only if there are some. */
+  issue(name: string, purposes?: string): Certificate {
     return this.#make(name, [
       ...['-CA', this.certificate, '-CAkey', this.key],
       ...['-addext', 'subjectAltName=DNS:localhost', '-addext', 'basicConstraints=critical,CA:FALSE'],
+      ...(purposes === undefined ? [] : ['-addext', `extendedKeyUsage=${purposes}`]),
     ]);
   }
 

@@ -6,7 +6,7 @@ import type { Config } from '../../config.ts';
 import { DATABASE_FILE } from '../../log/sqlite/store.ts';
 import { CLOSED_FOLDER, OTHERS, ROOT } from '../../private-folder.ts';
 import { AUDIT_KEY_FILE } from '../../transparency/log-key.ts';
-import { readCertificates } from '../../transport/grpc/certificates.ts';
+import { readCertificates, refusalAsClient } from '../../transport/grpc/certificates.ts';
 import { type Finding, fail, ok, reasonOf, warn } from './finding.ts';
 
 /**
@@ -21,13 +21,13 @@ const RENEWAL = 14 * 24 * 60 * 60 * 1_000;
  * Examines the data directory, the key files and the certificates: whether they are readable, and only by their owner.
  */
 export async function examineFiles(config: Config): Promise<Finding[]> {
-  const { dataDirectory, grpcTls } = config;
+  const { dataDirectory, grpcTls, mongodbUri } = config;
   const isFile = (await statOf(dataDirectory))?.isDirectory() === false;
   return [
     ...(isFile
       ? [fail('data', `DATA_DIR ${dataDirectory} is no folder: set DATA_DIR to a folder`)]
       : await dataDirectoryFindings(config)),
-    ...(grpcTls === undefined ? [] : [certificate(grpcTls)]),
+    ...(grpcTls === undefined ? [] : await certificates(grpcTls, mongodbUri !== undefined)),
   ];
 }
 
@@ -117,16 +117,18 @@ async function room(directory: string): Promise<Finding[]> {
   }
 }
 
-function certificate(grpcTls: NonNullable<Config['grpcTls']>): Finding {
+async function certificates(grpcTls: NonNullable<Config['grpcTls']>, hasOthers: boolean): Promise<Finding[]> {
   const { certificate: path } = grpcTls;
   try {
     const { leaf } = readCertificates(grpcTls);
     const left = leaf.validToDate.getTime() - Date.now();
-    if (left <= 0) return fail('gRPC TLS', `the certificate in ${path} expired on ${leaf.validTo}: renew it`);
+    if (left <= 0) return [fail('gRPC TLS', `the certificate in ${path} expired on ${leaf.validTo}: renew it`)];
     const message = `the certificate in ${path} is valid until ${leaf.validTo}`;
-    return left < RENEWAL ? warn('gRPC TLS', `${message}: renew it`) : ok('gRPC TLS', message);
+    const validity = left < RENEWAL ? warn('gRPC TLS', `${message}: renew it`) : ok('gRPC TLS', message);
+    const refusal = hasOthers ? await refusalAsClient(grpcTls) : undefined;
+    return refusal === undefined ? [validity] : [validity, warn('gRPC TLS', refusal)];
   } catch (error) {
-    return fail('gRPC TLS', reasonOf(error));
+    return [fail('gRPC TLS', reasonOf(error))];
   }
 }
 

@@ -1,6 +1,7 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { readFileSync, unwatchFile, watchFile } from 'node:fs';
-import { createSecureContext, type SecureContextOptions, type Server } from 'node:tls';
+import { duplexPair } from 'node:stream';
+import { connect, createSecureContext, createServer, type SecureContextOptions, type Server } from 'node:tls';
 import type { Logger } from '../../observe/logger.ts';
 
 /** Paths of PEM files. */
@@ -56,6 +57,34 @@ export const optionsOf = ({ certificate, key, clientCa }: Certificates): SecureC
   ...{ cert: certificate, key },
   ...(clientCa !== undefined && { ca: clientCa }),
 });
+
+/**
+ * Why the gRPC port of the other instances, which has the same files, refuses this instance's certificate as that of a
+ * client: one line that names the variable. Undefined if it does not, or if clients need none. TLS itself is asked, in a
+ * handshake within this process.
+ */
+export async function refusalAsClient(files: TlsFiles): Promise<string | undefined> {
+  if (files.clientCa === undefined) return undefined;
+  const options = optionsOf(readCertificates(files));
+  const [near, far] = duplexPair();
+  const { promise, resolve } = Promise.withResolvers<string | undefined>();
+  const server = createServer({ ...options, requestCert: true, rejectUnauthorized: false }, (socket) => {
+    // Node's types say that it is an Error; it is the code of one.
+    resolve(socket.authorized ? undefined : String(socket.authorizationError));
+  });
+  server.on('tlsClientError', ({ message }) => resolve(message));
+  server.emit('connection', far);
+  const client = connect({ ...options, socket: near, rejectUnauthorized: false });
+  client.on('error', ({ message }) => resolve(message));
+  const reason = await promise;
+  for (const socket of [client, near, far]) socket.destroy();
+  if (reason === undefined) return undefined;
+  const why =
+    reason === 'INVALID_PURPOSE'
+      ? 'its extended key usage lacks clientAuth'
+      : `the authority of GRPC_TLS_CLIENT_CA does not vouch for it (${reason})`;
+  return `other instances refuse GRPC_TLS_CERT (${files.certificate}) as a client's certificate, so each instance writes by itself: ${why}`;
+}
 
 class PemFile {
   /** The variable and the path. */

@@ -5,8 +5,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { MongoClient } from 'mongodb';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { refusalAsClient } from '../../../src/transport/grpc/certificates.ts';
 import { HAS_MONGODB, newDatabase } from '../../store/open-mongo.ts';
 import { CertificateAuthority } from '../../support/certificates.ts';
+import { command } from '../../support/command.ts';
 import { bearer, grpcClient, unary } from '../../support/grpc.ts';
 import { client } from '../../support/http.ts';
 import { Instances } from '../../support/instances.ts';
@@ -114,6 +116,17 @@ describe.runIf(HAS_MONGODB)('instances whose gRPC port has TLS', () => {
     );
   });
 
+  test('say at start, as doctor does, that others refuse their certificate as a client', async () => {
+    const { certificate, key } = ca.issue('server-only', 'serverAuth');
+    const tls = { GRPC_TLS_CERT: certificate, GRPC_TLS_KEY: key, GRPC_TLS_CLIENT_CA: ca.certificate };
+    const settings = { MONGODB_URI: newDatabase(), ...tls };
+    await using service = await startService(settings);
+    const refusal = `GRPC_TLS_CERT (${certificate}) as a client's certificate, so each instance writes by itself: its extended key usage lacks clientAuth`;
+    await service.logged(({ msg }) => String(msg).includes(refusal));
+    const { stdout } = await command(['doctor'], { ...settings, DATA_DIR: directory });
+    expect(stdout).toContain(`warn  gRPC TLS    other instances refuse ${refusal}\n`);
+  });
+
   test('send nothing to a port that does not show the certificate of the lease, be it signed by the same authority', async () => {
     const [own, foreign] = [ca.issue('own'), ca.issue('foreign')];
     const MONGODB_URI = newDatabase();
@@ -139,4 +152,16 @@ describe.runIf(HAS_MONGODB)('instances whose gRPC port has TLS', () => {
     expect(line.msg).toContain('ADVERTISE_ADDRESS');
     expect(JSON.stringify(line)).toMatch(/certificate|issuer/i);
   });
+});
+
+test('a certificate is refused as a client by its purpose and its authority, and only where clients need one', async () => {
+  const refusal = ({ certificate, key }: { certificate: string; key: string }, clientCa = ca.certificate) =>
+    refusalAsClient({ certificate, key, clientCa });
+  expect(await refusal(ca.issue('both', 'serverAuth,clientAuth'))).toBeUndefined();
+  expect(await refusal(ca.issue('unlimited'))).toBeUndefined();
+  const serverOnly = ca.issue('server', 'serverAuth');
+  expect(await refusal(serverOnly)).toContain('lacks clientAuth');
+  expect(await refusalAsClient(serverOnly)).toBeUndefined();
+  const { certificate } = new CertificateAuthority(directory, 'another');
+  expect(await refusal(ca.issue('foreign'), certificate)).toContain('GRPC_TLS_CLIENT_CA does not vouch for it');
 });
