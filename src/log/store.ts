@@ -176,6 +176,8 @@ export interface Leaseholder extends Contact {
  * disk.
  */
 export interface Store {
+  /** The kind of store, and the database, without credentials: for operators. */
+  readonly name: string;
   /** Most events for one `advance`, so that it blocks no other work for long. */
   readonly advanceLimit: number;
 

@@ -70,9 +70,22 @@ export async function openStore(
   });
   state.fault = undefined;
   state.isOpen = true;
+  void tellOpened(logger, { store, log });
   logGauges(telemetry.metrics, log);
   opened.defer(() => log.close());
   return { store, log };
+}
+
+/** Says which log was opened, and where: a wrong DATA_DIR or MONGODB_URI opens another, or begins a new one. */
+async function tellOpened(logger: Logger, { store, log }: OpenedLog): Promise<void> {
+  try {
+    const { position, hash } = await log.head();
+    const opened = { store: store.name, log: await store.logId(), position };
+    if (position === 0) logger.info(opened, 'the log is open; it is new, and has no events');
+    else logger.info({ ...opened, hash: Buffer.from(hash).toString('hex') }, 'the log is open');
+  } catch {
+    // Who needs the head or the id meets the same fault, and tells it.
+  }
 }
 
 /**

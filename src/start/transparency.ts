@@ -31,7 +31,7 @@ export function openTransparency(
   const head = () => log.head();
   const tree = new Tree(store, log.changed);
   const key = logKeyOnDemand(config, store);
-  const kept = keptIn(join(config.dataDirectory, CHECKPOINT_FILE));
+  const kept = keptIn(join(config.dataDirectory, CHECKPOINT_FILE), (why) => logger.warn(why));
   const signed = new LogCheckpoints({ ...{ head, tree, key, kept }, onFault: reporting('signingFault', 'signed') });
   const cosigned =
     config.witnesses &&

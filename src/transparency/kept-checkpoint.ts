@@ -1,8 +1,9 @@
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { randomUUID } from '../time/host.ts';
-import type { SignedCheckpoint } from './signed-checkpoint.ts';
-import { openCheckpoint } from './signed-checkpoint.ts';
+import { parseNote } from '../tlog/note.ts';
+import { keyId, parseVerifierKey } from '../tlog/verifier-key.ts';
+import { openCheckpoint, type SignedCheckpoint } from './signed-checkpoint.ts';
 
 /** Keeps the last checkpoint that a log has signed, where a restored database does not bring an older one back. */
 export interface KeptCheckpoint {
@@ -15,11 +16,16 @@ export interface KeptCheckpoint {
 /** Name of the file in the data directory. */
 export const CHECKPOINT_FILE = 'last-checkpoint.txt';
 
-/** The checkpoint in a file, which only its owner can read. It is replaced as a whole. */
-export const keptIn = (path: string): KeptCheckpoint => ({
+/**
+ * The checkpoint in a file, which only its owner can read. It is replaced as a whole. `onPassedOver` is called with the
+ * reason, in words for operators, when what the file has is not read because it is of another log or key.
+ */
+export const keptIn = (path: string, onPassedOver: (why: string) => void): KeptCheckpoint => ({
   read: async (vkey) => {
-    const note = await readFile(path, 'utf8').catch(missing);
-    return note === undefined ? undefined : opened(note, vkey);
+    const found = await readKept(path, vkey);
+    if (typeof found !== 'string') return found;
+    onPassedOver(found);
+    return undefined;
   },
   write: async ({ note }) => {
     // Of its own: instances may share the folder.
@@ -37,15 +43,35 @@ export const keptIn = (path: string): KeptCheckpoint => ({
   },
 });
 
-function missing(error: NodeJS.ErrnoException): undefined {
-  if (error.code !== 'ENOENT') throw error;
-}
-
-/** A log that got another name or key begins anew. */
-function opened(note: string, vkey: string): SignedCheckpoint | undefined {
+/**
+ * The checkpoint in a file; why it is not one of the log and key of the vkey, in words for operators; undefined if there
+ * is no file.
+ */
+export async function readKept(path: string, vkey: string): Promise<SignedCheckpoint | string | undefined> {
+  const note = await readFile(path, 'utf8').catch(missing);
+  if (note === undefined) return undefined;
   try {
     return { ...openCheckpoint(note, vkey), note };
-  } catch {
-    return undefined;
+  } catch (error) {
+    return `the log is not compared with the last checkpoint that was signed here, in ${path}: ${whyNot(note, vkey, error as Error)}`;
   }
+}
+
+/** Why a note, which could not be opened for `fault`, is no checkpoint of the log and key of the vkey. */
+function whyNot(note: string, vkey: string, fault: Error): string {
+  const key = parseVerifierKey(vkey);
+  const damaged = `it is damaged (${fault.message})`;
+  try {
+    const { name, id } = parseNote(note).signatures[0]!;
+    if (name !== key.name)
+      return `it is of the log ${name}, and this log is ${key.name}; unless you changed that on purpose, check LOG_ORIGIN and which store this is`;
+    if (id === keyId(key)) return damaged;
+    return 'another key signed it; unless you replaced the key on purpose, set AUDIT_SIGNING_KEY to the one before';
+  } catch {
+    return damaged;
+  }
+}
+
+function missing(error: NodeJS.ErrnoException): undefined {
+  if (error.code !== 'ENOENT') throw error;
 }

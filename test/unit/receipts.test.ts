@@ -23,7 +23,7 @@ async function openReceipts(proofs: Semaphore): Promise<Receipts> {
   const tree = new Tree(store);
   const key = logKeyOnDemand({ auditSigningKey: undefined, dataDirectory: directory, logOrigin: undefined }, store);
   const checkpoints = new LogCheckpoints({
-    ...{ head: () => store.head(), tree, key, kept: keptIn(join(directory, 'kept')) },
+    ...{ head: () => store.head(), tree, key, kept: keptIn(join(directory, 'kept'), () => {}) },
     onFault: () => {},
   });
   return new Receipts({ store, head: () => store.head(), tree, checkpoints, scopes: createScopePolicy([]), proofs });

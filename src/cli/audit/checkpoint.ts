@@ -37,7 +37,7 @@ Examples:
 /** Signs a checkpoint of a store's log as the service does. Rejects with BrokenTreeError. */
 export function signNow(store: Store, tree: Tree): Promise<SignedCheckpoint> {
   const config = storeConfig();
-  const kept = keptIn(join(config.dataDirectory, CHECKPOINT_FILE));
+  const kept = keptIn(join(config.dataDirectory, CHECKPOINT_FILE), (why) => console.error(`warning: ${why}`));
   const key = () => openLogKey(config, store);
   return signNext({ head: () => store.head(), tree, key, kept }, undefined);
 }

@@ -1,10 +1,13 @@
-import { statSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Config } from '../../config.ts';
 import type { Head } from '../../log/event/event.ts';
 import { openReader } from '../../log/sqlite/connection.ts';
 import { checkObjects } from '../../log/sqlite/schema.ts';
 import { DATABASE_FILE } from '../../log/sqlite/store.ts';
+import type { Store } from '../../log/store.ts';
+import { CHECKPOINT_FILE, readKept } from '../../transparency/kept-checkpoint.ts';
+import { AUDIT_KEY_FILE, openLogKey } from '../../transparency/log-key.ts';
 import { withStore } from '../with-store.ts';
 import { type Finding, fail, ok, reasonOf, warn } from './finding.ts';
 
@@ -24,8 +27,12 @@ export async function examineStore(config: Config): Promise<Finding[]> {
       if (config.mongodbUri === undefined) checkDatabase(join(config.dataDirectory, DATABASE_FILE));
       const [checkpoint, head] = [await store.checkpoint(), await store.head()];
       return [
-        ok('store', `${where} is readable; the log ends at position ${head.position}, the read model at ${checkpoint}`),
+        ok(
+          'store',
+          `${store.name} is readable; the log ends at position ${head.position}, the read model at ${checkpoint}`,
+        ),
         clockFinding(head),
+        ...(await keptFindings(config, store)),
       ];
     });
   } catch (error) {
@@ -52,6 +59,21 @@ function checkDatabase(path: string): void {
   } finally {
     db.close();
   }
+}
+
+/** Whether the last checkpoint that was signed here is of this log, and of the key that would sign now. */
+async function keptFindings(config: Config, store: Store): Promise<Finding[]> {
+  const [path, keyPath] = [CHECKPOINT_FILE, AUDIT_KEY_FILE].map((name) => join(config.dataDirectory, name)) as [
+    string,
+    string,
+  ];
+  if (!existsSync(path)) return [];
+  if (config.auditSigningKey === undefined && !existsSync(keyPath))
+    return [warn('checkpoint', `the key that signed ${path} is gone: restore ${keyPath}, or set AUDIT_SIGNING_KEY`)];
+  // A key that cannot be used is a finding of its own.
+  const key = await openLogKey(config, store).catch(() => undefined);
+  const kept = key && (await readKept(path, key.vkey));
+  return typeof kept === 'string' ? [warn('checkpoint', kept)] : [];
 }
 
 function clockFinding({ time }: Head): Finding {

@@ -20,6 +20,7 @@ export function mongoStore(client: MongoClient, db: Db, clock: CausalClock, prim
   const transactions = new Transactions(client, db, clock);
   let isClosed = false;
   return {
+    name: `MongoDB ${client.options.hosts.join()}/${db.databaseName}`,
     advanceLimit: 2_000,
     logId: () => logIdIn(collections, clock),
     ownerKey: (renew) => ownerKeyIn(collections, clock, renew),

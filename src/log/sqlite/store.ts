@@ -1,4 +1,5 @@
 import { statSync } from 'node:fs';
+import { resolve } from 'node:path';
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { PlantStoreError } from '../../domain/errors.ts';
 import type { IdempotencyKey } from '../../domain/idempotency.ts';
@@ -95,6 +96,7 @@ function openDatabase(path: string, readOnly: boolean, alone: boolean): Store {
  * transaction is over when its method returns.
  */
 class SqliteStore implements Store {
+  readonly name: string;
   readonly advanceLimit = 256;
   readonly #path: string;
   readonly #appending: DatabaseSync;
@@ -116,6 +118,7 @@ class SqliteStore implements Store {
   constructor(path: string, appending: DatabaseSync, projecting: DatabaseSync, alone: boolean) {
     this.#alone = alone;
     this.#path = path;
+    this.name = `SQLite ${resolve(path)}`;
     this.#file = statSync(path).ino;
     this.#appending = appending;
     this.#projecting = projecting;

@@ -43,6 +43,7 @@ export const USUAL: Sizes = { batch: 100, instant: 16, insert: 256, erased: 2_00
 
 /** A handle on a database in memory, as one process has it. It promises what the port promises, and no more. */
 export class MemoryStore implements Store {
+  readonly name = 'memory';
   readonly advanceLimit: number;
   readonly #database: Database;
   readonly #conditions: Conditions;
