@@ -72,7 +72,7 @@ export async function start(
   const plants = new PlantsService(tracing ? tracing.commands(log) : log, scopes, watches);
   const transparency = openTransparency(config, logger, telemetry, { store, log }, opened);
   const proofs = new Semaphore(PROOFS);
-  const services = servicesOf(config, { store, log }, scopes, plants, transparency, proofs, telemetry.logBroken);
+  const services = servicesOf(config, { store, log }, scopes, plants, transparency, proofs, telemetry.verified);
 
   const admission = new Admission(config.limits, telemetry.shed);
   admissionGauges(metrics, admission);

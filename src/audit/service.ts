@@ -24,7 +24,7 @@ import type { Checkpoint } from '../tlog/checkpoint.ts';
 import type { Checkpoints } from '../transparency/checkpoints.ts';
 import type { LogKey } from '../transparency/log-key.ts';
 import { openCheckpoint } from '../transparency/signed-checkpoint.ts';
-import type { Check } from './checks/check.ts';
+import type { Check, Question } from './checks/check.ts';
 import { OF_EACH_EVENT } from './checks/damage.ts';
 import { type Moment, plantsAsOf } from './fold/as-of.ts';
 import { recordMessage } from './formats/event-protobuf.ts';
@@ -37,7 +37,7 @@ import {
   verdictMessage,
 } from './messages.ts';
 import { readEvents } from './read-events.ts';
-import { type Verdict, verifyLog } from './verify.ts';
+import { UNSURE, type Verdict, verifyLog } from './verify.ts';
 
 /** Dependencies of the audit. */
 export interface AuditOptions {
@@ -50,8 +50,16 @@ export interface AuditOptions {
   readonly key: () => Promise<LogKey>;
   /** Opens further checks for a verification. */
   readonly checks: () => Promise<readonly Check[]>;
-  /** Called with the first place where a verification finds that the stored log is not what was written. */
-  readonly onBroken: (error: BrokenChainError) => void;
+  /** Called with what each verdict says of the store. */
+  readonly onVerdict: (found: Findings) => void;
+}
+
+/** What a verdict says of the store. */
+export interface Findings {
+  /** The first place where the stored log is not what was written. */
+  readonly broken: BrokenChainError | undefined;
+  /** Otherwise the questions that were not answered with yes, but for the one about the caller's checkpoint. */
+  readonly doubts: readonly Question[];
 }
 
 /** Calls at once that read the whole log, and those of one auditor. Most use a temporary file. */
@@ -138,7 +146,7 @@ async function* getHistory(store: Store, owner: string, id: bigint) {
 }
 
 async function* verify(
-  { store, key, checks, onBroken }: AuditOptions,
+  { store, key, checks, onVerdict }: AuditOptions,
   request: VerifyLogRequest,
   signal: AbortSignal,
 ): AsyncGenerator<VerifyLogResponse> {
@@ -146,8 +154,7 @@ async function* verify(
   let reportedAt = 0;
   for await (const step of verifyLog(store, { checkpoint, checks, signal })) {
     if ('answers' in step) {
-      const broken = brokenIn(step);
-      if (broken !== undefined) onBroken(broken);
+      onVerdict(foundIn(step));
       yield verdictMessage(step);
     } else if (monotonic() >= reportedAt + PROGRESS) {
       reportedAt = monotonic();
@@ -156,12 +163,14 @@ async function* verify(
   }
 }
 
-/** Where a verdict says that the log is broken, whatever its read model or the caller's checkpoint says. */
-function brokenIn({ answers }: Verdict): BrokenChainError | undefined {
+function foundIn({ answers }: Verdict): Findings {
   for (const { question, failure } of answers)
     if (OF_EACH_EVENT.includes(question) && failure?.position !== undefined)
-      return new BrokenChainError(failure.position, failure.message);
-  return undefined;
+      return { broken: new BrokenChainError(failure.position, failure.message), doubts: [] };
+  const doubted = answers.filter(
+    ({ question, failure }) => question !== 'checkpoint' && failure !== undefined && failure !== UNSURE,
+  );
+  return { broken: undefined, doubts: doubted.map(({ question }) => question) };
 }
 
 function trusted(note: string, { vkey }: LogKey): Checkpoint {

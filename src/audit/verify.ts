@@ -112,7 +112,7 @@ async function* verified(store: Store, options: VerifyOptions): AsyncGenerator<P
 }
 
 /** The failure of a question that has no reliable answer. */
-const UNSURE: Failure = {
+export const UNSURE: Failure = {
   message: 'unknown, because an owner is being erased: verify again later',
 };
 

@@ -15,6 +15,8 @@ export class StoreState {
   fault: unknown;
   /** How the log was first found broken. It stays: nothing repairs a log while instances run on it. */
   brokenLog: BrokenLogError | undefined;
+  /** The questions that the last verification through this instance did not answer with yes. */
+  doubts: readonly string[] = [];
   /** The reason why the read model cannot be used, while it cannot. */
   readModelFault: Error | undefined;
   /** The reason why no checkpoint is signed, while none is. */
@@ -37,8 +39,8 @@ export class StoreState {
     );
     gauge(
       'plantstore_read_model_broken',
-      'Whether the read model cannot be used until it is repaired: 1 or 0.',
-      () => this.readModelFault !== undefined && !this.#isReplaced,
+      'Whether the read model cannot be used until it is repaired, or a verification found it wrong: 1 or 0.',
+      () => (this.readModelFault !== undefined || this.doubts.includes('read_model')) && !this.#isReplaced,
     );
     gauge(
       'plantstore_signing_stopped',
@@ -60,8 +62,9 @@ export class StoreState {
   /**
    * Whether the store can be used. A broken log makes it degraded, and not unready: lists and commands need neither the
    * events nor the nodes that are broken. Every other instance has the same log, so one request for a proof, which needs
-   * no token, would make all of them unready. A broken read model and signing that is stopped are the same for all of
-   * them too, and what does not need them is served.
+   * no token, would make all of them unready. A broken read model, what a verification found and signing that is stopped
+   * are the same for all of them too, and what does not need them is served. No owner is named: `doubts` has questions
+   * alone.
    */
   get readiness(): Readiness {
     if (this.fault instanceof LogChangedError) return { ready: false, detail: this.fault.message };
@@ -70,7 +73,9 @@ export class StoreState {
     const faults = [this.brokenLog, this.readModelFault, this.signingFault, this.witnessFault].filter(
       (fault) => fault !== undefined,
     );
-    if (faults.length === 0) return { ready: true };
-    return { ready: true, degraded: true, detail: faults.map(({ message }) => message).join('; ') };
+    const details = faults.map(({ message }) => message);
+    if (this.doubts.length > 0)
+      details.push(`a verification said no (${this.doubts.join(', ')}): run plantstore audit verify`);
+    return details.length === 0 ? { ready: true } : { ready: true, degraded: true, detail: details.join('; ') };
   }
 }

@@ -79,10 +79,16 @@ export function createTelemetry(logger: Logger, owners: OwnerHashes, tracing: Tr
       return endedRequests;
     },
     /**
-     * The stored log was found broken. The failure of a request that finds it is taken from the request, and a fault of
-     * the store that is one from the fault.
+     * A verification has ended. `broken`: the stored log is not what was written. `doubts`: otherwise, the questions that
+     * it did not answer with yes.
      */
-    logBroken,
+    verified({ broken, doubts }: { broken: BrokenChainError | undefined; doubts: readonly string[] }) {
+      if (broken !== undefined) return logBroken(broken);
+      if (doubts.join() === store.doubts.join()) return;
+      store.doubts = doubts;
+      if (doubts.length === 0) logger.info('a verification answered every question with yes');
+      else logger.error({ questions: doubts }, 'a verification said no: run plantstore audit verify, which says where');
+    },
     /** A request was shed before any work. */
     shed: counted.shed,
     /** A fault of the store was handled. */

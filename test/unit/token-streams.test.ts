@@ -65,7 +65,7 @@ function streams(): readonly (readonly [string, object, Streaming])[] {
         ...{ log, store, scopes, checkpoints },
         key: missing,
         checks: async () => [],
-        onBroken: () => {},
+        onVerdict: () => {},
       }),
     },
   ];

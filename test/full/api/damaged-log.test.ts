@@ -196,6 +196,37 @@ describe('a log that was damaged', () => {
     await expectLogged(service, 'the stored log is not what was written');
   });
 
+  test('a row that a verification finds wrong makes the instance degraded until one finds it right', async () => {
+    await write(3);
+    await using service = await startLocalService({ DATA_DIR: directory });
+    const headers = { authorization: `Bearer ${await service.token('alice', 'plants:audit')}` };
+    const audit = createClient(AuditService, TRANSPORTS[0]!.open(service));
+    const verify = async () => {
+      for await (const _ of audit.verifyLog({}, { headers }));
+    };
+    const state = async () => [
+      await service.metric('plantstore_read_model_broken'),
+      await (await fetch(`${service.adminUrl}/readyz`)).text(),
+    ];
+    const rebuild = await command(['audit', 'rebuild'], { DATA_DIR: directory });
+    expect(rebuild.code).toBe(0);
+    await verify();
+    expect(await state()).toEqual([0, expect.not.stringContaining('degraded')]);
+    const database = new DatabaseSync(join(directory, DATABASE_FILE));
+    database.exec(`UPDATE plants SET name = 'EVIL' WHERE id = 2`);
+    database.close();
+    for (const _ of ['once', 'again']) await verify();
+    const detail = 'a verification said no (read_model): run plantstore audit verify';
+    expect(await state()).toEqual([1, expect.stringContaining(`"ready":true,"degraded":true,"detail":"${detail}"`)]);
+    expect((await state())[1]).not.toContain('alice');
+    const said = () => service.logs.filter(({ msg }) => String(msg).startsWith('a verification'));
+    expect(said()).toEqual([expect.objectContaining({ level: 'error', questions: ['read_model'] })]);
+    expect((await command(['audit', 'rebuild'], { DATA_DIR: directory })).code).toBe(0);
+    await verify();
+    expect(await state()).toEqual([0, expect.not.stringContaining('degraded')]);
+    expect(said()).toHaveLength(2);
+  });
+
   test('the operator learns of it from an instance that nobody asks anything, once, if the next checkpoint needs it', async () => {
     await write(600);
     await lose(550);
