@@ -4,9 +4,9 @@ import { collectionsOf, PRIMARY_ID } from './collections.ts';
 import { withCallLimit } from './connection/call-limit.ts';
 import { CausalClock } from './connection/causal-clock.ts';
 import { createClient, databaseOf } from './connection/client.ts';
+import { explain } from './connection/explain.ts';
 import { Primary } from './connection/primary.ts';
 import { checkJournal, checkServers } from './connection/requirements.ts';
-import { explainUnreachable } from './connection/unreachable.ts';
 import { checkSchema, ensureSchema } from './schema.ts';
 import { mongoStore } from './store.ts';
 
@@ -54,6 +54,6 @@ export async function openMongo(uri: string, options: MongoOptions = {}): Promis
     return mongoStore(client, db, clock, primary);
   } catch (error) {
     await withCallLimit(client.close()).catch(() => {});
-    throw explainUnreachable(error);
+    throw explain(error);
   }
 }

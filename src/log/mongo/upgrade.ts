@@ -18,8 +18,8 @@ import { type Collections, collectionsOf, PLANTS_CHECKPOINT, SCHEMA_ID, type Tre
 import { withCallLimit } from './connection/call-limit.ts';
 import { COMMAND_LIMIT, createClient, databaseOf, WRITE_CONCERN } from './connection/client.ts';
 import { CODE, hasCode, ignoring } from './connection/errors.ts';
+import { explain } from './connection/explain.ts';
 import { checkJournal, checkServers } from './connection/requirements.ts';
-import { explainUnreachable } from './connection/unreachable.ts';
 import { UnsuitableDatabaseError } from './connection/unsuitable-database.ts';
 import { type EventDocument, toErasesDocument, toEventDocument, toHead, toLoggedEvent } from './documents.ts';
 import { checkSchema, createIndexes, FORMER_VERSION, SCHEMA_VERSION } from './schema.ts';
@@ -58,7 +58,7 @@ export async function* upgradeMongo(uri: string): AsyncGenerator<UpgradeStep> {
     await withCallLimit(client.connect());
     yield* upgraded(databaseOf(client, uri));
   } catch (error) {
-    throw hasCode(error, CODE.unauthorized) ? mayNot() : explainUnreachable(error);
+    throw hasCode(error, CODE.unauthorized) ? mayNot() : explain(error);
   } finally {
     await withCallLimit(client.close()).catch(() => {});
   }

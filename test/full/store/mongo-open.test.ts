@@ -47,8 +47,8 @@ const ROLE = {
 
 describe.runIf(HAS_MONGODB)('opening a store on MongoDB', () => {
   test('what is no URI is refused for good', async () => {
-    for (const uri of ['mongodb://', 'http://localhost', 'mongodb://localhost/?nonsense=1'])
-      expect(await refusal(uri)).toMatch(/^the MongoDB URI is not valid: /);
+    for (const uri of ['mongodb://', 'http://localhost', 'mongodb://localhost/?nonsense=1', 'mongodb://localhost/a.b'])
+      expect(await refusal(uri)).toMatch(/^MONGODB_URI is not valid: /);
   });
 
   test('a server that is no replica set is refused for good', async () => {
@@ -177,11 +177,29 @@ describe.runIf(HAS_MONGODB)('opening a store on MongoDB', () => {
       await set.command({ createUser: 'admin', pwd: admin, roles: ['root'] });
       const asAdmin = set.uri('admin').replace('//', `//admin:${admin}@`);
       const onPlantstore = new MongoClient(asAdmin);
+      await onPlantstore.db('plantstore').command({ createRole: 'half', privileges: [resource('meta')], roles: [] });
+      await onPlantstore.db('plantstore').command({ createUser: 'half', pwd: password, roles: ['half'] });
       const without = [resource('events'), ...ROLE.privileges.slice(1)];
       await onPlantstore.db('plantstore').command({ ...ROLE, privileges: without });
       await onPlantstore.db('plantstore').command({ createUser: 'service', pwd: password, roles: ['plantstore'] });
       await onPlantstore.db('plantstore').command({ createUser: 'auditor', pwd: password, roles: ['read'] });
       const uri = set.uri('plantstore').replace('//', `//service:${password}@`);
+      const told = async (user: string, args = ['audit', 'head'], at = set.uri('plantstore')) => {
+        const { code, stderr } = await command(args, { MONGODB_URI: at.replace('//', `//${user}`) });
+        return [code, stderr];
+      };
+      const wrongUser = expect.stringMatching(/^plantstore: MongoDB refuses the user of MONGODB_URI: correct its name/);
+      expect(await told('service:wrong@')).toEqual([1, wrongUser]);
+      expect(await told(`admin:${admin}@`)).toEqual([1, wrongUser]);
+      expect(await told('')).toEqual([
+        1,
+        expect.stringContaining('MongoDB asks for a user: put USER:PASSWORD@ before'),
+      ]);
+      const may = (what: string) =>
+        `plantstore: the user of MONGODB_URI may not run ${what}: give it the role of docs/`;
+      expect(
+        await told(`service:${password}@`, ['audit', 'head'], `${set.uri('other')}&authSource=plantstore`),
+      ).toEqual([1, expect.stringContaining(may('find on meta'))]);
       expect(await refusal(uri)).toMatch(/give its role createIndex on `events`/);
       await onPlantstore.db('plantstore').command({ updateRole: 'plantstore', privileges: ROLE.privileges });
       await onPlantstore.close();
@@ -205,6 +223,15 @@ describe.runIf(HAS_MONGODB)('opening a store on MongoDB', () => {
       expect((await reader.head()).position).toBe(1);
       expect((await readModel(reader, 'alice')).rows).toHaveLength(1);
       await expect(append(reader, added('alice', 2n))).rejects.toThrow(RefusedAppendError);
+      expect(await told(`auditor:${password}@`, ['audit', 'rebuild'])).toEqual([
+        1,
+        expect.stringContaining(may('update on meta')),
+      ]);
+      expect(await told(`half:${password}@`, ['audit', 'history', '--owner', 'alice', '--id', '1'])).toEqual([
+        1,
+        expect.not.stringContaining('alice'),
+      ]);
+      expect(await told(`half:${password}@`)).toEqual([1, expect.stringContaining(may('find on events'))]);
       await reader.close();
       const asService = new MongoClient(uri);
       const events = asService.db('plantstore').collection('events');

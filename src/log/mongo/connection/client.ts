@@ -39,21 +39,31 @@ const DEFAULT_DATABASE = 'plantstore';
 
 /** A client that is not connected yet. Throws UnsuitableDatabaseError when the driver cannot parse the URI. */
 export function createClient(uri: string): MongoClient {
+  return parsed(() => new MongoClient(uri, CLIENT));
+}
+
+function parsed<T>(parse: () => T): T {
   try {
-    return new MongoClient(uri, CLIENT);
+    return parse();
   } catch (error) {
-    throw new UnsuitableDatabaseError(`the MongoDB URI is not valid: ${(error as Error).message}`);
+    throw new UnsuitableDatabaseError(`MONGODB_URI is not valid: ${(error as Error).message}`);
   }
 }
 
-/** The database named in the URI's path. It sets its own concerns, so that no option of the URI weakens them. */
+/**
+ * The database named in the URI's path. It sets its own concerns, so that no option of the URI weakens them. Throws
+ * UnsuitableDatabaseError when no database can have the name.
+ */
 export function databaseOf(client: MongoClient, uri: string): Db {
   const named = /^[^/]*\/\/[^/?]*\/([^?]+)/.exec(uri)?.[1];
-  return client.db(named === undefined ? DEFAULT_DATABASE : decodeURIComponent(named), {
-    readPreference: 'primary',
-    // Not shared with another client: the driver writes the time of a causal read into this object.
-    readConcern: new ReadConcern('majority'),
-    writeConcern: WRITE_CONCERN,
-    ...BSON,
-  });
+  const name = named === undefined ? DEFAULT_DATABASE : decodeURIComponent(named);
+  return parsed(() =>
+    client.db(name, {
+      readPreference: 'primary',
+      // Not shared with another client: the driver writes the time of a causal read into this object.
+      readConcern: new ReadConcern('majority'),
+      writeConcern: WRITE_CONCERN,
+      ...BSON,
+    }),
+  );
 }

@@ -4,6 +4,7 @@ import { MongoError, MongoErrorLabel, MongoNetworkError, MongoServerError } from
 export const CODE = {
   badValue: 2,
   unauthorized: 13,
+  authenticationFailed: 18,
   namespaceNotFound: 26,
   namespaceExists: 48,
   duplicateKey: 11000,
