@@ -30,6 +30,9 @@ export interface Checkpoints {
    * cosigned. Rejects with PlantStoreError if there is none, and rather than sign an inconsistent one.
    */
   latest(): Promise<SignedCheckpoint>;
+
+  /** The names of the witnesses that have cosigned no checkpoint of this many events yet. Absent without witnesses. */
+  missing?(size: number): readonly string[];
 }
 
 /** What is signed, with which key, and what was signed last. */
@@ -143,5 +146,12 @@ export async function checkpointWith(checkpoints: Checkpoints, position: number)
     const checkpoint = await checkpoints.latest();
     if (checkpoint.size >= position) return checkpoint;
   }
-  throw new PlantStoreError('OVERLOADED', 'no checkpoint includes this event yet; try again', { retryAfter: 5 });
+  throw new PlantStoreError('OVERLOADED', `${notIncluded(checkpoints, position)}; try again`, { retryAfter: 5 });
+}
+
+/** Says that no checkpoint includes the event at a position of the log, and whose cosignatures are missing. */
+export function notIncluded(checkpoints: Checkpoints, position: number): string {
+  const missing = checkpoints.missing?.(position) ?? [];
+  const witnesses = missing.length === 0 ? '' : `; missing: the cosignature of ${missing.join(', ')}`;
+  return `no checkpoint includes this event yet${witnesses}`;
 }

@@ -54,8 +54,8 @@ interface Asked {
   readonly witness: WitnessClient;
   readonly backoff: Backoff;
   notBefore: number;
-  /** Whether it has cosigned a checkpoint since the start. */
-  hasCosigned: boolean;
+  /** Size of the largest checkpoint that it has cosigned since the start; -1 if there is none. */
+  cosigned: number;
 }
 
 /**
@@ -82,7 +82,7 @@ export class CosignedCheckpoints implements Checkpoints {
       witness,
       backoff: new Backoff(MIN_PAUSE, MAX_PAUSE),
       notBefore: 0,
-      hasCosigned: false,
+      cosigned: -1,
     }));
     this.#running = this.#run();
   }
@@ -94,12 +94,15 @@ export class CosignedCheckpoints implements Checkpoints {
   async latest(): Promise<SignedCheckpoint> {
     if (this.#cosigned !== undefined) return this.#cosigned;
     this.#refuse();
-    const missing = this.#asked.filter(({ hasCosigned }) => !hasCosigned).map(({ witness }) => witness.name);
     throw new PlantStoreError(
       'OVERLOADED',
-      `not enough witnesses have cosigned a checkpoint yet; missing: ${missing.join(', ')}; try again`,
+      `not enough witnesses have cosigned a checkpoint yet; missing: ${this.missing(0).join(', ')}; try again`,
       { retryAfter: 5 },
     );
+  }
+
+  missing(size: number): readonly string[] {
+    return this.#asked.filter(({ cosigned }) => cosigned < size).map(({ witness }) => witness.name);
   }
 
   /**
@@ -179,7 +182,7 @@ export class CosignedCheckpoints implements Checkpoints {
       const cosignature = await witness.cosign(checkpoint, this.#stop.signal);
       asked.backoff.reset();
       asked.notBefore = 0;
-      asked.hasCosigned = true;
+      asked.cosigned = Math.max(asked.cosigned, checkpoint.size);
       this.#options.onOutcome(witness.name, 'cosigned', undefined);
       return cosignature;
     } catch (error) {

@@ -8,7 +8,7 @@ import { unavailable } from '../../log/unavailable.ts';
 import type { Semaphore } from '../../semaphore.ts';
 import { parseIndexPath, parseLevel, sizeFor, TILE_WIDTH, type Tile } from '../../tlog/tile.ts';
 import { formatTlogProof } from '../../tlog/tlog-proof.ts';
-import type { Checkpoints } from '../../transparency/checkpoints.ts';
+import { type Checkpoints, notIncluded } from '../../transparency/checkpoints.ts';
 import { proveEvent } from '../../transparency/event-proof.ts';
 import type { LogKey } from '../../transparency/log-key.ts';
 import { addResource } from './methods.ts';
@@ -79,7 +79,10 @@ export function registerTransparencyLog(app: FastifyInstance, options: Transpare
   add('proof/:position', SECONDS, TEXT, async (request) => {
     const position = positionOf(param(request, 'position'));
     const checkpoint = await checkpoints.latest();
-    if (position > checkpoint.size) throw notFound('no checkpoint includes this event yet');
+    if (position > checkpoint.size) {
+      await require(position);
+      throw notFound(notIncluded(checkpoints, position));
+    }
     const { proof } = await proveEvent(tree, checkpoint, position);
     return formatTlogProof({ index: position - 1, hashes: proof, checkpoint: checkpoint.note });
   });

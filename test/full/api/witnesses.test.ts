@@ -8,7 +8,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { createClient } from '@connectrpc/connect';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { PlantStoreService } from '../../../gen/plantstore/v1/plant_store_service_pb.ts';
 import { openSqlite } from '../../../src/log/sqlite/store.ts';
 import { formatCheckpoint, parseCheckpoint } from '../../../src/tlog/checkpoint.ts';
 import { EMPTY_ROOT } from '../../../src/tlog/hash.ts';
@@ -24,6 +26,7 @@ import { createWitnessServer } from '../../../src/witness/server.ts';
 import { Witness } from '../../../src/witness/witness.ts';
 import { openSqliteDatabase } from '../../store/sqlite-database.ts';
 import { client, type Send } from '../../support/http.ts';
+import { TRANSPORTS } from '../../support/protocols.ts';
 import { plantstore } from '../../support/run.ts';
 import { type Service, startService } from '../../support/service.ts';
 import { storeState } from '../../support/store-state.ts';
@@ -151,6 +154,14 @@ describe('a service with witnesses', () => {
     // Both are needed: what was cosigned is served on.
     expect(sizeOf(await served(send, 0))).toBe(5);
     await service.logged(({ msg, witness }) => msg === 'the witness did not cosign' && witness === 'two.example');
+    const missing = 'no checkpoint includes this event yet; missing: the cosignature of two.example';
+    expect(await send('GET', '/log/proof/10')).toMatchObject({ status: 404, text: expect.stringContaining(missing) });
+    expect((await send('GET', '/log/proof/11')).text).toContain('the log does not have that many events');
+    const headers = { authorization: `Bearer ${await service.token('alice')}` };
+    for (const { open } of TRANSPORTS) {
+      const receipt = createClient(PlantStoreService, open(service)).getReceipt({ position: 10n }, { headers });
+      await expect(receipt).rejects.toThrow(`${missing}; try again`);
+    }
     const again = createWitnessServer(two.witness);
     await listen(again, port);
     await served(send, 10);
