@@ -147,6 +147,34 @@ test.each(
 
 test.each(
   named([
+    [LIST, '{"view":"WEIRD"}', 'view must be VIEW_BASIC or VIEW_FULL'],
+    [LIST, '{"view":7}', 'view must be VIEW_BASIC or VIEW_FULL'],
+    [LIST, '{"view":7.5}', 'view must be VIEW_BASIC or VIEW_FULL'],
+    [LIST, '{"cursor":7}', 'cursor must be a string'],
+    [CREATE, '{"plant":{"id":7,"name":["Fern"]}}', 'plant.name must be a string'],
+    [CREATE, '{"plant":[]}', 'plant must be an object'],
+    [CREATE, '{"plant":"Fern"}', 'plant must be an object'],
+  ]),
+)('a value that does not fit its field is told by the name of the field: %s %s', async (_, path, body, message) => {
+  const failure = await expectFailure(path, { body }, 400, 'invalid_argument');
+  expect([failure.message, failure.details[0].debug.reason]).toEqual([message, 'INVALID_FIELD']);
+});
+
+test.each([
+  ['unary', LIST, 'application/json', 'content-encoding', '{}'],
+  ['a stream', STREAM, 'application/connect+json', 'connect-content-encoding', '\0\0\0\0\x02{}'],
+  ['gRPC-Web', LIST, 'application/grpc-web+proto', 'grpc-encoding', '\0\0\0\0\0'],
+])('a message in a compression is refused with what to do: %s', async (_, path, type, name, body) => {
+  for (const coding of ['gzip', 'fern']) {
+    const { text } = await send('POST', path, { headers: { 'content-type': type, [name]: coding }, body });
+    expect(decodeURIComponent(text)).toContain('send messages without compression');
+  }
+  const { text } = await send('POST', path, { headers: { 'content-type': type, [name]: 'identity' }, body });
+  expect(decodeURIComponent(text)).not.toContain('compression');
+});
+
+test.each(
+  named([
     ['', 'invalid_argument'],
     ['[]', 'invalid_argument'],
     ['{', 'invalid_argument'],

@@ -20,6 +20,7 @@ import {
 import type { StreamingCall } from '../../src/call.ts';
 import { PlantStoreError } from '../../src/domain/errors.ts';
 import { GrpcApp, grpcClient, richStatus, unary } from '../support/grpc.ts';
+import { frame, rawSession } from '../support/raw-grpc.ts';
 
 const DETAILS = createRegistry(BadRequestSchema, ErrorInfoSchema, RequestInfoSchema, RetryInfoSchema);
 const empty = async () => create(ListPlantsResponseSchema);
@@ -223,4 +224,16 @@ test('a port that is taken is an error', async () => {
   await using app = await GrpcApp.start({});
   const port = Number(app.address.split(':')[1]);
   await expect(GrpcApp.start({}, {}, port)).rejects.toThrow('EADDRINUSE');
+});
+
+test('no compression is announced that would be refused', async () => {
+  await using app = await GrpcApp.start({ listPlants: empty });
+  const session = rawSession(app.address);
+  const headers = { ':method': 'POST', ':path': '/plantstore.v1.PlantStoreService/ListPlants', te: 'trailers' };
+  const stream = session.request({ ...headers, 'content-type': 'application/grpc' });
+  stream.end(frame(Buffer.alloc(0)));
+  const [answer] = await once(stream, 'response');
+  expect(answer['grpc-accept-encoding']).toBe('identity');
+  stream.resume();
+  session.destroy();
 });

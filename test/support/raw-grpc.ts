@@ -49,7 +49,9 @@ export function rawCall(session: ClientHttp2Session, headers: OutgoingHttpHeader
 
 /** A connection to a gRPC server for handwritten calls. */
 export function rawSession(address: string): ClientHttp2Session {
-  const session = http2.connect(`http://${address}`);
+  const session = http2.connect(`http://${address}`, {
+    strictSingleValueFields: false,
+  } as http2.ClientSessionOptions);
   session.on('error', () => {});
   return session;
 }

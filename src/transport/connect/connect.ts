@@ -1,6 +1,13 @@
 import { promisify } from 'node:util';
 import type { DescMessage, DescService } from '@bufbuild/protobuf';
-import { createContextKey, createContextValues, type HandlerContext, type ServiceImpl } from '@connectrpc/connect';
+import {
+  Code,
+  ConnectError,
+  createContextKey,
+  createContextValues,
+  type HandlerContext,
+  type ServiceImpl,
+} from '@connectrpc/connect';
 import type { UniversalHandler } from '@connectrpc/connect/protocol';
 import { fastifyConnectPlugin } from '@connectrpc/connect-fastify';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
@@ -123,20 +130,28 @@ async function admit({ values }: HandlerContext, authenticate: Authenticator['au
  */
 function bodyOf(request: FastifyRequest, reply: FastifyReply, { method }: UniversalHandler): AsyncIterable<Uint8Array> {
   const { headers } = request.raw;
-  const body = wholeBody(request, reply, headers['content-length'], method.input);
+  const isCoded = CODINGS.some((name) => (headers[name] ?? 'identity') !== 'identity');
+  const body = wholeBody(request, reply, headers['content-length'], isCoded, method.input);
   // The header gives the length of the body as sent. Connect would check the bytes it reads against it.
   delete headers['content-length'];
+  // Connect would end its refusal with an empty list of what it accepts.
+  for (const name of CODINGS) delete headers[name];
   return body;
 }
+
+/** The headers that name the compression of a message: of unary calls, of streams, and of gRPC-Web. */
+const CODINGS = ['content-encoding', 'connect-content-encoding', 'grpc-encoding'];
 
 /** A whole body as one chunk, once it is complete and the call has a permit. */
 async function* wholeBody(
   request: FastifyRequest,
   reply: FastifyReply,
   announced: string | undefined,
+  isCoded: boolean,
   message: DescMessage,
 ): AsyncGenerator<Uint8Array> {
   try {
+    if (isCoded) throw new ConnectError('send messages without compression', Code.Unimplemented);
     const body = await bodyRead(request.raw, announced);
     await permitted(request, reply);
     yield messageBytes(body!, request.headers['content-type']!, message);

@@ -1,4 +1,4 @@
-import { type DescField, type DescMessage, fromBinary, fromJson, ScalarType } from '@bufbuild/protobuf';
+import { type DescEnum, type DescField, type DescMessage, fromBinary, fromJson, ScalarType } from '@bufbuild/protobuf';
 import { InvalidFieldError } from '../../domain/errors.ts';
 import { MAX_INT64, MIN_INT64 } from '../../domain/plant.ts';
 import { malformedBody, readJsonBody } from '../http/body.ts';
@@ -50,7 +50,7 @@ function inBinary(body: Buffer, message: DescMessage): Uint8Array {
 function inJson(body: Buffer, message: DescMessage): Buffer {
   const text = readJsonBody(body).withInexactNumbersQuoted();
   const json = JSON.parse(text);
-  checkIntegers(message, json);
+  if (isObject(json)) checkValues(message, json);
   try {
     fromJson(message, json, { ignoreUnknownFields: false });
   } catch (error) {
@@ -68,30 +68,59 @@ const BOUNDS: ReadonlyMap<ScalarType, readonly [bigint, bigint]> = new Map([
   [ScalarType.INT64, [MIN_INT64, MAX_INT64]],
 ]);
 
+/** Messages with a JSON form of their own, such as Timestamp. */
+const WELL_KNOWN = /^google\.protobuf\./;
+
 /**
- * Checks the integers of a message in protobuf's JSON form, in which those that a double cannot hold are strings. The
- * library takes all that BigInt and Number take: hexadecimal, spaces, a plus sign. Throws INVALID_FIELD; `path` names
- * the message in the request. What is not of the form otherwise is left to the library.
+ * Checks the values of a message in protobuf's JSON form, in which integers that a double cannot hold are strings. The
+ * library takes all integers that BigInt and Number take: hexadecimal, spaces, a plus sign; and it refuses other values
+ * in words of its own. Throws INVALID_FIELD; `path` names the message in the request. What is not of the form otherwise is
+ * left to the library.
  */
-function checkIntegers({ fields }: DescMessage, json: unknown, path: readonly string[] = []): void {
-  if (typeof json !== 'object' || json === null) return;
+function checkValues({ fields }: DescMessage, json: unknown, path: readonly string[] = []): void {
   const members = json as Readonly<Record<string, unknown>>;
   for (const field of fields) {
     const value = members[field.jsonName] ?? members[field.name];
     if (value === undefined || value === null) continue;
-    if (field.fieldKind === 'message') checkIntegers(field.message, value, [...path, field.name]);
-    else if (field.fieldKind === 'scalar') checkInteger(field, value, path);
+    const at = [...path, field.name];
+    const problem = problemOf(field, value);
+    if (problem !== undefined) throw new InvalidFieldError(at.join('.'), problem);
+    if (field.fieldKind === 'message' && !WELL_KNOWN.test(field.message.typeName))
+      checkValues(field.message, value, at);
   }
 }
 
-function checkInteger({ scalar, name }: DescField & { fieldKind: 'scalar' }, value: unknown, path: readonly string[]) {
+/** What is wrong with the value of a field, but for the members of a message. */
+function problemOf(field: DescField, value: unknown): string | undefined {
+  switch (field.fieldKind) {
+    case 'message':
+      return WELL_KNOWN.test(field.message.typeName) || isObject(value) ? undefined : 'must be an object';
+    case 'enum':
+      return isNumberOrName(field.enum, value) ? undefined : `must be ${namesOf(field.enum).join(' or ')}`;
+    case 'scalar':
+      return problemOfScalar(field.scalar, value);
+    default:
+      return undefined;
+  }
+}
+
+const isObject = (value: unknown): boolean => typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** A number that has no name is one of a later release: the service decides. */
+const isNumberOrName = ({ values }: DescEnum, value: unknown): boolean =>
+  Number.isInteger(value) || values.some(({ name }) => name === value);
+
+/** All but the value that means that there is none. */
+const namesOf = ({ values }: DescEnum): string[] => values.filter(({ number }) => number !== 0).map(({ name }) => name);
+
+function problemOfScalar(scalar: ScalarType, value: unknown): string | undefined {
+  if (scalar === ScalarType.STRING) return typeof value === 'string' ? undefined : 'must be a string';
   const bounds = BOUNDS.get(scalar);
-  if (bounds === undefined) return;
+  if (bounds === undefined) return undefined;
   const [min, max] = bounds;
   const integer = integerOf(value);
-  if (integer !== undefined && integer >= min && integer <= max) return;
-  const field = [...path, name].join('.');
-  throw new InvalidFieldError(field, `must be an integer from ${min} to ${max}`);
+  if (integer !== undefined && integer >= min && integer <= max) return undefined;
+  return `must be an integer from ${min} to ${max}`;
 }
 
 function integerOf(value: unknown): bigint | undefined {

@@ -138,6 +138,7 @@ export class GrpcConnection extends Connection {
 
   /** A stream begins, whose metadata takes so much memory. */
   opened(session: Http2Session, stream: ServerHttp2Stream, held: number): void {
+    if (this.#session === undefined) session.prependListener('stream', keepAuthorizations);
     this.#session = session;
     if (!this.#isTurn) this.#beginTurn();
     const { bytesRead } = this.#socket;
@@ -214,6 +215,13 @@ export class GrpcConnection extends Connection {
 /** What reads a socket: a private member of Node, whose sessions over HTTP/2 cannot be paused otherwise. */
 const handleOf = (socket: Socket) =>
   (socket as unknown as { readonly _handle: { readStop(): void; readStart(): void } | null })._handle;
+
+/** Puts back every Authorization field of a stream: Node keeps the first one, and a call must have one alone. */
+function keepAuthorizations(_stream: unknown, headers: IncomingHttpHeaders, _flags: unknown, raw: string[]): void {
+  const tokens = raw.filter((_, index) => index % 2 === 1 && raw[index - 1] === 'authorization');
+  // The library takes a list of values for every field.
+  if (tokens.length > 1) Object.assign(headers, { authorization: tokens });
+}
 
 /** Whether the rest of a request is awaited. Until it is there, the library or Node holds what has come. */
 const isIncomplete = ({ state: { state } }: ServerHttp2Stream): boolean =>

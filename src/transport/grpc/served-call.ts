@@ -1,5 +1,5 @@
 import { constants, type ServerHttp2Stream } from 'node:http2';
-import { type Metadata, ServerInterceptingCall, type ServerInterceptor, type StatusObject } from '@grpc/grpc-js';
+import { Metadata, ServerInterceptingCall, type ServerInterceptor, type StatusObject } from '@grpc/grpc-js';
 import type { Authenticator } from '../../auth/authenticator.ts';
 import type { Principal } from '../../auth/principal.ts';
 import type { StreamingCall } from '../../call.ts';
@@ -43,6 +43,10 @@ const SERVED = 'plantstore.call';
 // Shared errors: a new one for each call would cost a stack trace.
 const OVER = new PlantStoreError('CANCELLED', 'the call has ended');
 const LATE = new PlantStoreError('REQUEST_TIMEOUT', 'the request took too long to arrive');
+
+/** The library would announce compressions, and a message in one is refused; see COMPRESSED in connection.ts. */
+const UNCOMPRESSED = new Metadata();
+UNCOMPRESSED.set('grpc-accept-encoding', 'identity');
 
 /** The interceptor that makes every call of a client a ServedCall. */
 export function serveCalls(options: ServingOptions): ServerInterceptor {
@@ -173,6 +177,8 @@ export class ServedCall extends ServerInterceptingCall implements Listener, Wait
     this.#awaitReader();
     // Messages of gRPC's own services are encoded later, so they are not counted.
     this.observed.bytes += message.byteLength ?? 0;
+    // Of no effect after the first message.
+    this.#next.sendMetadata(UNCOMPRESSED);
     this.#next.sendMessage(message, this.#streams ? () => this.#taken(sent) : sent);
   }
 
