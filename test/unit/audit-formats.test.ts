@@ -276,3 +276,24 @@ test.each([1, 100, 100_000])('bytes that are no UTF-8 are refused with their lin
   bytes[bytes.indexOf('Fern', LINE.length)] = 0xff;
   await expect(decoded(bytes, [size])).rejects.toThrow('line 2 of the export is not an event: it is not UTF-8');
 });
+
+test('a line that is wrong is told by its number and what is wrong with it', async () => {
+  const told = async (text: string): Promise<string> => {
+    const error = await decoded(Buffer.from(`${LINE}\n${text}\n`)).catch((thrown: Error) => thrown);
+    return (error as Error).message.replace('line 2 of the export is not an event: ', '');
+  };
+  for (const [text, what] of [
+    ['null', 'it is no JSON object'],
+    ['{"position":1}', 'eventId is missing'],
+    [LINE.replace(/"hash":"[^"]*"/, '"hash":null'), 'hash is not hexadecimal'],
+    [LINE.replace(/,"hash":"[^"]*"/, ''), 'hash is missing'],
+    [LINE.replace(/"salt":"[^"]*",/, ''), 'it has neither salt nor commitment'],
+    [LINE.replace(/"time":"[^"]*"/, '"time":"today"'), 'time is not a time such as 2026-01-02T03:04:05.678Z'],
+    [LINE.replace('"position":', '"position":-'), 'position is not a count'],
+    [LINE.replace(/"eventId":"[^"]*"/, '"eventId":7'), 'eventId is not a text'],
+  ] as const)
+    expect(await told(text)).toBe(what);
+  const notOne = 'this is no export: one in JSON begins with {"position", one in protobuf with the length of a record';
+  for (const text of ['null\n', 'hello', '{}\n', `\n${LINE}`, '\ufeff{"'])
+    await expect(decoded(Buffer.from(text))).rejects.toThrow(notOne);
+});

@@ -25,10 +25,22 @@ interface Framing {
 const LINES: Framing = { first: firstLine, parse: parseLine };
 const RECORDS: Framing = { first: firstRecord, parse: parseRecord };
 
-/** The first two bytes tell the format: JSON begins with `{"`, protobuf with a length and the tag of the first field. */
+/** Bytes of the length before a record, of seven bits each, and the tag of its first field. */
+const LENGTH_BYTES = 5;
+const EVENT_TAG = 0x0a;
+
+/**
+ * The first bytes tell the format: JSON begins with `{"`, protobuf with a length and the tag of the first field. Undefined:
+ * there are too few. Throws for bytes of neither.
+ */
 function framingOf(bytes: Uint8Array): Framing | undefined {
-  if (bytes.length < 2) return undefined;
-  return bytes[0] === 0x7b && bytes[1] === 0x22 ? LINES : RECORDS;
+  if (bytes[0] === 0x7b && bytes[1] === 0x22) return LINES;
+  const end = bytes.subarray(0, LENGTH_BYTES).findIndex((byte) => byte < 0x80);
+  if (bytes[end + 1] === EVENT_TAG && end >= 0) return RECORDS;
+  if (bytes.length < 2 || (end < 0 && bytes.length < LENGTH_BYTES) || end + 1 === bytes.length) return undefined;
+  throw new Error(
+    'this is no export: one in JSON begins with {"position", one in protobuf with the length of a record',
+  );
 }
 
 /**
@@ -50,7 +62,8 @@ export async function* decodeExport(chunks: AsyncIterable<Uint8Array>): AsyncGen
     }
     if (events.length > 0) yield events;
   }
-  if (rest.length > 0) throw new Error(`the export ends in the middle of event ${count + 1}`);
+  if (rest.length > 0)
+    throw new Error(`the export ends in the middle of event ${count + 1}: it was cut off, and lacks what follows`);
 }
 
 /** Bytes that are decoded at once: more than the largest event has, so that few events are taken up again. */

@@ -14,6 +14,9 @@ const MAX_LINE = 64 * 1024;
 /** Keeps a byte order mark, which no line begins with. */
 const UTF_8 = new TextDecoder('utf-8', { ignoreBOM: true });
 
+/** Members that every line has. */
+const REQUIRED = ['position', 'eventId', 'time', 'type', 'hash'];
+
 /** The members of a line. */
 type Members = Partial<
   Omit<LoggedEvent, 'event' | 'bytes' | 'content' | 'isExtended'> & {
@@ -49,12 +52,19 @@ export function parseLine(bytes: Uint8Array, number: number): LoggedEvent {
  */
 export function parseEvent(line: string): LoggedEvent {
   const text = new JsonText(line);
+  if (typeof text.value !== 'object' || text.value === null) throw new SyntaxError('it is no JSON object');
   const given = text.value as Record<string, unknown>;
+  for (const name of REQUIRED) if (given[name] === undefined) throw new SyntaxError(`${name} is missing`);
+  if (given.salt === undefined && given.commitment === undefined && given.eventBytes === undefined)
+    throw new SyntaxError('it has neither salt nor commitment');
   const members: Record<string, unknown> = {};
   for (const member of JSON_MEMBERS)
     if (given[member.name] !== undefined) members[member.name] = memberValue(member, given[member.name], text);
   const event = eventOf(members);
-  if (lineOf(event, members) !== line) throw new SyntaxError('its encoding is not canonical');
+  if (lineOf(event, members) !== line)
+    throw new SyntaxError(
+      'it is not as an export writes it: a member is missing, unknown or elsewhere, or a space was added',
+    );
   return event;
 }
 
@@ -85,21 +95,32 @@ function eventOf(members: Members): LoggedEvent {
   return decode({ bytes, hash, content, erasedBy, erases });
 }
 
+const HEXADECIMAL = /^(?:[0-9a-f]{2})*$/;
+
 function memberValue({ name, kind }: JsonMember, value: unknown, text: JsonText): unknown {
+  const expect = (fits: boolean, what: string) => {
+    if (!fits) throw new SyntaxError(`${name} is not ${what}`);
+  };
   switch (kind) {
     case 'count':
-      return Number(value);
+      expect(Number.isSafeInteger(value) && Number(value) >= 0, 'a count');
+      return value;
     case 'int64': {
       const integer = text.integer(name);
       if (integer === undefined || integer < MIN_INT64 || integer > MAX_INT64)
-        throw new RangeError(`${name} is not an int64`);
+        throw new SyntaxError(`${name} is not an int64`);
       return integer;
     }
-    case 'time':
-      return Date.parse(String(value));
+    case 'time': {
+      const time = typeof value === 'string' ? Date.parse(value) : Number.NaN;
+      expect(!Number.isNaN(time), 'a time such as 2026-01-02T03:04:05.678Z');
+      return time;
+    }
     case 'bytes':
-      return Buffer.from(String(value), 'hex');
+      expect(typeof value === 'string' && HEXADECIMAL.test(value), 'hexadecimal');
+      return Buffer.from(value as string, 'hex');
     case 'text':
-      return String(value);
+      expect(typeof value === 'string', 'a text');
+      return value;
   }
 }

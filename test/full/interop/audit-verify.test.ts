@@ -85,8 +85,30 @@ describe.skipIf(python === undefined)('an export, verified in Python from event.
       const other = file('other.checkpoint', signed.replace('\n150\n', '\n100\n'));
       expect(await verify(exported(events), other, vkey)).toMatchObject({
         code: 1,
-        stderr: expect.stringContaining('InvalidSignature'),
+        stderr: `${other} was changed: the signature of log.example is invalid\n`,
       });
+    });
+
+    test('a file that is not what it should be is named, without a traceback', async () => {
+      const [log, checkpoint] = [exported(events), file('log.checkpoint', signed)];
+      const another = formatVerifierKey(noteKey('log.example', generateKeyPairSync('ed25519').privateKey));
+      const garbage = file('garbage', Buffer.from('{"position":1}\n\xff', 'latin1'));
+      for (const [files, told] of [
+        [[log, checkpoint, file('text', 'hello\n')], ' is neither a vkey'],
+        [[log, checkpoint, 'log.example+00000000+AQ=='], ' is neither a vkey'],
+        [[log, checkpoint, another], `has not signed ${checkpoint}`],
+        [[log, file('text', 'hello\n'), vkey], 'text is not a checkpoint'],
+        [[log, garbage, vkey], `${garbage} cannot be read`],
+        [[log, '/nowhere', vkey], '/nowhere cannot be read'],
+        [['/nowhere'], '/nowhere cannot be read'],
+        [[garbage], `event 1 of ${garbage} is no event of an export`],
+        [[file('text', 'hello\n')], 'is no event of an export'],
+      ] as const) {
+        const { code, stdout, stderr } = await verify(...files);
+        expect({ code, stdout }, stderr).toEqual({ code: 1, stdout: '' });
+        expect(stderr).toContain(told);
+        expect(stderr).not.toContain('Traceback');
+      }
     });
   });
 

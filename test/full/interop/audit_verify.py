@@ -11,7 +11,13 @@ import base64, collections, hashlib, json, os, sys
 
 if len(sys.argv) not in (3, 5):
     sys.exit(__doc__)
-import grpc
+try:
+    import cryptography, grpc, grpc_tools
+    from google.protobuf.message import DecodeError
+except ImportError as error:
+    sys.exit(f"{error}: pip install grpcio-tools cryptography")
+if not os.path.exists(os.path.join(sys.argv[1], "plantstore/v1/event.proto")):
+    sys.exit(f"{sys.argv[1]} is not the folder proto of the repository")
 
 sys.path.insert(0, sys.argv[1])
 Record = grpc.protos("plantstore/v1/event.proto").Record
@@ -56,30 +62,59 @@ def from_protobuf(file):
         while byte[0] > 127:
             length |= (byte[0] & 127) << shift
             shift, byte = shift + 7, file.read(1)
-        yield Record.FromString(file.read(length | byte[0] << shift))
+        length |= byte[0] << shift
+        record = file.read(length)
+        if len(record) < length:
+            raise ValueError("it is cut off")
+        yield Record.FromString(record)
 
 
 def records(path):
-    with open(path, "rb") as file:
-        is_json = file.read(2) == b'{"'
-        file.seek(0)
-        yield from map(from_json, file) if is_json else from_protobuf(file)
+    number = 0
+    try:
+        with open(path, "rb") as file:
+            is_json = file.read(2) == b'{"'
+            file.seek(0)
+            for record in map(from_json, file) if is_json else from_protobuf(file):
+                number += 1
+                yield record
+    except OSError as error:
+        sys.exit(f"{path} cannot be read: {error}")
+    except (ValueError, KeyError, TypeError, IndexError, DecodeError) as error:
+        sys.exit(f"event {number + 1} of {path} is no event of an export: {type(error).__name__} {error}")
+
+
+def text_of(path):
+    try:
+        with open(path, encoding="utf-8") as file:
+            return file.read()
+    except (OSError, UnicodeDecodeError) as error:
+        sys.exit(f"{path} cannot be read: {error}")
 
 
 def checkpoint(path, key):
-    """The size and the root that the key signed (c2sp.org/tlog-checkpoint); raises when it did not."""
+    """The size and the root that the key signed (c2sp.org/tlog-checkpoint). Ends the program when it did not."""
+    from cryptography.exceptions import InvalidSignature
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-    text, signatures = open(path, encoding="utf-8").read().rsplit("\n\n", 1)
-    vkey = open(key, encoding="utf-8").read() if os.path.exists(key) else key
-    name, key_id, key = vkey.strip().split("+", 2)
-    for line in signatures.splitlines():
-        _, signer, signature = line.split(" ")
-        signature = base64.b64decode(signature)
-        if signer == name and signature[:4].hex() == key_id:
-            Ed25519PublicKey.from_public_bytes(base64.b64decode(key)[1:]).verify(signature[4:], f"{text}\n".encode())
-            origin, size, root = text.split("\n")[:3]
-            return int(size), base64.b64decode(root)
-    raise ValueError("the key has not signed the checkpoint")
+    try:
+        name, key_id, encoded = (text_of(key) if os.path.exists(key) else key).strip().split("+", 2)
+        public = Ed25519PublicKey.from_public_bytes(base64.b64decode(encoded)[1:])
+    except ValueError:
+        sys.exit(f"{key} is neither a vkey (name+id+key, as plantstore audit key prints it) nor a file that has one")
+    text, empty, signatures = text_of(path).rpartition("\n\n")
+    try:
+        for line in signatures.splitlines():
+            _, signer, signature = line.split(" ")
+            signature = base64.b64decode(signature)
+            if signer == name and signature[:4].hex() == key_id:
+                public.verify(signature[4:], f"{text}\n".encode())
+                origin, size, root = text.split("\n")[:3]
+                return int(size), base64.b64decode(root)
+    except ValueError:
+        sys.exit(f"{path} is not a checkpoint")
+    except InvalidSignature:
+        sys.exit(f"{path} was changed: the signature of {name} is invalid")
+    sys.exit(f"the key of {name} with id {key_id} has not signed {path}" if empty else f"{path} is not a checkpoint")
 
 
 def tree_hash(leaves):
