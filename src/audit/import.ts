@@ -1,3 +1,4 @@
+import { counted } from '../counted.ts';
 import { BrokenChainError, headAt, verifyContent, verifyNext } from '../log/event/chain.ts';
 import { EMPTY_HEAD, type Head, type LoggedEvent } from '../log/event/event.ts';
 import type { Store } from '../log/store.ts';
@@ -43,7 +44,7 @@ export async function* importLog(store: Store, batches: AsyncIterable<readonly L
   }
   if (head.position < start.position)
     throw new Error(
-      `the store has ${start.position} events, more than the ${head.position} to import; import into an empty store`,
+      `the store has ${counted(start.position, 'event')}, more than the ${head.position} to import; import into an empty store`,
     );
   await append(store, waiting);
   yield head.position;

@@ -1,5 +1,6 @@
 import type { Check } from '../audit/checks/check.ts';
 import type { Config } from '../config.ts';
+import { counted } from '../counted.ts';
 import type { Readiness } from '../observe/health.ts';
 import type { Logger } from '../observe/logger.ts';
 import type { PublisherState, PublisherStatus } from '../publisher/status.ts';
@@ -39,9 +40,11 @@ export function publicationReadiness(status: PublisherStatus): Readiness {
 }
 
 function lagOf({ state, published, lagEvents, lagSeconds }: PublisherStatus): string | undefined {
-  const wait = lagEvents ? `${lagEvents} wait, the oldest for ${Math.round(lagSeconds ?? 0)} s` : undefined;
+  const wait = lagEvents
+    ? `not published yet: ${counted(lagEvents, 'event')}, the oldest for ${Math.round(lagSeconds ?? 0)} s`
+    : undefined;
   if (state !== 'degraded' || published !== undefined) return wait;
-  return wait === undefined ? LAG_UNKNOWN : `since this instance took over ${wait}; ${LAG_UNKNOWN_BEFORE}`;
+  return wait === undefined ? LAG_UNKNOWN : `since this instance took over, ${wait}; ${LAG_UNKNOWN_BEFORE}`;
 }
 
 /** The checks of the topic for an audit. Empty when the settings name no Kafka; Kafka's client is then not loaded. */

@@ -1,3 +1,4 @@
+import { counted } from '../counted.ts';
 import { PlantStoreError } from '../domain/errors.ts';
 import { BrokenChainError } from '../log/event/chain.ts';
 import type { Head } from '../log/event/event.ts';
@@ -18,7 +19,8 @@ export const CHECKPOINT_INTERVAL = 250;
 const AGAIN = 5_000;
 
 /** What to do about a log that is not the one that was signed. */
-const RESTORED = 'if an older backup was restored, do what docs/operations.md says';
+const RESTORED =
+  'if an older backup was restored, follow "After a restore that was signed or witnessed beyond" in docs/operations.md';
 
 /** Intervals that a caller waits for a checkpoint that includes an event. */
 const ATTEMPTS = 12;
@@ -120,7 +122,10 @@ export async function signNext(
   const { position: size } = await head();
   if (size === known?.size) return known;
   if (last !== undefined && size < last.size)
-    throw new BrokenTreeError(`a checkpoint of ${last.size} events was signed, and the log has ${size}`, RESTORED);
+    throw new BrokenTreeError(
+      `a checkpoint of ${counted(last.size, 'event')} was signed, and the log has ${size}`,
+      RESTORED,
+    );
   const next = await signCheckpoint(tree, size, signing);
   if (last !== undefined) await proveConsistent(tree, next, last);
   await kept.write(next);
@@ -133,7 +138,7 @@ async function proveConsistent(tree: Tree, next: SignedCheckpoint, last: SignedC
     checkTree(proof, next.size, next.root, last.size, last.root);
   } catch {
     throw new BrokenTreeError(
-      `the log of ${next.size} events does not extend the signed checkpoint of ${last.size}`,
+      `the log of ${counted(next.size, 'event')} does not extend the signed checkpoint of ${last.size}`,
       `run plantstore audit verify, then plantstore audit rebuild; ${RESTORED}`,
     );
   }

@@ -1,3 +1,4 @@
+import { counted } from '../counted.ts';
 import { BrokenChainError, leafHash, verifyContent } from '../log/event/chain.ts';
 import type { LoggedEvent } from '../log/event/event.ts';
 import { provenRecordBytes } from '../log/event/record.ts';
@@ -24,7 +25,7 @@ export async function proveEvent(
     checkRecord(proven.proof, size, root, index, proven.record);
   } catch {
     throw new BrokenTreeError(
-      `event ${position}, or a neighbour in the tree, differs from what the checkpoint of ${size} events covers`,
+      `event ${position}, or a neighbour in the tree, differs from what the checkpoint of ${counted(size, 'event')} covers`,
     );
   }
   return proven;

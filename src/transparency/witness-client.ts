@@ -1,3 +1,4 @@
+import { counted } from '../counted.ts';
 import type { Tree } from '../log/tree/tree.ts';
 import { clearTimer, setTimer } from '../time/host.ts';
 import { formatCheckpoint } from '../tlog/checkpoint.ts';
@@ -28,7 +29,7 @@ export class WitnessAheadError extends Error {
   readonly seen: number;
 
   constructor(name: string, seen: number, size: number) {
-    super(`the witness ${name} has cosigned a checkpoint of ${seen} events, but this log has ${size}`);
+    super(`the witness ${name} has cosigned a checkpoint of ${counted(seen, 'event')}, but this log has ${size}`);
     this.name = 'WitnessAheadError';
     this.seen = seen;
   }
@@ -41,7 +42,7 @@ export class WitnessAheadError extends Error {
 export class WitnessForkedError extends Error {
   constructor(name: string, seen: number, size: number, answer: string) {
     super(
-      `the witness ${name} has cosigned a checkpoint of ${seen} events, which this log of ${size} does not extend: ${answer}`,
+      `the witness ${name} has cosigned a checkpoint of ${counted(seen, 'event')}, which this log of ${size} does not extend: ${answer}`,
     );
     this.name = 'WitnessForkedError';
   }

@@ -1,3 +1,4 @@
+import { counted } from '../counted.ts';
 import { type Checkpoint, parseCheckpoint } from '../tlog/checkpoint.ts';
 import { formatHash, sameHash } from '../tlog/hash.ts';
 import { formatSignature, openNote, parseNote, type Signer, signatureOf } from '../tlog/note.ts';
@@ -120,11 +121,11 @@ export class Refusals {
     const shown = formatHash(root);
     if (roots.has(shown) || roots.size === MAX_LINES) return;
     roots.add(shown);
-    const known = `${cosigned.size} events (root ${formatHash(cosigned.root)})`;
+    const known = `${counted(cosigned.size, 'event')} (root ${formatHash(cosigned.root)})`;
     this.#write(
       size === cosigned.size
         ? `error: the log ${origin} has signed two checkpoints of ${known}: the other has the root ${shown}`
-        : `error: the log ${origin} did not prove that its checkpoint of ${size} events (root ${shown}) extends the cosigned one of ${known}`,
+        : `error: the log ${origin} did not prove that its checkpoint of ${counted(size, 'event')} (root ${shown}) extends the cosigned one of ${known}`,
     );
   }
 }

@@ -280,7 +280,7 @@ export function erasureContract(name: string, open: OpenSearchable): void {
         const refused = async () => {
           for await (const _ of importLog(other.store, decodeExport(chunks(removed))));
         };
-        await expect(refused()).rejects.toThrow('it erased 18 events, but 19 refer to it');
+        await expect(refused()).rejects.toThrow('it erased 18 events; the number of those that refer to it is 19');
         await other.cleanup();
       }),
     );

@@ -136,8 +136,8 @@ export function treeContract(open: OpenStore): void {
     );
 
     test.each([
-      ['lost', (store: Store) => withoutNodes(store, 1), 'node 1 is missing'],
-      ['cut short', (store: Store) => store, 'node 1 is malformed'],
+      ['lost', (store: Store) => withoutNodes(store, 1), 'node 1 of the Merkle tree is missing'],
+      ['cut short', (store: Store) => store, 'node 1 of the Merkle tree is malformed'],
     ])('a node that is %s is named, and nothing that needs it is read', (_, lossy, why) =>
       on(async ({ store }) => {
         await append(store, ...plants(1_100));
@@ -166,7 +166,7 @@ export function treeContract(open: OpenStore): void {
               });
           },
         });
-        const fault = { name: 'BrokenTreeError', why: 'node 1 does not match its events' };
+        const fault = { name: 'BrokenTreeError', why: 'node 1 of the Merkle tree does not match its events' };
         const read = (from: Store, index: number) => new Tree(from).readTile({ level: 0, index, width: 256 });
         await expect(read(changed, 1)).rejects.toMatchObject(fault);
         await read(changed, 0);
@@ -289,7 +289,7 @@ export function treeContract(open: OpenStore): void {
         await changeNode(store, 2, WRONG);
         expect((await verdictOf(store)).places).toEqual({ tree: 768 });
         await changeNode(store, 2, node!.subarray(1));
-        expect((await verdictOf(store)).places).toEqual({ tree: 'node 2 is malformed' });
+        expect((await verdictOf(store)).places).toEqual({ tree: 'node 2 of the Merkle tree is malformed' });
         await changeNode(store, 2, node!);
         expect((await verdictOf(store)).places).toEqual({});
         expect((await verdictOf(withoutNodes(store, 3))).places).toEqual({ tree: 1_024 });

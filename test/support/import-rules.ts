@@ -6,22 +6,23 @@ import type { SourceFile } from './source.ts';
 
 /** What each part may import of the project, beside itself. A part is a folder of src/, a file directly in it, or the console. */
 const MAY_IMPORT: Record<string, readonly string[]> = {
+  counted: [],
   domain: [],
   json: [],
   'private-folder': [],
   time: [],
   tlog: [],
-  witness: ['tlog', 'private-folder'],
+  witness: ['counted', 'tlog', 'private-folder'],
   auth: ['domain', 'time', 'private-folder', 'semaphore'],
   observe: ['domain', 'log', 'auth'],
-  log: ['domain', 'tlog', 'time', 'private-folder', 'semaphore'],
+  log: ['counted', 'domain', 'tlog', 'time', 'private-folder', 'semaphore'],
   semaphore: ['domain', 'time'],
   call: ['log', 'auth'],
-  plants: ['domain', 'log', 'auth', 'time', 'transparency', 'call', 'semaphore', 'gen'],
-  audit: ['domain', 'json', 'tlog', 'log', 'auth', 'time', 'transparency', 'call', 'semaphore', 'gen'],
+  plants: ['counted', 'domain', 'log', 'auth', 'time', 'transparency', 'call', 'semaphore', 'gen'],
+  audit: ['counted', 'domain', 'json', 'tlog', 'log', 'auth', 'time', 'transparency', 'call', 'semaphore', 'gen'],
   erasure: ['domain', 'log', 'auth', 'time', 'call', 'gen'],
   publisher: ['domain', 'log', 'time', 'gen'],
-  transparency: ['domain', 'tlog', 'log', 'auth', 'time', 'gen'],
+  transparency: ['counted', 'domain', 'tlog', 'log', 'auth', 'time', 'gen'],
   transport: [
     ...['domain', 'json', 'tlog', 'log', 'auth', 'observe', 'plants', 'transparency'],
     ...['call', 'semaphore', 'gen'],
@@ -31,11 +32,11 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   main: ['log', 'observe', 'config', 'start'],
   start: [
     ...['domain', 'log', 'auth', 'observe', 'plants', 'audit', 'erasure', 'publisher', 'transparency', 'transport'],
-    ...['call', 'semaphore', 'gen', 'config', 'private-folder'],
+    ...['call', 'semaphore', 'gen', 'config', 'counted', 'private-folder'],
   ],
   cli: [
     ...['domain', 'tlog', 'log', 'auth', 'observe', 'plants', 'audit', 'publisher', 'transparency', 'transport'],
-    ...['witness', 'config', 'settings', 'main', 'private-folder', 'start'],
+    ...['witness', 'config', 'counted', 'settings', 'main', 'private-folder', 'start'],
   ],
   // What runs in the browser: the API's messages, its client, and of the service what verifies proofs.
   console: ['gen', 'client', 'tlog'],

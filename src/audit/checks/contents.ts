@@ -1,3 +1,4 @@
+import { counted } from '../../counted.ts';
 import { verifyContent } from '../../log/event/chain.ts';
 import type { LoggedEvent } from '../../log/event/event.ts';
 import type { Store } from '../../log/store.ts';
@@ -47,7 +48,10 @@ export class Erasures {
     for (const [position, erased] of this.#erased) {
       const { count = 0 } = this.#missing.get(position) ?? {};
       if (count > erased || (count < erased && !this.#underWay.has(position) && !isUnderWay(position)))
-        failures.push({ position, message: `it says that it erased ${erased} events, but ${count} refer to it` });
+        failures.push({
+          position,
+          message: `it says that it erased ${counted(erased, 'event')}; the number of those that refer to it is ${count}`,
+        });
     }
     return failures.toSorted((a, b) => a.position! - b.position!)[0];
   }

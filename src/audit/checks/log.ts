@@ -1,3 +1,4 @@
+import { counted } from '../../counted.ts';
 import { headAfter, leafHash } from '../../log/event/chain.ts';
 import { EMPTY_HEAD, type Head } from '../../log/event/event.ts';
 import type { Checkpoint } from '../../tlog/checkpoint.ts';
@@ -57,7 +58,10 @@ export function checkpointCheck({ size, root }: Checkpoint): Check {
     },
     finish() {
       if (tree.size < size)
-        return { position: tree.size + 1, message: `missing, but a checkpoint of ${size} events was signed` };
+        return {
+          position: tree.size + 1,
+          message: `missing, but a checkpoint of ${counted(size, 'event')} was signed`,
+        };
       if (sameHash(tree.root, root)) return undefined;
       return {
         position: size,

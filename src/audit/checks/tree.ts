@@ -35,5 +35,5 @@ export function treeCheck(store: Store, checkpoint: number): Check {
 
 const failed = (index: number, why: string): Failure => ({
   position: (index + 1) * TILE_WIDTH,
-  message: `node ${index} of the tree ${why}`,
+  message: `node ${index} of the Merkle tree ${why}`,
 });

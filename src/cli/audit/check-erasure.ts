@@ -1,4 +1,5 @@
 import { Command } from 'commander';
+import { counted } from '../../counted.ts';
 import type { LoggedEvent } from '../../log/event/event.ts';
 import { position, subjectKey } from '../arguments.ts';
 import { print } from '../output.ts';
@@ -27,7 +28,7 @@ with a checkpoint that you trust (audit import, audit verify --checkpoint).
 
 Example:
   $ plantstore audit check-erasure --owner alice --key 5bd1...
-  Position 42 erased "alice": 17 events lost their content.`,
+  Position 42 erased "alice": the content of 17 events is gone.`,
     )
     .action(async (options: Options) => {
       const found = await withStore('read', (store) => erasureIn(store.read((options.position ?? 1) - 1), options));
@@ -35,7 +36,7 @@ Example:
         throw new Error(`no event${of(options)} erased ${JSON.stringify(options.owner)} with this key`);
       const { erased } = found.event;
       await print([
-        `Position ${found.position} erased ${JSON.stringify(options.owner)}: ${erased} events lost their content.`,
+        `Position ${found.position} erased ${JSON.stringify(options.owner)}: the content of ${counted(erased, 'event')} is gone.`,
       ]);
     });
 

@@ -2,6 +2,7 @@ import { createReadStream } from 'node:fs';
 import { buffer } from 'node:stream/consumers';
 import { Command } from 'commander';
 import type { Proved } from '../../audit/check-receipt.ts';
+import { counted } from '../../counted.ts';
 import type { DomainEvent } from '../../domain/events.ts';
 import { setFields } from '../../domain/plant.ts';
 import type { LoggedEvent } from '../../log/event/event.ts';
@@ -57,7 +58,7 @@ function sentence({ event, origin, size, cosigned }: Proved): string {
   const witnesses = cosigned.map(({ name, time: at }) => `, cosigned by ${name} at ${iso(at)}`).join('');
   return (
     `In the log ${origin}, the event at position ${position} ${whatOf(event)} (event ${eventId}); ` +
-    `proved by the log's checkpoint of ${size} events${witnesses}.`
+    `proved by the log's checkpoint of ${counted(size, 'event')}${witnesses}.`
   );
 }
 
@@ -69,7 +70,7 @@ function whatOf({ event, type, time }: LoggedEvent): string {
 
 function deedOf(event: DomainEvent): string {
   if (event.type === 'OwnerErased')
-    return `an owner with ${event.erased} events was erased by ${JSON.stringify(event.actor)}`;
+    return `an owner with ${counted(event.erased, 'event')} was erased by ${JSON.stringify(event.actor)}`;
   const { owner, actor, plantId } = event;
   const by = actor === owner ? '' : ` by ${JSON.stringify(actor)}`;
   if (event.type === 'PlantDeleted') return `plant ${plantId} of ${JSON.stringify(owner)} was deleted${by}`;

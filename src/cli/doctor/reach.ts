@@ -1,6 +1,7 @@
 import { connect } from 'node:net';
 import { boundedFetch } from '../../auth/keys/jwks.ts';
 import type { Config } from '../../config.ts';
+import { counted } from '../../counted.ts';
 import { type Finding, fail, ok, reasonOf, warn } from './finding.ts';
 
 /** Most milliseconds for an answer of a port, of a witness or of the issuer. */
@@ -81,7 +82,7 @@ export async function examineIssuer(issuer: Config['issuer']): Promise<Finding> 
       signal: AbortSignal.timeout(LIMIT),
     });
     const { keys } = (await response.json()) as { keys: readonly unknown[] };
-    return ok('issuer', `${url} has ${keys.length} keys`);
+    return ok('issuer', `${url} has ${counted(keys.length, 'key')}`);
   } catch (error) {
     return fail('issuer', `${url}: ${reasonOf(error)}; the service cannot verify new tokens`);
   }
@@ -96,8 +97,8 @@ export async function examineWitnesses({ witnesses, quorum }: NonNullable<Config
     if (fault === undefined) return ok('witness', `${name} answers at ${url}`);
     const message = `${name} does not answer at ${url} (${fault})`;
     return answering >= quorum
-      ? warn('witness', `${message}; ${quorum} are needed, and ${answering} answer`)
-      : fail('witness', `${message}: checkpoints and receipts get 503 until ${quorum} witnesses answer`);
+      ? warn('witness', `${message}; needed: ${quorum}, answering: ${answering}`)
+      : fail('witness', `${message}: checkpoints and receipts get 503; needed: ${quorum}, answering: ${answering}`);
   });
 }
 
@@ -121,7 +122,7 @@ export async function examineKafka(settings: NonNullable<Config['kafka']>): Prom
   const examined = async () => {
     await client.connect();
     if (!(await client.hasTopic(topic))) return `the topic ${topic} does not exist`;
-    return `the topic ${topic} has ${(await client.ranges(topic)).length} partitions`;
+    return `the topic ${topic} has ${counted((await client.ranges(topic)).length, 'partition')}`;
   };
   try {
     return ok('kafka', await within(KAFKA_LIMIT, examined()));

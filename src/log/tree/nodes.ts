@@ -15,7 +15,7 @@ export class BrokenTreeError extends Error {
 
   /** `why` and the `remedy`, in words. */
   constructor(why: string, remedy = 'run plantstore audit verify, then plantstore audit rebuild') {
-    super(`the tree of the log is broken: ${why}: ${remedy}`);
+    super(`${why}: ${remedy}`);
     this.name = 'BrokenTreeError';
     this.why = why;
   }
@@ -24,7 +24,7 @@ export class BrokenTreeError extends Error {
 /** The hash of a node as a store has it. Throws BrokenTreeError if it is no hash. */
 export function storedHash(index: number, hash: unknown): Uint8Array {
   if (hash instanceof Uint8Array && hash.length === HASH_SIZE) return hash;
-  throw new BrokenTreeError(`node ${index} is malformed`);
+  throw new BrokenTreeError(`node ${index} of the Merkle tree is malformed`);
 }
 
 /** The number of nodes of a log with so many events. */

@@ -97,7 +97,7 @@ export class Tree implements TileReader {
     const block = await this.#readBlock(index, TILE_WIDTH);
     const nodes = await this.#reach(1, index + 1);
     if (!sameHash(subtreeHash(block.hashes, 0, TILE_WIDTH), nodes.slice(index, index + 1)))
-      throw new BrokenTreeError(`node ${index} does not match its events`);
+      throw new BrokenTreeError(`node ${index} of the Merkle tree does not match its events`);
     return block;
   }
 
@@ -137,7 +137,7 @@ export class Tree implements TileReader {
     const stored = Math.min(count, nodesOf(await this.#store.checkpoint()));
     while (nodes.count < stored) {
       const read = await this.#store.nodes(nodes.count, Math.min(stored, nodes.count + READ));
-      if (read.length === 0) throw new BrokenTreeError(`node ${nodes.count} is missing`);
+      if (read.length === 0) throw new BrokenTreeError(`node ${nodes.count} of the Merkle tree is missing`);
       for (const hash of read) nodes.push(hash);
     }
     const builder = new NodeBuilder(nodes.count * TILE_WIDTH);

@@ -1,4 +1,5 @@
 import type { Principal } from '../../auth/principal.ts';
+import { counted } from '../../counted.ts';
 import { PlantStoreError } from '../../domain/errors.ts';
 import { type LoggedEvent, plantEventOf } from '../../log/event/event.ts';
 import type { EventLog } from '../../log/log.ts';
@@ -98,7 +99,7 @@ export class Watches implements WatchKeeper {
     if (channel.subscribers.size >= this.#limits.maxOwnerWatches)
       throw new PlantStoreError(
         'TOO_MANY_WATCHES',
-        `this owner has ${channel.subscribers.size} streams open, the maximum; share one, or close one`,
+        `this owner has ${counted(channel.subscribers.size, 'stream')} open, the maximum; share one, or close one`,
         { retryAfter: 1 },
       );
     if (this.#watches.size >= this.#limits.maxWatches)

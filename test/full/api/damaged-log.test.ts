@@ -266,7 +266,7 @@ describe('a log that was damaged', () => {
       expectError(reply, 503, 14);
       expect(reply.headers['cache-control']).toBe('no-store');
     }
-    const why = 'the tree of the log is broken: node 1 does not match its events';
+    const why = 'node 1 of the Merkle tree does not match its events';
     await expectLogged(service, why);
     const headers = { authorization: `Bearer ${await service.token('alice')}` };
     for (const { open } of TRANSPORTS)

@@ -172,10 +172,10 @@ describe('finds, alone', () => {
       `http://127.0.0.1:${at}=${formatVerifierKey(cosignatureKey(name, generateKeyPairSync('ed25519').privateKey))}`;
     const WITNESSES = `${entry('here.example', port)} ${entry('away.example', await freePort())}`;
     expect((await doctor({ WITNESSES, WITNESS_QUORUM: '1' })).troubles).toEqual([
-      expect.stringMatching(/^warn +witness +away\.example does not answer .*ECONNREFUSED.*1 are needed, and 1 answer/),
+      expect.stringMatching(/^warn +witness +away\.example does not answer .*ECONNREFUSED.*; needed: 1, answering: 1$/),
     ]);
     expect((await doctor({ WITNESSES })).troubles).toEqual([
-      expect.stringMatching(/^fail +witness +away\.example does not answer .*503 until 2 witnesses answer/),
+      expect.stringMatching(/^fail +witness +away\.example does not answer .*get 503; needed: 2, answering: 1$/),
     ]);
     server.close();
   });

@@ -148,7 +148,7 @@ test('plantstore erase: beside a service it refuses; once it is stopped it erase
   const check = ['audit', 'check-erasure', '--owner', OWNER, '--key', subjectKey];
   expect(await command(check, { DATA_DIR: directory })).toEqual({
     code: 0,
-    stdout: `Position 12 erased "${OWNER}": 6 events lost their content.\n`,
+    stdout: `Position 12 erased "${OWNER}": the content of 6 events is gone.\n`,
     stderr: '',
   });
   const other = await command([...check.slice(0, 3), 'bob', ...check.slice(4)], { DATA_DIR: directory });
