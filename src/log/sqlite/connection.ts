@@ -69,8 +69,11 @@ export function openWriter(path: string, synchronous: 'FULL' | 'NORMAL'): Databa
 export const openReader = (path: string): DatabaseSync =>
   new DatabaseSync(path, { readOnly: true, timeout: BUSY_TIMEOUT });
 
+/** SQLite's code for a lock of another connection. */
+export const SQLITE_BUSY = 5;
+
 /** A disk or a quota is full: ENOSPC, and other errors of a write (SQLITE_FULL, SQLITE_IOERR_WRITE). */
-const NOT_WRITTEN = [13, 778];
+export const NOT_WRITTEN: readonly number[] = [13, 778];
 
 /**
  * Whether a transaction ended because a write failed, so that no recovery finds it: the record of its commit is the last

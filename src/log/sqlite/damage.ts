@@ -1,4 +1,6 @@
+import { readFileSync, statSync } from 'node:fs';
 import { DamagedStoreError } from '../store.ts';
+import { NOT_WRITTEN, SQLITE_BUSY } from './connection.ts';
 
 /** A page is malformed (SQLITE_CORRUPT), or the first one is not SQLite's (SQLITE_NOTADB). */
 const DAMAGE = [11, 26];
@@ -23,8 +25,49 @@ export function naming<T>(path: string, work: () => T): T {
   }
 }
 
-/** The same error; one of SQLite names the file. */
+/**
+ * The same error; one of SQLite names the file, and says who holds it, or that the disk is full, if that is the cause.
+ */
 export function aboutFile(path: string, error: unknown): unknown {
-  const { code, message } = error as NodeJS.ErrnoException;
-  return code === 'ERR_SQLITE_ERROR' ? new Error(`${path}: ${message}`, { cause: error }) : error;
+  const { code, message, errcode = 0 } = error as NodeJS.ErrnoException & { readonly errcode?: number };
+  return code === 'ERR_SQLITE_ERROR'
+    ? new Error(`${path}${wordsFor(path, errcode, message)}`, { cause: error })
+    : error;
+}
+
+/** A disk or a quota is full, also when the index of the write-ahead log is made (SQLITE_IOERR_SHMSIZE). */
+const FULL = [...NOT_WRITTEN, 4_874];
+
+function wordsFor(path: string, errcode: number, message: string): string {
+  if ((errcode & 0xff) === SQLITE_BUSY)
+    return ` is in use by ${holdersOf(path)}: end that, or wait for its end, and try again`;
+  if (FULL.includes(errcode))
+    return ` cannot be used, because its disk is full or broken (${message}): free some space, and try again`;
+  return `: ${message}`;
+}
+
+/** The processes of this machine that hold a lock on a database, as Linux tells (proc_locks(5)); others without a name. */
+export function holdersOf(path: string): string {
+  const files = [path, `${path}-shm`].map(lockedFile);
+  try {
+    const locks = readFileSync('/proc/locks', 'utf8').matchAll(/ (\d+) ([\da-f]+:[\da-f]+:\d+) /g);
+    const pids = new Set(locks.filter(([, , file]) => files.includes(file)).map(([, pid]) => pid!));
+    pids.delete(String(process.pid));
+    const names = [...pids].map((pid) => `process ${pid} (${programOf(pid)})`);
+    if (names.length > 0) return names.join(' and ');
+  } catch {
+    // Another system, or the process has just ended.
+  }
+  return 'another program, such as a backup';
+}
+
+/** The program of a process and its first argument: the script, if the program runs one. */
+const programOf = (pid: string): string => readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0', 2).join(' ').trim();
+
+/** A file as proc_locks(5) names it: the two numbers of its device (makedev(3)) in hexadecimal, and its inode. */
+function lockedFile(path: string): string | undefined {
+  const found = statSync(path, { throwIfNoEntry: false });
+  if (found === undefined) return undefined;
+  const [major, minor] = [(found.dev >> 8) & 0xfff, (found.dev & 0xff) | ((found.dev >> 12) & 0xfff00)];
+  return `${[major, minor].map((number) => number.toString(16).padStart(2, '0')).join(':')}:${found.ino}`;
 }

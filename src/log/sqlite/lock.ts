@@ -1,10 +1,8 @@
 import { DatabaseSync } from 'node:sqlite';
-import { privateFile } from './connection.ts';
+import { privateFile, SQLITE_BUSY } from './connection.ts';
 import { naming } from './damage.ts';
 
 const LOCK_FILE = 'plantstore.lock';
-/** SQLite's code for a lock of another connection. */
-export const SQLITE_BUSY = 5;
 
 /** The locks of this process. An unreachable connection would be garbage-collected together with its lock. */
 const held = new Set<DatabaseSync>();

@@ -16,8 +16,8 @@ import {
   type UpgradeStep,
 } from '../upgrade.ts';
 import { sync } from './backup.ts';
-import { openReader, openWriter, prepareQuery } from './connection.ts';
-import { SQLITE_BUSY } from './lock.ts';
+import { openReader, openWriter, prepareQuery, SQLITE_BUSY } from './connection.ts';
+import { holdersOf } from './damage.ts';
 import { checkObjects, FORMER_OBJECTS, FORMER_VERSION, versionOf } from './schema.ts';
 import { DATABASE_FILE, openSqlite } from './store.ts';
 
@@ -164,7 +164,7 @@ function closeJournal(db: DatabaseSync, path: string): void {
   } catch (error) {
     if ((error as { errcode?: number }).errcode !== SQLITE_BUSY) throw error;
   }
-  throw new Error(`${path} is being read by another program, such as a backup: end it first`);
+  throw new Error(`${path} is in use by ${holdersOf(path)}: end that, or wait for its end, and try again`);
 }
 
 /** A value of a row. Integers are bigints, so that no digits are lost; numbers are REAL. */

@@ -1,3 +1,4 @@
+import { spawn } from 'node:child_process';
 import { generateKeyPairSync } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -5,6 +6,7 @@ import { type AddressInfo, createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { aboutFile } from '../../../src/log/sqlite/damage.ts';
 import { cosignatureKey } from '../../../src/tlog/signer.ts';
 import { formatVerifierKey } from '../../../src/tlog/verifier-key.ts';
 import { type Certificate, CertificateAuthority } from '../../support/certificates.ts';
@@ -154,6 +156,33 @@ describe('a file of TLS', () => {
       `GRPC_TLS_KEY (${other.key}) is not the key of GRPC_TLS_CERT (${good.GRPC_TLS_CERT}): set both to files of the same certificate`,
     );
   });
+});
+
+test('a database that another process holds: which one', async () => {
+  const DATA_DIR = join(directory, 'held');
+  await (await startService({ DATA_DIR })).stop();
+  const path = join(DATA_DIR, 'plantstore.sqlite');
+  const hold = `const db = new (require('node:sqlite').DatabaseSync)(${JSON.stringify(path)});
+    db.exec('BEGIN IMMEDIATE'); console.log('held'); setInterval(() => db, 1000)`;
+  const holder = spawn(process.execPath, ['--eval', hold], { stdio: ['ignore', 'pipe', 'inherit'] });
+  await once(holder.stdout, 'data');
+  const who = process.platform === 'linux' ? `process ${holder.pid} (${process.execPath}` : 'another program';
+  const { message } = await failureOf(['serve'], { ...FREE, DATA_DIR });
+  expect(message).toContain(`plantstore: ${path} is in use by ${who}`);
+  expect(message).toMatch(/: end that, or wait for its end, and try again$/);
+  holder.kill();
+  await once(holder, 'exit');
+});
+
+test.each([
+  ['a write', 13, 'database or disk is full'],
+  ['a write that SQLite tells otherwise', 778, 'disk I/O error'],
+  ['the index of the write-ahead log', 4_874, 'disk I/O error'],
+])('a disk that is too full for %s', (_, errcode, message) => {
+  const error = Object.assign(new Error(message), { code: 'ERR_SQLITE_ERROR', errcode });
+  expect(String(aboutFile('/data/plantstore.sqlite', error))).toBe(
+    `Error: /data/plantstore.sqlite cannot be used, because its disk is full or broken (${message}): free some space, and try again`,
+  );
 });
 
 test('a MongoDB that is not there', async () => {

@@ -146,7 +146,9 @@ test.skipIf(process.platform !== 'linux')('a disk that fills up leaves no backup
     data,
   );
   expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
-  expect(stderr).toMatch(/plants\.sqlite\.[\w-]+\.draft: (disk I\/O error|database or disk is full)$/m);
+  expect(stderr).toMatch(
+    /plants\.sqlite\.[\w-]+\.draft cannot be used, because its disk is full or broken \((disk I\/O error|database or disk is full)\)/,
+  );
   expect(readdirSync(backup)).toEqual([]);
 });
 
