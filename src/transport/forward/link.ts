@@ -1,5 +1,6 @@
+import { isIP } from 'node:net';
 import { createSecureContext } from 'node:tls';
-import { ChannelCredentials, Client, Metadata } from '@grpc/grpc-js';
+import { ChannelCredentials, Client, type ClientOptions, Metadata } from '@grpc/grpc-js';
 import {
   ForwardingService,
   type ForwardRequest,
@@ -20,6 +21,12 @@ const OPTIONS = {
   'grpc.enable_http_proxy': 0,
 };
 
+/** TLS names no server by an address (RFC 6066, section 3). What it is called does not matter: see credentialsOf. */
+function optionsOf(address: string): ClientOptions {
+  const host = address.slice(0, address.lastIndexOf(':')).replace(/^\[(.*)\]$/, '$1');
+  return isIP(host) === 0 ? OPTIONS : { ...OPTIONS, 'grpc.ssl_target_name_override': 'instance' };
+}
+
 /** Opens links over gRPC and TLS. `identity`: that of this instance. */
 export function linksOf(identity: () => Identity): OpenLink {
   const { forward } = definitionOf(ForwardingService);
@@ -27,7 +34,7 @@ export function linksOf(identity: () => Identity): OpenLink {
   return (to, listener) => {
     const metadata = new Metadata();
     metadata.set(SECRET, to.secret);
-    const client = new Client(to.address, credentialsOf(to, identity()), OPTIONS);
+    const client = new Client(to.address, credentialsOf(to, identity()), optionsOf(to.address));
     const call = client.makeBidiStreamRequest<ForwardRequest, ForwardResponse>(
       path,
       requestSerialize as (message: ForwardRequest) => Buffer,
