@@ -234,7 +234,7 @@ describe('the units of systemd', () => {
 
   test.each([
     ['plantstore-verify.service', /audit verify$/],
-    ['plantstore-backup.service', /backup/],
+    ['plantstore-backup.service', /audit checkpoint > \S+; .*audit key > \S+; .*backup/],
   ])('run a command of this release: %s', (name, command) => {
     expect(named(`deploy/systemd/${name}`, 'ExecStart').join('\n')).toMatch(command);
     expect(named(`deploy/systemd/${name.replace('.service', '.timer')}`, 'OnCalendar')).toHaveLength(1);
