@@ -216,7 +216,9 @@ export const SETTINGS = {
   LOG_ORIGIN: values(
     'a name such as log.example.org/plants, without spaces or plus signs',
     z.string().refine(isKeyName),
-  ).means('Name of the log and of its key in checkpoints. Unset: `plantstore/` and the id of the log.'),
+  ).means(
+    'Name of the log and of its key in checkpoints; keep it once it is set. Unset: `plantstore/` and the id of the log.',
+  ),
   AUDIT_SIGNING_KEY: secret('an Ed25519 private key, as PKCS #8 in PEM', ed25519Key).means(
     'Ed25519 private key, PKCS #8 in PEM, that signs checkpoints. Unset: a key in `DATA_DIR`, made on first use.',
   ),
