@@ -1,5 +1,5 @@
 import { generateKeyPairSync } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { copyFileSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -72,5 +72,24 @@ test('another key than the one that signed last is told by doctor, by a command 
   rmSync(join(data, 'audit-key.pem'));
   expect(await doctor({})).toContain(
     `${join(data, 'last-checkpoint.txt')} is gone: restore ${join(data, 'audit-key.pem')}, `,
+  );
+});
+
+test('a log that is shorter than what was signed is told by doctor, before it is started', async () => {
+  const LOG_ORIGIN = 'log.example';
+  const backup = join(data, 'backup');
+  {
+    await using service = await startLocalService({ DATA_DIR: data, LOG_ORIGIN });
+    expect(await command(['backup', backup], { DATA_DIR: data })).toMatchObject({ code: 0 });
+    await client(service.url, await service.token('alice'))('POST', '/plants', { body: '{"id":1,"name":"Fern"}' });
+    expect(await command(['audit', 'checkpoint'], { DATA_DIR: data, LOG_ORIGIN })).toMatchObject({ code: 0 });
+  }
+  const { stdout: before } = await command(['doctor'], { DATA_DIR: data, LOG_ORIGIN });
+  expect(before).not.toContain('checkpoint');
+  copyFileSync(backup, join(data, 'plantstore.sqlite'));
+  const { code, stdout } = await command(['doctor'], { DATA_DIR: data, LOG_ORIGIN });
+  expect(code).toBe(1);
+  expect(stdout).toMatch(
+    /^fail {2}checkpoint {2}a checkpoint of 1 event was signed, and the log has 0: if an older backup was restored, follow/m,
   );
 });

@@ -1,11 +1,13 @@
 import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Config } from '../../config.ts';
+import { counted } from '../../counted.ts';
 import type { Head } from '../../log/event/event.ts';
 import { openReader } from '../../log/sqlite/connection.ts';
 import { checkObjects } from '../../log/sqlite/schema.ts';
 import { DATABASE_FILE } from '../../log/sqlite/store.ts';
 import type { Store } from '../../log/store.ts';
+import { RESTORED } from '../../transparency/checkpoints.ts';
 import { CHECKPOINT_FILE, readKept } from '../../transparency/kept-checkpoint.ts';
 import { AUDIT_KEY_FILE, openLogKey } from '../../transparency/log-key.ts';
 import { withStore } from '../with-store.ts';
@@ -61,7 +63,10 @@ function checkDatabase(path: string): void {
   }
 }
 
-/** Whether the last checkpoint that was signed here is of this log, and of the key that would sign now. */
+/**
+ * Whether the last checkpoint that was signed here is of this log, is no longer than it, and is of the key that would sign
+ * now.
+ */
 async function keptFindings(config: Config, store: Store): Promise<Finding[]> {
   const [path, keyPath] = [CHECKPOINT_FILE, AUDIT_KEY_FILE].map((name) => join(config.dataDirectory, name)) as [
     string,
@@ -73,7 +78,12 @@ async function keptFindings(config: Config, store: Store): Promise<Finding[]> {
   // A key that cannot be used is a finding of its own.
   const key = await openLogKey(config, store).catch(() => undefined);
   const kept = key && (await readKept(path, key.vkey));
-  return typeof kept === 'string' ? [warn('checkpoint', kept)] : [];
+  if (kept === undefined) return [];
+  if (typeof kept === 'string') return [warn('checkpoint', kept)];
+  // Read after what was signed: a service that runs may have signed more meanwhile.
+  const { position } = await store.head();
+  const signed = `a checkpoint of ${counted(kept.size, 'event')} was signed, and the log has ${position}`;
+  return kept.size > position ? [fail('checkpoint', `${signed}: ${RESTORED}`)] : [];
 }
 
 function clockFinding({ time }: Head): Finding {
