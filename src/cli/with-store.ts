@@ -41,11 +41,7 @@ async function opened<T>(
 ): Promise<T> {
   if (mongodbUri !== undefined) {
     const { openMongo } = await import('../log/mongo/open.ts');
-    const { explain } = await import('../log/mongo/connection/explain.ts');
-    const store = await openMongo(mongodbUri, { readOnly: access === 'read' });
-    return closing(store, work).catch((error) => {
-      throw explain(error);
-    });
+    return closing(await openMongo(mongodbUri, { readOnly: access === 'read' }), work);
   }
   refuseForeignWal(join(dataDirectory, DATABASE_FILE));
   if (access !== 'read' && isFormerSqlite(dataDirectory)) await upgradeDataDirectory(dataDirectory);

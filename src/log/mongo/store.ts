@@ -4,6 +4,7 @@ import { LostRecordError, type Store } from '../store.ts';
 import { type Collections, collectionsOf, LOG_ID, OWNERS_ID } from './collections.ts';
 import { withCallLimit } from './connection/call-limit.ts';
 import type { CausalClock } from './connection/causal-clock.ts';
+import { explain } from './connection/explain.ts';
 import type { Primary } from './connection/primary.ts';
 import { Transactions } from './connection/transactions.ts';
 import { MongoErasures } from './erasures.ts';
@@ -19,7 +20,7 @@ export function mongoStore(client: MongoClient, db: Db, clock: CausalClock, prim
   const collections = collectionsOf(db);
   const transactions = new Transactions(client, db, clock);
   let isClosed = false;
-  return {
+  return explained({
     name: `MongoDB ${client.options.hosts.join()}/${db.databaseName}`,
     advanceLimit: 2_000,
     logId: () => logIdIn(collections, clock),
@@ -34,7 +35,35 @@ export function mongoStore(client: MongoClient, db: Db, clock: CausalClock, prim
       await transactions.close();
       await withCallLimit(client.close());
     },
-  };
+  });
+}
+
+/** The same methods, whose errors are in words for operators: the driver's may name owners. See explain. */
+function explained(store: Store): Store {
+  const methods = Object.entries(store).map(([name, member]) => [
+    name,
+    typeof member === 'function' ? (...args: unknown[]) => inWords(member(...args)) : member,
+  ]);
+  return Object.fromEntries(methods);
+}
+
+function inWords(result: unknown): unknown {
+  if (result instanceof Promise)
+    return result.catch((error) => {
+      throw explain(error);
+    });
+  return isIterable(result) ? eachInWords(result) : result;
+}
+
+const isIterable = (result: unknown): result is AsyncIterable<unknown> =>
+  typeof result === 'object' && result !== null && Symbol.asyncIterator in result;
+
+async function* eachInWords(results: AsyncIterable<unknown>): AsyncGenerator<unknown> {
+  try {
+    yield* results;
+  } catch (error) {
+    throw explain(error);
+  }
 }
 
 async function logIdIn({ meta }: Collections, clock: CausalClock): Promise<string> {
