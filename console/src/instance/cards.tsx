@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { Fact } from '../ui/fact.tsx';
-import { integer, percent, rate, size, uptime } from './figures.ts';
+import { events, integer, percent, rate, size, uptime } from './figures.ts';
 import { type Report, rateOf } from './report.ts';
 
 const ROLES = {
@@ -38,7 +38,7 @@ export function Cards({ report, before }: { readonly report: Report; readonly be
             {integer(log.checkpoint)}, {integer(log.head - log.checkpoint)} behind
           </Fact>
           <Fact name="In memory">
-            {integer(log.tail.events)} events, {size(log.tail.bytes)}
+            {events(log.tail.events)}, {size(log.tail.bytes)}
           </Fact>
           <Fact name="Commands waiting">{integer(log.pending)}</Fact>
           {log.erasures.count > 0 && <Fact name="Erasures under way">{integer(log.erasures.count)}</Fact>}
@@ -52,15 +52,13 @@ export function Cards({ report, before }: { readonly report: Report; readonly be
             <Fact name="Publication">{publication.state}</Fact>
             {publication.lagEvents !== undefined && (
               <Fact name="Behind">
-                {integer(publication.lagEvents)} events, {integer(publication.lagSeconds ?? 0)} s
+                {events(publication.lagEvents)}, {integer(publication.lagSeconds ?? 0)} s
               </Fact>
             )}
           </>
         )}
         {cosigning !== undefined && (
-          <Fact name="Cosigned">
-            {cosigning.size === undefined ? 'nothing yet' : `${integer(cosigning.size)} events`}
-          </Fact>
+          <Fact name="Cosigned">{cosigning.size === undefined ? 'nothing yet' : events(cosigning.size)}</Fact>
         )}
       </Card>
       <Card title="Requests">

@@ -2,6 +2,9 @@
 
 /** A whole number. */
 export const integer = (value: number): string => Math.round(value).toLocaleString();
+
+/** A number of events: `1 event`, `12 events`. */
+export const events = (count: number): string => `${integer(count)} ${count === 1 ? 'event' : 'events'}`;
 /** A number for each second. */
 export const rate = (value: number): string => `${value < 10 ? Number(value.toFixed(1)) : integer(value)}/s`;
 /** A share of 1. */
