@@ -23,13 +23,16 @@ export function instancesOf(
   if (mongodbUri === undefined) return undefined;
   const made = grpcTls ? undefined : selfSigned();
   const identity = made ? () => made : identityFrom(grpcTls!);
-  if (grpcTls !== undefined)
+  const tellRefusal = () => {
+    if (grpcTls === undefined) return;
     refusalAsClient(grpcTls).then(
       (refusal) => refusal && logger.warn(refusal),
       () => {
         // The gRPC port tells of files that cannot be used.
       },
     );
+  };
+  tellRefusal();
   let taker: Taker | undefined;
   return {
     /** Made for this instance. The gRPC port shows it to the others if it has no TLS of its own; see createListener. */
@@ -38,7 +41,9 @@ export function instancesOf(
     addTo: (server: Registry) => addForwarding(server, () => taker),
     /** Joins the others: from now on one instance writes. `address`: where the gRPC port listens. */
     join: (address: string) => {
-      taker = log.join(forwardingOf(advertiseAddress ?? addressOf(address), identity, telemetry, logger, tracing));
+      taker = log.join(
+        forwardingOf(advertiseAddress ?? addressOf(address), identity, telemetry, logger, tracing, tellRefusal),
+      );
     },
   };
 }
@@ -49,6 +54,7 @@ function forwardingOf(
   telemetry: Telemetry,
   logger: Logger,
   tracing: Tracing | undefined,
+  tellRefusal: () => void,
 ): ForwardingOptions {
   let unreachable = false;
   return {
@@ -66,6 +72,8 @@ function forwardingOf(
           { writer, err: fault },
           "the writer cannot be reached: this instance writes by itself; check the writer's ADVERTISE_ADDRESS, the network and, with GRPC_TLS_CLIENT_CA, whether GRPC_TLS_CERT may be a client's",
         );
+        // The files may have been replaced since the start.
+        tellRefusal();
         unreachable = true;
       }
     },

@@ -127,6 +127,12 @@ describe.runIf(HAS_MONGODB)('instances whose gRPC port has TLS', () => {
     await service.logged(({ msg }) => String(msg).includes(refusal));
     const { stdout } = await command(['doctor'], { ...settings, DATA_DIR: directory });
     expect(stdout).toContain(`warn  gRPC TLS    other instances refuse ${refusal}\n`);
+    // And again when it matters: the files may be others than at the start.
+    await claimWriter(settings.MONGODB_URI, { address: '127.0.0.1:9', certificate: readFileSync(certificate, 'utf8') });
+    const send = client(service.url, await service.token('alice'));
+    expect((await send('POST', '/plants', { body: '{"id":1,"name":"Fern"}' })).status).toBe(200);
+    await service.logged(({ msg }) => /cannot be reached/.test(String(msg)));
+    await expect.poll(() => service.logs.filter(({ msg }) => String(msg).includes(refusal)).length).toBe(2);
   });
 
   test('send nothing to a port that does not show the certificate of the lease, be it signed by the same authority', async () => {
