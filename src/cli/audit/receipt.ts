@@ -39,7 +39,12 @@ Example:
     .action(async (file: string, { key, witness = [] }: Partial<Options> & Pick<Options, 'key'>) => {
       const { checkReceipt } = await import('../../audit/check-receipt.ts');
       const trusted = witness.map((vkey) => vkey.trim());
-      await print([sentence(checkReceipt(await receiptIn(file), key.trim(), trusted))]);
+      const receipt = await receiptIn(file);
+      try {
+        await print([sentence(checkReceipt(receipt, key.trim(), trusted))]);
+      } catch (error) {
+        throw new Error(`the receipt in ${file} is not valid: ${(error as Error).message}`, { cause: error });
+      }
     });
 
 /** Most bytes of a receipt: more than those of the longest event and a hundred cosignatures. */

@@ -71,5 +71,10 @@ function onDamage(error: unknown): Verdict {
 
 async function checkpointIn(store: Store, file: string, key: string | undefined): Promise<Checkpoint> {
   const note = await readFile(file, 'utf8');
-  return openCheckpoint(note, key ?? (await openLogKey(storeConfig(), store)).vkey);
+  const vkey = key ?? (await openLogKey(storeConfig(), store)).vkey;
+  try {
+    return openCheckpoint(note, vkey);
+  } catch (error) {
+    throw new Error(`the checkpoint in ${file} cannot be used: ${(error as Error).message}`, { cause: error });
+  }
 }

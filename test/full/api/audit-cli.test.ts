@@ -134,7 +134,7 @@ describe('verify', () => {
     expect(stdout).toMatch(/^checkpoint +NO +at position 4: .*the log was rewritten/m);
     const otherKey = await audit('verify', '--checkpoint', checkpoint);
     expect(otherKey).toMatchObject({ code: 1, stdout: '' });
-    expect(otherKey.stderr).toMatch(/no signature by \S+ with the given key/);
+    expect(otherKey.stderr).toContain(`the checkpoint in ${checkpoint} cannot be used: no signature by `);
   });
 });
 

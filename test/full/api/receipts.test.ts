@@ -102,7 +102,8 @@ test('a receipt tells what it proves, without a store, and of nothing that was c
     'a field that an event cannot have',
   );
   const wrong = await audit(['check-receipt', file, '--key', vkey.replace('plantstore/', 'plantstore/0')], nowhere);
-  expect(wrong).toMatchObject({ code: 1, stdout: '' });
+  const told = expect.stringContaining(`plantstore: the receipt in ${file} is not valid: `);
+  expect(wrong).toMatchObject({ code: 1, stdout: '', stderr: told });
   const absent = await audit(['receipt', '9999']);
   expect(absent).toMatchObject({ code: 1, stderr: 'plantstore: the log has no event at position 9999\n' });
 });
