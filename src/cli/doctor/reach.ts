@@ -44,7 +44,7 @@ async function readiness(host: string, port: number): Promise<Finding | undefine
     if (response.status !== 200) return fail('service', `it runs, but is ${status}: ${why || 'see its log'}`);
     // A store that is ready is degraded by what is broken: the log, the read model, or what was signed.
     if (troubled.some(({ name }) => name === 'store'))
-      return fail('service', `it runs, but ${why}: see docs/operations.md`);
+      return fail('service', `it runs, but ${why} ("What to do when" in docs/operations.md)`);
     return why === '' ? ok('service', `ready, according to ${url}`) : warn('service', `ready, but ${why}`);
   } catch {
     return undefined;

@@ -127,7 +127,7 @@ describe('a log that was damaged', () => {
     const doctor = await command(['doctor'], { DATA_DIR: directory, PORT, ADMIN_PORT });
     expect(doctor.code).toBe(1);
     expect(doctor.stdout).toMatch(
-      /^fail +service +it runs, but store: .*broken at position 550: .*: see docs\/operations\.md$/m,
+      /^fail +service +it runs, but store: .*broken at position 550: .* \("What to do when" in docs\/operations\.md\)$/m,
     );
   });
 
