@@ -24,7 +24,10 @@ const LOOK = 50;
 /** Plants of the bystander, and of the attacker. */
 const PLANTS = 20;
 /** As deploy/kubernetes sets it. */
-const ENVIRONMENT = { NODE_OPTIONS: '--max-old-space-size=320 --max-semi-space-size=16', LOG_LEVEL: 'info' };
+const ENVIRONMENT = {
+  NODE_OPTIONS: '--max-old-space-size=320 --max-semi-space-size=16 --v8-pool-size=1',
+  LOG_LEVEL: 'info',
+};
 
 /** What others saw meanwhile: a caller, and a supervisor that also asks an idle server. */
 export interface Seen extends Readonly<Record<Kind, Asked>> {

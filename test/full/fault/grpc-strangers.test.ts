@@ -25,7 +25,7 @@ let alice: GrpcClient;
 
 beforeAll(async () => {
   service = await startService({
-    NODE_OPTIONS: '--max-old-space-size=320 --max-semi-space-size=16',
+    NODE_OPTIONS: '--max-old-space-size=320 --max-semi-space-size=16 --v8-pool-size=1',
     MEMORY: String(4 * MAX_HELD),
     // So that no ping ends a connection whose headers do not end.
     IDLE_TIMEOUT: '600',

@@ -57,7 +57,7 @@ const ENOUGH = ['gRPC: headers alone, without a token', 'REST: 404 and an announ
 test('under all of them at once others are served, and memory stays', async () => {
   const { service, alice, mallory } = await begin({
     // As in a container of 512 MiB. Else the young generation grows to 128 MiB under any load.
-    NODE_OPTIONS: '--max-old-space-size=320 --max-semi-space-size=16',
+    NODE_OPTIONS: '--max-old-space-size=320 --max-semi-space-size=16 --v8-pool-size=1',
     MAX_WAIT,
   });
   // Under some load of its own, so that what any load makes the heap grow to does not count.
