@@ -1,16 +1,13 @@
 import type { Caller, Connection } from './connection.ts';
 
 /**
- * Milliseconds of CPU, and pieces of work, for one turn of the event loop. A probe on a new connection takes several
- * turns. It is less than a tick of the system's account of CPU, 4 ms or so: 5 ms would be over after two ticks.
+ * Milliseconds for the work of one turn of the event loop, in which at least one piece begins. It is short because a probe
+ * on a new connection takes several turns, and Node accepts one connection of a port in a turn. It is time and not CPU:
+ * systems count the CPU of a thread in ticks of 4 ms or so.
  */
-const TURN = 3;
+const TURN = 1;
+/** Most steps that are planned for a turn. */
 const MOST = 128;
-/**
- * Milliseconds for a turn in which a connection was accepted. Node accepts one of a port in a turn: while others may wait
- * to be accepted, long turns would keep them out. It is time and not CPU, which systems count in ticks of 4 ms or so.
- */
-const ACCEPTING_TURN = 1;
 /** Most milliseconds that count as waiting between two steps: a process that the system has stopped refuses nobody for it. */
 const MOST_WAIT = 50;
 /** Milliseconds that a caller may use before the next one has its turn. */
@@ -24,9 +21,8 @@ const MOST_FOLLOWING = 4;
  * Gives connections their turns to work. Callers take turns by the time that their work takes, however many connections
  * they have, and so do the connections of a caller.
  *
- * It lets nothing more begin once a turn of the event loop has used its CPU: then probes, answers of the store and
- * sockets have theirs. What it measures includes all that the process does meanwhile. It measures CPU and not time: when
- * other processes take the CPU, to do less would only leave them more of it.
+ * It lets nothing more begin once the time of a turn of the event loop is over: then probes, answers of the store and
+ * sockets have theirs. That time includes all that the process does meanwhile.
  */
 export class Turns {
   readonly #maxWait: number;
@@ -44,16 +40,10 @@ export class Turns {
   #workingSince = 0;
   /** Milliseconds of the work itself. */
   #worked = 0;
-  /** When the turn began, in time and CPU, and its number. */
+  /** When the turn began, and its number. */
   #began = 0;
-  #cpu = process.threadCpuUsage();
   #turn = 0;
-  #budget = TURN;
-  /** Whether nothing more begins in this turn. */
-  #isOver = false;
-  /** Whether a connection was accepted since the turn began. */
-  #hasAccepted = false;
-  readonly #step = (spent?: number) => this.#work(spent);
+  readonly #step = (planned: number) => this.#work(planned);
 
   /** `maxWait`: milliseconds after which a connection's work is late. */
   constructor(maxWait: number) {
@@ -68,11 +58,6 @@ export class Turns {
   /** Connections that wait. */
   get waiting(): number {
     return this.#waiting;
-  }
-
-  /** A connection was accepted: makes the work after it short, so that the next one may follow. */
-  accepted(): void {
-    this.#hasAccepted = true;
   }
 
   /** Lets a connection work as soon as it is its turn: never at once. No effect while it waits. */
@@ -90,7 +75,7 @@ export class Turns {
   #plan(): void {
     if (this.#steps === MOST || this.#steps === this.#waiting) return;
     this.#steps++;
-    setImmediate(this.#step);
+    setImmediate(this.#step, this.#turn);
   }
 
   #push(connection: Connection): void {
@@ -102,14 +87,15 @@ export class Turns {
     this.#append(caller);
   }
 
-  /** `spent`: the number of the turn that had no CPU left for this step. */
-  #work(spent: number | undefined): void {
+  /** `planned`: the number of the turn in which this step was planned, for the one after it. */
+  #work(planned: number): void {
     const now = performance.now();
     this.#clock += Math.min(now - this.#known, MOST_WAIT);
     this.#known = now;
-    if (spent === this.#turn) this.#begin(now);
-    else if (this.#isSpent(now)) {
-      this.#isOver = true;
+    if (planned === this.#turn) {
+      this.#turn++;
+      this.#began = now;
+    } else if (now - this.#began >= TURN) {
       setImmediate(this.#step, this.#turn);
       return;
     }
@@ -124,25 +110,6 @@ export class Turns {
     this.#worked = performance.now() - now;
     if (hasMore) this.add(connection);
     this.#plan();
-  }
-
-  #begin(now: number): void {
-    this.#turn++;
-    this.#isOver = false;
-    // Node accepts before it comes to the work of a turn.
-    this.#budget = this.#hasAccepted ? ACCEPTING_TURN : TURN;
-    this.#hasAccepted = false;
-    this.#began = now;
-    this.#cpu = process.threadCpuUsage();
-  }
-
-  #isSpent(now: number): boolean {
-    if (this.#isOver) return true;
-    // Less time than the budget cannot have taken more CPU.
-    if (now - this.#began < this.#budget) return false;
-    if (this.#budget === ACCEPTING_TURN) return true;
-    const { user, system } = process.threadCpuUsage(this.#cpu);
-    return user + system >= this.#budget * 1_000;
   }
 
   /** Counts the time since the last work began, for its caller. Waiting for other events is no work. */

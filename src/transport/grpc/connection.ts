@@ -93,7 +93,6 @@ export class GrpcConnection extends Connection {
     this.#admission = admission;
     this.#serve = serve;
     admission.memory.add(this);
-    admission.turns.accepted();
     admission.turns.add(this);
   }
 

@@ -10,7 +10,10 @@ import { answerOn, endUnlessComplete, hasBody, LINGER } from './closing.ts';
 
 /** Most bytes of a request line and its headers. */
 export const MAX_HEADERS = 16 * 1024;
-/** Most bytes that are parsed in one piece: more than most requests have. */
+/**
+ * Most bytes that are parsed in one piece of what has no known length: headers, and a body in chunks. A body of known
+ * length is one piece as far as it has arrived: the parser copies each part of it.
+ */
 const PIECE = 16 * 1024;
 /** What headers end with, and a body in chunks (RFC 9112, sections 2.1 and 7.1). */
 const END_OF_HEADERS = Buffer.from('\r\n\r\n');
@@ -73,7 +76,6 @@ export class HttpConnection extends Connection {
     this.#finish = takeLast(socket, 'end');
     (socket as { [CONNECTION]?: HttpConnection })[CONNECTION] = this;
     admission.memory.add(this);
-    admission.turns.accepted();
     socket
       .on('data', (bytes) => this.#receive(bytes))
       .on('end', () => this.#end())
@@ -156,12 +158,12 @@ export class HttpConnection extends Connection {
 
   /** So that hardly any piece has more than one request, it ends with the headers, or with the body. */
   #endOfPiece(bytes: Buffer): number {
-    const most = Math.min(bytes.length, PIECE);
     if (this.#bodyLeft > 0) {
-      const body = Math.min(most, this.#bodyLeft);
+      const body = Math.min(bytes.length, this.#bodyLeft);
       this.#bodyLeft -= body;
       return body;
     }
+    const most = Math.min(bytes.length, PIECE);
     const end = bytes.subarray(0, most).indexOf(END_OF_HEADERS);
     return end === -1 ? most : end + END_OF_HEADERS.length;
   }
