@@ -159,8 +159,8 @@ describe('turns', () => {
     expect(connection.worked).toEqual([true, false]);
   });
 
-  /** How many of 200 pieces of work, each of so many milliseconds, begin in each turn of the event loop. */
-  async function perTurn(milliseconds: number): Promise<number[]> {
+  /** How many of 200 pieces of work, each of so many milliseconds, and of so many that follow, begin in each turn of the event loop. */
+  async function perTurn(milliseconds: number, following = 0): Promise<number[]> {
     const turns = new Turns(60_000);
     const began: number[] = [];
     let loop = 0;
@@ -169,6 +169,7 @@ describe('turns', () => {
         new TestConnection(new Caller(String(number)), () => {
           began.push(loop);
           spend(milliseconds);
+          turns.follows(following);
           return false;
         }),
       );
@@ -183,6 +184,10 @@ describe('turns', () => {
   test('let nothing begin once the time of a turn of the event loop is over', async () => {
     // The last turn has what is left.
     for (const count of (await perTurn(0.25)).slice(0, -1)) expect(count).toBe(4);
+  });
+
+  test('count what follows in the next turn of the event loop', async () => {
+    for (const count of (await perTurn(0.25, 0.25)).slice(0, -1)) expect(count).toBe(2);
   });
 
   test('let one piece begin in each turn of the event loop, however long it takes', async () => {

@@ -60,6 +60,11 @@ export class Turns {
     return this.#waiting;
   }
 
+  /** Counts milliseconds of this turn for what follows from it in the next one, where no turn sees it, such as a read. */
+  follows(milliseconds: number): void {
+    this.#began -= milliseconds;
+  }
+
   /** Lets a connection work as soon as it is its turn: never at once. No effect while it waits. */
   add(connection: Connection): void {
     if (connection.isWaiting) return;

@@ -19,6 +19,8 @@ const PIECE = 16 * 1024;
 const END_OF_HEADERS = Buffer.from('\r\n\r\n');
 /** Bytes that wait to be parsed beyond which no more are read. Node reads up to 64 KiB at once. */
 const MOST_WAITING = 64 * 1024;
+/** Milliseconds that the first read of a connection takes at most, with the end of another to make room for it. */
+const FIRST_READ = 0.25;
 /** What the objects of a request take in memory, and what a byte of its headers becomes. */
 const REQUEST = 4 * 1024;
 const HEADER_FACTOR = 2;
@@ -137,6 +139,7 @@ export class HttpConnection extends Connection {
     if (this.#isUnread) {
       this.#isUnread = false;
       this.#socket.resume();
+      this.#admission.turns.follows(FIRST_READ);
       return false;
     }
     this.#admission.begins(this);
