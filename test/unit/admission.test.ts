@@ -247,6 +247,19 @@ describe('held memory', () => {
     for (const connection of [all[1]!, ...others]) expect(connection.ended).toBe(0);
   });
 
+  test('in a burst, none goes that has become small, or whose caller has changed', () => {
+    const { memory, ended, hold } = scene(1_000);
+    const [unknown, alice] = [new Caller(''), new Caller('alice')];
+    const all = Array.from({ length: 11 }, () => hold(unknown, 100));
+    expect(ended).toHaveLength(1);
+    const [small, moved] = all.slice(-2);
+    memory.set(small!, 10);
+    memory.move(moved!, alice);
+    for (let count = 0; count < 8; count++) hold(unknown, 100);
+    expect(ended.length).toBeGreaterThan(5);
+    expect([small!.ended, moved!.ended]).toEqual([0, 0]);
+  });
+
   test('what a connection holds goes with it to another caller', () => {
     const { memory, ended, hold } = scene(1_000);
     const [unknown, alice] = [new Caller(''), new Caller('alice')];
