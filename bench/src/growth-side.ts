@@ -1,5 +1,5 @@
 import { importLog } from '../../src/audit/import.ts';
-import { openMongo } from '../../src/log/mongo/open.ts';
+import { openMongo } from '../../src/log/mongo/store.ts';
 import { openSqlite } from '../../src/log/sqlite/store.ts';
 import type { Measured, Side } from './compare.ts';
 import { history, LISTED, LISTER } from './history.ts';

@@ -2,10 +2,9 @@ import { leafHash, verifyContent } from '../log/event/chain.ts';
 import type { LoggedEvent } from '../log/event/event.ts';
 import { eventOfProvenRecord } from '../log/event/record.ts';
 import { parseCheckpoint } from '../tlog/checkpoint.ts';
-import { openNote, parseNote, verifiedSignatures } from '../tlog/note.ts';
+import { cosignedAt, openNote, parseNote, verifiedSignatures, verifierOf } from '../tlog/note.ts';
 import { checkRecord } from '../tlog/proof.ts';
 import { parseTlogProof } from '../tlog/tlog-proof.ts';
-import { cosignedAt, verifierOf } from '../tlog/verifier.ts';
 import { parseVerifierKey, SIGNATURE_TYPE, type VerifierKey } from '../tlog/verifier-key.ts';
 
 /** What a receipt proves: the log contained this event when its checkpoint was signed. */

@@ -1,5 +1,6 @@
 import type { LoggedEvent } from '../log/event/event.ts';
 import type { Store, Unfinished } from '../log/store.ts';
+import { wholeRange } from '../log/whole-range.ts';
 
 /** Contents were removed while the log was read, so what was read fits no state of it. Reading it again helps. */
 export class ErasedMeanwhileError extends Error {
@@ -74,5 +75,26 @@ export class SteadyView {
   /** Whether an erasure had not begun: it removes nothing of what the view shows. */
   isLater(position: number): boolean {
     return position > this.#head || this.#later.has(position);
+  }
+}
+
+/**
+ * The events after a position up to the log's end, such that an import accepts them: where one is erased, they go on
+ * until the OwnerErased event. Rejects with ErasedMeanwhileError when contents were removed while they were read.
+ */
+export async function* exportedEvents(
+  store: Store,
+  after: number,
+  end: number,
+): AsyncGenerator<readonly LoggedEvent[]> {
+  const view = await SteadyView.open(store, { isWhole: after === 0 });
+  for (let [last, to] = [after, end]; last < to; ) {
+    const goal = to;
+    for await (const events of wholeRange(store, last, goal)) {
+      const shown = view.take(events);
+      for (const { erasedBy = 0 } of shown) to = Math.max(to, erasedBy);
+      yield shown;
+    }
+    last = goal;
   }
 }

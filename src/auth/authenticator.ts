@@ -2,9 +2,8 @@ import { hash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { Semaphore } from '../semaphore.ts';
 import { bearerToken, checkCharacters } from './bearer.ts';
-import { principalFrom } from './claims.ts';
 import type { KeySet } from './keys/key-set.ts';
-import type { Principal } from './principal.ts';
+import { type Principal, principalFrom } from './principal.ts';
 import { Refusal, refusalFor, type TokenIdentity, type Why } from './refusal.ts';
 import { checkForm, createVerifier } from './verifier.ts';
 

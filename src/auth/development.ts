@@ -2,9 +2,9 @@ import { createPublicKey } from 'node:crypto';
 import { join } from 'node:path';
 import { createLocalJWKSet, SignJWT } from 'jose';
 import { MAX_TOKEN_LENGTH } from './bearer.ts';
-import { isName, MAX_NAME_CODE_POINTS } from './claims.ts';
 import { ed25519KeyFile } from './keys/key-file.ts';
 import type { KeySet } from './keys/key-set.ts';
+import { isName, MAX_NAME_CODE_POINTS } from './principal.ts';
 
 /** Issuer and audience of the tokens of development mode. */
 export const DEVELOPMENT_ISSUER = 'plantstore-development';

@@ -1,3 +1,5 @@
+import type { JWTPayload } from 'jose';
+import { Refusal, type TokenIdentity } from './refusal.ts';
 import type { Validity } from './validity.ts';
 
 /** The caller, according to the verified token. */
@@ -12,4 +14,45 @@ export interface Principal {
   readonly scopes: ReadonlySet<string>;
   /** Validity of the token. Streams check it repeatedly. */
   readonly validity: Validity;
+}
+
+/** Most code points in the name of an owner or actor. Every event contains both names. */
+export const MAX_NAME_CODE_POINTS = 1024;
+
+/**
+ * The caller that verified claims describe. The actor is `sub`, or the owner if the token has no `sub`. Throws Refusal
+ * if the owner is missing or a name is invalid.
+ */
+export function principalFrom(claims: JWTPayload, issuer: string, ownerClaim: string, validity: Validity): Principal {
+  const owner = claims[ownerClaim];
+  if (!isName(owner)) throw new Refusal('owner', aboutOf(claims));
+  const actor = typeof claims.sub === 'string' && claims.sub !== '' ? claims.sub : owner;
+  if (!isName(actor)) throw new Refusal('subject', aboutOf(claims));
+  return { issuer, actor, owner, scopes: new Set([...words(claims.scope), ...words(claims.scp)]), validity };
+}
+
+/** Issuer and subject of claims, if they are text. */
+export const aboutOf = ({ iss, sub }: JWTPayload): TokenIdentity => ({
+  ...(typeof iss === 'string' && { issuer: iss }),
+  ...(typeof sub === 'string' && { subject: sub }),
+});
+
+/** Unicode's general category Cc: C0, DEL and C1. */
+const CONTROL = /\p{Cc}/u;
+
+/**
+ * Whether a value can name an owner or actor: well-formed Unicode of bounded length, not blank, without control
+ * characters. Names are stored permanently, and appear in terminals and logs.
+ */
+export const isName = (value: unknown): value is string =>
+  typeof value === 'string' && value.trim() !== '' && value.isWellFormed() && !CONTROL.test(value) && isShort(value);
+
+// A code point takes at most two UTF-16 code units, so a longer value need not be counted.
+const isShort = (value: string): boolean =>
+  value.length <= 2 * MAX_NAME_CODE_POINTS && [...value].length <= MAX_NAME_CODE_POINTS;
+
+// Most issuers use a text for `scope` and a list for `scp`; some swap them. Any other type grants nothing.
+function words(claim: unknown): readonly string[] {
+  if (typeof claim === 'string') return claim.split(' ').filter(Boolean);
+  return Array.isArray(claim) ? claim.filter((word) => typeof word === 'string') : [];
 }

@@ -8,8 +8,8 @@ import {
 } from 'jose';
 import { PlantStoreError } from '../domain/errors.ts';
 import type { Permit } from '../semaphore.ts';
-import { aboutOf } from './claims.ts';
 import type { KeySet } from './keys/key-set.ts';
+import { aboutOf } from './principal.ts';
 import { Refusal, refusalFor, type Why } from './refusal.ts';
 import { TokenValidity } from './validity.ts';
 

@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { isName } from '../auth/claims.ts';
+import { isName } from '../auth/principal.ts';
 import type { Erased, EraseRequest } from '../log/erasure/eraser.ts';
 import type { Store } from '../log/store.ts';
 import { subjectKey } from './arguments.ts';

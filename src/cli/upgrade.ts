@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { Command } from 'commander';
-import { refuseForeignWal } from '../log/sqlite/foreign-wal.ts';
+import { refuseForeignWal } from '../log/sqlite/connection.ts';
 import { DATABASE_FILE, openSqlite } from '../log/sqlite/store.ts';
 import { isFormerSqlite } from '../log/sqlite/upgrade.ts';
 import { reportUpgrade } from '../log/upgrade.ts';

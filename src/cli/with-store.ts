@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { repairReadModel } from '../audit/repair.ts';
 import { type Config, loadConfig } from '../config.ts';
+import { refuseForeignWal } from '../log/sqlite/connection.ts';
 import { aboutStore } from '../log/sqlite/damage.ts';
-import { refuseForeignWal } from '../log/sqlite/foreign-wal.ts';
 import { lockDataDirectory } from '../log/sqlite/lock.ts';
 import { DATABASE_FILE, openSqlite } from '../log/sqlite/store.ts';
 import { isFormerSqlite, upgradeSqlite } from '../log/sqlite/upgrade.ts';
@@ -40,7 +40,7 @@ async function opened<T>(
   work: (store: Store) => Promise<T>,
 ): Promise<T> {
   if (mongodbUri !== undefined) {
-    const { openMongo } = await import('../log/mongo/open.ts');
+    const { openMongo } = await import('../log/mongo/store.ts');
     return closing(await openMongo(mongodbUri, { readOnly: access === 'read' }), work);
   }
   refuseForeignWal(join(dataDirectory, DATABASE_FILE));

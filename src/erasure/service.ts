@@ -6,8 +6,7 @@ import {
   EraseOwnerResponseSchema,
   type ErasureService,
 } from '../../gen/plantstore/v1/erasure_service_pb.ts';
-import { isName } from '../auth/claims.ts';
-import type { Principal } from '../auth/principal.ts';
+import { isName, type Principal } from '../auth/principal.ts';
 import type { ScopePolicy } from '../auth/scopes.ts';
 import { whileValid } from '../auth/while-valid.ts';
 import type { Methods } from '../call.ts';

@@ -42,3 +42,8 @@ export async function* searched<Found>(
   const end = Math.min(position, to ?? position);
   for (let from = after; from < end; from += positions) yield* find(from, Math.min(from + positions, end));
 }
+
+/** The array in slices of at most `size` items, in order. */
+export function* slices<T>(array: readonly T[], size: number): Generator<readonly T[]> {
+  for (let start = 0; start < array.length; start += size) yield array.slice(start, start + size);
+}

@@ -1,7 +1,7 @@
 import { PlantStoreError } from '../domain/errors.ts';
 import { BrokenChainError } from './event/chain.ts';
 import { BrokenReadModelError, LostRecordError } from './store.ts';
-import { LogChangedError } from './tail/log-changed.ts';
+import { LogChangedError } from './tail/follower.ts';
 import { BrokenTreeError } from './tree/nodes.ts';
 
 /** States of what is stored: the instance tells of each when it finds it, and when it is over. */

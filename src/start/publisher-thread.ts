@@ -1,6 +1,6 @@
 // The program of the publisher's thread: composes the publisher. publisher/thread.ts is the other side.
 import { parentPort, workerData } from 'node:worker_threads';
-import { openMongo } from '../log/mongo/open.ts';
+import { openMongo } from '../log/mongo/store.ts';
 import { openSqlite } from '../log/sqlite/store.ts';
 import { type KafkaOptions, kafkaTopic } from '../publisher/kafka/kafka-topic.ts';
 import { Publisher } from '../publisher/publisher.ts';

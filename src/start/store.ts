@@ -2,14 +2,14 @@ import { chmodSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { repairReadModel } from '../audit/repair.ts';
 import type { Config } from '../config.ts';
-import { UnsuitableDatabaseError } from '../log/mongo/connection/unsuitable-database.ts';
+import { UnsuitableDatabaseError } from '../log/mongo/connection/requirements.ts';
 import { type OpenedLog, openWhenReachable, type StoreToOpen } from '../log/open.ts';
+import { refuseForeignWal } from '../log/sqlite/connection.ts';
 import { aboutStore } from '../log/sqlite/damage.ts';
-import { refuseForeignWal } from '../log/sqlite/foreign-wal.ts';
 import { lockDataDirectory } from '../log/sqlite/lock.ts';
 import { DATABASE_FILE, openSqlite } from '../log/sqlite/store.ts';
 import { upgradeSqlite } from '../log/sqlite/upgrade.ts';
-import { LogChangedError } from '../log/tail/log-changed.ts';
+import { LogChangedError } from '../log/tail/follower.ts';
 import { reportUpgrade } from '../log/upgrade.ts';
 import type { Logger } from '../observe/logger.ts';
 import { sparing } from '../observe/sparing.ts';
@@ -100,7 +100,7 @@ function storeOf(
   if (mongodbUri !== undefined)
     return {
       open: async () => {
-        const { openMongo } = await import('../log/mongo/open.ts');
+        const { openMongo } = await import('../log/mongo/store.ts');
         return openMongo(mongodbUri, { strictReads });
       },
       isFinal: (error) => error instanceof UnsuitableDatabaseError,

@@ -1,6 +1,5 @@
 import { createPublicKey, type KeyObject, sign } from 'node:crypto';
-import type { Signer } from './note.ts';
-import { cosignedMessage } from './verifier.ts';
+import { cosignedMessage, type Signer } from './note.ts';
 import { keyId, SIGNATURE_TYPE, type VerifierKey } from './verifier-key.ts';
 
 /** The verifier key of a signer of notes: its name and Ed25519 key. */

@@ -1,8 +1,7 @@
 import { type Checkpoint, formatCheckpoint, parseCheckpoint } from '../tlog/checkpoint.ts';
-import { openNote, signNote } from '../tlog/note.ts';
+import { openNote, signNote, verifierOf } from '../tlog/note.ts';
 import { TileHashReader, type TileReader } from '../tlog/tile.ts';
 import { treeHash } from '../tlog/tree.ts';
-import { verifierOf } from '../tlog/verifier.ts';
 import { parseVerifierKey } from '../tlog/verifier-key.ts';
 import type { LogKey } from './log-key.ts';
 

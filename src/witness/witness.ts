@@ -1,9 +1,8 @@
 import { counted } from '../counted.ts';
 import { type Checkpoint, parseCheckpoint } from '../tlog/checkpoint.ts';
 import { formatHash, sameHash } from '../tlog/hash.ts';
-import { formatSignature, openNote, parseNote, type Signer, signatureOf } from '../tlog/note.ts';
+import { formatSignature, openNote, parseNote, type Signer, signatureOf, verifierOf } from '../tlog/note.ts';
 import { checkTree } from '../tlog/proof.ts';
-import { verifierOf } from '../tlog/verifier.ts';
 import type { VerifierKey } from '../tlog/verifier-key.ts';
 import { parseAddCheckpoint, SIZE_TYPE } from '../tlog/witness-request.ts';
 import type { Records } from './records.ts';

@@ -3,7 +3,7 @@ import { open as openFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect, test } from 'vitest';
-import { verdictText } from '../../src/audit/verdict-text.ts';
+import { verdictText } from '../../src/audit/verify.ts';
 import { EVENT_COLUMNS } from '../../src/log/sqlite/events.ts';
 import { DATABASE_FILE, openSqlite } from '../../src/log/sqlite/store.ts';
 import { added, append, project } from '../support/events.ts';

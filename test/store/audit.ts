@@ -4,7 +4,7 @@ import { plantsAsOf, positionAt } from '../../src/audit/fold/as-of.ts';
 import { decodeExport, FORMATS } from '../../src/audit/formats/formats.ts';
 import { importLog } from '../../src/audit/import.ts';
 import { repairReadModel } from '../../src/audit/repair.ts';
-import { isName } from '../../src/auth/claims.ts';
+import { isName } from '../../src/auth/principal.ts';
 import type { Command } from '../../src/domain/decider.ts';
 import { headAt, seal } from '../../src/log/event/chain.ts';
 import { EMPTY_HEAD, type LoggedEvent } from '../../src/log/event/event.ts';

@@ -1,6 +1,6 @@
 import { Binary, type Collection, type Document, Long, MongoClient } from 'mongodb';
 import { expect } from 'vitest';
-import { openMongo } from '../../src/log/mongo/open.ts';
+import { openMongo } from '../../src/log/mongo/store.ts';
 import { upgradeMongo } from '../../src/log/mongo/upgrade.ts';
 import { expectTakenOver, loadFormer } from './former.ts';
 import { dropDatabase, newDatabase } from './open-mongo.ts';

@@ -1,7 +1,7 @@
 import { Double, Int32, Long, MongoClient } from 'mongodb';
 import { describe, expect, test } from 'vitest';
 import { repairReadModel } from '../../src/audit/repair.ts';
-import { openMongo } from '../../src/log/mongo/open.ts';
+import { openMongo } from '../../src/log/mongo/store.ts';
 import type { Store } from '../../src/log/store.ts';
 import { added, append, deleted, project } from '../support/events.ts';
 import { readModel } from '../support/fold.ts';

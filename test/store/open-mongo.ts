@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { type Db, MongoClient } from 'mongodb';
 import { inject } from 'vitest';
-import { openMongo } from '../../src/log/mongo/open.ts';
+import { openMongo } from '../../src/log/mongo/store.ts';
 import type { Store } from '../../src/log/store.ts';
 import type { OpenedStore } from './open-store.ts';
 

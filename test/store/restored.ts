@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { EMPTY_HEAD } from '../../src/log/event/event.ts';
 import { type EventLog, openLog } from '../../src/log/log.ts';
 import type { Store } from '../../src/log/store.ts';
-import { LogChangedError } from '../../src/log/tail/log-changed.ts';
+import { LogChangedError } from '../../src/log/tail/follower.ts';
 import { Tree } from '../../src/log/tree/tree.ts';
 import { added, chain } from '../support/events.ts';
 import { readLog } from '../support/fold.ts';

@@ -1,7 +1,7 @@
 import { Binary, Long } from 'mongodb';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { UnsuitableDatabaseError } from '../../src/log/mongo/connection/unsuitable-database.ts';
-import { openMongo } from '../../src/log/mongo/open.ts';
+import { UnsuitableDatabaseError } from '../../src/log/mongo/connection/requirements.ts';
+import { openMongo } from '../../src/log/mongo/store.ts';
 import { upgradeMongo } from '../../src/log/mongo/upgrade.ts';
 import { expectErased } from './former.ts';
 import { FormerMongo } from './former-mongo.ts';

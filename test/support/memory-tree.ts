@@ -1,6 +1,6 @@
-import { Frontier } from '../../src/tlog/frontier.ts';
 import { HASH_SIZE, recordHash } from '../../src/tlog/hash.ts';
 import { subtreeHash, TILE_WIDTH, type Tile, TileHashReader, type TileReader } from '../../src/tlog/tile.ts';
+import { Frontier } from '../../src/tlog/tree.ts';
 
 /** A tree of records in memory, readable as tiles. */
 export class MemoryTree implements TileReader {

@@ -1,4 +1,4 @@
-import { openMongo } from '../../src/log/mongo/open.ts';
+import { openMongo } from '../../src/log/mongo/store.ts';
 import { NodeBuilder } from '../../src/log/tree/nodes.ts';
 import { changesOf } from '../../src/log/view/projector.ts';
 import { readLog } from './fold.ts';

@@ -2,7 +2,7 @@ import { expect } from 'vitest';
 import { parseCheckpoint } from '../../src/tlog/checkpoint.ts';
 import { decodeEntries } from '../../src/tlog/entry-bundle.ts';
 import { HASH_SIZE, recordHash, sameHash } from '../../src/tlog/hash.ts';
-import { openNote } from '../../src/tlog/note.ts';
+import { openNote, verifierOf } from '../../src/tlog/note.ts';
 import { checkRecord, checkTree, proveTree } from '../../src/tlog/proof.ts';
 import {
   entriesPath,
@@ -16,7 +16,6 @@ import {
 } from '../../src/tlog/tile.ts';
 import { parseTlogProof } from '../../src/tlog/tlog-proof.ts';
 import { treeHash } from '../../src/tlog/tree.ts';
-import { verifierOf } from '../../src/tlog/verifier.ts';
 import { parseVerifierKey } from '../../src/tlog/verifier-key.ts';
 
 /** A checkpoint whose signature is verified. */

@@ -1,7 +1,7 @@
 import { leafHash } from '../../src/log/event/chain.ts';
 import type { LoggedEvent } from '../../src/log/event/event.ts';
 import type { Checkpoint } from '../../src/tlog/checkpoint.ts';
-import { Frontier } from '../../src/tlog/frontier.ts';
+import { Frontier } from '../../src/tlog/tree.ts';
 
 /** The root of the Merkle tree of events. */
 export function rootOf(events: readonly LoggedEvent[]): Uint8Array {

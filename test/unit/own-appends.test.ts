@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { OwnAppends } from '../../src/log/commit/own-appends.ts';
+import { OwnAppends } from '../../src/log/commit/doubts.ts';
 
 test('an append that lands ends the doubts about commands sent before it, and one that does not ends none', () => {
   const appends = new OwnAppends();

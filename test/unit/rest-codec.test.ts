@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { NewPlantSchema } from '../../gen/plantstore/v1/plant_pb.ts';
-import { compileBodyReader } from '../../src/transport/rest/body-reader.ts';
 import { compileEncoder } from '../../src/transport/rest/encode.ts';
+import { compileBodyReader } from '../../src/transport/rest/request-reader.ts';
 
 const MIN = -(2n ** 63n);
 const MAX = 2n ** 63n - 1n;

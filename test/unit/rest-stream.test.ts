@@ -4,7 +4,7 @@ import { text } from 'node:stream/consumers';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { ListPlantsRequest } from '../../gen/plantstore/v1/plant_store_service_pb.ts';
-import { arrayStream } from '../../src/transport/rest/array-stream.ts';
+import { arrayStream } from '../../src/transport/rest/encode.ts';
 import { client, expectError } from '../support/http.ts';
 import { HttpApp } from '../support/http-app.ts';
 

@@ -3,10 +3,17 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { formatCheckpoint, parseCheckpoint } from '../../src/tlog/checkpoint.ts';
 import { EMPTY_ROOT, sha256 } from '../../src/tlog/hash.ts';
-import { NoteError, openNote, parseNote, parseSignatures, signNote } from '../../src/tlog/note.ts';
+import {
+  cosignedAt,
+  NoteError,
+  openNote,
+  parseNote,
+  parseSignatures,
+  signNote,
+  verifierOf,
+} from '../../src/tlog/note.ts';
 import { cosignatureKey, cosigner, noteKey, noteSigner } from '../../src/tlog/signer.ts';
 import { formatTlogProof, parseTlogProof } from '../../src/tlog/tlog-proof.ts';
-import { cosignedAt, verifierOf } from '../../src/tlog/verifier.ts';
 import { formatVerifierKey, isKeyName, keyId, parseVerifierKey } from '../../src/tlog/verifier-key.ts';
 
 /** The example of c2sp.org/signed-note, "Verifier keys". */

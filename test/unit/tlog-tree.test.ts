@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { decodeEntries, encodeEntries, MAX_ENTRY } from '../../src/tlog/entry-bundle.ts';
-import { Frontier } from '../../src/tlog/frontier.ts';
 import { EMPTY_ROOT, formatHash, nodeHash, parseHash, recordHash, sameHash } from '../../src/tlog/hash.ts';
 import { checkRecord, checkTree, ProofError, proveRecord, proveTree } from '../../src/tlog/proof.ts';
 import {
@@ -14,7 +13,7 @@ import {
   tilePath,
   widthAt,
 } from '../../src/tlog/tile.ts';
-import { treeHash } from '../../src/tlog/tree.ts';
+import { Frontier, treeHash } from '../../src/tlog/tree.ts';
 import { MemoryTree } from '../support/memory-tree.ts';
 
 const hex = (hash: Uint8Array): string => Buffer.from(hash).toString('hex');

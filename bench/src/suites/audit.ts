@@ -6,7 +6,7 @@ import { FORMATS } from '../../../src/audit/formats/formats.ts';
 import { importLog } from '../../../src/audit/import.ts';
 import { repairReadModel } from '../../../src/audit/repair.ts';
 import { verifyLog } from '../../../src/audit/verify.ts';
-import { openMongo } from '../../../src/log/mongo/open.ts';
+import { openMongo } from '../../../src/log/mongo/store.ts';
 import { DATABASE_FILE, openSqlite } from '../../../src/log/sqlite/store.ts';
 import type { Store } from '../../../src/log/store.ts';
 import { ReplicaSet } from '../../../test/support/replica-set.ts';

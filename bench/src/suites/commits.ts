@@ -5,7 +5,7 @@ import { headAt, seal } from '../../../src/log/event/chain.ts';
 import { EMPTY_HEAD } from '../../../src/log/event/event.ts';
 import { openLog } from '../../../src/log/log.ts';
 import { toEventDocument } from '../../../src/log/mongo/documents.ts';
-import { openMongo } from '../../../src/log/mongo/open.ts';
+import { openMongo } from '../../../src/log/mongo/store.ts';
 import { ReplicaSet } from '../../../test/support/replica-set.ts';
 import { compare, type Effort, type Measured, type Side } from '../compare.ts';
 import { Stopwatch } from '../load/sample.ts';

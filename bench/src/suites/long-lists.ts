@@ -8,7 +8,7 @@ import { importLog } from '../../../src/audit/import.ts';
 import { repairReadModel } from '../../../src/audit/repair.ts';
 import { headAt, seal } from '../../../src/log/event/chain.ts';
 import { EMPTY_HEAD, type LoggedEvent } from '../../../src/log/event/event.ts';
-import { openMongo } from '../../../src/log/mongo/open.ts';
+import { openMongo } from '../../../src/log/mongo/store.ts';
 import { DATABASE_FILE, openSqlite } from '../../../src/log/sqlite/store.ts';
 import { type Effort, median } from '../compare.ts';
 import { STORES, type Store } from '../growth-side.ts';

@@ -1,6 +1,5 @@
 import { type Checkpoint, parseCheckpoint } from '../../../src/tlog/checkpoint.ts';
-import { parseNote, type UnverifiedNote, verifiedSignatures } from '../../../src/tlog/note.ts';
-import { verifierOf } from '../../../src/tlog/verifier.ts';
+import { parseNote, type UnverifiedNote, verifiedSignatures, verifierOf } from '../../../src/tlog/note.ts';
 import { formatKeyId, SIGNATURE_TYPE, type VerifierKey } from '../../../src/tlog/verifier-key.ts';
 import { NotVerified, orNotVerified } from './outcome.ts';
 

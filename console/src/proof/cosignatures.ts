@@ -1,5 +1,4 @@
-import { verifiedSignatures } from '../../../src/tlog/note.ts';
-import { cosignedAt, verifierOf } from '../../../src/tlog/verifier.ts';
+import { cosignedAt, verifiedSignatures, verifierOf } from '../../../src/tlog/note.ts';
 import { parseVerifierKey, SIGNATURE_TYPE, type VerifierKey } from '../../../src/tlog/verifier-key.ts';
 import { momentOf } from '../times.ts';
 import type { NotedCheckpoint } from './checkpoint.ts';

@@ -1,4 +1,4 @@
-import { isName } from '../../auth/claims.ts';
+import { isName } from '../../auth/principal.ts';
 import { PlantStoreError } from '../../domain/errors.ts';
 import type { PlantAdded } from '../../domain/events.ts';
 import { MAX_IDEMPOTENCY_KEY } from '../../domain/idempotency.ts';

@@ -2,8 +2,8 @@ import { counted } from '../../counted.ts';
 import { headAfter, leafHash } from '../../log/event/chain.ts';
 import { EMPTY_HEAD, type Head } from '../../log/event/event.ts';
 import type { Checkpoint } from '../../tlog/checkpoint.ts';
-import { Frontier } from '../../tlog/frontier.ts';
 import { sameHash } from '../../tlog/hash.ts';
+import { Frontier } from '../../tlog/tree.ts';
 import type { Check } from './check.ts';
 
 /** Does the log have every position from 1 to `end`, once and in order, and no other? */

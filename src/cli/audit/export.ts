@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Command, Option } from 'commander';
-import { exportedEvents } from '../../audit/export.ts';
 import { positionAt } from '../../audit/fold/as-of.ts';
 import type { FORMATS } from '../../audit/formats/formats.ts';
+import { exportedEvents } from '../../audit/steady.ts';
 import type { LoggedEvent } from '../../log/event/event.ts';
 import type { Store } from '../../log/store.ts';
 import { wholeRange } from '../../log/whole-range.ts';

@@ -1,7 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { Command } from 'commander';
-import { verdictJson, verdictText } from '../../audit/verdict-text.ts';
-import { damagedVerdict, type Verdict, verifyLog } from '../../audit/verify.ts';
+import { damagedVerdict, type Verdict, verdictJson, verdictText, verifyLog } from '../../audit/verify.ts';
 import { DamagedStoreError, type Store } from '../../log/store.ts';
 import { topicChecks } from '../../start/publication.ts';
 import type { Checkpoint } from '../../tlog/checkpoint.ts';

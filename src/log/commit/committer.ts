@@ -11,8 +11,7 @@ import type { Follower } from '../tail/follower.ts';
 import type { Tail } from '../tail/tail.ts';
 import { unavailable } from '../unavailable.ts';
 import type { Appender } from './appender.ts';
-import { OwnAppends } from './own-appends.ts';
-import { Parking } from './parking.ts';
+import { OwnAppends, Parking } from './doubts.ts';
 import { type Keyed, type Known, type Plan, plan } from './plan.ts';
 import { combined, type StateReader, type States } from './states.ts';
 

@@ -2,9 +2,8 @@ import { Binary, Long } from 'mongodb';
 import { type Plant, type PlantKey, plantFields, withKey } from '../../domain/plant.ts';
 import { BrokenChainError } from '../event/chain.ts';
 import { decodeStored, headOf } from '../event/decode.ts';
-import type { Erases, Head, LoggedEvent } from '../event/event.ts';
+import { type Erases, type Head, keysOf, type LoggedEvent, withKeys } from '../event/event.ts';
 import { keptBytes } from '../event/kept-bytes.ts';
-import { keysOf, withKeys } from '../event/keys.ts';
 import type { OwnedRow } from '../store.ts';
 
 /** A document of `events`: an event, and the keys that it is found by. */

@@ -3,7 +3,7 @@ import { type Db, Long } from 'mongodb';
 import { LostRecordError } from '../store.ts';
 import { type Collections, collectionsOf, LOG_ID, PLANTS_CHECKPOINT, PRIMARY_ID, SCHEMA_ID } from './collections.ts';
 import { CODE, hasCode, ignoring } from './connection/errors.ts';
-import { UnsuitableDatabaseError } from './connection/unsuitable-database.ts';
+import { UnsuitableDatabaseError } from './connection/requirements.ts';
 import { UNFINISHED } from './erasures.ts';
 
 /** Version of the documents in the database. */

@@ -17,10 +17,8 @@ import {
 import { type Collections, collectionsOf, PLANTS_CHECKPOINT, SCHEMA_ID, type TreeNodeDocument } from './collections.ts';
 import { withCallLimit } from './connection/call-limit.ts';
 import { COMMAND_LIMIT, createClient, databaseOf, WRITE_CONCERN } from './connection/client.ts';
-import { CODE, hasCode, ignoring } from './connection/errors.ts';
-import { explain } from './connection/explain.ts';
-import { checkJournal, checkServers } from './connection/requirements.ts';
-import { UnsuitableDatabaseError } from './connection/unsuitable-database.ts';
+import { CODE, explain, hasCode, ignoring } from './connection/errors.ts';
+import { checkJournal, checkServers, UnsuitableDatabaseError } from './connection/requirements.ts';
 import { type EventDocument, toErasesDocument, toEventDocument, toHead, toLoggedEvent } from './documents.ts';
 import { checkSchema, createIndexes, FORMER_VERSION, SCHEMA_VERSION } from './schema.ts';
 

@@ -1,8 +1,7 @@
 import type { SQLInputValue, StatementSync } from 'node:sqlite';
 import { BrokenChainError } from '../event/chain.ts';
 import { decodeStored, headOf } from '../event/decode.ts';
-import { EMPTY_HEAD, type Erases, type Head, type LoggedEvent } from '../event/event.ts';
-import { keysOf, withKeys } from '../event/keys.ts';
+import { EMPTY_HEAD, type Erases, type Head, keysOf, type LoggedEvent, withKeys } from '../event/event.ts';
 import { sizeOf } from '../tail/tail.ts';
 import type { Table } from './batches.ts';
 

@@ -6,8 +6,7 @@ import type { IdempotencyKey } from '../../domain/idempotency.ts';
 import type { Plant, PlantKey } from '../../domain/plant.ts';
 import { searched } from '../batches.ts';
 import { verifyNext } from '../event/chain.ts';
-import type { Head, LoggedEvent } from '../event/event.ts';
-import { keysOf } from '../event/keys.ts';
+import { type Head, keysOf, type LoggedEvent } from '../event/event.ts';
 import {
   type Changes,
   type FirstRows,
@@ -21,7 +20,7 @@ import {
   type Store,
   type Unfinished,
 } from '../store.ts';
-import { LogChangedError } from '../tail/log-changed.ts';
+import { LogChangedError } from '../tail/follower.ts';
 import { storedHash } from '../tree/nodes.ts';
 import { firstRows, tableBatches } from './batches.ts';
 import { existingFile, isUnwritten, openReader, openWriter, privateFile, transaction } from './connection.ts';

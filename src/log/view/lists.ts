@@ -1,8 +1,9 @@
 import type { PlantState } from '../../domain/decider.ts';
 import { PlantStoreError } from '../../domain/errors.ts';
-import type { PlantKey } from '../../domain/plant.ts';
+import type { Plant, PlantKey } from '../../domain/plant.ts';
 import { type Permit, Semaphore } from '../../semaphore.ts';
-import { lostCheckpoint, type PlantRow, type Snapshot, type Store } from '../store.ts';
+import { turn } from '../../time/host.ts';
+import { lostCheckpoint, type PlantRow, type Rows, type Snapshot, type Store } from '../store.ts';
 import type { Follower } from '../tail/follower.ts';
 import { type Tail, type TailEntry, TailRestartedError } from '../tail/tail.ts';
 import { unavailable } from '../unavailable.ts';
@@ -10,7 +11,6 @@ import type { Generation } from './generation.ts';
 import { type ListCache, queryKey } from './list-cache.ts';
 import { type Listing, type ListQuery, listBytes, openListing, SHORT_LIST, type ShortList } from './listing.ts';
 import { Merge } from './merge.ts';
-import { RowReader } from './row-reader.ts';
 
 /**
  * The lists of plants at the log's head: from the cache, or from rows of the read model with the tail on top.
@@ -222,4 +222,41 @@ async function untilCurrent<T>(read: () => Promise<T>): Promise<T> {
 /** The first `limit` plants of a longer array, and the id after which the rest continues. */
 function cut(plants: readonly PlantRow[], limit: number): Omit<ShortList, 'position'> {
   return { plants: plants.slice(0, limit), next: plants[limit - 1]!.id };
+}
+
+/** Most keys of one read: the size of a batch of commands. */
+const MOST = 512;
+
+/** A row of the read model, with the state of the read model at the read. */
+interface ReadRow extends Omit<Rows<never>, 'rows'> {
+  /** Undefined: no such row. */
+  readonly row: Plant | undefined;
+}
+
+/** Reads rows of the read model by key. Calls in the same turn of the event loop share a read. */
+export class RowReader {
+  readonly #store: Pick<Store, 'get'>;
+  #keys: PlantKey[] = [];
+  #read: Promise<Rows<Plant | undefined>> | undefined;
+
+  constructor(store: Pick<Store, 'get'>) {
+    this.#store = store;
+  }
+
+  /** The row of a key, as of a moment after the call. */
+  async row(key: PlantKey): Promise<ReadRow> {
+    if (this.#keys.length === MOST) this.#read = undefined;
+    this.#read ??= this.#readSoon();
+    const index = this.#keys.push(key) - 1;
+    const { rows, ...standing } = await this.#read;
+    return { row: rows[index], ...standing };
+  }
+
+  async #readSoon(): Promise<Rows<Plant | undefined>> {
+    const keys: PlantKey[] = [];
+    this.#keys = keys;
+    await turn();
+    if (this.#keys === keys) this.#read = undefined;
+    return this.#store.get(keys);
+  }
 }

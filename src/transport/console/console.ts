@@ -4,7 +4,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest, RouteHandlerMethod 
 import type { ScopePolicy } from '../../auth/scopes.ts';
 import { PlantStoreError } from '../../domain/errors.ts';
 import { type Authenticate, authentication, takePermit, withoutToken } from '../http/authentication.ts';
-import { JSON_TYPE } from '../http/error-body.ts';
+import { JSON_TYPE } from '../http/error-reply.ts';
 import { prefers } from '../http/headers.ts';
 import { addResource } from '../http/methods.ts';
 

@@ -2,7 +2,16 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { PlantStoreError, type Reason, toPlantStoreError } from '../../domain/errors.ts';
 import { logFailure } from '../failure.ts';
 import { answerWhileReading, isUnread } from './closing.ts';
-import { errorBody, JSON_TYPE, REASON_HEADER } from './error-body.ts';
+
+/** Content type of every JSON response. */
+export const JSON_TYPE = 'application/json; charset=utf-8';
+
+/** The Error of the REST contract, as JSON. */
+export const errorBody = (error: PlantStoreError): string =>
+  JSON.stringify({ error: error.code, message: error.message });
+
+/** Response header of every failure: the stable reason of gRPC's ErrorInfo. */
+export const REASON_HEADER = 'plantstore-reason';
 
 /** Seconds for Retry-After of a 503 whose error does not name its own. */
 const RETRY_AFTER = 1;

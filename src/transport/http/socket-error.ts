@@ -4,7 +4,7 @@ import type { Duplex } from 'node:stream';
 import { PlantStoreError } from '../../domain/errors.ts';
 import { answerOn } from './closing.ts';
 import { connectionOf } from './connection.ts';
-import { errorBody, JSON_TYPE, REASON_HEADER } from './error-body.ts';
+import { errorBody, JSON_TYPE, REASON_HEADER } from './error-reply.ts';
 
 /**
  * Milliseconds for a client that still sends to read its answer. Closing at once would reset the connection and lose

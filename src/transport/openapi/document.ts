@@ -1,7 +1,7 @@
 import type { DescMessage, DescService } from '@bufbuild/protobuf';
 import type { FastifyInstance } from 'fastify';
 import { ERRORS } from '../../domain/errors.ts';
-import { JSON_TYPE } from '../http/error-body.ts';
+import { JSON_TYPE } from '../http/error-reply.ts';
 import { CACHING, EVENT_STREAM } from '../http/headers.ts';
 import { addResource } from '../http/methods.ts';
 import { typeOf } from '../rest/field-type.ts';

@@ -4,10 +4,9 @@ import type { FastifyReply } from 'fastify';
 import { whileValid } from '../../auth/while-valid.ts';
 import { toPlantStoreError } from '../../domain/errors.ts';
 import { NOT_IN_BASIC } from '../../plants/view.ts';
-import { JSON_TYPE } from '../http/error-body.ts';
+import { JSON_TYPE } from '../http/error-reply.ts';
 import { CACHING, entityTag, isUnmodified } from '../http/headers.ts';
-import { arrayStream } from './array-stream.ts';
-import { compileEncoder, type Encoder, encodeArray, type Fields } from './encode.ts';
+import { arrayStream, compileEncoder, type Encoder, encodeArray, type Fields } from './encode.ts';
 import { typeOf } from './field-type.ts';
 import type { HttpRule } from './http-rule.ts';
 

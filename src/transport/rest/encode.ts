@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream';
 import type { DescField, DescMessage } from '@bufbuild/protobuf';
 import { isOptional, typeOf } from './field-type.ts';
 
@@ -51,4 +52,28 @@ export function encodeArray<Row>(rows: readonly Row[], encode: Encoder<Row>): st
   let text = '[';
   for (let index = 0; index < rows.length; index++) text += (index === 0 ? '' : ',') + encode(rows[index]!);
   return `${text}]`;
+}
+
+/** Characters of one piece of the array, so that neither memory nor a turn of the event loop grows with the array. */
+const PIECE = 64 * 1024;
+
+/**
+ * A JSON array of rows that come in batches, written as fast as it is read. An error of the batches destroys the stream
+ * before the closing bracket.
+ */
+export const arrayStream = <Row>(batches: AsyncIterable<readonly Row[]>, encode: Encoder<Row>): Readable =>
+  Readable.from(piecesOf(batches, encode), { objectMode: false, highWaterMark: PIECE });
+
+async function* piecesOf<Row>(batches: AsyncIterable<readonly Row[]>, encode: Encoder<Row>): AsyncGenerator<string> {
+  let text = '[';
+  let separator = '';
+  for await (const batch of batches)
+    for (const row of batch) {
+      text += separator + encode(row);
+      separator = ',';
+      if (text.length < PIECE) continue;
+      yield text;
+      text = '';
+    }
+  yield `${text}]`;
 }

@@ -6,7 +6,7 @@ import { type PlantStoreError, toPlantStoreError } from '../../domain/errors.ts'
 import { derivedOnce } from '../../plants/view.ts';
 import type { Step } from '../../plants/watch/channel.ts';
 import type { Viewer, Watch } from '../../plants/watch/watch.ts';
-import { errorBody } from '../http/error-body.ts';
+import { errorBody } from '../http/error-reply.ts';
 import { EVENT_STREAM, UNBUFFERED } from '../http/headers.ts';
 import { compileEncoder, type Fields } from './encode.ts';
 

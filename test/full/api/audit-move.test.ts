@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { MongoClient } from 'mongodb';
 import { describe, expect, test } from 'vitest';
-import { isName } from '../../../src/auth/claims.ts';
+import { isName } from '../../../src/auth/principal.ts';
 import { openLog } from '../../../src/log/log.ts';
 import { openSqlite } from '../../../src/log/sqlite/store.ts';
 import { openMongoDatabase } from '../../store/mongo-database.ts';

@@ -14,9 +14,8 @@ import { PlantStoreService } from '../../../gen/plantstore/v1/plant_store_servic
 import { openSqlite } from '../../../src/log/sqlite/store.ts';
 import { formatCheckpoint, parseCheckpoint } from '../../../src/tlog/checkpoint.ts';
 import { EMPTY_ROOT } from '../../../src/tlog/hash.ts';
-import { formatSignature, openNote, parseNote, signatureOf, signNote } from '../../../src/tlog/note.ts';
+import { formatSignature, openNote, parseNote, signatureOf, signNote, verifierOf } from '../../../src/tlog/note.ts';
 import { cosignatureKey, cosigner } from '../../../src/tlog/signer.ts';
-import { verifierOf } from '../../../src/tlog/verifier.ts';
 import { formatVerifierKey, parseVerifierKey } from '../../../src/tlog/verifier-key.ts';
 import { formatAddCheckpoint, parseAddCheckpoint } from '../../../src/tlog/witness-request.ts';
 import { CHECKPOINT_FILE } from '../../../src/transparency/kept-checkpoint.ts';

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type CallOptions, createClient } from '@connectrpc/connect';
 import { describe, expect, test } from 'vitest';
 import { EraseOwnerResponse_Result, ErasureService } from '../../../gen/plantstore/v1/erasure_service_pb.ts';
-import { openMongo } from '../../../src/log/mongo/open.ts';
+import { openMongo } from '../../../src/log/mongo/store.ts';
 import { verdictOf } from '../../store/audit-tampering.ts';
 import { dropDatabase, HAS_MONGODB, newDatabase } from '../../store/open-mongo.ts';
 import { client } from '../../support/http.ts';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { openMongo } from '../../../src/log/mongo/open.ts';
+import { openMongo } from '../../../src/log/mongo/store.ts';
 import type { Store } from '../../../src/log/store.ts';
 import { HAS_MONGODB } from '../../store/open-mongo.ts';
 import { fold, readLog, verifyLog } from '../../support/fold.ts';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { EMPTY_HEAD } from '../../../src/log/event/event.ts';
-import { openMongo } from '../../../src/log/mongo/open.ts';
+import { openMongo } from '../../../src/log/mongo/store.ts';
 import type { Store } from '../../../src/log/store.ts';
 import { HAS_MONGODB } from '../../store/open-mongo.ts';
 import { added, chain } from '../../support/events.ts';

@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { Command } from '../../../src/domain/decider.ts';
 import { PlantStoreError } from '../../../src/domain/errors.ts';
 import { type EventLog, openLog } from '../../../src/log/log.ts';
-import { openMongo } from '../../../src/log/mongo/open.ts';
+import { openMongo } from '../../../src/log/mongo/store.ts';
 import type { Store } from '../../../src/log/store.ts';
 import { HAS_MONGODB } from '../../store/open-mongo.ts';
 import { added, append, chain } from '../../support/events.ts';

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { openMongo } from '../../../src/log/mongo/open.ts';
+import { openMongo } from '../../../src/log/mongo/store.ts';
 import { HAS_MONGODB } from '../../store/open-mongo.ts';
 import { readLog, verifyLog } from '../../support/fold.ts';
 import { addPlants, followLog } from '../../support/follow.ts';

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { openMongo } from '../../../src/log/mongo/open.ts';
+import { openMongo } from '../../../src/log/mongo/store.ts';
 import type { Store } from '../../../src/log/store.ts';
 import { changesOf } from '../../../src/log/view/projector.ts';
 import { HAS_MONGODB } from '../../store/open-mongo.ts';

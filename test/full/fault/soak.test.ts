@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Agent, request } from 'undici';
 import { expect, test } from 'vitest';
-import { openMongo } from '../../../src/log/mongo/open.ts';
+import { openMongo } from '../../../src/log/mongo/store.ts';
 import { HAS_MONGODB } from '../../store/open-mongo.ts';
 import { readLog, verifyLog } from '../../support/fold.ts';
 import { growthText, MEASURABLE, type Measurement, measure } from '../../support/growth.ts';

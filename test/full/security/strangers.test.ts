@@ -6,7 +6,7 @@ import {
   ForwardingService,
 } from '../../../gen/plantstore/internal/v1/forwarding_service_pb.ts';
 import { NewPlantSchema } from '../../../gen/plantstore/v1/plant_pb.ts';
-import { openMongo } from '../../../src/log/mongo/open.ts';
+import { openMongo } from '../../../src/log/mongo/store.ts';
 import type { Store } from '../../../src/log/store.ts';
 import { HAS_MONGODB, newDatabase } from '../../store/open-mongo.ts';
 import { ofPlants } from '../../support/events.ts';

@@ -1,8 +1,7 @@
-import { exportedEvents } from '../../../src/audit/export.ts';
 import { decodeExport, FORMATS } from '../../../src/audit/formats/formats.ts';
 import { importLog } from '../../../src/audit/import.ts';
 import { repairReadModel } from '../../../src/audit/repair.ts';
-import { ErasedMeanwhileError } from '../../../src/audit/steady.ts';
+import { ErasedMeanwhileError, exportedEvents } from '../../../src/audit/steady.ts';
 import { type Verdict, verifyLog } from '../../../src/audit/verify.ts';
 import type { Erased } from '../../../src/log/erasure/eraser.ts';
 import { type EventLog, openLog } from '../../../src/log/log.ts';

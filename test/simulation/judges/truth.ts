@@ -3,7 +3,7 @@ import { keyString, type Plant, plantFields } from '../../../src/domain/plant.ts
 import { headAt, leafHash, verifyContent, verifyNext } from '../../../src/log/event/chain.ts';
 import { EMPTY_HEAD, type Head, type LoggedEvent, plantEventOf } from '../../../src/log/event/event.ts';
 import type { Checkpoint } from '../../../src/tlog/checkpoint.ts';
-import { Frontier } from '../../../src/tlog/frontier.ts';
+import { Frontier } from '../../../src/tlog/tree.ts';
 import type { State } from '../store/state.ts';
 import { Violation } from './violation.ts';
 

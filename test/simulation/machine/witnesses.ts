@@ -1,9 +1,8 @@
 import { createPrivateKey, type KeyObject } from 'node:crypto';
 import type { Tree } from '../../../src/log/tree/tree.ts';
 import { EMPTY_ROOT } from '../../../src/tlog/hash.ts';
-import type { Verifier } from '../../../src/tlog/note.ts';
+import { type Verifier, verifierOf } from '../../../src/tlog/note.ts';
 import { cosignatureKey, cosigner } from '../../../src/tlog/signer.ts';
-import { verifierOf } from '../../../src/tlog/verifier.ts';
 import { parseVerifierKey, type VerifierKey } from '../../../src/tlog/verifier-key.ts';
 import { type Post, WitnessClient, type WitnessResponse } from '../../../src/transparency/witness-client.ts';
 import type { Cosigned } from '../../../src/witness/records.ts';

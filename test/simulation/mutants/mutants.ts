@@ -134,13 +134,13 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     what: 'appends of other instances are not noticed',
-    file: 'log/commit/own-appends.ts',
+    file: 'log/commit/doubts.ts',
     from: `if (head !== this.#ownHead) this.#foreignUpTo = head;`,
     to: ``,
   },
   {
     what: 'an append that did not land ends doubts',
-    file: 'log/commit/own-appends.ts',
+    file: 'log/commit/doubts.ts',
     from: `if (landed > 0) this.#landedUpTo = this.#ownHead;`,
     to: `this.#landedUpTo = this.#ownHead + 1;`,
     missed:
@@ -556,14 +556,14 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     what: 'an export does not notice an erasure',
-    file: 'audit/export.ts',
+    file: 'audit/steady.ts',
     from: `const shown = view.take(events);`,
     to: `const shown = events;`,
     missed: 'Contents must be removed between two reads of an export, which are few here.',
   },
   {
     what: 'an export ends before the erasure of what it has shown',
-    file: 'audit/export.ts',
+    file: 'audit/steady.ts',
     from: `to = Math.max(to, erasedBy);`,
     to: `to = Math.max(to, erasedBy && to);`,
   },

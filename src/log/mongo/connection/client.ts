@@ -1,5 +1,5 @@
 import { type Db, MongoClient, type MongoClientOptions, ReadConcern } from 'mongodb';
-import { UnsuitableDatabaseError } from './unsuitable-database.ts';
+import { UnsuitableDatabaseError } from './requirements.ts';
 
 /**
  * Milliseconds that the server may take for one command. The server then answers with an error before the connection is

@@ -1,4 +1,11 @@
-import { MongoError, MongoErrorLabel, MongoNetworkError, MongoServerError } from 'mongodb';
+import {
+  MongoError,
+  MongoErrorLabel,
+  MongoNetworkError,
+  MongoServerError,
+  MongoServerSelectionError,
+  type TopologyDescription,
+} from 'mongodb';
 
 /** The error codes of MongoDB that are handled. */
 export const CODE = {
@@ -41,5 +48,77 @@ export async function retried<T>(read: () => Promise<T>): Promise<T> {
     const gone = error instanceof MongoServerError ? GONE.has(Number(error.code)) : error instanceof MongoNetworkError;
     if (!gone) throw error;
     return await read();
+  }
+}
+
+/**
+ * Returns the error in words that say what to change, if it is one that an operator can end: no primary, a user or a
+ * right that is missing, a name that nobody knows. The driver's own words may contain the command, and so the names of
+ * owners. Returns any other error as it is.
+ */
+export function explain(error: unknown): unknown {
+  const words = wordsFor(error);
+  return words === undefined ? error : new Error(words, { cause: error });
+}
+
+function wordsFor(error: unknown): string | undefined {
+  if (hasCode(error, CODE.authenticationFailed))
+    return 'MongoDB refuses the user of MONGODB_URI: correct its name and password, or set authSource= to the database that has the user, such as authSource=admin';
+  if (hasCode(error, CODE.unauthorized)) return missingRight((error as Error).message);
+  if (error instanceof MongoServerSelectionError) return missingPrimary(error.reason);
+  const { syscall, code, hostname, path } = error as NodeJS.ErrnoException & { hostname?: string };
+  if (syscall === 'querySrv' || syscall === 'queryTxt')
+    return `DNS does not answer for ${hostname ?? 'the host of MONGODB_URI'} (${code}): correct the host in MONGODB_URI, or name the members with mongodb://`;
+  // The URI may name files of certificates.
+  if (syscall === 'open' && path !== undefined) return `MONGODB_URI names ${path}, which cannot be read (${code})`;
+  return undefined;
+}
+
+/** The server's message ends with the whole command. */
+const COMMAND = /execute command \{ (\w+): (?:"([^"]*)"|[^"]*?\bcollection: "([^"]*)")?/;
+
+function missingRight(message: string): string {
+  if (message.includes('requires authentication'))
+    return 'MongoDB asks for a user: put USER:PASSWORD@ before the hosts of MONGODB_URI';
+  const [, command, named, continued] = COMMAND.exec(message) ?? [];
+  const what = command === undefined ? 'lacks a right' : `may not run ${command}`;
+  const collection = named ?? continued;
+  const where = collection === undefined ? '' : ` on ${collection}`;
+  return `the user of MONGODB_URI ${what}${where}: give it the role of docs/mongodb.md, or use a user who has it`;
+}
+
+function missingPrimary(reason: unknown): string | undefined {
+  if (reason === undefined || !('servers' in (reason as object))) return undefined;
+  const { servers, setName } = reason as TopologyDescription;
+  return servers.size === 0 ? notMembers(setName) : unreachable([...servers.values()], setName);
+}
+
+/** The driver forgets the servers that are in another replica set, or in none. */
+const notMembers = (setName: string | null): string =>
+  setName === null
+    ? 'no server of MONGODB_URI is a member of a replica set: start mongod with --replSet and initiate it'
+    : `no server of MONGODB_URI is a member of the replica set ${setName}: set replicaSet= to the name that rs.status() shows`;
+
+const unreachable = (servers: readonly ServerState[], setName: string | null): string =>
+  `no primary of MONGODB_URI can be reached: ${servers.map((server) => `${server.address} ${stateOf(server, setName)}`).join('; ')}`;
+
+interface ServerState {
+  readonly address: string;
+  readonly type: string;
+  readonly error: Error | null;
+}
+
+function stateOf({ type, error }: ServerState, setName: string | null): string {
+  switch (type) {
+    case 'RSGhost':
+      return 'is in no replica set yet: run rs.initiate() on it, once';
+    case 'RSSecondary':
+      return 'is a secondary, and the set has no primary now';
+    case 'Unknown':
+      if (error !== null) return `does not answer (${error.message})`;
+      // With directConnection, also a server of another set.
+      return setName === null ? 'does not answer' : `does not answer as a member of the replica set ${setName}`;
+    default:
+      return `is a ${type}`;
   }
 }

@@ -1,6 +1,5 @@
 import type { Db } from 'mongodb';
 import { CODE, hasCode } from './errors.ts';
-import { UnsuitableDatabaseError } from './unsuitable-database.ts';
 
 /** Wire version of MongoDB 6.0. */
 const OLDEST_WIRE_VERSION = 17;
@@ -42,3 +41,11 @@ export const ifPermitted = <T>(answer: Promise<T>): Promise<T | undefined> =>
     if (hasCode(error, CODE.unauthorized)) return undefined;
     throw error;
   });
+
+/** The store can never keep its promises on this database. Retrying is useless. */
+export class UnsuitableDatabaseError extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = 'UnsuitableDatabaseError';
+  }
+}

@@ -1,11 +1,11 @@
 import { Binary, type ClientSession, Long } from 'mongodb';
+import { slices } from '../../batches.ts';
 import { BrokenReadModelError, type Changes, type Nodes } from '../../store.ts';
 import { nodesOf } from '../../tree/nodes.ts';
 import { type Collections, PLANTS_CHECKPOINT } from '../collections.ts';
 import { WITHIN_TRANSACTION, withCallLimit } from '../connection/call-limit.ts';
 import { CODE, hasCode } from '../connection/errors.ts';
 import { toPlantDocument, toPlantId } from '../documents.ts';
-import { slices } from '../slices.ts';
 import { ownedBy } from './rows.ts';
 
 /** Most keys in one delete. */

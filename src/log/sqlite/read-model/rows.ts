@@ -1,8 +1,10 @@
-import type { SQLInputValue, SQLOutputValue, StatementSync } from 'node:sqlite';
-import { PLANT_FIELDS, type Plant, plantOfTexts, textsOf, withId } from '../../../domain/plant.ts';
-import type { PlantRow } from '../../store.ts';
+import type { DatabaseSync, SQLInputValue, SQLOutputValue, StatementSync } from 'node:sqlite';
+import { PLANT_FIELDS, type Plant, plantOfTexts, textsOf, withId, withKey } from '../../../domain/plant.ts';
+import type { OwnedRow, PlantRow } from '../../store.ts';
 import { listBytes } from '../../view/listing.ts';
-import type { Table } from '../batches.ts';
+import { type Table, tableBatches } from '../batches.ts';
+import { prepareQuery } from '../connection.ts';
+import type { ReadQueue } from '../read-queue.ts';
 
 /** Columns of a table of plants with the fields of a plant. */
 export const FIELD_COLUMNS = PLANT_FIELDS.map(({ name }) => name).join(', ');
@@ -33,4 +35,27 @@ export const plantsIn = (query: StatementSync, owner: string): Table<PlantRow, b
 export function plantOf(query: StatementSync, owner: string, id: bigint): Plant | undefined {
   const row = query.get(owner, id) as SQLOutputValue[] | undefined;
   return row === undefined ? undefined : plantOfTexts(row, 0);
+}
+
+/** A key of SQLite's order, in which all integers come after -Infinity. */
+interface Above {
+  readonly owner: string;
+  readonly id: bigint | number;
+}
+
+/** Every row of the read model, in primary key order. */
+export async function* allPlants(db: DatabaseSync, reads: ReadQueue): AsyncGenerator<OwnedRow[]> {
+  const query = prepareQuery(
+    db,
+    `SELECT owner, ${PLANT_COLUMNS} FROM plants WHERE (owner, id) > (?, ?) ORDER BY owner, id LIMIT ?`,
+  );
+  const plants: Table<OwnedRow, Above> = {
+    rows: ({ owner, id }, limit) =>
+      (query.all(owner, id, limit) as unknown as SQLOutputValue[][]).map((row) =>
+        withKey({ owner: row[0] as string, id: row[1] as bigint }, plantOfTexts(row, 2)),
+      ),
+    keyOf: (row) => row,
+    bytesOf: listBytes,
+  };
+  yield* tableBatches(reads, undefined, plants, { owner: '', id: Number.NEGATIVE_INFINITY });
 }

@@ -6,8 +6,7 @@ import { openReader, prepareQuery } from '../connection.ts';
 import type { ReadQueue } from '../read-queue.ts';
 import { PLANTS_CHECKPOINT } from '../schema.ts';
 import { SELECT_CHECKPOINT, SELECT_PLANTS } from '../statements.ts';
-import { allPlants } from './all-plants.ts';
-import { plantsIn } from './rows.ts';
+import { allPlants, plantsIn } from './rows.ts';
 
 /** Page cache in KiB of a connection that reads each page once. Small, since many may be open. */
 const CACHE = 256;
