@@ -3,7 +3,7 @@ import { frame as message } from '../../../test/support/raw-grpc.ts';
 import type { Target } from './attack.ts';
 import type { Attack } from './crowd.ts';
 import { callHeaders } from './grpc-lines.ts';
-import { talkGrpc, talkResets } from './grpc-talk.ts';
+import { talkGrpc, talkLateResets, talkResets } from './grpc-talk.ts';
 import { talkHttp } from './http-talk.ts';
 
 const PLANTS = '/plantstore.v1.PlantStoreService';
@@ -16,6 +16,8 @@ const [GRPC_CONNECTIONS, CALLS] = [8, 100];
 /** Header lines: as many short ones as 28 KB have; and what this service takes, fewer than 128 lines of 15 KB. */
 const [SHORT, LONG] = [28, 120];
 const ALLOWED = { count: 124, size: LONG };
+/** Milliseconds after which late resets come. */
+const LATE = 5;
 const EMPTY = message(Buffer.alloc(0));
 /** A field that no message has, so often that it fills 64 KB. */
 const UNKNOWN_FIELDS = Buffer.alloc(64_000, Buffer.from([0x78, 0x00]));
@@ -48,10 +50,21 @@ export const ATTACKS: Readonly<Record<string, (target: Target) => Attack>> = {
     connections: GRPC_CONNECTIONS,
     talk: (socket, count) => talkResets(socket, count, { headers: callHeaders(`${PLANTS}/ListPlants`), atOnce: CALLS }),
   }),
+  'late-resets': ({ grpcPort, token }) => ({
+    port: grpcPort,
+    connections: GRPC_CONNECTIONS,
+    talk: (socket, count) => talkLateResets(socket, count, { ...listOf(token), atOnce: CALLS }, LATE),
+  }),
   health: grpc(() => ({ headers: callHeaders(`${HEALTH}/Check`), message: EMPTY })),
   waiting: longHeaders({ count: 960, size: SHORT }),
   'waiting-16k': longHeaders(ALLOWED),
 };
+
+/** A call of gRPC for a list of all plants. */
+const listOf = (token: string) => ({
+  headers: callHeaders(`${PLANTS}/ListPlants`, { authorization: `Bearer ${token}` }),
+  message: EMPTY,
+});
 
 /** Headers that never end. */
 function unfinishedHeaders(many: Lines): (target: Target) => Attack {

@@ -56,6 +56,31 @@ export function talkResets(socket: Socket, count: Count, { headers, atOnce }: Om
   more();
 }
 
+/** Begins calls, and cancels all of them so many milliseconds later, again and again. */
+export function talkLateResets(socket: Socket, count: Count, { headers, message, atOnce }: Calls, after: number): void {
+  let stream = 1;
+  const more = () => {
+    const [calls, resets]: [Buffer[], Buffer[]] = [[], []];
+    for (let call = 0; call < atOnce; call++, stream += 2) {
+      calls.push(
+        frame(FRAME.headers, FLAG.endHeaders, stream, headers),
+        frame(FRAME.data, FLAG.endStream, stream, message),
+      );
+      resets.push(frame(FRAME.reset, 0, stream, CANCEL));
+    }
+    socket.write(Buffer.concat(calls));
+    setTimeout(() => {
+      if (socket.destroyed) return;
+      socket.write(Buffer.concat(resets));
+      count(`${atOnce} resets sent`);
+      more();
+    }, after);
+  };
+  hear(socket, () => {});
+  socket.write(OPENING);
+  more();
+}
+
 /** Takes the frames of a connection. */
 function hear(socket: Socket, found: (type: number, flags: number, stream: number) => void): void {
   const frames = new FrameReader((type, flags, stream) => {
