@@ -28,7 +28,7 @@ describe.skipIf(CHROMIUM === undefined)('in the console', () => {
     await page.getByRole('button', { name: 'Verify' }).click();
     const verdict = page.locator('.verdict');
     await verdict.filter({ hasText: 'Verified' }).waitFor();
-    expect(await verdict.evaluate('document.activeElement.className')).toBe('verdict');
+    await expect.poll(() => page.evaluate('document.activeElement.className')).toBe('verdict');
     const { y, height } = (await verdict.boundingBox())!;
     expect(y).toBeGreaterThanOrEqual(0);
     expect(y + height).toBeLessThanOrEqual(PHONE.viewport.height);

@@ -51,7 +51,7 @@ describe.skipIf(CHROMIUM === undefined)('what auditors see', () => {
     await detail.getByText(log.get(1)!).waitFor();
     await page.keyboard.press('Escape');
     await detail.waitFor({ state: 'detached' });
-    expect(await page.evaluate('document.activeElement.textContent')).toBe('2');
+    await expect.poll(() => page.evaluate('document.activeElement.textContent')).toBe('2');
     expect(offences).toEqual([]);
   });
 
