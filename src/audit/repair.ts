@@ -1,8 +1,8 @@
 import { headAt, verifyContent, verifyNext } from '../log/event/chain.ts';
 import { EMPTY_HEAD, type Head, type LoggedEvent } from '../log/event/event.ts';
 import { BrokenReadModelError, type Changes, type Nodes, type Store } from '../log/store.ts';
+import { GENERATION_LIMIT } from '../log/tail/follower.ts';
 import { NodeBuilder } from '../log/tree/nodes.ts';
-import { GENERATION_LIMIT } from '../log/view/generation.ts';
 import { randomUUID } from '../time/host.ts';
 import { Lease } from '../time/lease.ts';
 import { pause } from '../time/pause.ts';

@@ -7,7 +7,7 @@ import { idempotencyString } from '../../src/domain/idempotency.ts';
 import { keyString } from '../../src/domain/plant.ts';
 import { headAt, seal, subjectOf } from '../../src/log/event/chain.ts';
 import { EMPTY_HEAD, type Head, type LoggedEvent } from '../../src/log/event/event.ts';
-import { type Pin, sizeOf, Tail, TailRestartedError } from '../../src/log/tail/tail.ts';
+import { OutdatedRowsError, type Pin, sizeOf, Tail } from '../../src/log/tail/tail.ts';
 import { eventArbitrary } from '../support/arbitraries.ts';
 import { growthOf } from '../support/cpu-growth.ts';
 import { type LoggedPlantEvent, ofPlants } from '../support/events.ts';
@@ -274,7 +274,7 @@ test('a restart makes every pin and every entry void, and tells of what was pass
   tail.passOver([second]);
   tail.restart(headAt(second));
   expect([seen, restarts, pin.isCurrent]).toEqual([[1, 2], 1, false]);
-  expect(() => pin.check()).toThrow(TailRestartedError);
+  expect(() => pin.check()).toThrow(OutdatedRowsError);
   pin.release();
   expect([tail.base, tail.checkpoint, tail.head.position, tail.size]).toEqual([2, 2, 2, 0]);
   expect(tail.knows({ owner: 'ann', id: 1n })).toBe(false);

@@ -3,7 +3,6 @@ import { type LoggedEvent, plantEventOf } from '../event/event.ts';
 import type { Store } from '../store.ts';
 import type { Follower } from '../tail/follower.ts';
 import type { Pin, Tail } from '../tail/tail.ts';
-import type { Generation } from '../view/generation.ts';
 
 /** Most known ids of all owners together: about 30 MB. */
 const IDS = 1_000_000;
@@ -26,7 +25,6 @@ export class KnownKeys {
   readonly #store: Store;
   readonly #tail: Tail;
   readonly #follower: Follower;
-  readonly #generation: Generation;
   readonly #known: LRUCache<string, Set<CompactId>>;
   /** True: looked up once. False: has too many plants. */
   readonly #candidates: LRUCache<string, boolean>;
@@ -35,11 +33,10 @@ export class KnownKeys {
   #closed = false;
 
   /** `owners`: most owners whose ids are known, and most remembered candidates. */
-  constructor(store: Store, tail: Tail, follower: Follower, generation: Generation, owners: number) {
+  constructor(store: Store, tail: Tail, follower: Follower, owners: number) {
     this.#store = store;
     this.#tail = tail;
     this.#follower = follower;
-    this.#generation = generation;
     this.#candidates = new LRUCache({ max: owners });
     this.#known = new LRUCache({
       max: owners,
@@ -47,12 +44,11 @@ export class KnownKeys {
         this.#size -= ids.size;
       },
     });
-    generation.onReplaced(() => this.#known.clear());
-    tail.onRestarted(() => this.#known.clear());
+    tail.onRowsOutdated(() => this.#known.clear());
     tail.onExtended((news) => this.#take(news));
   }
 
-  /** Whether the plant exists at the tail's head. Undefined: not known. The caller has awaited Generation.look. */
+  /** Whether the plant exists at the tail's head. Undefined: not known. The caller has awaited Follower.lookAtRows. */
   isThere(owner: string, id: bigint): boolean | undefined {
     return this.#known.get(owner)?.has(compact(id));
   }
@@ -78,9 +74,9 @@ export class KnownKeys {
     try {
       const read = await this.#idsOf(owner, pin);
       this.#candidates.set(owner, read !== undefined);
-      if (read === undefined || !this.#generation.isCurrent(read.generation)) return;
+      if (read === undefined) return;
       pin.check();
-      const ids = this.#tail.hasEnded(owner) ? new Set<CompactId>() : read.ids;
+      const ids = this.#tail.hasEnded(owner) ? new Set<CompactId>() : read;
       // No await from here on: the ids are those at the head, and #take sees every later event.
       for (const { id, state } of this.#tail.ownedBy(owner, undefined))
         if (state === undefined) ids.delete(compact(id));
@@ -96,20 +92,14 @@ export class KnownKeys {
     }
   }
 
-  /**
-   * The ids of an owner's rows, each as of some moment since the tail was pinned, with the oldest generation of those
-   * rows. Undefined: too many rows.
-   */
-  async #idsOf(owner: string, pin: Pin): Promise<{ ids: Set<CompactId>; generation: number } | undefined> {
+  /** The ids of an owner's rows, each as of some moment since the tail was pinned. Undefined: too many rows. */
+  async #idsOf(owner: string, pin: Pin): Promise<Set<CompactId> | undefined> {
     const ids = new Set<CompactId>();
-    let oldest = Number.POSITIVE_INFINITY;
     for (let after: bigint | undefined; ids.size <= LEARNED_ROWS && !this.#closed; ) {
-      const { rows, whole, generation, ...standing } = await this.#store.list(owner, after, PAGE);
-      this.#generation.record(generation);
-      oldest = Math.min(oldest, generation);
+      const { rows, whole, ...standing } = await this.#store.list(owner, after, PAGE);
       await this.#follower.reachCheckpoint(standing, pin.base);
       for (const { id } of rows) ids.add(compact(id));
-      if (whole) return { ids, generation: oldest };
+      if (whole) return ids;
       after = rows.at(-1)!.id;
     }
     return undefined;

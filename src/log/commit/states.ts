@@ -4,9 +4,8 @@ import type { PlantKey } from '../../domain/plant.ts';
 import { type LoggedEvent, plantEventOf } from '../event/event.ts';
 import type { Store } from '../store.ts';
 import type { Follower } from '../tail/follower.ts';
-import { type Pin, type Tail, TailRestartedError } from '../tail/tail.ts';
+import { OutdatedRowsError, type Pin, type Tail } from '../tail/tail.ts';
 import { unavailable } from '../unavailable.ts';
-import type { Generation } from '../view/generation.ts';
 import { KnownKeys } from './known-keys.ts';
 import type { Keyed, Known } from './plan.ts';
 
@@ -14,7 +13,7 @@ import type { Keyed, Known } from './plan.ts';
 export interface States extends Known {
   /** Whether the key is that of a plant of one of the commands. */
   has(key: string): boolean;
-  /** Whether the rows are still those of the read model, and the tail goes on from them. */
+  /** Whether the rows still count, and the tail goes on from them. */
   readonly isCurrent: boolean;
   release(): void;
 }
@@ -28,16 +27,14 @@ export class StateReader {
   readonly #store: Store;
   readonly #tail: Tail;
   readonly #follower: Follower;
-  readonly #generation: Generation;
   readonly #known: KnownKeys;
 
   /** `owners`: most owners whose plant ids are known without a read. */
-  constructor(store: Store, tail: Tail, follower: Follower, generation: Generation, owners: number) {
+  constructor(store: Store, tail: Tail, follower: Follower, owners: number) {
     this.#store = store;
     this.#tail = tail;
     this.#follower = follower;
-    this.#generation = generation;
-    this.#known = new KnownKeys(store, tail, follower, generation, owners);
+    this.#known = new KnownKeys(store, tail, follower, owners);
   }
 
   /**
@@ -49,7 +46,7 @@ export class StateReader {
       try {
         return await this.#load(commands);
       } catch (error) {
-        if (!(error instanceof TailRestartedError)) throw unavailable(error);
+        if (!(error instanceof OutdatedRowsError)) throw unavailable(error);
       }
   }
 
@@ -59,7 +56,7 @@ export class StateReader {
    */
   async areCurrent(loads: readonly States[]): Promise<boolean> {
     try {
-      await this.#generation.look();
+      await this.#follower.lookAtRows();
     } catch (error) {
       throw unavailable(error);
     }
@@ -67,14 +64,13 @@ export class StateReader {
   }
 
   async #load(commands: readonly Keyed[]): Promise<States> {
+    await this.#follower.lookAtRows();
     const pin = this.#tail.pin();
     try {
-      await this.#generation.look();
-      const generation = this.#generation.current;
       const plants = commands.flatMap(plantOf);
       const [rows, events] = await Promise.all([this.#rowsOf(plants, pin), this.#eventsOf(commands)]);
       pin.check();
-      const [tail, known] = [this.#tail, this.#generation];
+      const tail = this.#tail;
       return {
         has: (key) => rows.has(key),
         isThere(key) {
@@ -85,7 +81,7 @@ export class StateReader {
           tail.findByIdempotencyKey(idempotency) ?? (tail.hasEnded(owner) ? undefined : events.get(idempotency)),
         since: (owner, position) => tail.since(owner, position),
         get isCurrent() {
-          return pin.isCurrent && known.isCurrent(generation);
+          return pin.isCurrent;
         },
         release: pin.release,
       };
@@ -111,8 +107,7 @@ export class StateReader {
     }
     if (missing.length === 0) return rows;
     this.#known.lookedUp(new Set(missing.map(({ plant }) => plant.owner)));
-    const { rows: found, generation, ...standing } = await this.#store.get(missing.map(({ plant }) => plant));
-    this.#generation.record(generation);
+    const { rows: found, ...standing } = await this.#store.get(missing.map(({ plant }) => plant));
     await this.#follower.reachCheckpoint(standing, pin.base);
     missing.forEach(({ key, plant }, index) => {
       rows.set(key, { ...plant, isThere: found[index] !== undefined });

@@ -3,7 +3,7 @@ import { monotonic, wallTime } from '../../time/host.ts';
 import { pause } from '../../time/pause.ts';
 import { BrokenChainError, headAt, verifyContent, verifyKept, verifyNext } from '../event/chain.ts';
 import type { Head, LoggedEvent } from '../event/event.ts';
-import { BrokenReadModelError, type Standing, type Store } from '../store.ts';
+import { BrokenReadModelError, type Rows, type Standing, type Store } from '../store.ts';
 import { shareCalls } from './share-calls.ts';
 import type { Tail } from './tail.ts';
 
@@ -16,6 +16,12 @@ const POLL = 100;
 const MAX_POLL = 2_000;
 
 /**
+ * Milliseconds for which an instance may still answer from memory of the rows before a repair. A repair waits for longer
+ * before it reports that it is done.
+ */
+export const GENERATION_LIMIT = 250;
+
+/**
  * Keeps the tail up to date with the log, including the events of other instances. It verifies that every event
  * continues the chain before anything builds on it. Every sync verifies that the log is still the same one. Once it is
  * not, every operation stops; see `changed`.
@@ -25,6 +31,9 @@ export class Follower {
   readonly #tail: Tail;
   #syncedAt: number | undefined;
   #lookedAt = Number.NEGATIVE_INFINITY;
+  /** The generation of rows that this instance has seen last, and when it was last asked for. */
+  #generation: number | undefined;
+  #generationAt = Number.NEGATIVE_INFINITY;
   readonly #changed = new AbortController();
 
   constructor(store: Store, tail: Tail) {
@@ -130,17 +139,44 @@ export class Follower {
 
   /**
    * Resolves when the tail reaches where the read model stands. Rows of that checkpoint need such a tail on top.
-   * `known`: a checkpoint, or the base of a pin, from before it was read.
+   * `known`: a checkpoint, or the base of a pin, from before it was read. If the rows have another generation, no pin is
+   * current from here on.
    *
    * Rejects with BrokenReadModelError for a checkpoint that no projector can have left there. Rows of a lower one lack
    * events that the tail no longer holds, and for a higher one the tail would drop events that no row has.
    */
-  async reachCheckpoint({ checkpoint, upTo }: Standing, known: number): Promise<void> {
+  async reachCheckpoint({ checkpoint, upTo, generation }: Standing & Generation, known: number): Promise<void> {
+    if (generation !== undefined) this.#record(generation);
     if (checkpoint < known)
       throw new BrokenReadModelError(`the read model was set back from position ${known} to ${checkpoint}`);
     if (upTo > this.#tail.head.position) await this.readOn();
     if (upTo > this.#tail.head.position) throw beyondEnd(upTo);
     this.#tail.projected(checkpoint);
+  }
+
+  /**
+   * Resolves when memory of rows may be used. Returns undefined, nearly always, when the store was asked for their
+   * generation within the last GENERATION_LIMIT milliseconds. While callers keep asking, the store is asked ahead of time.
+   * Rejects when the store cannot be reached.
+   */
+  lookAtRows(): Promise<void> | undefined {
+    const age = monotonic() - this.#generationAt;
+    if (age >= GENERATION_LIMIT) return this.#askGeneration();
+    if (age >= GENERATION_LIMIT / 2) this.#askGeneration().catch(() => {});
+    return undefined;
+  }
+
+  readonly #askGeneration = shareCalls(async () => {
+    const began = monotonic();
+    this.#record(await this.#store.generation());
+    this.#generationAt = began;
+  });
+
+  /** Memory of rows ends with their generation, since a repair has changed them. A lower one is that of other rows too. */
+  #record(generation: number): void {
+    const known = this.#generation;
+    this.#generation = generation;
+    if (known !== undefined && generation !== known) this.#tail.outdateRows();
   }
 
   /**
@@ -188,6 +224,8 @@ export class Follower {
     return isWhole;
   }
 }
+
+type Generation = Partial<Pick<Rows<never>, 'generation'>>;
 
 /** Whether an erasure has removed something of the event. */
 const isOfErasure = ({ content, type, erases }: LoggedEvent): boolean =>

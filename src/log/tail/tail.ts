@@ -14,20 +14,20 @@ export interface TailEntry {
   position: number;
 }
 
-/** The tail was restarted at a later checkpoint while something was read on top of its earlier base. Begin again. */
-export class TailRestartedError extends Error {
+/** The tail was restarted, or the rows were repaired, while rows were read to go below the tail. Begin again. */
+export class OutdatedRowsError extends Error {
   constructor() {
-    super('the tail is read again, because an owner was erased');
-    this.name = 'TailRestartedError';
+    super('rows are read again, because an owner was erased or the read model was repaired');
+    this.name = 'OutdatedRowsError';
   }
 }
 
-/** Keeps every event after `base` in the tail until it is released, or until the tail is restarted. */
+/** Keeps every event after `base` in the tail until it is released, or until rows that were read are outdated. */
 export interface Pin {
   readonly base: number;
-  /** Whether the tail still holds every event after `base`. */
+  /** Whether rows that were read since count, with the events after `base` on top. */
   readonly isCurrent: boolean;
-  /** Throws TailRestartedError unless it is current. */
+  /** Throws OutdatedRowsError unless it is current. */
   check(): void;
   release(): void;
 }
@@ -132,6 +132,7 @@ export class Tail {
   readonly #listeners = new Set<Listener>();
   readonly #witnesses = new Set<Listener>();
   readonly #restarted = new Set<Listener>();
+  readonly #outdated = new Set<Listener>();
 
   /**
    * An empty tail of a log that ends at `head`. The read model holds all of that log. `recentBytes`: most bytes of the
@@ -261,10 +262,16 @@ export class Tail {
   restart(head: Head): void {
     this.#events = new Events(head.position + 1);
     for (const part of [this.#entries, this.#owners, this.#named, this.#ended]) part.clear();
-    this.#pins = new Map();
     [this.#bytes, this.#keptBytes, this.#erased] = [0, 0, head.position];
     [this.#base, this.#checkpoint, this.#head] = [head.position, head.position, head];
+    this.outdateRows();
     this.#tell(this.#restarted, []);
+  }
+
+  /** The rows of the read model have changed otherwise than by events: what was read before is of no use. */
+  outdateRows(): void {
+    this.#pins = new Map();
+    this.#tell(this.#outdated, []);
   }
 
   #apply(logged: LoggedEvent): void {
@@ -316,7 +323,7 @@ export class Tail {
       this.#trim();
     };
     const check = () => {
-      if (!isCurrent()) throw new TailRestartedError();
+      if (!isCurrent()) throw new OutdatedRowsError();
     };
     return {
       base,
@@ -391,6 +398,11 @@ export class Tail {
   /** Calls back when the tail was restarted: what was derived from it before is of no use. Returns what stops that. */
   onRestarted(listener: () => void): () => void {
     return added(this.#restarted, listener);
+  }
+
+  /** Calls back when what was derived from rows before is of no use, also at a restart. Returns what stops that. */
+  onRowsOutdated(listener: () => void): () => void {
+    return added(this.#outdated, listener);
   }
 }
 

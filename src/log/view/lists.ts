@@ -5,9 +5,8 @@ import { type Permit, Semaphore } from '../../semaphore.ts';
 import { turn } from '../../time/host.ts';
 import { lostCheckpoint, type PlantRow, type Rows, type Snapshot, type Store } from '../store.ts';
 import type { Follower } from '../tail/follower.ts';
-import { type Tail, type TailEntry, TailRestartedError } from '../tail/tail.ts';
+import { OutdatedRowsError, type Tail, type TailEntry } from '../tail/tail.ts';
 import { unavailable } from '../unavailable.ts';
-import type { Generation } from './generation.ts';
 import { type ListCache, queryKey } from './list-cache.ts';
 import { type Listing, type ListQuery, listBytes, openListing, SHORT_LIST, type ShortList } from './listing.ts';
 import { Merge } from './merge.ts';
@@ -18,30 +17,28 @@ import { Merge } from './merge.ts';
  * The merge is exact although the projector moves during the read. The tail is pinned at a checkpoint known before the
  * read, and it reaches at least the checkpoint after the read. So a key with an event in between has that event in the
  * tail, and the row of any other key is the same at all times. This also holds for several consecutive reads. Of an owner
- * who was erased by an event in the tail, no row counts. When the tail is restarted meanwhile, a list begins again.
+ * who was erased by an event in the tail, no row counts. When the tail is restarted meanwhile, or the rows are repaired, a list
+ * begins again.
  */
 export class Lists {
   readonly #store: Store;
   readonly #tail: Tail;
   readonly #follower: Follower;
   readonly #cache: ListCache;
-  readonly #generation: Generation;
   readonly #longLists: Semaphore;
   readonly #rows: RowReader;
   /** Reads that have not merged yet, by query. */
   readonly #reading = new Map<string, Promise<ShortList | undefined>>();
 
   /** `long`: most long lists that one owner may read at a time. */
-  constructor(store: Store, tail: Tail, follower: Follower, generation: Generation, cache: ListCache, long: number) {
+  constructor(store: Store, tail: Tail, follower: Follower, cache: ListCache, long: number) {
     this.#store = store;
     this.#tail = tail;
     this.#follower = follower;
     this.#cache = cache;
-    this.#generation = generation;
     this.#longLists = new Semaphore({ permits: Number.MAX_SAFE_INTEGER, share: long, maxWaiting: 0 });
     this.#rows = new RowReader(store);
-    generation.onReplaced(() => cache.clear());
-    tail.onRestarted(() => cache.clear());
+    tail.onRowsOutdated(() => cache.clear());
     tail.onExtended((news) => cache.extended(news));
   }
 
@@ -52,7 +49,7 @@ export class Lists {
    */
   async list(query: ListQuery): Promise<Listing> {
     try {
-      const look = this.#generation.look();
+      const look = this.#follower.lookAtRows();
       await (look === undefined ? this.#follower.sync() : Promise.all([this.#follower.sync(), look]));
       if (query.limit === 0) return { plants: [], next: undefined, position: this.#tail.head.position };
       const list = this.#cache.get(query) ?? this.#refreshed(query);
@@ -81,8 +78,7 @@ export class Lists {
     if (this.#tail.knows(key)) return this.#tail.stateOf(key);
     const pin = this.#tail.pin();
     try {
-      const { row, generation, ...standing } = await this.#rows.row(key);
-      this.#generation.record(generation);
+      const { row, ...standing } = await this.#rows.row(key);
       await this.#follower.reachCheckpoint(standing, pin.base);
       pin.check();
       return this.#tail.knows(key) ? this.#tail.stateOf(key) : row;
@@ -97,7 +93,7 @@ export class Lists {
     if (earlier === undefined || earlier.position < this.#tail.base) return undefined;
     const { plants, next } = earlier.list;
     if (next !== undefined || listBytes(plants) > SHORT_LIST) return undefined;
-    return this.#atHead(query, plants, true, this.#generation.current);
+    return this.#atHead(query, plants, true);
   }
 
   /**
@@ -105,8 +101,7 @@ export class Lists {
    * The list is as of their end.
    */
   #short(query: ListQuery): Promise<ShortList | undefined> {
-    // The generation keeps calls after a repair from sharing reads of the rows before.
-    const key = `${this.#generation.current},${queryKey(query)}`;
+    const key = queryKey(query);
     const reading = this.#reading.get(key);
     if (reading !== undefined) return reading;
     const list = this.#readShort(query, key);
@@ -121,16 +116,13 @@ export class Lists {
       // Each entry of the tail may remove one row. One more row shows whether the limit cuts the list.
       const wanted = (limit ?? Number.POSITIVE_INFINITY) + 1 + this.#tail.ownedBy(owner, after).length;
       const known: PlantRow[] = [];
-      let oldest = Number.POSITIVE_INFINITY;
       do {
         const last = known.at(-1)?.id ?? after;
-        const { rows, whole, generation, ...standing } = await this.#store.list(owner, last, wanted);
-        this.#generation.record(generation);
-        oldest = Math.min(oldest, generation);
+        const { rows, whole, ...standing } = await this.#store.list(owner, last, wanted);
         await this.#follower.reachCheckpoint(standing, pin.base);
         pin.check();
         known.push(...rows);
-        const list = this.#atHead(query, known, whole, oldest);
+        const list = this.#atHead(query, known, whole);
         if (list !== undefined) return list;
       } while (listBytes(known) <= SHORT_LIST);
       return undefined;
@@ -141,11 +133,8 @@ export class Lists {
     }
   }
 
-  /**
-   * The list at the tail's head, from all rows, or from the first ones if they suffice. `generation`: the oldest
-   * generation of the rows.
-   */
-  #atHead(query: ListQuery, found: readonly PlantRow[], all: boolean, generation: number): ShortList | undefined {
+  /** The list at the tail's head, from all rows, or from the first ones if they suffice. */
+  #atHead(query: ListQuery, found: readonly PlantRow[], all: boolean): ShortList | undefined {
     const { owner, after, limit } = query;
     const hasEnded = this.#tail.hasEnded(owner);
     const [rows, whole] = hasEnded ? [[], true] : [found, all];
@@ -157,7 +146,7 @@ export class Lists {
     if (!isCut && !whole) return undefined;
     const { position } = this.#tail.head;
     const list = isCut ? { ...cut(plants, limit), position } : { plants, next: undefined, position };
-    if (this.#generation.isCurrent(generation)) this.#cache.set(query, list);
+    this.#cache.set(query, list);
     return list;
   }
 
@@ -197,7 +186,7 @@ export class Lists {
         await this.#follower.reachCheckpoint({ checkpoint, upTo }, pin.base);
         pin.check();
         // A short list has all that is left.
-        if (this.#tail.hasEnded(owner)) throw new TailRestartedError();
+        if (this.#tail.hasEnded(owner)) throw new OutdatedRowsError();
         return { snapshot, entries: this.#tail.ownedBy(owner, after), position: this.#tail.head.position };
       } catch (error) {
         await snapshot.close();
@@ -209,13 +198,13 @@ export class Lists {
   }
 }
 
-/** Reads on top of the tail, again whenever the tail was restarted meanwhile. */
+/** Reads below the tail, again whenever what was read is outdated. */
 async function untilCurrent<T>(read: () => Promise<T>): Promise<T> {
   for (;;)
     try {
       return await read();
     } catch (error) {
-      if (!(error instanceof TailRestartedError)) throw error;
+      if (!(error instanceof OutdatedRowsError)) throw error;
     }
 }
 

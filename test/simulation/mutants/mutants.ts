@@ -173,8 +173,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     what: 'rows are read without a pin',
     file: 'log/commit/states.ts',
-    from: `      const generation = this.#generation.current;`,
-    to: `      const generation = this.#generation.current;
+    from: `      const plants = commands.flatMap(plantOf);`,
+    to: `      const plants = commands.flatMap(plantOf);
       pin.release();`,
   },
   {
@@ -203,9 +203,9 @@ export const MUTANTS: readonly Mutant[] = [
     to: `for (const { id, state } of this.#tail.ownedBy(owner, undefined).slice(1))`,
   },
   {
-    what: 'known keys do not hear of a rebuild',
-    file: 'log/commit/known-keys.ts',
-    from: `generation.onReplaced(() => this.#known.clear());`,
+    what: 'memory of rows outlives a rebuild',
+    file: 'log/tail/follower.ts',
+    from: `if (known !== undefined) this.#tail.outdateRows();`,
     to: ``,
     missed: 'A rebuild changes rows only where they were damaged, which no history does.',
   },
@@ -493,14 +493,14 @@ export const MUTANTS: readonly Mutant[] = [
   {
     what: 'lists from before a restart of the tail are answered',
     file: 'log/view/lists.ts',
-    from: `tail.onRestarted(() => cache.clear());`,
+    from: `tail.onRowsOutdated(() => cache.clear());`,
     to: ``,
   },
   {
     what: 'commands are decided on rows from before a restart of the tail',
     file: 'log/commit/states.ts',
-    from: `return pin.isCurrent && known.isCurrent(generation);`,
-    to: `return known.isCurrent(generation);`,
+    from: `return pin.isCurrent;`,
+    to: `return pin.base >= 0;`,
   },
   {
     what: 'a watch does not hear of an erasure',
