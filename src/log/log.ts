@@ -68,13 +68,11 @@ export interface EventLogOptions {
 
 /** The event log of one instance: accepts commands, answers lists, and advances the read model. */
 export class EventLog {
-  readonly #store: Store;
   readonly #committer: Committer;
   readonly #states: StateReader;
   readonly #listCache: ListCache;
   readonly #lists: Lists;
   readonly #projector: Projector;
-  readonly #tail: Tail;
   readonly #follower: Follower;
   readonly #stop = new AbortController();
   readonly #running: Promise<unknown>;
@@ -86,29 +84,24 @@ export class EventLog {
   #finishing: Promise<void> | undefined;
   #forwarding: Forwarding | undefined;
 
-  constructor(store: Store, tail: Tail, follower: Follower, options: EventLogOptions) {
+  constructor(follower: Follower, options: EventLogOptions) {
     const { limits, listCacheBytes, onFault, onReachable, onReadModel, publishes = false, observer } = options;
-    this.#store = store;
-    this.#tail = tail;
     this.#onFault = onFault;
     this.#follower = follower;
     const bounds = { ...DEFAULT_LIMITS, ...limits };
     this.#listCache = new ListCache(listCacheBytes ?? DEFAULT_LIST_CACHE);
-    this.#lists = new Lists(store, tail, this.#follower, this.#listCache, bounds.lists);
-    this.#states = new StateReader(store, tail, this.#follower, bounds.knownOwners);
-    const appender = new Appender(store, tail, this.#follower, onFault);
+    this.#lists = new Lists(follower, this.#listCache, bounds.lists);
+    this.#states = new StateReader(follower, bounds.knownOwners);
+    const appender = new Appender(follower, onFault);
     this.#commitLimit = bounds.commitLimit;
     this.#tailBytes = bounds.tailBytes;
-    this.#committer = new Committer(tail, this.#states, this.#follower, appender, bounds, observer);
-    this.#finisher = new Finisher(store, publishes, this.#stop.signal);
+    this.#committer = new Committer(follower, this.#states, appender, bounds, observer);
+    this.#finisher = new Finisher(follower.store, publishes, this.#stop.signal);
     const submit = (command: EraseOwner) => this.submit(command);
-    this.#eraser = new Eraser({ store, tail, follower: this.#follower, finisher: this.#finisher, submit });
-    this.#projector = new Projector(store, tail, this.#follower, randomUUID(), onFault, onReadModel ?? (() => {}));
-    this.#follower.changed.addEventListener('abort', () => this.#projector.stop());
-    this.#running = Promise.all([
-      this.#projector.run(),
-      this.#follower.watch(this.#stop.signal, onReachable ?? (() => {})),
-    ]);
+    this.#eraser = new Eraser({ follower, finisher: this.#finisher, submit });
+    this.#projector = new Projector(follower, randomUUID(), onFault, onReadModel ?? (() => {}));
+    follower.changed.addEventListener('abort', () => this.#projector.stop());
+    this.#running = Promise.all([this.#projector.run(), follower.watch(this.#stop.signal, onReachable ?? (() => {}))]);
   }
 
   /** Aborts with LogChangedError once it finds that the log was replaced. The log then answers nothing more. */
@@ -118,7 +111,7 @@ export class EventLog {
 
   /** The current state of the log. */
   get status(): LogStatus {
-    const { head, checkpoint, size, bytes } = this.#tail;
+    const { head, checkpoint, size, bytes } = this.#follower.tail;
     return {
       head: head.position,
       checkpoint,
@@ -167,7 +160,7 @@ export class EventLog {
 
   /** Calls back with each OwnerErased event: everything that is remembered of owners outside the log must be forgotten. */
   onErased(listener: (position: number, events: number) => void): void {
-    this.#tail.onSeen((news) => {
+    this.#follower.tail.onSeen((news) => {
       for (const { position, event } of news) if (event?.type === 'OwnerErased') listener(position, event.erased);
     });
   }
@@ -178,13 +171,7 @@ export class EventLog {
    */
   join(options: ForwardingOptions): Taker {
     this.#forwarding = new Forwarding(
-      {
-        store: this.#store,
-        tail: this.#tail,
-        follower: this.#follower,
-        committer: this.#committer,
-        commitLimit: this.#commitLimit,
-      },
+      { follower: this.#follower, committer: this.#committer, commitLimit: this.#commitLimit },
       options,
     );
     return this.#forwarding.taker;
@@ -209,18 +196,18 @@ export class EventLog {
 
   /** See Tail.onExtended. */
   onExtended(listener: (news: readonly LoggedEvent[]) => void): () => void {
-    return this.#tail.onExtended(listener);
+    return this.#follower.tail.onExtended(listener);
   }
 
   /** See Tail.onRestarted. */
   onRestarted(listener: () => void): () => void {
-    return this.#tail.onRestarted(listener);
+    return this.#follower.tail.onRestarted(listener);
   }
 
   /** The events after a position. Undefined when memory does not reach back that far, or the log does not reach it. */
   recent(after: number): readonly LoggedEvent[] | undefined {
-    const { first, head } = this.#tail;
-    return after + 1 < first || after > head.position ? undefined : this.#tail.after(after);
+    const { first, head } = this.#follower.tail;
+    return after + 1 < first || after > head.position ? undefined : this.#follower.tail.after(after);
   }
 
   /** Counters and size of the list cache. */
@@ -232,7 +219,7 @@ export class EventLog {
   async head(): Promise<Head> {
     try {
       await this.#follower.sync();
-      return this.#tail.head;
+      return this.#follower.tail.head;
     } catch (error) {
       throw unavailable(error);
     }
@@ -240,7 +227,7 @@ export class EventLog {
 
   /** The events after a position; see readLog. */
   read(after: number, options: ReadOptions = {}): AsyncGenerator<readonly LoggedEvent[]> {
-    return readLog(this.#store, this.#tail, this.#follower, after, options);
+    return readLog(this.#follower, after, options);
   }
 
   /** Answers the accepted commands, ends the projector, and closes the store. */
@@ -251,7 +238,7 @@ export class EventLog {
     this.#stop.abort();
     await Promise.all([this.#running, this.#states.close(), this.#finishing]);
     await this.#finisher.close();
-    await this.#store.close();
+    await this.#follower.store.close();
   }
 }
 
@@ -264,7 +251,7 @@ export async function openLog(store: Store, options: EventLogOptions): Promise<E
   const tail = new Tail(await headOfCheckpoint(store), recentBytes, options.onFault);
   const follower = new Follower(store, tail);
   await follower.readAll();
-  return new EventLog(store, tail, follower, options);
+  return new EventLog(follower, options);
 }
 
 async function headOfCheckpoint(store: Store): Promise<Head> {

@@ -3,9 +3,8 @@ import { Backoff } from '../../time/backoff.ts';
 import { monotonic } from '../../time/host.ts';
 import { pause } from '../../time/pause.ts';
 import type { LoggedEvent } from '../event/event.ts';
-import { RefusedAppendError, type Store } from '../store.ts';
+import { RefusedAppendError } from '../store.ts';
 import type { Follower } from '../tail/follower.ts';
-import type { Tail } from '../tail/tail.ts';
 
 /** What is certain after an append. */
 export interface Appended {
@@ -41,8 +40,6 @@ const RUN = 2;
  * costs no time.
  */
 export class Appender {
-  readonly #store: Store;
-  readonly #tail: Tail;
   readonly #follower: Follower;
   readonly #onFault: (error: unknown) => void;
   /** When the last append began and ended, by the monotonic clock. */
@@ -52,12 +49,10 @@ export class Appender {
   readonly #passed = new Map<number, Uint8Array>();
   #appending: readonly LoggedEvent[] = [];
 
-  constructor(store: Store, tail: Tail, follower: Follower, onFault: (error: unknown) => void) {
-    this.#store = store;
-    this.#tail = tail;
+  constructor(follower: Follower, onFault: (error: unknown) => void) {
     this.#follower = follower;
     this.#onFault = onFault;
-    tail.onSeen((events) => this.#see(events));
+    follower.tail.onSeen((events) => this.#see(events));
   }
 
   /** The tail may be restarted behind what was appended; then it does not show what became of it. */
@@ -91,7 +86,7 @@ export class Appender {
     for (;;) {
       try {
         await this.#confirm();
-        if (this.#tail.head.position < events[landed]!.position) {
+        if (this.#follower.tail.head.position < events[landed]!.position) {
           sends++;
           landed += await this.#send(events.slice(landed));
           if (landed === events.length) return { landed, certain: true };
@@ -106,7 +101,7 @@ export class Appender {
       }
       while (landed < events.length && this.#holds(events[landed]!)) landed++;
       if (landed === events.length) return { landed, certain: true };
-      if (this.#tail.head.position >= events[landed]!.position) return { landed, certain: true };
+      if (this.#follower.tail.head.position >= events[landed]!.position) return { landed, certain: true };
       if (sends === 0) this.#follower.changed.throwIfAborted();
       if (this.#follower.changed.aborted) return { landed, certain: false };
       if (monotonic() >= deadline) {
@@ -137,9 +132,9 @@ export class Appender {
     // Refreshes the check for the next append. The follower's own watch reports faults.
     if (this.#follower.lookedAt < this.#begun - FRESH / 2) this.#follower.sync().catch(() => {});
     try {
-      const taken = await this.#store.append(events);
+      const taken = await this.#follower.store.append(events);
       this.#follower.changed.throwIfAborted();
-      this.#tail.extend(events.slice(0, taken));
+      this.#follower.tail.extend(events.slice(0, taken));
       this.#ended = monotonic();
       return taken;
     } catch (error) {
@@ -152,7 +147,7 @@ export class Appender {
    * Compares hashes: another instance may append the same command under the same event id, but never the same event.
    */
   #holds({ position, hash }: LoggedEvent): boolean {
-    const held = this.#passed.get(position) ?? this.#tail.at(position)?.hash;
+    const held = this.#passed.get(position) ?? this.#follower.tail.at(position)?.hash;
     return held !== undefined && Buffer.compare(held, hash) === 0;
   }
 }

@@ -8,7 +8,6 @@ import { pause } from '../../time/pause.ts';
 import type { Committed, LoggedEvent } from '../event/event.ts';
 import type { LogObserver } from '../observer.ts';
 import type { Follower } from '../tail/follower.ts';
-import type { Tail } from '../tail/tail.ts';
 import { unavailable } from '../unavailable.ts';
 import type { Appender } from './appender.ts';
 import { OwnAppends, Parking } from './doubts.ts';
@@ -99,7 +98,6 @@ interface Loaded {
  * one position.
  */
 export class Committer {
-  readonly #tail: Tail;
   readonly #states: StateReader;
   readonly #follower: Follower;
   readonly #appender: Appender;
@@ -117,14 +115,12 @@ export class Committer {
   #idle: (() => void) | undefined;
 
   constructor(
-    tail: Tail,
-    states: StateReader,
     follower: Follower,
+    states: StateReader,
     appender: Appender,
     limits: CommitterLimits,
     observer?: LogObserver,
   ) {
-    this.#tail = tail;
     this.#states = states;
     this.#follower = follower;
     this.#appender = appender;
@@ -187,7 +183,8 @@ export class Committer {
     const overloaded = (why: string) => new PlantStoreError('OVERLOADED', `${why}; try again`, { retryAfter: 1 });
     if (this.#closed) return STOPPED;
     if (this.#pending + elsewhere >= this.#limits.queue) return overloaded('too many commands are waiting');
-    if (this.#tail.bytes >= this.#limits.tailBytes) return overloaded('the read model is too far behind the log');
+    if (this.#follower.tail.bytes >= this.#limits.tailBytes)
+      return overloaded('the read model is too far behind the log');
     return undefined;
   }
 
@@ -244,7 +241,7 @@ export class Committer {
    * have taken them back.
    */
   #sift(commands: Waiting[]): void {
-    this.#appends.saw(this.#tail.head.position);
+    this.#appends.saw(this.#follower.tail.head.position);
     this.#keep(commands, (waiting) => {
       const { onlyAfter, doubt } = waiting;
       const outcome = onlyAfter !== undefined && this.#appends.othersAfter(onlyAfter) ? RETURNED : doubt?.landed();
@@ -289,7 +286,7 @@ export class Committer {
       const known = await this.#current(commands, loaded);
       this.#sift(commands);
       if (commands.length === 0) return;
-      const decided = plan(this.#tail.head, commands, known, wallTime());
+      const decided = plan(this.#follower.tail.head, commands, known, wallTime());
       if (decided.events.length === 0) {
         // No append will show whether the tail is behind the log. Sync before any refusal.
         this.#answerLanded(commands, decided, synced ? Number.POSITIVE_INFINITY : 0);
@@ -297,7 +294,7 @@ export class Committer {
         synced = true;
         continue;
       }
-      const { position } = this.#tail.head;
+      const { position } = this.#follower.tail.head;
       const begun = monotonic();
       const { landed, certain } = await this.#appender.append(decided.events, deadline);
       this.#appends.appended(position, landed);

@@ -1,8 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { type LoggedEvent, plantEventOf } from '../event/event.ts';
-import type { Store } from '../store.ts';
 import type { Follower } from '../tail/follower.ts';
-import type { Pin, Tail } from '../tail/tail.ts';
+import type { Pin } from '../tail/tail.ts';
 
 /** Most known ids of all owners together: about 30 MB. */
 const IDS = 1_000_000;
@@ -22,8 +21,6 @@ type CompactId = number | bigint;
  * head.
  */
 export class KnownKeys {
-  readonly #store: Store;
-  readonly #tail: Tail;
   readonly #follower: Follower;
   readonly #known: LRUCache<string, Set<CompactId>>;
   /** True: looked up once. False: has too many plants. */
@@ -33,9 +30,7 @@ export class KnownKeys {
   #closed = false;
 
   /** `owners`: most owners whose ids are known, and most remembered candidates. */
-  constructor(store: Store, tail: Tail, follower: Follower, owners: number) {
-    this.#store = store;
-    this.#tail = tail;
+  constructor(follower: Follower, owners: number) {
     this.#follower = follower;
     this.#candidates = new LRUCache({ max: owners });
     this.#known = new LRUCache({
@@ -44,8 +39,8 @@ export class KnownKeys {
         this.#size -= ids.size;
       },
     });
-    tail.onRowsOutdated(() => this.#known.clear());
-    tail.onExtended((news) => this.#take(news));
+    follower.tail.onRowsOutdated(() => this.#known.clear());
+    follower.tail.onExtended((news) => this.#take(news));
   }
 
   /** Whether the plant exists at the tail's head. Undefined: not known. The caller has awaited Follower.lookAtRows. */
@@ -70,15 +65,15 @@ export class KnownKeys {
   }
 
   async #learn(owner: string): Promise<void> {
-    const pin = this.#tail.pin();
+    const pin = this.#follower.tail.pin();
     try {
       const read = await this.#idsOf(owner, pin);
       this.#candidates.set(owner, read !== undefined);
       if (read === undefined) return;
       pin.check();
-      const ids = this.#tail.hasEnded(owner) ? new Set<CompactId>() : read;
+      const ids = this.#follower.tail.hasEnded(owner) ? new Set<CompactId>() : read;
       // No await from here on: the ids are those at the head, and #take sees every later event.
-      for (const { id, state } of this.#tail.ownedBy(owner, undefined))
+      for (const { id, state } of this.#follower.tail.ownedBy(owner, undefined))
         if (state === undefined) ids.delete(compact(id));
         else ids.add(compact(id));
       this.#size += ids.size;
@@ -96,7 +91,7 @@ export class KnownKeys {
   async #idsOf(owner: string, pin: Pin): Promise<Set<CompactId> | undefined> {
     const ids = new Set<CompactId>();
     for (let after: bigint | undefined; ids.size <= LEARNED_ROWS && !this.#closed; ) {
-      const { rows, whole, ...standing } = await this.#store.list(owner, after, PAGE);
+      const { rows, whole, ...standing } = await this.#follower.store.list(owner, after, PAGE);
       await this.#follower.reachCheckpoint(standing, pin.base);
       for (const { id } of rows) ids.add(compact(id));
       if (whole) return ids;

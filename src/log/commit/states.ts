@@ -2,9 +2,8 @@ import { plantIdOf } from '../../domain/decider.ts';
 import { idempotencyString } from '../../domain/idempotency.ts';
 import type { PlantKey } from '../../domain/plant.ts';
 import { type LoggedEvent, plantEventOf } from '../event/event.ts';
-import type { Store } from '../store.ts';
 import type { Follower } from '../tail/follower.ts';
-import { OutdatedRowsError, type Pin, type Tail } from '../tail/tail.ts';
+import { OutdatedRowsError, type Pin } from '../tail/tail.ts';
 import { unavailable } from '../unavailable.ts';
 import { KnownKeys } from './known-keys.ts';
 import type { Keyed, Known } from './plan.ts';
@@ -24,17 +23,13 @@ export interface States extends Known {
  * at all times.
  */
 export class StateReader {
-  readonly #store: Store;
-  readonly #tail: Tail;
   readonly #follower: Follower;
   readonly #known: KnownKeys;
 
   /** `owners`: most owners whose plant ids are known without a read. */
-  constructor(store: Store, tail: Tail, follower: Follower, owners: number) {
-    this.#store = store;
-    this.#tail = tail;
+  constructor(follower: Follower, owners: number) {
     this.#follower = follower;
-    this.#known = new KnownKeys(store, tail, follower, owners);
+    this.#known = new KnownKeys(follower, owners);
   }
 
   /**
@@ -65,12 +60,12 @@ export class StateReader {
 
   async #load(commands: readonly Keyed[]): Promise<States> {
     await this.#follower.lookAtRows();
-    const pin = this.#tail.pin();
+    const pin = this.#follower.tail.pin();
     try {
       const plants = commands.flatMap(plantOf);
       const [rows, events] = await Promise.all([this.#rowsOf(plants, pin), this.#eventsOf(commands)]);
       pin.check();
-      const tail = this.#tail;
+      const { tail } = this.#follower;
       return {
         has: (key) => rows.has(key),
         isThere(key) {
@@ -103,11 +98,11 @@ export class StateReader {
     for (const { key, plant } of plants) {
       const known = this.#known.isThere(plant.owner, plant.id);
       rows.set(key, { ...plant, isThere: known === true });
-      if (known === undefined && !this.#tail.knows(plant)) missing.push({ key, plant });
+      if (known === undefined && !this.#follower.tail.knows(plant)) missing.push({ key, plant });
     }
     if (missing.length === 0) return rows;
     this.#known.lookedUp(new Set(missing.map(({ plant }) => plant.owner)));
-    const { rows: found, ...standing } = await this.#store.get(missing.map(({ plant }) => plant));
+    const { rows: found, ...standing } = await this.#follower.store.get(missing.map(({ plant }) => plant));
     await this.#follower.reachCheckpoint(standing, pin.base);
     missing.forEach(({ key, plant }, index) => {
       rows.set(key, { ...plant, isThere: found[index] !== undefined });
@@ -122,12 +117,12 @@ export class StateReader {
   async #eventsOf(commands: readonly Keyed[]): Promise<Map<string, LoggedEvent>> {
     const events = new Map<string, LoggedEvent>();
     const missing = commands.flatMap(({ command: { owner, idempotencyKey }, idempotency }) =>
-      idempotencyKey === undefined || this.#tail.findByIdempotencyKey(idempotency!) !== undefined
+      idempotencyKey === undefined || this.#follower.tail.findByIdempotencyKey(idempotency!) !== undefined
         ? []
         : [{ owner, idempotencyKey }],
     );
     if (missing.length === 0) return events;
-    for (const event of await this.#store.findByIdempotencyKeys(missing))
+    for (const event of await this.#follower.store.findByIdempotencyKeys(missing))
       if (event !== undefined) events.set(idempotencyString(plantEventOf(event)!)!, event);
     return events;
   }

@@ -4,9 +4,8 @@ import { monotonic, randomBytes } from '../../time/host.ts';
 import { pause } from '../../time/pause.ts';
 import { subjectOf } from '../event/chain.ts';
 import { type Committed, type Erases, type LoggedEvent, plantEventOf } from '../event/event.ts';
-import type { Store, Unfinished } from '../store.ts';
+import type { Unfinished } from '../store.ts';
 import type { Follower } from '../tail/follower.ts';
-import type { Tail } from '../tail/tail.ts';
 import { eventAt } from '../whole-range.ts';
 import type { Finisher, FinishStep } from './finisher.ts';
 
@@ -42,8 +41,6 @@ export interface Erased {
 
 /** The parts that the eraser uses. */
 export interface EraserParts {
-  readonly store: Store;
-  readonly tail: Tail;
   readonly follower: Follower;
   readonly finisher: Finisher;
   readonly submit: (command: EraseOwner) => Promise<Committed>;
@@ -85,7 +82,8 @@ export class Eraser {
    * another process reads the SQLite database, and when the store cannot be reached; what has begun then continues later.
    */
   async *erase(request: EraseRequest): AsyncGenerator<EraseProgress | Erased> {
-    const { store, follower, tail } = this.#parts;
+    const { follower } = this.#parts;
+    const { store, tail } = follower;
     const { owner, key = randomBytes(KEY_BYTES) } = request;
     await store.mayErase();
     let [earlier, counted] = [NOTHING, NONE];
@@ -125,7 +123,7 @@ export class Eraser {
     const { owner } = erases;
     const subject = subjectOf(erases);
     let { counted } = from;
-    for await (const events of this.#parts.store.read(from.countedTo, { to, owner, erasures: true })) {
+    for await (const events of this.#parts.follower.store.read(from.countedTo, { to, owner, erasures: true })) {
       for (const logged of events) {
         if (plantEventOf(logged)?.owner === owner) counted++;
         if (logged.event?.type !== 'OwnerErased') continue;
@@ -142,13 +140,13 @@ export class Eraser {
   /** The outcome of an erasure, once it is finished. */
   async *#outcome(position: number, key: Uint8Array): AsyncGenerator<EraseProgress, Erased> {
     yield* this.#finished(position);
-    return { position, events: eventsErased(await eventAt(this.#parts.store, position)), key };
+    return { position, events: eventsErased(await eventAt(this.#parts.follower.store, position)), key };
   }
 
   /** Finishes the owner's erasures that have begun. Returns the outcome of the last. */
   async *#finishEarlier(owner: string): AsyncGenerator<EraseProgress, Erased | undefined> {
     let last: Erased | undefined;
-    for (const unfinished of await this.#parts.store.unfinished()) {
+    for (const unfinished of await this.#parts.follower.store.unfinished()) {
       const { position, erases } = unfinished;
       if (erases.owner !== owner) continue;
       yield* this.#finished(position);
@@ -159,7 +157,8 @@ export class Eraser {
 
   /** Finishes an erasure, but for the topic, or waits for another instance that does. */
   async *#finished(position: number): AsyncGenerator<EraseProgress> {
-    const { store, finisher } = this.#parts;
+    const { finisher, follower } = this.#parts;
+    const { store } = follower;
     await this.#read(position);
     let [reached, deadline] = [0, monotonic() + PATIENCE];
     for (;;) {
@@ -180,11 +179,11 @@ export class Eraser {
    * older: before, a server that was deposed would know of no erasure, as if this one were complete.
    */
   async #read(position: number): Promise<void> {
-    const { follower, tail } = this.#parts;
+    const { follower } = this.#parts;
     const deadline = monotonic() + PATIENCE;
     for (;;) {
       await follower.sync();
-      if (tail.head.position >= position) return;
+      if (follower.tail.head.position >= position) return;
       if (monotonic() > deadline) throw unread(position);
       await pause(LOOK);
     }

@@ -6,7 +6,7 @@ import type { Cancellation, Committer } from '../commit/committer.ts';
 import type { Committed, LoggedEvent } from '../event/event.ts';
 import type { ForwardObserver } from '../observer.ts';
 import type { Contact } from '../store.ts';
-import type { Tail } from '../tail/tail.ts';
+import type { Follower } from '../tail/follower.ts';
 import {
   type Answers,
   type CommandOutcome,
@@ -39,7 +39,7 @@ interface Forwarded {
 
 /** The parts that a forwarder uses. */
 export interface ForwarderOptions {
-  readonly tail: Tail;
+  readonly follower: Follower;
   readonly committer: Committer;
   /** Milliseconds until a command is given up. */
   readonly commitLimit: number;
@@ -76,7 +76,7 @@ export class Forwarder {
 
   constructor(open: OpenLink, to: Contact, options: ForwarderOptions) {
     this.#options = options;
-    this.#forget = options.tail.onSeen((news) => this.#resolveLanded(news));
+    this.#forget = options.follower.tail.onSeen((news) => this.#resolveLanded(news));
     this.#opening.promise.catch(() => {});
     this.#watch = setRepeating(() => this.#listen(), HEARTBEAT);
     this.#link = open(to, {

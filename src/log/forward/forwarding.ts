@@ -6,9 +6,8 @@ import { pause } from '../../time/pause.ts';
 import type { Cancellation, Committer, Submit } from '../commit/committer.ts';
 import type { Committed } from '../event/event.ts';
 import type { ForwardObserver } from '../observer.ts';
-import type { Contact, Leaseholder, Store } from '../store.ts';
+import type { Contact, Leaseholder } from '../store.ts';
 import type { Follower } from '../tail/follower.ts';
-import type { Tail } from '../tail/tail.ts';
 import { Forwarder } from './forwarder.ts';
 import type { OpenLink } from './hop.ts';
 import { Taker } from './taker.ts';
@@ -43,8 +42,6 @@ export interface ForwardingOptions {
 
 /** The parts of the log that forwarding uses. */
 export interface ForwardingParts {
-  readonly store: Store;
-  readonly tail: Tail;
   readonly follower: Follower;
   readonly committer: Committer;
   /** Milliseconds until a command is given up. */
@@ -156,7 +153,7 @@ export class Forwarding {
 
   /** Is the writer or forwards to it, for as long as that is possible. */
   async #stand(): Promise<void> {
-    const { store } = this.#parts;
+    const { store } = this.#parts.follower;
     const { contact, onReachable } = this.#options;
     if (!this.#handOn.signal.aborted) {
       const secret = Buffer.from(randomBytes(SECRET_BYTES)).toString('base64url');

@@ -4,7 +4,6 @@ import { clearTimer, monotonic, nextTurn, setRepeating, setTimer, type Timer } f
 import { RETURNED, type Submit } from '../commit/committer.ts';
 import type { ForwardObserver } from '../observer.ts';
 import type { Follower } from '../tail/follower.ts';
-import type { Tail } from '../tail/tail.ts';
 import { type Answers, type CommandOutcome, type ForwardedBatch, type ForwardedCommand, HEARTBEAT } from './hop.ts';
 
 /** Milliseconds to answer accepted commands after this instance stops being the writer. */
@@ -12,7 +11,6 @@ const FAREWELL = 1_000;
 
 /** The parts that the taker uses. */
 export interface TakerOptions {
-  readonly tail: Tail;
   readonly follower: Follower;
   readonly submit: Submit;
   readonly observer: ForwardObserver | undefined;
@@ -165,7 +163,7 @@ export class Taking {
     if (this.aborted) return;
     const outcomes = this.#outcomes;
     this.#outcomes = [];
-    this.#say({ position: this.#options.tail.head.position, outcomes, leaving: this.#leaving });
+    this.#say({ position: this.#options.follower.tail.head.position, outcomes, leaving: this.#leaving });
   }
 
   #close(): void {

@@ -27,8 +27,10 @@ export const GENERATION_LIMIT = 250;
  * not, every operation stops; see `changed`.
  */
 export class Follower {
-  readonly #store: Store;
-  readonly #tail: Tail;
+  /** The log as it is stored. */
+  readonly store: Store;
+  /** Its end in memory. */
+  readonly tail: Tail;
   #syncedAt: number | undefined;
   #lookedAt = Number.NEGATIVE_INFINITY;
   /** The generation of rows that this instance has seen last, and when it was last asked for. */
@@ -37,8 +39,8 @@ export class Follower {
   readonly #changed = new AbortController();
 
   constructor(store: Store, tail: Tail) {
-    this.#store = store;
-    this.#tail = tail;
+    this.store = store;
+    this.tail = tail;
   }
 
   /** When the last `sync` succeeded, in milliseconds since 1970. */
@@ -63,8 +65,8 @@ export class Follower {
   readonly sync: () => Promise<void> = shareCalls(() =>
     this.#trusting(async () => {
       const began = monotonic();
-      const known = this.#tail.head;
-      const head = await this.#store.head();
+      const known = this.tail.head;
+      const head = await this.store.head();
       verifyKept(known, head);
       await this.reach(head.position);
       this.#lookedAt = began;
@@ -82,7 +84,7 @@ export class Follower {
 
   /** Reads on. Returns false before an event that was erased, or one whose erasure is complete: see `#passOver`. */
   async #readUpToErasure(): Promise<boolean> {
-    for await (const batch of this.#store.read(this.#tail.head.position)) if (!this.#take(batch)) return false;
+    for await (const batch of this.store.read(this.tail.head.position)) if (!this.#take(batch)) return false;
     return true;
   }
 
@@ -92,22 +94,22 @@ export class Follower {
    * model's checkpoint is verified, and the tail begins again there.
    */
   async #passOver(): Promise<void> {
-    const checkpoint = await this.#store.checkpoint();
-    let head = this.#tail.head;
+    const checkpoint = await this.store.checkpoint();
+    let head = this.tail.head;
     if (checkpoint <= head.position)
       throw new BrokenReadModelError(
         `the read model is at position ${checkpoint}, although an owner was erased after that`,
       );
-    for await (const batch of this.#store.read(head.position, { to: checkpoint })) {
+    for await (const batch of this.store.read(head.position, { to: checkpoint })) {
       for (const event of batch) {
         verifyNext(head, event);
         verifyContent(event);
         head = headAt(event);
       }
-      this.#tail.passOver(batch);
+      this.tail.passOver(batch);
     }
     if (head.position < checkpoint) throw beyondEnd(checkpoint);
-    if (this.#tail.head.position < checkpoint) this.#tail.restart(head);
+    if (this.tail.head.position < checkpoint) this.tail.restart(head);
   }
 
   /** Takes the error of a read or an append. An error that shows a changed log aborts `changed`. */
@@ -130,7 +132,7 @@ export class Follower {
 
   /** Resolves when the tail reaches a position that is known to be in the log. */
   async reach(position: number): Promise<void> {
-    for (let reads = 0; this.#tail.head.position < position; reads++) {
+    for (let reads = 0; this.tail.head.position < position; reads++) {
       if (reads === MAX_EMPTY_READS)
         throw new Error(`the store reports a log of ${position} events, but does not return them all`);
       await this.readOn();
@@ -149,9 +151,9 @@ export class Follower {
     if (generation !== undefined) this.#record(generation);
     if (checkpoint < known)
       throw new BrokenReadModelError(`the read model was set back from position ${known} to ${checkpoint}`);
-    if (upTo > this.#tail.head.position) await this.readOn();
-    if (upTo > this.#tail.head.position) throw beyondEnd(upTo);
-    this.#tail.projected(checkpoint);
+    if (upTo > this.tail.head.position) await this.readOn();
+    if (upTo > this.tail.head.position) throw beyondEnd(upTo);
+    this.tail.projected(checkpoint);
   }
 
   /**
@@ -168,7 +170,7 @@ export class Follower {
 
   readonly #askGeneration = shareCalls(async () => {
     const began = monotonic();
-    this.#record(await this.#store.generation());
+    this.#record(await this.store.generation());
     this.#generationAt = began;
   });
 
@@ -176,7 +178,7 @@ export class Follower {
   #record(generation: number): void {
     const known = this.#generation;
     this.#generation = generation;
-    if (known !== undefined && generation !== known) this.#tail.outdateRows();
+    if (known !== undefined && generation !== known) this.tail.outdateRows();
   }
 
   /**
@@ -208,7 +210,7 @@ export class Follower {
    * before an event that the tail cannot take.
    */
   #take(batch: readonly LoggedEvent[]): boolean {
-    let head: Head = this.#tail.head;
+    let head: Head = this.tail.head;
     const news: LoggedEvent[] = [];
     let isWhole = true;
     for (const event of batch) {
@@ -220,7 +222,7 @@ export class Follower {
       news.push(event);
       head = headAt(event);
     }
-    this.#tail.extend(news);
+    this.tail.extend(news);
     return isWhole;
   }
 }

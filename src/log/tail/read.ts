@@ -1,5 +1,4 @@
 import type { LoggedEvent } from '../event/event.ts';
-import type { Store } from '../store.ts';
 import { intactRange } from '../whole-range.ts';
 import type { Follower } from './follower.ts';
 import type { Tail } from './tail.ts';
@@ -22,12 +21,11 @@ export interface ReadOptions {
  * BrokenChainError where the store has lost an event.
  */
 export async function* readLog(
-  store: Store,
-  tail: Tail,
   follower: Follower,
   after: number,
   { follow = false, signal }: ReadOptions,
 ): AsyncGenerator<readonly LoggedEvent[]> {
+  const { store, tail } = follower;
   await follower.sync();
   const end = follow ? Number.POSITIVE_INFINITY : tail.head.position;
   const stopped = () => signal?.aborted === true;

@@ -3,9 +3,9 @@ import { PlantStoreError } from '../../domain/errors.ts';
 import type { Plant, PlantKey } from '../../domain/plant.ts';
 import { type Permit, Semaphore } from '../../semaphore.ts';
 import { turn } from '../../time/host.ts';
-import { lostCheckpoint, type PlantRow, type Rows, type Snapshot, type Store } from '../store.ts';
+import { lostCheckpoint, type PlantRow, type Rows, type Snapshot } from '../store.ts';
 import type { Follower } from '../tail/follower.ts';
-import { OutdatedRowsError, type Tail, type TailEntry } from '../tail/tail.ts';
+import { OutdatedRowsError, type TailEntry } from '../tail/tail.ts';
 import { unavailable } from '../unavailable.ts';
 import { type ListCache, queryKey } from './list-cache.ts';
 import { type Listing, type ListQuery, listBytes, openListing, SHORT_LIST, type ShortList } from './listing.ts';
@@ -21,8 +21,6 @@ import { Merge } from './merge.ts';
  * begins again.
  */
 export class Lists {
-  readonly #store: Store;
-  readonly #tail: Tail;
   readonly #follower: Follower;
   readonly #cache: ListCache;
   readonly #longLists: Semaphore;
@@ -31,15 +29,13 @@ export class Lists {
   readonly #reading = new Map<string, Promise<ShortList | undefined>>();
 
   /** `long`: most long lists that one owner may read at a time. */
-  constructor(store: Store, tail: Tail, follower: Follower, cache: ListCache, long: number) {
-    this.#store = store;
-    this.#tail = tail;
+  constructor(follower: Follower, cache: ListCache, long: number) {
     this.#follower = follower;
     this.#cache = cache;
     this.#longLists = new Semaphore({ permits: Number.MAX_SAFE_INTEGER, share: long, maxWaiting: 0 });
-    this.#rows = new RowReader(store);
-    tail.onRowsOutdated(() => cache.clear());
-    tail.onExtended((news) => cache.extended(news));
+    this.#rows = new RowReader(follower.store);
+    follower.tail.onRowsOutdated(() => cache.clear());
+    follower.tail.onExtended((news) => cache.extended(news));
   }
 
   /**
@@ -51,7 +47,7 @@ export class Lists {
     try {
       const look = this.#follower.lookAtRows();
       await (look === undefined ? this.#follower.sync() : Promise.all([this.#follower.sync(), look]));
-      if (query.limit === 0) return { plants: [], next: undefined, position: this.#tail.head.position };
+      if (query.limit === 0) return { plants: [], next: undefined, position: this.#follower.tail.head.position };
       const list = this.#cache.get(query) ?? this.#refreshed(query);
       if (list !== undefined) return list;
       this.#cache.missed();
@@ -75,13 +71,13 @@ export class Lists {
   }
 
   async #get(key: PlantKey): Promise<PlantState> {
-    if (this.#tail.knows(key)) return this.#tail.stateOf(key);
-    const pin = this.#tail.pin();
+    if (this.#follower.tail.knows(key)) return this.#follower.tail.stateOf(key);
+    const pin = this.#follower.tail.pin();
     try {
       const { row, ...standing } = await this.#rows.row(key);
       await this.#follower.reachCheckpoint(standing, pin.base);
       pin.check();
-      return this.#tail.knows(key) ? this.#tail.stateOf(key) : row;
+      return this.#follower.tail.knows(key) ? this.#follower.tail.stateOf(key) : row;
     } finally {
       pin.release();
     }
@@ -90,7 +86,7 @@ export class Lists {
   /** A cached list brought up to the head. Undefined unless the tail still holds every later event. */
   #refreshed(query: ListQuery): ShortList | undefined {
     const earlier = this.#cache.earlier(query);
-    if (earlier === undefined || earlier.position < this.#tail.base) return undefined;
+    if (earlier === undefined || earlier.position < this.#follower.tail.base) return undefined;
     const { plants, next } = earlier.list;
     if (next !== undefined || listBytes(plants) > SHORT_LIST) return undefined;
     return this.#atHead(query, plants, true);
@@ -111,14 +107,14 @@ export class Lists {
 
   async #readShort(query: ListQuery, key: string): Promise<ShortList | undefined> {
     const { owner, after, limit } = query;
-    const pin = this.#tail.pin();
+    const pin = this.#follower.tail.pin();
     try {
       // Each entry of the tail may remove one row. One more row shows whether the limit cuts the list.
-      const wanted = (limit ?? Number.POSITIVE_INFINITY) + 1 + this.#tail.ownedBy(owner, after).length;
+      const wanted = (limit ?? Number.POSITIVE_INFINITY) + 1 + this.#follower.tail.ownedBy(owner, after).length;
       const known: PlantRow[] = [];
       do {
         const last = known.at(-1)?.id ?? after;
-        const { rows, whole, ...standing } = await this.#store.list(owner, last, wanted);
+        const { rows, whole, ...standing } = await this.#follower.store.list(owner, last, wanted);
         await this.#follower.reachCheckpoint(standing, pin.base);
         pin.check();
         known.push(...rows);
@@ -136,15 +132,15 @@ export class Lists {
   /** The list at the tail's head, from all rows, or from the first ones if they suffice. */
   #atHead(query: ListQuery, found: readonly PlantRow[], all: boolean): ShortList | undefined {
     const { owner, after, limit } = query;
-    const hasEnded = this.#tail.hasEnded(owner);
+    const hasEnded = this.#follower.tail.hasEnded(owner);
     const [rows, whole] = hasEnded ? [[], true] : [found, all];
     if (!whole && rows.length <= (limit ?? Number.POSITIVE_INFINITY)) return undefined;
-    const merge = new Merge(this.#tail.ownedBy(owner, after));
+    const merge = new Merge(this.#follower.tail.ownedBy(owner, after));
     const known = merge.rows(rows);
     const plants = whole ? known.concat(merge.rest()) : known;
     const isCut = limit !== undefined && plants.length > limit;
     if (!isCut && !whole) return undefined;
-    const { position } = this.#tail.head;
+    const { position } = this.#follower.tail.head;
     const list = isCut ? { ...cut(plants, limit), position } : { plants, next: undefined, position };
     this.#cache.set(query, list);
     return list;
@@ -177,17 +173,21 @@ export class Lists {
 
   /** A snapshot and the owner's entries in the tail. The tail is pinned only until the entries are copied. */
   async #opened({ owner, after }: ListQuery): Promise<{ snapshot: Snapshot; entries: TailEntry[]; position: number }> {
-    const pin = this.#tail.pin();
+    const pin = this.#follower.tail.pin();
     try {
-      const snapshot = await this.#store.snapshot();
+      const snapshot = await this.#follower.store.snapshot();
       try {
         if (snapshot.position === undefined) throw lostCheckpoint();
         const { position: checkpoint, upTo } = snapshot;
         await this.#follower.reachCheckpoint({ checkpoint, upTo }, pin.base);
         pin.check();
         // A short list has all that is left.
-        if (this.#tail.hasEnded(owner)) throw new OutdatedRowsError();
-        return { snapshot, entries: this.#tail.ownedBy(owner, after), position: this.#tail.head.position };
+        if (this.#follower.tail.hasEnded(owner)) throw new OutdatedRowsError();
+        return {
+          snapshot,
+          entries: this.#follower.tail.ownedBy(owner, after),
+          position: this.#follower.tail.head.position,
+        };
       } catch (error) {
         await snapshot.close();
         throw error;

@@ -7,7 +7,6 @@ import { Nap, Pace, pause } from '../../time/pause.ts';
 import { type LoggedEvent, plantEventOf } from '../event/event.ts';
 import { BrokenReadModelError, type Changes, type OwnedRow, type Store } from '../store.ts';
 import type { Follower } from '../tail/follower.ts';
-import type { Tail } from '../tail/tail.ts';
 import { NodeBuilder } from '../tree/nodes.ts';
 
 /** Milliseconds after the first event of a step in which more events may gather. */
@@ -77,8 +76,6 @@ export function changesOf(events: readonly LoggedEvent[]): Changes {
  * the projector.
  */
 export class Projector {
-  readonly #store: Store;
-  readonly #tail: Tail;
   readonly #follower: Follower;
   readonly #lease: Lease;
   readonly #onFault: (error: unknown) => void;
@@ -95,24 +92,20 @@ export class Projector {
    * else fails goes to `onFault`.
    */
   constructor(
-    store: Store,
-    tail: Tail,
     follower: Follower,
     holder: string,
     onFault: (error: unknown) => void,
     onBroken: (fault: BrokenReadModelError | undefined) => void,
   ) {
-    this.#store = store;
-    this.#tail = tail;
     this.#follower = follower;
-    this.#lease = new Lease((milliseconds) => store.lease('projector', holder, milliseconds));
+    this.#lease = new Lease((milliseconds) => follower.store.lease('projector', holder, milliseconds));
     this.#onFault = onFault;
     this.#onBroken = onBroken;
   }
 
   /** Projects until `stop`. Resolves when it has stopped. Reports faults and tries again after a pause. */
   async run(): Promise<void> {
-    const forget = this.#tail.onExtended(() => this.#nap.wake());
+    const forget = this.#follower.tail.onExtended(() => this.#nap.wake());
     await repeat(() => this.#watchedStep(), this.#stop.signal, new Backoff(PAUSE, MAX_PAUSE), this.#onFault);
     forget();
   }
@@ -127,9 +120,9 @@ export class Projector {
   async #watchedStep(): Promise<void> {
     try {
       if (this.#broken !== undefined) {
-        const before = this.#tail.checkpoint;
+        const before = this.#follower.tail.checkpoint;
         await this.#look();
-        if (this.#tail.checkpoint > before) this.#tell(undefined);
+        if (this.#follower.tail.checkpoint > before) this.#tell(undefined);
       }
       await this.#step();
     } catch (error) {
@@ -149,7 +142,7 @@ export class Projector {
   }
 
   async #step(): Promise<void> {
-    if (this.#tail.checkpoint >= this.#tail.head.position) {
+    if (this.#follower.tail.checkpoint >= this.#follower.tail.head.position) {
       this.#tell(undefined);
       return this.#untilExtended();
     }
@@ -158,16 +151,16 @@ export class Projector {
       return pause(RENEWAL, this.#stop.signal);
     }
     if (this.#isWorthWaiting()) await pause(LINGER, this.#stop.signal);
-    const from = this.#tail.checkpoint;
-    const events = stepOf(this.#tail.after(from, this.#store.advanceLimit));
+    const from = this.#follower.tail.checkpoint;
+    const events = stepOf(this.#follower.tail.after(from, this.#follower.store.advanceLimit));
     // Another instance has projected them meanwhile. A step that moves nothing is a repair.
     if (events.length === 0) return;
     const to = events.at(-1)!.position;
     // After a step that failed, or was another instance's, it stands elsewhere.
-    if (this.#nodes?.position !== from) this.#nodes = await NodeBuilder.after(this.#store, from);
-    const isRemoved = await removeRows(this.#store, events, () => this.#afterPiece());
-    if (isRemoved && (await this.#store.advance(from, to, changesOf(events), this.#nodes.add(events)))) {
-      this.#tail.projected(to);
+    if (this.#nodes?.position !== from) this.#nodes = await NodeBuilder.after(this.#follower.store, from);
+    const isRemoved = await removeRows(this.#follower.store, events, () => this.#afterPiece());
+    if (isRemoved && (await this.#follower.store.advance(from, to, changesOf(events), this.#nodes.add(events)))) {
+      this.#follower.tail.projected(to);
       this.#tell(undefined);
     } else await this.#look();
     if (monotonic() >= this.#restAt) await this.#rest();
@@ -175,8 +168,8 @@ export class Projector {
 
   /** Whether the next step could take more events than there are. One that is before an erasure, or is one, cannot. */
   #isWorthWaiting(): boolean {
-    const { advanceLimit } = this.#store;
-    const events = this.#tail.after(this.#tail.checkpoint, advanceLimit);
+    const { advanceLimit } = this.#follower.store;
+    const events = this.#follower.tail.after(this.#follower.tail.checkpoint, advanceLimit);
     return events.length < advanceLimit && events.every(({ type }) => type !== 'OwnerErased');
   }
 
@@ -192,8 +185,8 @@ export class Projector {
   }
 
   async #look(): Promise<void> {
-    const known = this.#tail.checkpoint;
-    const checkpoint = await this.#store.checkpoint();
+    const known = this.#follower.tail.checkpoint;
+    const checkpoint = await this.#follower.store.checkpoint();
     await this.#follower.reachCheckpoint({ checkpoint, upTo: checkpoint }, known);
   }
 

@@ -199,13 +199,13 @@ export const MUTANTS: readonly Mutant[] = [
   {
     what: 'known keys are learned without the tail',
     file: 'log/commit/known-keys.ts',
-    from: `for (const { id, state } of this.#tail.ownedBy(owner, undefined))`,
-    to: `for (const { id, state } of this.#tail.ownedBy(owner, undefined).slice(1))`,
+    from: `for (const { id, state } of this.#follower.tail.ownedBy(owner, undefined))`,
+    to: `for (const { id, state } of this.#follower.tail.ownedBy(owner, undefined).slice(1))`,
   },
   {
     what: 'memory of rows outlives a rebuild',
     file: 'log/tail/follower.ts',
-    from: `if (known !== undefined) this.#tail.outdateRows();`,
+    from: `if (known !== undefined) this.tail.outdateRows();`,
     to: ``,
     missed: 'A rebuild changes rows only where they were damaged, which no history does.',
   },
@@ -232,9 +232,9 @@ export const MUTANTS: readonly Mutant[] = [
     what: 'a list does not pin the tail',
     file: 'log/view/lists.ts',
     from: `    const { owner, after, limit } = query;
-    const pin = this.#tail.pin();`,
+    const pin = this.#follower.tail.pin();`,
     to: `    const { owner, after, limit } = query;
-    const pin = this.#tail.pin();
+    const pin = this.#follower.tail.pin();
     pin.release();`,
   },
   {
@@ -257,7 +257,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     what: 'remembered lists do not hear of events',
     file: 'log/view/lists.ts',
-    from: `tail.onExtended((news) => cache.extended(news));`,
+    from: `follower.tail.onExtended((news) => cache.extended(news));`,
     to: ``,
   },
   {
@@ -270,21 +270,21 @@ export const MUTANTS: readonly Mutant[] = [
   {
     what: 'a remembered list is brought up to the head by a tail that begins later',
     file: 'log/view/lists.ts',
-    from: `if (earlier === undefined || earlier.position < this.#tail.base) return undefined;`,
+    from: `if (earlier === undefined || earlier.position < this.#follower.tail.base) return undefined;`,
     to: `if (earlier === undefined) return undefined;`,
   },
   {
     what: 'a plant is as in its row, whatever came since',
     file: 'log/view/lists.ts',
-    from: `return this.#tail.knows(key) ? this.#tail.stateOf(key) : row;`,
-    to: `return row ?? this.#tail.stateOf(key);`,
+    from: `return this.#follower.tail.knows(key) ? this.#follower.tail.stateOf(key) : row;`,
+    to: `return row ?? this.#follower.tail.stateOf(key);`,
     missed: 'What the row says was so when the call began.',
   },
   {
     what: 'a step of the projector that was refused counts as done',
     file: 'log/view/projector.ts',
-    from: `if (isRemoved && (await this.#store.advance(from, to, changesOf(events), this.#nodes.add(events)))) {`,
-    to: `if ((await this.#store.advance(from, to, changesOf(events), this.#nodes.add(events))) || to > from) {`,
+    from: `if (isRemoved && (await this.#follower.store.advance(from, to, changesOf(events), this.#nodes.add(events)))) {`,
+    to: `if ((await this.#follower.store.advance(from, to, changesOf(events), this.#nodes.add(events))) || to > from) {`,
   },
   {
     what: 'the projector deletes rows that its step has added',
@@ -326,8 +326,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     what: 'a reader goes on from memory that does not reach back to it',
     file: 'log/log.ts',
-    from: `return after + 1 < first || after > head.position ? undefined : this.#tail.after(after);`,
-    to: `return after > head.position ? undefined : this.#tail.after(Math.max(after, first - 1));`,
+    from: `return after + 1 < first || after > head.position ? undefined : this.#follower.tail.after(after);`,
+    to: `return after > head.position ? undefined : this.#follower.tail.after(Math.max(after, first - 1));`,
   },
   {
     what: 'a reader goes on at an instance that is behind',
@@ -487,13 +487,13 @@ export const MUTANTS: readonly Mutant[] = [
   {
     what: 'rows of an owner who was erased by an event of the tail are listed',
     file: 'log/view/lists.ts',
-    from: `const hasEnded = this.#tail.hasEnded(owner);`,
+    from: `const hasEnded = this.#follower.tail.hasEnded(owner);`,
     to: `const hasEnded = false;`,
   },
   {
     what: 'lists from before a restart of the tail are answered',
     file: 'log/view/lists.ts',
-    from: `tail.onRowsOutdated(() => cache.clear());`,
+    from: `follower.tail.onRowsOutdated(() => cache.clear());`,
     to: ``,
   },
   {
@@ -532,7 +532,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     what: 'an erasure that this instance cannot read yet counts as complete',
     file: 'log/erasure/eraser.ts',
-    from: `if (tail.head.position >= position) return;`,
+    from: `if (follower.tail.head.position >= position) return;`,
     to: `if (position > 0) return;`,
     missed: 'One history in some 2,000 shows it: --seed 713567 --each erase,rebuild,freeze,kill.',
   },
@@ -570,8 +570,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     what: 'the tail does not reach the erasure of rows that are gone',
     file: 'log/tail/follower.ts',
-    from: `if (upTo > this.#tail.head.position) await this.readOn();`,
-    to: `if (checkpoint > this.#tail.head.position) await this.readOn();`,
+    from: `if (upTo > this.tail.head.position) await this.readOn();`,
+    to: `if (checkpoint > this.tail.head.position) await this.readOn();`,
     missed:
       'Rows are removed within milliseconds of the event, which other reads bring in; not found in 700 histories.',
   },
