@@ -5,6 +5,7 @@ import { pause } from '../../time/pause.ts';
 import type { LoggedEvent } from '../event/event.ts';
 import { RefusedAppendError } from '../store.ts';
 import type { Follower } from '../tail/follower.ts';
+import { eventAt } from '../whole-range.ts';
 
 /** What is certain after an append. */
 export interface Appended {
@@ -45,23 +46,10 @@ export class Appender {
   /** When the last append began and ended, by the monotonic clock. */
   #begun = Number.NEGATIVE_INFINITY;
   #ended = Number.NEGATIVE_INFINITY;
-  /** Hashes of the events of the current append that are in the log behind the tail's beginning, by position. */
-  readonly #passed = new Map<number, Uint8Array>();
-  #appending: readonly LoggedEvent[] = [];
 
   constructor(follower: Follower, onFault: (error: unknown) => void) {
     this.#follower = follower;
     this.#onFault = onFault;
-    follower.tail.onSeen((events) => this.#see(events));
-  }
-
-  /** The tail may be restarted behind what was appended; then it does not show what became of it. */
-  #see(events: readonly LoggedEvent[]): void {
-    const [first] = this.#appending;
-    const last = this.#appending.at(-1);
-    if (first === undefined || last === undefined) return;
-    for (const { position, hash } of events)
-      if (position >= first.position && position <= last.position) this.#passed.set(position, hash);
   }
 
   /**
@@ -70,16 +58,6 @@ export class Appender {
    * store refuses the events. If the log has changed, rejects with LogChangedError and sends nothing.
    */
   async append(events: readonly LoggedEvent[], deadline: number): Promise<Appended> {
-    this.#appending = events;
-    try {
-      return await this.#append(events, deadline);
-    } finally {
-      this.#appending = [];
-      this.#passed.clear();
-    }
-  }
-
-  async #append(events: readonly LoggedEvent[], deadline: number): Promise<Appended> {
     let landed = 0;
     let sends = 0;
     const backoff = new Backoff(1, MAX_PAUSE);
@@ -99,9 +77,13 @@ export class Appender {
         // Events that were sent may have landed. The sync also checks that the log is still the same one.
         await this.#follower.sync().catch(this.#onFault);
       }
-      while (landed < events.length && this.#holds(events[landed]!)) landed++;
-      if (landed === events.length) return { landed, certain: true };
-      if (this.#follower.tail.head.position >= events[landed]!.position) return { landed, certain: true };
+      const { position: known } = this.#follower.tail.head;
+      try {
+        while (landed < events.length && (await this.#holds(events[landed]!, known))) landed++;
+        if (landed === events.length || events[landed]!.position <= known) return { landed, certain: true };
+      } catch (error) {
+        this.#onFault(error);
+      }
       if (sends === 0) this.#follower.changed.throwIfAborted();
       if (this.#follower.changed.aborted) return { landed, certain: false };
       if (monotonic() >= deadline) {
@@ -144,11 +126,15 @@ export class Appender {
   }
 
   /**
-   * Compares hashes: another instance may append the same command under the same event id, but never the same event.
+   * Whether the log has an event, as far as its end is known. Compares hashes: another instance may append the same
+   * command under the same event id, but never the same event. The tail may have been restarted behind the event.
    */
-  #holds({ position, hash }: LoggedEvent): boolean {
-    const held = this.#passed.get(position) ?? this.#follower.tail.at(position)?.hash;
-    return held !== undefined && Buffer.compare(held, hash) === 0;
+  async #holds({ position, hash }: LoggedEvent, end: number): Promise<boolean> {
+    if (position > end) return false;
+    const { store, tail } = this.#follower;
+    const held = tail.at(position) ?? (await eventAt(store, position));
+    if (held === undefined) throw new Error(`the store does not return the event at position ${position} of ${end}`);
+    return Buffer.compare(held.hash, hash) === 0;
   }
 }
 

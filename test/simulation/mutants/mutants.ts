@@ -21,8 +21,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     what: 'whatever stands at the position counts as the own event',
     file: 'log/commit/appender.ts',
-    from: `return held !== undefined && Buffer.compare(held, hash) === 0;`,
-    to: `return held !== undefined && hash.length > 0;`,
+    from: `return Buffer.compare(held.hash, hash) === 0;`,
+    to: `return held.hash.length === hash.length;`,
   },
   {
     what: 'all events of an append count as landed when the first ones did',
