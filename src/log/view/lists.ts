@@ -3,7 +3,7 @@ import { PlantStoreError } from '../../domain/errors.ts';
 import type { Plant, PlantKey } from '../../domain/plant.ts';
 import { type Permit, Semaphore } from '../../semaphore.ts';
 import { turn } from '../../time/host.ts';
-import { lostCheckpoint, type PlantRow, type Rows, type Snapshot } from '../store.ts';
+import { lostCheckpoint, type PlantRow, type Rows, type Snapshot, type Store } from '../store.ts';
 import type { Follower } from '../tail/follower.ts';
 import { OutdatedRowsError, type TailEntry } from '../tail/tail.ts';
 import { unavailable } from '../unavailable.ts';

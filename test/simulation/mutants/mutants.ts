@@ -205,7 +205,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     what: 'memory of rows outlives a rebuild',
     file: 'log/tail/follower.ts',
-    from: `if (known !== undefined) this.tail.outdateRows();`,
+    from: `if (known !== undefined && generation !== known) this.tail.outdateRows();`,
     to: ``,
     missed: 'A rebuild changes rows only where they were damaged, which no history does.',
   },
