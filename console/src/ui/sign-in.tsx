@@ -8,7 +8,6 @@ export function SignIn() {
   const [problem, setProblem] = useState('');
   return (
     <form
-      class="sign-in"
       onSubmit={(event) => {
         event.preventDefault();
         const fault = signIn(text);

@@ -68,7 +68,7 @@ function Sentences({ title, sentences }: { title: string; sentences: readonly st
 function EventView({ event, content, erasedBy, leaf }: ProvenEvent) {
   return (
     <>
-      <dl class="facts">
+      <dl>
         <Fact name="Type">{event.type}</Fact>
         <Fact name="Time">
           <When time={event.time} />
@@ -78,7 +78,7 @@ function EventView({ event, content, erasedBy, leaf }: ProvenEvent) {
       </dl>
       <details>
         <summary>Its id and hashes</summary>
-        <dl class="facts">
+        <dl>
           <Fact name="Event id">{event.eventId}</Fact>
           <Fact name="Commitment">{toHex(event.commitment)}</Fact>
           <Fact name="Hash in the tree">{toHex(leaf)}</Fact>
@@ -93,7 +93,7 @@ function CheckpointView({ checkpoint, cosignatures }: Proven) {
   return (
     <details>
       <summary>The checkpoint, and who cosigned it</summary>
-      <dl class="facts">
+      <dl>
         <Fact name="Log">{checkpoint.origin}</Fact>
         <Fact name="Events">{checkpoint.size}</Fact>
         <Fact name="Root">{formatHash(checkpoint.root)}</Fact>
