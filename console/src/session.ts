@@ -23,9 +23,6 @@ export const session = computed<Session | undefined>(() => {
 /** Why the token is of no use any more, in a sentence; undefined while it is. */
 export const refusal = signal<string | undefined>(undefined);
 
-/** Whether the service has accepted the token before. */
-let wasAccepted = false;
-
 /** The token for calls; undefined if the service would refuse every call. */
 export const usable = computed(() => (refusal.value === undefined ? session.value : undefined));
 
@@ -49,21 +46,13 @@ export function signOut(): void {
 function hold(text: string): void {
   batch(() => {
     refusal.value = undefined;
-    wasAccepted = false;
     token.value = text;
   });
 }
 
-/** Call this when the service accepts this token. */
-export function accepted(of: string | undefined): void {
-  if (of !== undefined && of === token.peek()) wasAccepted = true;
-}
-
 /** Call this when the service refuses this token. */
 export function refused(of: string | undefined, why: string): void {
-  if (of === undefined || of !== token.peek()) return;
-  const what = wasAccepted ? 'The service no longer accepts your token' : 'The service does not accept this token';
-  refusal.value = `${what}: ${why}.`;
+  if (of !== undefined && of === token.peek()) refusal.value = `The service does not accept this token: ${why}.`;
 }
 
 /** The token of a link that would sign in as somebody else: a page of others may have opened it, so the user decides. */

@@ -2,7 +2,7 @@ import { type Client, Code, ConnectError, createClient, type Interceptor } from 
 import { createConnectTransport } from '@connectrpc/connect-web';
 import { AuditService } from '../../../gen/plantstore/v1/audit_service_pb.ts';
 import { PlantStoreService } from '../../../gen/plantstore/v1/plant_store_service_pb.ts';
-import { accepted, refused, session } from '../session.ts';
+import { refused, session } from '../session.ts';
 
 /** Sends the token, and notices when the service refuses it. */
 const authorize: Interceptor = (next) => async (request) => {
@@ -14,8 +14,7 @@ const authorize: Interceptor = (next) => async (request) => {
   };
   try {
     const response = await next(request);
-    if (!response.stream) accepted(token);
-    return response.stream ? { ...response, message: noticing(response.message, token, noticed) } : response;
+    return response.stream ? { ...response, message: noticing(response.message, noticed) } : response;
   } catch (error) {
     throw noticed(error);
   }
@@ -24,14 +23,10 @@ const authorize: Interceptor = (next) => async (request) => {
 /** The same messages. Notices the error that ends them. */
 async function* noticing<Message>(
   messages: AsyncIterable<Message>,
-  token: string | undefined,
   noticed: (error: unknown) => unknown,
 ): AsyncIterable<Message> {
   try {
-    for await (const message of messages) {
-      accepted(token);
-      yield message;
-    }
+    yield* messages;
   } catch (error) {
     throw noticed(error);
   }

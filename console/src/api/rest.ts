@@ -2,7 +2,7 @@ import { Connection } from '../../../client/connection.ts';
 import { messageOf } from '../../../client/errors.ts';
 import { PlantStore } from '../../../client/index.ts';
 import { unreachable } from '../reach.ts';
-import { accepted, refused, session } from '../session.ts';
+import { refused, session } from '../session.ts';
 
 /** Called for each attempt that gets an answer, with the service's words unless that is a success. */
 type OnAnswer = (failure: string | undefined) => void;
@@ -24,7 +24,6 @@ const noticing =
       throw error;
     });
     const failure = answer.ok ? undefined : (messageOf(await answer.clone().text()) ?? `HTTP ${answer.status}`);
-    if (answer.ok) accepted(sent);
     if (answer.status === 401 || answer.headers.get('plantstore-reason') === 'AUTHORIZATION_MALFORMED')
       refused(sent, failure!);
     onAnswer(failure);
