@@ -11,3 +11,7 @@ export function idOf(text: string): bigint | undefined {
 /** The position of a text, from 1 up; undefined where it is none. */
 export const positionOf = (text: string): bigint | undefined =>
   /^[1-9]\d{0,17}$/.test(text.trim()) ? BigInt(text.trim()) : undefined;
+
+/** A number of things for people: `1 event`, `1,200 events`. */
+export const counted = (count: number, thing: string): string =>
+  `${count.toLocaleString('en')} ${thing}${count === 1 ? '' : 's'}`;

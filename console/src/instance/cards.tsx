@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact';
+import { counted } from '../numbers.ts';
 import { Fact } from '../ui/fact.tsx';
-import { events, integer, percent, rate, size, uptime } from './figures.ts';
+import { integer, percent, rate, size, uptime } from './figures.ts';
 import { type Report, rateOf } from './report.ts';
 
 const ROLES = {
@@ -38,7 +39,7 @@ export function Cards({ report, before }: { readonly report: Report; readonly be
             {integer(log.checkpoint)}, {integer(log.head - log.checkpoint)} behind
           </Fact>
           <Fact name="In memory">
-            {events(log.tail.events)}, {size(log.tail.bytes)}
+            {counted(log.tail.events, 'event')}, {size(log.tail.bytes)}
           </Fact>
           <Fact name="Commands waiting">{integer(log.pending)}</Fact>
           {log.erasures.count > 0 && <Fact name="Erasures under way">{integer(log.erasures.count)}</Fact>}
@@ -52,13 +53,13 @@ export function Cards({ report, before }: { readonly report: Report; readonly be
             <Fact name="Publication">{publication.state}</Fact>
             {publication.lagEvents !== undefined && (
               <Fact name="Behind">
-                {events(publication.lagEvents)}, {integer(publication.lagSeconds ?? 0)} s
+                {counted(publication.lagEvents, 'event')}, {integer(publication.lagSeconds ?? 0)} s
               </Fact>
             )}
           </>
         )}
         {cosigning !== undefined && (
-          <Fact name="Cosigned">{cosigning.size === undefined ? 'nothing yet' : events(cosigning.size)}</Fact>
+          <Fact name="Cosigned">{cosigning.size === undefined ? 'nothing yet' : counted(cosigning.size, 'event')}</Fact>
         )}
       </Card>
       <Card title="Requests">

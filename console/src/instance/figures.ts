@@ -1,10 +1,8 @@
 // The figures of an instance as text for people.
 
 /** A whole number. */
-export const integer = (value: number): string => Math.round(value).toLocaleString();
+export const integer = (value: number): string => Math.round(value).toLocaleString('en');
 
-/** A number of events: `1 event`, `12 events`. */
-export const events = (count: number): string => `${integer(count)} ${count === 1 ? 'event' : 'events'}`;
 /** A number for each second. */
 export const rate = (value: number): string => `${value < 10 ? Number(value.toFixed(1)) : integer(value)}/s`;
 /** A share of 1. */

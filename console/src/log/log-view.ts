@@ -54,15 +54,7 @@ export class LogView {
 
   /** The event at a position, if it is shown. */
   find(position: bigint): Record | undefined {
-    let low = 0;
-    let high = this.#rows.length;
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      if (this.#rows[middle]!.event!.position < position) low = middle + 1;
-      else high = middle;
-    }
-    const found = this.#rows[low];
-    return found?.event?.position === position ? found : undefined;
+    return this.#rows.find(({ event }) => event!.position === position);
   }
 
   /** Whether all older events are known. */

@@ -1,5 +1,6 @@
+import type { MessageInitShape } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
-import type { Head } from '../../../gen/plantstore/v1/audit_service_pb.ts';
+import type { Head, ReadEventsRequestSchema } from '../../../gen/plantstore/v1/audit_service_pb.ts';
 import type { Record } from '../../../gen/plantstore/v1/event_pb.ts';
 import { audit } from '../api/connect.ts';
 
@@ -23,10 +24,8 @@ export async function readStretch(
 ): Promise<Record[]> {
   const found: Record[] = [];
   if (to <= after) return found;
-  for await (const { records, position } of audit.readEvents(
-    { start: { case: 'afterPosition', value: after }, ...chosen(selection) },
-    { signal },
-  )) {
+  const request = { start: { case: 'afterPosition', value: after }, ...chosen(selection) } as const;
+  for await (const { records, position } of untilEnough(request, signal)) {
     found.push(...records.filter(({ event }) => event!.position <= to));
     if (position >= to) break;
   }
@@ -53,9 +52,19 @@ export async function readEvent(position: bigint, signal: AbortSignal): Promise<
 /** The position of the first event at or after a moment; undefined if there is none. */
 export async function positionFrom(milliseconds: number, signal: AbortSignal): Promise<bigint | undefined> {
   const start = { case: 'fromTime', value: timestampFromMs(milliseconds) } as const;
-  for await (const { records } of audit.readEvents({ start }, { signal }))
+  for await (const { records } of untilEnough({ start }, signal))
     if (records.length > 0) return records[0]!.event!.position;
   return undefined;
+}
+
+/** Events as the service sends them, until the caller takes no more: the client would leave the answer open. */
+async function* untilEnough(request: MessageInitShape<typeof ReadEventsRequestSchema>, signal: AbortSignal) {
+  const enough = new AbortController();
+  try {
+    yield* audit.readEvents(request, { signal: AbortSignal.any([signal, enough.signal]) });
+  } finally {
+    enough.abort();
+  }
 }
 
 /** A field that is not set is left out of the message. */

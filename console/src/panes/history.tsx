@@ -1,15 +1,16 @@
+import { timestampMs } from '@bufbuild/protobuf/wkt';
 import { useEffect, useState } from 'preact/hooks';
 import type { Record } from '../../../gen/plantstore/v1/event_pb.ts';
 import { owner as ownOwner } from '../access.ts';
 import { readHistory } from '../log/reader.ts';
 import { sentenceOf } from '../log/words.ts';
-import { idOf } from '../numbers.ts';
+import { counted, idOf } from '../numbers.ts';
 import { linkTo, route } from '../router.ts';
 import { momentOf } from '../times.ts';
 import { Field } from '../ui/field.tsx';
 import { Notice } from '../ui/notice.tsx';
 import { useRead } from '../ui/use-read.ts';
-import { millisecondsOf, When } from '../ui/when.tsx';
+import { When } from '../ui/when.tsx';
 
 /** All events of one plant. */
 export function HistoryPane() {
@@ -112,8 +113,8 @@ function Story({ owner, plantId }: { readonly owner: string; readonly plantId: b
 }
 
 function summaryOf(records: readonly Record[], last: Record): string {
-  const since = momentOf(millisecondsOf(last.event!.time!));
-  const events = `${records.length.toLocaleString()} ${records.length === 1 ? 'event' : 'events'}`;
+  const since = momentOf(timestampMs(last.event!.time!));
+  const events = counted(records.length, 'event');
   return last.event!.type === 'PlantAdded'
     ? `${events}. It exists since ${since}.`
     : `${events}. It was deleted on ${since}.`;

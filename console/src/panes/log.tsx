@@ -1,7 +1,7 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { EventRow } from '../log/event-row.tsx';
 import { LogView } from '../log/log-view.ts';
-import { positionOf } from '../numbers.ts';
+import { counted, positionOf } from '../numbers.ts';
 import { linkTo, route } from '../router.ts';
 import { usable } from '../session.ts';
 import { zoneAt } from '../times.ts';
@@ -51,7 +51,7 @@ export function LogPane() {
   const last = useRef(view);
   if (liveness.state !== 'loading' || last.current.count === 0) last.current = view;
   const shown = last.current;
-  const news = waiting === 0 ? '' : `${waiting.toLocaleString()} new ${waiting === 1 ? 'event' : 'events'}`;
+  const news = waiting === 0 ? '' : counted(waiting, 'new event');
   const isFiltered = Object.values(texts).some((text) => text !== '');
 
   const row = (index: number, attributes: RowAttributes) => {

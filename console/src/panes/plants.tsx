@@ -73,8 +73,8 @@ export function PlantsPane() {
       <ResultLine result={result} addAgain={(draft) => void add(draft)} />
       <div class="bar" ref={list} tabIndex={-1} hidden={current === undefined && count === 0}>
         <p class="count">
-          <strong>{count.toLocaleString()}</strong> {count === 1 ? 'plant' : 'plants'}
-          {found !== undefined && ` of ${plants.size.toLocaleString()}`}
+          <strong>{count.toLocaleString('en')}</strong> {count === 1 ? 'plant' : 'plants'}
+          {found !== undefined && ` of ${plants.size.toLocaleString('en')}`}
         </p>
         <LiveChip liveness={watch.liveness.value} />
         <Field label="Find" type="search" value={wanted} onInput={setWanted} />

@@ -2,18 +2,15 @@ import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import { settings } from '../access.ts';
 import { positionOf } from '../numbers.ts';
-import { mapOutcome } from '../proof/outcome.ts';
 import { replaceRoute, route } from '../router.ts';
 import { useDroppedFile } from '../ui/dropped-file.ts';
-import { type EventInLog, isMemoryDamaged, verifyEvent, verifyReceipt, verifyWholeLog } from './proof/acts.ts';
+import { isMemoryDamaged, verifyEvent, verifyReceipt, verifyWholeLog } from './proof/acts.ts';
 import { EventCard, type LogProgress, ReceiptCard, WholeLogCard } from './proof/cards.tsx';
 import { DamagedMemory, RememberedLogs, TrustedWitnesses } from './proof/memory.tsx';
-import { OutcomeView, type Proven, type Shown } from './proof/outcome.tsx';
+import { OutcomeView, type Shown } from './proof/outcome.tsx';
 
 /** Milliseconds between two updates of the progress; nobody could read more of them. */
 const PROGRESS_INTERVAL = 100;
-
-const ofEvent = ({ log, ...event }: EventInLog): Proven => ({ ...log, event });
 
 /** The pane Proof: an event, a receipt or the whole log, proved in the page. */
 export function ProofPane() {
@@ -49,28 +46,21 @@ export function ProofPane() {
     const found = positionOf(text);
     fault.value = found === undefined ? 'A position is a whole number, 1 or more.' : '';
     if (found !== undefined)
-      await show(`The event at position ${found}.`, async (signal) =>
-        mapOutcome(await verifyEvent(Number(found), signal), ofEvent),
-      );
+      await show(`The event at position ${found}.`, (signal) => verifyEvent(Number(found), signal));
   };
 
   const showWholeLog = (): Promise<void> =>
-    show('The whole log.', async (signal) => {
+    show('The whole log.', (signal) => {
       let next = 0;
-      const outcome = await verifyWholeLog(signal, (events, size) => {
+      return verifyWholeLog(signal, (events, size) => {
         if (performance.now() < next) return;
         next = performance.now() + PROGRESS_INTERVAL;
         progress.value = { events, size };
       });
-      return mapOutcome(outcome, ({ log }) => log);
     });
 
   const showReceipt = (file: File): Promise<void> =>
-    show(`The receipt ${file.name}.`, async () =>
-      mapOutcome(await verifyReceipt(file, vkey.value.trim()), ({ checkpoint, cosignatures, ...event }) => ({
-        ...{ checkpoint, cosignatures, event },
-      })),
-    );
+    show(`The receipt ${file.name}.`, () => verifyReceipt(file, vkey.value.trim()));
 
   useEffect(() => () => running.current?.abort(), []);
   useEffect(() => {

@@ -1,5 +1,6 @@
 import { useMemo } from 'preact/hooks';
 import { readHead } from '../log/reader.ts';
+import { counted } from '../numbers.ts';
 import { TEXTS } from '../plants/texts.ts';
 import { linkTo, replaceRoute, route } from '../router.ts';
 import { differenceOf, type OwnedPlant } from '../time/difference.ts';
@@ -98,13 +99,13 @@ function Travel({ head, toNow }: { readonly head: number; readonly toNow: () => 
         {problem === '' && isLoading && 'Loading…'}
         {problem === '' && !isLoading && difference === undefined && then !== undefined && (
           <>
-            <strong>{plants(then.length)}</strong> after event {low}
+            <strong>{counted(then.length, 'plant')}</strong> after event {low}
           </>
         )}
         {problem === '' && !isLoading && difference !== undefined && (
           <>
-            From {low} to {high}: <strong>{difference.removed.length.toLocaleString()} removed</strong>,{' '}
-            <strong>{difference.added.length.toLocaleString()} added</strong>
+            From {low} to {high}: <strong>{difference.removed.length.toLocaleString('en')} removed</strong>,{' '}
+            <strong>{difference.added.length.toLocaleString('en')} added</strong>
           </>
         )}
       </p>
@@ -135,8 +136,6 @@ function Travel({ head, toNow }: { readonly head: number; readonly toNow: () => 
     </>
   );
 }
-
-const plants = (count: number): string => `${count.toLocaleString()} ${count === 1 ? 'plant' : 'plants'}`;
 
 function List({
   label,

@@ -1,10 +1,10 @@
 import type { Content } from '../../../gen/plantstore/v1/event_pb.ts';
 import { recordHash, sameHash, sha256 } from '../../../src/tlog/hash.ts';
 import { TILE_WIDTH } from '../../../src/tlog/tile.ts';
+import { counted } from '../numbers.ts';
 import { type EventRecord, type LogEvent, parseContent, parseEvent } from './event.ts';
 import { type ProvenLog, readEntries } from './log.ts';
 import { type Findings, NotVerified } from './outcome.ts';
-import { eventCount } from './words.ts';
 
 /** Positions after the checkpoint that events may have been added at since. */
 const SOON = 1_000;
@@ -65,7 +65,7 @@ async function proveEntry(log: ProvenLog, position: number) {
     throw new NotVerified('A position is a whole number, 1 or more.');
   if (position > size)
     throw new NotVerified(
-      `The checkpoint has ${eventCount(size)}, so none at position ${position}.${position <= size + SOON ? ' An event that was just added appears in it after some seconds.' : ''}`,
+      `The checkpoint has ${counted(size, 'event')}, so none at position ${position}.${position <= size + SOON ? ' An event that was just added appears in it after some seconds.' : ''}`,
     );
   const entries = await readEntries(log, Math.floor(index / TILE_WIDTH));
   const entry = entries[index % TILE_WIDTH]!;

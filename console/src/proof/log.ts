@@ -4,13 +4,13 @@ import { ProvenTiles } from '../../../src/tlog/proven-tiles.ts';
 import { TILE_WIDTH, TileHashReader, widthAt } from '../../../src/tlog/tile.ts';
 import { treeHash } from '../../../src/tlog/tree.ts';
 import { formatKeyId, formatVerifierKey, parseVerifierKey, type VerifierKey } from '../../../src/tlog/verifier-key.ts';
+import { counted } from '../numbers.ts';
 import { momentOf } from '../times.ts';
 import { type NotedCheckpoint, openCheckpoint } from './checkpoint.ts';
 import { type Cosignatures, checkCosignatures } from './cosignatures.ts';
 import type { Memory, RememberedLog } from './memory.ts';
 import { type Findings, NotVerified, orNotVerified } from './outcome.ts';
 import type { LogSource } from './source.ts';
-import { eventCount } from './words.ts';
 
 /** A log whose newest checkpoint is verified, and continues what this browser saw of it. */
 export interface ProvenLog {
@@ -33,7 +33,7 @@ export async function openLog(source: LogSource, memory: Memory, findings: Findi
   const checkpoint = openCheckpoint(text, key);
   const { origin, size, root } = checkpoint;
   findings.checked.push(
-    `The checkpoint of ${eventCount(size)} is signed by the key ${formatKeyId(key)} of the log ${origin}.`,
+    `The checkpoint of ${counted(size, 'event')} is signed by the key ${formatKeyId(key)} of the log ${origin}.`,
   );
   const cosignatures = checkCosignatures(checkpoint, memory.witnesses(), findings);
   const tiles = await ProvenTiles.open(size, root, source);
@@ -78,7 +78,7 @@ function checkKey(
     const [other] = memory.logs();
     if (other !== undefined)
       throw new NotVerified(
-        `The service shows the log ${origin}. On ${momentOf(other.seenAt)} it showed the log ${other.origin} of ${eventCount(other.size)}. If the operator confirms that this is another log, forget the old one here and verify again.`,
+        `The service shows the log ${origin}. On ${momentOf(other.seenAt)} it showed the log ${other.origin} of ${counted(other.size, 'event')}. If the operator confirms that this is another log, forget the old one here and verify again.`,
       );
     findings.unchecked.push(
       `That ${formatKeyId(key)} is the key of this log: this browser sees it for the first time, and trusts it from now on. Compare it with the key that the operator published.`,
@@ -101,10 +101,10 @@ async function checkExtends(
   { seenAt }: RememberedLog,
   findings: Findings,
 ): Promise<void> {
-  const seen = `${eventCount(older.size)} that this browser saw on ${momentOf(seenAt)}`;
+  const seen = `${counted(older.size, 'event')} that this browser saw on ${momentOf(seenAt)}`;
   if (size < older.size)
     throw new NotVerified(
-      `The checkpoint was rolled back: it has ${eventCount(size)}, fewer than the ${seen}. The log has lost its end, or the service shows an old checkpoint.`,
+      `The checkpoint was rolled back: it has ${counted(size, 'event')}, fewer than the ${seen}. The log has lost its end, or the service shows an old checkpoint.`,
     );
   const begins = size === older.size ? root : await treeHash(older.size, new TileHashReader(older.size, tiles));
   if (!sameHash(begins, older.root))

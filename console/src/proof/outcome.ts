@@ -61,7 +61,3 @@ function reasonOf(error: unknown): string {
   if (error instanceof ProofError) return `${error.message[0]!.toUpperCase()}${error.message.slice(1)}.`;
   return `The check broke off: ${error instanceof Error ? error.message : error}.`;
 }
-
-/** The same outcome, with its value mapped. */
-export const mapOutcome = <Value, Other>(outcome: Outcome<Value>, make: (value: Value) => Other): Outcome<Other> =>
-  outcome.verified ? { ...outcome, value: make(outcome.value) } : outcome;

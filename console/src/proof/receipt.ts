@@ -2,15 +2,16 @@ import { recordHash } from '../../../src/tlog/hash.ts';
 import { checkRecord } from '../../../src/tlog/proof.ts';
 import { parseTlogProof, type TlogProof } from '../../../src/tlog/tlog-proof.ts';
 import { formatKeyId, parseVerifierKey } from '../../../src/tlog/verifier-key.ts';
+import { counted } from '../numbers.ts';
 import { type NotedCheckpoint, openCheckpoint, readCheckpoint } from './checkpoint.ts';
 import { type Cosignatures, checkCosignatures } from './cosignatures.ts';
 import { parseEvent, parseRecord } from './event.ts';
 import { CONTENT_CHECKED, checkContent, type ProvenEvent } from './event-proof.ts';
 import { type Findings, NotVerified, orNotVerified } from './outcome.ts';
-import { eventCount } from './words.ts';
 
 /** The event of a receipt, and the checkpoint that covers it. */
-export interface ProvenReceipt extends ProvenEvent {
+export interface ProvenReceipt {
+  readonly event: ProvenEvent;
   readonly checkpoint: NotedCheckpoint;
   readonly cosignatures: Cosignatures;
 }
@@ -40,7 +41,7 @@ export async function proveReceipt(
   );
   const checkpoint = openCheckpoint(note, key);
   findings.checked.push(
-    `The checkpoint of ${eventCount(checkpoint.size)} in the receipt is signed by the key ${formatKeyId(key)} of the log ${checkpoint.origin}.`,
+    `The checkpoint of ${counted(checkpoint.size, 'event')} in the receipt is signed by the key ${formatKeyId(key)} of the log ${checkpoint.origin}.`,
   );
   findings.unchecked.push(trust);
   const cosignatures = checkCosignatures(checkpoint, witnesses, findings);
@@ -60,7 +61,7 @@ export async function proveReceipt(
   const content = checkContent(record.content, event);
   findings.checked.push(CONTENT_CHECKED);
   findings.unchecked.push('That the log still has the event today: to check that, verify its position.');
-  return { event, leaf, content, erasedBy: undefined, checkpoint, cosignatures };
+  return { event: { event, leaf, content, erasedBy: undefined }, checkpoint, cosignatures };
 }
 
 /** A receipt: a tlog-proof with the event's Record. */

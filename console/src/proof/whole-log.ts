@@ -1,10 +1,10 @@
 import { concat } from '../../../src/tlog/bytes.ts';
 import { HASH_SIZE, recordHash, sameHash } from '../../../src/tlog/hash.ts';
 import { subtreeHash, TILE_WIDTH } from '../../../src/tlog/tile.ts';
+import { counted } from '../numbers.ts';
 import { type LogEvent, parseEvent } from './event.ts';
 import { type ProvenLog, readEntries } from './log.ts';
 import { type Findings, NotVerified } from './outcome.ts';
-import { eventCount } from './words.ts';
 
 /** How to follow the check of a whole log, and how to end it. */
 export interface WholeLogOptions {
@@ -38,12 +38,12 @@ export async function proveWholeLog(
   } catch (error) {
     if (!signal.aborted) throw error;
     throw new NotVerified(
-      `You cancelled the check after ${eventCount(last?.position ?? 0)} of ${size.toLocaleString('en')}.`,
+      `You cancelled the check after ${counted(last?.position ?? 0, 'event')} of ${size.toLocaleString('en')}.`,
       error,
     );
   }
   findings.checked.push(
-    `All entries of the log were read: the ${eventCount(size)} make the root of the checkpoint, none changed, missing or added.`,
+    `All entries of the log were read: the ${counted(size, 'event')} make the root of the checkpoint, none changed, missing or added.`,
     'Their positions are 1, 2, 3, ... and their times never fall.',
   );
   findings.unchecked.push(

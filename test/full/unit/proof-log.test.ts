@@ -339,8 +339,8 @@ describe('a receipt', () => {
       fc.asyncProperty(sizeAndPosition, fc.nat(), async ([size, position], bit) => {
         const receipt = await bare.receipt(size, position);
         const { value } = expectVerified(await receiptOutcome(receipt));
-        expect(value.event.position).toBe(position);
-        expect(value.content).toMatchObject({ owner: events[position - 1]!.event.owner });
+        expect(value.event.event.position).toBe(position);
+        expect(value.event.content).toMatchObject({ owner: events[position - 1]!.event.owner });
         expect(reasonOf(await receiptOutcome(flipped(receipt, bit)))).not.toBe('verified');
       }),
       { numRuns: count(60, 1_000) },

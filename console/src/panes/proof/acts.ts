@@ -1,15 +1,17 @@
 import { Code, ConnectError } from '@connectrpc/connect';
 import { may } from '../../access.ts';
-import { audit, plants } from '../../api/connect.ts';
+import { plants } from '../../api/connect.ts';
+import { readStretch } from '../../log/reader.ts';
 import { type EventRecord, parseRecord, recordOf } from '../../proof/event.ts';
-import { type ProvenEvent, proveEvent } from '../../proof/event-proof.ts';
-import { openLog, type ProvenLog } from '../../proof/log.ts';
+import { proveEvent } from '../../proof/event-proof.ts';
+import { openLog } from '../../proof/log.ts';
 import { Memory } from '../../proof/memory.ts';
 import { type Findings, NotVerified, type Outcome, outcomeOf } from '../../proof/outcome.ts';
-import { type ProvenReceipt, parseReceipt, proveReceipt, type TrustedKey } from '../../proof/receipt.ts';
+import { parseReceipt, proveReceipt, type TrustedKey } from '../../proof/receipt.ts';
 import { httpSource } from '../../proof/source.ts';
 import { proveWholeLog } from '../../proof/whole-log.ts';
 import { momentOf } from '../../times.ts';
+import type { Proven } from './outcome.tsx';
 
 /** Where the service has its log. */
 const LOG = '/log';
@@ -30,34 +32,30 @@ export function isMemoryDamaged(): boolean {
   }
 }
 
-/** An event, and the log that has it. */
-export interface EventInLog extends ProvenEvent {
-  readonly log: Pick<ProvenLog, 'checkpoint' | 'cosignatures'>;
-}
-
 /** Verifies the event at a position, and its content if the token may see it. */
-export const verifyEvent = (position: number, signal: AbortSignal): Promise<Outcome<EventInLog>> =>
+export const verifyEvent = (position: number, signal: AbortSignal): Promise<Outcome<Proven>> =>
   outcomeOf(async (findings) => {
     const log = await openLog(httpSource(LOG, signal), memory, findings);
     const record =
       position >= 1 && position <= log.checkpoint.size ? await recordAt(position, signal, findings) : undefined;
-    return { ...(await proveEvent(log, position, record, findings)), log };
+    return { ...log, event: await proveEvent(log, position, record, findings) };
   });
 
 /** Verifies all events of the log. */
 export const verifyWholeLog = (
   signal: AbortSignal,
   onProgress: (events: number, size: number) => void,
-): Promise<Outcome<{ readonly log: Pick<ProvenLog, 'checkpoint' | 'cosignatures'>; readonly events: number }>> =>
+): Promise<Outcome<Proven>> =>
   outcomeOf(async (findings) => {
     const log = await openLog(httpSource(LOG, signal), memory, findings);
     const options = { signal, onProgress: (events: number) => onProgress(events, log.checkpoint.size) };
     onProgress(0, log.checkpoint.size);
-    return { log, events: await proveWholeLog(log, options, findings) };
+    await proveWholeLog(log, options, findings);
+    return log;
   });
 
 /** Verifies a receipt with the vkey that the user gave, the remembered vkey of its log, or else the one from the service. */
-export const verifyReceipt = (receipt: Blob, vkey: string): Promise<Outcome<ProvenReceipt>> =>
+export const verifyReceipt = (receipt: Blob, vkey: string): Promise<Outcome<Proven>> =>
   outcomeOf(async (findings) => {
     if (receipt.size > MAX_RECEIPT) throw new NotVerified('This is not a receipt: it is too large.');
     const keyOf = async (origin: string) => given(vkey) ?? remembered(origin) ?? (await handedOut(origin));
@@ -113,15 +111,8 @@ async function recordAt(position: number, signal: AbortSignal, findings: Finding
 }
 
 async function auditedRecord(position: number, signal: AbortSignal): Promise<EventRecord> {
-  const start = { case: 'afterPosition', value: BigInt(position - 1) } as const;
-  const enough = new AbortController();
-  const reading = AbortSignal.any([signal, enough.signal]);
-  try {
-    for await (const { records } of audit.readEvents({ start }, { signal: reading }))
-      if (records[0] !== undefined) return recordOf(records[0]);
-  } finally {
-    enough.abort();
-  }
+  const [record] = await readStretch(BigInt(position - 1), BigInt(position), {}, signal);
+  if (record !== undefined) return recordOf(record);
   throw new NotVerified(`The service shows no event at position ${position}, but its log has one.`);
 }
 

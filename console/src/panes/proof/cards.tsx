@@ -1,5 +1,5 @@
 import type { Signal } from '@preact/signals';
-import { eventCount } from '../../proof/words.ts';
+import { counted } from '../../numbers.ts';
 import { Field } from '../../ui/field.tsx';
 
 /** Asks which event to prove. */
@@ -114,7 +114,7 @@ export function WholeLogCard({
         <div class="running">
           <progress aria-label="Events checked" value={progress.events} max={progress.size || 1} />
           <p>
-            {progress.events.toLocaleString('en')} of {eventCount(progress.size)}
+            {progress.events.toLocaleString('en')} of {counted(progress.size, 'event')}
           </p>
           <button type="button" onClick={onCancel}>
             Cancel

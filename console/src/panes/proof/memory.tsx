@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals';
+import { counted } from '../../numbers.ts';
 import { parseWitnessKey } from '../../proof/cosignatures.ts';
 import type { RememberedLog } from '../../proof/memory.ts';
-import { eventCount } from '../../proof/words.ts';
 import { momentOf } from '../../times.ts';
 import { Field } from '../../ui/field.tsx';
 import { memory } from './acts.ts';
@@ -45,7 +45,7 @@ function RememberedView({ log: { origin, size, seenAt, trustedSince, vkey, check
     <div>
       <strong>{origin}</strong>
       <p>
-        {eventCount(size)}, seen at {momentOf(seenAt)}. Its key, trusted since {momentOf(trustedSince)}:
+        {counted(size, 'event')}, seen at {momentOf(seenAt)}. Its key, trusted since {momentOf(trustedSince)}:
       </p>
       <code>{vkey}</code>
       <details>
