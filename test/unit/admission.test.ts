@@ -91,6 +91,26 @@ describe('turns', () => {
     expect(connection.worked).toHaveLength(2);
   });
 
+  test.each([
+    [0.1, 8],
+    [0.4, 3],
+  ])(
+    'let a connection that asked 8 times work as often in one turn of the event loop as its time allows: pieces of %f ms',
+    async (milliseconds, pieces) => {
+      const turns = new Turns(60_000);
+      let left = 8;
+      const connection = new TestConnection(new Caller('alice'), () => {
+        spend(milliseconds);
+        return --left > 0;
+      });
+      for (let asked = 0; asked < left; asked++) turns.add(connection);
+      await setImmediate();
+      expect(connection.worked).toHaveLength(pieces);
+      while (turns.waiting > 0) await setImmediate();
+      expect(connection.worked).toHaveLength(8);
+    },
+  );
+
   test('share the time between callers, however many connections each has and however dear its work is', async () => {
     const turns = new Turns(60_000);
     const many = busy(turns, 'mallory', 200, 0.5);

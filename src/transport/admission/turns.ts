@@ -65,20 +65,29 @@ export class Turns {
     this.#began -= milliseconds;
   }
 
-  /** Lets a connection work as soon as it is its turn: never at once. No effect while it waits. */
+  /**
+   * Lets a connection work as soon as it is its turn: never at once. While it waits, a further call lets it work once more
+   * in the same turn of the event loop, if there is time.
+   */
   add(connection: Connection): void {
-    if (connection.isWaiting) return;
+    if (connection.isWaiting) {
+      this.#plan(MOST);
+      return;
+    }
     connection.isWaiting = true;
     if (this.#waiting === 0) this.#known = performance.now();
     connection.since = this.#clock;
     this.#push(connection);
     this.#waiting++;
-    this.#plan();
+    this.#plan(this.#waiting);
   }
 
-  /** Between two steps, Node does what follows from the work of the first, so that it counts. */
-  #plan(): void {
-    if (this.#steps === MOST || this.#steps === this.#waiting) return;
+  /**
+   * Plans a step unless there are so many. Between two steps, Node does what follows from the work of the first, so that
+   * it counts.
+   */
+  #plan(enough: number): void {
+    if (this.#steps >= MOST || this.#steps >= enough) return;
     this.#steps++;
     setImmediate(this.#step, this.#turn);
   }
@@ -105,6 +114,7 @@ export class Turns {
       return;
     }
     this.#steps--;
+    if (this.#first === undefined) return;
     this.#charge(now);
     const connection = this.#next();
     connection.isWaiting = false;
@@ -114,7 +124,7 @@ export class Turns {
     const hasMore = connection.work(this.#clock - connection.since > this.#maxWait);
     this.#worked = performance.now() - now;
     if (hasMore) this.add(connection);
-    this.#plan();
+    this.#plan(this.#waiting);
   }
 
   /** Counts the time since the last work began, for its caller. Waiting for other events is no work. */

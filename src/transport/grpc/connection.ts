@@ -57,9 +57,9 @@ export interface WaitingCall {
 }
 
 /**
- * A connection over HTTP/2. The library gets it when it is its turn, and its calls begin one at a time, each in a further
- * turn. It counts what its streams hold, also those that the library refuses, and headers without an end, for which there
- * is no stream yet.
+ * A connection over HTTP/2. The library gets it when it is its turn, and each of its calls begins when it is its turn again.
+ * It counts what its streams hold, also those that the library refuses, and headers without an end, for which there is no
+ * stream yet.
  */
 export class GrpcConnection extends Connection {
   readonly protocol = 'grpc';
