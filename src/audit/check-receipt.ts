@@ -1,11 +1,11 @@
 import { leafHash, verifyContent } from '../log/event/chain.ts';
 import type { LoggedEvent } from '../log/event/event.ts';
 import { eventOfProvenRecord } from '../log/event/record.ts';
-import { parseCheckpoint } from '../tlog/checkpoint.ts';
-import { cosignedAt, openNote, parseNote, verifiedSignatures, verifierOf } from '../tlog/note.ts';
+import { cosignedAt, parseNote, verifiedSignatures, verifierOf } from '../tlog/note.ts';
 import { checkRecord } from '../tlog/proof.ts';
 import { parseTlogProof } from '../tlog/tlog-proof.ts';
 import { parseVerifierKey, SIGNATURE_TYPE, type VerifierKey } from '../tlog/verifier-key.ts';
+import { openCheckpoint } from '../transparency/signed-checkpoint.ts';
 
 /** What a receipt proves: the log contained this event when its checkpoint was signed. */
 export interface Proved {
@@ -26,12 +26,10 @@ export interface Proved {
 export function checkReceipt(receipt: string, vkey: string, witnesses: readonly string[] = []): Proved {
   const { extra, index, hashes, checkpoint } = parseTlogProof(receipt);
   if (extra === undefined) throw new Error('the proof is not a receipt: it does not contain the event');
-  const [key, ...cosigners] = [vkey, ...witnesses].map(parseVerifierKey);
+  const cosigners = witnesses.map(parseVerifierKey);
   const other = cosigners.find(({ type }) => type !== SIGNATURE_TYPE.cosignature);
   if (other !== undefined) throw new Error(`${other.name} is not the key of a witness`);
-  const { text } = openNote(checkpoint, [verifierOf(key!)]);
-  const { origin, size, root } = parseCheckpoint(text);
-  if (origin !== key!.name) throw new Error(`the checkpoint is of ${origin}, not of ${key!.name}`);
+  const { origin, size, root } = openCheckpoint(checkpoint, vkey);
   const event = openDisclosed(extra);
   if (event.position !== index + 1)
     throw new Error(`the receipt contains event ${event.position}, but proves event ${index + 1}`);

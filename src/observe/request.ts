@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
+import { status } from '@grpc/grpc-js';
 import type { Principal } from '../auth/principal.ts';
 import { Refusal } from '../auth/refusal.ts';
 import type { PlantStoreError } from '../domain/errors.ts';
@@ -49,14 +50,8 @@ export const failureFields = (failure: PlantStoreError): { reason: string; why?:
   ...(failure instanceof Refusal && { why: failure.why }),
 });
 
-const CODES = [
-  ...['OK', 'CANCELLED', 'UNKNOWN', 'INVALID_ARGUMENT', 'DEADLINE_EXCEEDED', 'NOT_FOUND', 'ALREADY_EXISTS'],
-  ...['PERMISSION_DENIED', 'RESOURCE_EXHAUSTED', 'FAILED_PRECONDITION', 'ABORTED', 'OUT_OF_RANGE', 'UNIMPLEMENTED'],
-  ...['INTERNAL', 'UNAVAILABLE', 'DATA_LOSS', 'UNAUTHENTICATED'],
-];
-
 /** The name of a google.rpc.Code. */
-export const codeName = (code: number): string => CODES[code] ?? 'UNKNOWN';
+export const codeName = (code: number): string => status[code] ?? 'UNKNOWN';
 
 /** A client's request id that can be logged as it is. */
 const CLIENT_REQUEST_ID = /^[\w.-]{1,64}$/;

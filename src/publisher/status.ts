@@ -8,8 +8,6 @@ export type PublisherState = 'starting' | 'standby' | 'publishing' | 'degraded';
 /** The status of publication, as known to this instance. */
 export interface PublisherStatus {
   readonly state: PublisherState;
-  /** Start of the state: ISO 8601, UTC. */
-  readonly since: string;
   /** Why publication is degraded, or what an operator should know although it works. */
   readonly detail: string | undefined;
   /** Position of the last event known to be on the topic. Undefined if unknown, as on an instance on standby. */
@@ -31,7 +29,6 @@ export class StatusKeeper {
   readonly #onChange: (status: PublisherStatus) => void;
   readonly #reported = new Set<string | undefined>();
   #state: PublisherState = 'starting';
-  #since = new Date(wallTime()).toISOString();
   #detail: string | undefined;
   #published: number | undefined;
   /** The end of the log when this instance took over: no later event can be on the topic while `#published` is unknown. */
@@ -50,7 +47,6 @@ export class StatusKeeper {
     const age = this.#oldest === undefined ? 0 : Math.max(wallTime() - this.#oldest, 0) / 1000;
     return {
       state: this.#state,
-      since: this.#since,
       detail: this.#detail,
       published: this.#published,
       lagEvents,
@@ -71,10 +67,7 @@ export class StatusKeeper {
 
   /** Enters a state, or changes the detail of the current one. */
   enter(state: PublisherState, detail?: string): void {
-    if (state !== this.#state) {
-      this.#since = new Date(wallTime()).toISOString();
-      this.#reported.clear();
-    }
+    if (state !== this.#state) this.#reported.clear();
     this.#state = state;
     this.#detail = detail;
     if (state === 'standby') {

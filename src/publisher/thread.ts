@@ -77,7 +77,7 @@ export class PublisherThread implements AsyncDisposable {
   #failed(error: unknown): void {
     const detail = `the publisher failed and will be restarted: ${error instanceof Error ? error.message : error}`;
     if (this.#status.state === 'degraded' && this.#status.detail === detail) return;
-    this.#status = { ...this.#status, state: 'degraded', since: new Date().toISOString(), detail };
+    this.#status = { ...this.#status, state: 'degraded', detail };
     this.#onChange(this.#status);
   }
 }

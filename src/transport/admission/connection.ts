@@ -1,6 +1,7 @@
 import type { Server } from 'node:net';
 import type { Logger } from '../../observe/logger.ts';
 import type { Protocol } from '../../observe/request.ts';
+import { sampler } from '../../observe/sparing.ts';
 
 /**
  * A connection of any protocol, as the admission sees it: it has work that waits for its turn, and it holds memory. Both
@@ -96,13 +97,9 @@ const REPORT = 10_000;
  */
 export function limitConnections(server: Server, maximum: number, logger: Pick<Logger, 'warn'>): void {
   server.maxConnections = maximum;
-  let refused = 0;
-  let reported = Number.NEGATIVE_INFINITY;
+  const sample = sampler(REPORT, 1);
   server.on('drop', () => {
-    refused++;
-    if (performance.now() - reported < REPORT) return;
-    logger.warn({ refused, maximum }, 'too many connections');
-    reported = performance.now();
-    refused = 0;
+    const before = sample('drop');
+    if (before !== undefined) logger.warn({ refused: before + 1, maximum }, 'too many connections');
   });
 }

@@ -2,13 +2,6 @@ import type { DescField, DescMessage } from '@bufbuild/protobuf';
 import { isRequired, typeOf } from '../rest/field-type.ts';
 import { FIELD_TEXTS, INT64_WARNING } from './text.ts';
 
-declare global {
-  interface JSON {
-    /** A value that JSON.stringify writes as this text (ECMAScript 2026; TypeScript's library lacks it so far). */
-    rawJSON(text: string): object;
-  }
-}
-
 /** A JSON Schema (draft 2020-12, which OpenAPI 3.1 uses), as JSON.stringify takes it. */
 export type Schema = Readonly<Record<string, unknown>>;
 
