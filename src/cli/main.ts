@@ -1,3 +1,4 @@
+import { getSystemErrorMessage } from 'node:util';
 import { Command } from 'commander';
 import { ConfigError } from '../config.ts';
 import { VERSION } from '../observe/version.ts';
@@ -34,10 +35,17 @@ Examples:
   $ plantstore audit export > log.ndjson`,
   );
 
+/** What is wrong, in words: of a file, its name comes first. */
+function wordsOf(error: unknown): unknown {
+  if (!(error instanceof Error)) return error;
+  const { errno, path, message } = error as NodeJS.ErrnoException;
+  return errno === undefined || path === undefined ? message : `${path}: ${getSystemErrorMessage(errno)}`;
+}
+
 try {
   await program.parseAsync();
 } catch (error) {
-  const problems = error instanceof ConfigError ? error.problems : [error instanceof Error ? error.message : error];
+  const problems = error instanceof ConfigError ? error.problems : [wordsOf(error)];
   for (const problem of problems) console.error(`plantstore: ${problem}`);
   process.exit(1);
 }

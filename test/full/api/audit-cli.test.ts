@@ -241,15 +241,23 @@ test.each([
   ['history', '--owner', 'alice', '--id', '9223372036854775808'],
   ['export', '--format', 'xml'],
   ['export', '--after', '1', '--from', '2026-01-02T03:04:05Z'],
-  ['verify', '--checkpoint', 'no-such-file'],
   ['import'],
-  ['import', 'no-such-file'],
 ])('wrong use says why and fails: audit %s %s %s', async (...args) => {
   await some();
   const { code, stdout, stderr } = await audit(...args);
   expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
   expect(stderr).toMatch(/\S/);
   expect(stderr).not.toMatch(/^ +at /m);
+});
+
+test.each([
+  ['verify', '--checkpoint', 'no-such-file'],
+  ['import', 'no-such-file'],
+])('a file that is missing is named: audit %s %s %s', async (...args) => {
+  await some();
+  const { code, stdout, stderr } = await audit(...args);
+  expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+  expect(stderr).toBe('plantstore: no-such-file: no such file or directory\n');
 });
 
 test.each(['verify', 'list', 'rebuild'])('audit %s makes no store where there is none', async (command) => {
