@@ -302,6 +302,18 @@ describe('CORS', () => {
     expect({ status, origin: headers['access-control-allow-origin'] }).toEqual({ status: 404, origin: ORIGIN });
   });
 
+  test('a cache keeps answers to several origins apart, and those that another header chose', async () => {
+    expect((await send('POST', CREATE, { body: '{"plant":{"id":7,"name":"Fern"}}' })).status).toBe(200);
+    for (const [path, header] of [
+      ['/plants', 'accept'],
+      ['/', 'accept'],
+      ['/log/tile/entries/000.p/1', 'accept-encoding'],
+    ] as const) {
+      const { headers } = await send('GET', path, { headers: { accept: 'text/html' } });
+      expect([path, headers.vary]).toEqual([path, `Origin, ${header}`]);
+    }
+  });
+
   test('without CORS_ORIGINS no foreign script reads anything', async () => {
     await using strict = await startLocalService();
     const call = client(strict.url, await strict.token('alice'));

@@ -95,7 +95,7 @@ describe('If-None-Match', () => {
     for (const method of ['GET', 'HEAD']) {
       const { status, text, headers } = await list(send, value(tag), '/plants', method);
       expect([status, text]).toEqual([304, '']);
-      expect(headers).toMatchObject({ etag: tag, 'cache-control': 'private, no-cache' });
+      expect(headers).toMatchObject({ etag: tag, 'cache-control': 'private, no-cache', vary: 'accept' });
       expect([headers['content-type'], headers['content-length']]).toEqual([undefined, undefined]);
     }
   });
@@ -138,7 +138,7 @@ test('HEAD has the headers of GET', async () => {
   const send = await ownerOf(service);
   const [get, head] = [await list(send), await list(send, undefined, '/plants', 'HEAD')];
   expect(head.text).toBe('');
-  for (const name of ['etag', 'cache-control', 'content-length', 'content-type'])
+  for (const name of ['etag', 'cache-control', 'content-length', 'content-type', 'vary'])
     expect([name, head.headers[name]]).toEqual([name, get.headers[name]]);
   expect(Number(get.headers['content-length'])).toBe(Buffer.byteLength(get.text));
 });

@@ -5,7 +5,7 @@ import type { ScopePolicy } from '../../auth/scopes.ts';
 import { PlantStoreError } from '../../domain/errors.ts';
 import { type Authenticate, authentication, takePermit, withoutToken } from '../http/authentication.ts';
 import { JSON_TYPE } from '../http/error-reply.ts';
-import { prefers } from '../http/headers.ts';
+import { prefers, varyBy } from '../http/headers.ts';
 import { addResource } from '../http/methods.ts';
 
 /** Output folder of `npm run console`. */
@@ -112,7 +112,7 @@ function addFrontPage(app: FastifyInstance): void {
 }
 
 function refusePrograms({ headers }: FastifyRequest, reply: FastifyReply, next: () => void): void {
-  reply.header('vary', 'accept');
+  varyBy(reply, 'accept');
   if (!prefers('text/html', headers.accept))
     throw new PlantStoreError('ROUTE_NOT_FOUND', 'unknown path; see /openapi.json');
   next();

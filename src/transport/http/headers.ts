@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import type { FastifyReply } from 'fastify';
 import Negotiator from 'negotiator';
 
 /**
@@ -7,6 +8,12 @@ import Negotiator from 'negotiator';
  * answers without asking.
  */
 export const CACHING = 'private, no-cache';
+
+/** Names a request header that chose the answer in `Vary`, beside the `Origin` that CORS may have put there. */
+export function varyBy(reply: FastifyReply, name: string): void {
+  const others = reply.getHeader('vary');
+  reply.header('vary', others === undefined ? name : `${others}, ${name}`);
+}
 
 /** Characters of a tag: 132 bits of SHA-256. */
 const TAG_LENGTH = 22;

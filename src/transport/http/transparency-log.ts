@@ -11,6 +11,7 @@ import { formatTlogProof } from '../../tlog/tlog-proof.ts';
 import { type Checkpoints, notIncluded } from '../../transparency/checkpoints.ts';
 import { proveEvent } from '../../transparency/event-proof.ts';
 import type { LogKey } from '../../transparency/log-key.ts';
+import { varyBy } from './headers.ts';
 import { addResource } from './methods.ts';
 
 /** Content type of a checkpoint (c2sp.org/tlog-tiles, "Checkpoints"). */
@@ -103,7 +104,7 @@ export function registerTransparencyLog(app: FastifyInstance, options: Transpare
     await require(sizeFor({ level: 0, ...place }));
     reply.header('cache-control', cachingOf(place.width));
     const { bundle } = await tree.readBlock(place.index, place.width);
-    reply.header('vary', 'accept-encoding');
+    varyBy(reply, 'accept-encoding');
     if (!acceptsGzip(request)) return bundle;
     reply.header('content-encoding', 'gzip');
     return compress(bundle);

@@ -5,7 +5,7 @@ import { whileValid } from '../../auth/while-valid.ts';
 import { toPlantStoreError } from '../../domain/errors.ts';
 import { NOT_IN_BASIC } from '../../plants/view.ts';
 import { JSON_TYPE } from '../http/error-reply.ts';
-import { CACHING, entityTag, isUnmodified } from '../http/headers.ts';
+import { CACHING, entityTag, isUnmodified, varyBy } from '../http/headers.ts';
 import { arrayStream, compileEncoder, type Encoder, encodeArray, type Fields } from './encode.ts';
 import { typeOf } from './field-type.ts';
 import type { HttpRule } from './http-rule.ts';
@@ -79,6 +79,8 @@ function listAnswer(rule: HttpRule, { localName }: DescField, row: DescMessage):
   return (result, request, reply) => {
     const { method, headers } = reply.request;
     reply.header('cache-control', CACHING);
+    // The same URL is an event stream too.
+    varyBy(reply, 'accept');
     const rows = result[localName] as readonly Fields[] | AsyncIterable<readonly Fields[]>;
     const short = Array.isArray(rows) ? (known.get(result) ?? represent(result, request)) : undefined;
     const link = short === undefined ? nextLink(result, request) : short.link;
