@@ -30,8 +30,11 @@ export function checkTexts(plant: Plant, path = ''): void {
   for (const [name, text] of Object.entries(plantFields(plant))) if (text !== undefined) checkText(path + name, text);
 }
 
+/** What is wrong with a text that has lone surrogates. */
+export const NOT_WELL_FORMED = 'must be well-formed Unicode, without lone surrogates';
+
 function checkText(field: string, text: string): void {
-  if (!text.isWellFormed()) throw new InvalidFieldError(field, 'must be well-formed Unicode, without lone surrogates');
+  if (!text.isWellFormed()) throw new InvalidFieldError(field, NOT_WELL_FORMED);
   if (text.length <= MAX_TEXT_CODE_POINTS) return;
   if (text.length > 2 * MAX_TEXT_CODE_POINTS || codePoints(text) > MAX_TEXT_CODE_POINTS)
     throw new InvalidFieldError(field, `must have at most ${MAX_TEXT_CODE_POINTS} code points`);

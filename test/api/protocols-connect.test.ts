@@ -152,12 +152,18 @@ test.each(
     [LIST, '{"view":7.5}', 'view must be VIEW_BASIC or VIEW_FULL'],
     [LIST, '{"cursor":7}', 'cursor must be a string'],
     [CREATE, '{"plant":{"id":7,"name":["Fern"]}}', 'plant.name must be a string'],
+    [CREATE, '{"plant":{"id":7,"name":"\\ud800"}}', 'plant.name must be well-formed Unicode, without lone surrogates'],
     [CREATE, '{"plant":[]}', 'plant must be an object'],
     [CREATE, '{"plant":"Fern"}', 'plant must be an object'],
   ]),
 )('a value that does not fit its field is told by the name of the field: %s %s', async (_, path, body, message) => {
   const failure = await expectFailure(path, { body }, 400, 'invalid_argument');
   expect([failure.message, failure.details[0].debug.reason]).toEqual([message, 'INVALID_FIELD']);
+});
+
+test.each(['[]', 'null', '7', '"Fern"'])('a body that is no object is refused as over REST: %s', async (body) => {
+  const { message, details } = await expectFailure(LIST, { body }, 400, 'invalid_argument');
+  expect([message, details[0].debug.reason]).toEqual(['the body must be a JSON object', 'MALFORMED_REQUEST']);
 });
 
 test.each([

@@ -1,6 +1,7 @@
 import { type DescEnum, type DescField, type DescMessage, fromBinary, fromJson, ScalarType } from '@bufbuild/protobuf';
 import { InvalidFieldError } from '../../domain/errors.ts';
 import { MAX_INT64, MIN_INT64 } from '../../domain/plant.ts';
+import { NOT_WELL_FORMED } from '../../domain/validation.ts';
 import { malformedBody, readJsonBody } from '../http/body.ts';
 import { checkFields } from '../message-limits.ts';
 
@@ -50,7 +51,8 @@ function inBinary(body: Buffer, message: DescMessage): Uint8Array {
 function inJson(body: Buffer, message: DescMessage): Buffer {
   const text = readJsonBody(body).withInexactNumbersQuoted();
   const json = JSON.parse(text);
-  if (isObject(json)) checkValues(message, json);
+  if (!isObject(json)) throw malformedBody('must be a JSON object');
+  checkValues(message, json);
   try {
     fromJson(message, json, { ignoreUnknownFields: false });
   } catch (error) {
@@ -114,13 +116,18 @@ const isNumberOrName = ({ values }: DescEnum, value: unknown): boolean =>
 const namesOf = ({ values }: DescEnum): string[] => values.filter(({ number }) => number !== 0).map(({ name }) => name);
 
 function problemOfScalar(scalar: ScalarType, value: unknown): string | undefined {
-  if (scalar === ScalarType.STRING) return typeof value === 'string' ? undefined : 'must be a string';
+  if (scalar === ScalarType.STRING) return problemOfText(value);
   const bounds = BOUNDS.get(scalar);
   if (bounds === undefined) return undefined;
   const [min, max] = bounds;
   const integer = integerOf(value);
   if (integer !== undefined && integer >= min && integer <= max) return undefined;
   return `must be an integer from ${min} to ${max}`;
+}
+
+function problemOfText(value: unknown): string | undefined {
+  if (typeof value !== 'string') return 'must be a string';
+  return value.isWellFormed() ? undefined : NOT_WELL_FORMED;
 }
 
 function integerOf(value: unknown): bigint | undefined {
