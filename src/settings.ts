@@ -67,7 +67,9 @@ const jwksUrl = z
 const path = z.string().transform((value) => resolve(value));
 const pemFile = values('the path of a PEM file', path);
 
-const isOrigin = (value: string): boolean => URL.canParse(value) && new URL(value).origin === value;
+/** Browsers send origins without a wildcard, and the whole name is compared. */
+const isOrigin = (value: string): boolean =>
+  URL.canParse(value) && new URL(value).origin === value && !value.includes('*');
 const origin = z.string().refine((value) => value === '*' || isOrigin(value));
 
 const list = (separator: RegExp) => z.string().transform((value) => value.split(separator).filter(Boolean));
@@ -127,7 +129,7 @@ export const SETTINGS = {
     "`HOST:PORT` at which the other instances reach `GRPC_PORT`. Unset: `HOST`, or the machine's name if `HOST` is 0.0.0.0.",
   ),
   CORS_ORIGINS: values(
-    'origins such as https://app.example (no slash at the end), separated by spaces or commas, or * for all',
+    'origins such as https://app.example (no wildcard, no slash at the end), separated by spaces or commas, or * for all',
     origins,
     '',
   ).means('Origins whose scripts may call from a browser, separated by spaces or commas; `*` for all. Unset: none.'),

@@ -202,6 +202,7 @@ test.each([
   ['ADVERTISE_ADDRESS', '[::1]:65536'],
   ['CORS_ORIGINS', 'app.test'],
   ['CORS_ORIGINS', 'https://app.test/'],
+  ['CORS_ORIGINS', 'https://*.app.test'],
   ['JWT_REQUIRED_SCOPES', 'plants:audit'],
   ['LOG_ORIGIN', 'log+example'],
   ['LOG_ORIGIN', 'log example'],
