@@ -72,8 +72,6 @@ export class CosignedCheckpoints implements Checkpoints {
   #since = wallTime();
   #nextAt = 0;
   #fault: Error | undefined;
-  /** Why the log could not sign when it was last asked. */
-  #unsigned: Error | undefined;
 
   /** Requests cosignatures until `close`. */
   constructor(options: CosigningOptions) {
@@ -93,7 +91,7 @@ export class CosignedCheckpoints implements Checkpoints {
 
   async latest(): Promise<SignedCheckpoint> {
     if (this.#cosigned !== undefined) return this.#cosigned;
-    this.#refuse();
+    await this.uncosigned();
     throw new PlantStoreError(
       'OVERLOADED',
       `not enough witnesses have cosigned a checkpoint yet; missing: ${this.missing(0).join(', ')}; try again`,
@@ -110,8 +108,9 @@ export class CosignedCheckpoints implements Checkpoints {
    * while a witness has seen what the log does not have.
    */
   async uncosigned(): Promise<SignedCheckpoint> {
-    this.#refuse();
-    return this.#options.checkpoints.latest();
+    const signed = await this.#options.checkpoints.latest();
+    if (this.#fault !== undefined) throw outrun(this.#fault);
+    return signed;
   }
 
   async close(): Promise<void> {
@@ -122,28 +121,11 @@ export class CosignedCheckpoints implements Checkpoints {
   async #run(): Promise<void> {
     const { signal } = this.#stop;
     while (!signal.aborted) {
-      const checkpoint = await this.#signed();
+      // LogCheckpoints tells why there is none.
+      const checkpoint = await this.#options.checkpoints.latest().catch(() => undefined);
       const isNews = checkpoint !== undefined && checkpoint.size !== this.#cosigned?.size;
       if (checkpoint !== undefined && (isNews || monotonic() >= this.#nextAt)) await this.#round(checkpoint);
       await pause(ROUND, signal);
-    }
-  }
-
-  /** Throws if the log is not the one that was signed, or that witnesses have seen. */
-  #refuse(): void {
-    if (this.#unsigned !== undefined) throw this.#unsigned;
-    if (this.#fault !== undefined) throw outrun(this.#fault);
-  }
-
-  /** The checkpoint to be cosigned; undefined if there is none now, of which LogCheckpoints tells. */
-  async #signed(): Promise<SignedCheckpoint | undefined> {
-    try {
-      const signed = await this.#options.checkpoints.latest();
-      this.#unsigned = undefined;
-      return signed;
-    } catch (error) {
-      this.#unsigned = error as Error;
-      return undefined;
     }
   }
 
