@@ -3,9 +3,8 @@ import closeWithGrace from 'close-with-grace';
 import { type Config, misspeltSettings } from './config.ts';
 import type { EventLog } from './log/log.ts';
 import { Health, STARTING } from './observe/health.ts';
-import { LogOutput, openStdout } from './observe/log-output.ts';
+import { LogOutput, openStdout, ReadableLines } from './observe/log-output.ts';
 import { createLogger } from './observe/logger.ts';
-import { ReadableLines } from './observe/readable-lines.ts';
 import { explainStartError } from './start/start-error.ts';
 import { start } from './start.ts';
 

@@ -1,11 +1,10 @@
 import { useEffect, useRef } from 'preact/hooks';
-import { missing, owner, settings } from './access.ts';
+import { missing, owner, type Scope, settings } from './access.ts';
 import { PANES } from './panes/panes.ts';
 import { offline } from './reach.ts';
 import { linkTo, route } from './router.ts';
 import { answerOffer, hadBadLink, offered, refusal, session, signOut } from './session.ts';
 import { localTime, momentOf } from './times.ts';
-import { Needs } from './ui/access.tsx';
 import { SignIn } from './ui/sign-in.tsx';
 
 /** The frame around the panes: navigation, the signed-in owner, and notices about the whole page. */
@@ -135,5 +134,25 @@ function Leaf() {
     <svg viewBox="0 0 32 32" width="22" height="22" aria-hidden="true">
       <path d="M27 4C13 4 6 10 6 19c0 2 .4 3.700 1 5 2-7 7-11 13-13-5 3-9 8-10.500 15.500.900.300 2 .500 3.500.500C22 27 27 19 27 4Z" />
     </svg>
+  );
+}
+
+/** Says which scope a pane needs that the token lacks, and how to get it. */
+function Needs({ scope }: { readonly scope: Scope }) {
+  const { value: current } = session;
+  const has = [...(current?.claims.scopes ?? [])];
+  return (
+    <section class="card access">
+      <h2>{current === undefined ? 'Sign in' : `This pane needs ${scope}`}</h2>
+      {current === undefined ? (
+        <p>The console calls the service with your token. It stays in this tab, and goes only to this service.</p>
+      ) : (
+        <p>
+          {has.length === 0 ? 'Your token has no scopes.' : `Your token has ${has.join(', ')}.`} Sign in with another
+          one to see it.
+        </p>
+      )}
+      <SignIn />
+    </section>
   );
 }

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
+import { readableLine } from '../../src/observe/log-output.ts';
 import { createLogger } from '../../src/observe/logger.ts';
-import { readableLine } from '../../src/observe/readable-lines.ts';
 
 const linesOf = (log: (logger: ReturnType<typeof createLogger>) => void): string[] => {
   const lines: string[] = [];

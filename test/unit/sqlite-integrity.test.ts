@@ -2,7 +2,7 @@ import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect, test } from 'vitest';
-import { integrityFault } from '../../src/log/sqlite/integrity.ts';
+import { integrityFault } from '../../src/log/sqlite/damage.ts';
 import { DATABASE_FILE } from '../../src/log/sqlite/store.ts';
 import { openSqliteStore } from '../store/open-sqlite.ts';
 import { added, append } from '../support/events.ts';

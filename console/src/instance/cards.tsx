@@ -1,7 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { counted } from '../numbers.ts';
 import { Fact } from '../ui/fact.tsx';
-import { integer, percent, rate, size, uptime } from './figures.ts';
 import { type Report, rateOf } from './report.ts';
 
 const ROLES = {
@@ -95,4 +94,24 @@ function Card({ title, children }: { readonly title: string; readonly children: 
       <dl>{children}</dl>
     </section>
   );
+}
+
+/** A whole number. */
+const integer = (value: number): string => Math.round(value).toLocaleString('en');
+
+/** A number for each second. */
+const rate = (value: number): string => `${value < 10 ? Number(value.toFixed(1)) : integer(value)}/s`;
+/** A share of 1. */
+const percent = (value: number): string => `${Math.round(value * 100)} %`;
+const KIB = 1024;
+/** A number of bytes. */
+const size = (bytes: number): string =>
+  bytes < KIB * KIB ? `${integer(bytes / KIB)} KiB` : `${integer(bytes / KIB / KIB)} MiB`;
+
+/** The time since a start, in seconds. */
+function uptime(seconds: number): string {
+  const minutes = Math.floor(seconds / 60);
+  if (minutes < 60) return minutes < 1 ? 'less than a minute' : `${minutes} min`;
+  const hours = Math.floor(minutes / 60);
+  return hours < 48 ? `${hours} h ${minutes % 60} min` : `${Math.floor(hours / 24)} days`;
 }

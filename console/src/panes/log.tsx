@@ -7,9 +7,8 @@ import { usable } from '../session.ts';
 import { zoneAt } from '../times.ts';
 import { LiveChip } from '../ui/live-chip.tsx';
 import { Notice } from '../ui/notice.tsx';
+import { useScrolledAway } from '../ui/page.ts';
 import { type RowAttributes, Rows } from '../ui/rows.tsx';
-import { useScrolledAway } from '../ui/scrolled-away.ts';
-import { Spoken } from '../ui/spoken.tsx';
 import { Chosen } from './log/chosen.tsx';
 import { Filters, filterOf, textsIn } from './log/filters.tsx';
 
@@ -123,5 +122,24 @@ export function LogPane() {
         )}
       </div>
     </div>
+  );
+}
+
+/** Milliseconds between two announcements. */
+const PAUSE = 4_000;
+
+/** Announces frequent changes to screen readers only, no more often than one can listen to. */
+function Spoken({ text }: { readonly text: string }) {
+  const [spoken, setSpoken] = useState('');
+  const newest = useRef(text);
+  newest.current = text;
+  useEffect(() => {
+    const timer = setInterval(() => setSpoken(newest.current), PAUSE);
+    return () => clearInterval(timer);
+  }, []);
+  return (
+    <span class="unseen" role="status">
+      {spoken}
+    </span>
   );
 }

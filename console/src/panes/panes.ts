@@ -1,10 +1,23 @@
-import type { Pane } from '../pane.ts';
+import type { ComponentType } from 'preact';
+import type { Scope } from '../access.ts';
 import { HistoryPane } from './history.tsx';
 import { InstancePane } from './instance.tsx';
 import { LogPane } from './log.tsx';
 import { PlantsPane } from './plants.tsx';
 import { ProofPane } from './proof.tsx';
 import { TimePane } from './time.tsx';
+
+/** A part of the console with an address and an entry in the navigation of its own. */
+export interface Pane {
+  /** In its address. */
+  readonly path: string;
+  readonly title: string;
+  /** One sentence under the title. */
+  readonly purpose: string;
+  /** What a token needs to see it; undefined: none is needed. */
+  readonly scope?: Scope;
+  readonly view: ComponentType;
+}
 
 /** All panes, in the order of the navigation. The first is the default. */
 export const PANES: readonly [Pane, ...Pane[]] = [

@@ -3,8 +3,13 @@ import { checkRecord } from '../../../src/tlog/proof.ts';
 import { parseTlogProof, type TlogProof } from '../../../src/tlog/tlog-proof.ts';
 import { formatKeyId, parseVerifierKey } from '../../../src/tlog/verifier-key.ts';
 import { counted } from '../numbers.ts';
-import { type NotedCheckpoint, openCheckpoint, readCheckpoint } from './checkpoint.ts';
-import { type Cosignatures, checkCosignatures } from './cosignatures.ts';
+import {
+  type Cosignatures,
+  checkCosignatures,
+  type NotedCheckpoint,
+  openCheckpoint,
+  readCheckpoint,
+} from './checkpoint.ts';
 import { parseEvent, parseRecord } from './event.ts';
 import { CONTENT_CHECKED, checkContent, type ProvenEvent } from './event-proof.ts';
 import { type Findings, NotVerified, orNotVerified } from './outcome.ts';

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
-import { useNarrow } from './narrow.ts';
+import { useNarrow } from './page.ts';
 
 /** Greatest height of a list in pixels; browsers stop at about 33 million. Longer lists scroll in larger steps. */
 const TALLEST = 10_000_000;

@@ -4,9 +4,8 @@ import { checkpointCommand, headCommand, keyCommand } from './checkpoint.ts';
 import { exportCommand } from './export.ts';
 import { historyCommand, listCommand } from './history.ts';
 import { importCommand } from './import.ts';
-import { rebuildCommand } from './rebuild.ts';
 import { checkReceiptCommand, receiptCommand } from './receipt.ts';
-import { verifyCommand } from './verify.ts';
+import { rebuildCommand, verifyCommand } from './verify.ts';
 
 /** `plantstore audit` */
 export const auditCommand = (): Command =>

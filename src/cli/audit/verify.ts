@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { Command } from 'commander';
+import { repairReadModel } from '../../audit/repair.ts';
 import { damagedVerdict, type Verdict, verdictJson, verdictText, verifyLog } from '../../audit/verify.ts';
 import { DamagedStoreError, type Store } from '../../log/store.ts';
 import { topicChecks } from '../../start/publication.ts';
@@ -77,3 +78,31 @@ async function checkpointIn(store: Store, file: string, key: string | undefined)
     throw new Error(`the checkpoint in ${file} cannot be used: ${(error as Error).message}`, { cause: error });
   }
 }
+
+/** `plantstore audit rebuild` */
+export const rebuildCommand = (): Command =>
+  new Command('rebuild')
+    .description(
+      'Repair the read model and the nodes of the Merkle tree from the log: what differs is changed where it stands.',
+    )
+    .addHelpText(
+      'after',
+      `
+The service may run meanwhile. If the repair is interrupted, what it has
+repaired stays. Prints the position of the read model.
+
+Example:
+  $ plantstore audit rebuild
+  {"checkpoint":42}`,
+    )
+    .action(() =>
+      withStore('write', async (store) => {
+        const progress = new Progress();
+        let checkpoint = 0;
+        for await (const { position, end } of repairReadModel(store)) {
+          progress.show(position, end);
+          checkpoint = position;
+        }
+        await print([JSON.stringify({ checkpoint })]);
+      }),
+    );

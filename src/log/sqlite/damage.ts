@@ -1,4 +1,6 @@
+import { once } from 'node:events';
 import { readFileSync, statSync } from 'node:fs';
+import { Worker } from 'node:worker_threads';
 import { DamagedStoreError } from '../store.ts';
 import { NOT_WRITTEN, SQLITE_BUSY } from './connection.ts';
 
@@ -70,4 +72,22 @@ function lockedFile(path: string): string | undefined {
   if (found === undefined) return undefined;
   const [major, minor] = [(found.dev >> 8) & 0xfff, (found.dev & 0xff) | ((found.dev >> 12) & 0xfff00)];
   return `${[major, minor].map((number) => number.toString(16).padStart(2, '0')).join(':')}:${found.ino}`;
+}
+
+const SOUND = 'ok';
+/** SQLite's line above faults of pages. */
+const HEADING = /^\*\*\* in database main \*\*\*\n/;
+
+/**
+ * A fault that SQLite finds in a database: a malformed page, or an index that does not match its table. Undefined: no
+ * fault. Reads the whole database as of one instant, in a worker thread. Rejects when the database cannot be read.
+ */
+export async function integrityFault(path: string): Promise<string | undefined> {
+  const worker = new Worker(new URL('./integrity-thread.ts', import.meta.url), { workerData: path });
+  try {
+    const [found] = await once(worker, 'message');
+    return found === SOUND ? undefined : found.replace(HEADING, '');
+  } finally {
+    await worker.terminate();
+  }
 }

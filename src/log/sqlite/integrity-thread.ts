@@ -1,4 +1,4 @@
-// The worker thread of integrity.ts.
+// The worker thread of damage.ts.
 import { parentPort, workerData } from 'node:worker_threads';
 import { openReader } from './connection.ts';
 import { isDamage } from './damage.ts';

@@ -1,5 +1,7 @@
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { Socket } from 'node:net';
+import { cors } from '@connectrpc/connect';
+import fastifyCors from '@fastify/cors';
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { PlantStoreError } from '../../domain/errors.ts';
 import { requestId } from '../../observe/request.ts';
@@ -9,7 +11,6 @@ import { type ConnectionLimits, limitConnections } from '../admission/connection
 import { MAX_MESSAGE } from '../message-limits.ts';
 import { answerOn, endConnectionsOf } from './closing.ts';
 import { connectionOf, HttpConnection, MAX_HEADERS } from './connection.ts';
-import { allowOrigins } from './cors.ts';
 import { sendError } from './error-reply.ts';
 import { routeAllMethods } from './methods.ts';
 import { activateSpans, ObservedRequests } from './observe.ts';
@@ -140,4 +141,38 @@ function refuseEarly(request: FastifyRequest, reply: FastifyReply, next: () => v
   }
   if (request.is404) throw new PlantStoreError('ROUTE_NOT_FOUND', 'unknown path; see /openapi.json');
   next();
+}
+
+/** Request headers that a script may send, in addition to those of the protocols. */
+const ALLOWED = [
+  'Authorization',
+  'Idempotency-Key',
+  'If-None-Match',
+  'Last-Event-ID',
+  'Traceparent',
+  'Tracestate',
+  'X-Request-Id',
+];
+
+/** Response headers of the service that a script may read. */
+const EXPOSED = [
+  ...['ETag', 'Idempotency-Replayed', 'Link', 'Plantstore-Position', 'Plantstore-Reason'],
+  ...['Retry-After', 'WWW-Authenticate', 'X-Request-Id'],
+];
+
+/**
+ * Lets scripts of these origins (such as `https://app.example`, or `*` for all) call REST, Connect and gRPC-Web from a
+ * browser. It never allows cookies: the token alone authenticates a caller. Without this call, no script of another
+ * origin can read anything.
+ */
+function allowOrigins(app: FastifyInstance, origins: readonly string[]): void {
+  app.register(fastifyCors, {
+    origin: [...origins],
+    methods: ['DELETE', ...cors.allowedMethods],
+    allowedHeaders: [...ALLOWED, ...cors.allowedHeaders],
+    exposedHeaders: [...EXPOSED, ...cors.exposedHeaders],
+    maxAge: 7200,
+    // The plugin's own refusal of an OPTIONS request that is no preflight lacks the Error body.
+    strictPreflight: false,
+  });
 }

@@ -449,7 +449,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     what: 'audit verify does not compare the nodes of the tree',
-    file: 'audit/checks/tree.ts',
+    file: 'audit/checks/log.ts',
     from: `sameHash(stored[at]!, hash)`,
     to: `hash.length > 0`,
   },

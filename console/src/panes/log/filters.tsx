@@ -4,7 +4,7 @@ import { idOf } from '../../numbers.ts';
 import { replaceRoute, route } from '../../router.ts';
 import { fieldOfTime, timeOfField, zoneAt } from '../../times.ts';
 import { Field } from '../../ui/field.tsx';
-import { useNarrow } from '../../ui/narrow.ts';
+import { useNarrow } from '../../ui/page.ts';
 
 const TYPES = ['PlantAdded', 'PlantDeleted', 'OwnerErased'];
 

@@ -3,7 +3,7 @@ import { toHex } from '../../../../src/tlog/bytes.ts';
 import type { Checkpoint } from '../../../../src/tlog/checkpoint.ts';
 import { formatHash } from '../../../../src/tlog/hash.ts';
 import { ContentFacts } from '../../log/content-facts.tsx';
-import type { Cosignatures } from '../../proof/cosignatures.ts';
+import type { Cosignatures } from '../../proof/checkpoint.ts';
 import type { ProvenEvent } from '../../proof/event-proof.ts';
 import type { Outcome } from '../../proof/outcome.ts';
 import { momentOf } from '../../times.ts';

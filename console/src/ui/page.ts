@@ -12,3 +12,14 @@ export function useNarrow(): boolean {
   }, []);
   return isNarrow;
 }
+
+/** Whether the page is scrolled down from its top. */
+export function useScrolledAway(): boolean {
+  const [isAway, setAway] = useState(false);
+  useEffect(() => {
+    const look = (): void => setAway(scrollY > 200);
+    addEventListener('scroll', look, { passive: true });
+    return () => removeEventListener('scroll', look);
+  }, []);
+  return isAway;
+}
