@@ -29,8 +29,8 @@ export class Connection {
   readonly #fetch: typeof fetch;
 
   constructor(url: string, token: TokenSource, fetcher: typeof fetch) {
-    // To a URL parser, localhost:8080 is the path 8080 of the scheme localhost.
-    if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
+    // To a URL parser, localhost:8080 is the path 8080 of the scheme localhost. Behind ? or #, no path can be appended.
+    if (!URL.canParse(url) || !/^https?:[^?#]*$/.test(new URL(url).href))
       throw new TypeError(`url must be the http or https address of the service, and is ${JSON.stringify(url)}`);
     if (typeof token !== 'string' && typeof token !== 'function')
       throw new TypeError('token must be a token, or a function that returns one');

@@ -101,7 +101,7 @@ describe('a client', () => {
     for (const idempotencyKey of ['', 'é', 'x'.repeat(256), 'a\nb'])
       await expect(store.add({ id: 1, name: '' }, { idempotencyKey })).rejects.toThrow(RangeError);
     await expect(new PlantStore({ ...options, token: 'a\nb' }).get(1)).rejects.toThrow(TypeError);
-    for (const url of ['localhost', 'localhost:8080', 'ftp://localhost'])
+    for (const url of ['localhost', 'localhost:8080', 'ftp://localhost', 'http://localhost?a', 'http://localhost/#'])
       expect(() => new PlantStore({ ...options, url })).toThrow(TypeError);
     for (const pageSize of [0, -1, Number.NaN]) await expect(all(store.list({ pageSize }))).rejects.toThrow(RangeError);
   });
