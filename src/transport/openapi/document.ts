@@ -90,7 +90,7 @@ const HEADERS: Schema = {
   'WWW-Authenticate': { description: 'What is wrong with the token (RFC 6750).', schema: { type: 'string' } },
   'X-Request-Id': {
     description:
-      "The request id under which the service's log has this failure: yours if you sent one, otherwise generated.",
+      "The request id under which the service's log has this failure: yours if you sent one of up to 64 letters, digits, `_`, `.` and `-`, otherwise generated.",
     schema: { type: 'string' },
   },
 };
