@@ -16,8 +16,9 @@ export const upgradeCommand = (): Command =>
 On MongoDB, stop all instances first. The embedded store is upgraded by the next
 start of the service as well. Every event is verified; positions, hashes,
 checkpoints and receipts stay the same. If an event does not verify, nothing is
-upgraded. An interrupted upgrade resumes when the command runs again. Progress
-goes to stderr. See docs/operations.md.
+upgraded. Run the command again after an interruption: on MongoDB the upgrade
+goes on, and of an embedded store it begins again. Progress goes to stderr. See
+docs/operations.md.
 
 Example:
   $ MONGODB_URI=mongodb://... plantstore upgrade`,

@@ -129,7 +129,7 @@ export async function reportUpgrade(
   let [reportedAt, last] = [began, ''];
   for await (const { what, done, total } of steps) {
     signal?.throwIfAborted();
-    if (last === '') tell('the store is of release 1.0.0 and is being upgraded; if interrupted, the upgrade resumes');
+    if (last === '') tell('the store is of release 1.0.0 and is being upgraded; if interrupted, do so again');
     if (last === what && monotonic() < reportedAt + PROGRESS) continue;
     [reportedAt, last] = [monotonic(), what];
     tell(`${done.toLocaleString('en')} of ${total.toLocaleString('en')} events ${what}`);

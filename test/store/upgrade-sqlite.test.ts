@@ -87,7 +87,7 @@ describe('the upgrade of an embedded store of 1.0.0', () => {
     expect(occurrences('Plant 237')).toBe(2);
   });
 
-  test('goes on wherever it was killed', async () => {
+  test('begins again wherever it was killed', async () => {
     let points = 0;
     const steps = upgradeSqlite(directory, repair);
     for (; (await steps.next()).done !== true; points++) {
@@ -128,13 +128,6 @@ describe('the upgrade of an embedded store of 1.0.0', () => {
     for (let step = await steps.next(); step.value?.what === 'copied'; ) step = await steps.next();
     await steps.return(undefined);
     withDatabase((db) => db.exec('INSERT INTO events SELECT * FROM later; DROP TABLE later'));
-    for (const done of [0, 512]) {
-      const again = upgradeSqlite(directory, repair);
-      let step = await again.next();
-      expect(step.value).toEqual({ what: 'copied', done, total: 571 });
-      while (step.value?.done !== 512) step = await again.next();
-      await again.return(undefined);
-    }
     withDatabase((db) =>
       db.exec(
         `UPDATE events SET erased_by = 423, owner = NULL, actor = NULL, issuer = NULL, plant_id = NULL, name = NULL,

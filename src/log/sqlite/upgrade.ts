@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import { setImmediate as turn } from 'node:timers/promises';
 import { BrokenChainError, headAt } from '../event/chain.ts';
-import type { Head, LoggedEvent } from '../event/event.ts';
+import { EMPTY_HEAD, type Head, type LoggedEvent } from '../event/event.ts';
 import type { Kind } from '../event/fields.ts';
 import type { Store } from '../store.ts';
 import {
@@ -47,8 +47,8 @@ export function isFormerSqlite(directory: string): boolean {
 /**
  * Takes over the store of 1.0.0 in a data directory, whose lock the caller has. Does nothing to any other store, nor if
  * there is none. The events are appended to a new store, and each is verified; the read model is made from them, by
- * `repair`. Then the file of the new store takes the place of the old one. May end at any moment, and the next call goes
- * on. Throws when an event does not verify, or another program reads the old store at the end: then it is still that of
+ * `repair`. Then the file of the new store takes the place of the old one. May end at any moment, and the next call begins
+ * again. Throws when an event does not verify, or another program reads the old store at the end: then it is still that of
  * 1.0.0.
  */
 export async function* upgradeSqlite(directory: string, repair: Repair): AsyncGenerator<UpgradeStep> {
@@ -78,7 +78,8 @@ export async function* upgradeSqlite(directory: string, repair: Repair): AsyncGe
 }
 
 async function* copied(db: DatabaseSync, folder: string, repair: Repair): AsyncGenerator<UpgradeStep> {
-  if (!(await isCopy(db, folder))) rmSync(folder, { recursive: true, force: true });
+  // What a call that was interrupted has left: 1.0.0 may have erased owners since.
+  rmSync(folder, { recursive: true, force: true });
   const store = openSqlite(folder);
   try {
     yield* appended(db, store);
@@ -91,12 +92,12 @@ async function* copied(db: DatabaseSync, folder: string, repair: Repair): AsyncG
   }
 }
 
-/** Appends what the new store does not have yet. */
+/** Appends the events to the new store. */
 async function* appended(db: DatabaseSync, store: Store): AsyncGenerator<UpgradeStep> {
   const read = prepareQuery(db, `SELECT ${COLUMNS} FROM events WHERE position > ? ORDER BY position LIMIT ${BATCH}`);
   const total = Number(db.prepare('SELECT ifnull(max(position), 0) AS last FROM events').get()!.last);
   const notes = notesIn(db);
-  let head = await store.head();
+  let head = EMPTY_HEAD;
   for (; head.position < total; await turn()) {
     yield { what: 'copied', done: head.position, total };
     const events: LoggedEvent[] = [];
@@ -116,46 +117,10 @@ async function* appended(db: DatabaseSync, store: Store): AsyncGenerator<Upgrade
   }
 }
 
-/** Does the work on the old store with the new one attached, as `new`. */
-function attached<T>(db: DatabaseSync, folder: string, work: () => T): T {
+function keepLogId(db: DatabaseSync, folder: string): void {
   db.prepare('ATTACH ? AS new').run(join(folder, DATABASE_FILE));
-  try {
-    return work();
-  } finally {
-    db.exec('DETACH new');
-  }
+  db.exec('DELETE FROM new.log; INSERT INTO new.log SELECT id FROM main.log; DETACH new');
 }
-
-/**
- * Whether an earlier call has begun the new store. What else may stand there: 1.0.0 has erased owners since, or the store
- * is damaged, or of another log.
- */
-async function isCopy(db: DatabaseSync, folder: string): Promise<boolean> {
-  try {
-    await openSqlite(folder).close();
-    return !differs(db, folder);
-  } catch {
-    return false;
-  }
-}
-
-/** Whether the new store has what the old one has not, or a content that is erased there, or is being erased. */
-const differs = (db: DatabaseSync, folder: string): boolean =>
-  attached(
-    db,
-    folder,
-    () =>
-      db
-        .prepare(
-          `SELECT 1 FROM new.events AS copy LEFT JOIN main.events AS old USING (position)
-           WHERE copy.hash IS NOT old.hash OR copy.erased_by IS NOT old.erased_by
-             OR (old.type = 'OwnerErased' AND (copy.erases_owner IS NULL) = (event_id IN (SELECT event_id FROM erasures)))`,
-        )
-        .get() !== undefined,
-  );
-
-const keepLogId = (db: DatabaseSync, folder: string): void =>
-  attached(db, folder, () => db.exec('DELETE FROM new.log; INSERT INTO new.log SELECT id FROM main.log'));
 
 /** Ends the write-ahead log, which must not stand beside another file. SQLite refuses while another program reads it. */
 function closeJournal(db: DatabaseSync, path: string): void {
