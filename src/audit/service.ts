@@ -107,7 +107,10 @@ export function implementAudit(options: AuditOptions) {
     listPlantsAsOf: (request, call) => stream(call, () => long(call, listPlantsAsOf(store, request))),
 
     getHistory: ({ owner, plantId }, call) =>
-      stream(call, () => long(call, getHistory(store, owner, required('plant_id', plantId)))),
+      // An unset owner is the empty text, which no owner has.
+      stream(call, () =>
+        long(call, getHistory(store, required('owner', owner || undefined), required('plant_id', plantId))),
+      ),
 
     verifyLog: (request, call) => stream(call, (signal) => long(call, verify(options, request, signal))),
   } satisfies Methods<typeof AuditService>;

@@ -163,6 +163,8 @@ describe.each(TRANSPORTS)('$name', ({ open }) => {
     const history = await readAll(audit.getHistory({ owner: 'alice', plantId: 7n }, auditor));
     expect(history).toEqual([0, 1, 9].map((index) => plain(events[index]!)));
     expect(await readAll(audit.getHistory({ owner: 'bob', plantId: 7n }, auditor))).toEqual([]);
+    expect(await failureOf(audit.getHistory({ plantId: 7n }, auditor))).toMatchObject({ field: 'owner' });
+    expect(await failureOf(audit.getHistory({ owner: 'alice' }, auditor))).toMatchObject({ field: 'plant_id' });
   });
 
   test('a verification tells how far it is, and last the verdict, with a checkpoint that was signed earlier', async () => {
