@@ -46,6 +46,6 @@ function addScopes(text: string, earlier?: string): string {
 }
 
 function wholeSeconds(text: string): number {
-  if (!/^[1-9]\d{0,9}$/.test(text)) throw new InvalidArgumentError('Expected a whole number of seconds above 0.');
+  if (!/^[1-9]\d{0,9}$/.test(text)) throw new InvalidArgumentError('Expected whole seconds from 1 to 9999999999.');
   return Number(text);
 }

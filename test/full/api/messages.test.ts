@@ -196,6 +196,12 @@ test('a scope that there is none of', async () => {
   expect(stderr).toContain('plants:read, plants:write, plants:audit, plants:erase');
 });
 
+test('a life of a token that is too long is told how long it may be', async () => {
+  const { stdout, stderr, code } = await command(['token', '--owner', 'alice', '--ttl', '10000000000'], DATA);
+  expect([stdout, code]).toEqual(['', 1]);
+  expect(stderr).toContain('whole seconds from 1 to 9999999999');
+});
+
 test('the history of a plant that never was', async () => {
   await (await startService(DATA)).stop();
   const { message } = await failureOf(['audit', 'history', '--owner', 'alice', '--id', '7']);
