@@ -1,12 +1,8 @@
-import { randomUUID } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import type { Command } from '../../src/domain/decider.ts';
 import { PlantStoreError } from '../../src/domain/errors.ts';
-import { IDEMPOTENCY_TTL } from '../../src/domain/idempotency.ts';
-import { seal } from '../../src/log/event/chain.ts';
-import type { LoggedEvent } from '../../src/log/event/event.ts';
 import { type EventLog, openLog } from '../../src/log/log.ts';
-import { added, project } from '../support/events.ts';
+import { project } from '../support/events.ts';
 import { withoutProjector } from '../support/faulty-store.ts';
 import { readLog, verifyLog } from '../support/fold.ts';
 import { count } from '../support/soak.ts';
@@ -90,77 +86,6 @@ export function idempotencyContract(name: string, open: OpenStore): void {
           expect(await told(log, add(7, key, owner))).toBe(index + 1);
         for (const [index, [owner, key]] of pairs.entries())
           expect(await told(log, add(7, key, owner))).toBe(index + 1);
-        await log.close();
-      }),
-    );
-
-    test(
-      'the same key with another request is refused, and changes nothing',
-      on(async ({ store }) => {
-        const log = await openLog(store, quiet);
-        expect(await told(log, add(7, 'k', 'alice', 'Fern', ''))).toBe(1);
-        const others = [
-          add(8, 'k', 'alice', 'Fern', ''),
-          add(7, 'k', 'alice', 'Moss', ''),
-          add(7, 'k'),
-          remove(7, 'k'),
-        ];
-        for (const other of others) expect(await told(log, other)).toBe('IDEMPOTENCY_KEY_REUSED');
-        // In one batch, too, with the first of them new.
-        const batch = [add(9, 'b'), add(9, 'b'), remove(9, 'b'), add(9), add(9, 'b')];
-        expect(await Promise.all(batch.map((command) => told(log, command)))).toEqual([
-          2,
-          2,
-          'IDEMPOTENCY_KEY_REUSED',
-          'PLANT_ALREADY_EXISTS',
-          2,
-        ]);
-        const same: Command = { ...add(7, 'k', 'alice', 'Fern', ''), actor: 'another of alice’s' };
-        expect(await told(log, same)).toBe(1);
-        expect((await log.head()).position).toBe(2);
-        await log.close();
-      }),
-    );
-
-    test(
-      'a refusal is not remembered: the same request is decided anew',
-      on(async ({ store }) => {
-        const log = await openLog(store, quiet);
-        expect(await told(log, remove(7, 'd'))).toBe('PLANT_NOT_FOUND');
-        expect(await told(log, add(7))).toBe(1);
-        expect(await told(log, add(7, 'a'))).toBe('PLANT_ALREADY_EXISTS');
-        expect(await told(log, remove(7, 'd'))).toBe(2);
-        expect(await told(log, add(7, 'a'))).toBe(3);
-        expect(await told(log, remove(7, 'd'))).toBe(2);
-        await log.close();
-      }),
-    );
-
-    test(
-      'a key is as new once it is too old, and is then the last request’s',
-      on(async ({ store, second }) => {
-        const age = (milliseconds: number) => Date.now() - IDEMPOTENCY_TTL + milliseconds;
-        let head = await store.head();
-        const old = [
-          { event: { ...added('alice', 1n), idempotencyKey: 'expired' }, time: age(0) },
-          { event: { ...added('alice', 2n), idempotencyKey: 'kept' }, time: age(600_000) },
-        ].map(({ event, time }) => {
-          head = seal(head, event, randomUUID(), time);
-          return head as LoggedEvent;
-        });
-        await store.append(old);
-        await project(await second());
-        const log = await openLog(store, quiet);
-        const commands = [
-          add(2, 'kept'),
-          add(1, 'expired'),
-          add(3, 'expired'),
-          add(3, 'expired'),
-          remove(2, 'expired'),
-        ];
-        const answers: (number | string)[] = [];
-        for (const command of commands) answers.push(await told(log, command));
-        expect(answers).toEqual([2, 'PLANT_ALREADY_EXISTS', 3, 3, 'IDEMPOTENCY_KEY_REUSED']);
         await log.close();
       }),
     );

@@ -1,6 +1,5 @@
 import { brokenReadModelContract } from './broken-read-model.ts';
 import { idempotencyContract } from './idempotency.ts';
-import { instancesContract } from './instances.ts';
 import { knownKeysContract } from './known-keys.ts';
 import { listsContract } from './lists.ts';
 import { logContract } from './log.ts';
@@ -11,7 +10,6 @@ import { restoredContract } from './restored.ts';
 import { openSqliteDatabase } from './sqlite-database.ts';
 
 logContract('SQLite', openSqliteStore);
-instancesContract('SQLite', openSqliteStore);
 idempotencyContract('SQLite', openSqliteStore);
 knownKeysContract('SQLite', openSqliteStore);
 listsContract('SQLite', openSqliteStore);

@@ -20,11 +20,12 @@ const command: fc.Arbitrary<PlantCommand> = fc
     idempotencyKey: fc.constantFrom(undefined, 'a', 'b', 'c'),
     add: fc.boolean(),
     tag: fc.constantFrom(undefined, ''),
+    actor: fc.constantFrom('one', 'other'),
   })
-  .map(({ owner, id, idempotencyKey, add, tag }) =>
+  .map(({ owner, actor, id, idempotencyKey, add, tag }) =>
     add
-      ? { type: 'AddPlant', owner, actor: owner, idempotencyKey, plant: { id, name: 'Fern', tag } }
-      : { type: 'DeletePlant', owner, actor: owner, idempotencyKey, id },
+      ? { type: 'AddPlant', owner, actor, idempotencyKey, plant: { id, name: 'Fern', tag } }
+      : { type: 'DeletePlant', owner, actor, idempotencyKey, id },
   );
 
 /** Batches, and by how much the clock moves before each: back at times, and at times by about as long as a key is kept. */
@@ -40,8 +41,8 @@ const batches = fc.array(
   { maxLength: 8 },
 );
 
-/** What an event says, as the request for it says it. */
-const contentOf = (event: PlantEvent) => JSON.stringify({ ...event, plantId: String(event.plantId) });
+/** What an event says, as the request for it says it, whoever of the owner's sends it. */
+const contentOf = ({ actor: _, ...event }: PlantEvent) => JSON.stringify({ ...event, plantId: String(event.plantId) });
 
 /** The plainest telling of what a command gets after these events: an event of theirs, a reason, or what is to be appended. */
 function told(

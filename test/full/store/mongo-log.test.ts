@@ -1,7 +1,6 @@
 import { describe } from 'vitest';
 import { brokenReadModelContract } from '../../store/broken-read-model.ts';
 import { idempotencyContract } from '../../store/idempotency.ts';
-import { instancesContract } from '../../store/instances.ts';
 import { knownKeysContract } from '../../store/known-keys.ts';
 import { listsContract } from '../../store/lists.ts';
 import { logContract } from '../../store/log.ts';
@@ -18,7 +17,6 @@ const withDatabase = async () => {
 
 describe.runIf(HAS_MONGODB)('MongoDB', () => {
   logContract('MongoDB', openMongoStore);
-  instancesContract('MongoDB', openMongoStore);
   idempotencyContract('MongoDB', openMongoStore);
   knownKeysContract('MongoDB', openMongoStore);
   listsContract('MongoDB', openMongoStore);
