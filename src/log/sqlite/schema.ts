@@ -23,8 +23,8 @@ const SCHEMA_OBJECTS: readonly string[] = [
   'idempotency_keys',
 ];
 
-/** The `checkpoints` row of the only read model. */
-export const PLANTS_CHECKPOINT = 'plants';
+/** The name of the only read model in `checkpoints`, as a literal. */
+export const PLANTS_CHECKPOINT = "'plants'";
 
 /** A table whose rows come and go anywhere in the order of its key, which is `key`: see rewrite.ts. */
 export interface KeyedTable {
@@ -99,7 +99,7 @@ const TABLES = `
     generation INTEGER NOT NULL DEFAULT 0,
     up_to      INTEGER
   ) STRICT, WITHOUT ROWID;
-  INSERT INTO checkpoints VALUES ('${PLANTS_CHECKPOINT}', 0, 0, NULL);
+  INSERT INTO checkpoints VALUES (${PLANTS_CHECKPOINT}, 0, 0, NULL);
 
   CREATE TABLE leases (name TEXT PRIMARY KEY, holder TEXT NOT NULL, until INTEGER NOT NULL) STRICT, WITHOUT ROWID;
 

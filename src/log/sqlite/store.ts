@@ -31,7 +31,7 @@ import { applyChanges, moveCheckpoint, removeRows } from './read-model/changes.t
 import { plantOf, plantsIn } from './read-model/rows.ts';
 import { checkpointOf, SqliteSnapshot, standingOf } from './read-model/snapshot.ts';
 import { ReadQueue } from './read-queue.ts';
-import { checkObjects, checkSchema, ensureSchema, PLANTS_CHECKPOINT } from './schema.ts';
+import { checkObjects, checkSchema, ensureSchema } from './schema.ts';
 import { INSERT_EVENT, INSERT_KEY, prepareLog, prepareProjector } from './statements.ts';
 
 /** File name of the database in the data directory. */
@@ -269,16 +269,14 @@ class SqliteStore implements Store {
 
   async advance(from: number | undefined, to: number | undefined, changes: Changes, nodes: Nodes): Promise<boolean> {
     return transaction(this.#projecting, () => {
-      if (!moveCheckpoint(this.#projector.changes, PLANTS_CHECKPOINT, from, to)) return false;
+      if (!moveCheckpoint(this.#projector.changes, from, to)) return false;
       applyChanges(this.#projector.changes, changes, nodes);
       return true;
     });
   }
 
   async removeRows(owner: string, checkpoint: number): Promise<number | undefined> {
-    return transaction(this.#projecting, () =>
-      removeRows(this.#projector.changes, PLANTS_CHECKPOINT, owner, checkpoint),
-    );
+    return transaction(this.#projecting, () => removeRows(this.#projector.changes, owner, checkpoint));
   }
 
   async nodes(start: number, end: number): Promise<Uint8Array[]> {

@@ -1,15 +1,21 @@
 import type { DatabaseSync } from 'node:sqlite';
+import { textsOf } from '../../../domain/plant.ts';
 import { BrokenReadModelError, type Changes, type Nodes } from '../../store.ts';
 import { nodesOf } from '../../tree/nodes.ts';
-import { FIELD_PARAMETERS, fieldValues, PLANT_COLUMNS } from './rows.ts';
+import { PLANTS_CHECKPOINT } from '../schema.ts';
+import { FIELD_PARAMETERS, PLANT_COLUMNS } from './rows.ts';
+
+const AT = `WHERE name = ${PLANTS_CHECKPOINT} AND position = :from`;
 
 /** Prepares the statements that change the read model and the nodes of the tree. */
 export const prepareChanges = (db: DatabaseSync) => ({
-  move: db.prepare('UPDATE checkpoints SET position = :to WHERE name = :name AND position = :from'),
-  repair: db.prepare('UPDATE checkpoints SET generation = generation + 1 WHERE name = :name AND position = :from'),
-  create: db.prepare('INSERT INTO checkpoints (name, position, generation) VALUES (:name, :to, :generation)'),
-  isThere: db.prepare('SELECT 1 FROM checkpoints WHERE name = ?'),
-  begin: db.prepare('UPDATE checkpoints SET up_to = :upTo WHERE name = :name AND position = :from'),
+  move: db.prepare(`UPDATE checkpoints SET position = :to ${AT}`),
+  repair: db.prepare(`UPDATE checkpoints SET generation = generation + 1 ${AT}`),
+  create: db.prepare(
+    `INSERT INTO checkpoints (name, position, generation) VALUES (${PLANTS_CHECKPOINT}, :to, :generation)`,
+  ),
+  isThere: db.prepare(`SELECT 1 FROM checkpoints WHERE name = ${PLANTS_CHECKPOINT}`),
+  begin: db.prepare(`UPDATE checkpoints SET up_to = :upTo ${AT}`),
   removeSome: db.prepare(`DELETE FROM plants WHERE owner = :owner
     AND id IN (SELECT id FROM plants WHERE owner = :owner ORDER BY id LIMIT :limit)`),
   remove: db.prepare('DELETE FROM plants WHERE owner = ? AND id = ?'),
@@ -24,15 +30,14 @@ type Statements = ReturnType<typeof prepareChanges>;
 /** Compares and moves the checkpoint within the caller's transaction, as Store.advance says. Returns whether it was `from`. */
 export function moveCheckpoint(
   { move, repair, create, isThere, truncate }: Statements,
-  name: string,
   from: number | undefined,
   to: number | undefined,
 ): boolean {
-  if (from !== undefined && from !== to) return move.run({ name, from, to: to! }).changes === 1;
-  if (from !== undefined && repair.run({ name, from }).changes === 0) return false;
-  if (from === undefined && isThere.get(name) !== undefined) return false;
+  if (from !== undefined && from !== to) return move.run({ from, to: to! }).changes === 1;
+  if (from !== undefined && repair.run({ from }).changes === 0) return false;
+  if (from === undefined && isThere.get() !== undefined) return false;
   // The generation of a lost checkpoint is lost too. Milliseconds are more than there were repairs.
-  if (from === undefined && to !== undefined) create.run({ name, to, generation: Date.now() });
+  if (from === undefined && to !== undefined) create.run({ to, generation: Date.now() });
   if (to !== undefined) truncate.run(nodesOf(to));
   return true;
 }
@@ -41,13 +46,8 @@ export function moveCheckpoint(
 const REMOVED = 256;
 
 /** Removes some rows of an owner within the caller's transaction, as Store.removeRows says. */
-export function removeRows(
-  { begin, removeSome }: Statements,
-  name: string,
-  owner: string,
-  from: number,
-): number | undefined {
-  if (begin.run({ name, from, upTo: from + 1 }).changes === 0) return undefined;
+export function removeRows({ begin, removeSome }: Statements, owner: string, from: number): number | undefined {
+  if (begin.run({ from, upTo: from + 1 }).changes === 0) return undefined;
   return Number(removeSome.run({ owner, limit: REMOVED }).changes);
 }
 
@@ -57,7 +57,7 @@ export function applyChanges({ remove, insert, node }: Statements, { deletes, in
     if (remove.run(owner, id).changes === 0)
       throw new BrokenReadModelError('the read model lacks a plant that is to be deleted');
   for (const row of inserts)
-    if (insert.run(row.owner, row.id, ...fieldValues(row)).changes === 0)
+    if (insert.run(row.owner, row.id, ...textsOf(row)).changes === 0)
       throw new BrokenReadModelError('the read model has a plant that is to be added');
   for (const [at, hash] of nodes.hashes.entries()) node.run(nodes.first + at, hash);
 }

@@ -1,5 +1,5 @@
-import type { DatabaseSync, SQLInputValue, SQLOutputValue, StatementSync } from 'node:sqlite';
-import { PLANT_FIELDS, type Plant, plantOfTexts, textsOf, withId, withKey } from '../../../domain/plant.ts';
+import type { DatabaseSync, SQLOutputValue, StatementSync } from 'node:sqlite';
+import { PLANT_FIELDS, type Plant, plantOfTexts, withId, withKey } from '../../../domain/plant.ts';
 import type { OwnedRow, PlantRow } from '../../store.ts';
 import { listBytes } from '../../view/listing.ts';
 import { type Table, tableBatches } from '../batches.ts';
@@ -11,9 +11,6 @@ export const FIELD_COLUMNS = PLANT_FIELDS.map(({ name }) => name).join(', ');
 
 /** A parameter for each of FIELD_COLUMNS. */
 export const FIELD_PARAMETERS = PLANT_FIELDS.map(() => '?').join(', ');
-
-/** The values of a plant for FIELD_COLUMNS. */
-export const fieldValues: (plant: Plant) => SQLInputValue[] = textsOf;
 
 /** Columns of a table of plants that form a PlantRow. */
 export const PLANT_COLUMNS = `id, ${FIELD_COLUMNS}`;

@@ -4,7 +4,6 @@ import { lostCheckpoint, type OwnedRow, type PlantRow, type Snapshot, type Stand
 import { tableBatches } from '../batches.ts';
 import { openReader, prepareQuery } from '../connection.ts';
 import type { ReadQueue } from '../read-queue.ts';
-import { PLANTS_CHECKPOINT } from '../schema.ts';
 import { SELECT_CHECKPOINT, SELECT_PLANTS } from '../statements.ts';
 import { allPlants, plantsIn } from './rows.ts';
 
@@ -73,7 +72,7 @@ export class SqliteSnapshot implements Snapshot {
 
 /** The numbers that a prepared query over `checkpoints` reads. None: the checkpoint is gone. */
 const numbersIn = (query: StatementSync): number[] =>
-  ((query.get(PLANTS_CHECKPOINT) as unknown as bigint[] | undefined) ?? []).map(Number);
+  ((query.get() as unknown as bigint[] | undefined) ?? []).map(Number);
 
 /** The first of these numbers: the checkpoint or the generation. Throws BrokenReadModelError when it is gone. */
 export function checkpointOf(query: StatementSync): number {
