@@ -10,7 +10,6 @@ export interface Report {
     readonly ready: boolean;
     readonly degraded?: boolean;
     readonly detail?: string;
-    readonly since: string;
   }[];
   readonly process: { readonly memoryBytes: number; readonly cpuSeconds: number };
   readonly requests: {
@@ -24,7 +23,7 @@ export interface Report {
     readonly head: number;
     readonly checkpoint: number;
     readonly pending: number;
-    readonly tail: { readonly events: number; readonly bytes: number; readonly most: number };
+    readonly tail: { readonly events: number; readonly bytes: number };
     readonly erasures: { readonly count: number };
     readonly role?: 'writer' | 'forwards' | 'alone';
   };
@@ -36,7 +35,7 @@ export interface Report {
   };
   readonly watches?: { readonly open: number };
   readonly publication?: { readonly state: string; readonly lagEvents?: number; readonly lagSeconds?: number };
-  readonly cosigning?: { readonly size?: number; readonly since: number };
+  readonly cosigning?: { readonly size?: number };
 }
 
 /**

@@ -74,11 +74,8 @@ function Story({ owner, plantId }: { readonly owner: string; readonly plantId: b
   const { value, problem, retry } = useRead(`${owner}\n${plantId}`, (signal) => readHistory(owner, plantId, signal));
   if (problem !== '')
     return (
-      <Notice title="The history cannot be read." isProblem>
+      <Notice title="The history cannot be read." retry={retry} isProblem>
         <p>{problem}</p>
-        <button type="button" onClick={retry}>
-          Try again
-        </button>
       </Notice>
     );
   if (value?.length === 0)

@@ -96,7 +96,6 @@ export function LogPane() {
             <Rows
               label="Events"
               count={shown.count}
-              heights={[41, 61]}
               columns={COLUMNS}
               row={row}
               onEnd={() => void view.more().catch(() => {})}

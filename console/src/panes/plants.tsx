@@ -88,7 +88,7 @@ export function PlantsPane() {
         <Notice title={`No plant has “${wanted}” in its id, ${NAMED.join(' or ')}.`} />
       )}
       {count === 0 && state === 'loading' && <p class="loading">Loading…</p>}
-      {count > 0 && <Rows label="Plants" count={count} heights={[41, 61]} columns={COLUMNS} row={row} />}
+      {count > 0 && <Rows label="Plants" count={count} columns={COLUMNS} row={row} />}
     </>
   );
 }

@@ -22,11 +22,8 @@ export function TimePane() {
   const { value: head, problem, retry } = useRead('head', async (signal) => Number((await readHead(signal)).position));
   if (problem !== '')
     return (
-      <Notice title="The log cannot be read." isProblem>
+      <Notice title="The log cannot be read." retry={retry} isProblem>
         <p>{problem}</p>
-        <button type="button" onClick={retry}>
-          Try again
-        </button>
       </Notice>
     );
   if (head === undefined) return <p class="loading">Loading…</p>;
@@ -110,11 +107,8 @@ function Travel({ head, toNow }: { readonly head: number; readonly toNow: () => 
         )}
       </p>
       {problem !== '' && (
-        <Notice title="The plants of that moment cannot be read." isProblem>
+        <Notice title="The plants of that moment cannot be read." retry={retry} isProblem>
           <p>{problem}</p>
-          <button type="button" onClick={retry}>
-            Try again
-          </button>
         </Notice>
       )}
       <div class={isLoading ? 'stale' : undefined}>
@@ -164,7 +158,7 @@ function List({
       </tr>
     );
   };
-  return <Rows label={label} count={plants.length} heights={[41, 61]} columns={COLUMNS} row={row} />;
+  return <Rows label={label} count={plants.length} columns={COLUMNS} row={row} />;
 }
 
 /** A position of the log; undefined if the text is not one. */

@@ -8,24 +8,22 @@ export interface FieldProps {
   readonly onInput: (value: string) => void;
   readonly type?: 'text' | 'password' | 'search' | 'datetime-local';
   /** The kind of keyboard on a phone. */
-  readonly inputMode?: 'numeric' | 'text';
+  readonly inputMode?: 'numeric';
   /** Shown below the label. */
   readonly hint?: ComponentChildren;
   /** For figures and tokens. */
   readonly isCode?: boolean;
   readonly isWide?: boolean;
-  readonly name?: string;
 }
 
 /** A field with its label. */
-export function Field({ label, value, onInput, type = 'text', inputMode, hint, isCode, isWide, name }: FieldProps) {
+export function Field({ label, value, onInput, type = 'text', inputMode, hint, isCode, isWide }: FieldProps) {
   const id = useId();
   return (
     <div class={`field${isWide ? ' wide' : ''}`}>
       <label for={id}>{label}</label>
       <input
         id={id}
-        name={name}
         class={isCode ? 'code' : undefined}
         // Preact types each kind of input separately.
         type={type as 'text'}

@@ -4,6 +4,9 @@ import { useNarrow } from './page.ts';
 
 /** Greatest height of a list in pixels; browsers stop at about 33 million. Longer lists scroll in larger steps. */
 const TALLEST = 10_000_000;
+/** Pixels of one row, as in the style sheets. */
+const HEIGHT = 41;
+const NARROW_HEIGHT = 61;
 /** Rows above and below the visible ones. */
 const MARGIN = 8;
 
@@ -11,8 +14,6 @@ const MARGIN = 8;
 export interface RowsProps {
   readonly label: string;
   readonly count: number;
-  /** Pixels of one row; on a narrow page the second. */
-  readonly heights: readonly [number, number];
   readonly columns: readonly { readonly name: string; readonly title: string; readonly isHidden?: boolean }[];
   /** One `tr` with these attributes and a key that identifies its content. */
   readonly row: (index: number, attributes: RowAttributes) => ComponentChildren;
@@ -33,11 +34,10 @@ interface Range {
 }
 
 /** Shows a table of any length. The page scrolls, not the table. */
-export function Rows({ label, count, heights, columns, row, onEnd }: RowsProps) {
+export function Rows({ label, count, columns, row, onEnd }: RowsProps) {
   const body = useRef<HTMLTableSectionElement>(null);
   const [range, setRange] = useState<Range>({ first: 0, last: 40, above: 0 });
-  const isNarrow = useNarrow();
-  const height = heights[isNarrow ? 1 : 0];
+  const height = useNarrow() ? NARROW_HEIGHT : HEIGHT;
   const full = count * height;
   const total = Math.min(full, TALLEST);
 
