@@ -1,7 +1,8 @@
 import { once } from 'node:events';
+import { connect as connectHttp2 } from 'node:http2';
 import { connect } from 'node:net';
 import type { Metadata } from '@grpc/grpc-js';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { bearer, grpcClient, unary } from '../support/grpc.ts';
 import { Issuer } from '../support/issuer.ts';
 import { type LocalService, startLocalService } from '../support/local-service.ts';
@@ -142,6 +143,20 @@ test.each(LINE_BREAKS)('a line break in %s forges no line', async (place, send) 
   await settled(`break-${LINE_BREAKS.findIndex(([name]) => name === place)}`);
   expect(service.output).toBe('');
   expect(service.logs.filter(({ msg, level }) => msg === 'forged' || level === 'fatal')).toEqual([]);
+});
+
+test('metadata that is no text of ASCII makes no line of its own, with a secret in it', async () => {
+  using stderr = vi.spyOn(console, 'error').mockReturnValue();
+  const session = connectHttp2(`http://${service.grpcUrl}`);
+  for (const name of ['authorization', 'x-api-key']) {
+    const headers = { ':method': 'POST', ':path': `${CONNECT}/ListPlants`, 'content-type': 'application/grpc' };
+    const stream = session.request({ ...headers, te: 'trailers', [name]: `Bearer ${SECRET}\u00fc` });
+    stream.end(Buffer.alloc(5));
+    const [reply] = await once(stream.resume(), 'response');
+    expect(reply['grpc-status']).toBe('16');
+  }
+  session.close();
+  expect(stderr).not.toHaveBeenCalled();
 });
 
 test('the places were reached', () => {

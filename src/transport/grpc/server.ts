@@ -2,7 +2,15 @@ import { once } from 'node:events';
 import type { AddressInfo, Server as Listener } from 'node:net';
 import { create, toBinary } from '@bufbuild/protobuf';
 import { anyPack } from '@bufbuild/protobuf/wkt';
-import { Metadata, Server, ServerCredentials, type ServerOptions, type StatusObject } from '@grpc/grpc-js';
+import {
+  logVerbosity,
+  Metadata,
+  Server,
+  ServerCredentials,
+  type ServerOptions,
+  type StatusObject,
+  setLogVerbosity,
+} from '@grpc/grpc-js';
 import { StatusSchema } from '../../../gen/google/rpc/status_pb.ts';
 import type { Authenticator } from '../../auth/authenticator.ts';
 import type { Service } from '../../call.ts';
@@ -58,6 +66,9 @@ export interface GrpcServer {
 const FAREWELL = 200;
 
 const HEALTH_PATH = '/grpc.health.v1.Health/';
+
+// grpc-js writes metadata that it cannot hold to stderr: a token with its secret, and a line for each call of anybody.
+setLogVerbosity(logVerbosity.NONE);
 
 /** Health must be answered under any load. */
 const HEALTH = { permit: 'none' } as const;
