@@ -276,10 +276,25 @@ describe('limits', () => {
     await expectFailure(LIST, { headers: { 'content-encoding': 'gzip' }, body }, 501, 'unimplemented');
   });
 
-  test('a time limit that cannot be kept is refused, and a long one is not', async () => {
-    const limited = (milliseconds: string) => ({ headers: { 'connect-timeout-ms': milliseconds }, body: '{}' });
-    await expectFailure(LIST, limited('2147483648'), 400, 'invalid_argument');
-    expect((await send('POST', LIST, limited('2147483647'))).status).toBe(200);
+  test.each([
+    ['connect-timeout-ms', ['2147483647', '2147483648', '9999999999']],
+    ['grpc-timeout', ['2147483S', '2147484S', '35792M', '99999999H']],
+  ])('a time limit that no timer holds is none, and makes no line on stderr: %s', async (name, limits) => {
+    const type = name === 'grpc-timeout' ? 'application/grpc-web+proto' : 'application/json';
+    const body = name === 'grpc-timeout' ? Buffer.alloc(5) : '{}';
+    const warned: Error[] = [];
+    const note = (warning: Error) => warned.push(warning);
+    process.on('warning', note);
+    for (const limit of limits) {
+      const { status, text } = await send('POST', LIST, { headers: { 'content-type': type, [name]: limit }, body });
+      expect([limit, status, text]).toEqual([limit, 200, expect.stringMatching(/^\{|grpc-status: 0/)]);
+    }
+    process.off('warning', note);
+    expect(warned).toEqual([]);
+  });
+
+  test.each(['99999999999', '-1', 'fern', '1e3'])('a time limit that is none is refused: %s', async (limit) => {
+    await expectFailure(LIST, { headers: { 'connect-timeout-ms': limit }, body: '{}' }, 400, 'invalid_argument');
   });
 });
 

@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import { promisify } from 'node:util';
 import type { DescMessage, DescService } from '@bufbuild/protobuf';
 import {
@@ -25,10 +26,7 @@ import { connectErrorOf, relay } from './relay.ts';
 
 /** Most bytes of a response message: the default limit of gRPC clients. Pages are far smaller. */
 const MAX_RESPONSE = 4 * 1024 * 1024;
-/**
- * Longest time limit that a client may request, in milliseconds. A longer one would overflow the timer and end the call
- * at once.
- */
+/** Longest time limit of a call, in milliseconds: what a timer of Node holds, some 24 days. */
 const MAX_TIMEOUT = 2 ** 31 - 1;
 
 const identified = promisify(identify);
@@ -66,6 +64,7 @@ export function registerConnect(app: FastifyInstance, options: ConnectOptions): 
       if (handlers.get(request.routeOptions.url!)!.method.methodKind !== 'unary') reply.headers(UNBUFFERED);
     });
     scope.addHook('preHandler', async (request, reply) => {
+      dropLongLimits(request.raw.headers);
       request.body = bodyOf(request, reply, handlers.get(request.routeOptions.url!)!);
     });
     scope.addHook('preClose', async () => {
@@ -77,7 +76,6 @@ export function registerConnect(app: FastifyInstance, options: ConnectOptions): 
       jsonOptions: { ignoreUnknownFields: false },
       readMaxBytes: MAX_MESSAGE,
       writeMaxBytes: MAX_RESPONSE,
-      maxTimeoutMs: MAX_TIMEOUT,
       shutdownSignal: stop.signal,
       contextValues: (request) => createContextValues().set(requestKey, request),
       requestGate: (context) => admit(context, authenticate),
@@ -141,6 +139,18 @@ function bodyOf(request: FastifyRequest, reply: FastifyReply, { method }: Univer
 
 /** The headers that name the compression of a message: of unary calls, of streams, and of gRPC-Web. */
 const CODINGS = ['content-encoding', 'connect-content-encoding', 'grpc-encoding'];
+
+/** The headers that limit the time of a call: digits, and gRPC's units in which they can be beyond MAX_TIMEOUT. */
+const LIMITS = { 'connect-timeout-ms': /^(\d{1,10})()$/, 'grpc-timeout': /^(\d{1,8})([HMS])$/ };
+const MILLISECONDS: Readonly<Record<string, number>> = { H: 3_600_000, M: 60_000, S: 1_000 };
+
+/** A limit that no timer holds is none, as over gRPC. Connect would set the timer, and Node warn of it on stderr. */
+function dropLongLimits(headers: IncomingHttpHeaders): void {
+  for (const [name, form] of Object.entries(LIMITS)) {
+    const [, digits, unit = ''] = form.exec(String(headers[name])) ?? [];
+    if (Number(digits) * (MILLISECONDS[unit] ?? 1) > MAX_TIMEOUT) delete headers[name];
+  }
+}
 
 /** A whole body as one chunk, once it is complete and the call has a permit. */
 async function* wholeBody(
