@@ -21,20 +21,14 @@ export interface LogKeySettings {
   /** The Ed25519 private key. Undefined: the key in the data directory, generated on first use. */
   readonly auditSigningKey: KeyObject | undefined;
   readonly dataDirectory: string;
-  /** Undefined: derived from the log's id. */
+  /** The origin of the log. Undefined: derived from its id. */
   readonly logOrigin: string | undefined;
 }
 
-/** The origin of a log: the name of its key. */
-export const originOf = async (
-  { logOrigin }: Pick<LogKeySettings, 'logOrigin'>,
-  store: Pick<Store, 'logId'>,
-): Promise<string> => logOrigin ?? `plantstore/${await store.logId()}`;
-
 /** Opens the key. Rejects if the store is unreachable or the key file is damaged. */
 export async function openLogKey(settings: LogKeySettings, store: Pick<Store, 'logId'>): Promise<LogKey> {
-  const { auditSigningKey, dataDirectory } = settings;
-  const origin = await originOf(settings, store);
+  const { auditSigningKey, dataDirectory, logOrigin } = settings;
+  const origin = logOrigin ?? `plantstore/${await store.logId()}`;
   const privateKey =
     auditSigningKey ??
     (await ed25519KeyFile(

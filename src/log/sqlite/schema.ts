@@ -137,23 +137,14 @@ export function checkSchema(db: DatabaseSync, path: string): void {
     throw new Error(`${path} has schema ${version}, from before the first release, which no release can read`);
 }
 
-/** What a version, by default this one, needs beside its tables and the database lacks, because somebody dropped it. */
-export function missingObjects(db: DatabaseSync, objects = SCHEMA_OBJECTS): string[] {
-  const there = new Set(
-    db
-      .prepare('SELECT name FROM sqlite_schema')
-      .all()
-      .map(({ name }) => name),
-  );
-  return objects.filter((name) => !there.has(name));
-}
-
 /**
- * Throws if there are `missingObjects`. While a trigger is gone, nothing in the database keeps events from being changed
- * or removed, so whoever writes refuses. Whoever reads does not: an operator has to verify such a log, and to move it.
+ * Throws if the database lacks what a version, by default this one, needs beside its tables, because somebody dropped it.
+ * While a trigger is gone, nothing in the database keeps events from being changed or removed, so whoever writes refuses.
+ * Whoever reads does not: an operator has to verify such a log, and to move it.
  */
 export function checkObjects(db: DatabaseSync, path: string, objects = SCHEMA_OBJECTS): void {
-  const missing = missingObjects(db, objects);
+  const there = db.prepare('SELECT name FROM sqlite_schema').all();
+  const missing = objects.filter((name) => !there.some((object) => object.name === name));
   if (missing.length > 0)
     throw new Error(
       `${path} lacks ${missing.join(', ')}, which somebody dropped: run plantstore audit verify; then restore a backup, or plantstore audit export the log, and audit import it into an empty DATA_DIR`,
