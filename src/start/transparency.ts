@@ -7,8 +7,8 @@ import { witnessMetrics } from '../observe/metrics/counts.ts';
 import type { Telemetry } from '../observe/telemetry.ts';
 import { LogCheckpoints } from '../transparency/checkpoints.ts';
 import { CosignedCheckpoints } from '../transparency/cosigned-checkpoints.ts';
-import { CHECKPOINT_FILE, keptIn } from '../transparency/kept-checkpoint.ts';
 import { logKeyOnDemand } from '../transparency/log-key.ts';
+import { CHECKPOINT_FILE, keptIn } from '../transparency/signed-checkpoint.ts';
 import { WitnessClient } from '../transparency/witness-client.ts';
 import { cosigningGauges } from './gauges.ts';
 

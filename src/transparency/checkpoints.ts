@@ -8,9 +8,8 @@ import { unavailable } from '../log/unavailable.ts';
 import { clearTimer, monotonic, setTimer, type Timer } from '../time/host.ts';
 import { pause } from '../time/pause.ts';
 import { checkTree, proveTree } from '../tlog/proof.ts';
-import type { KeptCheckpoint } from './kept-checkpoint.ts';
 import type { LogKey } from './log-key.ts';
-import { type SignedCheckpoint, signCheckpoint } from './signed-checkpoint.ts';
+import { type KeptCheckpoint, type SignedCheckpoint, signCheckpoint } from './signed-checkpoint.ts';
 
 /** Milliseconds for which a checkpoint is served before a new one is made. */
 export const CHECKPOINT_INTERVAL = 250;

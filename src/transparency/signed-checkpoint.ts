@@ -1,8 +1,11 @@
+import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { randomUUID } from '../time/host.ts';
 import { type Checkpoint, formatCheckpoint, parseCheckpoint } from '../tlog/checkpoint.ts';
-import { openNote, signNote, verifierOf } from '../tlog/note.ts';
+import { openNote, parseNote, signNote, verifierOf } from '../tlog/note.ts';
 import { TileHashReader, type TileReader } from '../tlog/tile.ts';
 import { treeHash } from '../tlog/tree.ts';
-import { parseVerifierKey } from '../tlog/verifier-key.ts';
+import { keyId, parseVerifierKey } from '../tlog/verifier-key.ts';
 import type { LogKey } from './log-key.ts';
 
 /** A checkpoint and its signed note. */
@@ -24,4 +27,75 @@ export function openCheckpoint(note: string, vkey: string): Checkpoint {
   const checkpoint = parseCheckpoint(openNote(note, [verifierOf(key)]).text);
   if (checkpoint.origin !== key.name) throw new Error(`the checkpoint is of ${checkpoint.origin}, not of ${key.name}`);
   return checkpoint;
+}
+
+/** Keeps the last checkpoint that a log has signed, where a restored database does not bring an older one back. */
+export interface KeptCheckpoint {
+  /** What was kept, if the key of the vkey has signed it. Undefined: nothing, or another log's. */
+  read(vkey: string): Promise<SignedCheckpoint | undefined>;
+  /** Keeps a checkpoint in place of the one before. Rejects if it cannot. */
+  write(checkpoint: SignedCheckpoint): Promise<void>;
+}
+
+/** Name of the file in the data directory. */
+export const CHECKPOINT_FILE = 'last-checkpoint.txt';
+
+/**
+ * The checkpoint in a file, which only its owner can read. It is replaced as a whole. `onPassedOver` is called with the
+ * reason, in words for operators, when what the file has is not read because it is of another log or key.
+ */
+export const keptIn = (path: string, onPassedOver: (why: string) => void): KeptCheckpoint => ({
+  read: async (vkey) => {
+    const found = await readKept(path, vkey);
+    if (typeof found !== 'string') return found;
+    onPassedOver(found);
+    return undefined;
+  },
+  write: async ({ note }) => {
+    // Of its own: instances may share the folder.
+    const draft = `${path}.${randomUUID()}`;
+    try {
+      await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+      await writeFile(draft, note, { mode: 0o600, flush: true });
+      await rename(draft, path);
+    } catch (error) {
+      await rm(draft, { force: true }).catch(() => {});
+      throw new Error(`the checkpoint cannot be stored, so it is not signed: ${(error as Error).message}`, {
+        cause: error,
+      });
+    }
+  },
+});
+
+/**
+ * The checkpoint in a file; why it is not one of the log and key of the vkey, in words for operators; undefined if there
+ * is no file.
+ */
+export async function readKept(path: string, vkey: string): Promise<SignedCheckpoint | string | undefined> {
+  const note = await readFile(path, 'utf8').catch(missing);
+  if (note === undefined) return undefined;
+  try {
+    return { ...openCheckpoint(note, vkey), note };
+  } catch (error) {
+    return `the log is not compared with the last checkpoint that was signed here, in ${path}: ${whyNot(note, vkey, error as Error)}`;
+  }
+}
+
+/** Why a note, which could not be opened for `fault`, is no checkpoint of the log and key of the vkey. */
+function whyNot(note: string, vkey: string, fault: Error): string {
+  const key = parseVerifierKey(vkey);
+  const damaged = `it is damaged (${fault.message})`;
+  try {
+    const { name, id } = parseNote(note).signatures[0]!;
+    if (name !== key.name)
+      return `it is of the log ${name}, and this log is ${key.name}; unless you changed that on purpose, check LOG_ORIGIN and which store this is`;
+    if (id === keyId(key)) return damaged;
+    return 'another key signed it; unless you replaced the key on purpose, set AUDIT_SIGNING_KEY to the one before';
+  } catch {
+    return damaged;
+  }
+}
+
+function missing(error: NodeJS.ErrnoException): undefined {
+  if (error.code !== 'ENOENT') throw error;
 }

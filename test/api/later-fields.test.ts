@@ -10,7 +10,7 @@ import { PlantStoreService } from '../../gen/plantstore/v1/plant_store_service_p
 import { checkReceipt } from '../../src/audit/check-receipt.ts';
 import type { LoggedEvent } from '../../src/log/event/event.ts';
 import { openSqlite } from '../../src/log/sqlite/store.ts';
-import { decodeEntries } from '../../src/tlog/entry-bundle.ts';
+import { decodeEntries } from '../../src/tlog/tile.ts';
 import { laterEvents } from '../store/later-fields.ts';
 import { project } from '../support/events.ts';
 import { type LocalService, startLocalService } from '../support/local-service.ts';

@@ -1,10 +1,10 @@
 import { expect } from 'vitest';
 import { parseCheckpoint } from '../../src/tlog/checkpoint.ts';
-import { decodeEntries } from '../../src/tlog/entry-bundle.ts';
 import { HASH_SIZE, recordHash, sameHash } from '../../src/tlog/hash.ts';
 import { openNote, verifierOf } from '../../src/tlog/note.ts';
 import { checkRecord, checkTree, proveTree } from '../../src/tlog/proof.ts';
 import {
+  decodeEntries,
   entriesPath,
   subtreeHash,
   TILE_WIDTH,

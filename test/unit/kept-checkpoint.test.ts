@@ -5,8 +5,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { noteKey, noteSigner } from '../../src/tlog/signer.ts';
 import { formatVerifierKey } from '../../src/tlog/verifier-key.ts';
-import { keptIn } from '../../src/transparency/kept-checkpoint.ts';
-import { signCheckpoint } from '../../src/transparency/signed-checkpoint.ts';
+import { keptIn, signCheckpoint } from '../../src/transparency/signed-checkpoint.ts';
 import { MemoryTree } from '../support/memory-tree.ts';
 
 let directory: string;

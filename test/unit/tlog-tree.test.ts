@@ -1,10 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { decodeEntries, encodeEntries, MAX_ENTRY } from '../../src/tlog/entry-bundle.ts';
 import { EMPTY_ROOT, formatHash, nodeHash, parseHash, recordHash, sameHash } from '../../src/tlog/hash.ts';
 import { checkRecord, checkTree, ProofError, proveRecord, proveTree } from '../../src/tlog/proof.ts';
 import {
+  decodeEntries,
+  encodeEntries,
   entriesPath,
+  MAX_ENTRY,
   parseIndexPath,
   parseLevel,
   sizeFor,

@@ -1,7 +1,6 @@
-import { decodeEntries } from '../../../src/tlog/entry-bundle.ts';
 import { sameHash } from '../../../src/tlog/hash.ts';
 import { ProvenTiles } from '../../../src/tlog/proven-tiles.ts';
-import { TILE_WIDTH, TileHashReader, widthAt } from '../../../src/tlog/tile.ts';
+import { decodeEntries, TILE_WIDTH, TileHashReader, widthAt } from '../../../src/tlog/tile.ts';
 import { treeHash } from '../../../src/tlog/tree.ts';
 import { formatKeyId, formatVerifierKey, parseVerifierKey, type VerifierKey } from '../../../src/tlog/verifier-key.ts';
 import { counted } from '../numbers.ts';

@@ -1,7 +1,6 @@
 import { concat } from '../../../src/tlog/bytes.ts';
-import { MAX_ENTRY } from '../../../src/tlog/entry-bundle.ts';
 import { HASH_SIZE } from '../../../src/tlog/hash.ts';
-import { entriesPath, type TileReader, tilePath } from '../../../src/tlog/tile.ts';
+import { entriesPath, MAX_ENTRY, type TileReader, tilePath } from '../../../src/tlog/tile.ts';
 import { NotVerified, orNotVerified } from './outcome.ts';
 
 /** The source of a log, which is not trusted. Every method rejects with NotVerified if the source gives nothing. */

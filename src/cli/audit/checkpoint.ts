@@ -4,9 +4,8 @@ import { headJson } from '../../audit/formats/event-json.ts';
 import type { Store } from '../../log/store.ts';
 import { Tree } from '../../log/tree/tree.ts';
 import { signNext } from '../../transparency/checkpoints.ts';
-import { CHECKPOINT_FILE, keptIn } from '../../transparency/kept-checkpoint.ts';
 import { openLogKey } from '../../transparency/log-key.ts';
-import type { SignedCheckpoint } from '../../transparency/signed-checkpoint.ts';
+import { CHECKPOINT_FILE, keptIn, type SignedCheckpoint } from '../../transparency/signed-checkpoint.ts';
 import { print, write } from '../output.ts';
 import { storeConfig, withStore } from '../with-store.ts';
 

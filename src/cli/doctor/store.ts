@@ -8,8 +8,8 @@ import { checkObjects } from '../../log/sqlite/schema.ts';
 import { DATABASE_FILE } from '../../log/sqlite/store.ts';
 import type { Store } from '../../log/store.ts';
 import { RESTORED } from '../../transparency/checkpoints.ts';
-import { CHECKPOINT_FILE, readKept } from '../../transparency/kept-checkpoint.ts';
 import { AUDIT_KEY_FILE, openLogKey } from '../../transparency/log-key.ts';
+import { CHECKPOINT_FILE, readKept } from '../../transparency/signed-checkpoint.ts';
 import { withStore } from '../with-store.ts';
 import { type Finding, fail, ok, reasonOf, warn } from './finding.ts';
 

@@ -4,9 +4,8 @@ import { batches, searched, slices } from '../batches.ts';
 import { EMPTY_HEAD, type Head, type LoggedEvent, plantEventOf } from '../event/event.ts';
 import { RefusedAppendError, type Store } from '../store.ts';
 import { collectionsOf } from './collections.ts';
-import { withCallLimit } from './connection/call-limit.ts';
 import type { CausalClock } from './connection/causal-clock.ts';
-import { BSON, COMMAND_LIMIT, WRITE_CONCERN } from './connection/client.ts';
+import { BSON, COMMAND_LIMIT, WRITE_CONCERN, withCallLimit } from './connection/client.ts';
 import { CODE, hasCode, retried } from './connection/errors.ts';
 import type { Primary } from './connection/primary.ts';
 import {

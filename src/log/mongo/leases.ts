@@ -1,7 +1,7 @@
 import { LONGEST_LEASE, type Store } from '../store.ts';
 import type { Collections, LeaseDocument } from './collections.ts';
-import { withCallLimit } from './connection/call-limit.ts';
 import type { CausalClock } from './connection/causal-clock.ts';
+import { withCallLimit } from './connection/client.ts';
 import { CODE, hasCode } from './connection/errors.ts';
 import type { Transactions } from './connection/transactions.ts';
 

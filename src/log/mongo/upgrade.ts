@@ -15,8 +15,7 @@ import {
   type UpgradeStep,
 } from '../upgrade.ts';
 import { type Collections, collectionsOf, PLANTS_CHECKPOINT, SCHEMA_ID, type TreeNodeDocument } from './collections.ts';
-import { withCallLimit } from './connection/call-limit.ts';
-import { COMMAND_LIMIT, createClient, databaseOf, WRITE_CONCERN } from './connection/client.ts';
+import { COMMAND_LIMIT, createClient, databaseOf, WRITE_CONCERN, withCallLimit } from './connection/client.ts';
 import { CODE, explain, hasCode, ignoring } from './connection/errors.ts';
 import { checkJournal, checkServers, UnsuitableDatabaseError } from './connection/requirements.ts';
 import { type EventDocument, toErasesDocument, toEventDocument, toHead, toLoggedEvent } from './documents.ts';

@@ -1,7 +1,6 @@
 import { LRUCache } from 'lru-cache';
-import { encodeEntries } from '../../tlog/entry-bundle.ts';
 import { HASH_SIZE, recordHash, sameHash } from '../../tlog/hash.ts';
-import { subtreeHash, TILE_WIDTH, type Tile, TileHashReader, type TileReader } from '../../tlog/tile.ts';
+import { encodeEntries, subtreeHash, TILE_WIDTH, type Tile, TileHashReader, type TileReader } from '../../tlog/tile.ts';
 import type { Store } from '../store.ts';
 import { wholeRange } from '../whole-range.ts';
 import { BrokenTreeError, NodeBuilder, nodesOf } from './nodes.ts';

@@ -11,10 +11,9 @@ import { type ConnectionLimits, limitConnections } from '../admission/connection
 import { MAX_MESSAGE } from '../message-limits.ts';
 import { answerOn, endConnectionsOf } from './closing.ts';
 import { connectionOf, HttpConnection, MAX_HEADERS } from './connection.ts';
-import { sendError } from './error-reply.ts';
+import { answerSocketError, refuseConnect, sendError } from './error-reply.ts';
 import { routeAllMethods } from './methods.ts';
 import { activateSpans, ObservedRequests } from './observe.ts';
-import { answerSocketError, refuseConnect } from './socket-error.ts';
 
 /** Most header lines of a request. Node drops any more, so that a request with as many is refused. */
 const MAX_HEADER_LINES = 128;

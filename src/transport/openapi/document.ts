@@ -1,13 +1,12 @@
-import type { DescMessage, DescService } from '@bufbuild/protobuf';
+import type { DescField, DescMessage, DescService } from '@bufbuild/protobuf';
 import type { FastifyInstance } from 'fastify';
 import { ERRORS } from '../../domain/errors.ts';
 import { JSON_TYPE } from '../http/error-reply.ts';
 import { CACHING, EVENT_STREAM } from '../http/headers.ts';
 import { addResource } from '../http/methods.ts';
-import { typeOf } from '../rest/field-type.ts';
+import { isRequired, typeOf } from '../rest/field-type.ts';
 import { type HttpRule, httpRulesOf } from '../rest/http-rule.ts';
-import { fieldSchema, messageSchema, type Schema } from './schema.ts';
-import { ANSWERS, FAILURES, IDEMPOTENCY_KEY, INT64_ADVICE, METHODS } from './text.ts';
+import { ANSWERS, FAILURES, FIELD_TEXTS, IDEMPOTENCY_KEY, INT64_ADVICE, INT64_WARNING, METHODS } from './text.ts';
 
 const JSON_BODY = 'application/json';
 
@@ -228,3 +227,44 @@ export function registerDocumentation(app: FastifyInstance, service: DescService
   const text = Buffer.from(JSON.stringify(openApiDocument(service)));
   addResource(app, '/openapi.json', (_request, reply) => reply.type(JSON_TYPE).send(text));
 }
+
+/** A JSON Schema (draft 2020-12, which OpenAPI 3.1 uses), as JSON.stringify takes it. */
+type Schema = Readonly<Record<string, unknown>>;
+
+/** The schema of a message's JSON form. */
+function messageSchema(message: DescMessage): Schema {
+  return {
+    type: 'object',
+    required: message.fields.filter(isRequired).map(({ jsonName }) => jsonName),
+    properties: Object.fromEntries(message.fields.map((field) => [field.jsonName, fieldSchema(field)])),
+  };
+}
+
+/** The schema of a field's JSON form. Messages are references into the components. */
+function fieldSchema(field: DescField): Schema {
+  const type = typeOf(field);
+  const more = FIELD_TEXTS[fullName(field)];
+  switch (type.kind) {
+    case 'string':
+      return { type: 'string', ...more };
+    case 'integer':
+      return {
+        ...{ type: 'integer', format: type.format, minimum: exact(type.min), maximum: exact(type.max), ...more },
+        ...(type.format === 'int64' && { description: [more?.description, INT64_WARNING].filter(Boolean).join(' ') }),
+      };
+    case 'enum':
+      return { type: 'string', enum: [...type.values.keys()], ...more };
+    case 'message':
+      return reference(type.message);
+    case 'messages':
+      return { type: 'array', items: reference(type.message) };
+  }
+}
+
+/** Full name of a field, such as `plantstore.v1.Plant.name`. */
+const fullName = (field: DescField): string => `${field.parent.typeName}.${field.name}`;
+
+const reference = (message: DescMessage): Schema => ({ $ref: `#/components/schemas/${message.name}` });
+
+/** An integer that JSON.stringify writes with all its digits. */
+const exact = (value: bigint): unknown => JSON.rawJSON(String(value));

@@ -18,8 +18,8 @@ import { formatSignature, openNote, parseNote, signatureOf, signNote, verifierOf
 import { cosignatureKey, cosigner } from '../../../src/tlog/signer.ts';
 import { formatVerifierKey, parseVerifierKey } from '../../../src/tlog/verifier-key.ts';
 import { formatAddCheckpoint, parseAddCheckpoint } from '../../../src/tlog/witness-request.ts';
-import { CHECKPOINT_FILE } from '../../../src/transparency/kept-checkpoint.ts';
 import { openLogKey } from '../../../src/transparency/log-key.ts';
+import { CHECKPOINT_FILE } from '../../../src/transparency/signed-checkpoint.ts';
 import { Records } from '../../../src/witness/records.ts';
 import { createWitnessServer } from '../../../src/witness/server.ts';
 import { Witness } from '../../../src/witness/witness.ts';

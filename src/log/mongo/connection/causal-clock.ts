@@ -1,5 +1,5 @@
 import type { ClientSession, MongoClient, Timestamp } from 'mongodb';
-import { withCallLimit } from './call-limit.ts';
+import { withCallLimit } from './client.ts';
 
 /**
  * The latest moment of the replica set that this instance has seen. Every read must be at least as new, so that after a

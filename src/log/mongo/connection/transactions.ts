@@ -1,9 +1,8 @@
 import type { Binary, ClientSession, Db, MongoClient, TransactionOptions } from 'mongodb';
 import { Backoff } from '../../../time/backoff.ts';
 import { pause } from '../../../time/pause.ts';
-import { END_OF_TRANSACTION, withCallLimit } from './call-limit.ts';
 import type { CausalClock } from './causal-clock.ts';
-import { WRITE_CONCERN } from './client.ts';
+import { END_OF_TRANSACTION, WRITE_CONCERN, withCallLimit } from './client.ts';
 import { isTransient } from './errors.ts';
 
 /**

@@ -3,7 +3,7 @@ import { slices } from '../../batches.ts';
 import { BrokenReadModelError, type Changes, type Nodes } from '../../store.ts';
 import { nodesOf } from '../../tree/nodes.ts';
 import { type Collections, PLANTS_CHECKPOINT } from '../collections.ts';
-import { WITHIN_TRANSACTION, withCallLimit } from '../connection/call-limit.ts';
+import { WITHIN_TRANSACTION, withCallLimit } from '../connection/client.ts';
 import { CODE, hasCode } from '../connection/errors.ts';
 import { toPlantDocument, toPlantId } from '../documents.ts';
 import { ownedBy } from './rows.ts';

@@ -3,8 +3,7 @@ import { withId } from '../../../domain/plant.ts';
 import type { Semaphore } from '../../../semaphore.ts';
 import { batches, type Page } from '../../batches.ts';
 import type { OwnedRow, PlantRow, Snapshot, Standing } from '../../store.ts';
-import { withCallLimit } from '../connection/call-limit.ts';
-import { BSON, COMMAND_LIMIT } from '../connection/client.ts';
+import { BSON, COMMAND_LIMIT, withCallLimit } from '../connection/client.ts';
 import { after, type FoundRows, firstRowsStages, ownedBy, pageOf } from './rows.ts';
 
 /**
