@@ -18,6 +18,8 @@ const NODES = 1_024;
 const STANDBY = 250;
 /** Most attempts that may find the read model moved, or changed by another repair. */
 const MAX_ATTEMPTS = 100;
+/** Most attempts to read the log while no owner is erased. */
+const MAX_READS = 5;
 
 const NO_CHANGES: Changes = { deletes: [], inserts: [] };
 const NO_NODES: Nodes = { first: 0, hashes: [] };
@@ -28,14 +30,17 @@ const NO_NODES: Nodes = { first: 0, hashes: [] };
  * does nothing. It holds the projector's lease meanwhile, so that the checkpoint stays. Then it advances the read model
  * to the end of the log. When it completes, no instance uses memory of earlier rows.
  *
- * Yields progress, last when all is repaired. Rejects if the log is broken, or shorter than the read model.
+ * Yields progress, last when all is repaired. Rejects if the log is broken, or shorter than the read model, and with
+ * ErasedMeanwhileError when owners are erased one after the other all the while.
  */
 export async function* repairReadModel(store: Store): AsyncGenerator<Progress> {
-  for (;;)
+  for (let attempt = 1; ; attempt++)
     try {
       return yield* repaired(store);
     } catch (error) {
       if (!(error instanceof ErasedMeanwhileError)) throw error;
+      await error.requireErasure(store);
+      if (attempt === MAX_READS) throw error;
     }
 }
 

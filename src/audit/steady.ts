@@ -1,12 +1,35 @@
+import { BrokenChainError } from '../log/event/chain.ts';
 import type { LoggedEvent } from '../log/event/event.ts';
 import type { Store, Unfinished } from '../log/store.ts';
-import { wholeRange } from '../log/whole-range.ts';
+import { eventAt, wholeRange } from '../log/whole-range.ts';
+import { refersToNoErasure } from './checks/contents.ts';
 
-/** Contents were removed while the log was read, so what was read fits no state of it. Reading it again helps. */
+/** An event whose content is missing, and the position of the erasure that it names. */
+interface Missing {
+  readonly position: number;
+  readonly erasedBy: number;
+}
+
+/**
+ * Contents were removed while the log was read, so what was read fits no state of it. Reading it again helps, if the log
+ * has the erasure.
+ */
 export class ErasedMeanwhileError extends Error {
-  constructor() {
+  readonly #missing: Missing | undefined;
+
+  /** `missing`: the event whose content is missing, if that showed it. */
+  constructor(missing?: Missing) {
     super('an owner was erased while the log was read: try again');
     this.name = 'ErasedMeanwhileError';
+    this.#missing = missing;
+  }
+
+  /** Rejects with BrokenChainError if the log has no such erasure: it was lost, or somebody else removed the content. */
+  async requireErasure(store: Store): Promise<void> {
+    if (this.#missing === undefined) return;
+    const { position, erasedBy } = this.#missing;
+    if ((await eventAt(store, erasedBy))?.type !== 'OwnerErased')
+      throw new BrokenChainError(position, refersToNoErasure(erasedBy));
   }
 }
 
@@ -44,7 +67,7 @@ export class SteadyView {
   take(events: readonly LoggedEvent[]): readonly LoggedEvent[] {
     return events.map((event) => {
       const shown = this.#shown(event);
-      if (shown.erasedBy !== undefined) this.#removed(shown.erasedBy);
+      if (shown.erasedBy !== undefined) this.#removed({ position: shown.position, erasedBy: shown.erasedBy });
       else if (event.event?.type === 'OwnerErased') this.#checkErasure(event, event.event.erased);
       return shown;
     });
@@ -60,9 +83,10 @@ export class SteadyView {
     return { ...event, content: undefined, event: undefined, salt: undefined, erasedBy: by.position };
   }
 
-  #removed(by: number): void {
+  #removed(missing: Missing): void {
+    const by = missing.erasedBy;
     // Contents that it removes may have been read before.
-    if (this.isLater(by)) throw new ErasedMeanwhileError();
+    if (this.isLater(by)) throw new ErasedMeanwhileError(missing);
     this.#missing.set(by, (this.#missing.get(by) ?? 0) + 1);
   }
 
@@ -80,13 +104,23 @@ export class SteadyView {
 
 /**
  * The events after a position up to the log's end, such that an import accepts them: where one is erased, they go on
- * until the OwnerErased event. Rejects with ErasedMeanwhileError when contents were removed while they were read.
+ * until the OwnerErased event. Rejects with ErasedMeanwhileError when contents were removed while they were read, and with
+ * BrokenChainError when an event is missing, or the erasure that an event without content names.
  */
 export async function* exportedEvents(
   store: Store,
   after: number,
   end: number,
 ): AsyncGenerator<readonly LoggedEvent[]> {
+  try {
+    yield* eventsWithErasures(store, after, end);
+  } catch (error) {
+    if (error instanceof ErasedMeanwhileError) await error.requireErasure(store);
+    throw error;
+  }
+}
+
+async function* eventsWithErasures(store: Store, after: number, end: number): AsyncGenerator<readonly LoggedEvent[]> {
   const view = await SteadyView.open(store, { isWhole: after === 0 });
   for (let [last, to] = [after, end]; last < to; ) {
     const goal = to;

@@ -4,6 +4,7 @@ import { plantsAsOf, positionAt } from '../../src/audit/fold/as-of.ts';
 import { decodeExport, FORMATS } from '../../src/audit/formats/formats.ts';
 import { importLog } from '../../src/audit/import.ts';
 import { repairReadModel } from '../../src/audit/repair.ts';
+import { exportedEvents } from '../../src/audit/steady.ts';
 import { isName } from '../../src/auth/principal.ts';
 import type { Command } from '../../src/domain/decider.ts';
 import { headAt, seal } from '../../src/log/event/chain.ts';
@@ -184,6 +185,23 @@ export function auditContract(name: string, open: OpenDatabase): void {
       await database.putEvent({ ...events[6]!, eventId: 'x' });
       await database.close();
       await expect(drain(repairReadModel(await opened.second()))).rejects.toThrow('broken at position 7');
+      await opened.cleanup();
+    });
+
+    test('a content that no erasure of the log removed ends a repair, an export and a list, which say where it is', async () => {
+      const opened = await open();
+      const [first, , last] = await append(opened.store, added('alice', 1n), added('bob', 1n), added('bob', 2n));
+      await project(opened.store);
+      const database = await opened.database();
+      // Its erasure was at the end of the log, which is lost.
+      await database.putEvent({ ...first!, content: undefined, event: undefined, salt: undefined, erasedBy: 4 });
+      await database.close();
+      const store = await opened.second();
+      const why =
+        'broken at position 1: its content is missing, but position 4, to which it refers, is not an OwnerErased';
+      await expect(drain(repairReadModel(store))).rejects.toThrow(why);
+      await expect(drain(exportedEvents(store, 0, last!.position))).rejects.toThrow(why);
+      await expect(drain((await plantsAsOf(store, undefined, undefined)).plants)).rejects.toThrow(why);
       await opened.cleanup();
     });
 

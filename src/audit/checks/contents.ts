@@ -4,6 +4,10 @@ import type { LoggedEvent } from '../../log/event/event.ts';
 import type { Store } from '../../log/store.ts';
 import type { Check, Failure } from './check.ts';
 
+/** What is wrong with an event without content that refers to this position. */
+export const refersToNoErasure = (position: number): string =>
+  `its content is missing, but position ${position}, to which it refers, is not an OwnerErased event`;
+
 /** The events that one erasure erased. */
 interface Missing {
   count: number;
@@ -43,7 +47,7 @@ export class Erasures {
       if (!this.#erased.has(erasure))
         failures.push({
           position: first,
-          message: `its content is missing, but position ${erasure}, to which it refers, is not an OwnerErased event`,
+          message: refersToNoErasure(erasure),
         });
     for (const [position, erased] of this.#erased) {
       const { count = 0 } = this.#missing.get(position) ?? {};

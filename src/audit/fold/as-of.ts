@@ -39,6 +39,7 @@ async function* foldUpTo(
       await foldInto(fold, store, position, owner);
     } catch (error) {
       if (!(error instanceof ErasedMeanwhileError)) throw error;
+      await error.requireErasure(store);
       if (attempt === ATTEMPTS) throw beingErased();
       continue;
     }
