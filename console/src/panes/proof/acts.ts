@@ -1,4 +1,5 @@
 import { Code, ConnectError } from '@connectrpc/connect';
+import { signal } from '@preact/signals';
 import { may } from '../../access.ts';
 import { plants } from '../../api/connect.ts';
 import { readStretch } from '../../log/reader.ts';
@@ -18,8 +19,19 @@ const LOG = '/log';
 /** More bytes than a receipt has. */
 const MAX_RECEIPT = 1_000_000;
 
-/** This browser's memory. */
-export const memory = new Memory(localStorage);
+const changes = signal(0);
+
+/** This browser's memory. What shows a part of it shows each change. */
+export const memory = new Memory({
+  getItem: (name) => {
+    void changes.value;
+    return localStorage.getItem(name);
+  },
+  setItem: (name, text) => {
+    localStorage.setItem(name, text);
+    changes.value++;
+  },
+});
 
 /** Whether what is remembered cannot be read. */
 export function isMemoryDamaged(): boolean {

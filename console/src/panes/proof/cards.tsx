@@ -1,20 +1,31 @@
-import type { Signal } from '@preact/signals';
-import { counted } from '../../numbers.ts';
+import { useSignal } from '@preact/signals';
+import { useEffect, useRef } from 'preact/hooks';
+import { counted, positionOf } from '../../numbers.ts';
+import { replaceRoute, route } from '../../router.ts';
+import { useDroppedFile } from '../../ui/dropped-file.ts';
 import { Field } from '../../ui/field.tsx';
+import { verifyEvent, verifyReceipt, verifyWholeLog } from './acts.ts';
+import type { Shown } from './outcome.tsx';
 
-/** Asks which event to prove. */
-export function EventCard({
-  position,
-  fault,
-  isDisabled,
-  onSubmit,
-}: {
-  readonly position: Signal<string>;
-  /** Why it is none; empty: it may be one. */
-  readonly fault: string;
-  readonly isDisabled: boolean;
-  readonly onSubmit: () => void;
-}) {
+/** Shows the outcome of a proof of a subject. A new proof ends the one that runs. */
+export type Show = (subject: string, work: (signal: AbortSignal) => Promise<Shown['outcome']>) => Promise<void>;
+
+/** Asks which event to prove, and proves that of the address. */
+export function EventCard({ show, isDisabled }: { readonly show: Show; readonly isDisabled: boolean }) {
+  const asked = route.value.query.get('position') ?? '';
+  const typed = useSignal(asked);
+  const fault = useSignal('');
+  const prove = (text: string): void => {
+    const position = positionOf(text);
+    fault.value = position === undefined ? 'A position is a whole number, 1 or more.' : '';
+    if (position !== undefined)
+      void show(`The event at position ${position}.`, (signal) => verifyEvent(Number(position), signal));
+  };
+  useEffect(() => {
+    if (asked === '') return;
+    typed.value = asked;
+    prove(asked);
+  }, [asked]);
   return (
     <section class="card" aria-labelledby="of-event">
       <h2 id="of-event">An event</h2>
@@ -22,14 +33,16 @@ export function EventCard({
       <form
         onSubmit={(event) => {
           event.preventDefault();
-          onSubmit();
+          const position = typed.value.trim();
+          if (position === asked) prove(position);
+          else replaceRoute('proof', { position });
         }}
       >
         <Field
           label="Position"
-          value={position.value}
+          value={typed.value}
           onInput={(text) => {
-            position.value = text;
+            typed.value = text;
           }}
           inputMode="numeric"
           isCode
@@ -46,13 +59,11 @@ export function EventCard({
 }
 
 /** Asks for a receipt, and for a key other than the one that this browser trusts. */
-export function ReceiptCard({
-  vkey,
-  onChoose,
-}: {
-  readonly vkey: Signal<string>;
-  readonly onChoose: (file: File) => void;
-}) {
+export function ReceiptCard({ show }: { readonly show: Show }) {
+  const vkey = useSignal('');
+  const prove = (file: File): void =>
+    void show(`The receipt ${file.name}.`, () => verifyReceipt(file, vkey.value.trim()));
+  useDroppedFile(prove);
   return (
     <section class="card" aria-labelledby="of-receipt">
       <h2 id="of-receipt">A receipt</h2>
@@ -63,7 +74,7 @@ export function ReceiptCard({
           type="file"
           onChange={({ currentTarget }) => {
             const file = currentTarget.files?.[0];
-            if (file) onChoose(file);
+            if (file) prove(file);
             currentTarget.value = '';
           }}
         />
@@ -84,39 +95,40 @@ export function ReceiptCard({
   );
 }
 
-/** The progress of the check of a whole log. */
-export interface LogProgress {
-  readonly events: number;
-  readonly size: number;
-}
+/** Milliseconds between two updates of the progress; nobody could read more of them. */
+const PROGRESS_INTERVAL = 100;
 
 /** Starts the check of the whole log, and shows how far it is. */
-export function WholeLogCard({
-  progress,
-  isDisabled,
-  onStart,
-  onCancel,
-}: {
-  readonly progress: LogProgress | undefined;
-  readonly isDisabled: boolean;
-  readonly onStart: () => void;
-  readonly onCancel: () => void;
-}) {
+export function WholeLogCard({ show, isDisabled }: { readonly show: Show; readonly isDisabled: boolean }) {
+  const progress = useSignal<{ readonly events: number; readonly size: number } | undefined>(undefined);
+  const cancel = useRef(new AbortController());
+  const prove = async (): Promise<void> => {
+    let next = 0;
+    cancel.current = new AbortController();
+    await show('The whole log.', (signal) =>
+      verifyWholeLog(AbortSignal.any([signal, cancel.current.signal]), (events, size) => {
+        if (performance.now() < next) return;
+        next = performance.now() + PROGRESS_INTERVAL;
+        progress.value = { events, size };
+      }),
+    );
+    progress.value = undefined;
+  };
   return (
     <section class="card" aria-labelledby="of-log">
       <h2 id="of-log">The whole log</h2>
       <p>Checks that no event was changed, left out or added, from the first to the last of the checkpoint.</p>
-      {progress === undefined ? (
-        <button type="button" disabled={isDisabled} onClick={onStart}>
+      {progress.value === undefined ? (
+        <button type="button" disabled={isDisabled} onClick={prove}>
           Check the whole log
         </button>
       ) : (
         <div class="running">
-          <progress aria-label="Events checked" value={progress.events} max={progress.size || 1} />
+          <progress aria-label="Events checked" value={progress.value.events} max={progress.value.size || 1} />
           <p>
-            {progress.events.toLocaleString('en')} of {counted(progress.size, 'event')}
+            {progress.value.events.toLocaleString('en')} of {counted(progress.value.size, 'event')}
           </p>
-          <button type="button" onClick={onCancel}>
+          <button type="button" onClick={() => cancel.current.abort()}>
             Cancel
           </button>
         </div>

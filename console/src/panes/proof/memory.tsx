@@ -6,8 +6,8 @@ import { momentOf } from '../../times.ts';
 import { Field } from '../../ui/field.tsx';
 import { memory } from './acts.ts';
 
-/** What this browser remembers of logs. `onChange` is called once something is forgotten. */
-export function RememberedLogs({ onChange }: { onChange: () => void }) {
+/** What this browser remembers of logs. */
+export function RememberedLogs() {
   const logs = memory.logs();
   return (
     <section aria-labelledby="remembered">
@@ -23,14 +23,7 @@ export function RememberedLogs({ onChange }: { onChange: () => void }) {
         {logs.map((log) => (
           <li key={log.origin}>
             <RememberedView log={log} />
-            <button
-              type="button"
-              aria-label={`Forget ${log.origin}`}
-              onClick={() => {
-                memory.forget(log.origin);
-                onChange();
-              }}
-            >
+            <button type="button" aria-label={`Forget ${log.origin}`} onClick={() => memory.forget(log.origin)}>
               Forget
             </button>
           </li>
@@ -57,20 +50,14 @@ function RememberedView({ log: { origin, size, seenAt, trustedSince, vkey, check
 }
 
 /** Shown instead of both if they are damaged. */
-export function DamagedMemory({ onChange }: { onChange: () => void }) {
+export function DamagedMemory() {
   return (
     <section class="problem" role="alert">
       <p>
         What this browser remembers of logs and witnesses is damaged. Nothing can be verified until you press Forget
         everything.
       </p>
-      <button
-        type="button"
-        onClick={() => {
-          memory.clear();
-          onChange();
-        }}
-      >
+      <button type="button" onClick={() => memory.clear()}>
         Forget everything
       </button>
     </section>
@@ -78,20 +65,18 @@ export function DamagedMemory({ onChange }: { onChange: () => void }) {
 }
 
 /** The witnesses that are trusted. */
-export function TrustedWitnesses({ onChange }: { onChange: () => void }) {
+export function TrustedWitnesses() {
   const fault = useSignal('');
   const vkeys = memory.witnesses();
-  const trust = (all: readonly string[]): void => {
-    memory.trustWitnesses(all);
-    onChange();
-  };
   const typed = useSignal('');
   const add = (event: SubmitEvent): void => {
     event.preventDefault();
     const vkey = typed.value.trim();
     try {
       parseWitnessKey(vkey);
-      trust([...new Set([...vkeys, vkey])]);
+      memory.trustWitnesses([...new Set([...vkeys, vkey])]);
+      typed.value = '';
+      fault.value = '';
     } catch (error) {
       fault.value = `${(error as Error).message}.`;
     }
@@ -109,7 +94,7 @@ export function TrustedWitnesses({ onChange }: { onChange: () => void }) {
             <button
               type="button"
               aria-label={`Remove ${vkey}`}
-              onClick={() => trust(vkeys.filter((other) => other !== vkey))}
+              onClick={() => memory.trustWitnesses(vkeys.filter((other) => other !== vkey))}
             >
               Remove
             </button>
