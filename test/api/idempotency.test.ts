@@ -3,7 +3,7 @@ import { createClient } from '@connectrpc/connect';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { PlantStoreService } from '../../gen/plantstore/v1/plant_store_service_pb.ts';
 import { bearer, grpcClient, unary } from '../support/grpc.ts';
-import { client, expectError, type Reply, type Send } from '../support/http.ts';
+import { client, type Reply, type Send } from '../support/http.ts';
 import { type LocalService, startLocalService } from '../support/local-service.ts';
 import { type CallError, PROTOCOLS, TRANSPORTS } from '../support/protocols.ts';
 
@@ -78,28 +78,6 @@ describe('REST', () => {
     const added = await post(send, '"k"');
     const other = '{ "tag": "in\\u0064oor", "more": 1, "name": "Fern", "id": 7.0e0 }';
     expect(lasting(await post(send, 'k', other))).toEqual(lasting(added));
-  });
-
-  test('the same key with another request is refused', async () => {
-    const send = await newOwner();
-    await post(send, 'k');
-    const replies = [
-      await post(send, '"k"', '{"id":8,"name":"Fern","tag":"indoor"}'),
-      await post(send, '"k"', '{"id":7,"name":"Moss","tag":"indoor"}'),
-      await post(send, '"k"', '{"id":7,"name":"Fern"}'),
-      await remove(send, 'k'),
-    ];
-    for (const reply of replies) expect(expectError(reply, 422, 9)).toMatch(/another request/);
-    expect((await send('GET', '/plants')).text).toBe('[{"name":"Fern","tag":"indoor"}]');
-  });
-
-  test('what was refused is decided anew', async () => {
-    const send = await newOwner();
-    expectError(await remove(send, 'k'), 404, 5);
-    await post(send, 'other');
-    expectError(await post(send, 'new'), 400, 6);
-    expect((await remove(send, 'k')).status).toBe(204);
-    expect((await post(send, 'new')).status).toBe(200);
   });
 
   test.each([

@@ -7,7 +7,6 @@ import { headAt, seal } from '../../src/log/event/chain.ts';
 import { EMPTY_HEAD, type LoggedEvent } from '../../src/log/event/event.ts';
 import { openLog } from '../../src/log/log.ts';
 import { added, append, chain, deleted, project } from '../support/events.ts';
-import { readLog } from '../support/fold.ts';
 import { SOAK } from '../support/soak.ts';
 import { verdictOf } from './audit-tampering.ts';
 import { type OpenStore, withStore } from './open-store.ts';
@@ -126,26 +125,6 @@ export function decisionsContract(name: string, open: OpenStore): void {
         await log.close();
         expect((await verdictOf(store)).places).toEqual({});
       })(),
-    );
-
-    test(
-      'of what cannot be read twice a right beginning lands, from which the right log goes on',
-      on(async ({ store }) => {
-        const many = chain(
-          EMPTY_HEAD,
-          Array.from({ length: 5_000 }, (_, id) => added('alice', BigInt(id))),
-        );
-        const wrong = [...many.slice(0, 4_500), ...chain(headAt(many[4_499]!), [deleted('bob', 1n)])];
-        await expect(drain(importLog(store, inBatches(wrong, 500)))).rejects.toThrow(
-          /position 4501: plant 1 of "bob" is deleted/,
-        );
-        expect(await store.head()).toEqual(headAt(many[3_999]!));
-        expect(await store.checkpoint()).toBe(4_000);
-        expect((await verdictOf(store)).places).toEqual({});
-        await drain(importLog(store, inBatches(many, 700)));
-        expect(await readLog(store)).toEqual(many);
-        expect((await verdictOf(store)).places).toEqual({});
-      }),
     );
 
     describe('a lone surrogate is never made into U+FFFD', () => {

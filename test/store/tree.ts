@@ -1,15 +1,10 @@
-import { generateKeyPairSync } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
-import { PlantStoreError } from '../../src/domain/errors.ts';
 import { openLog } from '../../src/log/log.ts';
 import type { Store } from '../../src/log/store.ts';
 import { Tree } from '../../src/log/tree/tree.ts';
 import { sha256 } from '../../src/tlog/hash.ts';
 import { treeHash } from '../../src/tlog/tree.ts';
-import { CHECKPOINT_INTERVAL, LogCheckpoints } from '../../src/transparency/checkpoints.ts';
-import { openLogKey } from '../../src/transparency/log-key.ts';
-import type { KeptCheckpoint, SignedCheckpoint } from '../../src/transparency/signed-checkpoint.ts';
 import { added, append, NO_NODES, project } from '../support/events.ts';
 import { override } from '../support/faulty-store.ts';
 import { rootOf } from '../support/tree.ts';
@@ -31,36 +26,6 @@ async function changeNode(store: Store, index: number, hash: Uint8Array): Promis
 /** Takes away the nodes from an index on, as a projector of another time would have left them. */
 const withoutNodes = (store: Store, from: number): Store =>
   override(store, { nodes: async (start, end) => store.nodes(start, Math.min(end, from)) });
-
-/** Keeps a checkpoint in memory, as the file does. */
-function memory(): KeptCheckpoint {
-  let kept: SignedCheckpoint | undefined;
-  return {
-    read: async () => kept,
-    write: async (checkpoint) => {
-      kept = checkpoint;
-    },
-  };
-}
-
-const { privateKey } = generateKeyPairSync('ed25519');
-
-/** The checkpoints of an instance that starts now, and what it has told of them. */
-function start(store: Store, kept: KeptCheckpoint) {
-  const told: (string | undefined)[] = [];
-  const settings = { auditSigningKey: privateKey, dataDirectory: '', logOrigin: 'log.example' };
-  const tree = new Tree(store);
-  const checkpoints = new LogCheckpoints({
-    head: () => store.head(),
-    tree,
-    key: () => openLogKey(settings, store),
-    kept,
-    onFault: (fault) => told.push(fault?.message),
-  });
-  return { tree, checkpoints, told };
-}
-
-const anInterval = () => sleep(CHECKPOINT_INTERVAL + 50);
 
 /** What the tree of every store has to keep. */
 export function treeContract(open: OpenStore): void {
@@ -197,85 +162,6 @@ export function treeContract(open: OpenStore): void {
         await log.close();
         expect(await store.checkpoint()).toBe(400);
         expect(await store.nodes(0, 9)).toHaveLength(1);
-      }),
-    );
-
-    test(
-      'checkpoints go on from the one that was kept, at a start too',
-      on(async ({ store }) => {
-        const events = await append(store, ...plants(300));
-        await project(store);
-        const kept = memory();
-        const first = await start(store, kept).checkpoints.latest();
-        expect(first).toMatchObject({ size: 300, root: rootOf(events) });
-        expect(await kept.read('')).toEqual(first);
-        const again = start(store, kept);
-        expect((await again.checkpoints.latest()).root).toEqual(first.root);
-        events.push(...(await append(store, ...plants(400, 300))));
-        await anInterval();
-        expect(await again.checkpoints.latest()).toMatchObject({ size: 700, root: rootOf(events) });
-        expect(await kept.read('')).toMatchObject({ size: 700 });
-        expect(again.told).toEqual([]);
-      }),
-    );
-
-    test(
-      'a log that does not extend the kept checkpoint is not signed: shorter, grown again, or with a node that changed',
-      on(async ({ store, second }) => {
-        await append(store, ...plants(600));
-        await project(store);
-        const kept = memory();
-        await start(store, kept).checkpoints.latest();
-
-        const restored = await open();
-        await append(restored.store, ...plants(500));
-        await project(restored.store);
-        const shorter = start(restored.store, kept);
-        const isShorter = expect.stringContaining('a checkpoint of 600 events was signed, and the log has 500');
-        await expect(shorter.checkpoints.latest()).rejects.toMatchObject({
-          reason: 'STORE_UNAVAILABLE',
-          cause: { why: 'a checkpoint of 600 events was signed, and the log has 500' },
-        });
-        await expect(shorter.checkpoints.latest()).rejects.toThrow(PlantStoreError);
-        expect(shorter.told).toEqual([isShorter]);
-
-        await append(restored.store, ...plants(200, 500));
-        const isFork = expect.stringContaining('of 700 events does not extend the signed checkpoint of 600');
-        for (const { checkpoints, told } of [shorter, start(restored.store, kept)]) {
-          await expect(checkpoints.latest()).rejects.toMatchObject({ reason: 'STORE_UNAVAILABLE' });
-          expect(told.at(-1)).toEqual(isFork);
-        }
-        await restored.cleanup();
-
-        const node = (await store.nodes(1, 2))[0]!;
-        await changeNode(store, 1, WRONG);
-        const damaged = start(await second(), kept);
-        await expect(damaged.checkpoints.latest()).rejects.toMatchObject({ reason: 'STORE_UNAVAILABLE' });
-        await changeNode(store, 1, node);
-        expect(await damaged.checkpoints.latest()).toMatchObject({ size: 600 });
-        expect(damaged.told).toEqual([
-          expect.stringContaining('the log of 600 events does not extend the signed checkpoint of 600'),
-          undefined,
-        ]);
-        expect(await kept.read('')).toMatchObject({ size: 600 });
-      }),
-    );
-
-    test(
-      'signing goes on by itself once the log extends what was signed again, and not before',
-      on(async ({ store, second }) => {
-        await append(store, ...plants(600));
-        await project(store);
-        const kept = memory();
-        await start(store, kept).checkpoints.latest();
-        const node = (await store.nodes(0, 1))[0]!;
-        await changeNode(store, 0, WRONG);
-        const { checkpoints, told } = start(await second(), kept);
-        await expect(checkpoints.latest()).rejects.toThrow(PlantStoreError);
-        await changeNode(store, 0, node);
-        // Nobody asks.
-        await expect.poll(() => told, { timeout: 10_000 }).toHaveLength(2);
-        expect(told[1]).toBeUndefined();
       }),
     );
 

@@ -3,14 +3,12 @@ import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { FORMATS } from '../../../src/audit/formats/formats.ts';
 import { headAt } from '../../../src/log/event/chain.ts';
 import type { LoggedEvent } from '../../../src/log/event/event.ts';
 import { DATABASE_FILE, openSqlite } from '../../../src/log/sqlite/store.ts';
-import { verdictOf } from '../../store/audit-tampering.ts';
 import { openSqliteDatabase } from '../../store/sqlite-database.ts';
 import { command } from '../../support/command.ts';
 import { added, append, chain, deleted, project } from '../../support/events.ts';
@@ -328,32 +326,6 @@ test('a file that is wrong at its end is not imported at all; of a pipe the righ
   expect(linesOf(events).startsWith(landed)).toBe(true);
   expect(await command(['audit', 'import', file], copy)).toMatchObject({ code: 0 });
   expect((await command(['audit', 'export'], copy)).stdout === linesOf(events)).toBe(true);
-});
-
-test('a rebuild that is killed at any moment is made again', async () => {
-  await many();
-  using db = new DatabaseSync(join(data, DATABASE_FILE), { timeout: 10_000 });
-  const leased = db.prepare('SELECT 1 FROM leases');
-  const step = count(30, 6);
-  for (let milliseconds = 0; milliseconds < 60; milliseconds += step) {
-    // What was killed before has the lease for a while.
-    db.exec("DELETE FROM leases; DELETE FROM plants WHERE owner = 'alice' AND id < 500");
-    const child = start(['rebuild'], data);
-    const closed = once(child, 'close');
-    while (child.exitCode === null && leased.get() === undefined) await sleep(1);
-    await sleep(milliseconds);
-    child.kill('SIGKILL');
-    await closed;
-    db.exec('DELETE FROM leases');
-    expect((await audit('rebuild')).code).toBe(0);
-    const store = await openSqlite(data, { readOnly: true });
-    expect((await verdictOf(store)).places).toEqual({});
-    await store.close();
-  }
-  db.exec("DELETE FROM leases; DELETE FROM plants WHERE owner = 'alice' AND id = 3");
-  expect((await audit('verify')).code).toBe(1);
-  expect(await audit('rebuild')).toEqual({ code: 0, stdout: `{"checkpoint":${MANY}}\n`, stderr: '' });
-  expect((await audit('verify')).code).toBe(0);
 });
 
 test('nothing is imported into a store that a service runs on', async () => {

@@ -1,19 +1,14 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { type CallOptions, createClient } from '@connectrpc/connect';
-import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { AuditService } from '../../../gen/plantstore/v1/audit_service_pb.ts';
 import { ErasureService } from '../../../gen/plantstore/v1/erasure_service_pb.ts';
-import { openSqlite } from '../../../src/log/sqlite/store.ts';
 import { command } from '../../support/command.ts';
 import { EventStreamReader } from '../../support/event-stream.ts';
-import { added, append, project } from '../../support/events.ts';
 import { callErrorOf, PROTOCOLS, TRANSPORTS } from '../../support/protocols.ts';
 import { type Service, startService } from '../../support/service.ts';
-import { count } from '../../support/soak.ts';
 
 const OWNER = 'Xaviera-Quux';
 const [NAME, TAG, KEY] = ['Zantedeschia', 'moonlit-tag', 'quux-key-77'];
@@ -172,30 +167,4 @@ test('plantstore erase: beside a service it refuses; once it is stopped it erase
       stderr: expect.stringContaining('must not be blank'),
     });
   rmSync(directory, { recursive: true });
-});
-
-test('a process that is killed while it erases leaves what the next start of the service ends', async () => {
-  for (const milliseconds of fc.sample(fc.integer({ min: 200, max: 2_000 }), count(1, 20))) {
-    const directory = mkdtempSync(join(tmpdir(), 'plantstore-erase-'));
-    const store = openSqlite(directory);
-    for (let from = 0; from < 6_000; from += 1_000) {
-      const ids = Array.from({ length: 1_000 }, (_, index) => BigInt(from + index));
-      await append(store, ...ids.map((id) => added(id % 5n === 0n ? OWNER : 'alice', id, NAME)));
-    }
-    await project(store);
-    await store.close();
-    const service = await startService({ DATA_DIR: directory });
-    const eraser = await as(service, 'operator', 'plants:erase');
-    const erasing = erase(service, TRANSPORTS[3]!.open, OWNER, eraser).catch(() => {});
-    await sleep(milliseconds);
-    await service.kill();
-    await erasing;
-    const next = await startService({ DATA_DIR: directory });
-    const again = await erase(next, TRANSPORTS[3]!.open, OWNER, await as(next, 'operator', 'plants:erase'));
-    expect(again?.events ?? 0n).toBeGreaterThanOrEqual(0n);
-    await next.stop();
-    expect(await command(['audit', 'verify'], { DATA_DIR: directory })).toMatchObject({ code: 0 });
-    expect([milliseconds, bytesOf(directory).includes(OWNER)]).toEqual([milliseconds, false]);
-    rmSync(directory, { recursive: true });
-  }
 });
