@@ -55,6 +55,8 @@ async function* repaired(store: Store): AsyncGenerator<Progress> {
   for await (const position of log.foldTo(target)) yield { position, end: log.end };
   for (let attempt = 0; !(await attempted(store, fold, log, lease)); attempt++)
     if (attempt === MAX_ATTEMPTS) throw new Error('other processes keep changing the read model; try again later');
+  // What the read model moves over is verified too: no start looks before the checkpoint.
+  for await (const _ of log.foldTo((await store.head()).position)) await lease.has();
   // A running instance that has seen a higher checkpoint uses no rows, and moves nothing, below it.
   const end = await project(store);
   // After this pause, no instance uses remembered rows.

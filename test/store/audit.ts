@@ -188,6 +188,20 @@ export function auditContract(name: string, open: OpenDatabase): void {
       await opened.cleanup();
     });
 
+    test('a repair does not move the read model over events that are broken', async () => {
+      const opened = await open();
+      await append(opened.store, added('alice', 1n));
+      await project(opened.store);
+      const [, third] = await append(opened.store, added('alice', 2n), added('alice', 3n));
+      const database = await opened.database();
+      await database.putEvent({ ...third!, eventId: 'x' });
+      await database.close();
+      const store = await opened.second();
+      await expect(drain(repairReadModel(store))).rejects.toThrow('broken at position 3');
+      expect(await store.checkpoint()).toBe(1);
+      await opened.cleanup();
+    });
+
     test('a content that no erasure of the log removed ends a repair, an export and a list, which say where it is', async () => {
       const opened = await open();
       const [first, , last] = await append(opened.store, added('alice', 1n), added('bob', 1n), added('bob', 2n));
