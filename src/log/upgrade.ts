@@ -68,7 +68,7 @@ function encoded(former: FormerEvent): LoggedEvent {
   return logged;
 }
 
-/** An erasure that 1.0.0 has begun: a note beside the log. */
+/** An erasure that 1.0.0 has begun: a note beside the log, and what the log has of it. */
 export interface FormerErasure {
   readonly owner: string;
   /** The id of its OwnerErased event, which may not be in the log yet. */
@@ -79,6 +79,10 @@ export interface FormerErasure {
   readonly isErased: boolean;
   /** Whether the topic has the event, or none is needed. */
   readonly isPublished: boolean;
+  /** Position of its OwnerErased event, if that is there. */
+  position: number | undefined;
+  /** The owner's events with content. */
+  events: number;
 }
 
 /** What stands beside the OwnerErased event of a note that 1.0.0 has appended. */
@@ -89,14 +93,10 @@ export const erasesOf = ({ owner, isErased, isPublished }: FormerErasure): Erase
   isPublished,
 });
 
-/** The OwnerErased event of a note that 1.0.0 had not appended. `erased`: the owner's events in the log with content. */
-export function erasureAfter(
-  head: Head,
-  { owner, eventId, actor, issuer }: FormerErasure,
-  erased: number,
-): LoggedEvent {
+/** The OwnerErased event of a note that 1.0.0 had not appended. */
+export function erasureAfter(head: Head, { owner, eventId, actor, issuer, events }: FormerErasure): LoggedEvent {
   const key = randomBytes(KEY_BYTES);
-  const event = { type: 'OwnerErased', actor, issuer, erased, subject: subjectOf({ owner, key }) } as const;
+  const event = { type: 'OwnerErased', actor, issuer, erased: events, subject: subjectOf({ owner, key }) } as const;
   return {
     ...seal(head, event, eventId, wallTime()),
     erases: { owner, key, isCleared: false, isPublished: false },

@@ -164,17 +164,9 @@ interface NoteDocument {
   readonly isPublished: boolean;
 }
 
-/** An erasure that 1.0.0 had begun, and what the log has of it. */
-interface Noted extends FormerErasure {
-  /** Position of its OwnerErased event, if that is there. */
-  position: number | undefined;
-  /** The owner's events with content. */
-  events: number;
-}
-
 const notesOf = (db: Db): Collection<NoteDocument> => db.collection('erasures');
 
-async function notesIn(db: Db): Promise<readonly Noted[]> {
+async function notesIn(db: Db): Promise<readonly FormerErasure[]> {
   const found = await withCallLimit(
     notesOf(db).find({}, { maxTimeMS: COMMAND_LIMIT }).sort({ since: 1, eventId: 1 }).toArray(),
   );
@@ -184,7 +176,7 @@ async function notesIn(db: Db): Promise<readonly Noted[]> {
   }));
 }
 
-function note(noted: readonly Noted[], event: LoggedEvent): void {
+function note(noted: readonly FormerErasure[], event: LoggedEvent): void {
   const owner = plantEventOf(event)?.owner;
   for (const each of noted)
     if (each.eventId === event.eventId) each.position = event.position;
@@ -195,7 +187,7 @@ function note(noted: readonly Noted[], event: LoggedEvent): void {
  * Each erasure that 1.0.0 had begun stands beside its OwnerErased event, which is appended if it is not there, in the
  * transaction that removes its note. So it is done once, whatever other calls do, and the service after them.
  */
-async function takeErasures(db: Db, { events }: Collections, noted: readonly Noted[]): Promise<void> {
+async function takeErasures(db: Db, { events }: Collections, noted: readonly FormerErasure[]): Promise<void> {
   const session = db.client.startSession();
   try {
     for (const erasure of noted)
@@ -213,7 +205,7 @@ async function takeErasure(
   session: ClientSession,
   notes: Collection<NoteDocument>,
   events: Collections['events'],
-  erasure: Noted,
+  erasure: FormerErasure,
 ): Promise<void> {
   const { deletedCount } = await notes.deleteOne({ eventId: erasure.eventId }, { session });
   if (deletedCount === 0) return;
@@ -222,7 +214,7 @@ async function takeErasure(
     await events.updateOne({ _id: Long.fromNumber(erasure.position) }, { $set: { erases } }, { session });
   } else if (erasure.events > 0) {
     const last = await events.findOne({}, { sort: { _id: -1 }, session });
-    await events.insertOne(toEventDocument(erasureAfter(toHead(last!), erasure, erasure.events)), { session });
+    await events.insertOne(toEventDocument(erasureAfter(toHead(last!), erasure)), { session });
   }
 }
 
@@ -232,7 +224,7 @@ async function takeErasure(
  */
 async function* written(
   { events, tree, checkpoints }: Collections,
-  noted: readonly Noted[],
+  noted: readonly FormerErasure[],
 ): AsyncGenerator<UpgradeStep> {
   const total = await lastOf(events);
   const checkpoint = await withCallLimit(checkpoints.findOne({ _id: PLANTS_CHECKPOINT }));

@@ -111,7 +111,7 @@ async function* appended(db: DatabaseSync, store: Store): AsyncGenerator<Upgrade
   }
   for (const note of notes) {
     if (note.position !== undefined || note.events === 0) continue;
-    const event = erasureAfter(head, note, note.events);
+    const event = erasureAfter(head, note);
     await store.append([event]);
     head = headAt(event);
   }
@@ -165,13 +165,7 @@ interface NoteRow {
   readonly events: number;
 }
 
-/** An erasure that 1.0.0 had begun, and what the log has of it. */
-interface Noted extends FormerErasure {
-  readonly position: number | undefined;
-  readonly events: number;
-}
-
-const notesIn = (db: DatabaseSync): Noted[] =>
+const notesIn = (db: DatabaseSync): FormerErasure[] =>
   (
     db
       .prepare(
