@@ -1,8 +1,9 @@
 import { once } from 'node:events';
+import { connect } from 'node:net';
 import { create } from '@bufbuild/protobuf';
 import { createClient } from '@connectrpc/connect';
 import { createConnectTransport } from '@connectrpc/connect-node';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import {
   PlantStoreService,
   StreamPlantsResponseSchema,
@@ -101,6 +102,27 @@ test.each([
   const error = callErrorOf(await read().catch((thrown) => thrown));
   expect(error).toMatchObject({ code: 14, reason: 'SHUTTING_DOWN', message: expect.stringContaining('another') });
   await closed;
+});
+
+test('a client that leaves while its stream is sent makes no line on stderr', async () => {
+  using stderr = vi.spyOn(console, 'error').mockReturnValue();
+  await using app = await HttpApp.connect({
+    async *streamPlants() {
+      for (;;) yield create(StreamPlantsResponseSchema, { nextCursor: 'x'.repeat(100_000) });
+    },
+  });
+  const head = ['Host: plants.test', 'Content-Type: application/connect+json', `Content-Length: ${ENVELOPE.length}`];
+  for (let clients = 0; clients < 50; clients++) {
+    const socket = connect(Number(new URL(app.url).port), '127.0.0.1');
+    socket.write(`POST ${STREAM} HTTP/1.1\r\n${head.join('\r\n')}\r\n\r\n`);
+    socket.write(ENVELOPE);
+    await once(socket, 'readable');
+    // What it has not read makes of its end a reset.
+    socket.end();
+    socket.destroy();
+  }
+  await app.close();
+  expect(stderr).not.toHaveBeenCalled();
 });
 
 test.each(['9007199254740993', '"0009007199254740993"'])(

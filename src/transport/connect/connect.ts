@@ -4,13 +4,14 @@ import type { DescMessage, DescService } from '@bufbuild/protobuf';
 import {
   Code,
   ConnectError,
+  createConnectRouter,
   createContextKey,
   createContextValues,
   type HandlerContext,
   type ServiceImpl,
 } from '@connectrpc/connect';
 import type { UniversalHandler } from '@connectrpc/connect/protocol';
-import { fastifyConnectPlugin } from '@connectrpc/connect-fastify';
+import { universalRequestFromNodeRequest, universalResponseToNodeResponse } from '@connectrpc/connect-node';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Authenticator } from '../../auth/authenticator.ts';
 import { REPLAYED_HEADER, type Service, type StreamingCall } from '../../call.ts';
@@ -50,43 +51,50 @@ export interface ConnectOptions {
  */
 export function registerConnect(app: FastifyInstance, options: ConnectOptions): void {
   const { services, authenticate, drainLimit } = options;
-  const handlers = new Map<string, UniversalHandler>();
   const stop = new AbortController();
+  const router = createConnectRouter({
+    grpc: false,
+    acceptCompression: [],
+    jsonOptions: { ignoreUnknownFields: false },
+    readMaxBytes: MAX_MESSAGE,
+    writeMaxBytes: MAX_RESPONSE,
+    shutdownSignal: stop.signal,
+    requestGate: (context) => admit(context, authenticate),
+    interceptors: [relay((values) => values.get(requestKey)!)],
+  });
+  for (const { desc, methods } of services) router.service(desc, implementationOf(methods));
   app.register((scope, _options, done) => {
     scope.removeAllContentTypeParsers();
-    scope.addHook('onRoute', (route) => {
-      route.config = { ...route.config, rpc: true };
-    });
-    scope.addHook('onRequest', async (request, reply) =>
-      checkRequest(handlers.get(request.routeOptions.url!)!, request, reply),
-    );
-    scope.addHook('onRequest', async (request, reply) => {
-      if (handlers.get(request.routeOptions.url!)!.method.methodKind !== 'unary') reply.headers(UNBUFFERED);
-    });
-    scope.addHook('preHandler', async (request, reply) => {
-      dropLongLimits(request.raw.headers);
-      request.body = bodyOf(request, reply, handlers.get(request.routeOptions.url!)!);
-    });
+    scope.addContentTypeParser('*', (_request, _body, parsed) => parsed(null));
     scope.addHook('preClose', async () => {
       setTimeout(() => stop.abort(stopping()), drainLimit).unref();
     });
-    scope.register(fastifyConnectPlugin, {
-      grpc: false,
-      acceptCompression: [],
-      jsonOptions: { ignoreUnknownFields: false },
-      readMaxBytes: MAX_MESSAGE,
-      writeMaxBytes: MAX_RESPONSE,
-      shutdownSignal: stop.signal,
-      contextValues: (request) => createContextValues().set(requestKey, request),
-      requestGate: (context) => admit(context, authenticate),
-      interceptors: [relay((values) => values.get(requestKey)!)],
-      routes: (router) => {
-        for (const { desc, methods } of services) router.service(desc, implementationOf(methods));
-        for (const handler of router.handlers) handlers.set(handler.requestPath, handler);
-      },
-    });
+    for (const handler of router.handlers) addMethod(scope, handler);
     done();
   });
+}
+
+function addMethod(scope: FastifyInstance, handler: UniversalHandler): void {
+  const streams = handler.method.methodKind !== 'unary';
+  scope.all(handler.requestPath, {
+    config: { rpc: true },
+    onRequest: async (request, reply) => {
+      checkRequest(handler, request, reply);
+      if (streams) reply.headers(UNBUFFERED);
+    },
+    handler: (request, reply) => answer(handler, request, reply),
+  });
+}
+
+/** Lets Connect answer a call. Every failure but that of the connection is in the answer. */
+async function answer(handler: UniversalHandler, request: FastifyRequest, reply: FastifyReply): Promise<void> {
+  dropLongLimits(request.raw.headers);
+  const body = bodyOf(request, reply, handler);
+  const values = createContextValues().set(requestKey, request);
+  const response = await handler({ ...universalRequestFromNodeRequest(request.raw, reply.raw, null, values), body });
+  for (const [name, value] of Object.entries(reply.getHeaders()))
+    if (value !== undefined) reply.raw.setHeader(name, value);
+  await universalResponseToNodeResponse(response, reply.raw).catch(() => reply.raw.destroy());
 }
 
 /** The methods in the form that Connect calls. */
