@@ -107,8 +107,8 @@ export class MayNotEraseError extends Error {
 }
 
 /**
- * The database refused an append: none of its events is in the log, or will be by it. Retrying is useless until somebody
- * has acted. The message says why, in words for callers.
+ * The database refused an append, or what goes before it: none of its events is in the log, or will be by it. Retrying is
+ * useless until somebody has acted. The message says why, in words for callers.
  */
 export class RefusedAppendError extends Error {
   constructor(why: string, options: ErrorOptions) {

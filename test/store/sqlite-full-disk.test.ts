@@ -6,6 +6,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { expect, test } from 'vitest';
 import { headAt } from '../../src/log/event/chain.ts';
 import type { LoggedEvent } from '../../src/log/event/event.ts';
+import { openLog } from '../../src/log/log.ts';
 import { DATABASE_FILE, openSqlite } from '../../src/log/sqlite/store.ts';
 import { RefusedAppendError } from '../../src/log/store.ts';
 import { added, append, chain, project } from '../support/events.ts';
@@ -67,3 +68,23 @@ test.skipIf(process.platform !== 'linux')(
     }
   },
 );
+
+test.skipIf(process.platform !== 'linux')('when the disk is full an erasure is refused, and says why', async () => {
+  const opened = await openSqliteStore();
+  await append(opened.store, ...plants(0, 20));
+  const log = await openLog(opened.store, { onFault: () => {} });
+  try {
+    limitFiles(statSync(join(opened.directory, `${DATABASE_FILE}-wal`)).size);
+    const erased = (async () => {
+      for await (const _ of log.erase({ owner: 'alice', actor: 'operator' }));
+    })();
+    await expect(erased).rejects.toMatchObject({
+      reason: 'STORE_UNAVAILABLE',
+      message: 'not applied: the disk of the store is full; tell the operator, and try again later',
+    });
+  } finally {
+    limitFiles('unlimited');
+    await log.close();
+    await opened.cleanup();
+  }
+});

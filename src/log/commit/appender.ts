@@ -138,7 +138,8 @@ export class Appender {
   }
 }
 
-const refused = (cause: RefusedAppendError) =>
+/** What a caller hears whose event the database refused. */
+export const refused = (cause: RefusedAppendError): PlantStoreError =>
   new PlantStoreError(
     'STORE_UNAVAILABLE',
     `not applied: ${cause.message}; tell the operator, and try again later`,

@@ -2,9 +2,10 @@ import type { EraseOwner } from '../../domain/decider.ts';
 import { PlantStoreError } from '../../domain/errors.ts';
 import { monotonic, randomBytes } from '../../time/host.ts';
 import { pause } from '../../time/pause.ts';
+import { refused } from '../commit/appender.ts';
 import { subjectOf } from '../event/chain.ts';
 import { type Committed, type Erases, type LoggedEvent, plantEventOf } from '../event/event.ts';
-import type { Unfinished } from '../store.ts';
+import { RefusedAppendError, type Unfinished } from '../store.ts';
 import type { Follower } from '../tail/follower.ts';
 import { eventAt } from '../whole-range.ts';
 import type { Finisher, FinishStep } from './finisher.ts';
@@ -101,13 +102,21 @@ export class Eraser {
       try {
         yield { step: 'event' };
         // Before the event, at which every instance reads it again. Then no log says any more who this owner is.
-        await store.ownerKey(true);
+        await this.#renewOwnerKey();
         const { position } = await this.#parts.submit({ type: 'EraseOwner', ...request, ...counted, key });
         yield { step: 'read_model', appended: { position, key } };
         return yield yield* this.#outcome(position, key);
       } catch (error) {
         if (!isOutdated(error) || attempt === ATTEMPTS) throw error;
       }
+    }
+  }
+
+  async #renewOwnerKey(): Promise<void> {
+    try {
+      await this.#parts.follower.store.ownerKey(true);
+    } catch (error) {
+      throw error instanceof RefusedAppendError ? refused(error) : error;
     }
   }
 

@@ -142,7 +142,7 @@ class SqliteStore implements Store {
   }
 
   async ownerKey(renew = false): Promise<Uint8Array> {
-    return transaction(this.#appending, () => {
+    return written(this.#appending, () => {
       if (renew) this.#appending.exec('DELETE FROM owner_key');
       this.#appending.exec('INSERT INTO owner_key SELECT randomblob(32) WHERE NOT EXISTS (SELECT * FROM owner_key)');
       return this.#appending.prepare('SELECT key FROM owner_key').get()!.key as Uint8Array;
@@ -194,15 +194,7 @@ class SqliteStore implements Store {
   async append(events: readonly LoggedEvent[]): Promise<number> {
     // After an error the end is read again.
     this.#end = undefined;
-    try {
-      return this.#append(events);
-    } catch (error) {
-      throw isUnwritten(error) ? new RefusedAppendError('the disk of the store is full', { cause: error }) : error;
-    }
-  }
-
-  #append(events: readonly LoggedEvent[]): number {
-    return transaction(this.#appending, () => {
+    return written(this.#appending, () => {
       const head = headIn(this.#log.head);
       if (head.position >= events[0]!.position) return 0;
       // Under the write lock, the log cannot change after this check.
@@ -325,5 +317,14 @@ class SqliteStore implements Store {
     for (const snapshot of this.#snapshots) await snapshot.close();
     this.#projecting.close();
     this.#appending.close();
+  }
+}
+
+/** Like `transaction`, but throws RefusedAppendError where the disk is full. */
+function written<T>(db: DatabaseSync, work: () => T): T {
+  try {
+    return transaction(db, work);
+  } catch (error) {
+    throw isUnwritten(error) ? new RefusedAppendError('the disk of the store is full', { cause: error }) : error;
   }
 }
