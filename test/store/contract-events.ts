@@ -26,19 +26,6 @@ export function eventsContract(open: OpenStore): void {
     );
 
     test(
-      'what was appended is read back in order, and the head is the last of it',
-      on(async ({ store }) => {
-        const events: LoggedEvent[] = [];
-        for (const size of [1, 3, 100, 1]) {
-          events.push(...(await append(store, ...plants('alice', events.length, size))));
-          expect(await store.head()).toEqual(headAt(events.at(-1)!));
-        }
-        expect(await readLog(store)).toEqual(events);
-        verifyLog(events);
-      }),
-    );
-
-    test(
       'a read begins right after any position, whatever the batches, and past the end there is nothing',
       on(async ({ store }) => {
         const events: LoggedEvent[] = [];
@@ -154,19 +141,6 @@ export function eventsContract(open: OpenStore): void {
         };
         await Promise.all([reads(), appends()]);
         expect((await other.head()).position).toBe(2_000);
-      }),
-    );
-
-    test(
-      'the log is there after a restart, and goes on',
-      on(async ({ store, reopen }) => {
-        const events = await append(store, ...plants('alice', 0, 5));
-        await store.close();
-        const reopened = await reopen();
-        expect(await reopened.head()).toEqual(headAt(events[4]!));
-        expect(await reopened.append(chain(headAt(events[3]!), plants('bob', 0, 1)))).toBe(0);
-        events.push(...(await append(reopened, deleted('alice', 0n))));
-        expect(await readLog(reopened)).toEqual(events);
       }),
     );
   });

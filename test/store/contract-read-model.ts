@@ -162,40 +162,6 @@ export function readModelContract(open: OpenStore): void {
     );
 
     test(
-      'keeps every text exactly, an empty tag and none apart',
-      on(async ({ store }) => {
-        const texts = ['', '\u0000', 'a\u0000b', '🌱\u{10ffff}', 'é', 'e\u0301', '\ufeff\uffff', 'x'.repeat(1024)];
-        const rows = texts.flatMap((text, index) => [
-          row('alice', BigInt(index * 2), text, text),
-          row('alice', BigInt(index * 2 + 1), text, undefined),
-        ]);
-        await store.advance(0, 1, changes(rows), NO_NODES);
-        expect((await store.list('alice', undefined, 99)).rows).toEqual(rows.map(plant));
-      }),
-    );
-
-    test(
-      'one step deletes, replaces and inserts, and moves the checkpoint',
-      on(async ({ store }) => {
-        expect(
-          await store.advance(0, 5, changes([row('alice', 1n), row('alice', 2n, 'two'), row('alice', 3n)]), NO_NODES),
-        ).toBe(true);
-        const step = changes(
-          [row('alice', 4n), row('alice', 2n, 'new', 'tag')],
-          [
-            { owner: 'alice', id: 1n },
-            { owner: 'alice', id: 2n },
-          ],
-        );
-        expect(await store.advance(5, 9, step, NO_NODES)).toBe(true);
-        const rows = [row('alice', 2n, 'new', 'tag'), row('alice', 3n), row('alice', 4n)].map(plant);
-        expect(await stateOf(store)).toEqual([9, { rows, position: 9 }]);
-        expect(await store.advance(9, 12, changes([]), NO_NODES)).toBe(true);
-        expect(await stateOf(store)).toEqual([12, { rows, position: 12 }]);
-      }),
-    );
-
-    test(
       'a step from where the checkpoint is not is refused, with nothing done',
       on(async ({ store }) => {
         await store.advance(0, 5, changes([row('alice', 1n)]), NO_NODES);

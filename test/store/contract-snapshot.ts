@@ -55,19 +55,6 @@ export function snapshotContract(open: OpenStore): void {
     );
 
     test(
-      'stands at the checkpoint, not at the head, and sees every step that was taken before',
-      on(async ({ store }) => {
-        for (let id = 0n; id < 5n; id++) {
-          await append(store, added('alice', 2n * id), added('alice', 2n * id + 1n));
-          expect(await project(store, 1)).toBe(Number(id) + 1);
-          const { rows, position } = await readModel(store, 'alice');
-          expect(position).toBe(Number(id) + 1);
-          expect(rows.map((row) => row.id)).toEqual(ids(position));
-        }
-      }),
-    );
-
-    test(
       'goes on after any id, and reads lists side by side',
       on(async ({ store }) => {
         await fill(store, MANY, 'alice', 'alice\u0000');

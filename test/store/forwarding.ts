@@ -93,46 +93,6 @@ export function forwardingContract(name: string, open: OpenStore): void {
     );
 
     test(
-      'a lost reply: the event is found in the log, and there is one',
-      withInstances(2, async (scene) => {
-        await settle(scene);
-        const [, other] = scene.logs as [EventLog, EventLog];
-        const before = (await scene.events()).length;
-        scene.hop.hold('1', 'replies');
-        const answer = told(other.submit(add(1)));
-        while ((await scene.events()).length === before) await sleep(5);
-        scene.hop.cut('1');
-        expect(await answer).toBe(before + 1);
-        expect(await scene.events()).toHaveLength(before + 1);
-      }),
-    );
-
-    test(
-      'a lost reply, and another command in the batch that would send the event again: the chain holds',
-      withInstances(2, async (scene) => {
-        await settle(scene);
-        const [, other] = scene.logs as [EventLog, EventLog];
-        let landed = (await scene.events()).length;
-        for (let id = 0; id < 10; id += 2) {
-          while (other.status.role !== 'forwards') {
-            await other.submit(add(2_000 + landed++));
-            await sleep(5);
-          }
-          landed = (await scene.events()).length;
-          scene.hop.hold('1', 'replies');
-          const answers = [told(other.submit(add(id)))];
-          while ((await scene.events()).length === landed) await sleep(1);
-          scene.hop.cut('1');
-          // The instance does not know yet that the first has landed, and decides both on what it knows.
-          answers.push(told(other.submit(add(id + 1))));
-          expect(await Promise.all(answers)).toEqual([landed + 1, landed + 2]);
-          landed += 2;
-        }
-        verifyLog(await scene.events());
-      }),
-    );
-
-    test(
       'a request that comes late, when its sender has applied it, is not applied again, whatever has happened to the plant since',
       withInstances(2, async (scene) => {
         await settle(scene);
@@ -207,28 +167,6 @@ export function forwardingContract(name: string, open: OpenStore): void {
         },
         { commitLimit: 3_000 },
       ),
-    );
-
-    test(
-      'a command that comes in the very moment in which the link ends is committed',
-      withInstances(2, async (scene) => {
-        await settle(scene);
-        const [, other] = scene.logs as [EventLog, EventLog];
-        const before = (await scene.events()).length;
-        scene.hop.cut('1');
-        expect(await told(other.submit(add(1)))).toBe(before + 1);
-      }),
-    );
-
-    test(
-      'a writer that says nothing is given up, and its forwarder writes itself',
-      withInstances(2, async (scene) => {
-        await settle(scene);
-        const [, other] = scene.logs as [EventLog, EventLog];
-        const before = (await scene.events()).length;
-        for (const what of ['requests', 'replies'] as const) scene.hop.hold('1', what);
-        expect(await told(other.submit(add(1)))).toBe(before + 1);
-      }),
     );
 
     test(
