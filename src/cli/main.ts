@@ -2,7 +2,13 @@ import { getSystemErrorMessage } from 'node:util';
 import { Command } from 'commander';
 import { ConfigError } from '../config.ts';
 import { VERSION } from '../observe/version.ts';
-import { auditCommand } from './audit/audit.ts';
+import { checkErasureCommand } from './audit/check-erasure.ts';
+import { checkpointCommand, headCommand, keyCommand } from './audit/checkpoint.ts';
+import { exportCommand } from './audit/export.ts';
+import { historyCommand, listCommand } from './audit/history.ts';
+import { importCommand } from './audit/import.ts';
+import { checkReceiptCommand, receiptCommand } from './audit/receipt.ts';
+import { rebuildCommand, verifyCommand } from './audit/verify.ts';
 import { backupCommand } from './backup.ts';
 import { doctorCommand } from './doctor.ts';
 import { eraseCommand } from './erase.ts';
@@ -12,6 +18,24 @@ import { upgradeCommand } from './upgrade.ts';
 import { witnessCommand } from './witness.ts';
 
 // A command loads what it needs when it runs: what the others need would be half of its time.
+
+/** `plantstore audit` */
+const auditCommand = (): Command =>
+  new Command('audit')
+    .description('Read, verify and export the event log. Every command except import works while the service runs.')
+    .addCommand(verifyCommand())
+    .addCommand(headCommand())
+    .addCommand(checkpointCommand())
+    .addCommand(keyCommand())
+    .addCommand(receiptCommand())
+    .addCommand(checkErasureCommand())
+    .addCommand(checkReceiptCommand())
+    .addCommand(exportCommand())
+    .addCommand(importCommand())
+    .addCommand(listCommand())
+    .addCommand(historyCommand())
+    .addCommand(rebuildCommand());
+
 const program = new Command('plantstore')
   .description('An event-sourced plant store: REST, Connect and gRPC over one tamper-evident log.')
   .version(VERSION, '--version', 'print the version')

@@ -46,9 +46,8 @@ Example:
     )
     .action(async ({ key: file, name, log, state, host, port }: Options) => {
       const key = await ed25519KeyFile(file, 'logs that trust the old key must be given the new one');
-      const { Records, RECORDS_FILE } = await import('../witness/records.ts');
       const { createWitnessServer } = await import('../witness/server.ts');
-      const { Witness } = await import('../witness/witness.ts');
+      const { Records, RECORDS_FILE, Witness } = await import('../witness/witness.ts');
       const origins = log.map((known) => known.name);
       const records = naming(join(state, RECORDS_FILE), () => new Records(state, origins));
       const server = createWitnessServer(new Witness(cosigner(name, key), log, records, console.error));

@@ -1,11 +1,13 @@
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { counted } from '../counted.ts';
+import { makePrivateFolder } from '../private-folder.ts';
 import { type Checkpoint, parseCheckpoint } from '../tlog/checkpoint.ts';
-import { formatHash, sameHash } from '../tlog/hash.ts';
+import { EMPTY_ROOT, formatHash, sameHash } from '../tlog/hash.ts';
 import { formatSignature, openNote, parseNote, type Signer, signatureOf, verifierOf } from '../tlog/note.ts';
 import { checkTree } from '../tlog/proof.ts';
 import type { VerifierKey } from '../tlog/verifier-key.ts';
 import { parseAddCheckpoint, SIZE_TYPE } from '../tlog/witness-request.ts';
-import type { Records } from './records.ts';
 
 /** The response to a request. Plain text unless `type` is set. */
 export interface Reply {
@@ -126,5 +128,49 @@ export class Refusals {
         ? `error: the log ${origin} has signed two checkpoints of ${known}: the other has the root ${shown}`
         : `error: the log ${origin} did not prove that its checkpoint of ${counted(size, 'event')} (root ${shown}) extends the cosigned one of ${known}`,
     );
+  }
+}
+
+/** The last checkpoint of a log that the witness cosigned. */
+export interface Cosigned {
+  /** 0, with an empty note, if there is none. */
+  readonly size: number;
+  readonly root: Uint8Array;
+  /** The note with the signatures of the log and of the witness. */
+  readonly note: string;
+}
+
+/** File name of the records in their folder. */
+export const RECORDS_FILE = 'witness.sqlite';
+
+/** The last cosigned checkpoint of each log. A record is on disk before its cosignature is returned. */
+export class Records {
+  readonly #db: DatabaseSync;
+
+  /** Opens the records in a folder, and creates what is missing. `origins` names the logs. */
+  constructor(folder: string, origins: readonly string[]) {
+    makePrivateFolder(folder);
+    this.#db = new DatabaseSync(join(folder, RECORDS_FILE), { timeout: 1_000 });
+    this.#db.exec('PRAGMA synchronous = FULL');
+    this.#db.exec(
+      'CREATE TABLE IF NOT EXISTS logs (origin TEXT PRIMARY KEY, size INTEGER, root BLOB, note TEXT) STRICT',
+    );
+    const add = this.#db.prepare("INSERT OR IGNORE INTO logs VALUES (?, 0, ?, '')");
+    for (const origin of origins) add.run(origin, EMPTY_ROOT);
+  }
+
+  /** The last cosigned checkpoint of a log. */
+  last(origin: string): Cosigned {
+    return this.#db.prepare('SELECT size, root, note FROM logs WHERE origin = ?').get(origin) as unknown as Cosigned;
+  }
+
+  /** Replaces a record atomically. Does nothing and returns false if `last` is no longer the last record. */
+  replace(origin: string, last: Cosigned, { size, root, note }: Cosigned): boolean {
+    const update = this.#db.prepare('UPDATE logs SET size = ?, root = ?, note = ? WHERE origin = ? AND size = ?');
+    return update.run(size, root, note, origin, last.size).changes === 1;
+  }
+
+  close(): void {
+    this.#db.close();
   }
 }

@@ -60,7 +60,7 @@ test('a cycle is found, whatever starts it', () => {
 
 test.each([
   ['src/start.ts', "import './log/sqlite/store.ts'; import './transport/rest/server.ts';"],
-  ['src/cli/audit/audit.ts', "import '../../log/sqlite/store.ts'; import '../../main.ts';"],
+  ['src/cli/audit/verify.ts', "import '../../log/sqlite/store.ts'; import '../../main.ts';"],
   ['src/log/sqlite/store.ts', "import '../store.ts'; import { DatabaseSync } from 'node:sqlite';"],
   ['src/time/host.ts', 'const now = Date.now();'],
   ['src/log/sqlite/store.ts', 'const now = Date.now();'],

@@ -14,9 +14,8 @@ import { cosignatureKey, cosigner, noteKey, noteSigner } from '../../src/tlog/si
 import { treeHash } from '../../src/tlog/tree.ts';
 import { formatAddCheckpoint, parseAddCheckpoint, parseSize } from '../../src/tlog/witness-request.ts';
 import { WitnessAheadError, WitnessClient, WitnessForkedError } from '../../src/transparency/witness-client.ts';
-import { Records } from '../../src/witness/records.ts';
 import { createWitnessServer } from '../../src/witness/server.ts';
-import { Witness } from '../../src/witness/witness.ts';
+import { Records, Witness } from '../../src/witness/witness.ts';
 import { MemoryTree } from '../support/memory-tree.ts';
 import { count } from '../support/soak.ts';
 

@@ -1,10 +1,17 @@
 import type { LoggedEvent } from '../../log/event/event.ts';
 import { type EventMessage, eventMessage } from '../message.ts';
 import { mismatch, type Published, type Topic, type TopicSession } from '../topic.ts';
-import { type PublisherCheckpoint, reaches, toCommitted } from './checkpoint.ts';
 import { KafkaClient, type KafkaConnection, partitioner, type TransactionalProducer, within } from './client.ts';
 import { type Recovered, recover } from './recover.ts';
-import { createTopics, type Names, namesFor, type TopicSettings } from './topics.ts';
+import {
+  createTopics,
+  type Names,
+  namesFor,
+  type PublisherCheckpoint,
+  reaches,
+  type TopicSettings,
+  toCommitted,
+} from './topics.ts';
 
 /** The name of the topic of events, how to connect to it, and how to create it. */
 export interface KafkaOptions extends KafkaConnection, TopicSettings {

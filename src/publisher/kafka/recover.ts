@@ -1,9 +1,8 @@
 import { HASH_HEADER, OWNER_ERASED, POSITION_HEADER } from '../message.ts';
 import { mismatch } from '../topic.ts';
-import { emptyCheckpoint, fromCommitted, type PublisherCheckpoint, reaches } from './checkpoint.ts';
 import { type KafkaClient, type OffsetRange, partitioner, within } from './client.ts';
 import { TopicReader, type TopicRecord } from './reader.ts';
-import type { Names } from './topics.ts';
+import { emptyCheckpoint, fromCommitted, type Names, type PublisherCheckpoint, reaches } from './topics.ts';
 
 /** Most milliseconds for reading checkpoint and offsets. */
 const LIMIT = 30_000;

@@ -1,12 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { LoggedEvent } from '../../log/event/event.ts';
 import { eventMessage, POSITION_HEADER } from '../message.ts';
-import { fromCommitted, type PublisherCheckpoint, reaches } from './checkpoint.ts';
 import { KafkaClient, type OffsetRange, partitioner } from './client.ts';
 import type { KafkaOptions } from './kafka-topic.ts';
 import { TopicReader, type TopicRecord } from './reader.ts';
 import { adopt } from './recover.ts';
-import { type Names, namesFor } from './topics.ts';
+import { fromCommitted, type Names, namesFor, type PublisherCheckpoint, reaches } from './topics.ts';
 
 /** Most checks for whether the last commit is visible, and milliseconds between them. */
 const LOOKS = 50;

@@ -4,8 +4,7 @@ import { ERRORS } from '../../domain/errors.ts';
 import { JSON_TYPE } from '../http/error-reply.ts';
 import { CACHING, EVENT_STREAM } from '../http/headers.ts';
 import { addResource } from '../http/methods.ts';
-import { isRequired, typeOf } from '../rest/field-type.ts';
-import { type HttpRule, httpRulesOf } from '../rest/http-rule.ts';
+import { type HttpRule, httpRulesOf, isRequired, typeOf } from '../rest/http-rule.ts';
 import { ANSWERS, FAILURES, FIELD_TEXTS, IDEMPOTENCY_KEY, INT64_ADVICE, INT64_WARNING, METHODS } from './text.ts';
 
 const JSON_BODY = 'application/json';

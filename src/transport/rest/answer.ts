@@ -7,8 +7,7 @@ import { NOT_IN_BASIC } from '../../plants/view.ts';
 import { JSON_TYPE } from '../http/error-reply.ts';
 import { CACHING, entityTag, isUnmodified, varyBy } from '../http/headers.ts';
 import { arrayStream, compileEncoder, type Encoder, encodeArray, type Fields } from './encode.ts';
-import { typeOf } from './field-type.ts';
-import type { HttpRule } from './http-rule.ts';
+import { type HttpRule, typeOf } from './http-rule.ts';
 
 /** Sets the status and the headers of a response, and returns its body. Undefined: no body. */
 export type Responder = (

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import type { DescField, DescMessage } from '@bufbuild/protobuf';
-import { isOptional, typeOf } from './field-type.ts';
+import { isOptional, typeOf } from './http-rule.ts';
 
 /** Writes a value as JSON. */
 export type Encoder<Value> = (value: Value) => string;

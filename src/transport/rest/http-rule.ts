@@ -1,5 +1,16 @@
-import { type DescField, type DescMessage, type DescMethod, type DescService, getOption } from '@bufbuild/protobuf';
+import {
+  type DescEnum,
+  type DescField,
+  type DescMessage,
+  type DescMethod,
+  type DescService,
+  getOption,
+  ScalarType,
+} from '@bufbuild/protobuf';
+import { FeatureSet_FieldPresence } from '@bufbuild/protobuf/wkt';
 import { http } from '../../../gen/google/api/annotations_pb.ts';
+import { FieldBehavior, field_behavior } from '../../../gen/google/api/field_behavior_pb.ts';
+import { InvalidFieldError } from '../../domain/errors.ts';
 
 /** A method of a service with its google.api.http rule. Every field of its request comes from exactly one place. */
 export interface HttpRule {
@@ -50,4 +61,70 @@ function fieldOf(message: DescMessage, name: string): DescField {
   const field = message.fields.find((candidate) => candidate.name === name);
   if (field === undefined) throw new Error(`${message} has no field ${name}, which a google.api.http rule names`);
   return field;
+}
+
+/** A field that holds an integer: its bounds, and its form in a message. */
+export interface IntegerType {
+  readonly kind: 'integer';
+  readonly format: 'int32' | 'int64';
+  readonly min: bigint;
+  readonly max: bigint;
+  readonly zero: number | bigint;
+  /** An integer within the bounds, in its form in a message. */
+  toField(value: bigint): number | bigint;
+}
+
+/** The types of request and response fields that REST supports. */
+export type FieldType =
+  | IntegerType
+  | { readonly kind: 'string' }
+  /** By the names of the values without their common prefix, and without the value for unspecified. */
+  | { readonly kind: 'enum'; readonly values: ReadonlyMap<string, number> }
+  | { readonly kind: 'message'; readonly message: DescMessage }
+  | { readonly kind: 'messages'; readonly message: DescMessage };
+
+const STRING = { kind: 'string' } as const;
+/** The only int32 fields in REST are counts. */
+const COUNT: IntegerType = { ...integerOf('int32', 31n), min: 0n, zero: 0, toField: Number };
+const INT64: IntegerType = { ...integerOf('int64', 63n), zero: 0n, toField: (value) => value };
+
+function integerOf<Format extends string>(format: Format, bits: bigint) {
+  return { kind: 'integer', format, min: -(2n ** bits), max: 2n ** bits - 1n } as const;
+}
+
+/** The type of a field. Throws for a type that REST does not support. */
+export function typeOf(field: DescField): FieldType {
+  if (field.fieldKind === 'scalar' && field.scalar === ScalarType.STRING) return STRING;
+  if (field.fieldKind === 'scalar' && field.scalar === ScalarType.INT32) return COUNT;
+  if (field.fieldKind === 'scalar' && field.scalar === ScalarType.INT64) return INT64;
+  if (field.fieldKind === 'enum') return { kind: 'enum', values: namesOf(field.enum) };
+  if (field.fieldKind === 'message') return { kind: 'message', message: field.message };
+  if (field.fieldKind === 'list' && field.listKind === 'message') return { kind: 'messages', message: field.message };
+  throw new Error(`REST has no form for ${field}`);
+}
+
+const namesOf = ({ values }: DescEnum): ReadonlyMap<string, number> =>
+  new Map(values.filter(({ number }) => number !== 0).map(({ localName, number }) => [localName, number]));
+
+/** Whether a field is declared `optional` (or is a message). Only such a field may be unset. */
+export const isOptional = (field: DescField): boolean => field.presence === FeatureSet_FieldPresence.EXPLICIT;
+
+/** Whether a caller must set the field (AIP-203), or a response always has it. */
+export const isRequired = (field: DescField): boolean =>
+  !isOptional(field) || getOption(field, field_behavior).includes(FieldBehavior.REQUIRED);
+
+/** The error of a field with an invalid value. `path`: its proto path. */
+export const invalidField = (path: string, mustBe: string): InvalidFieldError =>
+  new InvalidFieldError(path, `must be ${mustBe}`);
+
+/** An integer of a type. Throws INVALID_FIELD when the value is undefined or out of bounds. `form`: what to send, in words. */
+export function toInteger(
+  type: IntegerType,
+  value: bigint | undefined,
+  path: string,
+  form = 'an integer',
+): number | bigint {
+  if (value === undefined || value < type.min || value > type.max)
+    throw invalidField(path, `${form} from ${type.min} to ${type.max}`);
+  return type.toField(value);
 }

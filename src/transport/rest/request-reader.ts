@@ -4,8 +4,7 @@ import type { FastifyRequest } from 'fastify';
 import { InvalidFieldError, PlantStoreError } from '../../domain/errors.ts';
 import type { JsonText } from '../../json/json-text.ts';
 import { malformedBody, readBody, readJsonBody } from '../http/body.ts';
-import { type FieldType, invalidField, isOptional, toInteger, typeOf } from './field-type.ts';
-import type { HttpRule } from './http-rule.ts';
+import { type FieldType, type HttpRule, invalidField, isOptional, toInteger, typeOf } from './http-rule.ts';
 
 /** Reads a method's request message from path, query and body. */
 export class RequestReader {

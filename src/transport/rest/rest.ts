@@ -11,8 +11,7 @@ import { refuseOtherMethods } from '../http/methods.ts';
 import { compileResponder } from './answer.ts';
 import type { Fields } from './encode.ts';
 import { streamEvents } from './event-stream.ts';
-import { invalidField } from './field-type.ts';
-import { type HttpRule, httpRulesOf } from './http-rule.ts';
+import { type HttpRule, httpRulesOf, invalidField } from './http-rule.ts';
 import { type Query, RequestReader, takeBody } from './request-reader.ts';
 
 /**

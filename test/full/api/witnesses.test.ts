@@ -20,9 +20,8 @@ import { formatVerifierKey, parseVerifierKey } from '../../../src/tlog/verifier-
 import { formatAddCheckpoint, parseAddCheckpoint } from '../../../src/tlog/witness-request.ts';
 import { openLogKey } from '../../../src/transparency/log-key.ts';
 import { CHECKPOINT_FILE } from '../../../src/transparency/signed-checkpoint.ts';
-import { Records } from '../../../src/witness/records.ts';
 import { createWitnessServer } from '../../../src/witness/server.ts';
-import { Witness } from '../../../src/witness/witness.ts';
+import { Records, Witness } from '../../../src/witness/witness.ts';
 import { openSqliteDatabase } from '../../store/sqlite-database.ts';
 import { client, type Send } from '../../support/http.ts';
 import { TRANSPORTS } from '../../support/protocols.ts';

@@ -3,11 +3,10 @@ import { expect, test } from 'vitest';
 import { type Answer, verifyLog } from '../../../src/audit/verify.ts';
 import { EMPTY_HEAD, type LoggedEvent } from '../../../src/log/event/event.ts';
 import { openSqlite } from '../../../src/log/sqlite/store.ts';
-import { toCommitted } from '../../../src/publisher/kafka/checkpoint.ts';
 import { KafkaClient, partitioner } from '../../../src/publisher/kafka/client.ts';
 import type { KafkaOptions } from '../../../src/publisher/kafka/kafka-topic.ts';
 import { askTopic } from '../../../src/publisher/kafka/topic-check.ts';
-import { createTopics, namesFor } from '../../../src/publisher/kafka/topics.ts';
+import { createTopics, namesFor, toCommitted } from '../../../src/publisher/kafka/topics.ts';
 import {
   type EventMessage,
   eventMessage,
