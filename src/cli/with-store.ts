@@ -24,6 +24,9 @@ const IF_SERVED: Readonly<Record<'change' | 'own' | 'upgrade', string>> = {
   upgrade: 'stop it first',
 };
 
+/** Milliseconds for which a command waits for a lock of the service, such as that of a step of an erasure on a slow disk. */
+const BESIDE_SERVICE = 10_000;
+
 /** The settings for a command on the store, which accepts and issues no token. */
 export const storeConfig = (): Config => loadConfig(undefined, { usesTokens: false });
 
@@ -50,7 +53,7 @@ async function opened<T>(
   const unlock =
     access === 'own' || access === 'change' ? lockDataDirectory(dataDirectory, IF_SERVED[access]) : () => {};
   try {
-    return await closing(openSqlite(dataDirectory, { readOnly: access === 'read' }), work);
+    return await closing(openSqlite(dataDirectory, { readOnly: access === 'read', timeout: BESIDE_SERVICE }), work);
   } finally {
     unlock();
   }

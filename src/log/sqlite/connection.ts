@@ -51,8 +51,8 @@ export function existingFile(directory: string, name: string): string {
  * cut may lose the last commits. Throws when the file cannot have a write-ahead log, as on most network file systems:
  * SQLite then only reports the mode it keeps, without an error.
  */
-export function openWriter(path: string, synchronous: 'FULL' | 'NORMAL'): DatabaseSync {
-  const db = new DatabaseSync(path, { timeout: BUSY_TIMEOUT });
+export function openWriter(path: string, synchronous: 'FULL' | 'NORMAL', timeout = BUSY_TIMEOUT): DatabaseSync {
+  const db = new DatabaseSync(path, { timeout });
   try {
     const { journal_mode: mode } = db.prepare('PRAGMA journal_mode = WAL').get()!;
     if (mode !== 'wal')
@@ -66,8 +66,8 @@ export function openWriter(path: string, synchronous: 'FULL' | 'NORMAL'): Databa
 }
 
 /** Opens an existing database for reading. */
-export const openReader = (path: string): DatabaseSync =>
-  new DatabaseSync(path, { readOnly: true, timeout: BUSY_TIMEOUT });
+export const openReader = (path: string, timeout = BUSY_TIMEOUT): DatabaseSync =>
+  new DatabaseSync(path, { readOnly: true, timeout });
 
 /** SQLite's code for a lock of another connection. */
 export const SQLITE_BUSY = 5;

@@ -55,6 +55,8 @@ export interface SqliteOptions {
   readonly readOnly?: boolean;
   /** No other process appends while the store is open, as lockDataDirectory ensures. So the log's end can be cached. */
   readonly alone?: boolean;
+  /** Milliseconds to wait for a lock of another process; nothing else happens in this one meanwhile. Otherwise BUSY_TIMEOUT. */
+  readonly timeout?: number;
 }
 
 /**
@@ -62,24 +64,24 @@ export interface SqliteOptions {
  * when a newer release wrote the data, or when it is to be written to and lacks a trigger or an index; DamagedStoreError
  * when the database is damaged.
  */
-export function openSqlite(directory: string, { readOnly = false, alone = false }: SqliteOptions = {}): Store {
-  const path = readOnly ? existingFile(directory, DATABASE_FILE) : privateFile(directory, DATABASE_FILE);
+export function openSqlite(directory: string, options: SqliteOptions = {}): Store {
+  const path = options.readOnly ? existingFile(directory, DATABASE_FILE) : privateFile(directory, DATABASE_FILE);
   try {
-    return openDatabase(path, readOnly, alone);
+    return openDatabase(path, options);
   } catch (error) {
     throw aboutStore(path, error);
   }
 }
 
-function openDatabase(path: string, readOnly: boolean, alone: boolean): Store {
-  const log = readOnly ? openReader(path) : openWriter(path, 'FULL');
+function openDatabase(path: string, { readOnly = false, alone = false, timeout }: SqliteOptions): Store {
+  const log = readOnly ? openReader(path, timeout) : openWriter(path, 'FULL', timeout);
   try {
     // The write-ahead log may still hold data that was erased just before a process died.
     if (!readOnly) log.exec('PRAGMA wal_checkpoint(TRUNCATE)');
     if (!readOnly) ensureSchema(log);
     checkSchema(log, path);
     if (!readOnly) checkObjects(log, path);
-    const projecting = readOnly ? openReader(path) : openWriter(path, 'NORMAL');
+    const projecting = readOnly ? openReader(path, timeout) : openWriter(path, 'NORMAL', timeout);
     // A power cut may undo the projector's last steps, which are then repeated. The log cannot lose more: both are in
     // one write-ahead log, which loses only its end, and each append syncs all of it.
     return new SqliteStore(path, log, projecting, alone);

@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { generateKeyPairSync } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -158,20 +158,29 @@ describe('a file of TLS', () => {
   });
 });
 
-test('a database that another process holds: which one', async () => {
+/** A process that holds the write lock of a database, until it is killed or for some milliseconds. */
+async function holderOf(path: string, milliseconds = 60_000): Promise<ChildProcess> {
+  const hold = `const db = new (require('node:sqlite').DatabaseSync)(${JSON.stringify(path)});
+    db.exec('BEGIN IMMEDIATE'); console.log('held'); setTimeout(() => db.close(), ${milliseconds})`;
+  const holder = spawn(process.execPath, ['--eval', hold], { stdio: ['ignore', 'pipe', 'inherit'] });
+  await once(holder.stdout, 'data');
+  return holder;
+}
+
+test('a database that another process holds: which one; a command waits for one that soon lets go', async () => {
   const DATA_DIR = join(directory, 'held');
   await (await startService({ DATA_DIR })).stop();
   const path = join(DATA_DIR, 'plantstore.sqlite');
-  const hold = `const db = new (require('node:sqlite').DatabaseSync)(${JSON.stringify(path)});
-    db.exec('BEGIN IMMEDIATE'); console.log('held'); setInterval(() => db, 1000)`;
-  const holder = spawn(process.execPath, ['--eval', hold], { stdio: ['ignore', 'pipe', 'inherit'] });
-  await once(holder.stdout, 'data');
+  const holder = await holderOf(path);
   const who = process.platform === 'linux' ? `process ${holder.pid} (${process.execPath}` : 'another program';
   const { message } = await failureOf(['serve'], { ...FREE, DATA_DIR });
   expect(message).toContain(`plantstore: ${path} is in use by ${who}`);
   expect(message).toMatch(/: end that, or wait for its end, and try again$/);
   holder.kill();
   await once(holder, 'exit');
+  const brief = await holderOf(path, 2_000);
+  expect(await command(['audit', 'rebuild'], { DATA_DIR })).toMatchObject({ code: 0, stdout: '{"checkpoint":0}\n' });
+  if (brief.exitCode === null) await once(brief, 'exit');
 });
 
 test.each([
