@@ -59,22 +59,19 @@ function replaced(body: Buffer, text: string, by: string): Buffer {
 
 describe.skipIf(CHROMIUM === undefined)('the pane Proof', () => {
   let service: Service;
-  /** Another log, of the same name and key. */
-  let fork: Service;
   let browser: Browser;
   let proxy: TamperingProxy;
   let watched: Watched;
   let page: Page;
 
   beforeAll(async () => {
-    [service, fork, browser] = await Promise.all([startService(environment), startService(environment), openBrowser()]);
-    await Promise.all([add(service, 'alice', 0, EVENTS), add(fork, 'mallory', 0, EVENTS + 5, 'Weed')]);
+    [service, browser] = await Promise.all([startService(environment), openBrowser()]);
+    await add(service, 'alice', 0, EVENTS);
     await checkpointOf(service, EVENTS);
-    await checkpointOf(fork, EVENTS + 5);
   });
   afterAll(async () => {
     await browser.close();
-    await Promise.all([service.stop(), fork.stop()]);
+    await service.stop();
   });
   beforeEach(async () => {
     proxy = await TamperingProxy.start(service.url);
@@ -173,24 +170,9 @@ describe.skipIf(CHROMIUM === undefined)('the pane Proof', () => {
     expect(await outcome('The event at position 3.')).toMatch(/^Verified[\s\S]*that needs a token/);
   });
 
-  test('does not verify an event that was changed in the log', async () => {
-    proxy.tamper = (path, body) =>
-      path.startsWith('/log/tile/entries/000') ? replaced(body, 'PlantAdded', 'PlantAdder') : body;
-    expect(await verify(1)).toMatch(
-      /^Not verified The event at position 1\.\s*The event at position 1 differs from the tree of the checkpoint: it was changed\./,
-    );
-  });
-
   test('does not verify an event that the service tells otherwise', async () => {
     proxy.tamper = (path, body) => (path.endsWith('/ReadEvents') ? replaced(body, 'PlantAdded', 'PlantAdder') : body);
     expect(await verify(9)).toContain('The event that the service shows at position 9 is not the one in its log');
-  });
-
-  test('does not verify a content that was changed', async () => {
-    proxy.tamper = (path, body) => (path.endsWith('/ReadEvents') ? replaced(body, 'Fern', 'Weed') : body);
-    const text = await verify(9);
-    expect(text).toMatch(/^Not verified/);
-    expect(text).toContain('The content of the event at position 9 does not fit its commitment: it was changed.');
   });
 
   test('does not verify against a tile that is withheld, or changed', async () => {
@@ -205,49 +187,23 @@ describe.skipIf(CHROMIUM === undefined)('the pane Proof', () => {
     );
   });
 
-  test('does not verify a checkpoint that was changed, or rolled back', async () => {
-    const old = await checkpointOf(service, EVENTS);
-    await add(service, 'alice', 10_000 + proxy.asked.length, 1);
-    await checkpointOf(service, EVENTS + 1);
-    proxy.tamper = (path, body) => (path === '/log/checkpoint' ? String(body).replace(/\n\d/, '\n9') : body);
-    expect(await verify(1)).toMatch(
-      /^Not verified[\s\S]*The signature of log\.example\/plants on the checkpoint is wrong/,
-    );
-    proxy.beHonest();
-    expect(await verify(1)).toMatch(/^Verified/);
-    proxy.tamper = (path, body) => (path === '/log/checkpoint' ? old : body);
-    expect(await verify(1)).toMatch(
-      /^Not verified[\s\S]*The checkpoint was rolled back: it has 300 events, fewer than/,
-    );
-  });
-
-  test('does not verify a log of the same key with another history, and goes on once that is gone', async () => {
-    expect(await verify(1)).toMatch(/^Verified/);
-    proxy.target = fork.url;
-    for (const act of [() => verify(1), checkWholeLog]) {
-      const text = await act();
-      expect(text).toMatch(/^Not verified/);
-      expect(text).toMatch(/The log was rewritten: it does not begin with the 30\d events that this browser saw/);
-    }
-    proxy.target = service.url;
-    expect(await verify(1)).toMatch(/^Verified/);
-    // Who forgets the log trusts whatever comes next, and is told so.
-    proxy.target = fork.url;
-    await page.getByRole('button', { name: 'Forget log.example/plants' }).click();
-    expect(await verify(1)).toMatch(/^Verified[\s\S]*for the first time/);
-  });
-
-  test('does not verify a log of another key', async () => {
+  test('does not verify a log of another key, until the user forgets the one before', async () => {
     expect(await verify(1)).toMatch(/^Verified/);
     await using other = await startService({ LOG_ORIGIN: environment.LOG_ORIGIN });
+    await add(other, 'mallory', 0, 1, 'Weed');
+    await checkpointOf(other, 1);
     proxy.target = other.url;
-    expect(await verify(1)).toMatch(/^Not verified[\s\S]*is not the one that this browser has trusted since/);
+    for (const act of [() => verify(1), checkWholeLog])
+      expect(await act()).toMatch(/^Not verified[\s\S]*is not the one that this browser has trusted since/);
+    // Who forgets the log trusts whatever comes next, and is told so.
+    await page.getByRole('button', { name: 'Forget log.example/plants' }).click();
+    expect(await verify(1)).toMatch(/^Verified[\s\S]*for the first time/);
   });
 
   test('reads the whole log, and names the event that was changed', async () => {
     const text = await checkWholeLog();
     expect(text).toMatch(/^Verified The whole log\./);
-    expect(text).toMatch(/the 30\d events make the root of the checkpoint, none changed, missing or added/);
+    expect(text).toMatch(/the 300 events make the root of the checkpoint, none changed, missing or added/);
     proxy.tamper = (path, body) =>
       path.startsWith('/log/tile/entries/001') ? replaced(body, 'PlantAdded', 'PlantAdder') : body;
     expect(await checkWholeLog()).toMatch(/^Not verified[\s\S]*The event at position 257 differs from the tree/);
@@ -272,7 +228,7 @@ describe.skipIf(CHROMIUM === undefined)('the pane Proof', () => {
     await page.getByRole('button', { name: 'Check the whole log' }).click();
     await page.getByRole('button', { name: 'Cancel' }).click();
     expect(await outcome('The whole log.')).toMatch(
-      /^Not verified[\s\S]*You cancelled the check after \d+ events of 30\d\./,
+      /^Not verified[\s\S]*You cancelled the check after \d+ events of 300\./,
     );
     release();
   });
@@ -296,7 +252,7 @@ describe.skipIf(CHROMIUM === undefined)('the pane Proof', () => {
     const input = page.getByLabel('Receipt', { exact: true });
     await input.setInputFiles(receipt);
     expect(await outcome('The receipt r.')).toMatch(/^Verified[\s\S]*the service sent it just now/);
-    const { text: vkey } = await client(fork.url)('GET', '/log/key');
+    const { text: vkey } = await client(service.url)('GET', '/log/key');
     await page.getByText('With a key of your own').click();
     await page.getByLabel('Key', { exact: true }).fill(vkey.replace('log.example', 'log.exampl'));
     await input.setInputFiles({ ...receipt, name: 's' });

@@ -6,8 +6,6 @@ import { buffer } from 'node:stream/consumers';
 /** What becomes of an answer, by the path that was asked for. Undefined: it is withheld, with 404. */
 export type Tamper = (path: string, body: Buffer) => Buffer | string | undefined;
 
-const honest: Tamper = (_path, body) => body;
-
 /** Headers that are of one connection, or of the bytes as they were. */
 const DROPPED = ['connection', 'keep-alive', 'transfer-encoding', 'content-length', 'content-encoding'];
 
@@ -15,16 +13,13 @@ const DROPPED = ['connection', 'keep-alive', 'transfer-encoding', 'content-lengt
 export class TamperingProxy implements AsyncDisposable {
   /** Where the service is. */
   target: string;
-  tamper: Tamper = honest;
-  /** Paths that were asked for. */
-  readonly asked: string[] = [];
+  tamper: Tamper = (_path, body) => body;
   readonly #server: Server;
 
   private constructor(target: string) {
     this.target = target;
     this.#server = createServer(async (request, response) => {
       const path = request.url!;
-      this.asked.push(path);
       const { host: _host, connection: _connection, ...headers } = request.headers;
       const body = await buffer(request);
       const answer = await fetch(this.target + path, {
@@ -49,11 +44,6 @@ export class TamperingProxy implements AsyncDisposable {
 
   get url(): string {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
-  }
-
-  /** Passes on everything as it is. */
-  beHonest(): void {
-    this.tamper = honest;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
