@@ -107,10 +107,10 @@ export class RemoteKeySet implements KeySet {
   }
 }
 
-// The error of fetch says only that it failed; its cause says why.
+// The error of fetch says only that it failed; its cause says why. That of a time-out has a number, which says nothing.
 function describe({ message, cause }: Error): string {
-  const code = (cause as NodeJS.ErrnoException | undefined)?.code;
-  return code === undefined ? message : `${message} (${code})`;
+  const code: unknown = (cause as NodeJS.ErrnoException | undefined)?.code;
+  return typeof code === 'string' ? `${message} (${code})` : message;
 }
 
 /** Most bytes of a key set. Real ones have a few thousand. */
