@@ -1,7 +1,7 @@
 import { createPrivateKey } from 'node:crypto';
 import { resolve } from 'node:path';
 import { z } from 'zod';
-import { isKeyName, parseVerifierKey } from './tlog/verifier-key.ts';
+import { isKeyName, parseWitnessKey } from './tlog/verifier-key.ts';
 
 /**
  * What a setting's values are: what a valid one looks like, for the error message; the schema that validates and converts
@@ -94,7 +94,7 @@ const ed25519Key = z.string().transform((value, context) => {
 const witness = z.string().transform((value, context) => {
   const [, url = '', vkey = ''] = /^(https?:\/\/[^\s=?#]+)=(.+)$/.exec(value) ?? [];
   try {
-    return { url: new URL(url), key: parseVerifierKey(vkey) };
+    return { url: new URL(url), key: parseWitnessKey(vkey) };
   } catch {
     context.addIssue({ code: 'custom' });
     return z.NEVER;
@@ -224,9 +224,10 @@ export const SETTINGS = {
   AUDIT_SIGNING_KEY: secret('an Ed25519 private key, as PKCS #8 in PEM', ed25519Key).means(
     'Ed25519 private key, PKCS #8 in PEM, that signs checkpoints. Unset: a key in `DATA_DIR`, made on first use.',
   ),
-  WITNESSES: values('URL=VKEY, or several separated by spaces', list(/\s+/).pipe(z.array(witness))).means(
-    'Witnesses that cosign checkpoints before they are served: `URL=VKEY`, separated by spaces. Unset: none.',
-  ),
+  WITNESSES: values(
+    'URL=VKEY with the vkey of a witness, or several separated by spaces',
+    list(/\s+/).pipe(z.array(witness)),
+  ).means('Witnesses that cosign checkpoints before they are served: `URL=VKEY`, separated by spaces. Unset: none.'),
   WITNESS_QUORUM: values('a whole number from 1 to the number of witnesses', integer(1, 999)).means(
     'Number of witnesses that must cosign. Unset: all.',
   ),

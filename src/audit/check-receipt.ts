@@ -4,7 +4,7 @@ import { eventOfProvenRecord } from '../log/event/record.ts';
 import { cosignedAt, parseNote, verifiedSignatures, verifierOf } from '../tlog/note.ts';
 import { checkRecord } from '../tlog/proof.ts';
 import { parseTlogProof } from '../tlog/tlog-proof.ts';
-import { parseVerifierKey, SIGNATURE_TYPE, type VerifierKey } from '../tlog/verifier-key.ts';
+import { parseWitnessKey, type VerifierKey } from '../tlog/verifier-key.ts';
 import { openCheckpoint } from '../transparency/signed-checkpoint.ts';
 
 /** What a receipt proves: the log contained this event when its checkpoint was signed. */
@@ -26,9 +26,7 @@ export interface Proved {
 export function checkReceipt(receipt: string, vkey: string, witnesses: readonly string[] = []): Proved {
   const { extra, index, hashes, checkpoint } = parseTlogProof(receipt);
   if (extra === undefined) throw new Error('the proof is not a receipt: it does not contain the event');
-  const cosigners = witnesses.map(parseVerifierKey);
-  const other = cosigners.find(({ type }) => type !== SIGNATURE_TYPE.cosignature);
-  if (other !== undefined) throw new Error(`${other.name} is not the key of a witness`);
+  const cosigners = witnesses.map(parseWitnessKey);
   const { origin, size, root } = openCheckpoint(checkpoint, vkey);
   const event = openDisclosed(extra);
   if (event.position !== index + 1)

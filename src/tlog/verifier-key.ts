@@ -55,3 +55,11 @@ export function parseVerifierKey(text: string): VerifierKey {
   if (formatVerifierKey(key) !== text) throw new Error('malformed vkey: its id does not match its name and key');
   return key;
 }
+
+/** The key of a witness in its vkey. Throws, with the reason, if it is not one. */
+export function parseWitnessKey(vkey: string): VerifierKey {
+  const key = parseVerifierKey(vkey);
+  if (key.type !== SIGNATURE_TYPE.cosignature)
+    throw new Error(`${key.name} is the key of a log, not that of a witness`);
+  return key;
+}

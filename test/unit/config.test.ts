@@ -210,6 +210,7 @@ test.each([
   ['WITNESSES', 'https://one.example'],
   ['WITNESSES', `https://one.example=${VKEY.slice(0, -2)}=`],
   ['WITNESSES', `ftp://one.example=${VKEY}`],
+  ['WITNESSES', `https://one.example=${formatVerifierKey({ ...WITNESS, type: 1 })}`],
   ['WITNESS_QUORUM', '0'],
   ['WITNESS_QUORUM', '1'],
   ['JWKS_MAX_STALE', '1d'],

@@ -1,6 +1,6 @@
 import { type Checkpoint, parseCheckpoint } from '../../../src/tlog/checkpoint.ts';
 import { cosignedAt, parseNote, type UnverifiedNote, verifiedSignatures, verifierOf } from '../../../src/tlog/note.ts';
-import { formatKeyId, parseVerifierKey, SIGNATURE_TYPE, type VerifierKey } from '../../../src/tlog/verifier-key.ts';
+import { formatKeyId, parseWitnessKey, SIGNATURE_TYPE, type VerifierKey } from '../../../src/tlog/verifier-key.ts';
 import { momentOf } from '../times.ts';
 import { type Findings, NotVerified, orNotVerified } from './outcome.ts';
 
@@ -48,14 +48,6 @@ export interface Cosignatures {
   /** How many witnesses are trusted here, and how many of them cosigned. The page cannot know the operator's quorum. */
   readonly trusted: number;
   readonly cosigned: number;
-}
-
-/** The key of a witness in its vkey. Throws, with the reason, if it is not one. */
-export function parseWitnessKey(vkey: string): VerifierKey {
-  const key = parseVerifierKey(vkey);
-  if (key.type !== SIGNATURE_TYPE.cosignature)
-    throw new Error(`${key.name} is the key of a log, not that of a witness`);
-  return key;
 }
 
 /** Checks the cosignatures on a checkpoint with the vkeys of trusted witnesses. Throws NotVerified if one is wrong. */

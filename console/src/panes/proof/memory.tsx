@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals';
+import { parseWitnessKey } from '../../../../src/tlog/verifier-key.ts';
 import { counted } from '../../numbers.ts';
-import { parseWitnessKey } from '../../proof/checkpoint.ts';
 import type { RememberedLog } from '../../proof/memory.ts';
 import { momentOf } from '../../times.ts';
 import { Field } from '../../ui/field.tsx';
