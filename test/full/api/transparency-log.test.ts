@@ -3,7 +3,6 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { openMongo } from '../../../src/log/mongo/store.ts';
@@ -11,48 +10,41 @@ import { openSqlite } from '../../../src/log/sqlite/store.ts';
 import type { Store } from '../../../src/log/store.ts';
 import { command } from '../../support/command.ts';
 import { fill } from '../../support/fill.ts';
-import { readLog } from '../../support/fold.ts';
 import { client, expectError } from '../../support/http.ts';
 import { startLocalService } from '../../support/local-service.ts';
 import type { RunningService } from '../../support/running-service.ts';
-import { count } from '../../support/soak.ts';
-import { type Seen, TlogClient } from '../../support/tlog-client.ts';
 
-/** More than a tile of level 1 has, so that there is one of level 2. */
-const THREE_LEVELS = 66_000;
-const CHECKPOINTS = count(6, 50);
+/** Seven full tiles of level 0, and a part of one. */
+const EVENTS = 2_000;
 
 const mongodbUri = inject('mongodbUri')?.replace('/?', `/plantstore-${randomUUID()}?`);
 
 const stores = [
   {
-    ...{ name: 'SQLite', size: THREE_LEVELS, environment: {} },
+    ...{ name: 'SQLite', environment: {} },
     open: async (directory: string): Promise<Store> => openSqlite(directory),
   },
   ...(mongodbUri === undefined
     ? []
     : [
         {
-          // The levels are computed by the same code on every store.
-          ...{ name: 'MongoDB', size: count(2_000, THREE_LEVELS), environment: { MONGODB_URI: mongodbUri } },
+          ...{ name: 'MongoDB', environment: { MONGODB_URI: mongodbUri } },
           open: () => openMongo(mongodbUri),
         },
       ]),
 ];
 
-describe.each(stores)('the log on $name', ({ size, environment, open }) => {
+describe.each(stores)('the log on $name', ({ environment, open }) => {
   const directory = mkdtempSync(join(tmpdir(), 'plantstore-tlog-'));
   let service: RunningService;
-  let log: TlogClient;
   let vkey: string;
 
   beforeAll(async () => {
     const store = await open(directory);
-    await fill(store, size, 'alice');
+    await fill(store, EVENTS, 'alice');
     await store.close();
     service = await startLocalService({ ...environment, DATA_DIR: directory });
     vkey = (await command(['audit', 'key'], { ...environment, DATA_DIR: directory })).stdout.trim();
-    log = new TlogClient(`${service.url}/log`, vkey);
   });
 
   afterAll(async () => {
@@ -60,56 +52,24 @@ describe.each(stores)('the log on $name', ({ size, environment, open }) => {
     rmSync(directory, { recursive: true });
   });
 
-  /** Resolves with the checkpoint once it reaches a size: it does within 15 s, but for a tree that is being built. */
-  const reaching = async (wanted: number): Promise<Seen> => {
-    for (;;) {
-      const checkpoint = await log.checkpoint();
-      if (checkpoint.size >= wanted) return checkpoint;
-      await sleep(100);
-    }
-  };
-
-  test('is whole to a client that believes nothing, and holds the events', async () => {
-    const entries = await new TlogClient(`${service.url}/log`, vkey).verify(await reaching(size));
-    const store = await open(directory);
-    const records = (await readLog(store)).map((event) => Buffer.from(event.bytes).toString('hex'));
-    await store.close();
-    expect(entries.map((entry) => Buffer.from(entry).toString('hex'))).toEqual(records);
-  });
-
-  test('while events are added: every checkpoint is whole, none is smaller, and any two are consistent', async () => {
-    const send = client(service.url, await service.token('bob'));
-    let adding = true;
-    let acknowledged = 0;
-    const adds = Array.from({ length: 8 }, async (_, writer) => {
-      for (let id = writer; adding; id += 8) {
-        const { status, headers } = await send('POST', '/plants', { body: `{"id":${id},"name":"Fern"}` });
-        expect(status).toBe(200);
-        acknowledged = Math.max(acknowledged, Number(headers['plantstore-position']));
-      }
-    });
-    const seen: Seen[] = [];
-    while (seen.length < CHECKPOINTS) {
-      const checkpoint = await log.checkpoint();
-      const last = seen.at(-1);
-      if (last !== undefined) expect(checkpoint.size).toBeGreaterThanOrEqual(last.size);
-      if (checkpoint.size !== last?.size) {
-        seen.push(checkpoint);
-        // The partial tiles of just this size.
-        await log.expectConsistent(checkpoint, seen[0]!);
-      }
-      await sleep(50);
-    }
-    adding = false;
-    await Promise.all(adds);
-    for (const [index, older] of seen.entries())
-      for (const newer of seen.slice(index + 1)) await log.expectConsistent(newer, older);
-    const last = await reaching(acknowledged);
-    const entries = await new TlogClient(`${service.url}/log`, vkey).verify(last);
-    for (let count = 0; count < 200; count++) {
-      const position = 1 + ((count * 7_919) % last.size);
-      await log.expectProof(position, entries[position - 1]!);
-    }
+  test('each answer says what it is, and for how long it may be kept', async () => {
+    const headersOf = async (path: string) => {
+      const { status, headers } = await client(service.url)('GET', `/log/${path}`);
+      return [path, status, headers['content-type'], headers['cache-control']];
+    };
+    const whole = 'public, max-age=31536000, immutable';
+    const partial = 'public, max-age=5';
+    for (const [path, kept] of [
+      ['tile/0/000', whole],
+      ['tile/entries/000', whole],
+      ['tile/0/000.p/200', partial],
+      ['tile/entries/007.p/208', partial],
+      ['tile/1/000.p/7', partial],
+    ] as const)
+      expect(await headersOf(path)).toEqual([path, 200, 'application/octet-stream', kept]);
+    const [, , type, kept] = await headersOf('checkpoint');
+    expect(type).toBe('text/plain; charset=utf-8');
+    expect(Number(/^public, max-age=(\d+)$/.exec(String(kept))![1])).toBeLessThanOrEqual(10);
   });
 
   test('the key is served as the command line prints it', async () => {

@@ -74,23 +74,30 @@ describe.skipIf(program === undefined)("Go's sumdb/note and sumdb/tlog", () => {
 });
 
 const mongodbUri = inject('mongodbUri')?.replace('/?', `/plantstore-${randomUUID()}?`);
-const stores = [
-  { name: 'SQLite', environment: {}, open: async (directory: string) => openSqlite(directory) },
-  ...(mongodbUri === undefined
-    ? []
-    : [{ name: 'MongoDB', environment: { MONGODB_URI: mongodbUri }, open: () => openMongo(mongodbUri) }]),
-];
-
 /** Full tiles of level 0 and a part of one. */
 const EVENTS = 5_000;
 /** Nodes of level 1 that they make. */
 const NODES = 19;
+/** More than a tile of level 1 has, so that there is one of level 2. All stores share the code that computes them. */
+const THREE_LEVELS = 66_000;
 
-describe.skipIf(program === undefined).each(stores)('a log on $name', ({ environment, open }) => {
+const stores = [
+  { name: 'SQLite', events: THREE_LEVELS, environment: {}, open: async (directory: string) => openSqlite(directory) },
+  ...(mongodbUri === undefined
+    ? []
+    : [
+        {
+          ...{ name: 'MongoDB', events: EVENTS, environment: { MONGODB_URI: mongodbUri } },
+          open: () => openMongo(mongodbUri),
+        },
+      ]),
+];
+
+describe.skipIf(program === undefined).each(stores)('a log on $name', ({ events, environment, open }) => {
   test("is whole to Tessera's fsck and proved by sumdb/tlog, while events are added", async () => {
     const directory = mkdtempSync(join(tmpdir(), 'plantstore-tlog-'));
     const store = await open(directory);
-    await fill(store, EVENTS, 'alice');
+    await fill(store, events, 'alice');
     await store.close();
     const settings = { ...environment, DATA_DIR: directory };
     const service = await startService(settings);
