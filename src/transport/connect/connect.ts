@@ -1,17 +1,16 @@
-import type { IncomingHttpHeaders } from 'node:http';
+import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
 import { promisify } from 'node:util';
 import type { DescMessage, DescService } from '@bufbuild/protobuf';
 import {
   Code,
   ConnectError,
-  createConnectRouter,
   createContextKey,
   createContextValues,
   type HandlerContext,
   type ServiceImpl,
 } from '@connectrpc/connect';
 import type { UniversalHandler } from '@connectrpc/connect/protocol';
-import { universalRequestFromNodeRequest, universalResponseToNodeResponse } from '@connectrpc/connect-node';
+import { fastifyConnectPlugin } from '@connectrpc/connect-fastify';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Authenticator } from '../../auth/authenticator.ts';
 import { REPLAYED_HEADER, type Service, type StreamingCall } from '../../call.ts';
@@ -51,51 +50,58 @@ export interface ConnectOptions {
  */
 export function registerConnect(app: FastifyInstance, options: ConnectOptions): void {
   const { services, authenticate, drainLimit } = options;
+  const handlers = new Map<string, UniversalHandler>();
   const stop = new AbortController();
-  const router = createConnectRouter({
-    grpc: false,
-    acceptCompression: [],
-    jsonOptions: { ignoreUnknownFields: false },
-    readMaxBytes: MAX_MESSAGE,
-    writeMaxBytes: MAX_RESPONSE,
-    shutdownSignal: stop.signal,
-    requestGate: (context) => admit(context, authenticate),
-    interceptors: [relay((values) => values.get(requestKey)!)],
-  });
-  for (const { desc, methods } of services) router.service(desc, implementationOf(methods));
   app.register((scope, _options, done) => {
     scope.removeAllContentTypeParsers();
-    scope.addContentTypeParser('*', (_request, _body, parsed) => parsed(null));
+    scope.addHook('onRoute', (route) => {
+      route.config = { ...route.config, rpc: true };
+    });
+    scope.addHook('onRequest', async (request, reply) =>
+      checkRequest(handlers.get(request.routeOptions.url!)!, request, reply),
+    );
+    scope.addHook('onRequest', async (request, reply) => {
+      if (handlers.get(request.routeOptions.url!)!.method.methodKind === 'unary') return;
+      reply.headers(UNBUFFERED);
+      nameFailedWrites(reply.raw);
+    });
+    scope.addHook('preHandler', async (request, reply) => {
+      dropLongLimits(request.raw.headers);
+      request.body = bodyOf(request, reply, handlers.get(request.routeOptions.url!)!);
+    });
     scope.addHook('preClose', async () => {
       setTimeout(() => stop.abort(stopping()), drainLimit).unref();
     });
-    for (const handler of router.handlers) addMethod(scope, handler);
+    scope.register(fastifyConnectPlugin, {
+      grpc: false,
+      acceptCompression: [],
+      jsonOptions: { ignoreUnknownFields: false },
+      readMaxBytes: MAX_MESSAGE,
+      writeMaxBytes: MAX_RESPONSE,
+      shutdownSignal: stop.signal,
+      contextValues: (request) => createContextValues().set(requestKey, request),
+      requestGate: (context) => admit(context, authenticate),
+      interceptors: [relay((values) => values.get(requestKey)!)],
+      routes: (router) => {
+        for (const { desc, methods } of services) router.service(desc, implementationOf(methods));
+        for (const handler of router.handlers) handlers.set(handler.requestPath, handler);
+      },
+    });
     done();
   });
 }
 
-function addMethod(scope: FastifyInstance, handler: UniversalHandler): void {
-  const streams = handler.method.methodKind !== 'unary';
-  scope.all(handler.requestPath, {
-    config: { rpc: true },
-    onRequest: async (request, reply) => {
-      checkRequest(handler, request, reply);
-      if (streams) reply.headers(UNBUFFERED);
-    },
-    handler: (request, reply) => answer(handler, request, reply),
-  });
+/**
+ * Gives the error of each failed write a code by which the plugin knows a client that has left. For any other one it writes a
+ * stack to stderr.
+ */
+function nameFailedWrites(response: ServerResponse): void {
+  const write = response.write.bind(response) as (chunk: Uint8Array, encoding: BufferEncoding, done: Done) => boolean;
+  response.write = (chunk: Uint8Array, encoding?: BufferEncoding | Done, done?: Done) =>
+    write(chunk, encoding as BufferEncoding, (error) => done?.(error && Object.assign(error, { code: 'ECONNRESET' })));
 }
 
-/** Lets Connect answer a call. Every failure but that of the connection is in the answer. */
-async function answer(handler: UniversalHandler, request: FastifyRequest, reply: FastifyReply): Promise<void> {
-  dropLongLimits(request.raw.headers);
-  const body = bodyOf(request, reply, handler);
-  const values = createContextValues().set(requestKey, request);
-  const response = await handler({ ...universalRequestFromNodeRequest(request.raw, reply.raw, null, values), body });
-  for (const [name, value] of Object.entries(reply.getHeaders()))
-    if (value !== undefined) reply.raw.setHeader(name, value);
-  await universalResponseToNodeResponse(response, reply.raw).catch(() => reply.raw.destroy());
-}
+type Done = (error: Error | null | undefined) => void;
 
 /** The methods in the form that Connect calls. */
 const implementationOf = (methods: Service['methods']): ServiceImpl<DescService> =>
