@@ -154,7 +154,7 @@ export function erasureContract(name: string, open: OpenSearchable): void {
           await other.submit({ type: 'AddPlant', owner: OWNER, actor: OWNER, plant: { id, name: NAME, tag: TAG } });
         const { position } = await log.head();
         // Then it has none of these events in memory.
-        await expect.poll(() => log.status.checkpoint, { timeout: 20_000 }).toBe(position);
+        await expect.poll(() => log.status.checkpoint).toBe(position);
       };
       const counting = override(store, {
         close: async () => {},
@@ -330,9 +330,9 @@ export function erasureContract(name: string, open: OpenSearchable): void {
         expect(stuck).toEqual([]);
         [isAway, mayRemove] = [false, false];
         await expect(eraseWords(log)).rejects.toThrow('contents stay');
-        await expect.poll(() => stuck.map(String), { timeout: 20_000 }).toContain('Error: contents stay');
+        await expect.poll(() => stuck.map(String)).toContain('Error: contents stay');
         mayRemove = true;
-        await expect.poll(() => store.unfinished(), { timeout: 20_000 }).toEqual([]);
+        await expect.poll(() => store.unfinished()).toEqual([]);
         await log.close();
       }),
     );
@@ -356,7 +356,7 @@ export function erasureContract(name: string, open: OpenSearchable): void {
         const next = await openLog(await opened.second(), quiet);
         next.finishErasures((fault) => expect.unreachable(String(fault)));
         const store = await opened.second();
-        await expect.poll(() => store.unfinished(), { timeout: 20_000 }).toEqual([]);
+        await expect.poll(() => store.unfinished()).toEqual([]);
         await eraseWords(next);
         await Promise.all([next.close(), log.close()]);
         const after = await readAnyLog(store);

@@ -98,9 +98,9 @@ export function forwardingContract(name: string, open: OpenStore): void {
         await settle(scene);
         const [writer, other] = scene.logs as [EventLog, EventLog];
         const before = (await scene.events()).length;
-        scene.hop.hold('1', 'requests');
+        scene.hop.hold('1');
         const answer = told(other.submit(add(1)));
-        await sleep(20);
+        await scene.hop.holds('1');
         scene.hop.cut('1');
         expect(await answer).toBe(before + 1);
         expect(await told(writer.submit(remove(1)))).toBe(before + 2);
@@ -117,9 +117,9 @@ export function forwardingContract(name: string, open: OpenStore): void {
         const [writer, other] = scene.logs as [EventLog, EventLog];
         await writer.submit(add(1));
         const before = (await scene.events()).length;
-        scene.hop.hold('1', 'requests');
+        scene.hop.hold('1');
         const answer = told(other.submit(add(1)));
-        await sleep(20);
+        await scene.hop.holds('1');
         scene.hop.cut('1');
         await sleep(50);
         expect(await told(writer.submit(remove(1)))).toBe(before + 1);
@@ -136,9 +136,9 @@ export function forwardingContract(name: string, open: OpenStore): void {
         const [writer, other] = scene.logs as [EventLog, EventLog];
         await writer.submit(add(1));
         const before = (await scene.events()).length;
-        scene.hop.hold('1', 'requests');
+        scene.hop.hold('1');
         const answer = told(other.submit(add(1)));
-        await sleep(20);
+        await scene.hop.holds('1');
         scene.hop.cut('1');
         await sleep(50);
         // Although there may be a link again: what is in doubt is settled by an append here.
@@ -159,9 +159,9 @@ export function forwardingContract(name: string, open: OpenStore): void {
           await settle(scene);
           const [writer, other] = scene.logs as [EventLog, EventLog];
           await writer.submit(add(1));
-          scene.hop.hold('1', 'requests');
+          scene.hop.hold('1');
           const answer = told(other.submit(add(1)));
-          await sleep(20);
+          await scene.hop.holds('1');
           scene.hop.cut('1');
           expect(await answer).toBe('OUTCOME_UNKNOWN');
         },

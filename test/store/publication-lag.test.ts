@@ -1,4 +1,4 @@
-import { expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import { openSqlite } from '../../src/log/sqlite/store.ts';
 import { Publisher } from '../../src/publisher/publisher.ts';
 import { publicationReadiness } from '../../src/start/publication.ts';
@@ -15,11 +15,11 @@ test('a publisher that started while Kafka was away says how many events wait si
   const publisher = new Publisher({ store, topic: away, onChange: () => {} });
   const readiness = () => publicationReadiness(publisher.stats()).detail;
   // The event from before may be on the topic.
-  await vi.waitFor(() => expect(readiness()).toMatch(/^events cannot be published; how many wait is unknown/));
+  await expect.poll(readiness).toMatch(/^events cannot be published; how many wait is unknown/);
   expect(publisher.stats()).toMatchObject({ published: undefined, lagEvents: undefined, lagSeconds: undefined });
 
   await append(store, added('alice', 2n), added('alice', 3n));
-  await vi.waitFor(() => expect(publisher.stats()).toMatchObject({ published: undefined, lagEvents: 2 }), 5_000);
+  await expect.poll(() => publisher.stats()).toMatchObject({ published: undefined, lagEvents: 2 });
   expect(publisher.stats().lagSeconds).toBeGreaterThan(0);
   expect(readiness()).toMatch(
     /; since this instance took over, not published yet: 2 events, the oldest for \d+ s; how many from before is/,

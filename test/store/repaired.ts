@@ -388,7 +388,7 @@ export function repairsContract(name: string, open: OpenDatabase, damages = DAMA
           running = false;
           await Promise.all(busy);
           const { position } = await log.head();
-          await expect.poll(() => opened.store.checkpoint(), { timeout: 15_000 }).toBe(position);
+          await expect.poll(() => opened.store.checkpoint()).toBe(position);
           expect(position).toBe(EVENTS + Number(added));
           expect(watched).toEqual(Array.from({ length: Number(added) }, (_, at) => EVENTS + 1 + at));
           await expectWhole(opened.store);
@@ -516,7 +516,7 @@ export function repairsContract(name: string, open: OpenDatabase, damages = DAMA
       // The row comes after the decision and before the step: the projector fails at every step from here on.
       await opened.damage();
       await append(opened.store, added('bob', 50n));
-      await expect.poll(() => faults.length, { timeout: 10_000 }).toBeGreaterThan(0);
+      await expect.poll(() => faults.length).toBeGreaterThan(0);
       const adds = (async () => {
         for (let id = 0n; running; id++) await add(log, id, 'carol');
       })();

@@ -90,7 +90,7 @@ export function treeContract(open: OpenStore): void {
           await Promise.all(logs.map((log) => log.close()));
           logs = await Promise.all([opened(other), opened(override(store, kept))]);
         }
-        await expect.poll(() => store.checkpoint(), { timeout: 10_000 }).toBe(2_700);
+        await expect.poll(() => store.checkpoint()).toBe(2_700);
         await Promise.all(logs.map((log) => log.close()));
         expect(faults).toEqual([]);
         expect(await store.nodes(0, 99)).toHaveLength(10);

@@ -11,6 +11,10 @@ class Channel {
   readonly #waiting: (() => void)[] = [];
   #running = false;
 
+  get isEmpty(): boolean {
+    return this.#waiting.length === 0;
+  }
+
   push(deliver: () => void): void {
     this.#waiting.push(deliver);
     void this.run();
@@ -30,7 +34,6 @@ class Channel {
 interface OpenedLink {
   readonly from: string;
   readonly requests: Channel;
-  readonly replies: Channel;
   cut(): void;
 }
 
@@ -48,9 +51,14 @@ export class TestHop {
     this.#takers.set(name, log.join({ contact: () => ({ address: name }), openLink: this.#open(name), ...options }));
   }
 
-  /** Holds requests, or replies, on the open links of an instance. */
-  hold(from: string, what: 'requests' | 'replies'): void {
-    for (const link of this.#linksOf(from)) link[what].held = true;
+  /** Holds requests on the open links of an instance. */
+  hold(from: string): void {
+    for (const { requests } of this.#linksOf(from)) requests.held = true;
+  }
+
+  /** Resolves when a request of an instance is held. */
+  async holds(from: string): Promise<void> {
+    while (this.#linksOf(from).every(({ requests }) => requests.isEmpty)) await nextTurn();
   }
 
   /** Closes the links of an instance from its own view. Messages in transit still arrive. */
@@ -60,10 +68,9 @@ export class TestHop {
 
   /** Releases held messages. Resolves when they have arrived. */
   async release(): Promise<void> {
-    for (const { requests, replies } of this.#links) {
+    for (const { requests } of this.#links) {
       requests.held = false;
-      replies.held = false;
-      await Promise.all([requests.run(), replies.run()]);
+      await requests.run();
     }
     await sleep(20);
   }
@@ -95,7 +102,7 @@ export class TestHop {
       });
       const abandon = () => requests.push(() => taking?.abandon());
       const link = {
-        ...{ from, requests, replies },
+        ...{ from, requests },
         cut: () => {
           end(new Error('cut'));
           abandon();

@@ -245,7 +245,7 @@ describe('a service with witnesses', () => {
     expect(JSON.stringify(ahead)).toContain('has cosigned a checkpoint of 10 events, but this log has');
     const why = 'has cosigned a checkpoint of 10 events, but this log has 5';
     await expect
-      .poll(() => state(second), { timeout: 20_000 })
+      .poll(() => state(second))
       .toMatchObject({
         ...{ status: 200, signing: '1' },
         store: { ready: true, degraded: true, detail: expect.stringContaining(why) },

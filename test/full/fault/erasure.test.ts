@@ -52,7 +52,7 @@ describe.skipIf(!HAS_MONGODB)('erasure by one of several instances', () => {
         expect((await at('GET', '/plants')).text).toBe('[{"name":"second life"},{"name":"second life"}]');
     }
     const store = await openMongo(uri);
-    await expect.poll(() => store.unfinished(), { timeout: 20_000 }).toEqual([]);
+    await expect.poll(() => store.unfinished()).toEqual([]);
     expect((await verdictOf(store)).places).toEqual({});
     await store.close();
     await dropDatabase(uri);

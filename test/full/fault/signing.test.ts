@@ -40,13 +40,13 @@ const sizeOf = (note: string): number => Number(note.split('\n')[1]);
 /** The size of the checkpoint that a service serves, once it is so large. */
 async function signs(service: RunningService, size: number): Promise<void> {
   const send = client(service.url);
-  await expect.poll(async () => sizeOf((await send('GET', '/log/checkpoint')).text), { timeout: 20_000 }).toBe(size);
+  await expect.poll(async () => sizeOf((await send('GET', '/log/checkpoint')).text)).toBe(size);
 }
 
 /** Expects that nothing is signed, for this reason, and that plants are served as ever. */
 async function expectStopped(service: RunningService, detail: string, id: number): Promise<void> {
   const alice = client(service.url, await service.token('alice'));
-  await expect.poll(() => state(service), { timeout: 20_000 }).toEqual(degraded(detail));
+  await expect.poll(() => state(service)).toEqual(degraded(detail));
   for (const path of ['checkpoint', 'proof/300']) expectError(await alice('GET', `/log/${path}`), 503, 14);
   const headers = { authorization: `Bearer ${await service.token('alice')}` };
   const receipt = createClient(PlantStoreService, TRANSPORTS[0]!.open(service)).getReceipt(
@@ -94,7 +94,7 @@ test.each(DAMAGES)(
 
     await using service = await startLocalService(environment);
     // Nobody has asked for anything.
-    await expect.poll(() => state(service), { timeout: 20_000 }).toEqual(degraded(detail));
+    await expect.poll(() => state(service)).toEqual(degraded(detail));
     const [PORT, ADMIN_PORT] = [new URL(service.url).port, new URL(service.adminUrl).port];
     const doctor = await command(['doctor'], { ...environment, PORT, ADMIN_PORT });
     expect(doctor).toMatchObject({ code: 1, stdout: expect.stringContaining(`it runs, but store: ${detail}`) });
@@ -120,7 +120,7 @@ test.each(DAMAGES)(
       code: 0,
       stdout: '{"checkpoint":1100}\n',
     });
-    await expect.poll(() => state(service), { timeout: 20_000 }).toEqual(well);
+    await expect.poll(() => state(service)).toEqual(well);
     for (const path of ['checkpoint', 'proof/300', 'tile/0/001', 'tile/1/000.p/4'])
       expect([path, (await alice('GET', `/log/${path}`)).status]).toEqual([path, 200]);
     await service.logged(({ msg, level }) => msg === "the log's checkpoints are signed again" && level === 'info');
