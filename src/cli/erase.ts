@@ -48,7 +48,7 @@ Example:
       const { position, events, key } = await withStore('change', (store) =>
         erase(store, { owner, actor, key: given }, kafka !== undefined),
       );
-      if (position === undefined) console.error(`nothing to erase: ${owner} has no events with content`);
+      if (position === undefined) console.error(`nothing to erase: "${owner}" has no events with content`);
       await print([JSON.stringify({ position, events, subjectKey: key && hex(key) })]);
     });
 

@@ -198,7 +198,7 @@ describe('the upgrade of an embedded store of 1.0.0', () => {
       '0 of 571 events copied',
       '500 of 573 events folded into the plants',
       expect.stringMatching(/^the store is upgraded, after \d+ s$/),
-      'nothing to erase: nobody has no events with content',
+      'nothing to erase: "nobody" has no events with content',
       '',
     ]);
     expect(await command(['upgrade'], environment)).toMatchObject({

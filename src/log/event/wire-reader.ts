@@ -145,4 +145,4 @@ export class WireReader {
   }
 }
 
-const malformed = (): RangeError => new RangeError('its bytes are not those of an event');
+const malformed = (): RangeError => new RangeError('its bytes, or those of its content, are malformed');

@@ -151,7 +151,7 @@ test('plantstore erase: beside a service it refuses; once it is stopped it erase
   expect(await run()).toEqual({
     code: 0,
     stdout: '{"events":0}\n',
-    stderr: `nothing to erase: ${OWNER} has no events with content\n`,
+    stderr: `nothing to erase: "${OWNER}" has no events with content\n`,
   });
   for (const word of WORDS) expect([word, bytesOf(directory).includes(word)]).toEqual([word, false]);
   const missing = await command(['erase', '--owner', OWNER], { DATA_DIR: join(directory, 'none') });
