@@ -2,7 +2,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { type EventLog, openLog } from '../../src/log/log.ts';
 import type { Store } from '../../src/log/store.ts';
-import { project } from '../support/events.ts';
 import { override } from '../support/faulty-store.ts';
 import type { OpenStore } from './open-store.ts';
 
@@ -46,40 +45,6 @@ export function knownKeysContract(name: string, open: OpenStore): void {
         for (const id of [20n, 1_400n, next - 1n, next]) await expect(add(log, id)).rejects.toThrow('exists');
       } finally {
         await Promise.all([log.close(), other.close()]);
-        await opened.cleanup();
-      }
-    });
-
-    test('what is added while the plants of an owner are read is not taken for absent', async () => {
-      const opened = await open();
-      const { store, lookUps } = counted(opened.store);
-      const reading = Promise.withResolvers<void>();
-      const gate = Promise.withResolvers<void>();
-      const list: Store['list'] = async (owner, after, limit) => {
-        const rows = await opened.store.list(owner, after, limit);
-        reading.resolve();
-        await gate.promise;
-        return rows;
-      };
-      const log = await openLog(override(store, { list }), quiet);
-      try {
-        for (const id of [0n, 1n, 2n]) {
-          await add(log, id);
-          await project(opened.store);
-          // Whatever is looked up tells the tail how far the read model is.
-          await expect(add(log, -id - 1n)).resolves.toBeDefined();
-          await project(opened.store);
-        }
-        await reading.promise;
-        await add(log, 7n);
-        await project(opened.store);
-        await expect(add(log, 0n)).rejects.toThrow('exists');
-        gate.resolve();
-        let next = 10n;
-        for (let before = -1; before < lookUps(); await add(log, next++)) before = lookUps();
-        await expect(add(log, 7n)).rejects.toThrow('exists');
-      } finally {
-        await log.close();
         await opened.cleanup();
       }
     });

@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setImmediate as turn } from 'node:timers/promises';
@@ -33,20 +33,6 @@ function withDatabase(use: (db: DatabaseSync) => void): void {
     db.close();
   }
 }
-
-test('the directory and every file in it are their owner’s alone', async () => {
-  const directory = join(opened.directory, 'made', 'here');
-  const made = openSqlite(directory);
-  await append(made, ...plants(1));
-  const modeOf = (path: string) => (statSync(path).mode & 0o777).toString(8);
-  expect(modeOf(directory)).toBe('700');
-  expect(readdirSync(directory).map((file) => [file, modeOf(join(directory, file))])).toEqual([
-    [DATABASE_FILE, '600'],
-    [`${DATABASE_FILE}-shm`, '600'],
-    [`${DATABASE_FILE}-wal`, '600'],
-  ]);
-  await made.close();
-});
 
 test('a file that cannot have a write-ahead log is refused: SQLite itself would go on without one', () => {
   expect(() => openWriter(':memory:', 'FULL')).toThrow(/cannot have a write-ahead log .*stays memory/);
