@@ -1,6 +1,6 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -13,7 +13,6 @@ import { openSqliteDatabase } from '../../store/sqlite-database.ts';
 import { command } from '../../support/command.ts';
 import { added, append, chain, deleted, project } from '../../support/events.ts';
 import { run } from '../../support/run.ts';
-import { count } from '../../support/soak.ts';
 
 let root: string;
 let data: string;
@@ -264,22 +263,6 @@ test.each(['verify', 'list', 'rebuild'])('audit %s makes no store where there is
   expect(stderr).toContain(`there is no plant store in ${data}`);
 });
 
-const start = (args: readonly string[], directory: string): ChildProcess =>
-  spawn(process.execPath, ['bin/plantstore.js', 'audit', ...args], {
-    env: { PATH: process.env.PATH, DATA_DIR: directory },
-    stdio: 'ignore',
-  });
-
-/** Starts a command, and kills it after some time unless it has ended; tells whether it had. */
-async function killed(args: readonly string[], directory: string, milliseconds: number): Promise<boolean> {
-  const child = start(args, directory);
-  const closed = once(child, 'close');
-  await Promise.race([closed, sleep(milliseconds)]);
-  child.kill('SIGKILL');
-  const [code] = await closed;
-  return code === 0;
-}
-
 const MANY = 6_000;
 const many = async () => {
   const logged: LoggedEvent[] = [];
@@ -287,24 +270,6 @@ const many = async () => {
     logged.push(...(await fill(...Array.from({ length: 1_000 }, (_, index) => added('alice', BigInt(from + index))))));
   return logged;
 };
-
-test('an import that is killed again and again goes on, and ends with the same log', async () => {
-  const events = await many();
-  const file = join(root, 'log.ndjson');
-  const { code } = await command(['audit', 'export'], { DATA_DIR: data }).then(({ code, stdout }) => {
-    writeFileSync(file, stdout);
-    return { code };
-  });
-  expect(code).toBe(0);
-  expect(readFileSync(file, 'utf8')).toBe(linesOf(events));
-  const copy = join(root, 'copy');
-  // By a factor: a machine on which it takes long would else be at it for the square of that.
-  for (let milliseconds = 250; !(await killed(['import', file], copy, milliseconds)); milliseconds *= count(1.5, 1.2));
-  const after = await command(['audit', 'export'], { DATA_DIR: copy });
-  expect(after.stdout === linesOf(events)).toBe(true);
-  const { stdout } = await command(['audit', 'verify', '--json'], { DATA_DIR: copy });
-  expect(JSON.parse(stdout)).toMatchObject({ ok: true, checkpoint: MANY });
-});
 
 test('a file that is wrong at its end is not imported at all; of a pipe the right beginning is, and the rest later', async () => {
   const events = await many();
