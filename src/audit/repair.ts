@@ -34,26 +34,31 @@ const NO_NODES: Nodes = { first: 0, hashes: [] };
  * ErasedMeanwhileError when owners are erased one after the other all the while.
  */
 export async function* repairReadModel(store: Store): AsyncGenerator<Progress> {
-  for (let attempt = 1; ; attempt++)
+  for (let [attempt, least] = [1, 0]; ; attempt++)
     try {
-      return yield* repaired(store);
+      return yield* repaired(store, least);
     } catch (error) {
       if (!(error instanceof ErasedMeanwhileError)) throw error;
       await error.requireErasure(store);
       if (attempt === MAX_READS) throw error;
+      // The checkpoint is beyond an erasure that removes contents, unless somebody has set it back: then it moves there.
+      least = error.erasure ?? least;
     }
 }
 
-/** One attempt. Rejects with ErasedMeanwhileError when an owner was erased while the log was read. */
-async function* repaired(store: Store): AsyncGenerator<Progress> {
+/**
+ * One attempt, which moves the read model to `least` at least. Rejects with ErasedMeanwhileError when an owner was erased
+ * while the log was read.
+ */
+async function* repaired(store: Store, least: number): AsyncGenerator<Progress> {
   await using stack = new AsyncDisposableStack();
   const fold = stack.use(new Fold());
   const lease = stack.adopt(leaseOf(store), (taken) => taken.giveBack());
-  const target = await targetOf(store);
+  const target = await targetOf(store, await checkpointOf(store), least);
   const view = await SteadyView.open(store, { to: target });
   const log = new FoldedLog(store, fold, view, target);
   for await (const position of log.foldTo(target)) yield { position, end: log.end };
-  for (let attempt = 0; !(await attempted(store, fold, log, lease)); attempt++)
+  for (let attempt = 0; !(await attempted(store, { fold, log, lease, least })); attempt++)
     if (attempt === MAX_ATTEMPTS) throw new Error('other processes keep changing the read model; try again later');
   // What the read model moves over is verified too: no start looks before the checkpoint.
   for await (const _ of log.foldTo((await store.head()).position)) await lease.has();
@@ -70,23 +75,34 @@ function leaseOf(store: Store): Lease {
 }
 
 /** The position up to which rows and nodes are to be folded: the checkpoint, or the log's end if that is gone. */
-const targetOf = async (store: Store): Promise<number> => (await checkpointOf(store)) ?? (await store.head()).position;
+const targetOf = async (store: Store, checkpoint: number | undefined, least: number): Promise<number> =>
+  Math.max(checkpoint ?? (await store.head()).position, least);
+
+/** What an attempt repairs with, and the least position to which it moves the read model. */
+interface Repair {
+  readonly fold: Fold;
+  readonly log: FoldedLog;
+  readonly lease: Lease;
+  readonly least: number;
+}
 
 /** Makes rows and nodes those of the fold. Returns false when somebody else has moved or changed them meanwhile. */
-async function attempted(store: Store, fold: Fold, log: FoldedLog, lease: Lease): Promise<boolean> {
+async function attempted(store: Store, { fold, log, lease, least }: Repair): Promise<boolean> {
   while (!(await lease.has())) {
     await pause(STANDBY);
     // Rejects if the store cannot be reached, which a lease does not tell.
     await store.head();
   }
   const at = await checkpointOf(store);
-  const target = at ?? (await store.head()).position;
+  const target = await targetOf(store, at, least);
   for await (const _ of log.foldTo(target)) await lease.has();
   try {
-    for (const nodes of log.nodes()) if (!(await store.advance(at, at, NO_CHANGES, nodes))) return false;
     for await (const changes of wrongRows(store, fold, lease))
       if (!(await store.advance(at, at, changes, NO_NODES))) return false;
-    return await store.advance(at, target, NO_CHANGES, NO_NODES);
+    if (!(await store.advance(at, target, NO_CHANGES, NO_NODES))) return false;
+    // Only now, since no step keeps nodes beyond the checkpoint.
+    for (const nodes of log.nodes()) if (!(await store.advance(target, target, NO_CHANGES, nodes))) return false;
+    return true;
   } catch (error) {
     // Another repair has changed the same rows.
     if (error instanceof BrokenReadModelError) return false;

@@ -24,6 +24,11 @@ export class ErasedMeanwhileError extends Error {
     this.#missing = missing;
   }
 
+  /** The position of the erasure that removed a content, if a missing one showed it. */
+  get erasure(): number | undefined {
+    return this.#missing?.erasedBy;
+  }
+
   /** Rejects with BrokenChainError if the log has no such erasure: it was lost, or somebody else removed the content. */
   async requireErasure(store: Store): Promise<void> {
     if (this.#missing === undefined) return;

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { plantsAsOf, positionAt } from '../../src/audit/fold/as-of.ts';
@@ -7,7 +8,8 @@ import { repairReadModel } from '../../src/audit/repair.ts';
 import { exportedEvents } from '../../src/audit/steady.ts';
 import { isName } from '../../src/auth/principal.ts';
 import type { Command } from '../../src/domain/decider.ts';
-import { headAt, seal } from '../../src/log/event/chain.ts';
+import type { OwnerErased } from '../../src/domain/events.ts';
+import { headAt, seal, subjectOf } from '../../src/log/event/chain.ts';
 import { EMPTY_HEAD, type LoggedEvent } from '../../src/log/event/event.ts';
 import { openLog } from '../../src/log/log.ts';
 import type { OwnedRow, Store } from '../../src/log/store.ts';
@@ -218,6 +220,23 @@ export function auditContract(name: string, open: OpenDatabase): void {
       await expect(drain((await plantsAsOf(store, undefined, undefined)).plants)).rejects.toThrow(why);
       await opened.cleanup();
     });
+
+    test(
+      'a read model that was set back below an erasure under way, which has removed contents, is repaired',
+      on(async ({ store }) => {
+        await append(store, ...Array.from({ length: 300 }, (_, id) => added('alice', BigInt(id))), added('bob', 1n));
+        await project(store, 2);
+        const [owner, key] = ['alice', new Uint8Array(16)];
+        const subject = subjectOf({ owner, key });
+        const event: OwnerErased = { type: 'OwnerErased', actor: 'operator', erased: 300, subject };
+        const erasure = seal(await store.head(), event, randomUUID(), 0);
+        await store.append([{ ...erasure, erases: { owner, key, isCleared: false, isPublished: false } }]);
+        for await (const _ of store.eraseContents(owner, erasure.position));
+        await drain(repairReadModel(store));
+        expect(await store.checkpoint()).toBe(erasure.position);
+        expect((await verdictOf(store)).places).toEqual({});
+      }),
+    );
 
     test(
       'an empty log is whole, lists nothing, and is exported as nothing',
