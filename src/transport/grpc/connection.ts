@@ -39,6 +39,11 @@ const PIECE_HELD = 256;
  * and the library do for a call before its turn, and for one that ends before, is then at the pace of the turns too.
  */
 const MOST_WAITING = 16;
+/**
+ * Milliseconds that count in a turn for the first read of a connection: it may bring a hundred calls, which Node makes at
+ * once. So no turn of the event loop has many such reads.
+ */
+const FIRST_READ = 1;
 
 /** A stream that is open: what its metadata takes, and the turn in which it began. */
 interface OpenStream {
@@ -117,6 +122,7 @@ export class GrpcConnection extends Connection {
       if (this.#socket.destroyed) return false;
       serve();
       this.#socket.read(0);
+      this.#admission.turns.follows(FIRST_READ);
       return false;
     }
     const call = this.#calls.shift()!;
