@@ -1,12 +1,21 @@
+import { AuditService } from '../gen/plantstore/v1/audit_service_pb.ts';
+import { ErasureService } from '../gen/plantstore/v1/erasure_service_pb.ts';
+import { PlantStoreService } from '../gen/plantstore/v1/plant_store_service_pb.ts';
+import { type Findings, implementAudit } from './audit/service.ts';
 import type { Authenticator } from './auth/authenticator.ts';
-import { createScopePolicy } from './auth/scopes.ts';
+import { createScopePolicy, type ScopePolicy } from './auth/scopes.ts';
+import type { Service } from './call.ts';
 import type { Config } from './config.ts';
+import { implementErasure } from './erasure/service.ts';
 import type { EventLog } from './log/log.ts';
+import type { OpenedLog } from './log/open.ts';
 import type { Health } from './observe/health.ts';
 import type { LogOutput } from './observe/log-output.ts';
 import type { Logger } from './observe/logger.ts';
 import { OwnerHashes } from './observe/request-log.ts';
 import { sparing } from './observe/sparing.ts';
+import { implementPlantStore } from './plants/implementation.ts';
+import { Receipts } from './plants/receipts.ts';
 import { PlantsService } from './plants/service.ts';
 import { Watches } from './plants/watch/watches.ts';
 import { Semaphore } from './semaphore.ts';
@@ -15,10 +24,9 @@ import { admissionGauges, publicationGauges, watchGauges } from './start/gauges.
 import { drain, listen, registerPlants } from './start/http.ts';
 import { instancesOf } from './start/instances.ts';
 import { followOwnerKey, instanceReport, startObserving } from './start/observation.ts';
-import { publicationReadiness, startPublication } from './start/publication.ts';
-import { servicesOf } from './start/services.ts';
+import { publicationReadiness, startPublication, topicChecks } from './start/publication.ts';
 import { closeDataDirectory, openStore } from './start/store.ts';
-import { openTransparency } from './start/transparency.ts';
+import { openTransparency, type Transparency } from './start/transparency.ts';
 import { Admission } from './transport/admission/admission.ts';
 import { registerConnect } from './transport/connect/connect.ts';
 import { registerConsole, registerInstance } from './transport/console/console.ts';
@@ -123,4 +131,32 @@ function followErasures(log: EventLog, authenticator: Authenticator, logger: Log
     logger.info({ position, events }, 'an owner was erased: all data in memory is read again');
   });
   log.finishErasures(sparing((fault) => logger.error(fault, 'an erasure is stuck')));
+}
+
+/** The services of Connect and gRPC. `onVerdict` is called with what each verification finds. */
+function servicesOf(
+  config: Config,
+  { store, log }: OpenedLog,
+  scopes: ScopePolicy,
+  plants: PlantsService,
+  { tree, key, signed, checkpoints }: Transparency,
+  proofs: Semaphore,
+  onVerdict: (found: Findings) => void,
+): Service[] {
+  const receipts = new Receipts({
+    ...{ store, tree, checkpoints, scopes, proofs },
+    head: () => log.head(),
+  });
+  return [
+    { desc: PlantStoreService, methods: implementPlantStore(plants, receipts) },
+    {
+      desc: AuditService,
+      methods: implementAudit({
+        ...{ log, store, scopes, key, onVerdict },
+        checkpoints: signed,
+        checks: () => topicChecks(config),
+      }),
+    },
+    { desc: ErasureService, methods: implementErasure({ log, scopes }) },
+  ];
 }

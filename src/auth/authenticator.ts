@@ -1,11 +1,10 @@
 import { hash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { Semaphore } from '../semaphore.ts';
-import { bearerToken, checkCharacters } from './bearer.ts';
 import type { KeySet } from './keys/key-set.ts';
 import { type Principal, principalFrom } from './principal.ts';
 import { Refusal, refusalFor, type TokenIdentity, type Why } from './refusal.ts';
-import { checkForm, createVerifier } from './verifier.ts';
+import { bearerToken, checkCharacters, checkForm, createVerifier } from './verifier.ts';
 
 /** The decision on a token that was not cached. It does not contain the token. */
 export interface Decision extends TokenIdentity {

@@ -16,7 +16,7 @@ test.each([
   ['src/domain/plant.ts', "import { randomUUID } from 'node:crypto';"],
   ['src/domain/plant.ts', "import type { Store } from '../log/store.ts';"],
   ['src/domain/plant.ts', "export * from '../../gen/plantstore/v1/plant_pb.ts';"],
-  ['src/auth/bearer.ts', "import '../log/store.ts';"],
+  ['src/auth/verifier.ts', "import '../log/store.ts';"],
   ['src/observe/health.ts', "import '../plants/service.ts';"],
   ['src/log/tail/tail.ts', "import '../../plants/service.ts';"],
   ['src/log/tail/tail.ts', "import '../../../gen/plantstore/v1/event_pb.ts';"],

@@ -8,8 +8,7 @@ import type { Follower } from '../tail/follower.ts';
 import { OutdatedRowsError, type TailEntry } from '../tail/tail.ts';
 import { unavailable } from '../unavailable.ts';
 import { type ListCache, queryKey } from './list-cache.ts';
-import { type Listing, type ListQuery, listBytes, openListing, SHORT_LIST, type ShortList } from './listing.ts';
-import { Merge } from './merge.ts';
+import { type Listing, type ListQuery, listBytes, Merge, openListing, SHORT_LIST, type ShortList } from './listing.ts';
 
 /**
  * The lists of plants at the log's head: from the cache, or from rows of the read model with the tail on top.
