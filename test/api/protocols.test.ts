@@ -133,7 +133,7 @@ describe.each(PROTOCOLS)('$name', ({ name: protocol, client }) => {
 
   test('a token is good for its scopes alone', async () => {
     const owner = newOwner();
-    const reader = client(service, await bearer(owner, 'plants:read'));
+    const reader = client(service, await bearer(owner, 'plants:read plants:writer'));
     const writer = client(service, await bearer(owner, 'plants:write'));
     const refused = { code: 7, reason: 'INSUFFICIENT_SCOPE' };
     await writer.create(7n, 'Fern');
