@@ -3,7 +3,7 @@ import type { SourceFile } from './source.ts';
 
 /** The one module of these rooms that looks at clocks, sets timers and draws random bytes: a simulation replaces it. */
 const HOST = 'src/time/host.ts';
-const ROOMS = /^src\/((log|time|plants|erasure|audit|publisher|transparency)\/|turnstile\.ts$)/;
+const ROOMS = /^src\/((log|time|plants|erasure|audit|publisher|transparency)\/|semaphore\.ts$)/;
 
 /** What talks to a database, a broker or another thread. A simulation has its own in their place. */
 const ADAPTERS = /^src\/(log\/(sqlite|mongo)|publisher\/kafka|audit\/fold)\/|^src\/publisher\/thread\.ts$/;
