@@ -1,23 +1,12 @@
-import { monotonic, turn } from '../../time/host.ts';
-
-/** Milliseconds of a turn of the event loop below which it has no more requests that wait to begin. */
-const SHORT_TURN = 0.5;
-/** Most milliseconds to wait for more callers. */
-const MOST_WAIT = 4;
+import { turn } from '../../time/host.ts';
 
 /**
- * Waits until the requests that are read in the next turn of the event loop have begun, and on a busy loop for those that
- * begin in the turns after it. A request begins later in the turn that reads it, after what earlier turns have planned for
- * that turn. So the first turn alone would leave them out.
+ * Waits until the requests that are read in the next turn of the event loop have begun. A request begins later in the
+ * turn that reads it, after what earlier turns have planned for that turn. So the first turn alone would leave them out.
  */
 const wholeTurn = async (): Promise<void> => {
   await turn();
-  const begun = monotonic();
-  for (let last = begun, now = begun; ; last = now) {
-    await turn();
-    now = monotonic();
-    if (now - last < SHORT_TURN || now - begun >= MOST_WAIT) return;
-  }
+  await turn();
 };
 
 /**
@@ -26,7 +15,7 @@ const wholeTurn = async (): Promise<void> => {
  *
  * A call starts a whole turn of the event loop after it was first asked for, so that all whose requests are read in that
  * turn share it. After a call has ended, the next one starts a turn later still, so that callers that ask again at once
- * share it too. A busy loop has some milliseconds of turns with many callers; an idle loop has turns of microseconds.
+ * share it too. A busy loop has long turns with many callers; an idle loop has turns of a few microseconds.
  */
 export function shareCalls<T>(call: () => Promise<T>): () => Promise<T> {
   let running: Promise<unknown> | undefined;
