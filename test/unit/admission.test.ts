@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { OVERLOADED, OWNER_BUSY, type Permit } from '../../src/semaphore.ts';
@@ -5,6 +6,7 @@ import { Admission, type AdmissionLimits } from '../../src/transport/admission/a
 import { Caller, Connection } from '../../src/transport/admission/connection.ts';
 import { HeldMemory } from '../../src/transport/admission/held-memory.ts';
 import { Turns } from '../../src/transport/admission/turns.ts';
+import { GrpcConnection } from '../../src/transport/grpc/connection.ts';
 
 /** A connection whose work the test gives, and on which it sees what the admission does with it. */
 class TestConnection extends Connection {
@@ -317,6 +319,34 @@ describe('held memory', () => {
     expect(memory.held).toBeLessThanOrEqual(1_000);
     hold(mallory, 400);
     expect(memory.held).toBeLessThanOrEqual(1_000);
+  });
+});
+
+describe('over gRPC', () => {
+  const limits = { maxInFlight: 1_000, maxWait: 60_000, requestMemory: 1_000_000 };
+  const socket = { destroyed: false, bytesRead: 0, read: () => null } as unknown as Socket;
+
+  test('one connection is first read in a turn of the event loop, however little that costs the turn', async () => {
+    const admission = new Admission(limits, () => {});
+    let served = 0;
+    for (let number = 0; number < 5; number++) new GrpcConnection(socket, admission, () => served++);
+    for (const turn of [1, 2, 3, 4, 5]) {
+      await setImmediate();
+      expect(served).toBe(turn);
+    }
+  });
+
+  test('a turn of the event loop has so few calls that what Node does for them beside it has an end too', async () => {
+    const admission = new Admission(limits, () => {});
+    const connection = new GrpcConnection(socket, admission, () => {});
+    await setImmediate();
+    let begun = 0;
+    for (let number = 0; number < 100; number++) connection.add({ since: 0, isProbe: false, begin: () => begun++ });
+    await setImmediate();
+    expect(begun).toBeGreaterThan(16);
+    expect(begun).toBeLessThan(50);
+    while (admission.turns.waiting > 0) await setImmediate();
+    expect(begun).toBe(100);
   });
 });
 

@@ -60,7 +60,7 @@ export class Turns {
     return this.#waiting;
   }
 
-  /** Counts milliseconds of this turn for what follows from it in the next one, where no turn sees it, such as a read. */
+  /** Counts milliseconds in this turn for what a piece of work costs where no turn sees it, such as the read after it. */
   follows(milliseconds: number): void {
     this.#began -= milliseconds;
   }
