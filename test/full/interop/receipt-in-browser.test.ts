@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { encodeContent } from '../../../src/log/event/encode.ts';
-import { EMPTY_HEAD, type LoggedEvent } from '../../../src/log/event/event.ts';
+import { EMPTY_HEAD } from '../../../src/log/event/event.ts';
 import { provenRecordBytes } from '../../../src/log/event/record.ts';
 import { formatCheckpoint } from '../../../src/tlog/checkpoint.ts';
 import { signNote } from '../../../src/tlog/note.ts';
@@ -31,11 +31,11 @@ const vkey = formatVerifierKey(noteKey('log.example', privateKey));
 const events = chain(EMPTY_HEAD, fc.sample(eventArbitrary, 600));
 const tree = new MemoryTree(events.map(({ bytes }) => Buffer.from(bytes)));
 
-async function receiptOf(size: number, index: number, logged: LoggedEvent = events[index]!): Promise<string> {
+async function receiptOf(size: number, index: number, extra = provenRecordBytes(events[index]!)): Promise<string> {
   const text = formatCheckpoint({ origin: 'log.example', size, root: await treeHash(size, tree.at(size)) });
   const checkpoint = signNote(text, [noteSigner('log.example', privateKey)]);
   const { proof: hashes } = await proveRecord(size, index, tree.at(size));
-  return formatTlogProof({ extra: provenRecordBytes(logged), index, hashes, checkpoint });
+  return formatTlogProof({ extra, index, hashes, checkpoint });
 }
 
 test('the program of the documentation has at most 60 lines', () => {
@@ -68,11 +68,25 @@ test('it checks every receipt, and proves nothing else when one is changed', asy
 });
 
 test('the receipt for an erased event proves the event, without its content', async () => {
-  const receipt = await receiptOf(600, 7, withoutContent(events[7]!, 300));
+  const receipt = await receiptOf(600, 7, provenRecordBytes(withoutContent(events[7]!, 300)));
   const { event, content, position } = await checkReceipt(receipt, vkey);
   expect({ event: Buffer.from(event), content, position }).toEqual({
     event: events[7]!.bytes,
     content: undefined,
     position: 8,
   });
+});
+
+test('a receipt whose content is there under another tag, or is left out, proves nothing', async () => {
+  const logged = events[7]!;
+  const record = provenRecordBytes(logged);
+  const tagAt = record.indexOf(0x12, 2 + logged.bytes.length);
+  const others = Array.from({ length: 256 }, (_, tag) => tag).filter((tag) => tag !== record[tagAt]);
+  const records = [
+    provenRecordBytes({ ...logged, content: undefined }),
+    ...others.map((tag) => Uint8Array.from(record, (byte, at) => (at === tagAt ? tag : byte))),
+  ];
+  const checked = records.map(async (bytes) => checkReceipt(await receiptOf(600, 7, bytes), vkey));
+  const outcomes = await Promise.allSettled(checked);
+  expect(outcomes.filter(({ status }) => status === 'fulfilled')).toEqual([]);
 });
