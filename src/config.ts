@@ -30,7 +30,6 @@ export type Config = ReturnType<typeof loadConfig>;
 export function loadConfig(environment: NodeJS.ProcessEnv = process.env, { usesTokens = true } = {}) {
   const problems: string[] = [];
   const values = readAll(environment, problems);
-  problems.push(...equalPorts(values));
   const issuer = issuerOf(environment, values, problems, usesTokens);
   const grpcTls = grpcTlsOf(values, problems);
   const kafka = kafkaOf(environment, values, problems);
@@ -123,21 +122,6 @@ function readAll(environment: NodeJS.ProcessEnv, problems: string[]): Values {
   });
   return Object.fromEntries(entries);
 }
-
-/** Ports that exclude each other, because they listen on a common address. 0 is any free port. */
-function equalPorts(values: Values): string[] {
-  const { HOST: host, PORT: http, GRPC_PORT: grpc, ADMIN_HOST: adminHost, ADMIN_PORT: admin } = values;
-  const equal = (one: string, other: string, port: number) =>
-    `${one} and ${other} are both ${port}; set them to different ports`;
-  const adminIsApart = host !== adminHost && ![host, adminHost].some((each) => EVERY_ADDRESS.has(each));
-  return [
-    ...(http === grpc && http > 0 ? [equal('PORT', 'GRPC_PORT', http)] : []),
-    ...(admin === http && admin > 0 && !adminIsApart ? [equal('PORT', 'ADMIN_PORT', admin)] : []),
-    ...(admin === grpc && admin > 0 && !adminIsApart ? [equal('GRPC_PORT', 'ADMIN_PORT', admin)] : []),
-  ];
-}
-
-const EVERY_ADDRESS: ReadonlySet<string> = new Set(['0.0.0.0', '::']);
 
 const ISSUER = ['JWKS_URL', 'JWT_ISSUER', 'JWT_AUDIENCE'] as const;
 

@@ -25,6 +25,7 @@ import { drain, listen, registerPlants } from './start/http.ts';
 import { instancesOf } from './start/instances.ts';
 import { followOwnerKey, instanceReport, startObserving } from './start/observation.ts';
 import { publicationReadiness, startPublication, topicChecks } from './start/publication.ts';
+import { listening } from './start/start-error.ts';
 import { closeDataDirectory, openStore } from './start/store.ts';
 import { openTransparency, type Transparency } from './start/transparency.ts';
 import { Admission } from './transport/admission/admission.ts';
@@ -113,8 +114,9 @@ export async function start(
     watches.close(stopping());
     await Promise.all([drain(app), grpc.drain(STREAM_LIMIT)]);
   });
-  const url = await listen(app, config);
-  const grpcAddress = await grpc.listen(config.host, config.grpcPort);
+  const { host, port, grpcPort } = config;
+  const url = await listening(['PORT', port], ['HOST', host], () => listen(app, config));
+  const grpcAddress = await listening(['GRPC_PORT', grpcPort], ['HOST', host], () => grpc.listen(host, grpcPort));
   instances?.join(grpcAddress);
 
   if (token !== undefined) output.write(welcome(url, token, config.dataDirectory));

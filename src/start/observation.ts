@@ -14,6 +14,7 @@ import type { PublisherThread } from '../publisher/thread.ts';
 import type { CosignedCheckpoints } from '../transparency/cosigned-checkpoints.ts';
 import type { Admission } from '../transport/admission/admission.ts';
 import { lineGauges } from './gauges.ts';
+import { listening } from './start-error.ts';
 
 /**
  * Starts the traces, if the settings ask for any, the metrics, and the port of the probes, which answers from here to
@@ -34,7 +35,10 @@ export async function startObserving(
   const telemetry = createTelemetry(logger, owners, tracing);
   health.set('store', () => telemetry.store.readiness);
   lineGauges(telemetry.metrics, output);
-  const admin = await startAdminServer(health, config.adminHost, config.adminPort, telemetry.metrics);
+  const { adminHost, adminPort } = config;
+  const admin = await listening(['ADMIN_PORT', adminPort], ['ADMIN_HOST', adminHost], () =>
+    startAdminServer(health, adminHost, adminPort, telemetry.metrics),
+  );
   opened.defer(() => admin.close());
   return { tracing, telemetry, adminUrl: admin.url };
 }

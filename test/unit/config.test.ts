@@ -365,19 +365,6 @@ test('an IPv6 address may have its brackets', () => {
   expect(loadConfig({ ADVERTISE_ADDRESS: '[::1]:65535' }).advertiseAddress).toBe('[::1]:65535');
 });
 
-test.each<[Record<string, string>, string[]]>([
-  [{ PORT: '9464' }, ['PORT and ADMIN_PORT are both 9464; set them to different ports']],
-  [{ PORT: '50051' }, ['PORT and GRPC_PORT are both 50051; set them to different ports']],
-  [
-    { GRPC_PORT: '9464', ADMIN_HOST: '0.0.0.0' },
-    ['GRPC_PORT and ADMIN_PORT are both 9464; set them to different ports'],
-  ],
-  [{ PORT: '9464', ADMIN_HOST: '10.0.0.7' }, []],
-  [{ PORT: '0', GRPC_PORT: '0', ADMIN_PORT: '0' }, []],
-])('ports that exclude each other are told: %j', (environment, problems) => {
-  expect(problemsOf(environment)).toEqual(problems);
-});
-
 test('where others reach the API, the admin port stays on loopback', () => {
   expect(loadConfig({ HOST: '0.0.0.0', ...JWT }).adminHost).toBe('127.0.0.1');
 });
