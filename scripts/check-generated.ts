@@ -17,6 +17,7 @@ function read(folder: string): Map<string, string> {
 const folder = mkdtempSync(join(tmpdir(), 'plantstore-generated-'));
 try {
   execFileSync('buf', ['generate', '--output', folder], { stdio: ['ignore', 'inherit', 'inherit'] });
+  execFileSync('node', ['scripts/openapi/document.ts', join(folder, 'gen/openapi.json')], { stdio: 'inherit' });
   const fresh = read(join(folder, 'gen'));
   const committed = read('gen');
   const drifted = [...new Set([...fresh.keys(), ...committed.keys()])].filter(

@@ -3,13 +3,12 @@ import { PlantStoreService } from '../../gen/plantstore/v1/plant_store_service_p
 import type { Authenticator } from '../auth/authenticator.ts';
 import type { Config } from '../config.ts';
 import type { PlantsService } from '../plants/service.ts';
-import { registerDocumentation } from '../transport/openapi/document.ts';
 import { registerRest } from '../transport/rest/rest.ts';
 
 /** Milliseconds for requests in flight to end once the service stops. Their connections are then closed. */
 const DRAIN_LIMIT = 10_000;
 
-/** Adds the REST interface of the plants, and its documentation. */
+/** Adds the REST interface of the plants. */
 export function registerPlants(
   app: FastifyInstance,
   plants: PlantsService,
@@ -26,7 +25,6 @@ export function registerPlants(
     watches: { listPlants: plants.watchPlants.bind(plants) },
     authenticate,
   });
-  registerDocumentation(app, PlantStoreService);
 }
 
 /** Listens, and resolves with the URL. Fastify's own listen would log a line in another form. */

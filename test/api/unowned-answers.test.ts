@@ -1,14 +1,12 @@
 import { connect } from 'node:net';
 import { pino } from 'pino';
 import { expect, onTestFinished, test } from 'vitest';
-import { PlantStoreService } from '../../gen/plantstore/v1/plant_store_service_pb.ts';
 import { PlantStoreError } from '../../src/domain/errors.ts';
 import { Admission } from '../../src/transport/admission/admission.ts';
 import { registerConsole } from '../../src/transport/console/console.ts';
 import { identify, takePermit } from '../../src/transport/http/authentication.ts';
 import { refuseOtherMethods } from '../../src/transport/http/methods.ts';
 import { createHttpServer } from '../../src/transport/http/server.ts';
-import { registerDocumentation } from '../../src/transport/openapi/document.ts';
 import { ALICE } from '../support/principal.ts';
 
 const PLACES = 8;
@@ -21,7 +19,6 @@ async function start() {
   const limits = { maxConnections: 1_000, requestTimeout: 60, idleTimeout: 60 };
   const app = createHttpServer(pino({ level: 'silent' }), limits, { admission, corsOrigins: ['*'] });
   onTestFinished(() => app.close());
-  registerDocumentation(app, PlantStoreService);
   registerConsole(app, { ownerClaim: 'sub', requiredScopes: [], publicLog: true });
   app.decorateRequest('principal', null);
   const authenticate = (authorization: unknown) => {

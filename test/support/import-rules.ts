@@ -47,7 +47,6 @@ const ROOMS_OF_TRANSPORT: Record<string, readonly string[]> = {
   admission: [],
   http: ['admission'],
   rest: ['admission', 'http'],
-  openapi: ['http', 'rest'],
   console: ['admission', 'http'],
   connect: ['admission', 'http'],
   grpc: ['admission'],

@@ -1,7 +1,7 @@
 import { createRegistry } from '@bufbuild/protobuf';
 import { expect, test } from 'vitest';
 import { PlantStoreService } from '../../gen/plantstore/v1/plant_store_service_pb.ts';
-import { FIELD_TEXTS, METHODS } from '../../src/transport/openapi/text.ts';
+import { FIELD_TEXTS, METHODS } from '../../scripts/openapi/text.ts';
 import { httpRulesOf } from '../../src/transport/rest/http-rule.ts';
 
 test('every method that REST exposes is described, and no other', () => {

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import fastifyStatic from '@fastify/static';
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteHandlerMethod } from 'fastify';
@@ -10,6 +11,9 @@ import { addResource } from '../http/methods.ts';
 
 /** Output folder of `npm run console`. */
 const BUILT = fileURLToPath(new URL('../../../console/dist/', import.meta.url));
+
+/** What `npm run generate` makes of the proto files. */
+const OPENAPI = new URL('../../../gen/openapi.json', import.meta.url);
 
 /** A page runs only its own script, and calls only this service. */
 const OWN_ONLY = [
@@ -48,11 +52,14 @@ export interface ConsoleSettings {
 
 /**
  * Adds the pages `/console`, for people to inspect the service, to which `/` leads, and `/docs`, to read
- * `/openapi.json` and try it out. The pages need no token; their data does. `folder` has the built pages; what is built later is served, too.
+ * `/openapi.json`, which it adds too, and try it out. None of them needs a token; their data does. `folder` has the built
+ * pages; what is built later is served, too.
  */
 export function registerConsole(app: FastifyInstance, settings: ConsoleSettings, folder: string = BUILT): void {
   const { ownerClaim, requiredScopes, publicLog } = settings;
   const shown = JSON.stringify({ ownerClaim, requiredScopes, publicLog });
+  const openApi = readFileSync(OPENAPI);
+  addResource(app, '/openapi.json', (_request, reply) => reply.type(JSON_TYPE).send(openApi));
   addFrontPage(app);
   app.register(async (pages) => {
     await pages.register(fastifyStatic, { ...FILES, root: folder });

@@ -9,7 +9,6 @@ import {
 } from '@bufbuild/protobuf';
 import { FeatureSet_FieldPresence } from '@bufbuild/protobuf/wkt';
 import { http } from '../../../gen/google/api/annotations_pb.ts';
-import { FieldBehavior, field_behavior } from '../../../gen/google/api/field_behavior_pb.ts';
 import { InvalidFieldError } from '../../domain/errors.ts';
 
 /** A method of a service with its google.api.http rule. Every field of its request comes from exactly one place. */
@@ -108,10 +107,6 @@ const namesOf = ({ values }: DescEnum): ReadonlyMap<string, number> =>
 
 /** Whether a field is declared `optional` (or is a message). Only such a field may be unset. */
 export const isOptional = (field: DescField): boolean => field.presence === FeatureSet_FieldPresence.EXPLICIT;
-
-/** Whether a caller must set the field (AIP-203), or a response always has it. */
-export const isRequired = (field: DescField): boolean =>
-  !isOptional(field) || getOption(field, field_behavior).includes(FieldBehavior.REQUIRED);
 
 /** The error of a field with an invalid value. `path`: its proto path. */
 export const invalidField = (path: string, mustBe: string): InvalidFieldError =>

@@ -1,10 +1,11 @@
-import type { DescField, DescMessage, DescService } from '@bufbuild/protobuf';
-import type { FastifyInstance } from 'fastify';
-import { ERRORS } from '../../domain/errors.ts';
-import { JSON_TYPE } from '../http/error-reply.ts';
-import { CACHING, EVENT_STREAM } from '../http/headers.ts';
-import { addResource } from '../http/methods.ts';
-import { type HttpRule, httpRulesOf, isRequired, typeOf } from '../rest/http-rule.ts';
+// Writes the OpenAPI document of the google.api.http rules to a file, by default gen/openapi.json.
+import { writeFileSync } from 'node:fs';
+import { type DescField, type DescMessage, type DescService, getOption } from '@bufbuild/protobuf';
+import { FieldBehavior, field_behavior } from '../../gen/google/api/field_behavior_pb.ts';
+import { PlantStoreService } from '../../gen/plantstore/v1/plant_store_service_pb.ts';
+import { ERRORS } from '../../src/domain/errors.ts';
+import { CACHING, EVENT_STREAM } from '../../src/transport/http/headers.ts';
+import { type HttpRule, httpRulesOf, isOptional, typeOf } from '../../src/transport/rest/http-rule.ts';
 import { ANSWERS, FAILURES, FIELD_TEXTS, IDEMPOTENCY_KEY, INT64_ADVICE, INT64_WARNING, METHODS } from './text.ts';
 
 const JSON_BODY = 'application/json';
@@ -221,14 +222,12 @@ const FAILURE_HEADERS: Readonly<Record<number, readonly string[]>> = {
   503: ['Retry-After'],
 };
 
-/** Adds `/openapi.json`, which needs no token. The page `/docs` shows it. */
-export function registerDocumentation(app: FastifyInstance, service: DescService): void {
-  const text = Buffer.from(JSON.stringify(openApiDocument(service)));
-  addResource(app, '/openapi.json', (_request, reply) => reply.type(JSON_TYPE).send(text));
-}
-
 /** A JSON Schema (draft 2020-12, which OpenAPI 3.1 uses), as JSON.stringify takes it. */
 type Schema = Readonly<Record<string, unknown>>;
+
+/** Whether a caller must set the field (AIP-203), or a response always has it. */
+const isRequired = (field: DescField): boolean =>
+  !isOptional(field) || getOption(field, field_behavior).includes(FieldBehavior.REQUIRED);
 
 /** The schema of a message's JSON form. */
 function messageSchema(message: DescMessage): Schema {
@@ -267,3 +266,6 @@ const reference = (message: DescMessage): Schema => ({ $ref: `#/components/schem
 
 /** An integer that JSON.stringify writes with all its digits. */
 const exact = (value: bigint): unknown => JSON.rawJSON(String(value));
+
+const [, , path = 'gen/openapi.json'] = process.argv;
+writeFileSync(path, `${JSON.stringify(openApiDocument(PlantStoreService), undefined, 2)}\n`);

@@ -1,5 +1,5 @@
-import type { Reason } from '../../domain/errors.ts';
-import { MAX_TEXT_CODE_POINTS, PLANT_FIELDS } from '../../domain/plant.ts';
+import type { Reason } from '../../src/domain/errors.ts';
+import { MAX_TEXT_CODE_POINTS, PLANT_FIELDS } from '../../src/domain/plant.ts';
 
 const VIEW = { default: 'BASIC', description: '`FULL` includes the id of each plant.' };
 
