@@ -28,6 +28,9 @@ const HEADER_FACTOR = 2;
 /** Milliseconds for the answer to a client that ends its side together with its request. It counts as gone then. */
 const GRACE = 100;
 
+/** Milliseconds for the next request of a connection to arrive once the server stops. */
+const LAST = 100;
+
 // Nobody gets it.
 const GONE = new PlantStoreError('CANCELLED', 'the client went away while its request waited');
 
@@ -68,6 +71,7 @@ export class HttpConnection extends Connection {
   #permit: Permit | undefined;
   #isStream = false;
   #isDetached = false;
+  #isStopping = false;
 
   /** Takes a connection that an HTTP server has just accepted, and paused. Its first bytes are read when it is its turn. */
   constructor(socket: Socket, admission: Admission) {
@@ -126,6 +130,19 @@ export class HttpConnection extends Connection {
     this.#release();
     this.#isStream = true;
     if (this.#bytes !== undefined) this.#socket.destroy();
+  }
+
+  /** The server stops: the connection ends after its last answer, which announces it if its headers are not sent. */
+  stop(): void {
+    this.#isStopping = true;
+    if (this.#response?.headersSent === false) this.#response.setHeader('connection', 'close');
+    // Browsers open connections on which they send nothing.
+    setTimeout(() => this.#endIfIdle(), LAST).unref();
+  }
+
+  #endIfIdle(): void {
+    const isIdle = this.#response === undefined && this.#bytes === undefined && this.#parsed === 0;
+    if (this.#isStopping && isIdle) this.#socket.destroySoon();
   }
 
   /** Discards all further bytes: Node has given up the parser. */
@@ -247,9 +264,10 @@ export class HttpConnection extends Connection {
     this.#isStream = false;
     this.#parsed = 0;
     if (this.#socket.destroyed) return;
-    if (!request.complete) setTimeout(endUnlessComplete, LINGER, request).unref();
     this.#count();
     this.#wake();
+    if (request.complete) this.#endIfIdle();
+    else setTimeout(endUnlessComplete, LINGER, request).unref();
   }
 
   #hold(permit: Permit, response: ServerResponse): void {

@@ -9,7 +9,7 @@ import type { RequestObserver } from '../../observe/telemetry.ts';
 import type { Admission } from '../admission/admission.ts';
 import { type ConnectionLimits, limitConnections } from '../admission/connection.ts';
 import { MAX_MESSAGE } from '../message-limits.ts';
-import { answerOn, endConnectionsOf } from './closing.ts';
+import { answerOn } from './closing.ts';
 import { connectionOf, HttpConnection, MAX_HEADERS } from './connection.ts';
 import { answerSocketError, refuseConnect, sendError } from './error-reply.ts';
 import { routeAllMethods } from './methods.ts';
@@ -73,8 +73,15 @@ export function createHttpServer(
   app.server.on('checkContinue', (request, response) => app.server.emit('request', request, response));
   app.server.on('connect', refuseConnect);
   app.server.maxHeadersCount = MAX_HEADER_LINES;
-  app.server.on('connection', (socket) => new HttpConnection(socket, admission));
-  endConnectionsOf(app);
+  const connections = new Set<HttpConnection>();
+  app.server.on('connection', (socket) => {
+    const connection = new HttpConnection(socket, admission);
+    connections.add(connection);
+    socket.once('close', () => connections.delete(connection));
+  });
+  app.addHook('preClose', async () => {
+    for (const connection of connections) connection.stop();
+  });
   return app;
 }
 
