@@ -1,6 +1,5 @@
 import { Undecided } from '../support/linearizability.ts';
 import { type Outcome, runHistory } from './history.ts';
-import { KNOWN, type Known, knownDefect } from './known.ts';
 import { planOf } from './plan-of.ts';
 
 /** What came of many histories. */
@@ -8,11 +7,9 @@ export interface Found {
   histories: number;
   /** Tasks that were done in all of them. */
   tasks: number;
-  /** For each known defect that was met, how often, and the first seed. */
-  readonly known: Map<Known, { count: number; readonly seed: number }>;
   /** Histories of which linearizability could not be decided. */
   undecided: number;
-  /** The first history with a violation that no known defect explains. */
+  /** The first history with a violation. */
   failed: Outcome | undefined;
 }
 
@@ -27,7 +24,7 @@ export async function search(
   named: readonly string[] = [],
 ): Promise<Found> {
   const end = performance.now() + milliseconds;
-  const found: Found = { histories: 0, tasks: 0, known: new Map(), undecided: 0, failed: undefined };
+  const found: Found = { histories: 0, tasks: 0, undecided: 0, failed: undefined };
   for (let next = seed; performance.now() < end && next < seed + most && found.failed === undefined; next++) {
     const outcome = await decided(next, named);
     found.histories++;
@@ -36,15 +33,7 @@ export async function search(
       continue;
     }
     found.tasks += outcome.world.scheduler.done;
-    if (outcome.violation === undefined) continue;
-    const known = knownDefect(outcome.violation, outcome.world);
-    if (known === undefined) found.failed = outcome;
-    else
-      found.known.set(known, {
-        seed: next,
-        ...found.known.get(known),
-        count: (found.known.get(known)?.count ?? 0) + 1,
-      });
+    if (outcome.violation !== undefined) found.failed = outcome;
   }
   return found;
 }
@@ -57,10 +46,3 @@ async function decided(seed: number, named: readonly string[]): Promise<Outcome 
     throw new Error(`seed ${seed}`, { cause: error });
   }
 }
-
-/** Every known defect, and how often it was met. */
-export const knownText = ({ known }: Found): string =>
-  KNOWN.map((each) => {
-    const { count = 0, seed } = known.get(each) ?? {};
-    return `${String(count).padStart(6)}  ${each.what}${seed === undefined ? '' : ` (first: ${seed})`}`;
-  }).join('\n');

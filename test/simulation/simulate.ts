@@ -1,9 +1,8 @@
 import { parseArgs } from 'node:util';
 import { runHistory } from './history.ts';
-import { knownDefect } from './known.ts';
 import { forgetSignals } from './machine/signals.ts';
 import { planOf } from './plan-of.ts';
-import { knownText, search } from './search.ts';
+import { search } from './search.ts';
 import { report, shrink } from './shrink.ts';
 
 const { values } = parseArgs({
@@ -25,10 +24,10 @@ forgetSignals();
 /** Does the history of one seed, step by step. */
 async function repeat(seed: number, only: readonly number[] | undefined): Promise<boolean> {
   const whole = await runHistory(seed, planOf(seed, named), only);
-  const { violation, story, world } = values.shrink ? await shrink(whole) : whole;
+  const { violation, story } = values.shrink ? await shrink(whole) : whole;
   console.log(story.join('\n'));
   if (violation === undefined) console.log('nothing is wrong');
-  else console.log(`${violation.kind}: ${violation.message}`, knownDefect(violation, world)?.what ?? '(news)');
+  else console.log(`${violation.kind}: ${violation.message}`);
   return violation === undefined;
 }
 
@@ -36,8 +35,7 @@ async function repeat(seed: number, only: readonly number[] | undefined): Promis
 async function roam(seed: number, minutes: number): Promise<boolean> {
   console.log(`from seed ${seed}`);
   const found = await search(seed, minutes * 60_000, Number(values.histories ?? Number.POSITIVE_INFINITY), named);
-  console.log(`${found.histories} histories of ${Math.round(found.tasks / found.histories)} tasks; known defects met:`);
-  console.log(knownText(found));
+  console.log(`${found.histories} histories of ${Math.round(found.tasks / found.histories)} tasks`);
   if (found.undecided > 0) console.log(`${found.undecided} could not be decided`);
   if (found.failed === undefined) return true;
   if (values.brief) {
