@@ -13,11 +13,11 @@ export function findProxy(name: 'nginx' | 'haproxy'): string | undefined {
   const found = folders.map((folder) => join(folder, name)).find((path) => existsSync(path));
   if (found !== undefined) return found;
   if (process.env.CI === 'true') throw new Error(`${name} is not installed`);
-  console.error(`\nNOT TESTED: streams behind ${name}, since it is not installed\n`);
+  console.error(`\nNOT TESTED: what is behind ${name}, since it is not installed\n`);
   return undefined;
 }
 
-/** A proxy in front of a service, on one port. */
+/** A proxy in front of services, on one port. */
 export class ReverseProxy implements AsyncDisposable {
   readonly port: number;
   readonly #process: ChildProcess;
@@ -55,15 +55,10 @@ export class ReverseProxy implements AsyncDisposable {
     return new ReverseProxy(port, program, args, directory).#listening();
   }
 
-  /** HAProxy with one bind and one server, and what is in its defaults. */
-  static async haproxy(program: string, bind: string, server: string, defaults: string): Promise<ReverseProxy> {
-    const port = await freePort();
+  /** HAProxy with this configuration, which listens on the port. */
+  static async haproxy(program: string, port: number, configuration: string): Promise<ReverseProxy> {
     const directory = mkdtempSync(join(tmpdir(), 'plantstore-haproxy-'));
-    writeFileSync(
-      join(directory, 'haproxy.cfg'),
-      `defaults\n  mode http\n${defaults.replaceAll(/^\s*/gm, '  ')}
-listen all\n  bind 127.0.0.1:${port} ${bind}\n  server one ${server}\n`,
-    );
+    writeFileSync(join(directory, 'haproxy.cfg'), configuration);
     return new ReverseProxy(port, program, ['-db', '-f', 'haproxy.cfg'], directory).#listening();
   }
 

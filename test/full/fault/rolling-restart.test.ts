@@ -1,15 +1,22 @@
 import { randomUUID } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ClientReadableStream } from '@grpc/grpc-js';
 import { expect, inject, test } from 'vitest';
-import { Balancer } from '../../support/balancer.ts';
+import { parse } from 'yaml';
+import { freePort } from '../../support/free-port.ts';
 import { bearer, grpcClient, unary } from '../../support/grpc.ts';
+import { findProxy, ReverseProxy } from '../../support/proxies.ts';
 import { plantstore } from '../../support/run.ts';
 import { type Service, startService } from '../../support/service.ts';
 
 const mongodbUri = inject('mongodbUri');
+const haproxy = findProxy('haproxy');
+
+/** The instances of docker-compose.yml, and the configuration of its balancer. */
+const INSTANCES = ['plantstore', 'plantstore2', 'plantstore3'];
+const BALANCER: string = parse(readFileSync('docker-compose.yml', 'utf8'), { merge: true }).configs.balancer.content;
 
 /** Clients of each kind at once. */
 const CLIENTS = 4;
@@ -86,38 +93,50 @@ function* numbers(): Generator<number, never> {
   for (let number = 1; ; number++) yield number;
 }
 
-test.skipIf(mongodbUri === undefined)(
-  'three instances are restarted in turns behind a balancer, under load, and no request fails',
+test.skipIf(mongodbUri === undefined || haproxy === undefined)(
+  'three instances are restarted in turns behind the balancer of docker-compose.yml, under load, and no request fails',
   { timeout: 180_000 },
   async () => {
     const directory = mkdtempSync(join(tmpdir(), 'plantstore-rolling-'));
     const MONGODB_URI = mongodbUri!.replace('/?', `/rolling-${randomUUID()}?`);
-    // The grace that is the default; whoever probes ten times a second sees it.
-    const start = () => startService({ MONGODB_URI, DATA_DIR: directory, DRAIN_GRACE: '1' });
-    await using balancer = await Balancer.start();
-    let services: Service[] = [await start(), await start(), await start()];
+    const ports: Record<string, string>[] = [];
+    const [rest, grpc] = [await freePort(), await freePort()];
+    let balancer = BALANCER.replace(/^resolvers .*\n.*\n/m, '')
+      .replace(' port 9464', '')
+      .replace(' resolvers docker', '')
+      .replace('bind :8080', `bind 127.0.0.1:${rest}`)
+      .replace('bind :50051', `bind 127.0.0.1:${grpc}`);
+    for (const name of INSTANCES) {
+      const own = { PORT: await freePort(), GRPC_PORT: await freePort(), ADMIN_PORT: await freePort() };
+      ports.push(Object.fromEntries(Object.entries(own).map(([port, number]) => [port, `${number}`])));
+      balancer = balancer
+        .replace(`${name}:8080`, `127.0.0.1:${own.PORT} port ${own.ADMIN_PORT}`)
+        .replace(`${name}:50051`, `127.0.0.1:${own.GRPC_PORT} port ${own.ADMIN_PORT}`);
+    }
+    // The grace that is the default.
+    const start = (index: number) =>
+      startService({ MONGODB_URI, DATA_DIR: directory, DRAIN_GRACE: '1', ...ports[index] });
+    const services: Service[] = [];
     try {
-      for (const service of services) await balancer.add(service);
+      for (const index of INSTANCES.keys()) services.push(await start(index));
+      await using _proxy = await ReverseProxy.haproxy(haproxy!, rest, balancer);
       const token = await services[0]!.token('alice');
       const tally: Tally = { done: 0, times: [], added: new Set(), failures: [] };
       const stop = new AbortController();
       const ids = numbers();
       const load = Array.from({ length: CLIENTS }, () => [
-        loadRest(balancer.url, token, tally, ids, stop.signal),
-        loadGrpc(balancer.grpcUrl, token, tally, ids, stop.signal),
+        loadRest(`http://127.0.0.1:${rest}`, token, tally, ids, stop.signal),
+        loadGrpc(`127.0.0.1:${grpc}`, token, tally, ids, stop.signal),
       ]).flat();
-      for (const old of [...services]) {
+      for (const [index, old] of services.entries()) {
         expect(await old.stop()).toBe(0);
-        balancer.remove(old);
-        const fresh = await start();
-        services = [...services.filter((service) => service !== old), fresh];
-        await balancer.add(fresh);
+        services[index] = await start(index);
       }
       stop.abort();
       await Promise.all(load);
       const gap = Math.max(...tally.times.map((time, index) => time - (tally.times[index - 1] ?? time)));
       console.log(`${tally.added.size} adds; longest time without one: ${gap.toFixed(0)} ms`);
-      expect(tally.failures).toEqual([]);
+      expect(tally.failures.map(String)).toEqual([]);
       expect(tally.done).toBeGreaterThan(CLIENTS * 10);
       const { stdout } = await plantstore(['audit', 'export'], { MONGODB_URI, DATA_DIR: directory });
       const added = stdout.matchAll(/"type":"PlantAdded".*?"name":"([^"]+)"/g).map(([, name]) => name);

@@ -4,6 +4,7 @@ import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } f
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { PlantStoreService } from '../../../gen/plantstore/v1/plant_store_service_pb.ts';
 import { EventParser } from '../../support/event-stream.ts';
+import { freePort } from '../../support/free-port.ts';
 import { client } from '../../support/http.ts';
 import { findProxy, ReverseProxy } from '../../support/proxies.ts';
 import { type Service, startService } from '../../support/service.ts';
@@ -125,20 +126,25 @@ describe.runIf(nginx !== undefined)('nginx', () => {
 });
 
 describe.runIf(haproxy !== undefined)('HAProxy', () => {
-  const TIMEOUTS = 'timeout connect 5s\ntimeout client 60s\ntimeout server 60s\n';
+  const start = async (bind: string, server: string) => {
+    const port = await freePort();
+    const timeouts = 'timeout connect 5s\n timeout client 60s\n timeout server 60s\n';
+    const listen = `listen all\n bind 127.0.0.1:${port} ${bind}\n server one ${server}\n`;
+    return ReverseProxy.haproxy(haproxy!, port, `defaults\n mode http\n ${timeouts}${listen}`);
+  };
 
   test.each(CLIENTS)('hands on $what', async ({ open }) => {
-    await using proxy = await ReverseProxy.haproxy(haproxy!, '', hostOf(service), TIMEOUTS);
+    await using proxy = await start('', hostOf(service));
     expect(await throughProxy(open(proxy))).toEqual(STORY);
   });
 
   test('hands on the event stream over HTTP/2', async () => {
-    await using proxy = await ReverseProxy.haproxy(haproxy!, 'proto h2', hostOf(service), TIMEOUTS);
+    await using proxy = await start('proto h2', hostOf(service));
     expect(await throughProxy(eventsOverHttp2(proxy))).toEqual(STORY);
   });
 
   test('hands on WatchPlants over gRPC', async () => {
-    await using proxy = await ReverseProxy.haproxy(haproxy!, 'proto h2', `${service.grpcUrl} proto h2`, TIMEOUTS);
+    await using proxy = await start('proto h2', `${service.grpcUrl} proto h2`);
     expect(await throughProxy(grpcOf(proxy))).toEqual(STORY);
   });
 });
