@@ -58,39 +58,6 @@ export async function eachRecord(
   }
 }
 
-/** Milliseconds without a record after which the console consumer stops. */
-const QUIET = 5_000;
-const FIELD = '\u001f';
-const HEADER = '\u001e';
-
-/** The same, read by Kafka's own console consumer, which is slower. */
-export async function readTopicOnConsole(kafka: Kafka, topic: string): Promise<KafkaRecord[]> {
-  const format = ['key', 'headers', 'partition', 'offset'].map((what) => `print.${what}=true`);
-  const output = await kafka.run(
-    'org.apache.kafka.tools.consumer.ConsoleConsumer',
-    ...['--bootstrap-server', kafka.brokers.join(), '--topic', topic, '--from-beginning'],
-    ...['--isolation-level', 'read_committed', '--timeout-ms', String(QUIET)],
-    ...[...format, `key.separator=${FIELD}`, `headers.separator=${HEADER}`].flatMap((each) => ['--property', each]),
-  );
-  return output.split('\n').filter(Boolean).map(parse);
-}
-
-function parse(line: string): KafkaRecord {
-  const [partition, offset, headers, key, value] = line.split(FIELD) as [string, string, string, string, string];
-  return {
-    partition: Number(partition.replace('Partition:', '')),
-    offset: Number(offset.replace('Offset:', '')),
-    key,
-    value,
-    headers: Object.fromEntries(
-      headers.split(HEADER).map((header) => {
-        const colon = header.indexOf(':');
-        return [header.slice(0, colon), header.slice(colon + 1)];
-      }),
-    ),
-  };
-}
-
 /** Positions of the records, in the order of the topic. */
 export const positionsOf = (records: readonly KafkaRecord[]): number[] =>
   records.map(({ headers }) => Number(headers['plantstore-position']));

@@ -4,7 +4,7 @@ import { dropDatabase, HAS_MONGODB, newDatabase } from '../../store/open-mongo.t
 import { client } from '../../support/http.ts';
 import { Kafka } from '../../support/kafka.ts';
 import { findKafka } from '../../support/kafka-library.ts';
-import { readTopicOnConsole } from '../../support/kafka-records.ts';
+import { readTopic } from '../../support/kafka-records.ts';
 import { dataDirectory, kafkaOptions } from '../../support/publication.ts';
 import { type Service, startService } from '../../support/service.ts';
 import { count, SOAK } from '../../support/soak.ts';
@@ -101,7 +101,7 @@ test.skipIf(kafka === undefined)(
     await reaches(settings, total);
     await Promise.all(services.map((service) => service.stop()));
     await dropDatabase(mongodb);
-    expectEachOnceInOrder(await readTopicOnConsole(broker, settings.topic), total);
+    expectEachOnceInOrder(await readTopic(broker, settings.topic), total);
   },
   count(180_000, 1_800_000),
 );
