@@ -1,4 +1,5 @@
 import { mkdirSync, statSync } from 'node:fs';
+import { open } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
 /** The mode bits of everybody but the owner. */
@@ -25,6 +26,12 @@ export function makePrivateFolder(path: string): void {
     // Another process may have been faster.
     if (!isFolder(path)) throw error;
   }
+}
+
+/** Resolves once the names in a folder are on the disk, so that a power cut undoes no rename or link in it. */
+export async function syncFolder(path: string): Promise<void> {
+  await using folder = await open(path, 'r');
+  await folder.sync();
 }
 
 const isFolder = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;

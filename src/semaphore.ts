@@ -91,7 +91,10 @@ export class Semaphore {
     // A permit that is about to be given out is for those that wait already, also of other owners.
     const isFree = this.#free > 0 && !this.#isGranting;
     if (isFree && share.used < this.#share && share.waiting.length === 0) return this.#take(share);
-    if (share.waiting.length >= this.#options.maxWaiting) return Promise.reject(this.#errorOf(share));
+    if (share.waiting.length >= this.#options.maxWaiting) {
+      this.#leave(share);
+      return Promise.reject(this.#errorOf(share));
+    }
     return new Promise((grant, fail) => this.#wait(share, { grant, fail, timer: undefined }));
   }
 
@@ -103,6 +106,7 @@ export class Semaphore {
     waiter.timer = setTimer(() => {
       share.waiting.splice(share.waiting.indexOf(waiter), 1);
       if (share.waiting.length === 0) this.#turns.delete(share);
+      this.#leave(share);
       waiter.fail(this.#errorOf(share));
     }, maxWait);
   }
@@ -127,8 +131,13 @@ export class Semaphore {
   #release(share: Share): void {
     this.#free++;
     share.used--;
+    this.#leave(share);
     if (this.#turns.size > 0) this.#grantSoon();
-    else if (share.used === 0 && this.#shares.size > REMEMBERED) this.#shares.delete(share.owner);
+  }
+
+  /** Forgets an owner that has no permit and waits for none, if many are remembered. */
+  #leave({ owner, used, waiting }: Share): void {
+    if (used === 0 && waiting.length === 0 && this.#shares.size > REMEMBERED) this.#shares.delete(owner);
   }
 
   /**

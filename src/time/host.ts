@@ -9,7 +9,8 @@ export interface Timer {
 
 /**
  * What the log and its rooms take from the machine that they run on: its clocks, timers, turns of the event loop and
- * randomness. They use nothing of that kind but this module, and a test ensures it. So a simulation can be the machine.
+ * randomness. But for the two stores, they use nothing of that kind but this module, and a test ensures it. So a simulation can be
+ * the machine.
  */
 export interface Host {
   /** Milliseconds since 1970. The clock may be set, and so jump. */

@@ -15,7 +15,7 @@ export type TakeLease = (milliseconds: number) => Promise<boolean>;
  */
 export class Lease {
   readonly #take: TakeLease;
-  /** On the clock of `the monotonic clock`: setting the system clock must not change the lease. */
+  /** By the monotonic clock: setting the system clock must not change the lease. */
   #until = Number.NEGATIVE_INFINITY;
   #asking: Promise<boolean> | undefined;
 

@@ -34,8 +34,11 @@ export class ProvenTiles implements TileReader {
     if (tile.width < TILE_WIDTH) return this.#edge.readTile(tile);
     const path = tilePath(tile);
     const kept = this.#kept.get(path) ?? this.#prove(tile);
+    // The one that was used last is the last to go.
+    this.#kept.delete(path);
     this.#kept.set(path, kept);
     if (this.#kept.size > KEPT) this.#kept.delete(this.#kept.keys().next().value!);
+    kept.catch(() => this.#kept.delete(path));
     return kept;
   }
 

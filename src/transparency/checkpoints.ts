@@ -55,7 +55,8 @@ export interface CheckpointOptions extends Signing {
 }
 
 /**
- * Signs at most four checkpoints per second, for any number of callers. Before signing, it verifies that the log
+ * Signs at most four checkpoints per second, for any number of callers, and tries no more often while it cannot. Before
+ * signing, it verifies that the log
  * extends the previous checkpoint, also one from before a restart: a log must not sign inconsistent ones
  * (c2sp.org/tlog-checkpoint, "Signatures").
  */
@@ -64,6 +65,8 @@ export class LogCheckpoints implements Checkpoints {
   #last: SignedCheckpoint | undefined;
   /** When the making of the last one began: it holds what was acknowledged by then. */
   #lastBegan = Number.NEGATIVE_INFINITY;
+  /** Why the last attempt failed, and when it began. */
+  #failed: { readonly error: Error; readonly began: number } | undefined;
   #making: Promise<void> | undefined;
   #fault: Error | undefined;
   #again: Timer | undefined;
@@ -76,6 +79,7 @@ export class LogCheckpoints implements Checkpoints {
     const oldest = monotonic() - CHECKPOINT_INTERVAL;
     // One that others wait for may have begun long ago, before a pause of the process. The next one is new.
     while (this.#last === undefined || this.#lastBegan <= oldest) {
+      if (this.#failed !== undefined && this.#failed.began > oldest) throw this.#failed.error;
       this.#making ??= this.#make().finally(() => {
         this.#making = undefined;
       });
@@ -90,20 +94,33 @@ export class LogCheckpoints implements Checkpoints {
       const next = await signNext(this.#options, this.#last);
       this.#tell(undefined);
       [this.#last, this.#lastBegan] = [next, began];
+      this.#failed = undefined;
     } catch (error) {
       if (error instanceof BrokenTreeError || error instanceof BrokenChainError) this.#tell(error);
-      throw unavailable(error);
+      this.#failed = { error: unavailable(error), began };
+      throw this.#failed.error;
     }
   }
 
-  /** While a fault stands, it tries again by itself, with nothing that it remembers of the store. */
   #tell(fault: Error | undefined): void {
-    if (fault?.message !== this.#fault?.message) this.#options.onFault(fault);
+    const isNews = fault?.message !== this.#fault?.message;
     this.#fault = fault;
-    if (fault === undefined) return;
+    if (isNews) this.#options.onFault(fault);
+    if (fault === undefined) {
+      clearTimer(this.#again);
+      this.#again = undefined;
+      return;
+    }
+    if (isNews) this.#options.tree.forget();
+    this.#again ??= setTimer(() => this.#tryAgain(), AGAIN).unref();
+  }
+
+  /** While a fault stands, it tries again by itself, with nothing that it remembers of the store. */
+  #tryAgain(): void {
+    this.#again = undefined;
     this.#options.tree.forget();
-    clearTimer(this.#again);
-    this.#again = setTimer(() => this.latest().catch(() => {}), AGAIN).unref();
+    this.#failed = undefined;
+    this.latest().catch(() => {});
   }
 }
 

@@ -1,5 +1,6 @@
-import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { makePrivateFolder, syncFolder } from '../private-folder.ts';
 import { randomUUID } from '../time/host.ts';
 import { type Checkpoint, formatCheckpoint, parseCheckpoint } from '../tlog/checkpoint.ts';
 import { openNote, parseNote, signNote, verifierOf } from '../tlog/note.ts';
@@ -55,9 +56,10 @@ export const keptIn = (path: string, onPassedOver: (why: string) => void): KeptC
     // Of its own: instances may share the folder.
     const draft = `${path}.${randomUUID()}`;
     try {
-      await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+      makePrivateFolder(dirname(path));
       await writeFile(draft, note, { mode: 0o600, flush: true });
       await rename(draft, path);
+      await syncFolder(dirname(path));
     } catch (error) {
       await rm(draft, { force: true }).catch(() => {});
       throw new Error(`the checkpoint cannot be stored, so it is not signed: ${(error as Error).message}`, {

@@ -1,4 +1,4 @@
-import { setImmediate as turn } from 'node:timers/promises';
+import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import type { Command } from '../../src/domain/decider.ts';
 import { PlantStoreError } from '../../src/domain/errors.ts';
@@ -81,6 +81,22 @@ export function logContract(name: string, open: OpenStore): void {
         await opened.cleanup();
       },
     );
+
+    test('a command that waits behind an append without an answer is given up by its own limit', async () => {
+      const opened = await open();
+      const unanswered = override(opened.store, { append: () => Promise.reject(new Error('no answer')) });
+      const log = await openLog(unanswered, { ...quiet, limits: { commitLimit: 1_000 } });
+      const add = (id: bigint) =>
+        log.submit({ type: 'AddPlant', owner: 'a', actor: 'a', plant: { id, name: 'Fern', tag: undefined } });
+      const first = expect(add(1n)).rejects.toMatchObject({ reason: 'OUTCOME_UNKNOWN' });
+      await sleep(500);
+      const begun = performance.now();
+      await expect(add(2n)).rejects.toThrow();
+      expect(performance.now() - begun).toBeLessThan(1_450);
+      await first;
+      await log.close();
+      await opened.cleanup();
+    });
 
     test('a command that its caller gives up is not applied once it has to wait, and is applied once it is being appended', async () => {
       const opened = await open();

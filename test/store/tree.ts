@@ -75,6 +75,21 @@ export function treeContract(open: OpenStore): void {
     );
 
     test(
+      'what was asked for before all was forgotten is answered',
+      on(async ({ store }) => {
+        const events = await append(store, ...plants(600));
+        await project(store, 600);
+        const nodes: Store['nodes'] = async (...range) => {
+          const read = await store.nodes(...range);
+          tree.forget();
+          return read;
+        };
+        const tree = new Tree(override(store, { nodes }));
+        expect(await treeHash(600, tree.at(600))).toEqual(rootOf(events));
+      }),
+    );
+
+    test(
       'it moves with the read model while events come in, whichever of two instances projects, and after a restart',
       on(async ({ store, second }) => {
         const events = await append(store, ...plants(600));

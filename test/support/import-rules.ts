@@ -22,7 +22,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   audit: ['counted', 'domain', 'json', 'tlog', 'log', 'auth', 'time', 'transparency', 'call', 'semaphore', 'gen'],
   erasure: ['domain', 'log', 'auth', 'time', 'call', 'gen'],
   publisher: ['domain', 'log', 'time', 'gen'],
-  transparency: ['counted', 'domain', 'tlog', 'log', 'auth', 'time', 'gen'],
+  transparency: ['counted', 'domain', 'tlog', 'log', 'auth', 'time', 'private-folder', 'gen'],
   transport: [
     ...['domain', 'json', 'tlog', 'log', 'auth', 'observe', 'plants', 'transparency'],
     ...['call', 'semaphore', 'gen'],

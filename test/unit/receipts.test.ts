@@ -3,6 +3,7 @@ import { create } from '@bufbuild/protobuf';
 import { expect, onTestFinished, test } from 'vitest';
 import { GetReceiptRequestSchema } from '../../gen/plantstore/v1/plant_store_service_pb.ts';
 import { createScopePolicy } from '../../src/auth/scopes.ts';
+import { BrokenTreeError } from '../../src/log/tree/nodes.ts';
 import { Tree } from '../../src/log/tree/tree.ts';
 import { Receipts } from '../../src/plants/receipts.ts';
 import { Semaphore } from '../../src/semaphore.ts';
@@ -56,4 +57,18 @@ test('a caller that left while it waited gets no receipt made', async () => {
   );
   const outcomes = await Promise.allSettled(all);
   expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'fulfilled', 'rejected']);
+});
+
+test('while no checkpoint can be signed, it is not tried for each who asks', async () => {
+  let attempts = 0;
+  const head = async () => {
+    attempts++;
+    throw new BrokenTreeError('a node is wrong');
+  };
+  const [key, kept] = [async () => ({}) as never, { read: async () => undefined, write: async () => {} }];
+  let forgotten = 0;
+  const tree = { forget: () => forgotten++ } as never;
+  const checkpoints = new LogCheckpoints({ head, tree, key, kept, onFault: () => {} });
+  for (let call = 0; call < 100; call++) await expect(checkpoints.latest()).rejects.toThrow('no proof is possible');
+  expect([attempts, forgotten]).toEqual([1, 1]);
 });

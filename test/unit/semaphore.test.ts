@@ -1,4 +1,7 @@
+import { randomBytes } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { OVERLOADED, OWNER_BUSY, type Permit, Semaphore } from '../../src/semaphore.ts';
 
@@ -145,3 +148,27 @@ test('a permit that is released twice is free once', async () => {
   release('alice 0');
   expect(semaphore.used).toBe(1);
 });
+
+test('owners that got no permit are not remembered, however many there are', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const { semaphore, take } = scene({ permits: 1, maxWait: 100, maxWaiting: 1 });
+  await take('mallory 0');
+  const before = liveBytes();
+  for (let round = 0; round < 20; round++) {
+    const owners = Array.from({ length: 500 }, () => randomBytes(1_000).toString('hex'));
+    const waiting = owners.flatMap((owner) => [semaphore.acquire(owner), semaphore.acquire(owner)]);
+    const refused = Promise.allSettled(waiting);
+    vi.advanceTimersByTime(100);
+    await refused;
+  }
+  expect(liveBytes() - before).toBeLessThan(8_000_000);
+  expect([semaphore.used, semaphore.waiting]).toEqual([1, 0]);
+});
+
+/** Bytes of the heap that are in use. */
+function liveBytes(): number {
+  setFlagsFromString('--expose-gc');
+  runInNewContext('gc')();
+  return process.memoryUsage().heapUsed;
+}

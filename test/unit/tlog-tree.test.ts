@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { EMPTY_ROOT, formatHash, nodeHash, parseHash, recordHash, sameHash } from '../../src/tlog/hash.ts';
 import { checkRecord, checkTree, ProofError, proveRecord, proveTree } from '../../src/tlog/proof.ts';
+import { ProvenTiles } from '../../src/tlog/proven-tiles.ts';
 import {
   decodeEntries,
   encodeEntries,
@@ -12,6 +13,7 @@ import {
   sizeFor,
   TILE_WIDTH,
   TileHashReader,
+  type TileReader,
   tilePath,
   widthAt,
 } from '../../src/tlog/tile.ts';
@@ -213,4 +215,18 @@ test('a hash has one form as text', () => {
     text.replace('/', '_'),
   ])
     if (other !== text) expect(() => parseHash(other), other).toThrow('malformed hash');
+});
+
+test('a tile whose read failed once is read again', async () => {
+  const tree = new MemoryTree(Array.from({ length: 600 }, (_, index) => Buffer.from(`${index}`)));
+  let isFailing = false;
+  const source: TileReader = {
+    readTile: async (tile) => (isFailing ? Promise.reject(new Error('lost')) : tree.readTile(tile)),
+  };
+  const tiles = await ProvenTiles.open(600, tree.root, source);
+  const tile = { level: 0, index: 1, width: TILE_WIDTH };
+  isFailing = true;
+  await expect(tiles.readTile(tile)).rejects.toThrow('lost');
+  isFailing = false;
+  expect(await tiles.readTile(tile)).toEqual(await tree.readTile(tile));
 });

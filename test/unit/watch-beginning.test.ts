@@ -1,9 +1,10 @@
 import { expect, test } from 'vitest';
+import { EMPTY_HEAD } from '../../src/log/event/event.ts';
 import type { LiveStep, Step } from '../../src/plants/watch/channel.ts';
 import { Channel, stepBytes } from '../../src/plants/watch/channel.ts';
 import { Watch, type WatchKeeper } from '../../src/plants/watch/watch.ts';
 import { type WatchedLog, Watches } from '../../src/plants/watch/watches.ts';
-import { added } from '../support/events.ts';
+import { added, chain } from '../support/events.ts';
 import { ALICE } from '../support/principal.ts';
 
 const PIECE = 64 * 1024;
@@ -31,7 +32,7 @@ const keeper = (of: Partial<WatchKeeper>): WatchKeeper => ({
 });
 
 test.each([
-  ['what a reader missed', keeper({ missed: async () => missed }), missed.length],
+  ['what a reader missed', keeper({ missed: async () => ({ steps: missed, upTo: missed.length }) }), missed.length],
   ['the state', keeper({}), rows.length + 2],
 ])('%s comes in pieces, one in a turn of the event loop', async (_, of, count) => {
   const watch = new Watch(of, new Channel('alice'), VALID, VIEWER);
@@ -99,4 +100,25 @@ test.each([
   for await (const piece of await watch.begin(undefined)) beginning.push(...piece);
   expect(beginning).toEqual([{ type: 'ready', position }]);
   expect(watch.take().map((step) => (step as LiveStep).position)).toEqual(told);
+});
+
+test('an event that comes right after what a reader missed was read is told', async () => {
+  let extend = (_: unknown[]) => {};
+  const log = {
+    head: async () => {},
+    status: { head: 5 },
+    recent: () => {
+      queueMicrotask(() => extend(chain({ ...EMPTY_HEAD, position: 5 }, [added('alice', 6n)])));
+      return [];
+    },
+    onExtended: (listener: (news: unknown[]) => void) => {
+      extend = listener;
+      return () => {};
+    },
+    onRestarted: () => () => {},
+    changed: new AbortController().signal,
+  } as unknown as WatchedLog;
+  const watch = new Watches(log, { maxWatches: 1, maxOwnerWatches: 1 }).open({ ...ALICE, validity: VALID }, VIEWER);
+  for await (const piece of await watch.begin(5)) expect(piece).toEqual([]);
+  expect(watch.take()).toMatchObject([{ type: 'added', position: 6 }]);
 });

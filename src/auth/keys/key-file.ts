@@ -1,7 +1,7 @@
 import { createPrivateKey, generateKeyPairSync, type KeyObject, randomUUID } from 'node:crypto';
 import { link, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { makePrivateFolder } from '../../private-folder.ts';
+import { makePrivateFolder, syncFolder } from '../../private-folder.ts';
 
 /**
  * The Ed25519 private key in a file (PKCS #8, PEM). Generates it on first use, readable only by its owner. Concurrent
@@ -27,6 +27,7 @@ async function create(path: string): Promise<string> {
     await writeFile(draft, pem, { flag: 'wx', mode: 0o600, flush: true });
     // Unlike a rename, a link never replaces the key of a faster process.
     await link(draft, path);
+    await syncFolder(dirname(path));
     return pem;
   } catch (thrown) {
     if ((thrown as NodeJS.ErrnoException).code !== 'EEXIST') throw thrown;

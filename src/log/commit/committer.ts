@@ -279,13 +279,15 @@ export class Committer {
 
   /** Commits a batch. Removes each command from the batch as it is answered. Rejects with the error for the rest. */
   async #commit(commands: Waiting[], loaded: Loaded[]): Promise<void> {
-    const deadline = monotonic() + this.#limits.commitLimit;
+    const deadline = Math.max(...commands.map((waiting) => waiting.deadline));
     let synced = false;
     const backoff = new Backoff(PAUSE, MAX_PAUSE);
     for (;;) {
       const known = await this.#current(commands, loaded);
       this.#sift(commands);
       if (commands.length === 0) return;
+      // Another look, in the step in which it is decided.
+      if (!loaded.every(({ states }) => states.isCurrent)) continue;
       const decided = plan(this.#follower.tail.head, commands, known, wallTime());
       if (decided.events.length === 0) {
         // No append will show whether the tail is behind the log. Sync before any refusal.

@@ -129,10 +129,10 @@ export class Tail {
   readonly #owners = new Map<string, TailEntry[]>();
   readonly #named = new Map<string, LoggedEvent>();
   #pins = new Map<number, number>();
-  readonly #listeners = new Set<Listener>();
-  readonly #witnesses = new Set<Listener>();
-  readonly #restarted = new Set<Listener>();
-  readonly #outdated = new Set<Listener>();
+  readonly #onExtended = new Set<Listener>();
+  readonly #onSeen = new Set<Listener>();
+  readonly #onRestarted = new Set<Listener>();
+  readonly #onOutdated = new Set<Listener>();
 
   /**
    * An empty tail of a log that ends at `head`. The read model holds all of that log. `recentBytes`: most bytes of the
@@ -239,8 +239,8 @@ export class Tail {
     }
     if (news.length === 0) return;
     this.#trim();
-    this.#tell(this.#listeners, news);
-    this.#tell(this.#witnesses, news);
+    this.#tell(this.#onExtended, news);
+    this.#tell(this.#onSeen, news);
   }
 
   /** Every listener is told, whatever another one does. */
@@ -255,7 +255,7 @@ export class Tail {
 
   /** Events were verified after the head that never come into the tail: it is about to be restarted behind them. */
   passOver(events: readonly LoggedEvent[]): void {
-    this.#tell(this.#witnesses, events);
+    this.#tell(this.#onSeen, events);
   }
 
   /** Drops everything, and begins again at a checkpoint of the read model. No pin is current any more. */
@@ -265,13 +265,13 @@ export class Tail {
     [this.#bytes, this.#keptBytes, this.#erased] = [0, 0, head.position];
     [this.#base, this.#checkpoint, this.#head] = [head.position, head.position, head];
     this.outdateRows();
-    this.#tell(this.#restarted, []);
+    this.#tell(this.#onRestarted, []);
   }
 
   /** The rows of the read model have changed otherwise than by events: what was read before is of no use. */
   outdateRows(): void {
     this.#pins = new Map();
-    this.#tell(this.#outdated, []);
+    this.#tell(this.#onOutdated, []);
   }
 
   #apply(logged: LoggedEvent): void {
@@ -387,22 +387,22 @@ export class Tail {
    * head. Returns a function that stops the calls.
    */
   onExtended(listener: Listener): () => void {
-    return added(this.#listeners, listener);
+    return added(this.#onExtended, listener);
   }
 
   /** Like onExtended, and also with the events that are passed over before a restart. */
   onSeen(listener: Listener): () => void {
-    return added(this.#witnesses, listener);
+    return added(this.#onSeen, listener);
   }
 
   /** Calls back when the tail was restarted: what was derived from it before is of no use. Returns what stops that. */
   onRestarted(listener: () => void): () => void {
-    return added(this.#restarted, listener);
+    return added(this.#onRestarted, listener);
   }
 
   /** Calls back when what was derived from rows before is of no use, also at a restart. Returns what stops that. */
   onRowsOutdated(listener: () => void): () => void {
-    return added(this.#outdated, listener);
+    return added(this.#onOutdated, listener);
   }
 }
 

@@ -110,12 +110,14 @@ export class Tree implements TileReader {
 
   /** The hashes of a level, at least so many. */
   async #reach(level: number, count: number): Promise<Hashes> {
-    if ((this.#levels[level]?.count ?? 0) < count) {
+    // Those of now: they may be forgotten during the read.
+    const levels = this.#levels;
+    if ((levels[level]?.count ?? 0) < count) {
       // One at a time: each goes on where the one before it has stopped.
-      this.#growth = this.#growth.catch(() => {}).then(() => this.#grow(this.#levels, level, count));
+      this.#growth = this.#growth.catch(() => {}).then(() => this.#grow(levels, level, count));
       await this.#growth;
     }
-    return this.#levels[level]!;
+    return levels[level]!;
   }
 
   async #grow(levels: Hashes[], level: number, count: number): Promise<void> {

@@ -17,6 +17,12 @@ export interface Viewer {
   ended(why: PlantStoreError): void;
 }
 
+/** The events of an owner after a position, and the position up to which they are all. */
+export interface Missed {
+  readonly steps: readonly Step[];
+  readonly upTo: number;
+}
+
 /** What a watch needs from its keeper. */
 export interface WatchKeeper {
   /**
@@ -25,10 +31,10 @@ export interface WatchKeeper {
    */
   state(owner: string): Promise<Listing>;
   /**
-   * The owner's events after a position up to `known`, right after a check of the log's head. Undefined when memory
-   * does not reach back that far.
+   * The owner's events after a position, right after a check of the log's head. Later ones may be delivered before the
+   * caller has this result. Undefined when memory does not reach back that far.
    */
-  missed(after: number, owner: string): Promise<readonly Step[] | undefined>;
+  missed(after: number, owner: string): Promise<Missed | undefined>;
   /** The last position that was delivered to all watches. */
   readonly known: number;
   delivered(steps: number): void;
@@ -92,8 +98,8 @@ export class Watch implements Subscriber {
     if (after !== undefined) {
       const missed = await this.#keeper.missed(after, owner);
       if (missed !== undefined) {
-        this.#passOver(this.#keeper.known);
-        return [missed];
+        this.#passOver(missed.upTo);
+        return [missed.steps];
       }
     }
     const { known } = this.#keeper;

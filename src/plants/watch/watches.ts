@@ -7,7 +7,7 @@ import type { Listing } from '../../log/view/listing.ts';
 import { clearTimer, monotonic, setRepeating, type Timer } from '../../time/host.ts';
 import { Channel, erasedAt, type Step, stepOf } from './channel.ts';
 import { Rounds } from './rounds.ts';
-import { type Viewer, Watch, type WatchKeeper } from './watch.ts';
+import { type Missed, type Viewer, Watch, type WatchKeeper } from './watch.ts';
 
 /** Bounds on open watches. */
 export interface WatchLimits {
@@ -128,7 +128,7 @@ export class Watches implements WatchKeeper {
   }
 
   /** See WatchKeeper. */
-  async missed(after: number, owner: string): Promise<readonly Step[] | undefined> {
+  async missed(after: number, owner: string): Promise<Missed | undefined> {
     // The position may come from another instance and be ahead of this one.
     await this.#log.head();
     let steps: Step[] = [];
@@ -138,7 +138,7 @@ export class Watches implements WatchKeeper {
       if (logged.erases?.owner === owner) steps = [...erasedAt(logged.position)];
       else if (event?.owner === owner) steps.push(stepOf({ position: logged.position, event }));
     }
-    return events && steps;
+    return events && { steps, upTo: this.#known };
   }
 
   /** See WatchKeeper. */
