@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import http2 from 'node:http2';
+import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { create } from '@bufbuild/protobuf';
 import { Metadata } from '@grpc/grpc-js';
@@ -231,4 +232,26 @@ test('a call of a method that nobody serves ends at once, is told of, and leaves
   session.destroy();
   await app[Symbol.asyncDispose]();
   expect(ended.map(({ status }) => status)).toEqual(['UNIMPLEMENTED', 'OK']);
+});
+
+test('a connection of a port whose last one was reset is served, and what it holds counts', async () => {
+  const admission = new Admission(LIMITS, ignored);
+  let held = 0;
+  const listPlants = async () => {
+    held = admission.held;
+    return page;
+  };
+  const app = await GrpcApp.start({ listPlants }, { admission });
+  const [host, port] = app.address.split(':');
+  const former = connect({ host, port: Number(port) });
+  await once(former, 'connect');
+  await expect.poll(() => admission.turns.waiting).toBe(0);
+  const { localPort } = former;
+  // The server hears of both in one turn of the event loop.
+  former.resetAndDestroy();
+  const session = rawSession(app.address, connect({ host, port: Number(port), localPort: localPort! }));
+  expect(await rawCall(session, CALL, frame(Buffer.alloc(0)))).toMatchObject({ status: 0 });
+  expect(held).toBeGreaterThan(0);
+  session.destroy();
+  await app[Symbol.asyncDispose]();
 });

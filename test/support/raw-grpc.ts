@@ -1,4 +1,5 @@
 import http2, { type ClientHttp2Session, type OutgoingHttpHeaders } from 'node:http2';
+import type { Socket } from 'node:net';
 
 /** The outcome of a handwritten call. */
 export interface RawEnd {
@@ -47,10 +48,11 @@ export function rawCall(session: ClientHttp2Session, headers: OutgoingHttpHeader
   });
 }
 
-/** A connection to a gRPC server for handwritten calls. */
-export function rawSession(address: string): ClientHttp2Session {
+/** A connection to a gRPC server for handwritten calls, on a socket of the caller if it gives one. */
+export function rawSession(address: string, socket?: Socket): ClientHttp2Session {
   const session = http2.connect(`http://${address}`, {
     strictSingleValueFields: false,
+    ...(socket && { createConnection: () => socket }),
   } as http2.ClientSessionOptions);
   session.on('error', () => {});
   return session;

@@ -51,6 +51,14 @@ const FIRST_READ = 1;
  */
 const CALL = 0.03;
 
+const CONNECTION = Symbol('connection');
+
+/** The connection of a stream. Undefined once its session is destroyed. */
+export const connectionOf = ({ session }: ServerHttp2Stream): GrpcConnection | undefined =>
+  session === undefined || session.destroyed
+    ? undefined
+    : (session.socket as { [CONNECTION]?: GrpcConnection })[CONNECTION];
+
 /** A stream that is open: what its metadata takes, and the turn in which it began. */
 interface OpenStream {
   readonly held: number;
@@ -103,6 +111,7 @@ export class GrpcConnection extends Connection {
     this.#socket = socket;
     this.#admission = admission;
     this.#serve = serve;
+    (socket as { [CONNECTION]?: GrpcConnection })[CONNECTION] = this;
     admission.memory.add(this);
     admission.turns.add(this);
   }
@@ -265,7 +274,7 @@ interface Begun {
 /** The open connections of a gRPC server. The library itself tells neither of streams that it refuses nor of sizes. */
 export class GrpcConnections {
   readonly #admission: Admission;
-  readonly #byPeer = new Map<string, GrpcConnection>();
+  readonly #open = new Set<GrpcConnection>();
   readonly #methods: ReadonlySet<string>;
   readonly #refusals = new WeakMap<ServerHttp2Stream, Refusal>();
   readonly #timer: NodeJS.Timeout;
@@ -283,18 +292,12 @@ export class GrpcConnections {
 
   /** Keeps a connection until it closes. `serve` gives it to the library, when it is its turn. */
   add(socket: Socket, serve: () => void): void {
-    const peer = peerOf(socket);
     const connection = new GrpcConnection(socket, this.#admission, serve);
-    this.#byPeer.set(peer, connection);
+    this.#open.add(connection);
     socket.once('close', () => {
-      this.#byPeer.delete(peer);
+      this.#open.delete(connection);
       this.#admission.memory.remove(connection);
     });
-  }
-
-  /** The connection of a call's peer. Undefined once it is closed. */
-  of(peer: string): GrpcConnection | undefined {
-    return this.#byPeer.get(peer);
   }
 
   /** Why no method gets the call of a stream, if none does. */
@@ -311,7 +314,7 @@ export class GrpcConnections {
 
   #opened({ stream, headers }: Begun): void {
     const { session } = stream;
-    const connection = this.#connectionOf(stream);
+    const connection = this.#ownOf(stream);
     if (session === undefined || connection === undefined) return;
     const { size, held } = measure(headers);
     connection.opened(session, stream, held);
@@ -339,15 +342,17 @@ export class GrpcConnections {
   }
 
   #over({ stream }: Begun): void {
-    this.#connectionOf(stream)?.closed(stream);
+    this.#ownOf(stream)?.closed(stream);
   }
 
-  #connectionOf({ session }: ServerHttp2Stream): GrpcConnection | undefined {
-    return session === undefined || session.destroyed ? undefined : this.#byPeer.get(peerOf(session.socket));
+  /** The connection of a stream, unless it is another server's. */
+  #ownOf(stream: ServerHttp2Stream): GrpcConnection | undefined {
+    const connection = connectionOf(stream);
+    return connection !== undefined && this.#open.has(connection) ? connection : undefined;
   }
 
   #look(): void {
-    for (const connection of this.#byPeer.values()) connection.look();
+    for (const connection of this.#open) connection.look();
   }
 }
 
@@ -372,7 +377,3 @@ const MAX_PATH = 256;
 
 /** The headers by which the library finds the method. */
 const NEEDED: ReadonlySet<string> = new Set([':method', ':path', ':scheme', ':authority', 'content-type', 'te']);
-
-/** The name of a connection's peer, as a call has it. */
-const peerOf = ({ remoteAddress, remotePort }: Pick<Socket, 'remoteAddress' | 'remotePort'>): string =>
-  `${remoteAddress}:${remotePort}`;

@@ -8,7 +8,13 @@ import { UNMATCHED } from '../../observe/request.ts';
 import type { RequestObserver } from '../../observe/telemetry.ts';
 import { OVERLOADED, type Permit } from '../../semaphore.ts';
 import type { Admission } from '../admission/admission.ts';
-import type { GrpcConnection, GrpcConnections, Refusal, WaitingCall } from './connection.ts';
+import {
+  connectionOf,
+  type GrpcConnection,
+  type GrpcConnections,
+  type Refusal,
+  type WaitingCall,
+} from './connection.ts';
 import { ObservedCall } from './observe.ts';
 
 /** How the calls of a method are served. */
@@ -139,8 +145,10 @@ export class ServedCall extends ServerInterceptingCall implements Listener, Wait
     this.observed.received(metadata);
     metadata.setOpaque(SERVED, this);
     this.#metadata = metadata;
-    this.#connection = this.#options.connections.of(this.#next.getPeer());
-    this.#connection?.add(this);
+    const stream = streamOf(this.#next);
+    this.#connection = connectionOf(stream);
+    if (this.#connection === undefined) stream.close(constants.NGHTTP2_CANCEL);
+    else this.#connection.add(this);
   }
 
   /** Authenticates the caller before anything of its message is read. */
