@@ -89,15 +89,20 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env, { usesT
 
 /**
  * A line for each variable that is no setting and nearly has the name of one. Names are compared as if in capitals;
- * they differ in at most two letters, and a short name in one.
+ * they differ in at most two letters, and a short name in one, or have the same letters in another order.
  */
 export function misspeltSettings(environment: NodeJS.ProcessEnv = process.env): string[] {
   return Object.keys(environment).flatMap((name) => {
     if (name in SETTINGS) return [];
-    const near = Object.keys(SETTINGS).find((own) => distance(name.toUpperCase(), own) <= Math.min(2, own.length / 4));
+    const capitals = name.toUpperCase();
+    const near = Object.keys(SETTINGS).find(
+      (own) => distance(capitals, own) <= Math.min(2, own.length / 4) || lettersOf(capitals) === lettersOf(own),
+    );
     return near === undefined ? [] : [`${name} is no setting; did you mean ${near}?`];
   });
 }
+
+const lettersOf = (name: string): string => [...name].sort().join('');
 
 /** Letters to add, to leave out or to replace in one text to get the other (Levenshtein's distance). */
 function distance(one: string, other: string): number {

@@ -31,20 +31,25 @@ export interface RpcError {
 /** Where failures are logged. */
 export type FailureLog = Pick<Logger, 'error' | 'warn'>;
 
-/** The first of a kind in a minute has its stack in the log. */
-const sampleStacks = sampler(60_000, 1);
+/** The first of a kind in a minute. */
+const sample = sampler(60_000, 1);
 
 /**
- * Logs a failure that is not the caller's under the request id: an internal one, and one with a cause of which the
- * instance does not tell by itself. The line has the cause's message, and its stack once a minute.
+ * Logs a failure that is not the caller's under the request id. Each internal one has a line, because its caller gets
+ * the id to report, and the first of a kind in a minute has its stack. Of others with a cause of which the instance does
+ * not tell by itself, that first one has a line: a full disk refuses every write.
  */
 export function logFailure(error: PlantStoreError, log: FailureLog, requestId: string): void {
   const isInternal = error.reason === 'INTERNAL';
   const cause = error.cause ?? (isInternal ? error : undefined);
   if (error.status < 500 || cause === undefined || isToldOnce(cause)) return;
-  const hasStack = !(cause instanceof Error) || sampleStacks(nameOf(cause)) !== undefined;
-  const err = hasStack ? cause : { type: cause.name, message: messageOf(cause) };
-  log[isInternal ? 'error' : 'warn']({ err, requestId }, error.message);
+  const repeated = sample(nameOf(cause));
+  if (!isInternal) {
+    if (repeated !== undefined) log.warn({ err: cause, requestId, ...(repeated > 0 && { repeated }) }, error.message);
+    return;
+  }
+  const isBrief = repeated === undefined && cause instanceof Error;
+  log.error({ err: isBrief ? { type: cause.name, message: messageOf(cause) } : cause, requestId }, error.message);
 }
 
 /**

@@ -305,6 +305,8 @@ interface NoRequest {
   readonly bytesOf: (token: string) => string;
   readonly status: number;
   readonly code: number;
+  /** A part of the message. */
+  readonly said?: string;
 }
 
 const noRequest = (what: string, bytesOf: (token: string) => string, status = 400, code = 3): NoRequest => ({
@@ -317,7 +319,10 @@ const noRequest = (what: string, bytesOf: (token: string) => string, status = 40
 /** Bytes that are no request of HTTP, or not for certain one: one answer, and the connection ends. */
 export const NO_REQUESTS: readonly NoRequest[] = [
   noRequest('no HTTP', () => 'hello\r\n\r\n'),
-  noRequest('an unknown method', () => `FLY /plants HTTP/1.1\r\n${HEAD}\r\n`),
+  {
+    ...noRequest('an unknown method', () => `FLY /plants HTTP/1.1\r\n${HEAD}\r\n`),
+    said: 'a method of HTTP, such as GET',
+  },
   noRequest('no Host', () => 'GET /plants HTTP/1.1\r\nConnection: close\r\n\r\n'),
   noRequest('a NUL in the path', () => `GET /pl\0nts HTTP/1.1\r\n${HEAD}\r\n`),
   noRequest('CONNECT', () => `CONNECT example.com:443 HTTP/1.1\r\n${HEAD}\r\n`),

@@ -389,7 +389,15 @@ test('traces have the name of the service unless the variables say another', () 
 });
 
 test('a variable whose name is nearly that of a setting is named', () => {
-  const near = { RATELIMIT: '5', MONGO_URI: '', JWT_AUDIENC: 'a', rate_limit: '5', PORTS: '1', NODEENV: 'test' };
+  const near = {
+    RATELIMIT: '5',
+    MONGO_URI: '',
+    JWT_AUDIENC: 'a',
+    rate_limit: '5',
+    PORTS: '1',
+    NODEENV: 'test',
+    PROT: '1',
+  };
   const far = { HOME: '/', PWD: '/', PLANTS_PORT: '1', HOSTNAME: 'a', LOGNAME: 'a', KAFKA_PORT: '1', DEBUG: '*' };
   expect(misspeltSettings({ ...near, ...far, RATE_LIMIT: '5' })).toEqual([
     'RATELIMIT is no setting; did you mean RATE_LIMIT?',
@@ -398,5 +406,6 @@ test('a variable whose name is nearly that of a setting is named', () => {
     'rate_limit is no setting; did you mean RATE_LIMIT?',
     'PORTS is no setting; did you mean PORT?',
     'NODEENV is no setting; did you mean NODE_ENV?',
+    'PROT is no setting; did you mean PORT?',
   ]);
 });

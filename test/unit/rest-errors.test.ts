@@ -47,14 +47,25 @@ test.each([
   expect(await app.logged('error')).toMatchObject({ requestId: reply.headers['x-request-id'] });
 });
 
-test('a failure that goes on has one line a request, and its stack once', async () => {
-  const cause = new Error('connection 12 to 10.0.0.1 closed');
-  await using app = await failing(new PlantStoreError('STORE_UNAVAILABLE', 'try again', {}, { cause }));
-  for (let request = 0; request < 3; request++) await client(app.url)('GET', '/plants');
-  const warnings = app.logs.filter(({ level }) => level === 'warn');
-  const lines = warnings.map(({ err }) => err as { message: string; stack?: string });
-  expect(lines).toMatchObject(Array(3).fill({ type: 'Error', message: cause.message }));
-  expect(lines.map(({ stack }) => stack !== undefined)).toEqual([true, false, false]);
+describe('of a failure that goes on', () => {
+  async function linesOf(thrown: Error, level: string): Promise<{ message: string; stack?: string }[]> {
+    await using app = await failing(thrown);
+    for (let request = 0; request < 3; request++) await client(app.url)('GET', '/plants');
+    return app.logs.filter((line) => line.level === level).map(({ err }) => err as { message: string });
+  }
+
+  test('each request with an internal error has a line, and the first has the stack', async () => {
+    const cause = new Error('connection 12 to 10.0.0.1 closed');
+    const lines = await linesOf(cause, 'error');
+    expect(lines).toMatchObject(Array(3).fill({ type: 'Error', message: cause.message }));
+    expect(lines.map(({ stack }) => stack !== undefined)).toEqual([true, false, false]);
+  });
+
+  test('the first request that the store fails has a line', async () => {
+    const cause = new Error('connection 12 to 10.0.0.2 closed');
+    const lines = await linesOf(new PlantStoreError('STORE_UNAVAILABLE', 'try again', {}, { cause }), 'warn');
+    expect(lines).toMatchObject([{ type: 'Error', message: cause.message, stack: expect.any(String) }]);
+  });
 });
 
 describe('the signal of a call', () => {

@@ -19,18 +19,28 @@ export function backUp(directory: string, file: string): Head {
   refuseForeignWal(path);
   if (existsSync(file)) throw taken(file);
   const draft = `${file}.${randomUUID()}.draft`;
+  try {
+    return write(path, draft, file);
+  } catch (error) {
+    const found = error as NodeJS.ErrnoException;
+    if (found.code === 'EEXIST') throw taken(file);
+    if (found.path === draft) found.path = file;
+    throw found;
+  }
+}
+
+/** Makes the draft, and gives it the name of the file. An error of SQLite names the file. */
+function write(path: string, draft: string, file: string): Head {
   // SQLite treats an empty file as no database, and keeps its mode.
   closeSync(openSync(draft, 'wx', 0o600));
   try {
-    copy(path, draft);
+    copy(path, draft, file);
     sync(draft);
-    const head = naming(draft, () => headOf(draft));
+    const head = naming(file, () => headOf(draft));
     // Unlike a rename, a link never replaces a file.
     linkSync(draft, file);
     sync(dirname(file));
     return head;
-  } catch (error) {
-    throw (error as NodeJS.ErrnoException).code === 'EEXIST' ? taken(file) : error;
   } finally {
     rmSync(draft, { force: true });
   }
@@ -39,7 +49,7 @@ export function backUp(directory: string, file: string): Head {
 const taken = (file: string): Error => new Error(`${file} exists already: a backup overwrites no file`);
 
 /** One read transaction of the source: the copy excludes later appends. */
-function copy(path: string, draft: string): void {
+function copy(path: string, draft: string, file: string): void {
   const db = openReader(path);
   try {
     checkSchema(db, path);
@@ -50,7 +60,7 @@ function copy(path: string, draft: string): void {
       vacuum.run(draft);
     } catch (error) {
       // Damage is the source's, since the copy is new. The rest, such as a full disk, is the copy's.
-      throw isDamage(error) ? error : aboutFile(draft, error);
+      throw isDamage(error) ? error : aboutFile(file, error);
     }
   } finally {
     db.close();

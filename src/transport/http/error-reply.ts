@@ -104,6 +104,8 @@ function errorOfParser({ code }: NodeJS.ErrnoException): PlantStoreError {
       // Node does not say whether the URL or a header was too long, and the bytes at hand need not show it: they are
       // the last packet alone. So both get one answer, that of an id which is too long to be one.
       return new PlantStoreError('MALFORMED_REQUEST', 'the URL and the headers may have at most 16 KiB together');
+    case 'HPE_INVALID_METHOD':
+      return new PlantStoreError('MALFORMED_REQUEST', 'the request does not begin with a method of HTTP, such as GET');
     default:
       return new PlantStoreError('MALFORMED_REQUEST', 'the request is not valid HTTP/1.1');
   }

@@ -130,6 +130,14 @@ test('a backup replaces nothing, is its owner’s alone, and is refused for Mong
   const again = await plantstore(['backup', file], data);
   expect(again).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining('exists already') });
   expect(readFileSync(file).equals(before)).toBe(true);
+  for (const [place, why] of [
+    [join(backup, 'missing', 'other'), 'no such file or directory'],
+    [join(file, 'other'), 'not a directory'],
+  ] as const)
+    expect(await plantstore(['backup', place], data)).toMatchObject({
+      code: 1,
+      stderr: `plantstore: ${place}: ${why}\n`,
+    });
   const mongo = await plantstore(['backup', join(backup, 'other')], { ...data, MONGODB_URI: 'mongodb://localhost' });
   expect(mongo).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining('mongodump') });
   expect(readdirSync(backup)).toEqual(['plants.sqlite']);
@@ -147,7 +155,7 @@ test.skipIf(process.platform !== 'linux')('a disk that fills up leaves no backup
   );
   expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
   expect(stderr).toMatch(
-    /plants\.sqlite\.[\w-]+\.draft cannot be used, because its disk is full or broken \((disk I\/O error|database or disk is full)\)/,
+    /plants\.sqlite cannot be used, because its disk is full or broken \((disk I\/O error|database or disk is full)\)/,
   );
   expect(readdirSync(backup)).toEqual([]);
 });
