@@ -1,4 +1,5 @@
 import { computed, signal } from '@preact/signals';
+import type { Claims } from './claims.ts';
 import { session } from './session.ts';
 
 /** What a token can permit. */
@@ -40,8 +41,8 @@ export function missing(scope: Scope): string | undefined {
   return current === undefined ? 'a token' : undefined;
 }
 
+/** The owner whom a token with these claims is for; empty if it names none. */
+export const ownerOf = ({ all }: Claims): string => String(all[settings.value?.ownerClaim ?? 'sub'] ?? '');
+
 /** The owner that the token is for; empty if nobody is signed in. */
-export const owner = computed(() => {
-  const { value: current } = session;
-  return current === undefined ? '' : String(current.claims.all[settings.value?.ownerClaim ?? 'sub'] ?? '');
-});
+export const owner = computed(() => (session.value === undefined ? '' : ownerOf(session.value.claims)));

@@ -1,5 +1,5 @@
 import { useEffect, useRef } from 'preact/hooks';
-import { missing, owner, type Scope, settings } from './access.ts';
+import { missing, owner, ownerOf, type Scope, settings } from './access.ts';
 import { PANES } from './panes/panes.ts';
 import { offline } from './reach.ts';
 import { linkTo, route } from './router.ts';
@@ -60,15 +60,15 @@ export function App() {
         {offered.value !== undefined && (
           <section class="banner bad" role="alert">
             <p>
-              The link that you opened signs in as <strong>{offered.value.claims.subject}</strong>. You are signed in as{' '}
-              <strong>{owner.value}</strong>.
+              The link that you opened signs in as <strong>{ownerOf(offered.value.claims)}</strong>. You are signed in
+              as <strong>{owner.value}</strong>.
             </p>
             <p class="choices">
               <button type="button" class="primary" onClick={() => answerOffer(false)}>
                 Stay {owner.value}
               </button>
               <button type="button" onClick={() => answerOffer(true)}>
-                Sign in as {offered.value.claims.subject}
+                Sign in as {ownerOf(offered.value.claims)}
               </button>
             </p>
           </section>

@@ -42,10 +42,11 @@ export function signOut(): void {
   hold('');
 }
 
-/** In one step, so that nothing applies the old token's expiry to the new one. */
+/** In one step, so that nothing applies the old token's expiry to the new one. An offer was for the old one's user. */
 function hold(text: string): void {
   batch(() => {
     refusal.value = undefined;
+    offered.value = undefined;
     token.value = text;
   });
 }

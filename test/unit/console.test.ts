@@ -5,6 +5,7 @@ import { type Report, rateOf } from '../../console/src/instance/report.ts';
 import { idOf, positionOf } from '../../console/src/numbers.ts';
 import { PlantList } from '../../console/src/plants/plant-list.ts';
 import { differenceOf } from '../../console/src/time/difference.ts';
+import { isolated } from '../../console/src/ui/isolated.ts';
 
 const added = (id: bigint, name: string) => ({ type: 'added', plant: { id, name } }) as const;
 const namesOf = (list: PlantList) => Array.from({ length: list.size }, (_, index) => list.at(index).name);
@@ -52,6 +53,13 @@ test.each([
   ['-1', undefined],
   ['x', undefined],
 ])('the position of %j is %s', (text, position) => expect(positionOf(text)).toBe(position));
+
+test.each([
+  ['Fern, Zoë', 'Fern, Zoë'],
+  ['שיבולת', '\u2068שיבולת\u2069'],
+  ['\u202eevil', '\u2068evil\u2069'],
+  ['\u2069\u202eevil', '\u2068evil\u2069'],
+])('in a sentence, %j changes the direction of nothing around it', (text, shown) => expect(isolated(text)).toBe(shown));
 
 test('claims are read from a token in any letters, and from nothing else', () => {
   const tokenOf = (payload: object) => `e30.${Buffer.from(JSON.stringify(payload)).toString('base64url')}.c2lnbmF0dXJl`;

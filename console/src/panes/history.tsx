@@ -8,6 +8,8 @@ import { counted, idOf } from '../numbers.ts';
 import { linkTo, route } from '../router.ts';
 import { momentOf } from '../times.ts';
 import { Field } from '../ui/field.tsx';
+import { isolated } from '../ui/isolated.ts';
+import { loading } from '../ui/loading.ts';
 import { Notice } from '../ui/notice.tsx';
 import { useRead } from '../ui/use-read.ts';
 import { When } from '../ui/when.tsx';
@@ -80,7 +82,7 @@ function Story({ owner, plantId }: { readonly owner: string; readonly plantId: b
     );
   if (value?.length === 0)
     return (
-      <Notice title={`${owner} never had a plant with the id ${plantId}.`}>
+      <Notice title={`${isolated(owner)} never had a plant with the id ${plantId}.`}>
         <p>Or its content has been erased from the log.</p>
       </Notice>
     );
@@ -89,7 +91,7 @@ function Story({ owner, plantId }: { readonly owner: string; readonly plantId: b
   return (
     <>
       <p class="summary" role="status">
-        {last === undefined ? 'Loading…' : summaryOf(records, last)}
+        {last === undefined ? loading() : summaryOf(records, last)}
       </p>
       <ol class="story">
         {records.map((record) => {

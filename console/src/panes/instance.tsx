@@ -6,6 +6,7 @@ import type { Report } from '../instance/report.ts';
 import { keepLive, type Liveness } from '../live.ts';
 import { usable } from '../session.ts';
 import { LiveChip } from '../ui/live-chip.tsx';
+import { loading } from '../ui/loading.ts';
 import { Notice } from '../ui/notice.tsx';
 
 const EVERY = 2_000;
@@ -45,7 +46,7 @@ export function InstancePane() {
         <p>{liveness.value.message}</p>
       </Notice>
     ) : (
-      <p class="loading">Loading…</p>
+      <p class="loading">{loading()}</p>
     );
   return (
     <>

@@ -6,6 +6,7 @@ import { linkTo, route } from '../router.ts';
 import { usable } from '../session.ts';
 import { zoneAt } from '../times.ts';
 import { LiveChip } from '../ui/live-chip.tsx';
+import { loading } from '../ui/loading.ts';
 import { Notice } from '../ui/notice.tsx';
 import { useScrolledAway } from '../ui/page.ts';
 import { type RowAttributes, Rows } from '../ui/rows.tsx';
@@ -112,7 +113,7 @@ export function LogPane() {
           )}
           {!view.isWhole && !['failed', 'stopped'].includes(liveness.state) && (
             <p class="loading" role="status">
-              {isFiltered && searching !== undefined ? `Searching before position ${searching}…` : 'Loading…'}
+              {isFiltered && searching !== undefined ? `Searching before position ${searching}…` : loading()}
             </p>
           )}
         </div>

@@ -10,6 +10,7 @@ import { usable } from '../session.ts';
 import { Cut, PlantCells } from '../ui/cut.tsx';
 import { Field } from '../ui/field.tsx';
 import { LiveChip } from '../ui/live-chip.tsx';
+import { loading } from '../ui/loading.ts';
 import { Notice } from '../ui/notice.tsx';
 import { type RowAttributes, Rows } from '../ui/rows.tsx';
 
@@ -87,7 +88,7 @@ export function PlantsPane() {
       {count === 0 && found !== undefined && (
         <Notice title={`No plant has “${wanted}” in its id, ${NAMED.join(' or ')}.`} />
       )}
-      {count === 0 && state === 'loading' && <p class="loading">Loading…</p>}
+      {count === 0 && state === 'loading' && <p class="loading">{loading()}</p>}
       {count > 0 && <Rows label="Plants" count={count} columns={COLUMNS} row={row} />}
     </>
   );

@@ -8,6 +8,7 @@ import { Moment } from '../time/moment.tsx';
 import { PlantsThen } from '../time/plants-then.ts';
 import { Cut, PlantCells } from '../ui/cut.tsx';
 import { Field } from '../ui/field.tsx';
+import { loading } from '../ui/loading.ts';
 import { Notice } from '../ui/notice.tsx';
 import { type RowAttributes, Rows } from '../ui/rows.tsx';
 import { useRead } from '../ui/use-read.ts';
@@ -26,7 +27,7 @@ export function TimePane() {
         <p>{problem}</p>
       </Notice>
     );
-  if (head === undefined) return <p class="loading">Loading…</p>;
+  if (head === undefined) return <p class="loading">{loading()}</p>;
   if (head === 0)
     return (
       <Notice title="The log is empty.">
@@ -93,7 +94,7 @@ function Travel({ head, toNow }: { readonly head: number; readonly toNow: () => 
         <Field label="Owner" value={owner} onInput={(text) => go({ owner: text })} />
       </div>
       <p class="summary" role="status">
-        {problem === '' && isLoading && 'Loading…'}
+        {problem === '' && isLoading && loading()}
         {problem === '' && !isLoading && difference === undefined && then !== undefined && (
           <>
             <strong>{counted(then.length, 'plant')}</strong> after event {low}

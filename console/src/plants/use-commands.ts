@@ -3,6 +3,7 @@ import { OutcomeUnknownError, type Plant } from '../../../client/index.ts';
 import { openPlantStore } from '../api/rest.ts';
 import { messageOf } from '../api/trouble.ts';
 import { AN_ID, idOf } from '../numbers.ts';
+import { isolated } from '../ui/isolated.ts';
 import { type draftTexts, textsIn } from './texts.ts';
 
 const plants = openPlantStore();
@@ -24,7 +25,7 @@ export interface CommandResult {
 
 /** A plant in a sentence. */
 export const nameOf = ({ id, name }: Draft | Plant): string =>
-  `${name === '' ? 'a plant without a name' : `“${name}”`} (${String(id).trim()})`;
+  `${name === '' ? 'a plant without a name' : `“${isolated(name)}”`} (${String(id).trim()})`;
 
 /** The commands of the pane, and the result of the last one. */
 export function useCommands() {

@@ -1,6 +1,14 @@
 import type { Liveness } from '../live.ts';
+import { usable } from '../session.ts';
 
-const WORDS = { loading: 'Loading', live: 'Live', away: 'Reconnecting', failed: 'Interrupted', stopped: 'Stopped' };
+const WORDS = {
+  loading: 'Loading',
+  live: 'Live',
+  paused: 'Paused',
+  away: 'Reconnecting',
+  failed: 'Interrupted',
+  stopped: 'Stopped',
+};
 
 /** Says whether the page is up to date. */
 export function LiveChip({
@@ -10,10 +18,11 @@ export function LiveChip({
   readonly liveness: Liveness;
   readonly isPaused?: boolean;
 }) {
-  const shown = isPaused === true && state === 'live' ? 'paused' : state;
+  const isEnded = state === 'loading' && usable.value === undefined;
+  const shown = isEnded ? 'stopped' : isPaused === true && state === 'live' ? 'paused' : state;
   return (
     <span class={`chip ${shown}`} role="status" title={message}>
-      {shown === 'paused' ? 'Paused' : WORDS[state]}
+      {WORDS[shown]}
     </span>
   );
 }

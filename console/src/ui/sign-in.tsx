@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks';
+import { owner } from '../access.ts';
 import { signIn } from '../session.ts';
 import { Field } from './field.tsx';
 
@@ -6,6 +7,7 @@ import { Field } from './field.tsx';
 export function SignIn() {
   const [text, setText] = useState('');
   const [problem, setProblem] = useState('');
+  const name = /^[\w.@-]+$/.test(owner.value) ? owner.value : 'alice';
   return (
     <form
       onSubmit={(event) => {
@@ -25,7 +27,7 @@ export function SignIn() {
         hint={
           <>
             In development mode,{' '}
-            <code>npx plantstore token --owner alice --scope "plants:read plants:write plants:audit"</code> prints one.
+            <code>npx plantstore token --owner {name} --scope "plants:read plants:write plants:audit"</code> prints one.
           </>
         }
       />

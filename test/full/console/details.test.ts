@@ -59,6 +59,37 @@ describe.skipIf(CHROMIUM === undefined)('in the console', () => {
     expect(await page.getByRole('button', { name: 'Add' }).isDisabled()).toBe(true);
   });
 
+  test('with a token that has expired, no pane says that it loads', async () => {
+    const claims = { sub: 'al', scope: 'plants:read plants:audit', exp: 1 };
+    const expired = `e30.${Buffer.from(JSON.stringify(claims)).toString('base64url')}.c2ln`;
+    await using opened = await openConsole(browser, service.url, { token: expired });
+    const { page } = opened;
+    await page.getByText('Your token has expired.').waitFor();
+    await page.getByText('--owner al ').waitFor();
+    for (const pane of ['Plants', 'Log', 'Time', 'Instance']) {
+      await page.getByRole('link', { name: pane, exact: true }).click();
+      await page.getByRole('heading', { name: pane, exact: true }).waitFor();
+      expect(await page.locator('main').textContent()).not.toContain('Loading');
+    }
+  });
+
+  test('long texts stay in their rows, and on the page of a phone', async () => {
+    const owner = 'o'.repeat(120);
+    const token = await service.token(owner, 'plants:read plants:write plants:audit');
+    await new PlantsClient(service.url, token).add({ id: -1234567890123456789n, name: LONG, tag: 't'.repeat(200) });
+    await using opened = await openConsole(browser, service.url, { token, ...PHONE });
+    const { page } = opened;
+    for (const hash of ['#/plants', '#/log', '#/time', `#/history?owner=${owner}&plant=-1234567890123456789`]) {
+      await page.evaluate(`location.hash = ${JSON.stringify(hash)}`);
+      await page.getByText(LONG).last().waitFor();
+      expect(await page.evaluate('document.documentElement.scrollWidth'), hash).toBe(PHONE.viewport.width);
+      const outside = await page.evaluate(`[...document.querySelectorAll('tbody tr:not(.space)')].flatMap((row) =>
+        [...row.cells].filter((cell) => cell.getBoundingClientRect().bottom > row.getBoundingClientRect().bottom + 1)
+          .map(({ className }) => className))`);
+      expect(outside, hash).toEqual([]);
+    }
+  });
+
   test('a token that the service calls malformed is told to be so, and Stopped never stands alone', async () => {
     await using opened = await openConsole(browser, service.url, { token: auditor });
     const { page } = opened;

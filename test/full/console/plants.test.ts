@@ -69,6 +69,11 @@ describe.skipIf(CHROMIUM === undefined)('the pane Plants', () => {
       await page.locator('.who-name').filter({ hasText: owner }).waitFor();
       expect(page.url()).toBe(`${service.url}/console`);
     }
+    await page.evaluate(`location.hash = '#token=${alice}'`);
+    await page.getByRole('button', { name: 'Sign in as alice' }).waitFor();
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.getByLabel('Token').waitFor();
+    expect(await page.getByText('The link that you opened').count()).toBe(0);
     await using other = await openConsole(browser, service.url, { token: alice.slice(0, 20) });
     await other.page.getByText('holds no whole token').waitFor();
   });
