@@ -4,11 +4,6 @@ import { type DestinationStream, levels, symbols } from 'pino';
 
 /** Most characters of buffered lines, about 20,000 request lines. Further lines are dropped. */
 const LIMIT = 4 * 1024 * 1024;
-/**
- * PIPE_BUF: a pipe writes up to this many bytes atomically, so that processes that share it do not break each other's
- * lines.
- */
-const ATOMIC = 4_096;
 /** Milliseconds between two attempts to write. */
 const RETRY = 10;
 /** Most milliseconds that an exiting process waits for the reader. */
@@ -31,13 +26,9 @@ export class LogOutput implements DestinationStream {
   /** Called with the number of lines dropped at this place. */
   onGap: (lines: number) => void = () => {};
   readonly #fd: number;
-  /** Buffered texts, each of whole lines. */
-  #waiting: string[] = [];
-  /** Bytes of the last text. */
-  #lastBytes = 0;
-  /** Characters of all texts. */
-  #size = 0;
-  /** The rest of a partly written text. */
+  /** Whole lines. */
+  #waiting = '';
+  /** The rest of earlier lines, of which a part is written. */
   #rest: Buffer = Buffer.alloc(0);
   #dropped = 0;
   /** Lines dropped since the last call of `onGap`. */
@@ -58,22 +49,13 @@ export class LogOutput implements DestinationStream {
 
   /** Buffers a line, or drops it. Never drops a fatal line: it explains a crash. */
   write(line: string): void {
-    const full = this.#gap > 0 || this.#size + line.length > LIMIT;
+    const full = this.#gap > 0 || this.#waiting.length + this.#rest.length + line.length > LIMIT;
     if (this.#closed || (full && this.lastLevel !== levels.values.fatal)) {
       this.#dropped++;
       this.#gap++;
       return;
     }
-    const bytes = Buffer.byteLength(line);
-    const last = this.#waiting.length - 1;
-    if (last >= 0 && this.#lastBytes + bytes <= ATOMIC) {
-      this.#waiting[last] += line;
-      this.#lastBytes += bytes;
-    } else {
-      this.#waiting.push(line);
-      this.#lastBytes = bytes;
-    }
-    this.#size += line.length;
+    this.#waiting += line;
     this.#next ??= setImmediate(() => this.#flush());
   }
 
@@ -96,25 +78,23 @@ export class LogOutput implements DestinationStream {
       // Other errors, such as a full disk, may be temporary.
       if ((error as NodeJS.ErrnoException).code !== 'EPIPE') return false;
       this.#closed = true;
-      this.#waiting = [];
+      this.#waiting = '';
       this.#rest = Buffer.alloc(0);
       return true;
     }
   }
 
-  /** Moves the next text to `#rest`. Returns false if there is nothing to write. */
+  /** Moves the lines that wait to `#rest`. Returns false if there is nothing to write. */
   #take(): boolean {
     if (this.#rest.length > 0) return true;
-    if (this.#waiting.length === 0 && this.#gap > 0) {
+    if (this.#waiting === '' && this.#gap > 0) {
       const lines = this.#gap;
       this.#gap = 0;
       this.onGap(lines);
     }
-    const text = this.#waiting.shift();
-    if (text === undefined) return false;
-    this.#size -= text.length;
-    this.#rest = Buffer.from(text);
-    return true;
+    this.#rest = Buffer.from(this.#waiting);
+    this.#waiting = '';
+    return this.#rest.length > 0;
   }
 }
 

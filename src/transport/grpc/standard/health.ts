@@ -1,9 +1,9 @@
-import type { handleServerStreamingCall, handleUnaryCall, Server, ServerWritableStream } from '@grpc/grpc-js';
-import { HealthImplementation } from 'grpc-health-check';
+import { type Server, type ServerUnaryCall, type ServerWritableStream, type sendUnaryData, status } from '@grpc/grpc-js';
+import { service as definition } from 'grpc-health-check';
 
 type Request = { readonly service: string };
-type Response = { readonly status: string };
-type Watch = ServerWritableStream<Request, Response>;
+type Check = ServerUnaryCall<Request, object>;
+type Watch = ServerWritableStream<Request, object>;
 
 /** Milliseconds until a watcher gets a change. Far less than the grace period of a stop. */
 const WATCH_INTERVAL = 100;
@@ -12,63 +12,57 @@ const WATCH_INTERVAL = 100;
 export class GrpcHealth {
   readonly #names: readonly string[];
   #isReady: () => boolean;
-  readonly #health = new HealthImplementation();
   readonly #watches = new Set<Watch>();
   readonly #timer: NodeJS.Timeout;
-  #serving: boolean | undefined;
+  /** What those who watch were told last. */
+  #told: string;
 
   /** The services serve as long as `isReady` returns true. */
   constructor(services: readonly string[], isReady: () => boolean) {
     this.#names = ['', ...services];
     this.#isReady = isReady;
-    this.#update();
-    this.#timer = setInterval(() => this.#update(), WATCH_INTERVAL).unref();
+    this.#told = this.#status;
+    this.#timer = setInterval(() => this.#tell(), WATCH_INTERVAL).unref();
   }
 
   /** Reports NOT_SERVING and ends every watch, so that no watch keeps the server from stopping. */
   close(): void {
     clearInterval(this.#timer);
     this.#isReady = () => false;
-    this.#update();
+    this.#tell();
     for (const call of this.#watches) call.end();
   }
 
   /** Adds the service to a server. */
   addTo(server: Pick<Server, 'addService'>): void {
-    this.#health.addToServer({
-      addService: (definition, implementation) => {
-        const check = implementation.check as handleUnaryCall<Request, Response>;
-        const list = implementation.list as handleUnaryCall<Request, Response>;
-        const watch = implementation.watch as handleServerStreamingCall<Request, Response>;
-        server.addService(definition, {
-          check: this.#asked(check),
-          list: this.#asked(list),
-          watch: (call: Watch) => this.#watch(call, watch),
-        });
+    server.addService(definition, {
+      check: ({ request }: Check, answer: sendUnaryData<object>) => {
+        if (this.#knows(request)) answer(null, { status: this.#status });
+        else answer({ code: status.NOT_FOUND, details: 'there is no service of this name' });
+      },
+      list: (_call: unknown, answer: sendUnaryData<object>) => {
+        const each = { status: this.#status };
+        answer(null, { statuses: Object.fromEntries(this.#names.map((name) => [name, each])) });
+      },
+      watch: (call: Watch) => {
+        this.#watches.add(call);
+        call.once('close', () => this.#watches.delete(call));
+        call.write({ status: this.#knows(call.request) ? this.#told : 'SERVICE_UNKNOWN' });
       },
     });
   }
 
-  /** Updates the state before each answer. */
-  #asked(handler: handleUnaryCall<Request, Response>): handleUnaryCall<Request, Response> {
-    return (call, callback) => {
-      this.#update();
-      handler(call, callback);
-    };
+  get #status(): string {
+    return this.#isReady() ? 'SERVING' : 'NOT_SERVING';
   }
 
-  #watch(call: Watch, watch: handleServerStreamingCall<Request, Response>): void {
-    this.#watches.add(call);
-    call.once('close', () => this.#watches.delete(call));
-    // The library would keep every name that was ever watched.
-    if (this.#names.includes(call.request.service)) watch(call);
-    else call.write({ status: 'SERVICE_UNKNOWN' });
+  #knows({ service }: Request): boolean {
+    return this.#names.includes(service);
   }
 
-  #update(): void {
-    const serving = this.#isReady();
-    if (serving === this.#serving) return;
-    this.#serving = serving;
-    for (const name of this.#names) this.#health.setStatus(name, serving ? 'SERVING' : 'NOT_SERVING');
+  #tell(): void {
+    if (this.#told === this.#status) return;
+    this.#told = this.#status;
+    for (const call of this.#watches) if (this.#knows(call.request)) call.write({ status: this.#told });
   }
 }
