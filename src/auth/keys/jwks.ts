@@ -1,20 +1,24 @@
 import {
   type CryptoKey,
-  createRemoteJWKSet,
-  customFetch,
+  createLocalJWKSet,
   errors,
-  type FetchImplementation,
   type FlattenedJWSInput,
-  type JWK,
+  type JSONWebKeySet,
   type JWSHeaderParameters,
-  type RemoteJWKSet,
 } from 'jose';
+import { Backoff } from '../../time/backoff.ts';
 import { Refusal } from '../refusal.ts';
 import type { KeySet, KeysReadiness } from './key-set.ts';
-import { Refresher, type RefreshTiming } from './refresher.ts';
 
 /** Durations of a remote key set, in milliseconds. */
-export interface KeySetTiming extends RefreshTiming {
+export interface KeySetTiming {
+  /** From a successful fetch to the next one. */
+  readonly refresh: number;
+  /** After a successful fetch, how long an unknown key causes no other. */
+  readonly cooldown: number;
+  /** After a failed fetch, the pause before the next. It doubles with each further failure, up to `maxPause`. */
+  readonly pause: number;
+  readonly maxPause: number;
   /** Limit for a whole fetch. */
   readonly timeout: number;
 }
@@ -22,6 +26,9 @@ export interface KeySetTiming extends RefreshTiming {
 // While the issuer answers, a revoked key stays valid for at most `refresh`, and a new key is unknown for at most
 // `cooldown`.
 const TIMING: KeySetTiming = { refresh: 300_000, cooldown: 10_000, pause: 1_000, maxPause: 30_000, timeout: 5_000 };
+
+// Most callers that wait for one fetch, so that no client can fill an unbounded queue.
+const MAX_WAITING = 1_000;
 
 /** Where the keys are, and how long they stay usable. */
 export interface RemoteKeySetOptions {
@@ -34,31 +41,38 @@ export interface RemoteKeySetOptions {
 }
 
 /**
- * The published keys of an issuer (RFC 7517). jose fetches, selects and imports them. This class decides when to fetch,
- * so that an issuer that is down, slow or hostile neither stops the service nor is flooded: at the start, then in the
- * background, and when a token names an unknown key. If the issuer fails, keys stay usable for `maxStale`.
+ * The published keys of an issuer (RFC 7517). jose selects and imports them. This class decides when to fetch, so that
+ * an issuer that is down, slow or hostile neither stops the service nor is flooded: at the start, then in the
+ * background, and when a token names an unknown key. Fetches never overlap, and never follow each other without a pause,
+ * whatever callers do. If the issuer fails, keys stay usable for `maxStale`.
  */
 export class RemoteKeySet implements KeySet {
-  readonly #remote: RemoteJWKSet;
-  readonly #refresher: Refresher;
-  readonly #closing = new AbortController();
+  readonly #url: URL;
+  readonly #timing: KeySetTiming;
   readonly #lifetime: number;
+  readonly #onFetch: RemoteKeySetOptions['onFetch'];
+  readonly #backoff: Backoff;
+  readonly #closing = new AbortController();
+  #find = createLocalJWKSet({ keys: [] });
   #published = new Set<string>();
   #revision = 0;
   #usableUntil = 0;
+  /** The fetch under way, and the callers that wait for it. */
+  #fetching: Promise<void> | undefined;
+  #waiting = 0;
+  /** Why the last fetch failed, and when the next one may begin. */
+  #failure: Error | undefined;
+  #notBefore = 0;
+  #timer: NodeJS.Timeout | undefined;
 
   /** Starts the first fetch without waiting for it. */
   constructor({ url, maxStale, onFetch, timing }: RemoteKeySetOptions) {
-    const times = { ...TIMING, ...timing };
-    this.#lifetime = times.refresh + times.timeout + maxStale * 1000;
-    this.#remote = createRemoteJWKSet(url, {
-      timeoutDuration: times.timeout,
-      // Disables refetching in jose.
-      cacheMaxAge: Number.POSITIVE_INFINITY,
-      cooldownDuration: Number.POSITIVE_INFINITY,
-      [customFetch]: boundedFetch(this.#closing.signal),
-    });
-    this.#refresher = new Refresher(() => this.#fetch(), times, onFetch);
+    this.#url = url;
+    this.#timing = { ...TIMING, ...timing };
+    this.#lifetime = this.#timing.refresh + this.#timing.timeout + maxStale * 1000;
+    this.#onFetch = onFetch;
+    this.#backoff = new Backoff(this.#timing.pause, this.#timing.maxPause);
+    void this.#fetch();
   }
 
   get revision(): number | undefined {
@@ -68,29 +82,27 @@ export class RemoteKeySet implements KeySet {
   async find(header: JWSHeaderParameters, token?: FlattenedJWSInput): Promise<CryptoKey> {
     if (this.#usable) {
       try {
-        return await this.#remote(header, token);
+        return await this.#find(header, token);
       } catch (thrown) {
         if (!(thrown instanceof errors.JWKSNoMatchingKey)) throw thrown;
       }
     }
     // An unreachable issuer may have published the key meanwhile, so only a successful fetch can prove that it does not
     // exist.
-    const fetched = await this.#refresher.request();
-    if (!fetched || !this.#usable)
-      throw new Refusal('issuer_unavailable', {}, { retryAfter: this.#refresher.retryAfter });
-    return this.#remote(header, token);
+    const isFresh = await this.#refreshed();
+    if (!isFresh || !this.#usable) throw new Refusal('issuer_unavailable', {}, { retryAfter: this.#retryAfter });
+    return this.#find(header, token);
   }
 
   ready(): KeysReadiness {
-    const { failure, retryAfter } = this.#refresher;
-    const problem = failure && `${describe(failure)}; next attempt in ${retryAfter} s`;
+    const problem = this.#failure && `${describe(this.#failure)}; next attempt in ${this.#retryAfter} s`;
     if (!this.#usable)
       return { ready: false, detail: `no keys of the issuer: ${problem ?? 'the first fetch is under way'}` };
     return { ready: true, detail: problem ? `using old keys of the issuer: ${problem}` : 'keys of the issuer' };
   }
 
   close(): void {
-    this.#refresher.close();
+    clearTimeout(this.#timer);
     this.#closing.abort(new Error('the service stops'));
   }
 
@@ -98,16 +110,62 @@ export class RemoteKeySet implements KeySet {
     return performance.now() < this.#usableUntil;
   }
 
-  async #fetch(): Promise<void> {
-    await this.#remote.reload();
-    const published = new Set(this.#remote.jwks()?.keys.map((key) => JSON.stringify(key)));
+  /** Whole seconds until the next possible fetch; at least 1. */
+  get #retryAfter(): number {
+    return Math.max(1, Math.ceil((this.#notBefore - performance.now()) / 1000));
+  }
+
+  /**
+   * Joins the fetch under way, or starts one unless the last is too recent. Resolves to whether the last fetch
+   * succeeded, or to false if too many callers wait.
+   */
+  async #refreshed(): Promise<boolean> {
+    if (this.#fetching !== undefined || performance.now() >= this.#notBefore) {
+      if (this.#waiting === MAX_WAITING) return false;
+      this.#waiting++;
+      await this.#fetch();
+      this.#waiting--;
+    }
+    return this.#failure === undefined;
+  }
+
+  /** Never rejects. */
+  #fetch(): Promise<void> {
+    const { timeout, refresh, cooldown } = this.#timing;
+    this.#fetching ??= fetchKeys(this.#url, timeout, this.#closing.signal)
+      .then((keySet) => {
+        this.#take(keySet);
+        this.#backoff.reset();
+        this.#ended(undefined, cooldown, refresh);
+      })
+      .catch((failure: Error) => {
+        const rest = this.#backoff.next();
+        this.#ended(failure, rest, rest);
+      });
+    return this.#fetching;
+  }
+
+  #take(keySet: JSONWebKeySet): void {
+    this.#find = createLocalJWKSet(keySet);
+    const published = new Set(keySet.keys.map((key) => JSON.stringify(key)));
     if (!this.#published.values().every((key) => published.has(key))) this.#revision += 1;
     this.#published = published;
     this.#usableUntil = performance.now() + this.#lifetime;
   }
+
+  /** Rests for some milliseconds, in which no caller causes another fetch, and begins the next one by itself. */
+  #ended(failure: Error | undefined, rest: number, next: number): void {
+    this.#fetching = undefined;
+    this.#failure = failure;
+    this.#notBefore = performance.now() + rest;
+    if (this.#closing.signal.aborted) return;
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.#fetch(), next).unref();
+    this.#onFetch?.(failure);
+  }
 }
 
-// The error of fetch says only that it failed; its cause says why. That of a time-out has a number, which says nothing.
+// The error of fetch says only that it failed; its cause says why.
 function describe({ message, cause }: Error): string {
   const code: unknown = (cause as NodeJS.ErrnoException | undefined)?.code;
   return typeof code === 'string' ? `${message} (${code})` : message;
@@ -119,22 +177,24 @@ const MAX_JWKS_BYTES = 1024 * 1024;
 const SIGNING_KEY_TYPES = new Set(['RSA', 'EC', 'OKP']);
 
 /**
- * A fetch for jose that tolerates a faulty issuer. Accepts only status 200, so it follows no redirects. Reads at most
- * MAX_JWKS_BYTES. A response without a signing key is an error, because otherwise every token would seem forged. Aborts
- * when `closing` does.
+ * Fetches the keys of an issuer, which may be faulty. Accepts only status 200, so it follows no redirects, and at most
+ * MAX_JWKS_BYTES. An answer without a signing key is an error, because otherwise every token would seem forged. Rejects
+ * after `timeout` milliseconds, and when `closing` aborts.
  */
-export const boundedFetch =
-  (closing: AbortSignal): FetchImplementation =>
-  async (url, init) => {
-    const response = await fetch(url, { ...init, signal: AbortSignal.any([init.signal, closing]) });
+export async function fetchKeys(url: URL, timeout: number, closing?: AbortSignal): Promise<JSONWebKeySet> {
+  const late = AbortSignal.timeout(timeout);
+  const signal = closing === undefined ? late : AbortSignal.any([closing, late]);
+  try {
+    const response = await fetch(url, { signal, redirect: 'manual', headers: { accept: 'application/json' } });
     if (response.status !== 200) {
       await response.body?.cancel();
       throw new Error(`the issuer answered ${response.status}`);
     }
-    const keySet = parse(await readBounded(response));
-    if (!keySet?.keys?.some?.(isSigningKey)) throw new Error('the answer of the issuer has no signing key');
-    return Response.json(keySet);
-  };
+    return keySetIn(await readBounded(response));
+  } catch (error) {
+    throw late.aborted ? new Error('the request timed out') : error;
+  }
+}
 
 async function readBounded(response: Response): Promise<string> {
   const chunks: Uint8Array[] = [];
@@ -148,13 +208,15 @@ async function readBounded(response: Response): Promise<string> {
   return Buffer.concat(chunks).toString('utf8');
 }
 
-function parse(text: string): { keys?: Partial<JWK>[] } | null {
+function keySetIn(text: string): JSONWebKeySet {
+  let keySet: { keys?: { kty?: unknown; use?: unknown }[] } | null;
   try {
-    return JSON.parse(text);
+    keySet = JSON.parse(text);
   } catch {
     throw new Error('the answer of the issuer is not JSON');
   }
+  const isSigningKey = (key: { kty?: unknown; use?: unknown } | null) =>
+    SIGNING_KEY_TYPES.has(key?.kty as string) && key!.use !== 'enc';
+  if (!keySet?.keys?.some?.(isSigningKey)) throw new Error('the answer of the issuer has no signing key');
+  return keySet as JSONWebKeySet;
 }
-
-const isSigningKey = (key: Partial<JWK> | null): boolean =>
-  typeof key?.kty === 'string' && SIGNING_KEY_TYPES.has(key.kty) && key.use !== 'enc';

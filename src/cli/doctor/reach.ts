@@ -1,5 +1,5 @@
 import { connect } from 'node:net';
-import { boundedFetch } from '../../auth/keys/jwks.ts';
+import { fetchKeys } from '../../auth/keys/jwks.ts';
 import type { Config } from '../../config.ts';
 import { counted } from '../../counted.ts';
 import { type Finding, fail, ok, reasonOf, warn } from './finding.ts';
@@ -72,19 +72,12 @@ function reachable(host: string): string {
 /** Examines whether the issuer of tokens gives its keys. */
 export async function examineIssuer(issuer: Config['issuer']): Promise<Finding> {
   if (issuer === undefined) return ok('issuer', 'development mode: plantstore token makes tokens');
-  const url = issuer.jwksUrl.href;
+  const { href } = issuer.jwksUrl;
   try {
-    const fetchKeys = boundedFetch(new AbortController().signal);
-    const response = await fetchKeys(url, {
-      headers: new Headers(),
-      method: 'GET',
-      redirect: 'manual',
-      signal: AbortSignal.timeout(LIMIT),
-    });
-    const { keys } = (await response.json()) as { keys: readonly unknown[] };
-    return ok('issuer', `${url} has ${counted(keys.length, 'key')}`);
+    const { keys } = await fetchKeys(issuer.jwksUrl, LIMIT);
+    return ok('issuer', `${href} has ${counted(keys.length, 'key')}`);
   } catch (error) {
-    return fail('issuer', `${url}: ${reasonOf(error)}; the service cannot verify new tokens`);
+    return fail('issuer', `${href}: ${reasonOf(error)}; the service cannot verify new tokens`);
   }
 }
 
