@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import { type DoubtfulNumber, hasMoreValues, scan } from './scan.ts';
+import { type DoubtfulNumber, scan } from './scan.ts';
 
 /** Most values of a text. What the service reads has some twenty. */
 const MAX_VALUES = 1_000;
@@ -22,9 +22,10 @@ export class JsonText {
   constructor(source: string | Buffer) {
     if (typeof source !== 'string' && !isUtf8(source)) throw new SyntaxError('not encoded in UTF-8');
     this.#text = source.toString();
-    if (hasMoreValues(this.#text, MAX_VALUES)) throw new SyntaxError(`too large: it has over ${MAX_VALUES} values`);
+    const found = scan(this.#text, MAX_VALUES);
+    if (found === undefined) throw new SyntaxError(`too large: it has over ${MAX_VALUES} values`);
     this.value = parse(this.#text);
-    const { members, doubtful } = scan(this.#text);
+    const { members, doubtful } = found;
     if (members !== countMembers(this.value)) throw new SyntaxError('ambiguous: it names a member twice');
     this.#doubtful = doubtful;
   }

@@ -1,6 +1,6 @@
 import type { Decision } from '../auth/authenticator.ts';
 import { BrokenChainError } from '../log/event/chain.ts';
-import type { ForwardObserver, LogObserver } from '../log/observer.ts';
+import type { ForwardObserver } from '../log/observer.ts';
 import { BrokenTreeError } from '../log/tree/nodes.ts';
 import type { Logger } from './logger.ts';
 import { authMetrics, commitMetrics, forwardMetrics, requestMetrics } from './metrics/counts.ts';
@@ -58,13 +58,6 @@ export function createTelemetry(logger: Logger, owners: OwnerHashes, tracing: Tr
       write(request);
     },
   };
-  const commits: LogObserver = {
-    refused: log.refused,
-    appended(batch) {
-      log.appended(batch);
-      tracing?.appended(batch);
-    },
-  };
   const forwarding: ForwardObserver = {
     taken,
     forwarded(outcome, milliseconds, reason) {
@@ -73,7 +66,7 @@ export function createTelemetry(logger: Logger, owners: OwnerHashes, tracing: Tr
     },
   };
   return {
-    ...{ metrics, store, requests, log: commits, forwarding },
+    ...{ metrics, store, requests, log, forwarding },
     /** Ended requests, over all protocols. */
     get endedRequests() {
       return endedRequests;

@@ -18,7 +18,6 @@ import { toPlantStoreError } from '../domain/errors.ts';
 import { RETURNED, type Submit } from '../log/commit/committer.ts';
 import type { Committed } from '../log/event/event.ts';
 import type { EventLog } from '../log/log.ts';
-import type { AppendedBatch } from '../log/observer.ts';
 import type { Logger } from './logger.ts';
 import type { EndedRequest, Protocol } from './request.ts';
 
@@ -57,7 +56,6 @@ type Commands = Pick<EventLog, 'submit' | 'list' | 'get'>;
 export class Tracing {
   readonly #sdk: NodeSDK;
   readonly #tracer: Tracer;
-  readonly #batches = new WeakMap<Committed, AppendedBatch>();
 
   constructor(logger: Logger, serviceName: string | undefined) {
     this.#sdk = new NodeSDK({
@@ -100,8 +98,8 @@ export class Tracing {
   }
 
   /**
-   * The log with a span around each command. The span has the position of the event and its batch. If the trace is
-   * sampled, the event has the span as its `traceparent`.
+   * The log with a span around each command. The span has the position of the event. If the trace is sampled, the event
+   * has the span as its `traceparent`.
    */
   commands(log: Commands): Commands {
     return {
@@ -116,7 +114,7 @@ export class Tracing {
 
   /**
    * The same for commands that other instances forward to this one. The span is a child of the command's span on the
-   * other instance, which then has no batch.
+   * other instance.
    */
   taken(submit: Submit): Submit {
     return (command, ...rest) => {
@@ -134,14 +132,7 @@ export class Tracing {
   ): Promise<Event> {
     try {
       const event = await submit(traceparentOf(span));
-      const batch = this.#batches.get(event)?.events;
-      span.setAttributes({
-        'plantstore.position': event.position,
-        ...(batch && {
-          'plantstore.batch.first_position': batch[0]!.position,
-          'plantstore.batch.size': batch.length,
-        }),
-      });
+      span.setAttribute('plantstore.position', event.position);
       return event;
     } catch (thrown) {
       fail(span, thrown === RETURNED ? 'RETURNED' : toPlantStoreError(thrown).reason);
@@ -149,11 +140,6 @@ export class Tracing {
     } finally {
       span.end();
     }
-  }
-
-  /** Must be called for each append, so that the span of a command can have its batch. */
-  appended(batch: AppendedBatch): void {
-    for (const event of batch.events) this.#batches.set(event, batch);
   }
 
   /** Sends the remaining spans, for at most a few seconds. */

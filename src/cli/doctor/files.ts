@@ -1,6 +1,6 @@
 import { createPrivateKey } from 'node:crypto';
 import { access, constants, readFile, stat, statfs } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { DEVELOPMENT_KEY_FILE } from '../../auth/development.ts';
 import type { Config } from '../../config.ts';
 import { DATABASE_FILE } from '../../log/sqlite/store.ts';
@@ -18,28 +18,13 @@ const NO_ROOM = 64 * 1024 ** 2;
 const RENEWAL = 14 * 24 * 60 * 60 * 1_000;
 
 /**
- * Examines the data directory, the key files and the certificates: whether they are readable, and only by their owner.
+ * Examines the data directory, the key files and the certificates: whether they are usable, and only by their owner.
  */
 export async function examineFiles(config: Config): Promise<Finding[]> {
-  const { dataDirectory, grpcTls, mongodbUri } = config;
-  const isFile = (await statOf(dataDirectory))?.isDirectory() === false;
-  return [
-    ...(isFile
-      ? [fail('data', `DATA_DIR ${dataDirectory} is no folder: set DATA_DIR to a folder`)]
-      : await dataDirectoryFindings(config)),
-    ...(grpcTls === undefined ? [] : await certificates(grpcTls, mongodbUri !== undefined)),
-  ];
-}
-
-async function dataDirectoryFindings(config: Config): Promise<Finding[]> {
-  const { dataDirectory, mongodbUri, issuer, auditSigningKey } = config;
-  const findings: Finding[] = [];
+  const { dataDirectory, mongodbUri, issuer, auditSigningKey, grpcTls } = config;
+  const findings = await folder(dataDirectory);
   if (mongodbUri === undefined)
-    findings.push(
-      ...(await rights('data', dataDirectory)),
-      ...(await rights('data', join(dataDirectory, DATABASE_FILE))),
-      ...(await room(dataDirectory)),
-    );
+    findings.push(...(await rights('data', join(dataDirectory, DATABASE_FILE))), ...(await room(dataDirectory)));
   findings.push(
     ...(auditSigningKey === undefined
       ? await keyFile('audit key', join(dataDirectory, AUDIT_KEY_FILE))
@@ -50,7 +35,23 @@ async function dataDirectoryFindings(config: Config): Promise<Finding[]> {
       warn('audit key', 'each instance signs with a key of its own: set the same AUDIT_SIGNING_KEY on all of them'),
     );
   if (issuer === undefined) findings.push(...(await keyFile('token key', join(dataDirectory, DEVELOPMENT_KEY_FILE))));
+  if (grpcTls !== undefined) findings.push(...(await certificates(grpcTls, mongodbUri !== undefined)));
   return findings;
+}
+
+/** Examines the data directory, in which keys are made on first use. */
+async function folder(path: string): Promise<Finding[]> {
+  const found = await statOf(path);
+  if (found === undefined) return [warn('data', `DATA_DIR ${path} does not exist: the first start makes it`)];
+  const isUsable =
+    found.isDirectory() &&
+    (await access(path, constants.W_OK | constants.X_OK).then(
+      () => true,
+      () => false,
+    ));
+  return isUsable
+    ? rights('data', path)
+    : [fail('data', `DATA_DIR ${path} is no folder that this user may write to: set DATA_DIR to one`)];
 }
 
 /** Examines who may read a file or directory. Empty if it does not exist. */
@@ -74,7 +75,7 @@ async function rights(subject: string, path: string): Promise<Finding[]> {
 }
 
 async function keyFile(subject: string, path: string): Promise<Finding[]> {
-  if ((await statOf(path)) === undefined) return [await missingKey(subject, path)];
+  if ((await statOf(path)) === undefined) return [ok(subject, `${path} will be generated on first use`)];
   try {
     const { asymmetricKeyType } = createPrivateKey(await readFile(path, 'utf8'));
     if (asymmetricKeyType !== 'ed25519') throw new Error('it is not an Ed25519 key');
@@ -82,26 +83,6 @@ async function keyFile(subject: string, path: string): Promise<Finding[]> {
     return [fail(subject, `${path} cannot be used: ${reasonOf(error)}; restore the key from a backup`)];
   }
   return rights(subject, path);
-}
-
-/** Examines whether a missing key can be generated, without generating it. */
-async function missingKey(subject: string, path: string): Promise<Finding> {
-  const folder = dirname(path);
-  try {
-    await access(folder, constants.W_OK | constants.X_OK);
-    return ok(subject, `${path} will be generated on first use`);
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === 'ENOENT')
-      return warn(
-        subject,
-        `${path} will be generated on first use, if this user may make ${folder}, which does not exist`,
-      );
-    return fail(
-      subject,
-      `${path} cannot be generated, because ${folder} cannot be used (${code}): set DATA_DIR to a folder that this user may write to`,
-    );
-  }
 }
 
 async function room(directory: string): Promise<Finding[]> {

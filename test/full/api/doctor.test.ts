@@ -81,21 +81,21 @@ test('a file where DATA_DIR should be is named, and nobody is told to change its
   writeFileSync(file, '');
   expect((await doctor({ DATA_DIR: file })).troubles).toEqual([
     expect.stringMatching(/^fail +store /),
-    expect.stringMatching(/^fail +data +DATA_DIR \S+file is no folder: set DATA_DIR to a folder$/),
+    expect.stringMatching(
+      /^fail +data +DATA_DIR \S+file is no folder that this user may write to: set DATA_DIR to one$/,
+    ),
   ]);
   expect((await doctor({ DATA_DIR: join(file, 'in') })).troubles).toEqual([
     expect.stringMatching(/^fail +store .*DATA_DIR cannot be used: ENOTDIR/),
-    expect.stringMatching(/^fail +audit key .*cannot be generated, because \S+file\/in cannot be used \(ENOTDIR\)/),
-    expect.stringMatching(/^fail +token key .*cannot be generated/),
+    expect.stringMatching(/^warn +data +DATA_DIR \S+file\/in does not exist/),
   ]);
 });
 
-test('a key is not promised in a folder that does not exist', async () => {
+test('a folder that does not exist is told, and not made', async () => {
   const missing = join(data, 'missing');
   expect((await doctor({ DATA_DIR: missing })).troubles).toEqual([
     expect.stringMatching(/^fail +store /),
-    expect.stringMatching(/^warn +audit key .* if this user may make .*\/missing, which does not exist$/),
-    expect.stringMatching(/^warn +token key .*\/missing, which does not exist$/),
+    expect.stringMatching(/^warn +data +DATA_DIR \S+\/missing does not exist: the first start makes it$/),
   ]);
   expect(readdirSync(data)).toEqual([]);
 });

@@ -50,7 +50,7 @@ function lineage(spans: readonly ExportedSpan[], { spanId }: { spanId: string })
   return { server, command };
 }
 
-test('REST: the span of the request is a child of the caller, the command a child of it, with its position and batch', async () => {
+test('REST: the span of the request is a child of the caller, the command a child of it, with its position', async () => {
   const from = caller();
   const response = await post('/plants', '{"id":1,"name":"Fern"}', from);
   const { server, command } = lineage(await collector.trace(from.traceId, 2), from);
@@ -63,11 +63,7 @@ test('REST: the span of the request is a child of the caller, the command a chil
   });
   const position = Number(response.headers.get('plantstore-position'));
   expect(command.name).toBe('AddPlant');
-  expect(attributesOf(command)).toEqual({
-    'plantstore.position': position,
-    'plantstore.batch.first_position': position,
-    'plantstore.batch.size': 1,
-  });
+  expect(attributesOf(command)).toEqual({ 'plantstore.position': position });
 });
 
 test('Connect and gRPC take part as well', async () => {
@@ -94,7 +90,7 @@ test('Connect and gRPC take part as well', async () => {
   });
 });
 
-test.runIf(HAS_MONGODB)('a forwarded command goes on at the writer, which says its batch', async () => {
+test.runIf(HAS_MONGODB)('a forwarded command goes on at the writer', async () => {
   await using instances = await Instances.start(2, { MONGODB_URI: newDatabase(), ...collector.environment });
   const writer = await instances.settled('alice');
   const from = caller();
@@ -118,24 +114,7 @@ test.runIf(HAS_MONGODB)('a forwarded command goes on at the writer, which says i
   expect(taken.parentSpanId).toBe(command.spanId);
   const position = Number(reply.headers.get('plantstore-position'));
   expect(attributesOf(command)).toEqual({ 'plantstore.position': position });
-  expect(attributesOf(taken)).toEqual({
-    'plantstore.position': position,
-    'plantstore.batch.first_position': position,
-    'plantstore.batch.size': 1,
-  });
-});
-
-test('commands that were committed together name the same batch', async () => {
-  const callers = Array.from({ length: 40 }, caller);
-  await Promise.all(callers.map((from, index) => post('/plants', `{"id":${100 + index},"name":"Fern"}`, from)));
-  const traces = await Promise.all(callers.map(({ traceId }) => collector.trace(traceId, 2)));
-  const rode = traces.map((spans) => attributesOf(find(spans, INTERNAL)));
-  const batches = Map.groupBy(rode, (attributes) => attributes['plantstore.batch.first_position']);
-  for (const [first, riders] of batches) {
-    const positions = riders.map((attributes) => Number(attributes['plantstore.position'])).toSorted((a, b) => a - b);
-    expect(positions).toEqual(riders.map((_, index) => Number(first) + index));
-    for (const attributes of riders) expect(attributes['plantstore.batch.size']).toBe(riders.length);
-  }
+  expect(attributesOf(taken)).toEqual({ 'plantstore.position': position });
 });
 
 test('a refusal is an error of its command by type alone, and a client that is wrong is none of the server', async () => {

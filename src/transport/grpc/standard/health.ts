@@ -1,4 +1,10 @@
-import { type Server, type ServerUnaryCall, type ServerWritableStream, type sendUnaryData, status } from '@grpc/grpc-js';
+import {
+  type Server,
+  type ServerUnaryCall,
+  type ServerWritableStream,
+  type sendUnaryData,
+  status,
+} from '@grpc/grpc-js';
 import { service as definition } from 'grpc-health-check';
 
 type Request = { readonly service: string };
