@@ -2,6 +2,12 @@ import type { JWTPayload } from 'jose';
 import { Refusal, type TokenIdentity } from './refusal.ts';
 import type { Validity } from './validity.ts';
 
+/** The scopes that a token can have. */
+export const SCOPES = ['plants:read', 'plants:write', 'plants:audit', 'plants:erase'] as const;
+
+/** One of them. */
+export type Scope = (typeof SCOPES)[number];
+
 /** The caller, according to the verified token. */
 export interface Principal {
   /** Issuer of the token (`iss`). */
@@ -10,7 +16,7 @@ export interface Principal {
   readonly actor: string;
   /** The owner of the plants: the owner claim. Never empty. */
   readonly owner: string;
-  /** Scopes of the token: claim `scope` (RFC 8693, space-separated) or `scp` (array). */
+  /** Those of SCOPES that the token has: claim `scope` (RFC 8693, space-separated) or `scp` (array). */
   readonly scopes: ReadonlySet<string>;
   /** Validity of the token. Streams check it repeatedly. */
   readonly validity: Validity;
@@ -28,7 +34,9 @@ export function principalFrom(claims: JWTPayload, issuer: string, ownerClaim: st
   if (!isName(owner)) throw new Refusal('owner', aboutOf(claims));
   const actor = typeof claims.sub === 'string' && claims.sub !== '' ? claims.sub : owner;
   if (!isName(actor)) throw new Refusal('subject', aboutOf(claims));
-  return { issuer, actor, owner, scopes: new Set([...words(claims.scope), ...words(claims.scp)]), validity };
+  const words = new Set([...wordsOf(claims.scope), ...wordsOf(claims.scp)]);
+  // A token is remembered for long, and may have thousands of other words.
+  return { issuer, actor, owner, scopes: new Set(SCOPES.filter((scope) => words.has(scope))), validity };
 }
 
 /** Issuer and subject of claims, if they are text. */
@@ -52,7 +60,7 @@ const isShort = (value: string): boolean =>
   value.length <= 2 * MAX_NAME_CODE_POINTS && [...value].length <= MAX_NAME_CODE_POINTS;
 
 // Most issuers use a text for `scope` and a list for `scp`; some swap them. Any other type grants nothing.
-function words(claim: unknown): readonly string[] {
+function wordsOf(claim: unknown): readonly string[] {
   if (typeof claim === 'string') return claim.split(' ').filter(Boolean);
   return Array.isArray(claim) ? claim.filter((word) => typeof word === 'string') : [];
 }

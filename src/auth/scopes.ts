@@ -1,12 +1,6 @@
 import type { Decision } from './authenticator.ts';
-import type { Principal } from './principal.ts';
+import type { Principal, Scope } from './principal.ts';
 import { Refusal } from './refusal.ts';
-
-/** The scopes that a token can have. */
-export const SCOPES = ['plants:read', 'plants:write', 'plants:audit', 'plants:erase'] as const;
-
-/** One of them. */
-export type Scope = (typeof SCOPES)[number];
 
 /** The scopes that callers need. */
 export interface ScopePolicy {

@@ -39,7 +39,8 @@ export class TokenValidity implements Validity {
   constructor(keys: KeySet, { until, revision, header, key }: Verification) {
     this.until = until;
     this.#keys = keys;
-    this.#header = header;
+    // What selects a key: a header may have kilobytes of certificates.
+    this.#header = { alg: header.alg!, ...(header.kid !== undefined && { kid: header.kid }) };
     this.#key = key;
     this.#revision = revision;
   }

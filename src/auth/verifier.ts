@@ -103,6 +103,8 @@ const isAccessToken = (typ: unknown): boolean =>
 const BY_CODE: Readonly<Record<string, Why>> = {
   [errors.JOSEAlgNotAllowed.code]: 'algorithm',
   [errors.JOSENotSupported.code]: 'critical_header',
+  // jose reads the claims only once the signature is verified.
+  [errors.JWTInvalid.code]: 'claims',
   [errors.JWKSNoMatchingKey.code]: 'unknown_key',
   [errors.JWKSMultipleMatchingKeys.code]: 'ambiguous_key',
   [errors.JWKSInvalid.code]: 'unusable_key',
@@ -112,16 +114,19 @@ const BY_CODE: Readonly<Record<string, Why>> = {
 const BY_CLAIM: Readonly<Record<string, Why>> = {
   exp: 'no_expiry',
   nbf: 'not_yet_valid',
+  iat: 'time',
   iss: 'issuer',
   aud: 'audience',
 };
+
+const reasonOf = ({ claim, reason }: errors.JWTClaimValidationFailed): Why =>
+  claim === 'nbf' && reason === 'invalid' ? 'time' : (BY_CLAIM[claim] ?? 'claims');
 
 function failureOf(thrown: unknown): PlantStoreError {
   if (thrown instanceof PlantStoreError) return thrown;
   // jose checks claims last, so in these two cases the issuer did sign the token.
   if (thrown instanceof errors.JWTExpired) return new Refusal('expired', aboutOf(thrown.payload));
-  if (thrown instanceof errors.JWTClaimValidationFailed)
-    return new Refusal(BY_CLAIM[thrown.claim] ?? 'malformed', aboutOf(thrown.payload));
+  if (thrown instanceof errors.JWTClaimValidationFailed) return new Refusal(reasonOf(thrown), aboutOf(thrown.payload));
   if (thrown instanceof errors.JOSEError) return new Refusal(BY_CODE[thrown.code] ?? 'malformed');
   // Other errors come from the key: an RSA key under 2,048 bits, or a damaged key.
   return new Refusal('unusable_key');

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
-import { SCOPES } from '../auth/scopes.ts';
+import { SCOPES } from '../auth/principal.ts';
 import { loadConfig } from '../config.ts';
 import { print } from './output.ts';
 import { inDataDirectory } from './with-store.ts';

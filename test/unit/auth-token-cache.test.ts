@@ -90,11 +90,11 @@ test('no more tokens are remembered than there is room for, and those used last'
   expect(b!()).toBeInstanceOf(Promise);
 });
 
-test('two tokens of one owner with other scopes stay apart', async () => {
+test('two tokens of one owner with other scopes stay apart, and only scopes of the service are remembered', async () => {
   await using issuer = await Issuer.start();
   using door = await open(issuer);
   const [reader, writer] = ['plants:read', 'plants:write'].map(
-    (scope) => `Bearer ${issuer.token({ claims: { scope } })}`,
+    (scope) => `Bearer ${issuer.token({ claims: { scope: `${scope} of:others` } })}`,
   );
   for (const authorization of [reader!, writer!]) await door.authenticator.authenticate(authorization);
   expect(door.authenticator.authenticate(reader!)).toMatchObject({ scopes: new Set(['plants:read']) });

@@ -1,7 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { generateKeyPair } from 'jose';
 import { afterEach, expect, test, vi } from 'vitest';
+import type { KeySet } from '../../src/auth/keys/key-set.ts';
 import type { Principal } from '../../src/auth/principal.ts';
 import type { Refusal } from '../../src/auth/refusal.ts';
+import { TokenValidity } from '../../src/auth/validity.ts';
 import { whileValid } from '../../src/auth/while-valid.ts';
 import { FOR_EVER, trust } from '../support/authentication.ts';
 import { Issuer } from '../support/issuer.ts';
@@ -56,6 +59,26 @@ test('it ends with its own key, and not with another', async () => {
   await fetchAgain(door, issuer);
   expect(caller.validity.holds).toBe(false);
   expect(await whyOf(caller)).toBe('unknown_key');
+});
+
+test('it stays when the issuer lists the same keys in another form', async () => {
+  await using issuer = await Issuer.start();
+  using door = trust(issuer, { timing: { cooldown: 0 } });
+  const caller = await enter(door, issuer.token());
+  issuer.keySet = issuer.keySet.map(
+    (key) => ({ x5t: 'x', ...Object.fromEntries(Object.entries(key).reverse()) }) as never,
+  );
+  await fetchAgain(door, issuer);
+  expect(caller.validity.holds).toBe(true);
+});
+
+test('it keeps of the header what selects a key', async () => {
+  const { publicKey: key } = await generateKeyPair('EdDSA');
+  const find = vi.fn(async () => key);
+  const keys: KeySet = { revision: 1, find, ready: () => ({ ready: true, detail: '' }), close: () => {} };
+  const header = { alg: 'EdDSA', kid: 'one', x5c: ['MIIB'] };
+  await new TokenValidity(keys, { until: Infinity, revision: 0, header, key }).confirm();
+  expect(find).toHaveBeenCalledExactlyOnceWith({ alg: 'EdDSA', kid: 'one' });
 });
 
 test('it ends when another key takes the name of its own', async () => {

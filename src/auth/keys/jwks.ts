@@ -30,6 +30,9 @@ const TIMING: KeySetTiming = { refresh: 300_000, cooldown: 10_000, pause: 1_000,
 // Most callers that wait for one fetch, so that no client can fill an unbounded queue.
 const MAX_WAITING = 1_000;
 
+/** The members of a key by which it is selected, and which it is. Issuers may order them otherwise in each answer. */
+const SELECTING = ['kty', 'kid', 'use', 'key_ops', 'alg', 'crv', 'x', 'y', 'n', 'e'];
+
 /** Where the keys are, and how long they stay usable. */
 export interface RemoteKeySetOptions {
   readonly url: URL;
@@ -147,7 +150,7 @@ export class RemoteKeySet implements KeySet {
 
   #take(keySet: JSONWebKeySet): void {
     this.#find = createLocalJWKSet(keySet);
-    const published = new Set(keySet.keys.map((key) => JSON.stringify(key)));
+    const published = new Set(keySet.keys.map((key) => JSON.stringify(key, SELECTING)));
     if (!this.#published.values().every((key) => published.has(key))) this.#revision += 1;
     this.#published = published;
     this.#usableUntil = performance.now() + this.#lifetime;

@@ -1,7 +1,9 @@
 import type { Why } from '../../../src/auth/refusal.ts';
 import { compact, signAs } from '../../support/jws.ts';
-import { type Attack, forged, token } from './attack.ts';
+import { type Attack, forged, refused, token } from './attack.ts';
 import type { Scene } from './scene.ts';
+
+const AMBIGUOUS = refused('ambiguous_key', 'several keys of the issuer fit the token; its header kid must name one');
 
 /** The attacker signs with a key of its own, and says something about it in the header. */
 const ownKey = (name: string, why: Why, header: (scene: Scene) => object): Attack =>
@@ -45,7 +47,7 @@ export const keyAttacks: readonly Attack[] = [
   token('iss, the address of another issuer', forged('unknown_key'), ({ issuer, own, server }) =>
     issuer.token({ key: own, claims: { iss: server.jwksUrl.origin } }),
   ),
-  token('no kid where the issuer has several keys', forged('ambiguous_key'), ({ issuer }) =>
+  token('no kid where several keys of the issuer fit', AMBIGUOUS, ({ issuer }) =>
     compact({ alg: 'RS256' }, issuer.claims(), signAs('RS256', issuer.rsa.privateKey)),
   ),
   unfit('a published RSA key of 1,024 bits', 'unusable_key', 'RS256', 'weak'),
