@@ -84,7 +84,7 @@ export class Semaphore {
 
   /**
    * A permit, at once if there is one. Rejects with OVERLOADED, or with TOO_MANY_REQUESTS if the owner's own callers
-   * hold its whole share.
+   * hold its whole share. Callers without a token share one as an owner without a name, and are told of no owner.
    */
   acquire(owner: string): Permit | Promise<Permit> {
     const share = this.#shareOf(owner);
@@ -111,9 +111,9 @@ export class Semaphore {
     }, maxWait);
   }
 
-  #errorOf({ used }: Share): PlantStoreError {
+  #errorOf({ owner, used }: Share): PlantStoreError {
     const { share = Infinity } = this.#options;
-    return used >= share ? OWNER_BUSY : OVERLOADED;
+    return owner !== '' && used >= share ? OWNER_BUSY : OVERLOADED;
   }
 
   #take(share: Share): Permit {

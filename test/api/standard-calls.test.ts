@@ -107,9 +107,14 @@ describe('reflection', () => {
     session.destroy();
   });
 
-  test('ends a stream on which nothing is asked, and leaves its connection alone', async () => {
+  test('ends a stream on which nothing more is asked, which holds no permit, and leaves its connection alone', async () => {
     const session = rawSession(service.grpcUrl);
-    expect(await codeOf(begin(session, REFLECTION))).toBe(14);
+    const stream = begin(session, REFLECTION);
+    stream.write(QUESTION);
+    await once(stream, 'data');
+    expect(await service.metric('plantstore_requests_in_flight')).toBe(0);
+    expect(await service.metric('plantstore_requests_held_bytes')).toBeGreaterThan(64 * 1_024);
+    expect(await codeOf(stream)).toBe(14);
     expect(await rawCall(session, { ':path': CHECK }, frame(Buffer.alloc(0)))).toMatchObject({ status: 0 });
     session.destroy();
   });

@@ -6,7 +6,7 @@ import { setImmediate } from 'node:timers/promises';
 import { pino } from 'pino';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { Admission, type AdmissionLimits } from '../../src/transport/admission/admission.ts';
-import { withoutToken } from '../../src/transport/http/authentication.ts';
+import { takePermit, WITHOUT_TOKEN } from '../../src/transport/http/authentication.ts';
 import { readBody } from '../../src/transport/http/body.ts';
 import { connectionOf } from '../../src/transport/http/connection.ts';
 import { createHttpServer } from '../../src/transport/http/server.ts';
@@ -21,6 +21,9 @@ const LARGE = GET.replace('\r\n\r\n', `\r\nX: ${'x'.repeat(15_000)}\r\n\r\n`);
 
 /** Most bytes that wait on a connection: what is beyond its bound is in Node's own buffers. */
 const MOST_WAITING = 300_000;
+
+/** More than the system's own buffers hold. */
+const UNREAD = Buffer.alloc(8 * 1024 * 1024);
 
 /** A request that is being served until it is answered. */
 interface Served {
@@ -46,7 +49,7 @@ async function start(limits: Partial<AdmissionLimits> = {}) {
   const app = createHttpServer(pino({ level: 'silent' }), times, { admission, corsOrigins: ['*'] });
   const served: Served[] = [];
   app.addContentTypeParser('*', ({ raw, headers }, _payload, done) => readBody(raw, headers['content-length'], done));
-  app.all('/', { preHandler: withoutToken }, async ({ raw: request, body }, { raw: response }) => {
+  app.all('/', { preHandler: takePermit }, async ({ raw: request, body }, { raw: response }) => {
     const { promise, resolve } = Promise.withResolvers<string>();
     served.push({ request, response, body: String(body ?? ''), answer: (text = '') => resolve(text) });
     return promise;
@@ -55,7 +58,7 @@ async function start(limits: Partial<AdmissionLimits> = {}) {
   app.all('/unread', { onRequest: () => {} }, async () => '');
   // The answer comes before the body.
   app.all('/quick', { onRequest: (_request, reply) => void reply.send('quick') }, async () => '');
-  app.get('/late', { onRequest: withoutToken }, async () => '');
+  app.get('/open', WITHOUT_TOKEN, async () => UNREAD);
   await app.listen({ host: '127.0.0.1', port: 0 });
   opened.defer(async () => {
     app.server.closeAllConnections();
@@ -277,6 +280,17 @@ describe('an answer that lasts', () => {
   });
 });
 
+test('an answer that needs no token is sent without a permit, and counts as held memory until it is read', async () => {
+  const { admission, open } = await start();
+  const { client } = await open();
+  client.pause();
+  client.write(GET.replace('/', '/open'));
+  await expect.poll(() => admission.held).toBeGreaterThan(UNREAD.length);
+  expect(admission.inFlight).toBe(0);
+  client.resume();
+  await expect.poll(() => admission.held).toBe(0);
+});
+
 describe('an answered request whose body does not come', () => {
   test('ends after 5 seconds, with its connection', async () => {
     const { admission, open } = await start();
@@ -342,7 +356,7 @@ describe('callers together', () => {
     );
     const { client, answers } = await open();
     client.write(
-      GET.replace('/', '/late').replace('\r\n\r\n', '\r\nOrigin: https://a.example\r\nConnection: close\r\n\r\n'),
+      GET.replace('/', '/open').replace('\r\n\r\n', '\r\nOrigin: https://a.example\r\nConnection: close\r\n\r\n'),
     );
     const answer = await answers;
     expect(answer).toMatch(/^HTTP\/1\.1 503 /);

@@ -94,11 +94,12 @@ describe('who waits for longer than maxWait', () => {
   test.each([
     ['for others is OVERLOADED', 'alice', OVERLOADED],
     ["for its own owner's callers has TOO_MANY_REQUESTS", 'mallory', OWNER_BUSY],
+    ['for other callers without a token is OVERLOADED', '', OVERLOADED],
   ])('%s, and is forgotten', async (_, owner, error) => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     onTestFinished(() => void vi.useRealTimers());
     const { semaphore, take, release } = scene({ permits: 2, share: 2, maxWait: 100, maxWaiting: 8 });
-    const held = owner === 'mallory' ? ['mallory 0', 'mallory 1'] : ['mallory 0', 'bob 0'];
+    const held = owner === 'alice' ? ['mallory 0', 'bob 0'] : [`${owner} 0`, `${owner} 1`];
     for (const name of held) await take(name);
     const waits = Promise.resolve(semaphore.acquire(owner)).catch((thrown) => thrown);
     vi.advanceTimersByTime(99);

@@ -4,7 +4,7 @@ import fastifyStatic from '@fastify/static';
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteHandlerMethod } from 'fastify';
 import type { ScopePolicy } from '../../auth/scopes.ts';
 import { PlantStoreError } from '../../domain/errors.ts';
-import { type Authenticate, authentication, takePermit, withoutToken } from '../http/authentication.ts';
+import { type Authenticate, authentication, takePermit, WITHOUT_TOKEN } from '../http/authentication.ts';
 import { JSON_TYPE } from '../http/error-reply.ts';
 import { prefers, varyBy } from '../http/headers.ts';
 import { addResource } from '../http/methods.ts';
@@ -113,7 +113,8 @@ function addFrontPage(app: FastifyInstance): void {
   app.route({
     method: ['GET', 'HEAD'],
     url: '/',
-    onRequest: [refusePrograms, withoutToken],
+    ...WITHOUT_TOKEN,
+    onRequest: [refusePrograms, WITHOUT_TOKEN.onRequest],
     handler: (_request, reply) => reply.redirect('/console'),
   });
 }

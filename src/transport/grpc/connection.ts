@@ -31,6 +31,9 @@ const MOST_RESET = 16;
 const SMALL = 64;
 const FIRST_PIECES = 4;
 const MOST_SMALL = 256;
+/** The path of reflection, whose calls take no permit, and what answers that nobody reads take of memory, at most. */
+const REFLECTION = '/grpc.reflection.';
+const MOST_ANSWERS = 64 * 1024;
 /** What the library keeps of a small piece until its message is whole. */
 const PIECE_HELD = 256;
 
@@ -317,7 +320,8 @@ export class GrpcConnections {
     const connection = this.#ownOf(stream);
     if (session === undefined || connection === undefined) return;
     const { size, held } = measure(headers);
-    connection.opened(session, stream, held);
+    const answers = headers[':path']?.startsWith(REFLECTION) ? MOST_ANSWERS : 0;
+    connection.opened(session, stream, held + answers);
     const refusal = this.#refusal(headers, size);
     if (refusal !== undefined) {
       this.#refusals.set(stream, refusal);

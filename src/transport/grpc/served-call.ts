@@ -19,10 +19,10 @@ import { ObservedCall } from './observe.ts';
 
 /** How the calls of a method are served. */
 export interface Serving {
-  /** Authenticates a caller by the metadata alone. Without it anyone may call. */
+  /** Authenticates a caller by the metadata alone. Without it anyone may call, and no call takes a permit. */
   readonly authenticate?: Authenticator['authenticate'];
-  /** When a call takes a permit: with its whole request, at its beginning, or never. */
-  readonly permit: 'request' | 'beginning' | 'none';
+  /** Whether a call asks for the health of the instance: it must be answered under any load. */
+  readonly isProbe?: true;
 }
 
 /** How calls are admitted, timed, ended and observed. */
@@ -63,8 +63,8 @@ export function serveCalls(options: ServingOptions): ServerInterceptor {
     statusOf: (thrown: unknown, requestId?: string) =>
       thrown === OVERLOADED ? overloaded : options.statusOf(thrown, requestId),
   };
-  return ({ path, responseStream }, call) =>
-    path.startsWith(INTERNAL) ? new ServerInterceptingCall(call) : new ServedCall(call, path, responseStream, serving);
+  return (method, call) =>
+    method.path.startsWith(INTERNAL) ? new ServerInterceptingCall(call) : new ServedCall(call, method, serving);
 }
 
 /** The call of this metadata. */
@@ -88,8 +88,9 @@ export class ServedCall extends ServerInterceptingCall implements Listener, Wait
   replayed = false;
   readonly isProbe: boolean;
   readonly #next: BaseCall;
-  /** Whether the answer is a stream. */
+  /** Whether the answer is a stream, and the request. */
   readonly #streams: boolean;
+  readonly #asksInStream: boolean;
   readonly #options: ServingOptions;
   readonly #serving: Serving;
   readonly #refusal: Refusal | undefined;
@@ -103,14 +104,15 @@ export class ServedCall extends ServerInterceptingCall implements Listener, Wait
   #isAnswering = false;
   #controller: AbortController | undefined;
 
-  constructor(next: BaseCall, route: string, streams: boolean, options: ServingOptions) {
+  constructor(next: BaseCall, { path: route, requestStream, responseStream }: Method, options: ServingOptions) {
     super(next);
     this.#next = next;
-    this.#streams = streams;
+    this.#streams = responseStream;
+    this.#asksInStream = requestStream;
     this.#options = options;
     this.#serving = options.servingOf(route);
     this.#refusal = options.connections.refusalOf(streamOf(next));
-    this.isProbe = this.#serving.permit === 'none' && this.#refusal === undefined;
+    this.isProbe = this.#serving.isProbe === true && this.#refusal === undefined;
     this.observed = new ObservedCall(options.observer, this.#refusal?.isUnmatched ? UNMATCHED : route);
   }
 
@@ -154,13 +156,12 @@ export class ServedCall extends ServerInterceptingCall implements Listener, Wait
   /** Authenticates the caller before anything of its message is read. */
   begin(isLate: boolean): void {
     if (this.#listener === undefined) return;
-    const { authenticate, permit } = this.#serving;
+    const { authenticate } = this.#serving;
     const refusal = this.#refusal;
     try {
       if (isLate) throw this.#options.admission.late('grpc');
       if (refusal !== undefined) this.#refuse(refusal);
       else if (authenticate !== undefined) this.#identify(authenticate);
-      else if (permit === 'beginning') this.#takePermit('', () => this.#read());
       else this.#read();
     } catch (thrown) {
       this.#fail(thrown);
@@ -175,8 +176,9 @@ export class ServedCall extends ServerInterceptingCall implements Listener, Wait
   onReceiveHalfClose(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    if (this.#serving.permit === 'request') this.#takePermit(this.observed.principal!.owner, () => this.#handle());
-    else this.#handle();
+    const { principal } = this.observed;
+    if (principal === undefined) this.#handle();
+    else this.#takePermit(principal.owner);
   }
 
   /** `message` is encoded. Once the call is over, nothing is sent and `sent` is never called. */
@@ -235,17 +237,16 @@ export class ServedCall extends ServerInterceptingCall implements Listener, Wait
   #read(): void {
     const listener = this.#listener;
     if (listener === undefined) return;
-    if (this.#serving.permit !== 'beginning')
-      this.#timer = setTimeout(ServedCall.#late, this.#options.requestTimeout * 1_000, this);
+    if (!this.#asksInStream) this.#timer = setTimeout(ServedCall.#late, this.#options.requestTimeout * 1_000, this);
     listener.onReceiveMetadata(this.#metadata!);
   }
 
-  #takePermit(owner: string, next: () => void): void {
+  #takePermit(owner: string): void {
     const permit = this.#options.admission.permit(owner, 'grpc');
     const proceed = (granted: Permit) => {
       this.#permit = granted;
       if (this.#listener === undefined) this.beginStream();
-      else next();
+      else this.#handle();
     };
     if (permit instanceof Promise) permit.then(proceed, (error) => this.#fail(error));
     else proceed(permit);
@@ -291,7 +292,8 @@ export class ServedCall extends ServerInterceptingCall implements Listener, Wait
   }
 }
 
-/** The library's side of a call, as an interceptor gets it. */
+/** A method, and the library's side of a call, as an interceptor gets them. */
+type Method = Parameters<ServerInterceptor>[0];
 type BaseCall = Parameters<ServerInterceptor>[1];
 
 /** The stream of a call: a private member of the library. Tests show that these uses take effect. */

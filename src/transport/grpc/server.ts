@@ -66,14 +66,11 @@ export interface GrpcServer {
 const FAREWELL = 200;
 
 const HEALTH_PATH = '/grpc.health.v1.Health/';
+const HEALTH: Serving = { isProbe: true };
+const REFLECTION: Serving = {};
 
 // grpc-js writes metadata that it cannot hold to stderr: a token with its secret, and a line for each call of anybody.
 setLogVerbosity(logVerbosity.NONE);
-
-/** Health must be answered under any load. */
-const HEALTH = { permit: 'none' } as const;
-/** A stream of questions to reflection has no end, so its permit is taken at its beginning. */
-const REFLECTION = { permit: 'beginning' } as const;
 
 /** Makes a server of these services that does not listen yet. Throws when the TLS files are invalid. */
 export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
@@ -163,10 +160,7 @@ const servedMethods = (
   { desc, authenticate: own }: Service,
   authenticate: Authenticator['authenticate'],
 ): [string, Serving][] =>
-  desc.methods.map(({ name }) => [
-    `/${desc.typeName}/${name}`,
-    { authenticate: own ?? authenticate, permit: 'request' },
-  ]);
+  desc.methods.map(({ name }) => [`/${desc.typeName}/${name}`, { authenticate: own ?? authenticate }]);
 
 /**
  * Bounds on what one client can make the server hold. For resets, Node's own bounds apply: 1,000 stream resets at once

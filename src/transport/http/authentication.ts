@@ -1,4 +1,4 @@
-import type { FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
+import type { FastifyReply, FastifyRequest, onRequestHookHandler, onSendHookHandler } from 'fastify';
 import type { Principal } from '../../auth/principal.ts';
 import { connectionOf } from './connection.ts';
 import { protocolOf } from './observe.ts';
@@ -49,12 +49,24 @@ export function identify(request: FastifyRequest, authenticate: Authenticate, ne
   else admit(principal);
 }
 
-/** The hook of a route that needs no token. */
-export function withoutToken(request: FastifyRequest, reply: FastifyReply, next: Next): void {
+/** Admits a request that needs no token: refuses one that has waited too long for its turn, and takes a permit. */
+function admitAnybody(request: FastifyRequest, reply: FastifyReply, next: Next): void {
   const late = connectionOf(request.raw.socket).late(protocolOf(request));
   if (late === undefined) takePermit(request, reply, next);
   else next(late);
 }
+
+/** What an answer that is read from a file holds at once: the piece that is sent, and the next one. */
+const FILE = 2 * 64 * 1024;
+
+/** Gives the permit back once there is an answer: whoever reads theirs slowly must hold up nobody. */
+const sendWithoutPermit: onSendHookHandler = ({ raw }, _reply, answer, next) => {
+  connectionOf(raw.socket).sends(typeof answer === 'string' || Buffer.isBuffer(answer) ? answer.length : FILE);
+  next();
+};
+
+/** The hooks of a route that needs no token. */
+export const WITHOUT_TOKEN = { onRequest: admitAnybody, onSend: sendWithoutPermit };
 
 /**
  * Takes a permit of the caller's share until the request is answered. The whole request must be there: what arrives

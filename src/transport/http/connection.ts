@@ -69,6 +69,8 @@ export class HttpConnection extends Connection {
   #isLate = false;
   #servesLate = false;
   #permit: Permit | undefined;
+  /** Bytes of an answer that is sent without a permit. */
+  #answer = 0;
   #isStream = false;
   #isDetached = false;
   #isStopping = false;
@@ -130,6 +132,13 @@ export class HttpConnection extends Connection {
     this.#release();
     this.#isStream = true;
     if (this.#bytes !== undefined) this.#socket.destroy();
+  }
+
+  /** The answer is sent without a permit. It counts as held memory, so many bytes, until it is read. */
+  sends(bytes: number): void {
+    this.#release();
+    this.#answer = bytes;
+    this.#count();
   }
 
   /** The server stops: the connection ends after its last answer, which announces it if its headers are not sent. */
@@ -263,6 +272,7 @@ export class HttpConnection extends Connection {
     this.#response = undefined;
     this.#isStream = false;
     this.#parsed = 0;
+    this.#answer = 0;
     if (this.#socket.destroyed) return;
     this.#count();
     this.#wake();
@@ -283,13 +293,13 @@ export class HttpConnection extends Connection {
     this.#permit = undefined;
   }
 
-  /** Counts a request by its size: its headers first, and then its body, of which no more is kept. */
+  /** Counts a request by its size: its headers first, and then its body, of which no more is kept; and its answer. */
   #count(): void {
     const headers = Math.min(this.#parsed, MAX_HEADERS);
     const body = Math.min(this.#parsed - headers, MAX_MESSAGE);
     const request = this.#parsed === 0 ? 0 : REQUEST + HEADER_FACTOR * headers + body;
     // All that was read at once stays as long as any of it.
-    this.#admission.memory.set(this, request + (this.#bytes?.buffer.byteLength ?? 0));
+    this.#admission.memory.set(this, request + this.#answer + (this.#bytes?.buffer.byteLength ?? 0));
   }
 }
 

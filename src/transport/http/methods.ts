@@ -1,7 +1,7 @@
 import { METHODS } from 'node:http';
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteHandlerMethod, RouteShorthandOptions } from 'fastify';
 import { PlantStoreError } from '../../domain/errors.ts';
-import { withoutToken } from './authentication.ts';
+import { WITHOUT_TOKEN } from './authentication.ts';
 
 /** Makes an app route every method that Node's parser knows, so that no method of a known path gets 404. */
 export function routeAllMethods(app: FastifyInstance): void {
@@ -32,7 +32,7 @@ export function addResource(
   app: FastifyInstance,
   url: string,
   handler: RouteHandlerMethod,
-  hooks: Pick<RouteShorthandOptions, 'onRequest' | 'preHandler'> = { onRequest: withoutToken },
+  hooks: Pick<RouteShorthandOptions, 'onRequest' | 'preHandler' | 'onSend'> = WITHOUT_TOKEN,
 ): void {
   app.route({ method: [...READ], url, ...hooks, handler });
   refuseOtherMethods(app, url, READ);
