@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createClient } from '@connectrpc/connect';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { AuditService } from '../../gen/plantstore/v1/audit_service_pb.ts';
 import { PlantStoreService, type WatchPlantsResponse } from '../../gen/plantstore/v1/plant_store_service_pb.ts';
 import { EventStreamReader, type StreamOptions } from '../support/event-stream.ts';
@@ -69,6 +69,21 @@ describe('an event stream', () => {
       { type: 'deleted', data: '{"id":7}', lastEventId: `${deleted}` },
       { type: 'added', data: '{"id":8,"name":""}', lastEventId: `${added}` },
     ]);
+  });
+
+  test('that has nothing to tell says so every 15 s', async () => {
+    const alice = await newOwner();
+    using stream = await alice.stream();
+    await stream.take(1);
+    void stream.take(1);
+    const now = performance.now.bind(performance);
+    let passed = 0;
+    using _clock = vi.spyOn(performance, 'now').mockImplementation(() => now() + passed);
+    for (const comments of [1, 2]) {
+      expect(stream.parser.comments).toBe(comments - 1);
+      passed += 15_000;
+      await expect.poll(() => stream.parser.comments).toBe(comments);
+    }
   });
 
   test('of an owner without plants is ready at the head', async () => {

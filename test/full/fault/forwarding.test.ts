@@ -168,31 +168,6 @@ describe.runIf(HAS_MONGODB)('three instances, of which one writes', () => {
     }
   });
 
-  test('one that forwards is frozen, wakes and is killed: nobody else notices', { timeout }, async () => {
-    for (let times = 0; times < count(1, 10); times++) {
-      let victim: Service | undefined;
-      const tally = await during(async (writer) => {
-        victim = instances.services[other(writer)]!;
-        process.kill(victim.pid, 'SIGSTOP');
-        await sleep(500);
-        process.kill(victim.pid, 'SIGCONT');
-        await sleep(200);
-        await victim.kill();
-        await instances.restart(other(writer));
-      });
-      expect(failuresNotAt(tally, victim!)).toEqual([]);
-    }
-  });
-
-  test('MongoDB’s primary steps down: what fails says that it may have been applied, and writes resume', {
-    timeout,
-  }, async () => {
-    for (let times = 0; times < count(1, 10); times++) {
-      const { failures } = await during(() => set.stepDown());
-      for (const { answer } of failures) expect(answer).toMatch(/"error":14|TimeoutError/);
-    }
-  });
-
   test('the links between them break, stall and go on: no request fails', { timeout }, async () => {
     const fates: readonly Fate[] = ['lose request', 'lose reply', 'stall'];
     for (let times = 0; times < count(1, 10); times++) {
