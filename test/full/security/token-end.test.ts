@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type CallOptions, createClient, type Transport } from '@connectrpc/connect';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type CallOptions, createClient } from '@connectrpc/connect';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { AuditService } from '../../../gen/plantstore/v1/audit_service_pb.ts';
 import { PlantStoreService } from '../../../gen/plantstore/v1/plant_store_service_pb.ts';
 import { CLOCK_TOLERANCE } from '../../../src/auth/verifier.ts';
@@ -86,40 +86,22 @@ test.concurrent('an event stream says that the token has ended, and closes', asy
   expect(more).toEqual([]);
 });
 
-describe.concurrent.each(TRANSPORTS)('$name', ({ open }) => {
-  const audit = (transport: Transport = open(service)) => createClient(AuditService, transport);
-
-  test('a stream that is read slowly ends when the token does', async () => {
-    const options = bearer(soonOver());
-    const ends = [
-      createClient(PlantStoreService, open(service)).streamPlants({}, options),
-      audit().readEvents({}, options),
-      audit().readEvents({ follow: true }, options),
-    ].map((messages) => endOf(messages));
-    expect(await Promise.all(ends)).toEqual(ends.map(() => ({ begun: true, ...EXPIRED })));
-  });
-
-  test('a follower that nothing happens for is ended, and not at its next event', async () => {
-    const start = { case: 'afterPosition' as const, value: BigInt(PLANTS - 1) };
-    const messages = audit().readEvents({ start, follow: true }, bearer(soonOver()));
-    expect(await endOf(messages, async () => {})).toEqual({ begun: true, ...EXPIRED });
-  });
-
-  test('a watch that nothing happens for is ended, and not at its next event', async () => {
-    const plants = createClient(PlantStoreService, open(service));
-    const messages = plants.watchPlants({}, bearer({ ...soonOver(), sub: 'nobody' }));
-    expect(await endOf(messages, async () => {})).toEqual({ begun: true, ...EXPIRED });
-  });
-});
-
-test.concurrent('a reading of the plants of all owners ends when the token does', async () => {
-  // Of calls that go through the whole log there are two at once, and one that was ended has its place until its reading stops.
-  const pair = TRANSPORTS.filter(({ name }) => name === 'gRPC' || name === 'Connect JSON');
-  const ends = pair.map(({ open }) =>
-    endOf(createClient(AuditService, open(service)).listPlantsAsOf({}, bearer(soonOver()))),
-  );
-  // It may end before the first plant, which comes once the whole log was read.
-  expect(await Promise.all(ends)).toEqual(ends.map(() => expect.objectContaining(EXPIRED)));
+// That every stream of every service ends so, and with its key too, test/unit/token-streams.test.ts and
+// test/unit/auth-validity.test.ts show.
+test.concurrent.each(TRANSPORTS)('over $name a stream ends, read slowly or silent', async ({ open }) => {
+  const options = bearer(soonOver());
+  const audit = createClient(AuditService, open(service));
+  const start = { case: 'afterPosition' as const, value: BigInt(PLANTS - 1) };
+  const ends = [
+    endOf(createClient(PlantStoreService, open(service)).streamPlants({}, options)),
+    endOf(audit.readEvents({ follow: true }, options)),
+    endOf(audit.readEvents({ start, follow: true }, options), async () => {}),
+    endOf(
+      createClient(PlantStoreService, open(service)).watchPlants({}, bearer({ ...soonOver(), sub: 'nobody' })),
+      async () => {},
+    ),
+  ];
+  expect(await Promise.all(ends)).toEqual(ends.map(() => ({ begun: true, ...EXPIRED })));
 });
 
 test.concurrent('a long REST list is broken off, and never ended as if it were whole', async () => {
@@ -134,48 +116,3 @@ test.concurrent('a long REST list is broken off, and never ended as if it were w
   await expect(text(reply)).rejects.toThrow('aborted');
   expect(reply.complete).toBe(false);
 });
-
-test.concurrent('a stream ends, on every protocol, when its token’s key is gone; others go on', async ({ expect }) => {
-  const own = issuer.rotate({ keep: true });
-  const start = { case: 'afterPosition' as const, value: BigInt(PLANTS - 1) };
-  // A key that is not known yet is asked for once the last fetch is ten seconds old.
-  const isKnown = async () => {
-    const { status } = await fetch(`${service.url}/plants?limit=0`, {
-      headers: { authorization: `Bearer ${issuer.token({ key: own })}` },
-    });
-    return status;
-  };
-  await expect.poll(isKnown, { timeout: 60_000, interval: 500 }).toBe(200);
-  const leaving = new AbortController();
-  const follow = (transport: Transport, options: CallOptions) =>
-    createClient(AuditService, transport).readEvents({ start, follow: true }, options);
-  let lasting = 0;
-  const others = TRANSPORTS.map(async ({ open }) => {
-    const options = { ...bearer({ scope: 'plants:audit' }), signal: leaving.signal };
-    for await (const _ of follow(open(service), options)) lasting++;
-  });
-  let begun = 0;
-  const ends = TRANSPORTS.map(async ({ open }) => {
-    try {
-      for await (const _ of follow(open(service), bearer({ scope: 'plants:audit' }, own))) begun++;
-    } catch (thrown) {
-      const { code, reason } = callErrorOf(thrown);
-      return { code, reason };
-    }
-  });
-  await expect.poll(() => lasting, { timeout: 30_000 }).toBe(TRANSPORTS.length);
-  await expect.poll(() => begun, { timeout: 30_000 }).toBe(TRANSPORTS.length);
-  issuer.keySet = issuer.keySet.filter(({ kid }) => kid !== own.kid);
-  const fetchAgain = setInterval(() => {
-    const headers = { authorization: `Bearer ${issuer.token({ header: { kid: 'unknown' } })}` };
-    fetch(`${service.url}/plants`, { headers }).catch(() => {});
-  }, 500);
-  try {
-    expect(await Promise.all(ends)).toEqual(ends.map(() => ({ code: 16, reason: 'TOKEN_INVALID' })));
-  } finally {
-    clearInterval(fetchAgain);
-    leaving.abort();
-  }
-  for (const outcome of await Promise.allSettled(others))
-    expect(outcome).toMatchObject({ status: 'rejected', reason: { code: 1 } });
-}, 120_000);

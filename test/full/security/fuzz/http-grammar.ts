@@ -132,7 +132,7 @@ const connectArbitrary: fc.Arbitrary<Draft> = fc
       { maxLength: 2 },
     ),
   })
-  .map(({ call: { method, sent }, form, mutation = (bytes: Buffer) => bytes, headers }) => {
+  .map(({ call: { method, ends, sent }, form, mutation = (bytes: Buffer) => bytes, headers }) => {
     const message = mutation(form.endsWith('json') ? jsonOf(sent) : binaryOf(sent));
     const isUnary = form === 'json' || form === 'proto';
     return {
@@ -140,7 +140,7 @@ const connectArbitrary: fc.Arbitrary<Draft> = fc
       target: `/${method}`,
       headers: [`Content-Type: application/${form}`, ...headers],
       body: isUnary ? message : enveloped(message),
-      finite: !method.endsWith('/ReadEvents'),
+      finite: ends,
     };
   });
 

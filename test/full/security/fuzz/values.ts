@@ -1,19 +1,16 @@
-import { create, type DescMessage, type MessageInitShape, toBinary, toJsonString } from '@bufbuild/protobuf';
+import {
+  create,
+  type DescField,
+  type DescMessage,
+  type DescMethod,
+  ScalarType,
+  toBinary,
+  toJsonString,
+} from '@bufbuild/protobuf';
+import { TimestampSchema, timestampFromMs } from '@bufbuild/protobuf/wkt';
 import fc from 'fast-check';
-import {
-  GetHeadRequestSchema,
-  GetHistoryRequestSchema,
-  ListPlantsAsOfRequestSchema,
-  ReadEventsRequestSchema,
-  VerifyLogRequestSchema,
-} from '../../../../gen/plantstore/v1/audit_service_pb.ts';
-import {
-  CreatePlantRequestSchema,
-  DeletePlantRequestSchema,
-  GetReceiptRequestSchema,
-  ListPlantsRequestSchema,
-  StreamPlantsRequestSchema,
-} from '../../../../gen/plantstore/v1/plant_store_service_pb.ts';
+import { AuditService } from '../../../../gen/plantstore/v1/audit_service_pb.ts';
+import { PlantStoreService } from '../../../../gen/plantstore/v1/plant_store_service_pb.ts';
 import { encodeCursor } from '../../../../src/plants/pages.ts';
 import { int64Arbitrary, textArbitrary } from '../../../support/arbitraries.ts';
 
@@ -77,63 +74,46 @@ export interface FuzzMessage {
   readonly message: object;
 }
 
-const messageArbitrary = <Desc extends DescMessage>(desc: Desc, init: fc.Arbitrary<MessageInitShape<Desc>>) =>
-  init.map((value): FuzzMessage => ({ desc, message: create(desc, value) }));
-
-const positionArbitrary = fc.bigInt({ min: -3n, max: 200n });
-
-/** Full names of the methods, and what they take. */
-export const METHODS: Readonly<Record<string, fc.Arbitrary<FuzzMessage>>> = {
-  'plantstore.v1.PlantStoreService/CreatePlant': messageArbitrary(
-    CreatePlantRequestSchema,
-    fc.record({ plant: newPlantArbitrary }, { requiredKeys: [] }),
-  ),
-  'plantstore.v1.PlantStoreService/DeletePlant': messageArbitrary(
-    DeletePlantRequestSchema,
-    fc.record({ id: idArbitrary }),
-  ),
-  'plantstore.v1.PlantStoreService/ListPlants': messageArbitrary(
-    ListPlantsRequestSchema,
-    fc.record({ limit: fc.integer({ min: -1, max: 50 }), cursor: cursorArbitrary }, { requiredKeys: [] }),
-  ),
-  'plantstore.v1.PlantStoreService/StreamPlants': messageArbitrary(
-    StreamPlantsRequestSchema,
-    fc.record({ cursor: cursorArbitrary }),
-  ),
-  'plantstore.v1.PlantStoreService/GetReceipt': messageArbitrary(
-    GetReceiptRequestSchema,
-    fc.record({ position: positionArbitrary }),
-  ),
-  'plantstore.v1.AuditService/GetHead': messageArbitrary(GetHeadRequestSchema, fc.constant({})),
-  'plantstore.v1.AuditService/ReadEvents': messageArbitrary(
-    ReadEventsRequestSchema,
-    fc.record({
-      start: fc.record({ case: fc.constant('afterPosition' as const), value: positionArbitrary }),
-      follow: fc.boolean(),
-    }),
-  ),
-  'plantstore.v1.AuditService/ListPlantsAsOf': messageArbitrary(
-    ListPlantsAsOfRequestSchema,
-    fc.record({
-      owner: textArbitrary,
-      asOf: fc.record({ case: fc.constant('position' as const), value: positionArbitrary }),
-    }),
-  ),
-  'plantstore.v1.AuditService/GetHistory': messageArbitrary(
-    GetHistoryRequestSchema,
-    fc.record({ owner: textArbitrary, plantId: idArbitrary }),
-  ),
-  'plantstore.v1.AuditService/VerifyLog': messageArbitrary(
-    VerifyLogRequestSchema,
-    fc.record({ checkpoint: strangeArbitrary }),
-  ),
+const valueArbitrary = (field: DescField): fc.Arbitrary<unknown> => {
+  if (field.fieldKind === 'message')
+    return field.message.typeName === TimestampSchema.typeName
+      ? fc.integer({ min: 0 }).map(timestampFromMs)
+      : initArbitrary(field.message);
+  if (field.fieldKind === 'enum') return fc.constantFrom(...field.enum.values.map(({ number }) => number));
+  if (field.scalar === ScalarType.BOOL) return fc.boolean();
+  if (field.scalar === ScalarType.INT64) return idArbitrary;
+  return field.scalar === ScalarType.INT32
+    ? fc.integer({ min: -1, max: 50 })
+    : fc.oneof(wideTextArbitrary, cursorArbitrary);
 };
 
-/** A method and a message that it takes, or that another one does. */
-export const callArbitrary = fc.tuple(fc.constantFrom(...Object.keys(METHODS)), fc.nat(19)).chain(([method, chance]) =>
+/** Any members that a message may have. */
+const initArbitrary = ({ members }: DescMessage): fc.Arbitrary<object> =>
+  fc.record(
+    Object.fromEntries(
+      members.map((member) => [
+        member.localName,
+        member.kind === 'field'
+          ? valueArbitrary(member)
+          : fc.oneof(
+              ...member.fields.map((field) => valueArbitrary(field).map((value) => ({ case: field.localName, value }))),
+            ),
+      ]),
+    ),
+    { requiredKeys: [] },
+  );
+
+const METHODS: readonly DescMethod[] = [...PlantStoreService.methods, ...AuditService.methods];
+
+const sentArbitrary = ({ input }: DescMethod): fc.Arbitrary<FuzzMessage> =>
+  initArbitrary(input).map((init) => ({ desc: input, message: create(input, init as never) }));
+
+/** A method, whether it always ends, and a message that it takes, or that another one does. */
+export const callArbitrary = fc.tuple(fc.constantFrom(...METHODS), fc.nat(19)).chain(([method, chance]) =>
   fc.record({
-    method: fc.constant(method),
-    sent: chance === 0 ? fc.oneof(...Object.values(METHODS)) : METHODS[method]!,
+    method: fc.constant(`${method.parent.typeName}/${method.name}`),
+    ends: fc.constant(!/^(ReadEvents|WatchPlants)$/.test(method.name)),
+    sent: chance === 0 ? fc.oneof(...METHODS.map(sentArbitrary)) : sentArbitrary(method),
   }),
 );
 
