@@ -282,7 +282,7 @@ describe('an event has one form alone', () => {
 
 /** One event of each type. */
 const SAMPLES = [
-  added('alice', 7n, 'Fern'),
+  { ...added('alice', 7n, 'Fern', 'indoor'), issuer: 'i', idempotencyKey: 'k', traceparent: TRACEPARENT },
   deleted('alice', 7n),
   { type: 'OwnerErased' as const, actor: 'o', erased: 3 },
 ].map((event, index) => seal({ ...EMPTY_HEAD, position: index + 3 }, event, crypto.randomUUID(), Date.now()));
