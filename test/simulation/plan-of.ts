@@ -76,6 +76,7 @@ export function planOf(seed: number, named: readonly string[] = []): Plan {
     publishes: random.chance(0.2) && steps.every((step) => step.do !== 'restore'),
     longNames: random.chance(0.1),
     weather: weatherOf(random),
+    isEmbedded: random.of('embedded').chance(0.25),
     strictReads: random.of('strict').chance(0.5),
     ...storeOf(random.of('store')),
     witnesses: witnessesOf(random.of('witnesses')),

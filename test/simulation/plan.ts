@@ -84,6 +84,8 @@ export interface Plan {
   /** Whether names are so long that few plants make a long list. */
   readonly longNames: boolean;
   readonly weather: Weather;
+  /** Whether the store is in the process, as SQLite is: each call is done, and answered, in the step of its caller. */
+  readonly isEmbedded: boolean;
   /** Whether a server that was deposed answers no read that must be fresh. */
   readonly strictReads: boolean;
   /** Pairs of events that the log has at the beginning. */

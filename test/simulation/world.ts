@@ -93,7 +93,7 @@ export class World {
     this.random = new Random(`${seed}/world`);
     const { scheduler } = this;
     const database = new Database('0'.repeat(32), () => Math.floor(EPOCH + scheduler.now));
-    this.server = new Server(database, scheduler, this.random.of('server'), plan.weather, plan.strictReads);
+    this.server = new Server(database, scheduler, this.random.of('server'), plan);
     this.freshness = new Freshness(scheduler, () => this.commands.acknowledged, plan.strictReads);
     this.network = new Network(scheduler, this.random.of('network'));
     this.topic = plan.publishes ? new FakeTopic(scheduler, this.random.of('topic')) : undefined;

@@ -1,4 +1,5 @@
-import type { Conditions, Database, Done, Needs } from '../store/database.ts';
+import type { Plan } from '../plan.ts';
+import { type Conditions, type Database, type Done, IDEAL, type Needs } from '../store/database.ts';
 import type { State } from '../store/state.ts';
 import type { Process } from './process.ts';
 import type { Random } from './random.ts';
@@ -53,10 +54,20 @@ export class Server {
   /** Processes that reach a server that was deposed: until when, and what it has. */
   readonly #deposed = new Map<Process, { readonly until: number; readonly version: number }>();
   readonly #isStrict: boolean;
+  readonly #isEmbedded: boolean;
 
-  /** `isStrict`: reads that must be fresh make sure that the server which answers was not deposed. */
-  constructor(database: Database, scheduler: Scheduler, random: Random, weather: Weather, isStrict: boolean) {
-    this.#isStrict = isStrict;
+  /**
+   * `isEmbedded`: calls are done in the step of their callers, as SQLite does them, and no majority is needed. `isStrict`:
+   * reads that must be fresh make sure that the server which answers was not deposed.
+   */
+  constructor(
+    database: Database,
+    scheduler: Scheduler,
+    random: Random,
+    { weather, isEmbedded, strictReads }: Pick<Plan, 'weather' | 'isEmbedded' | 'strictReads'>,
+  ) {
+    this.#isEmbedded = isEmbedded;
+    this.#isStrict = strictReads;
     this.database = database;
     this.#scheduler = scheduler;
     this.#random = random;
@@ -71,6 +82,7 @@ export class Server {
   /** The way from a process to the database. */
   connection(process: Process, purpose: string): Conditions {
     const random = this.#random.of(`${process.name}/${purpose}`);
+    if (this.#isEmbedded) return { ...IDEAL, call: (what, work) => this.#callHere(process, random, what, work) };
     return {
       call: (what, work, needs = 'a server') => this.#call(process, random, { what, work, needs }),
       newest: () => this.#deposedFor(process)?.version ?? Number.POSITIVE_INFINITY,
@@ -124,6 +136,26 @@ export class Server {
     if (!random.chance(this.#weather.old)) return newest;
     const { database } = this;
     return Math.max(oldest, database.versionAt(database.clock() - random.scaled(1, OLD)));
+  }
+
+  /** A process that meets with an accident in this call has done the work by then, or does it once it goes on. */
+  #callHere<T>(process: Process, random: Random, what: string, work: () => Done<T>): Promise<T> {
+    process.called();
+    if (!this.#reaches(process)) return Promise.reject(new Unreachable(`${what}: refused`));
+    const { promise, resolve, reject } = Promise.withResolvers<T>();
+    const done = (): (() => void) => {
+      try {
+        const { result, version } = work();
+        this.database.commit(version);
+        return () => resolve(result);
+      } catch (error) {
+        return () => reject(error);
+      }
+    };
+    if (!process.isDead && !process.isFrozen) done()();
+    else if (random.chance(0.5)) this.#scheduler.after(0, process, done());
+    else this.#scheduler.after(0, process, () => done()());
+    return promise;
   }
 
   #call<T>(
