@@ -91,18 +91,7 @@ export function checkTree(
 function recordRanges(size: number, index: number): Range[] {
   if (!(Number.isSafeInteger(size) && Number.isSafeInteger(index) && index >= 0 && index < size))
     throw new ProofError(`a tree of ${size} records has no record at index ${index}`);
-  const ranges: Range[] = [];
-  for (let [start, end] = [0, size]; end - start > 1; ) {
-    const middle = start + splitOf(end - start);
-    if (index < middle) {
-      ranges.push([middle, end]);
-      end = middle;
-    } else {
-      ranges.push([start, middle]);
-      start = middle;
-    }
-  }
-  return ranges.reverse();
+  return siblings(size, index + 1, ([start, end]) => end - start === 1).ranges;
 }
 
 /** The ranges of a consistency proof, from the older tree's right edge up to the root. */
@@ -110,20 +99,25 @@ function treeRanges(size: number, older: number): Range[] {
   if (!(Number.isSafeInteger(size) && Number.isSafeInteger(older) && older >= 0 && older <= size))
     throw new ProofError(`a tree of ${size} records does not extend one of ${older}`);
   if (older === 0) return [];
+  const { ranges, last } = siblings(size, older, ([, end]) => end === older);
+  return last[0] > 0 ? [last, ...ranges] : ranges;
+}
+
+/** The ranges beside the path from the root down to the last of the first `count` records, the lowest first, and where it ends. */
+function siblings(size: number, count: number, isEnd: (range: Range) => boolean): { ranges: Range[]; last: Range } {
   const ranges: Range[] = [];
-  let [start, end] = [0, size];
-  while (end !== older) {
+  let last: Range = [0, size];
+  while (!isEnd(last)) {
+    const [start, end] = last;
     const middle = start + splitOf(end - start);
-    if (older <= middle) {
-      ranges.push([middle, end]);
-      end = middle;
-    } else {
-      ranges.push([start, middle]);
-      start = middle;
-    }
+    const [left, right]: [Range, Range] = [
+      [start, middle],
+      [middle, end],
+    ];
+    ranges.unshift(count <= middle ? right : left);
+    last = count <= middle ? left : right;
   }
-  if (start > 0) ranges.push([start, end]);
-  return ranges.reverse();
+  return { ranges, last };
 }
 
 function checkLength(proof: readonly Uint8Array[], ranges: readonly Range[]): void {
