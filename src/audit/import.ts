@@ -1,5 +1,5 @@
 import { counted } from '../counted.ts';
-import { BrokenChainError, headAt, verifyContent, verifyNext } from '../log/event/chain.ts';
+import { BrokenChainError, headAfterIntact, headAt } from '../log/event/chain.ts';
 import { EMPTY_HEAD, type Head, type LoggedEvent } from '../log/event/event.ts';
 import type { Store } from '../log/store.ts';
 import type { Failure } from './checks/check.ts';
@@ -78,9 +78,7 @@ async function* examined(batches: AsyncIterable<readonly LoggedEvent[]>): AsyncG
   for await (const batch of batches) {
     for (const event of batch) {
       // The chain comes first, because it locates damage.
-      verifyNext(head, event);
-      verifyContent(event);
-      head = headAt(event);
+      head = headAfterIntact(head, event);
       refuse(flawOf(event));
     }
     await fold.apply(batch);

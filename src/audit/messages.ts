@@ -9,6 +9,7 @@ import {
   VerifyLogResponseSchema,
 } from '../../gen/plantstore/v1/audit_service_pb.ts';
 import { setFields } from '../domain/plant.ts';
+import { slices } from '../log/batches.ts';
 import type { Head } from '../log/event/event.ts';
 import type { OwnedRow } from '../log/store.ts';
 import type { Failure } from './checks/check.ts';
@@ -64,8 +65,5 @@ const PER_MESSAGE = 200;
 
 /** Splits a batch into parts of one message each. At least one part, which may be empty. */
 export function partsOf<Item>(batch: readonly Item[]): readonly (readonly Item[])[] {
-  if (batch.length <= PER_MESSAGE) return [batch];
-  return Array.from({ length: Math.ceil(batch.length / PER_MESSAGE) }, (_, index) =>
-    batch.slice(index * PER_MESSAGE, (index + 1) * PER_MESSAGE),
-  );
+  return batch.length === 0 ? [batch] : [...slices(batch, PER_MESSAGE)];
 }

@@ -1,5 +1,5 @@
-import { headAt, verifyContent, verifyNext } from '../log/event/chain.ts';
-import { EMPTY_HEAD, type Head, type LoggedEvent } from '../log/event/event.ts';
+import { headAfterIntact } from '../log/event/chain.ts';
+import { EMPTY_HEAD, type Head } from '../log/event/event.ts';
 import { BrokenReadModelError, type Changes, type Nodes, type Store } from '../log/store.ts';
 import { GENERATION_LIMIT } from '../log/tail/follower.ts';
 import { NodeBuilder } from '../log/tree/nodes.ts';
@@ -9,7 +9,7 @@ import { pause } from '../time/pause.ts';
 import { differences } from './fold/difference.ts';
 import { Fold } from './fold/fold.ts';
 import { checkpointOf, project } from './project.ts';
-import { ErasedMeanwhileError, SteadyView } from './steady.ts';
+import { SteadyView, steadily } from './steady.ts';
 import type { Progress } from './verify.ts';
 
 /** Nodes of one step. */
@@ -18,8 +18,6 @@ const NODES = 1_024;
 const STANDBY = 250;
 /** Most attempts that may find the read model moved, or changed by another repair. */
 const MAX_ATTEMPTS = 100;
-/** Most attempts to read the log while no owner is erased. */
-const MAX_READS = 5;
 
 const NO_CHANGES: Changes = { deletes: [], inserts: [] };
 const NO_NODES: Nodes = { first: 0, hashes: [] };
@@ -33,18 +31,9 @@ const NO_NODES: Nodes = { first: 0, hashes: [] };
  * Yields progress, last when all is repaired. Rejects if the log is broken, or shorter than the read model, and with
  * ErasedMeanwhileError when owners are erased one after the other all the while.
  */
-export async function* repairReadModel(store: Store): AsyncGenerator<Progress> {
-  for (let [attempt, least] = [1, 0]; ; attempt++)
-    try {
-      return yield* repaired(store, least);
-    } catch (error) {
-      if (!(error instanceof ErasedMeanwhileError)) throw error;
-      await error.requireErasure(store);
-      if (attempt === MAX_READS) throw error;
-      // The checkpoint is beyond an erasure that removes contents, unless somebody has set it back: then it moves there.
-      least = error.erasure ?? least;
-    }
-}
+export const repairReadModel = (store: Store): AsyncGenerator<Progress> =>
+  // The checkpoint is beyond an erasure that removes contents, unless somebody has set it back: then it moves there.
+  steadily(store, (erasure) => repaired(store, erasure));
 
 /**
  * One attempt, which moves the read model to `least` at least. Rejects with ErasedMeanwhileError when an owner was erased
@@ -154,18 +143,12 @@ class FoldedLog {
   async *foldTo(position: number): AsyncGenerator<number> {
     if (position < this.position) throw new Error('the checkpoint of the read model was moved back; try again');
     for await (const events of this.#store.read(this.position, { to: position })) {
-      for (const event of events) this.#verify(event);
+      for (const event of events) this.#head = headAfterIntact(this.#head, event);
       await this.#fold.apply(this.#view.take(events));
       this.#nodes.push(...this.#builder.add(events).hashes);
       yield this.position;
     }
     if (this.position < position) throw tooShort(position);
-  }
-
-  #verify(event: LoggedEvent): void {
-    verifyNext(this.#head, event);
-    verifyContent(event);
-    this.#head = headAt(event);
   }
 
   /** The nodes of the tree, in runs. */

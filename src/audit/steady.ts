@@ -1,3 +1,4 @@
+import { PlantStoreError } from '../domain/errors.ts';
 import { BrokenChainError } from '../log/event/chain.ts';
 import type { LoggedEvent } from '../log/event/event.ts';
 import type { Store, Unfinished } from '../log/store.ts';
@@ -14,12 +15,12 @@ interface Missing {
  * Contents were removed while the log was read, so what was read fits no state of it. Reading it again helps, if the log
  * has the erasure.
  */
-export class ErasedMeanwhileError extends Error {
+export class ErasedMeanwhileError extends PlantStoreError {
   readonly #missing: Missing | undefined;
 
   /** `missing`: the event whose content is missing, if that showed it. */
   constructor(missing?: Missing) {
-    super('an owner was erased while the log was read: try again');
+    super('OWNER_BEING_ERASED', 'an owner was erased while the log was read: try again');
     this.name = 'ErasedMeanwhileError';
     this.#missing = missing;
   }
@@ -36,6 +37,28 @@ export class ErasedMeanwhileError extends Error {
     if ((await eventAt(store, erasedBy))?.type !== 'OwnerErased')
       throw new BrokenChainError(position, refersToNoErasure(erasedBy));
   }
+}
+
+/** Most attempts to read the log while no owner is erased. */
+const ATTEMPTS = 5;
+
+/**
+ * What is read of a log, from its beginning again when contents were removed meanwhile. `read` gets the position of an
+ * erasure that showed that, if any did. Rejects with ErasedMeanwhileError when owners are erased one after the other all
+ * the while, and with BrokenChainError when the log lacks the erasure that removed a content.
+ */
+export async function* steadily<Found>(
+  store: Store,
+  read: (erasure: number) => AsyncIterable<Found>,
+): AsyncGenerator<Found> {
+  for (let [attempt, erasure] = [1, 0]; ; attempt++)
+    try {
+      return yield* read(erasure);
+    } catch (error) {
+      if (error instanceof ErasedMeanwhileError) await error.requireErasure(store);
+      if (!(error instanceof ErasedMeanwhileError) || attempt === ATTEMPTS) throw error;
+      erasure = error.erasure ?? erasure;
+    }
 }
 
 /**

@@ -1,12 +1,9 @@
-import { InvalidFieldError, PlantStoreError } from '../../domain/errors.ts';
+import { InvalidFieldError } from '../../domain/errors.ts';
 import { BrokenChainError } from '../../log/event/chain.ts';
 import type { OwnedRow, Store } from '../../log/store.ts';
 import { eventAt, intactRange } from '../../log/whole-range.ts';
-import { ErasedMeanwhileError, SteadyView } from '../steady.ts';
+import { ErasedMeanwhileError, SteadyView, steadily } from '../steady.ts';
 import { Fold } from './fold.ts';
-
-/** Most attempts to read the log while no owner is erased. */
-const ATTEMPTS = 5;
 
 /** A moment in the history of a log: a position, or milliseconds since 1970. Undefined: the end of the log. */
 export type Moment = { readonly position: number } | { readonly time: number } | undefined;
@@ -25,7 +22,7 @@ export interface PlantsAsOf {
  */
 export async function plantsAsOf(store: Store, moment: Moment, owner: string | undefined): Promise<PlantsAsOf> {
   const position = await positionOfMoment(store, moment);
-  return { position, plants: foldUpTo(store, position, owner) };
+  return { position, plants: steadily(store, () => foldUpTo(store, position, owner)) };
 }
 
 async function* foldUpTo(
@@ -33,22 +30,7 @@ async function* foldUpTo(
   position: number,
   owner: string | undefined,
 ): AsyncGenerator<readonly OwnedRow[]> {
-  for (let attempt = 1; ; attempt++) {
-    using fold = new Fold();
-    try {
-      await foldInto(fold, store, position, owner);
-    } catch (error) {
-      if (!(error instanceof ErasedMeanwhileError)) throw error;
-      await error.requireErasure(store);
-      if (attempt === ATTEMPTS) throw beingErased();
-      continue;
-    }
-    yield* fold.rows();
-    return;
-  }
-}
-
-async function foldInto(fold: Fold, store: Store, position: number, owner: string | undefined): Promise<void> {
+  using fold = new Fold();
   const view = await SteadyView.open(store, { isWhole: owner === undefined });
   // Of the events of one owner, nobody can tell that one is missing.
   const events = owner === undefined ? intactRange(store, 0, position) : store.read(0, { to: position, owner });
@@ -59,12 +41,8 @@ async function foldInto(fold: Fold, store: Store, position: number, owner: strin
     (await store.unfinished()).some(({ position, erases }) => erases.owner === owner && view.isLater(position))
   )
     throw new ErasedMeanwhileError();
+  yield* fold.rows();
 }
-
-const beingErased = () =>
-  new PlantStoreError('OWNER_BEING_ERASED', 'owners are being erased repeatedly; try again later', {
-    retryAfter: 10,
-  });
 
 async function positionOfMoment(store: Store, moment: Moment): Promise<number> {
   const head = await store.head();

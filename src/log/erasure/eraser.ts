@@ -167,33 +167,21 @@ export class Eraser {
   /** Finishes an erasure, but for the topic, or waits for another instance that does. */
   async *#finished(position: number): AsyncGenerator<EraseProgress> {
     const { finisher, follower } = this.#parts;
-    const { store } = follower;
-    await this.#read(position);
-    let [reached, deadline] = [0, monotonic() + PATIENCE];
-    for (;;) {
-      const mine = (await store.unfinished()).find((each) => each.position === position);
-      if (mine === undefined || finisher.waitsForTopic(mine)) return;
-      const checkpoint = await store.checkpoint();
-      if (checkpoint < position) {
-        if (checkpoint > reached) [reached, deadline] = [checkpoint, monotonic() + PATIENCE];
-        if (monotonic() > deadline) throw stuck(position);
-        yield { step: 'read_model' };
-      } else yield* this.#during(finisher.finish(), mine);
-      await pause(LOOK);
-    }
-  }
-
-  /**
-   * Resolves when this instance has read an event that another one may have appended. What it reads from then on is no
-   * older: before, a server that was deposed would know of no erasure, as if this one were complete.
-   */
-  async #read(position: number): Promise<void> {
-    const { follower } = this.#parts;
-    const deadline = monotonic() + PATIENCE;
+    let [reached, deadline] = [-1, monotonic() + PATIENCE];
     for (;;) {
       await follower.sync();
-      if (follower.tail.head.position >= position) return;
-      if (monotonic() > deadline) throw unread(position);
+      // Another instance may have appended the event. Before this one has read it, a server that was deposed would know of
+      // no erasure, as if this one were complete.
+      const isRead = follower.tail.head.position >= position;
+      const mine = isRead ? (await follower.store.unfinished()).find((each) => each.position === position) : undefined;
+      if (isRead && (mine === undefined || finisher.waitsForTopic(mine))) return;
+      const at = mine === undefined ? 0 : await follower.store.checkpoint();
+      if (mine !== undefined && at >= position) yield* this.#during(finisher.finish(), mine);
+      else {
+        if (at > reached) [reached, deadline] = [at, monotonic() + PATIENCE];
+        if (monotonic() > deadline) throw stuck(position);
+        yield { step: 'read_model' };
+      }
       await pause(LOOK);
     }
   }
@@ -217,15 +205,7 @@ export class Eraser {
 const stuck = (position: number) =>
   new PlantStoreError(
     'OWNER_BEING_ERASED',
-    `the erasure has begun at position ${position}, and waits for the read model, which does not move; repeat the call with the same subject key to wait for the end`,
-    { retryAfter: 10 },
-  );
-
-const unread = (position: number) =>
-  new PlantStoreError(
-    'OWNER_BEING_ERASED',
-    `the erasure has begun at position ${position}, which this instance cannot read yet; repeat the call with the same subject key to wait for the end`,
-    { retryAfter: 10 },
+    `the erasure has begun at position ${position}, which this instance or the read model does not reach; repeat the call with the same subject key to wait for the end`,
   );
 
 const isOutdated = (error: unknown): boolean => error instanceof PlantStoreError && error.reason === 'COUNT_OUTDATED';

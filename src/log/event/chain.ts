@@ -103,6 +103,13 @@ export function headAfter(head: Head, events: readonly LoggedEvent[]): Head {
   return last;
 }
 
+/** The head of a log after its next event. Throws as `verifyNext` and `verifyContent` do. */
+export function headAfterIntact(head: Head, event: LoggedEvent): Head {
+  verifyNext(head, event);
+  verifyContent(event);
+  return headAt(event);
+}
+
 /**
  * Throws BrokenChainError unless a log that ends at `head` still has `known`, its earlier head. The log must not be
  * shorter. If it still ends at the same position, it must end with the same event. verifyNext checks what comes after

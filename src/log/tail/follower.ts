@@ -1,8 +1,8 @@
 import { Backoff } from '../../time/backoff.ts';
 import { monotonic, wallTime } from '../../time/host.ts';
 import { pause } from '../../time/pause.ts';
-import { BrokenChainError, headAt, verifyContent, verifyKept, verifyNext } from '../event/chain.ts';
-import type { Head, LoggedEvent } from '../event/event.ts';
+import { BrokenChainError, headAfterIntact, verifyKept } from '../event/chain.ts';
+import type { LoggedEvent } from '../event/event.ts';
 import { BrokenReadModelError, type Rows, type Standing, type Store } from '../store.ts';
 import { shareCalls } from './share-calls.ts';
 import type { Tail } from './tail.ts';
@@ -101,11 +101,7 @@ export class Follower {
         `the read model is at position ${checkpoint}, although an owner was erased after that`,
       );
     for await (const batch of this.store.read(head.position, { to: checkpoint })) {
-      for (const event of batch) {
-        verifyNext(head, event);
-        verifyContent(event);
-        head = headAt(event);
-      }
+      for (const event of batch) head = headAfterIntact(head, event);
       this.tail.passOver(batch);
     }
     if (head.position < checkpoint) throw beyondEnd(checkpoint);
@@ -210,20 +206,13 @@ export class Follower {
    * before an event that the tail cannot take.
    */
   #take(batch: readonly LoggedEvent[]): boolean {
-    let head: Head = this.tail.head;
-    const news: LoggedEvent[] = [];
-    let isWhole = true;
-    for (const event of batch) {
-      if (event.position <= head.position) continue;
-      isWhole = !isOfErasure(event);
-      if (!isWhole) break;
-      verifyNext(head, event);
-      verifyContent(event);
-      news.push(event);
-      head = headAt(event);
-    }
-    this.tail.extend(news);
-    return isWhole;
+    let { head } = this.tail;
+    const news = batch.filter(({ position }) => position > head.position);
+    const end = news.findIndex(isOfErasure);
+    const whole = end < 0 ? news : news.slice(0, end);
+    for (const event of whole) head = headAfterIntact(head, event);
+    this.tail.extend(whole);
+    return end < 0;
   }
 }
 
