@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { Command } from 'commander';
+import { repairReadModel } from '../audit/repair.ts';
 import { refuseForeignWal } from '../log/sqlite/connection.ts';
 import { DATABASE_FILE, openSqlite } from '../log/sqlite/store.ts';
 import { isFormerSqlite } from '../log/sqlite/upgrade.ts';
@@ -41,5 +42,5 @@ async function upgradedFolder(dataDirectory: string): Promise<boolean> {
 
 async function upgradedDatabase(uri: string): Promise<boolean> {
   const { upgradeMongo } = await import('../log/mongo/upgrade.ts');
-  return reportUpgrade(upgradeMongo(uri), console.error);
+  return reportUpgrade(upgradeMongo(uri, repairReadModel), console.error);
 }

@@ -1,10 +1,11 @@
 import { monotonic, randomBytes, wallTime } from '../time/host.ts';
 import { KEY_BYTES } from './erasure/eraser.ts';
-import { BrokenChainError, seal, subjectOf, verifyContent, verifyNext } from './event/chain.ts';
+import { BrokenChainError, headAfterIntact, seal, subjectOf } from './event/chain.ts';
 import { decodeStored } from './event/decode.ts';
 import { encodeContent, encodeEvent, type Unsealed } from './event/encode.ts';
-import type { Erases, Head, LoggedEvent } from './event/event.ts';
+import { type Erases, type Head, type LoggedEvent, plantEventOf } from './event/event.ts';
 import type { Kind } from './event/fields.ts';
+import type { Store } from './store.ts';
 
 /**
  * The members of an event as 1.0.0 kept it. It is history: what later releases add to an event does not belong here.
@@ -49,8 +50,7 @@ export function takenOver(former: FormerEvent, head: Head): LoggedEvent {
     if (error instanceof RangeError) throw new BrokenChainError(head.position + 1, error.message);
     throw error;
   }
-  verifyNext(head, event);
-  verifyContent(event);
+  headAfterIntact(head, event);
   return event;
 }
 
@@ -85,13 +85,17 @@ export interface FormerErasure {
   events: number;
 }
 
-/** What stands beside the OwnerErased event of a note that 1.0.0 has appended. */
-export const erasesOf = ({ owner, isErased, isPublished }: FormerErasure): Erases => ({
-  owner,
-  key: new Uint8Array(),
-  isCleared: isErased,
-  isPublished,
-});
+/** The next event of the log, with what stands beside it if it is that of a note. The notes learn what the log has of them. */
+export function withErases(event: LoggedEvent, notes: readonly FormerErasure[]): LoggedEvent {
+  let erases: Erases | undefined;
+  const owner = plantEventOf(event)?.owner;
+  for (const note of notes)
+    if (note.eventId === event.eventId) {
+      note.position = event.position;
+      erases = { owner: note.owner, key: new Uint8Array(), isCleared: note.isErased, isPublished: note.isPublished };
+    } else if (note.owner === owner) note.events++;
+  return erases === undefined ? event : { ...event, erases };
+}
 
 /** The OwnerErased event of a note that 1.0.0 had not appended. */
 export function erasureAfter(head: Head, { owner, eventId, actor, issuer, events }: FormerErasure): LoggedEvent {
@@ -101,6 +105,15 @@ export function erasureAfter(head: Head, { owner, eventId, actor, issuer, events
     ...seal(head, event, eventId, wallTime()),
     erases: { owner, key, isCleared: false, isPublished: false },
   };
+}
+
+/** Makes the rows and nodes of a store those of its log, and yields the positions reached. */
+export type Repair = (store: Store) => AsyncIterable<{ readonly position: number }>;
+
+/** Makes the read model and the tree of a store whose events are taken over. */
+export async function* folded(store: Store, repair: Repair): AsyncGenerator<UpgradeStep> {
+  const { position: total } = await store.head();
+  for await (const { position: done } of repair(store)) yield { what: 'folded into the plants', done, total };
 }
 
 /** How far an upgrade is. */

@@ -1,5 +1,6 @@
 import { Binary, type Collection, type Document, Long, MongoClient } from 'mongodb';
 import { expect } from 'vitest';
+import { repairReadModel } from '../../src/audit/repair.ts';
 import { openMongo } from '../../src/log/mongo/store.ts';
 import { upgradeMongo } from '../../src/log/mongo/upgrade.ts';
 import { expectTakenOver, loadFormer } from './former.ts';
@@ -55,18 +56,19 @@ export class FormerMongo implements AsyncDisposable {
   }
 
   async upgrade(uri = this.uri): Promise<void> {
-    for await (const _ of upgradeMongo(uri));
+    for await (const _ of upgradeMongo(uri, repairReadModel));
   }
 
-  /** Expects a store of this release, with all that 1.0.0 had. `generation`: that of the rows. */
-  async expectUpgraded(generation: number): Promise<void> {
+  /** Expects a store of this release, with all that 1.0.0 had, and a read model and a tree that go to its end. */
+  async expectUpgraded(): Promise<void> {
     const store = await openMongo(this.uri);
     await expectTakenOver(store);
     await store.close();
     expect(await this.schema()).toEqual({ _id: 'schema', version: 5 });
-    const checkpoint = { _id: 'plants', position: Long.fromNumber(500), generation: Long.fromNumber(generation) };
+    const checkpoint = { _id: 'plants', position: Long.fromNumber(573), generation: expect.any(Long) };
     expect(await this.documents('checkpoints')).toEqual([checkpoint]);
-    expect(await this.documents('tree')).toEqual([{ _id: Long.ZERO, hash: expect.any(Binary) }]);
+    const nodes = [0, 1].map((node) => ({ _id: Long.fromNumber(node), hash: expect.any(Binary) }));
+    expect(await this.documents('tree')).toEqual(nodes);
     const names = (await this.#client.db().collections()).map(({ collectionName }) => collectionName);
     expect(names.toSorted()).toEqual(['checkpoints', 'events', 'leases', 'meta', 'plants', 'tree']);
   }

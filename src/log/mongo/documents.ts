@@ -44,9 +44,6 @@ export interface PlantDocument extends Plant {
   readonly _id: PlantId;
 }
 
-/** What stands beside an OwnerErased event, as a member of its document. */
-export const toErasesDocument = (erases: Erases): ErasesDocument => ({ ...erases, key: new Binary(erases.key) });
-
 /** The event as a document. The client omits undefined members. */
 export function toEventDocument(logged: LoggedEvent): EventDocument {
   const { position, bytes, hash, content, erasedBy, erases } = logged;
@@ -58,7 +55,7 @@ export function toEventDocument(logged: LoggedEvent): EventDocument {
     content: content && new Binary(content),
     erasedBy: erasedBy === undefined ? undefined : Long.fromNumber(erasedBy),
     ...{ owner, plantId: plantId === undefined ? undefined : Long.fromBigInt(plantId), idempotencyKey },
-    erases: erases && toErasesDocument(erases),
+    erases: erases && { ...erases, key: new Binary(erases.key) },
   };
 }
 

@@ -18,7 +18,7 @@ import { checkSchema, ensureSchema } from './schema.ts';
  * The log and the read model in a MongoDB replica set: the methods of its parts, which are what the parts have public.
  * Takes ownership of a connected client. `db` must have what ensureSchema creates.
  */
-export function mongoStore(client: MongoClient, db: Db, clock: CausalClock, primary: Primary): Store {
+function mongoStore(client: MongoClient, db: Db, clock: CausalClock, primary: Primary): Store {
   const collections = collectionsOf(db);
   const transactions = new Transactions(client, db, clock);
   let isClosed = false;
@@ -98,12 +98,11 @@ export interface MongoOptions {
 /** Most milliseconds of opening, which takes a dozen calls in an empty database. */
 const OPEN_LIMIT = 60_000;
 
-/**
- * Opens the store in the database of a URI, and creates what is missing. Rejects with UnsuitableDatabaseError when the
- * store can never keep its promises there, and with another error when the replica set cannot be reached now.
- */
-export async function openMongo(uri: string, options: MongoOptions = {}): Promise<Store> {
-  const { strictReads = false, readOnly = false } = options;
+/** A client that is not connected yet, its database, and the store in it, for when the client is connected. */
+export function unconnected(
+  uri: string,
+  { strictReads = false, readOnly = false }: MongoOptions,
+): { readonly client: MongoClient; readonly db: Db; readonly store: () => Store } {
   const client = createClient(uri);
   const db = databaseOf(client, uri);
   const clock = new CausalClock(client);
@@ -114,10 +113,19 @@ export async function openMongo(uri: string, options: MongoOptions = {}): Promis
       meta.updateOne({ _id: PRIMARY_ID }, { $inc: { confirmations: Long.ONE } }, { session, upsert: true }),
     );
   const primary = new Primary(client, strictReads, readOnly ? async () => {} : confirm);
+  return { client, db, store: () => mongoStore(client, db, clock, primary) };
+}
+
+/**
+ * Opens the store in the database of a URI, and creates what is missing. Rejects with UnsuitableDatabaseError when the
+ * store can never keep its promises there, and with another error when the replica set cannot be reached now.
+ */
+export async function openMongo(uri: string, options: MongoOptions = {}): Promise<Store> {
+  const { client, db, store } = unconnected(uri, options);
   const prepare = async () => {
     await client.connect();
     await checkServers(db);
-    if (!readOnly) {
+    if (!options.readOnly) {
       await checkJournal(db);
       await ensureSchema(db);
     }
@@ -125,7 +133,7 @@ export async function openMongo(uri: string, options: MongoOptions = {}): Promis
   };
   try {
     await withCallLimit(prepare(), OPEN_LIMIT);
-    return mongoStore(client, db, clock, primary);
+    return store();
   } catch (error) {
     await withCallLimit(client.close()).catch(() => {});
     throw explain(error);

@@ -1,59 +1,48 @@
 import { type AnyBulkWriteOperation, Binary, type ClientSession, type Collection, type Db, Long } from 'mongodb';
-import { TILE_WIDTH } from '../../tlog/tile.ts';
-import { BrokenChainError, headAt, verifyContent, verifyNext } from '../event/chain.ts';
-import { EMPTY_HEAD, type Head, type LoggedEvent, plantEventOf } from '../event/event.ts';
+import { BrokenChainError, headAfterIntact, headAt } from '../event/chain.ts';
+import { EMPTY_HEAD, type Head, type LoggedEvent } from '../event/event.ts';
 import type { Kind } from '../event/fields.ts';
-import { LONGEST_LEASE } from '../store.ts';
-import { NodeBuilder, nodesOf } from '../tree/nodes.ts';
+import { LONGEST_LEASE, type Store } from '../store.ts';
 import {
-  erasesOf,
   erasureAfter,
   FORMER_MEMBERS,
   type FormerErasure,
   type FormerEvent,
+  folded,
+  type Repair,
   takenOver,
   type UpgradeStep,
+  withErases,
 } from '../upgrade.ts';
-import { type Collections, collectionsOf, PLANTS_CHECKPOINT, SCHEMA_ID, type TreeNodeDocument } from './collections.ts';
-import { COMMAND_LIMIT, createClient, databaseOf, WRITE_CONCERN, withCallLimit } from './connection/client.ts';
+import { type Collections, collectionsOf, PLANTS_CHECKPOINT, SCHEMA_ID } from './collections.ts';
+import { COMMAND_LIMIT, WRITE_CONCERN, withCallLimit } from './connection/client.ts';
 import { CODE, explain, hasCode, ignoring } from './connection/errors.ts';
 import { checkJournal, checkServers, UnsuitableDatabaseError } from './connection/requirements.ts';
-import { type EventDocument, toErasesDocument, toEventDocument, toHead, toLoggedEvent } from './documents.ts';
+import { type EventDocument, toEventDocument, toHead, toLoggedEvent } from './documents.ts';
 import { checkSchema, createIndexes, FORMER_VERSION, SCHEMA_VERSION } from './schema.ts';
+import { unconnected } from './store.ts';
 
-/** Events of one read and one write, whole tiles of them. At worst, documents of 9 MiB. */
-const BATCH = 2 * TILE_WIDTH;
+/** Events of one read and one write. At worst, documents of 9 MiB. */
+const BATCH = 512;
 
 /** A document of `events` in either form. The form of 1.0.0 has no member `event`. */
 type AnyDocument = EventDocument & FormerEvent;
 
-/** The checkpoint of 1.0.0. It lacks `position` and `collection` if it was lost. */
-interface FormerCheckpoint {
-  readonly _id: string;
-  readonly position?: Long;
-  /** Name of the collection with the rows: `plants`, or that of the last rebuild. */
-  readonly collection?: string;
-  /** The number of rebuilds that were ever started. */
-  readonly rebuilds: number;
-  /** Name of the collection of an unfinished rebuild. */
-  readonly building?: string;
-}
-
-/** Collections of rebuilds, of rows that are read or were left. */
+/** Collections of the rows of rebuilds. */
 const REBUILT = /^plants_[1-9][0-9]*$/;
 
 /**
  * Takes over the store of 1.0.0 in the database of a URI, with no instance running. Does nothing to a store of this
- * release. All events are verified before anything is written. Then each is replaced by its new form, in place. May end
- * at any moment, and the next call goes on; several calls at once do each other no harm. From the first write on, 1.0.0
- * refuses the database. Rejects with UnsuitableDatabaseError when there is nothing to take over, an instance runs, a right
- * is missing, or an event does not verify.
+ * release. All events are verified before anything is written. Then each is replaced by its new form, in place, and the
+ * read model is made from them, by `repair`. May end at any moment, and the next call goes on; several calls at once do
+ * each other no harm. From the first write on, 1.0.0 refuses the database. Rejects with UnsuitableDatabaseError when there
+ * is nothing to take over, an instance runs, a right is missing, or an event does not verify.
  */
-export async function* upgradeMongo(uri: string): AsyncGenerator<UpgradeStep> {
-  const client = createClient(uri);
+export async function* upgradeMongo(uri: string, repair: Repair): AsyncGenerator<UpgradeStep> {
+  const { client, db, store } = unconnected(uri, {});
   try {
     await withCallLimit(client.connect());
-    yield* upgraded(databaseOf(client, uri));
+    yield* upgraded(db, store, repair);
   } catch (error) {
     throw hasCode(error, CODE.unauthorized) ? mayNot() : explain(error);
   } finally {
@@ -61,7 +50,7 @@ export async function* upgradeMongo(uri: string): AsyncGenerator<UpgradeStep> {
   }
 }
 
-async function* upgraded(db: Db): AsyncGenerator<UpgradeStep> {
+async function* upgraded(db: Db, store: () => Store, repair: Repair): AsyncGenerator<UpgradeStep> {
   const collections = collectionsOf(db);
   const { meta } = collections;
   await checkServers(db);
@@ -72,22 +61,25 @@ async function* upgraded(db: Db): AsyncGenerator<UpgradeStep> {
   await checkRights(db, collections);
   await checkStopped(collections);
   try {
-    const verified = yield* verifiedAfter(EMPTY_HEAD, collections);
-    await checkStopped(collections);
+    if (!hasBegun) yield* walked(collections, 'verified', async () => {});
     await begin(collections);
     hasBegun = true;
-    // An instance may have started meanwhile, and have appended.
+    // An instance may have started meanwhile.
     await checkStopped(collections);
-    yield* verifiedAfter(verified, collections);
     const noted = await notesIn(db);
     yield* written(collections, noted);
     await createIndexes(collections);
-    await takeErasures(db, collections, noted);
-    await takeRows(db, collections);
+    await appendErasures(db, collections, noted);
   } catch (error) {
     throw error instanceof BrokenChainError ? unverified(db, error, hasBegun) : error;
   }
-  await withCallLimit(meta.updateOne({ _id: SCHEMA_ID, isUpgrading: true }, { $unset: { isUpgrading: true } }));
+  const isUpgrading = { _id: SCHEMA_ID, isUpgrading: true } as const;
+  // Otherwise another call has done it all, and instances may run.
+  if ((await withCallLimit(meta.findOne(isUpgrading))) === null) return;
+  const taken = store();
+  await takeReadModel(db, collections, await taken.head());
+  yield* folded(taken, repair);
+  await withCallLimit(meta.updateOne(isUpgrading, { $unset: { isUpgrading: true } }));
 }
 
 function unverified({ databaseName }: Db, error: BrokenChainError, hasBegun: boolean): Error {
@@ -142,15 +134,30 @@ const begin = ({ meta }: Collections) =>
     ),
   );
 
-/** Verifies the events after a head, in either form, and returns the log's end. */
-async function* verifiedAfter(after: Head, { events }: Collections): AsyncGenerator<UpgradeStep, Head> {
-  const total = await lastOf(events);
-  let head = after;
-  for await (const documents of batches(events, after)) {
-    yield { what: 'verified', done: head.position, total };
-    for (const document of documents) head = headAt(eventOf(document, head));
+/**
+ * Verifies the events, in either form, and hands them on in batches. Each batch is a query of its own, so that no cursor
+ * expires however long the writes take.
+ */
+async function* walked(
+  { events }: Collections,
+  what: string,
+  take: (documents: readonly AnyDocument[], verified: readonly LoggedEvent[]) => Promise<void>,
+): AsyncGenerator<UpgradeStep> {
+  const last = await withCallLimit(events.findOne({}, { sort: { _id: -1 }, projection: { _id: 1 } }));
+  let head = EMPTY_HEAD;
+  for (;;) {
+    const after = { _id: { $gt: Long.fromNumber(head.position) } };
+    const found = events.find(after, { sort: { _id: 1 }, limit: BATCH, maxTimeMS: COMMAND_LIMIT });
+    const documents = (await withCallLimit(found.toArray())) as AnyDocument[];
+    if (documents.length === 0) return;
+    yield { what, done: head.position, total: Number(last?._id ?? 0) };
+    const verified = documents.map((document) => {
+      const event = eventOf(document, head);
+      head = headAt(event);
+      return event;
+    });
+    await take(documents, verified);
   }
-  return head;
 }
 
 /** A document of `erasures`. */
@@ -176,22 +183,15 @@ async function notesIn(db: Db): Promise<readonly FormerErasure[]> {
   }));
 }
 
-function note(noted: readonly FormerErasure[], event: LoggedEvent): void {
-  const owner = plantEventOf(event)?.owner;
-  for (const each of noted)
-    if (each.eventId === event.eventId) each.position = event.position;
-    else if (each.owner === owner) each.events++;
-}
-
 /**
- * Each erasure that 1.0.0 had begun stands beside its OwnerErased event, which is appended if it is not there, in the
- * transaction that removes its note. So it is done once, whatever other calls do, and the service after them.
+ * Each erasure that 1.0.0 had only noted gets its OwnerErased event, in the transaction that removes its note. So it is
+ * done once, whatever other calls do, and the service after them.
  */
-async function takeErasures(db: Db, { events }: Collections, noted: readonly FormerErasure[]): Promise<void> {
+async function appendErasures(db: Db, { events }: Collections, noted: readonly FormerErasure[]): Promise<void> {
   const session = db.client.startSession();
   try {
     for (const erasure of noted)
-      await session.withTransaction(() => takeErasure(session, notesOf(db), events, erasure), {
+      await session.withTransaction(() => appendErasure(session, notesOf(db), events, erasure), {
         readConcern: { level: 'snapshot' },
         writeConcern: WRITE_CONCERN,
       });
@@ -201,7 +201,7 @@ async function takeErasures(db: Db, { events }: Collections, noted: readonly For
   await ignoring(CODE.namespaceNotFound, withCallLimit(notesOf(db).drop()));
 }
 
-async function takeErasure(
+async function appendErasure(
   session: ClientSession,
   notes: Collection<NoteDocument>,
   events: Collections['events'],
@@ -209,46 +209,20 @@ async function takeErasure(
 ): Promise<void> {
   const { deletedCount } = await notes.deleteOne({ eventId: erasure.eventId }, { session });
   if (deletedCount === 0) return;
-  if (erasure.position !== undefined) {
-    const erases = toErasesDocument(erasesOf(erasure));
-    await events.updateOne({ _id: Long.fromNumber(erasure.position) }, { $set: { erases } }, { session });
-  } else if (erasure.events > 0) {
-    const last = await events.findOne({}, { sort: { _id: -1 }, session });
-    await events.insertOne(toEventDocument(erasureAfter(toHead(last!), erasure)), { session });
-  }
+  if (erasure.position !== undefined || erasure.events === 0) return;
+  const last = await events.findOne({}, { sort: { _id: -1 }, session });
+  await events.insertOne(toEventDocument(erasureAfter(toHead(last!), erasure)), { session });
 }
 
-/**
- * Writes the new form of each event that still has the old one, and the tree up to the read model's checkpoint. Says in
- * the notes what the log has of them.
- */
-async function* written(
-  { events, tree, checkpoints }: Collections,
-  noted: readonly FormerErasure[],
-): AsyncGenerator<UpgradeStep> {
-  const total = await lastOf(events);
-  const checkpoint = await withCallLimit(checkpoints.findOne({ _id: PLANTS_CHECKPOINT }));
-  const nodes = nodesOf(Number(checkpoint?.position ?? 0));
-  const builder = new NodeBuilder();
-  let head = EMPTY_HEAD;
-  for await (const documents of batches(events, EMPTY_HEAD)) {
-    yield { what: 'written', done: head.position, total };
-    const verified = documents.map((document) => {
-      const event = eventOf(document, head);
-      head = headAt(event);
-      note(noted, event);
-      return event;
-    });
-    await write(events, verified.filter((_, index) => documents[index]!.event === undefined).map(replacementBy));
-    const { first, hashes } = builder.add(verified);
-    await write(
-      tree,
-      hashes.slice(0, Math.max(0, nodes - first)).map((hash, at) => insertionOf(first + at, hash)),
-    );
-  }
-  // Those of 1.0.0.
-  await withCallLimit(tree.deleteMany({ _id: { $type: 'object' } } as object));
-}
+/** Writes the new form of each event that still has the old one. */
+const written = (collections: Collections, noted: readonly FormerErasure[]): AsyncGenerator<UpgradeStep> =>
+  walked(collections, 'written', async (documents, verified) => {
+    const replaced = verified
+      .map((event) => withErases(event, noted))
+      .filter((_, index) => documents[index]!.event === undefined)
+      .map(replacementBy);
+    if (replaced.length > 0) await withCallLimit(collections.events.bulkWrite(replaced, { ordered: false }));
+  });
 
 /** Replaces what has the old form, and nothing else: another call may have been faster, and the service run since. */
 function replacementBy(event: LoggedEvent): AnyBulkWriteOperation<EventDocument> {
@@ -256,63 +230,23 @@ function replacementBy(event: LoggedEvent): AnyBulkWriteOperation<EventDocument>
   return { replaceOne: { filter: { _id, event: { $exists: false } }, replacement } };
 }
 
-const insertionOf = (node: number, hash: Uint8Array): AnyBulkWriteOperation<TreeNodeDocument> => ({
-  updateOne: {
-    filter: { _id: Long.fromNumber(node) },
-    update: { $set: { hash: new Binary(hash) } },
-    upsert: true,
-  },
-});
-
-async function write<T extends { _id: Long }>(to: Collection<T>, work: AnyBulkWriteOperation<T>[]): Promise<void> {
-  // Two calls may insert the same node.
-  if (work.length > 0) await ignoring(CODE.duplicateKey, withCallLimit(to.bulkWrite(work, { ordered: false })));
-}
-
-/** The rows get the name, and their checkpoint the form, of a store of this release. What rebuilds have left goes. */
-async function takeRows(db: Db, { plants, checkpoints }: Collections): Promise<void> {
-  const former = checkpoints as unknown as Collection<FormerCheckpoint>;
-  const name = plants.collectionName;
-  const found = await withCallLimit(former.findOne({ _id: PLANTS_CHECKPOINT, rebuilds: { $exists: true } }));
-  const { collection = name, position, rebuilds } = found ?? {};
-  // An earlier call may have done it.
-  if (REBUILT.test(collection))
-    await ignoring(CODE.namespaceNotFound, withCallLimit(db.renameCollection(collection, name, { dropTarget: true })));
-  await ignoring(CODE.namespaceExists, withCallLimit(db.createCollection(name)));
-  if (found !== null && position === undefined) await withCallLimit(former.deleteOne(found));
-  else if (found !== null)
-    await withCallLimit(
-      former.updateOne(found, {
-        $set: { generation: Long.fromNumber(rebuilds!) },
-        $unset: { collection: '', rebuilds: '', building: '' },
-      } as object),
-    );
+/** Whatever rows and nodes there are: the repair makes them those of a checkpoint at the end of the log. */
+async function takeReadModel(db: Db, { plants, checkpoints, tree }: Collections, { position }: Head): Promise<void> {
+  await ignoring(CODE.namespaceExists, withCallLimit(db.createCollection(plants.collectionName)));
+  const former = { _id: PLANTS_CHECKPOINT, rebuilds: { $exists: true } };
+  const at = { $set: { position: Long.fromNumber(position), generation: Long.ZERO } };
+  const without = { $unset: { collection: '', rebuilds: '', building: '' } };
+  await withCallLimit(checkpoints.updateOne(former as object, { ...at, ...without } as object));
+  await withCallLimit(tree.deleteMany({ _id: { $type: 'object' } } as object));
   const names = await withCallLimit(db.listCollections({}, { nameOnly: true, authorizedCollections: true }).toArray());
-  for (const { name: left } of names)
-    if (REBUILT.test(left)) await ignoring(CODE.namespaceNotFound, withCallLimit(db.dropCollection(left)));
-}
-
-async function lastOf(events: Collections['events']): Promise<number> {
-  const last = await withCallLimit(events.findOne({}, { sort: { _id: -1 }, projection: { _id: 1 } }));
-  return Number(last?._id ?? 0);
-}
-
-/** Each batch is a query of its own, so that no cursor expires however long the writes take. */
-async function* batches(events: Collections['events'], { position }: Head): AsyncGenerator<AnyDocument[]> {
-  for (let after = Long.fromNumber(position); ; ) {
-    const found = events.find({ _id: { $gt: after } }, { sort: { _id: 1 }, limit: BATCH, maxTimeMS: COMMAND_LIMIT });
-    const documents = (await withCallLimit(found.toArray())) as AnyDocument[];
-    if (documents.length === 0) return;
-    yield documents;
-    after = documents.at(-1)!._id;
-  }
+  for (const { name } of names)
+    if (REBUILT.test(name)) await ignoring(CODE.namespaceNotFound, withCallLimit(db.dropCollection(name)));
 }
 
 function eventOf(document: AnyDocument, head: Head): LoggedEvent {
   if (document.event === undefined) return takenOver(formerOf(document, head), head);
   const event = toLoggedEvent(document);
-  verifyNext(head, event);
-  verifyContent(event);
+  headAfterIntact(head, event);
   return event;
 }
 

@@ -7,13 +7,15 @@ import { EMPTY_HEAD, type Head, type LoggedEvent } from '../event/event.ts';
 import type { Kind } from '../event/fields.ts';
 import type { Store } from '../store.ts';
 import {
-  erasesOf,
   erasureAfter,
   FORMER_MEMBERS,
   type FormerErasure,
   type FormerEvent,
+  folded,
+  type Repair,
   takenOver,
   type UpgradeStep,
+  withErases,
 } from '../upgrade.ts';
 import { sync } from './backup.ts';
 import { openReader, openWriter, prepareQuery, SQLITE_BUSY } from './connection.ts';
@@ -28,9 +30,6 @@ const NEW = 'upgrade';
 const BATCH = 256;
 
 const COLUMNS = FORMER_MEMBERS.map(({ name }) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)).join();
-
-/** Makes the rows and nodes of a store those of its log, and yields the positions reached. */
-export type Repair = (store: Store) => AsyncIterable<{ readonly position: number }>;
 
 /** Whether a data directory has the store of 1.0.0, which `upgradeSqlite` takes over. */
 export function isFormerSqlite(directory: string): boolean {
@@ -86,7 +85,7 @@ async function* copied(db: DatabaseSync, folder: string, repair: Repair): AsyncG
     const { position: total } = await store.head();
     // Whatever the rows are: the repair makes them those of this checkpoint.
     await store.advance(0, total, { deletes: [], inserts: [] }, { first: 0, hashes: [] });
-    for await (const { position: done } of repair(store)) yield { what: 'folded into the plants', done, total };
+    yield* folded(store, repair);
   } finally {
     await store.close();
   }
@@ -103,8 +102,7 @@ async function* appended(db: DatabaseSync, store: Store): AsyncGenerator<Upgrade
     const events: LoggedEvent[] = [];
     for (const row of read.all(head.position) as unknown as Value[][]) {
       const event = takenOver(formerOf(row, head), head);
-      const note = notes.find(({ position }) => position === event.position);
-      events.push(note === undefined ? event : { ...event, erases: erasesOf(note) });
+      events.push(withErases(event, notes));
       head = headAt(event);
     }
     await store.append(events);
@@ -159,21 +157,12 @@ interface NoteRow {
   readonly issuer: string | null;
   readonly erased_by: number | null;
   readonly published: number;
-  /** Of the OwnerErased event, if it is in the log. */
-  readonly position: number | null;
-  /** The owner's events with content. */
-  readonly events: number;
 }
 
 const notesIn = (db: DatabaseSync): FormerErasure[] =>
-  (
-    db
-      .prepare(
-        `SELECT erasures.*, position, (SELECT count(*) FROM events AS its WHERE its.owner = erasures.owner) AS events
-         FROM erasures LEFT JOIN events USING (event_id) ORDER BY since, event_id`,
-      )
-      .all() as unknown as NoteRow[]
-  ).map(({ owner, event_id, actor, issuer, erased_by, published, position, events }) => ({
-    ...{ owner, eventId: event_id, actor, issuer: issuer ?? undefined },
-    ...{ isErased: erased_by !== null, isPublished: published === 1, position: position ?? undefined, events },
-  }));
+  (db.prepare('SELECT * FROM erasures ORDER BY since, event_id').all() as unknown as NoteRow[]).map(
+    ({ owner, event_id, actor, issuer, erased_by, published }) => ({
+      ...{ owner, eventId: event_id, actor, issuer: issuer ?? undefined, position: undefined, events: 0 },
+      ...{ isErased: erased_by !== null, isPublished: published === 1 },
+    }),
+  );

@@ -65,11 +65,12 @@ describe.runIf(HAS_MONGODB)('the upgrade of a database of 1.0.0', () => {
       if ((await former.schema()).version !== 5)
         expect(bytesOf(await former.documents('events')).equals(old)).toBe(true);
       await former.upgrade();
-      await former.expectUpgraded(4);
+      await former.expectUpgraded();
     }
-    // One for the journal, six for rights, the version, two for events, two for the tree, two for each erasure, their
-    // collection, the rows' name, their collection, the checkpoint, what is left, the end; and the last time none.
-    expect(points).toBe(33);
+    // One for the journal, six for rights, the version, two for events, two for each erasure that was only noted, a look at
+    // the others, their collection, that of the rows, the checkpoint, the tree, what is left, those of the repair, the end;
+    // and the last time none. Renewals of the repair's lease come on top.
+    expect(points).toBeGreaterThan(30);
     await proxy.close();
   });
 
@@ -105,11 +106,7 @@ describe.runIf(HAS_MONGODB)('the upgrade of a database of 1.0.0', () => {
       });
       expect(await db.collection('events').countDocuments({ event: { $exists: true } })).toBe(0);
       // What docs/mongodb.md says of upgrading.
-      const privileges = [
-        resource('events', 'update'),
-        resource('erasures', 'remove', 'dropCollection'),
-        resource('plants', 'createIndex'),
-      ];
+      const privileges = [resource('events', 'update'), resource('erasures', 'remove', 'dropCollection')];
       await db.command({ createRole: 'upgrade', privileges, roles: [] });
       await db.command({ grantRolesToUser: 'service', roles: ['upgrade'] });
       expect(await command(['upgrade'], { MONGODB_URI })).toMatchObject({ code: 0 });
