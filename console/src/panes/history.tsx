@@ -74,12 +74,7 @@ export function HistoryPane() {
 /** What happened to a plant, the oldest first. */
 function Story({ owner, plantId }: { readonly owner: string; readonly plantId: bigint }) {
   const { value, problem, retry } = useRead(`${owner}\n${plantId}`, (signal) => readHistory(owner, plantId, signal));
-  if (problem !== '')
-    return (
-      <Notice title="The history cannot be read." retry={retry} isProblem>
-        <p>{problem}</p>
-      </Notice>
-    );
+  if (problem !== '') return <Notice title="The history cannot be read." problem={problem} retry={retry} />;
   if (value?.length === 0)
     return (
       <Notice title={`${isolated(owner)} never had a plant with the id ${plantId}.`}>

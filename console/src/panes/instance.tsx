@@ -42,9 +42,7 @@ export function InstancePane() {
 
   if (report === undefined)
     return liveness.value.state === 'failed' ? (
-      <Notice title="The instance gives no report." isProblem>
-        <p>{liveness.value.message}</p>
-      </Notice>
+      <Notice title="The instance gives no report." problem={liveness.value.message ?? ''} />
     ) : (
       <p class="loading">{loading()}</p>
     );

@@ -88,11 +88,7 @@ export function LogPane() {
       </div>
       <div class="split">
         <div class={`list${shown === view ? '' : ' stale'}`}>
-          {liveness.state === 'failed' && (
-            <Notice title="The log cannot be read." isProblem>
-              <p>{liveness.message}</p>
-            </Notice>
-          )}
+          {liveness.state === 'failed' && <Notice title="The log cannot be read." problem={liveness.message ?? ''} />}
           {shown.count > 0 && (
             <Rows
               label="Events"

@@ -1,17 +1,17 @@
 import { useMemo } from 'preact/hooks';
+import { audit } from '../api/connect.ts';
 import { readHead } from '../log/reader.ts';
 import { counted } from '../numbers.ts';
 import { TEXTS } from '../plants/texts.ts';
 import { linkTo, replaceRoute, route } from '../router.ts';
 import { differenceOf, type OwnedPlant } from '../time/difference.ts';
 import { Moment } from '../time/moment.tsx';
-import { PlantsThen } from '../time/plants-then.ts';
 import { Cut, PlantCells } from '../ui/cut.tsx';
 import { Field } from '../ui/field.tsx';
 import { loading } from '../ui/loading.ts';
 import { Notice } from '../ui/notice.tsx';
 import { type RowAttributes, Rows } from '../ui/rows.tsx';
-import { useRead } from '../ui/use-read.ts';
+import { type Read, useRead } from '../ui/use-read.ts';
 
 const COLUMNS = [{ name: 'owner', title: 'Owner' }, { name: 'id', title: 'Id' }, ...TEXTS];
 
@@ -21,12 +21,7 @@ const PAUSE = 250;
 /** The plants as they were, and what changed between two moments. */
 export function TimePane() {
   const { value: head, problem, retry } = useRead('head', async (signal) => Number((await readHead(signal)).position));
-  if (problem !== '')
-    return (
-      <Notice title="The log cannot be read." retry={retry} isProblem>
-        <p>{problem}</p>
-      </Notice>
-    );
+  if (problem !== '') return <Notice title="The log cannot be read." problem={problem} retry={retry} />;
   if (head === undefined) return <p class="loading">{loading()}</p>;
   if (head === 0)
     return (
@@ -52,17 +47,14 @@ function Travel({ head, toNow }: { readonly head: number; readonly toNow: () => 
       owner: next.owner,
     });
   };
-  const lists = useMemo(() => new PlantsThen(owner), [owner]);
-  const [low, high] = other === undefined || other > at ? [at, other] : [other, at];
-  const { value, problem, isLoading, retry } = useRead(
-    JSON.stringify([owner, low, high]),
-    async (signal) => ({
-      before: await lists.read(BigInt(low), signal),
-      after: high === undefined ? undefined : await lists.read(BigInt(high), signal),
-    }),
-    PAUSE,
-  );
-  const { before: then, after: later } = value ?? {};
+  const [here, there] = [usePlants(owner, at), usePlants(owner, other)];
+  const isSwapped = other !== undefined && other < at;
+  const [low, high] = isSwapped ? [other, at] : [at, other];
+  const compared = other === undefined ? undefined : there.value;
+  const [then, later] = isSwapped ? [compared, here.value] : [here.value, compared];
+  const problem = here.problem || there.problem;
+  const isLoading = here.isLoading || there.isLoading;
+  const retry = problem === here.problem ? here.retry : there.retry;
   const difference = useMemo(() => then && later && differenceOf(then, later), [then, later]);
   return (
     <>
@@ -107,11 +99,7 @@ function Travel({ head, toNow }: { readonly head: number; readonly toNow: () => 
           </>
         )}
       </p>
-      {problem !== '' && (
-        <Notice title="The plants of that moment cannot be read." retry={retry} isProblem>
-          <p>{problem}</p>
-        </Notice>
-      )}
+      {problem !== '' && <Notice title="The plants of that moment cannot be read." problem={problem} retry={retry} />}
       <div class={isLoading ? 'stale' : undefined}>
         {difference === undefined ? (
           then !== undefined && <List label="Plants then" plants={then} nothing="There were no plants." />
@@ -131,6 +119,21 @@ function Travel({ head, toNow }: { readonly head: number; readonly toNow: () => 
     </>
   );
 }
+
+/** The plants after the event at a position, in ascending owner and id: of every owner, unless one is named. */
+const usePlants = (owner: string, position: number | undefined): Read<readonly OwnedPlant[] | undefined> =>
+  useRead(
+    JSON.stringify([owner, position]),
+    async (signal) => {
+      if (position === undefined) return undefined;
+      const list: OwnedPlant[] = [];
+      const asOf = { case: 'position', value: BigInt(position) } as const;
+      for await (const { plants } of audit.listPlantsAsOf({ asOf, ...(owner && { owner }) }, { signal }))
+        list.push(...plants);
+      return list;
+    },
+    PAUSE,
+  );
 
 function List({
   label,

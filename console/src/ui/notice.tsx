@@ -4,19 +4,20 @@ import type { ComponentChildren } from 'preact';
 export function Notice({
   title,
   children,
-  isProblem,
+  problem,
   retry,
 }: {
   readonly title: string;
   readonly children?: ComponentChildren;
-  readonly isProblem?: boolean;
+  /** Why there is nothing else to show, if something failed. */
+  readonly problem?: string | undefined;
   /** Does again what failed. */
   readonly retry?: () => void;
 }) {
   return (
-    <div class={`notice${isProblem ? ' problem' : ''}`} role={isProblem ? 'alert' : undefined}>
+    <div class={problem === undefined ? 'notice' : 'notice problem'} role={problem === undefined ? undefined : 'alert'}>
       <p class="notice-title">{title}</p>
-      {children}
+      {children ?? <p>{problem}</p>}
       {retry && (
         <button type="button" onClick={retry}>
           Try again

@@ -42,7 +42,7 @@ export function Chosen({
         Close
       </a>
       {record !== undefined && <EventDetail record={record} />}
-      {said !== '' && <Notice title={said} isProblem />}
+      {said !== '' && <Notice title={said} problem="" />}
     </aside>
   );
 }
