@@ -12,20 +12,14 @@ import { fillForTampering, tamperingContract, verdictOf } from './audit-tamperin
 import { laterFieldsContract } from './later-fields.ts';
 import { malformedContract } from './malformed.ts';
 import { openSqliteStore } from './open-sqlite.ts';
-import { openSqliteDatabase } from './sqlite-database.ts';
 
-const open = async () => {
-  const opened = await openSqliteStore();
-  return { ...opened, database: async () => openSqliteDatabase(opened.directory) };
-};
-
-auditContract('SQLite', open);
-tamperingContract('SQLite', open);
-malformedContract('SQLite', open);
-laterFieldsContract('SQLite', open);
+auditContract('SQLite', openSqliteStore);
+tamperingContract('SQLite', openSqliteStore);
+malformedContract('SQLite', openSqliteStore);
+laterFieldsContract('SQLite', openSqliteStore);
 
 test('an idempotency key by which its event is not found is noticed', async () => {
-  const opened = await open();
+  const opened = await openSqliteStore();
   const keyed = (id: bigint) => ({ ...added('alice', id), idempotencyKey: `k${id}` });
   await append(opened.store, keyed(1n), keyed(2n));
   expect((await verdictOf(opened.store)).places).toEqual({});
@@ -65,7 +59,7 @@ const UNTYPED_KEYS: typeof UNTYPED = [
 ];
 
 test('whatever a column became in a table that lost its types, it is found', async () => {
-  const opened = await open();
+  const opened = await openSqliteStore();
   await fillForTampering(opened.store);
   const { db: loosening, keep } = await opened.database();
   await keep(5, { content: undefined, owner: undefined, plantId: undefined, erasedBy: 9 });
@@ -98,7 +92,7 @@ test('whatever a column became in a table that lost its types, it is found', asy
 test.each(['-9007199254740991', '-9007199254740992', '-9223372036854775807', '-9223372036854775808'])(
   'an event invented at position %s is found',
   async (position) => {
-    const opened = await open();
+    const opened = await openSqliteStore();
     await fillForTampering(opened.store);
     const { db, close } = await opened.database();
     const columns = EVENT_COLUMNS.replace(/\bposition\b/, position);
@@ -112,7 +106,7 @@ test.each(['-9007199254740991', '-9007199254740992', '-9223372036854775807', '-9
 
 /** A store whose tables take many pages, closed; and the first page of a table or an index, from 1 up. */
 async function openPages() {
-  const opened = await open();
+  const opened = await openSqliteStore();
   await append(opened.store, ...Array.from({ length: 200 }, (_, id) => added('alice', BigInt(id), 'Fern'.repeat(20))));
   await project(opened.store);
   await opened.store.close();
@@ -155,8 +149,8 @@ test('a page of the read model that is damaged leaves the questions about the lo
 });
 
 test('an event that cannot be read does not hide damage', async () => {
-  const { file, size, pages, reopen, directory, cleanup } = await openPages();
-  const { db, close } = openSqliteDatabase(directory);
+  const { file, size, pages, reopen, database, cleanup } = await openPages();
+  const { db, close } = await database();
   db.exec("UPDATE events SET event = x'00' WHERE position = 4");
   await close();
   await damage(file, (pages.plants - 1) * size);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { PlantEvent } from '../../src/domain/events.ts';
-import { added, append, chain, deleted } from '../support/events.ts';
+import { added, append, deleted } from '../support/events.ts';
 import { readLog } from '../support/fold.ts';
 import { type OpenStore, withStore } from './open-store.ts';
 
@@ -58,29 +58,6 @@ export function namedContract(open: OpenStore): void {
           owners.map((_, index) => ({ owner: 'owner 3', idempotencyKey: `${index}` })),
         );
         expect(same.map((event) => event?.position)).toEqual(owners.map((_, index) => (index === 3 ? 516 : undefined)));
-      }),
-    );
-
-    test(
-      'what this handle has read or appended is found at once',
-      on(async ({ store, second }) => {
-        const other = await second();
-        for (let round = 1; round <= 20; round++) {
-          const [event] = await append(store, withKey('k', added('alice', BigInt(round))));
-          expect(await store.findByIdempotencyKeys([{ owner: 'alice', idempotencyKey: 'k' }])).toEqual([event]);
-          expect((await other.head()).position).toBe(round);
-          expect(await other.findByIdempotencyKeys([{ owner: 'alice', idempotencyKey: 'k' }])).toEqual([event]);
-        }
-      }),
-    );
-
-    test(
-      'what lost its position is not found',
-      on(async ({ store }) => {
-        const head = await store.head();
-        const [first] = await append(store, withKey('k', added('alice', 1n)));
-        expect(await store.append(chain(head, [withKey('k', added('alice', 2n))]))).toBe(0);
-        expect(await store.findByIdempotencyKeys([{ owner: 'alice', idempotencyKey: 'k' }])).toEqual([first]);
       }),
     );
   });

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { MAX_INT64, MIN_INT64, type PlantKey } from '../../src/domain/plant.ts';
-import type { Changes, PlantRow, Store } from '../../src/log/store.ts';
+import type { Changes, PlantRow } from '../../src/log/store.ts';
 import { NO_NODES } from '../support/events.ts';
 import { readModel } from '../support/fold.ts';
 import { type OpenStore, withStore } from './open-store.ts';
@@ -47,9 +47,6 @@ const IDS = [MIN_INT64, -(2n ** 53n) - 1n, -2n, -1n, 0n, 1n, 10n, 2n ** 53n + 1n
 /** What the read model of every store has to keep. */
 export function readModelContract(open: OpenStore): void {
   const on = withStore(open);
-
-  /** What a refused step may not touch: the checkpoint and alice's rows. */
-  const stateOf = async (store: Store) => [await store.checkpoint(), await readModel(store, 'alice')];
 
   describe('read model', () => {
     test(
@@ -158,37 +155,6 @@ export function readModelContract(open: OpenStore): void {
         expect(await store.get([])).toEqual({ rows: [], checkpoint: 3, upTo: 3, generation: 0 });
         const many = Array.from({ length: 600 }, (_, index) => keys[index % keys.length]!);
         expect((await store.get(many)).rows).toEqual(many.map((_, index) => expected[index % keys.length]));
-      }),
-    );
-
-    test(
-      'a step from where the checkpoint is not is refused, with nothing done',
-      on(async ({ store }) => {
-        await store.advance(0, 5, changes([row('alice', 1n)]), NO_NODES);
-        const before = await stateOf(store);
-        for (const from of [0, 4, 6])
-          expect(
-            await store.advance(from, 9, changes([row('alice', 2n)], [{ owner: 'alice', id: 1n }]), NO_NODES),
-          ).toBe(false);
-        expect(await stateOf(store)).toEqual(before);
-      }),
-    );
-
-    test(
-      'a step that does not fit the rows rejects with nothing done, and the next one that fits goes through',
-      on(async ({ store }) => {
-        await store.advance(0, 5, changes([row('alice', 1n), row('alice', 2n)]), NO_NODES);
-        const before = await stateOf(store);
-        const fits = [{ owner: 'alice', id: 1n }];
-        await expect(
-          store.advance(5, 6, changes([row('alice', 3n), row('alice', 2n, 'there')], fits), NO_NODES),
-        ).rejects.toThrow();
-        await expect(
-          store.advance(5, 6, changes([row('alice', 3n)], [...fits, { owner: 'alice', id: 9n }]), NO_NODES),
-        ).rejects.toThrow();
-        expect(await stateOf(store)).toEqual(before);
-        expect(await store.advance(5, 6, changes([row('alice', 3n)], fits), NO_NODES)).toBe(true);
-        expect((await store.list('alice', undefined, 9)).rows.map(({ id }) => id)).toEqual([2n, 3n]);
       }),
     );
 

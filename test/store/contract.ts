@@ -1,6 +1,5 @@
 import { describe } from 'vitest';
 import { eventsContract } from './contract-events.ts';
-import { foldContract } from './contract-fold.ts';
 import { namedContract } from './contract-named.ts';
 import { readModelContract } from './contract-read-model.ts';
 import { repairContract } from './contract-repair.ts';
@@ -18,7 +17,6 @@ export function storeContract(name: string, open: OpenStore): void {
     namedContract(open);
     readModelContract(open);
     snapshotContract(open);
-    foldContract(open);
     selectionContract(open);
     repairContract(open);
     treeContract(open);

@@ -11,7 +11,6 @@ import { added, append, deleted, project } from '../support/events.ts';
 import { verdictOf } from './audit-tampering.ts';
 import { erasureContract } from './erasure.ts';
 import { openSqliteStore } from './open-sqlite.ts';
-import { openSqliteDatabase } from './sqlite-database.ts';
 
 /** Every byte of every file of the store. */
 const bytesOf = (directory: string): string =>
@@ -23,7 +22,6 @@ erasureContract('SQLite', async () => {
   const opened = await openSqliteStore();
   return {
     ...opened,
-    database: async () => openSqliteDatabase(opened.directory),
     everything: async () => bytesOf(opened.directory),
   };
 });
@@ -58,7 +56,7 @@ test('many owners whose rows have shared pages are erased: no page has a copy of
   const found = new Set(bytesOf(opened.directory).match(/Quux \d\d/g));
   expect(owners.filter((owner) => found.has(owner))).toEqual([]);
   await opened.cleanup();
-}, 60_000);
+});
 
 test('an owner is erased in a restored backup: no page has a copy', async () => {
   const opened = await openSqliteStore();
@@ -96,7 +94,7 @@ test('a slow reader of a long list holds up neither the erasure of another owner
   await expect(batches.next()).rejects.toMatchObject({ reason: 'STORE_UNAVAILABLE', message });
   await log.close();
   await cleanup();
-}, 30_000);
+});
 
 test('another process that reads the database holds up the erasure, and the caller hears so', async () => {
   const { store, directory, cleanup } = await openSqliteStore();
@@ -115,7 +113,7 @@ test('another process that reads the database holds up the erasure, and the call
   await backup.close();
   await log.close();
   await cleanup();
-}, 60_000);
+});
 
 const LEFT = "SELECT name FROM sqlite_schema WHERE name GLOB '*_former' OR name GLOB 'plants_*' OR name GLOB '*keys_*'";
 
@@ -125,7 +123,7 @@ test.each([
 ])('a table that is written anew takes what is written meanwhile: %o', async (table, rest) => {
   const opened = await openSqliteStore();
   await fillPages(opened.store, 'owner');
-  const { db, close } = await openSqliteDatabase(opened.directory);
+  const { db, close } = await opened.database();
   db.exec(`${table.create('expected')}; INSERT INTO expected SELECT * FROM ${table.name}`);
   let step = 10;
   for await (const _ of rewrite(db, table)) {
@@ -145,7 +143,7 @@ test.each([
 test('a rewriting that goes on after another one began rejects, and has changed nothing', async () => {
   const opened = await openSqliteStore();
   await fillPages(opened.store, 'owner');
-  const { db, close } = await openSqliteDatabase(opened.directory);
+  const { db, close } = await opened.database();
   let ends = 0;
   for (let steps = 1; ends === 0; steps++) {
     const frozen = rewrite(db, PLANTS);
@@ -163,4 +161,4 @@ test('a rewriting that goes on after another one began rejects, and has changed 
   }
   await close();
   await opened.cleanup();
-}, 60_000);
+});

@@ -1,8 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { plantsAsOf } from '../../src/audit/fold/as-of.ts';
-import { decodeExport, FORMATS } from '../../src/audit/formats/formats.ts';
-import { importLog } from '../../src/audit/import.ts';
-import { repairReadModel } from '../../src/audit/repair.ts';
+import { FORMATS } from '../../src/audit/formats/formats.ts';
 import type { Erased } from '../../src/log/erasure/eraser.ts';
 import { seal } from '../../src/log/event/chain.ts';
 import { encodeEvent } from '../../src/log/event/encode.ts';
@@ -12,10 +10,9 @@ import type { Store } from '../../src/log/store.ts';
 import { added, append, deleted, project } from '../support/events.ts';
 import { override } from '../support/faulty-store.ts';
 import { collect, readAnyLog, verifyLog } from '../support/fold.ts';
-import { type Database, withoutContent } from '../support/tampering.ts';
 import { checkpointOf } from '../support/tree.ts';
 import { verdictOf } from './audit-tampering.ts';
-import type { OpenedStore } from './open-store.ts';
+import { type OpenedStore, withStore } from './open-store.ts';
 
 /** Words that occur nowhere else, all of one owner. */
 export const WORDS = ['Xaviera-Quux', 'acts-for-Quux', 'Zantedeschia', 'moonlit-tag', 'quux-key-77', 'issuer-of-quux'];
@@ -24,9 +21,7 @@ const [OWNER, ACTOR, NAME, TAG, KEY, ISSUER] = WORDS as [string, string, string,
 const quiet = { onFault: () => {} };
 
 /** An empty store, its database to tamper with, and every byte or document that it keeps, as text. */
-export type OpenSearchable = () => Promise<
-  OpenedStore & { database(): Promise<Database>; everything(): Promise<string> }
->;
+export type OpenSearchable = () => Promise<OpenedStore & { everything(): Promise<string> }>;
 
 /** Fills a log with the events of the owner of WORDS among those of others. Returns the number of the owner's events. */
 async function fill(store: Store): Promise<number> {
@@ -81,14 +76,7 @@ const frame = ({ position, eventId, time, type, commitment, hash }: LoggedEvent)
 
 /** What every store has to keep when an owner is erased. */
 export function erasureContract(name: string, open: OpenSearchable): void {
-  const on = (run: (opened: Awaited<ReturnType<OpenSearchable>>) => Promise<void>) => async () => {
-    const opened = await open();
-    try {
-      await run(opened);
-    } finally {
-      await opened.cleanup();
-    }
-  };
+  const on = withStore(open);
 
   describe(`erasure on ${name}`, () => {
     test(
@@ -253,39 +241,6 @@ export function erasureContract(name: string, open: OpenSearchable): void {
     );
 
     test(
-      'an export with erased events is brought into another store, and exported the same',
-      on(async (opened) => {
-        await fill(opened.store);
-        await erased(opened.store);
-        const events = await readAnyLog(opened.store);
-        for (const format of Object.values(FORMATS)) {
-          const bytes = Buffer.from(format.encode(events));
-          const other = await open();
-          const chunks = async function* () {
-            yield bytes;
-          };
-          for await (const _ of importLog(other.store, decodeExport(chunks())));
-          expect(Buffer.from(format.encode(await readAnyLog(other.store))).equals(bytes)).toBe(true);
-          expect((await verdictOf(other.store)).places).toEqual({});
-          for await (const _ of repairReadModel(other.store));
-          expect((await verdictOf(other.store)).places).toEqual({});
-          await other.cleanup();
-        }
-        const chunks = async function* (log: readonly LoggedEvent[]) {
-          yield Buffer.from(FORMATS.ndjson.encode(log));
-        };
-        const victim = events.findIndex(({ event }) => event?.type === 'PlantAdded');
-        const removed = events.with(victim, withoutContent(events[victim]!, events.at(-1)!.position));
-        const other = await open();
-        const refused = async () => {
-          for await (const _ of importLog(other.store, decodeExport(chunks(removed))));
-        };
-        await expect(refused()).rejects.toThrow('it erased 18 events; the number of those that refer to it is 19');
-        await other.cleanup();
-      }),
-    );
-
-    test(
       'a retry at an instance that met nothing of an erasure is a command of the next life',
       on(async (opened) => {
         let isAway = false;
@@ -336,82 +291,5 @@ export function erasureContract(name: string, open: OpenSearchable): void {
         await log.close();
       }),
     );
-
-    test('whoever dies before any step of an erasure leaves it to the next, who ends it', async () => {
-      let steps = 0;
-      for (let at = 1; at < 60; at++) {
-        const opened = await open();
-        const eventsOfOwner = await fill(opened.store);
-        const before = await readAnyLog(opened.store);
-        let calls = 0;
-        const dying = override(
-          opened.store,
-          dyingAt(opened.store, () => ++calls === at),
-        );
-        const log = await openLog(dying, { ...quiet, limits: { commitLimit: 200 } });
-        const outcome = await eraseWords(log).catch((error: unknown) => error);
-        steps = calls;
-        const hasDied = outcome instanceof Error;
-        if (!hasDied) expect(outcome).toMatchObject({ events: eventsOfOwner });
-        const next = await openLog(await opened.second(), quiet);
-        next.finishErasures((fault) => expect.unreachable(String(fault)));
-        const store = await opened.second();
-        await expect.poll(() => store.unfinished()).toEqual([]);
-        await eraseWords(next);
-        await Promise.all([next.close(), log.close()]);
-        const after = await readAnyLog(store);
-        expect(after.slice(0, before.length).map(frame)).toEqual(before.map(frame));
-        expect(after.filter(({ type }) => type === 'OwnerErased')).toHaveLength(1);
-        expect((await verdictOf(store)).places).toEqual({});
-        const text = await opened.everything();
-        for (const word of WORDS) expect([at, word, text.includes(word)]).toEqual([at, word, false]);
-        await opened.cleanup();
-        if (!hasDied) break;
-      }
-      expect(steps).toBeGreaterThanOrEqual(7);
-    });
   });
-}
-
-class Died extends Error {}
-
-/** The steps that change something, each of which may be the one before which the process dies. */
-function dyingAt(store: Store, isNow: () => boolean): Partial<Store> {
-  let dead = false;
-  const step = () => {
-    dead ||= isNow();
-    if (dead) throw new Died();
-  };
-  const mortal =
-    <Args extends unknown[], Result>(work: (...args: Args) => Promise<Result>) =>
-    async (...args: Args): Promise<Result> => {
-      step();
-      return work.apply(store, args);
-    };
-  const mortalEach = <Args extends unknown[], Item>(work: (...args: Args) => AsyncIterable<Item>) =>
-    async function* (...args: Args): AsyncGenerator<Item> {
-      step();
-      for await (const item of work.apply(store, args)) {
-        yield item;
-        step();
-      }
-    };
-  return {
-    // The dead give no lease back: it runs out, for which nobody waits here.
-    lease: async () => true,
-    advance: async (...args) => {
-      if (dead) throw new Died();
-      return store.advance(...args);
-    },
-    checkpoint: async () => {
-      if (dead) throw new Died();
-      return store.checkpoint();
-    },
-    removeRows: mortal(store.removeRows),
-    append: mortal(store.append),
-    clearErased: mortalEach(store.clearErased),
-    endErasures: mortal(store.endErasures),
-    eraseContents: mortalEach(store.eraseContents),
-    close: async () => {},
-  };
 }

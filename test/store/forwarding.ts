@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import type { Command, PlantCommand } from '../../src/domain/decider.ts';
 import type { PlantStoreError } from '../../src/domain/errors.ts';
 import { type EventLog, openLog } from '../../src/log/log.ts';
-import { collect, readLog, verifyLog } from '../support/fold.ts';
+import { readLog } from '../support/fold.ts';
 import { TestHop, TestLeases } from '../support/test-hop.ts';
 import type { OpenStore } from './open-store.ts';
 
@@ -70,28 +70,6 @@ export function forwardingContract(name: string, open: OpenStore): void {
   };
 
   describe(`forwarding on ${name}`, () => {
-    test(
-      'the commands of all instances are the writer’s, and every answer is as its own',
-      withInstances(3, async (scene) => {
-        await settle(scene);
-        const [writer, ...others] = scene.logs as [EventLog, EventLog, EventLog];
-        const before = (await scene.events()).length;
-        expect(await told(others[0]!.submit(add(1)))).toBe(before + 1);
-        expect(await told(others[1]!.submit(add(1)))).toBe('PLANT_ALREADY_EXISTS');
-        expect(await told(writer.submit(remove(1)))).toBe(before + 2);
-        expect(await told(others[1]!.submit(remove(1)))).toBe('PLANT_NOT_FOUND');
-        const keyed: PlantCommand = { ...add(2), idempotencyKey: 'k' };
-        const all = await Promise.all(scene.logs.flatMap((log) => [told(log.submit(keyed)), told(log.submit(keyed))]));
-        expect(all).toEqual(Array(6).fill(before + 3));
-        expect(await told(others[0]!.submit({ ...add(3), idempotencyKey: 'k' }))).toBe('IDEMPOTENCY_KEY_REUSED');
-        for (const log of others) {
-          const plants = await collect(await log.list({ owner: 'alice', after: undefined, limit: 1 }));
-          expect(plants.map(({ id }) => id)).toEqual([2n]);
-        }
-        expect(scene.logs.map(({ status }) => status.role)).toEqual(['writer', 'forwards', 'forwards']);
-      }),
-    );
-
     test(
       'a request that comes late, when its sender has applied it, is not applied again, whatever has happened to the plant since',
       withInstances(2, async (scene) => {
@@ -167,27 +145,6 @@ export function forwardingContract(name: string, open: OpenStore): void {
         },
         { commitLimit: 3_000 },
       ),
-    );
-
-    test(
-      'who hands on takes nothing more, answers what it took, and forwards to the next',
-      withInstances(3, async (scene) => {
-        await settle(scene);
-        const [first, second] = scene.logs as [EventLog, EventLog, EventLog];
-        const before = (await scene.events()).length;
-        scene.leases.writer = undefined;
-        const answers = Array.from({ length: 300 }, (_, id) => told(scene.logs[id % 3]!.submit(add(id))));
-        await first.handOn();
-        expect((await Promise.all(answers)).toSorted((a, b) => Number(a) - Number(b))).toEqual(
-          Array.from({ length: 300 }, (_, index) => before + 1 + index),
-        );
-        let id = 2_000;
-        while (first.status.role !== 'forwards') {
-          await Promise.all([first.submit(add(id++)), second.submit(add(id++))]);
-          await sleep(5);
-        }
-        verifyLog(await scene.events());
-      }),
     );
   });
 }

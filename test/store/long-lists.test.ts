@@ -6,8 +6,9 @@ import { expect, onTestFinished, test, vi } from 'vitest';
 import { openLog } from '../../src/log/log.ts';
 import { openSqlite } from '../../src/log/sqlite/store.ts';
 import type { Listing } from '../../src/log/view/listing.ts';
-import { gated } from '../support/faulty-store.ts';
+import { gated, override } from '../support/faulty-store.ts';
 import { fill } from '../support/fill.ts';
+import { openSqliteStore } from './open-sqlite.ts';
 
 /** Far more than a list in memory has. */
 const LONG = 30_000;
@@ -63,4 +64,20 @@ test('an owner reads so many long lists at once; one that ends, or is left, make
   const fourth = await list();
   await refused();
   for (const open of [third, fourth]) await batches(open).return!();
+});
+
+test('those who ask for the same list at once share one read of it, and get the same object', async () => {
+  const { store, cleanup } = await openSqliteStore();
+  let reads = 0;
+  const counted = override(store, {
+    list: (...query) => {
+      reads++;
+      return store.list(...query);
+    },
+  });
+  const log = await openLog(counted, { onFault: () => {} });
+  const asked = Array.from({ length: 50 }, () => log.list({ owner: 'alice', after: undefined, limit: undefined }));
+  expect([new Set(await Promise.all(asked)).size, reads]).toEqual([1, 1]);
+  await log.close();
+  await cleanup();
 });

@@ -3,7 +3,14 @@ import { type Db, MongoClient } from 'mongodb';
 import { inject } from 'vitest';
 import { openMongo } from '../../src/log/mongo/store.ts';
 import type { Store } from '../../src/log/store.ts';
+import { openMongoDatabase } from './mongo-database.ts';
 import type { OpenedStore } from './open-store.ts';
+
+/** A MongoDB store, and its database to tamper with. */
+export interface OpenedMongo extends OpenedStore {
+  readonly uri: string;
+  database(): Promise<ReturnType<typeof openMongoDatabase>>;
+}
 
 /** Whether there is a MongoDB to test with. */
 export const HAS_MONGODB = inject('mongodbUri') !== undefined;
@@ -55,7 +62,7 @@ async function isAsNew(db: Db): Promise<boolean> {
 }
 
 /** A MongoDB store in a database of its own. */
-export async function openMongoStore(): Promise<OpenedStore & { readonly uri: string }> {
+export async function openMongoStore(): Promise<OpenedMongo> {
   const uri = emptied.length > RESTING ? emptied.shift()! : newDatabase();
   const handles: Store[] = [];
   const handle = async () => {
@@ -67,5 +74,6 @@ export async function openMongoStore(): Promise<OpenedStore & { readonly uri: st
     for (const store of handles) await store.close();
     await emptyDatabase(uri);
   };
-  return { uri, store: await handle(), reopen: handle, second: handle, cleanup };
+  const database = async () => openMongoDatabase(uri);
+  return { uri, database, store: await handle(), reopen: handle, second: handle, cleanup };
 }

@@ -4,9 +4,16 @@ import { join } from 'node:path';
 import { openSqlite } from '../../src/log/sqlite/store.ts';
 import type { Store } from '../../src/log/store.ts';
 import type { OpenedStore } from './open-store.ts';
+import { openSqliteDatabase, type SqliteDatabase } from './sqlite-database.ts';
+
+/** An SQLite store, and its database to tamper with. */
+export interface OpenedSqlite extends OpenedStore {
+  readonly directory: string;
+  database(): Promise<SqliteDatabase>;
+}
 
 /** An SQLite store in a directory of its own. */
-export async function openSqliteStore(): Promise<OpenedStore & { readonly directory: string }> {
+export async function openSqliteStore(): Promise<OpenedSqlite> {
   const directory = mkdtempSync(join(tmpdir(), 'plantstore-sqlite-'));
   const handles: Store[] = [];
   const handle = async () => {
@@ -19,5 +26,6 @@ export async function openSqliteStore(): Promise<OpenedStore & { readonly direct
     await Promise.allSettled(handles.map((store) => store.close()));
     rmSync(directory, { recursive: true });
   };
-  return { directory, store: await handle(), reopen: handle, second: handle, cleanup };
+  const database = async () => openSqliteDatabase(directory);
+  return { directory, database, store: await handle(), reopen: handle, second: handle, cleanup };
 }

@@ -16,7 +16,9 @@ export type OpenStore = () => Promise<OpenedStore>;
 
 /** A test's body on an empty store, which is removed afterwards. */
 export const withStore =
-  (open: OpenStore) => (run: (opened: OpenedStore) => Promise<void>) => async (): Promise<void> => {
+  <Opened extends OpenedStore>(open: () => Promise<Opened>) =>
+  (run: (opened: Opened) => Promise<void>) =>
+  async (): Promise<void> => {
     const opened = await open();
     try {
       await run(opened);

@@ -172,6 +172,14 @@ test('long reads come in small batches, with a turn of the event loop for others
   await snapshot.close();
 });
 
+test('a store that believes to be alone has what another one appended', async () => {
+  const alone = openSqlite(opened.directory, { alone: true });
+  expect(await alone.head()).toEqual(EMPTY_HEAD);
+  const [event] = await append(store, ...plants(1));
+  expect(await alone.head()).toEqual(headAt(event!));
+  await alone.close();
+});
+
 test('handles that take turns append the largest batches onto each other', async () => {
   const writers = [store, await opened.second()];
   let head = EMPTY_HEAD;

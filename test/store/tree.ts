@@ -1,14 +1,12 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { openLog } from '../../src/log/log.ts';
 import type { Store } from '../../src/log/store.ts';
 import { Tree } from '../../src/log/tree/tree.ts';
 import { sha256 } from '../../src/tlog/hash.ts';
 import { treeHash } from '../../src/tlog/tree.ts';
-import { added, append, NO_NODES, project } from '../support/events.ts';
+import { added, append, project } from '../support/events.ts';
 import { override } from '../support/faulty-store.ts';
 import { rootOf } from '../support/tree.ts';
-import { verdictOf } from './audit-tampering.ts';
 import { type OpenStore, withStore } from './open-store.ts';
 
 const plants = (count: number, from = 0) =>
@@ -89,31 +87,6 @@ export function treeContract(open: OpenStore): void {
       }),
     );
 
-    test(
-      'it moves with the read model while events come in, whichever of two instances projects, and after a restart',
-      on(async ({ store, second }) => {
-        const events = await append(store, ...plants(600));
-        const kept = { close: async () => {} };
-        const other = override(await second(), kept);
-        const faults: unknown[] = [];
-        const opened = (handle: Store) => openLog(handle, { onFault: (error) => faults.push(error) });
-        let logs = await Promise.all([opened(override(store, kept)), opened(other)]);
-        for (let from = 600; from < 2_700; from += 300) {
-          events.push(...(await append(store, ...plants(300, from))));
-          await sleep(30);
-          if (from !== 1_500) continue;
-          await Promise.all(logs.map((log) => log.close()));
-          logs = await Promise.all([opened(other), opened(override(store, kept))]);
-        }
-        await expect.poll(() => store.checkpoint()).toBe(2_700);
-        await Promise.all(logs.map((log) => log.close()));
-        expect(faults).toEqual([]);
-        expect(await store.nodes(0, 99)).toHaveLength(10);
-        expect(await treeHash(2_700, new Tree(store).at(2_700))).toEqual(rootOf(events));
-        expect((await verdictOf(store)).places).toEqual({});
-      }),
-    );
-
     test.each([
       ['lost', (store: Store) => withoutNodes(store, 1), 'node 1 of the Merkle tree is missing'],
       ['cut short', (store: Store) => store, 'node 1 of the Merkle tree is malformed'],
@@ -129,30 +102,6 @@ export function treeContract(open: OpenStore): void {
         await expect(tree.readTile({ level: 0, index: 1, width: 256 })).rejects.toMatchObject(fault);
         await tree.readTile({ level: 0, index: 4, width: 76 });
       })(),
-    );
-
-    test(
-      'events that do not make their node are not served, and neither is a node that is not theirs',
-      on(async ({ store }) => {
-        await append(store, ...plants(600));
-        await project(store);
-        const changed = override(store, {
-          async *read(...args: Parameters<Store['read']>) {
-            for await (const batch of store.read(...args))
-              yield batch.map((event) => {
-                if (event.position !== 400) return event;
-                return { ...event, bytes: Buffer.concat([event.bytes, Buffer.from('x')]) };
-              });
-          },
-        });
-        const fault = { name: 'BrokenTreeError', why: 'node 1 of the Merkle tree does not match its events' };
-        const read = (from: Store, index: number) => new Tree(from).readTile({ level: 0, index, width: 256 });
-        await expect(read(changed, 1)).rejects.toMatchObject(fault);
-        await read(changed, 0);
-        await changeNode(store, 1, WRONG);
-        await expect(read(store, 1)).rejects.toMatchObject(fault);
-        await read(store, 0);
-      }),
     );
 
     test(
@@ -177,29 +126,6 @@ export function treeContract(open: OpenStore): void {
         await log.close();
         expect(await store.checkpoint()).toBe(400);
         expect(await store.nodes(0, 9)).toHaveLength(1);
-      }),
-    );
-
-    test(
-      'a node that is wrong is found by verify, one of no events too',
-      on(async ({ store }) => {
-        await append(store, ...plants(1_100));
-        await project(store);
-        const [node] = await store.nodes(2, 3);
-        await changeNode(store, 2, WRONG);
-        expect((await verdictOf(store)).places).toEqual({ tree: 768 });
-        await changeNode(store, 2, node!.subarray(1));
-        expect((await verdictOf(store)).places).toEqual({ tree: 'node 2 of the Merkle tree is malformed' });
-        await changeNode(store, 2, node!);
-        expect((await verdictOf(store)).places).toEqual({});
-        expect((await verdictOf(withoutNodes(store, 3))).places).toEqual({ tree: 1_024 });
-        for (const surplus of [WRONG, WRONG.subarray(1)]) {
-          await changeNode(store, 4, surplus);
-          expect((await verdictOf(store)).verdict.ok).toBe(false);
-        }
-        // A step that takes nothing and adds nothing takes away what is of no events.
-        await store.advance(1_100, 1_100, NO_CHANGES, NO_NODES);
-        expect((await verdictOf(store)).places).toEqual({});
       }),
     );
   });

@@ -4,14 +4,8 @@ import { auditContract } from '../../store/audit.ts';
 import { fillForTampering, tamperingContract, verdictOf } from '../../store/audit-tampering.ts';
 import { laterFieldsContract } from '../../store/later-fields.ts';
 import { malformedContract } from '../../store/malformed.ts';
-import { openMongoDatabase } from '../../store/mongo-database.ts';
 import { HAS_MONGODB, openMongoStore } from '../../store/open-mongo.ts';
 import { unreadableAt } from '../../support/tampering.ts';
-
-const open = async () => {
-  const opened = await openMongoStore();
-  return { ...opened, database: async () => openMongoDatabase(opened.uri) };
-};
 
 /** Documents that no release wrote: what differs from the event at a position. */
 const DOCUMENTS: readonly (readonly [kind: string, position: number, UpdateFilter<Document>])[] = [
@@ -47,13 +41,13 @@ const BESIDE: typeof DOCUMENTS = [
 ];
 
 describe.runIf(HAS_MONGODB)('MongoDB', () => {
-  auditContract('MongoDB', open);
-  tamperingContract('MongoDB', open);
-  malformedContract('MongoDB', open);
-  laterFieldsContract('MongoDB', open);
+  auditContract('MongoDB', openMongoStore);
+  tamperingContract('MongoDB', openMongoStore);
+  malformedContract('MongoDB', openMongoStore);
+  laterFieldsContract('MongoDB', openMongoStore);
 
   test('whatever is no document of an event, its place is named', async () => {
-    const opened = await open();
+    const opened = await openMongoStore();
     await fillForTampering(opened.store);
     const { client, keep, close } = await opened.database();
     await keep(5, { content: undefined, owner: undefined, plantId: undefined, erasedBy: 9 });
@@ -80,7 +74,7 @@ describe.runIf(HAS_MONGODB)('MongoDB', () => {
     ['a floating-point number', new Double(4.5), 4.5],
     ['an int32', new Int32(13), 13],
   ])('an event invented at a position that is %s is found', async (_, _id, position) => {
-    const opened = await open();
+    const opened = await openMongoStore();
     await fillForTampering(opened.store);
     const { client, close } = await opened.database();
     const events = client.db().collection<{ _id: unknown }>('events');
@@ -95,7 +89,7 @@ describe.runIf(HAS_MONGODB)('MongoDB', () => {
   test.each(['-9007199254740991', '-9007199254740992', '-9223372036854775807', '-9223372036854775808'])(
     'an event invented at position %s is found',
     async (position) => {
-      const opened = await open();
+      const opened = await openMongoStore();
       await fillForTampering(opened.store);
       const { client, close } = await opened.database();
       const events = client.db().collection<{ _id: Long }>('events');

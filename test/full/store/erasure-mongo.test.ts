@@ -1,7 +1,6 @@
 import { Binary, MongoClient } from 'mongodb';
 import { describe } from 'vitest';
 import { erasureContract } from '../../store/erasure.ts';
-import { openMongoDatabase } from '../../store/mongo-database.ts';
 import { HAS_MONGODB, openMongoStore } from '../../store/open-mongo.ts';
 
 /** What is in the bytes of documents. */
@@ -29,7 +28,6 @@ describe.skipIf(!HAS_MONGODB)('MongoDB', () => {
     const opened = await openMongoStore();
     return {
       ...opened,
-      database: async () => openMongoDatabase(opened.uri),
       everything: () => documentsOf(opened.uri),
     };
   });
